@@ -1,0 +1,94 @@
+# Skiff. `make` builds, `make run` and `make test` also set up the machine (Debian packages) when something is missing.
+#   make SAN=address   ASan + UBSan build in build-address      make SAN=thread   TSan build in build-thread
+#   make T=program     only test programs whose name contains "program"
+BUILD ?= build$(if $(SAN),-$(SAN))
+CC := gcc
+OPT ?= -O2
+ARCH_FLAGS := -ffp-contract=off -fno-math-errno -fno-trapping-math
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter -Werror
+SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
+CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -I$(BUILD)/gen -MMD -MP
+LDLIBS := -ldnnl -lprotobuf-c -lm -lpthread
+LDFLAGS := $(SAN_$(SAN))
+
+PROTO_C := $(BUILD)/gen/framework.pb-c.c
+LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c)))
+CLI_SRC := $(sort $(filter-out %_test.c,$(wildcard src/cli/*.c)))
+TEST_SRC := $(sort $(wildcard src/*/*_test.c) $(wildcard tests/*/*_test.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard bench/*.c))
+
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/framework.pb-c.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_SRC)))
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
+
+.PHONY: all
+all: $(BUILD)/skiff $(BUILD)/libskiff.a $(BUILD)/libskiff.so
+
+$(BUILD)/libskiff.a: $(LIB_OBJ)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(BUILD)/libskiff.so: $(LIB_OBJ)
+	@$(CC) -shared $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/skiff: $(CLI_OBJ) $(BUILD)/libskiff.a
+	@$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libskiff.a $(LDLIBS)
+
+$(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
+	@mkdir -p $(BUILD)/gen
+	@protoc-c --c_out=$(BUILD)/gen --proto_path=src/program $<
+
+$(BUILD)/gen/framework.pb-c.o: $(BUILD)/gen/framework.pb-c.c
+	@$(CC) $(filter-out -W%,$(CFLAGS)) -c $< -o $@
+
+# pb.c needs the generated header before its first dependency file exists
+$(BUILD)/src/program/pb.o: $(PROTO_C)
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(CFLAGS) -c $< -o $@
+
+# test programs: one per *_test.c, linked with the library's insides
+define test_rule
+$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(BUILD)/libskiff.a
+	@mkdir -p $$(@D)
+	@$(CC) $(LDFLAGS) -o $$@ $$< $(BUILD)/libskiff.a $(LDLIBS) -lcmocka
+endef
+$(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
+
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/libskiff.a
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+.PHONY: build-tests check setup test run format check-layers clean
+build-tests: all $(TESTS) $(FUZZ)
+
+check: build-tests
+	@BUILD=$(BUILD) tools/run-tests $(T)
+
+setup:
+	@tools/setup
+
+test: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) check
+
+format:
+	@clang-format-14 -i $$(git ls-files '*.c' '*.h')
+
+check-layers:
+	@tools/check-layers
+
+clean:
+	rm -rf build build-address build-thread
+
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

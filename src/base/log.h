@@ -1,0 +1,16 @@
+/* Log lines, written only at the roots (commands, loops): time, level, role, message key=value. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+void log_set_level(enum log_level level);
+void log_set_role(const char *role); /* e.g. "trainer.0"; copied, 31 characters at most */
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
+#define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+
+#endif

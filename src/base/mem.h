@@ -1,0 +1,37 @@
+/* Accounted allocation. Sizes that come from data, wire or config go through here and fail with a
+ * status; small fixed allocations of our own use mem_must, which ends the process when the machine
+ * has no memory left for a few bytes. */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* 64-byte aligned. *out is untouched on failure. `what` names the thing for the message. */
+enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct skiff_error *err);
+void mem_free(void *p); /* NULL is fine */
+
+/* Bytes held now through mem_alloc, over all threads; and the most ever held. */
+size_t mem_in_use(void);
+size_t mem_peak(void);
+
+/* Number of mem_alloc calls so far: tests assert that a steady step makes none. */
+uint64_t mem_alloc_count(void);
+
+void *mem_must(size_t bytes);               /* zeroed; free() it */
+void *mem_must_grow(void *p, size_t bytes); /* realloc */
+char *mem_must_strdup(const char *s);
+
+/* a * b, a + b without overflow; false when it would overflow. */
+static inline int mem_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline int mem_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* Executor: runs programs in a scope.
+ *
+ * A program is compiled to a plan: a flat array of steps with values bound and attributes decoded,
+ * over one slab in which values that are not alive at the same time share room. Plans are found
+ * again by (program, feed names and batch size, fetch names); a feed of another batch size gets its
+ * own plan without the caller noticing. Shapes are taken from the data each time, so that ragged
+ * feeds of one batch size share a plan; a value that outgrows its room moves to the heap for that
+ * run, and the slab is laid out anew after it. A steady step allocates nothing. Threads: one
+ * executor per thread; several executors may share a scope and a program. */
+#ifndef EXECUTOR_EXECUTOR_H
+#define EXECUTOR_EXECUTOR_H
+
+#include "executor/scope.h"
+#include "program/program.h"
+
+struct executor;
+
+struct executor_options {
+    bool no_fuse; /* run the program op by op, as written */
+    bool is_test;
+    uint64_t seed; /* of the default 2.x generator (paddle.seed); 0: from the system */
+    bool has_seed;
+};
+
+struct feed {
+    const char *name;
+    const struct tensor *tensor; /* borrowed during run */
+};
+
+struct executor *executor_create(struct scope *scope, const struct executor_options *options);
+void executor_destroy(struct executor *e);
+
+/* Runs block 0 once. The values of `fetches` are deep-copied into out[i] (caller's, zeroed or
+ * reused from the run before). The program must outlive the executor and must not change. Fed
+ * variables that the program does not have are an error. */
+enum skiff_status executor_run(struct executor *e, const struct program *p,
+                               const struct feed *feeds, int nfeeds, const char *const *fetches,
+                               int nfetches, struct value *out, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,103 @@
+/* What a kernel sees at run time: bound slots, decoded attributes, scratch, and the running
+ * environment. A kernel is one step of one plan; it is used by one thread. */
+#ifndef PROGRAM_KERNEL_H
+#define PROGRAM_KERNEL_H
+
+#include "base/rng.h"
+#include "program/op_kind.h"
+#include "tensor/value.h"
+
+struct kernel_slot {
+    struct value **v; /* n entries; NULL where the variable is @EMPTY@ */
+    int n;
+};
+
+/* What the executor offers to kernels. One per running thread. */
+struct run_env {
+    /* Runs a block of the program as part of this step (while, conditional_block). */
+    enum skiff_status (*run_block)(struct run_env *env, int block, struct skiff_error *err);
+    /* Keep / bring back all variables that `block` itself owns (while and its gradient). The object
+     * is opaque. */
+    enum skiff_status (*save_block)(struct run_env *env, int block, void **out,
+                                    struct skiff_error *err);
+    enum skiff_status (*restore_block)(struct run_env *env, int block, void *saved,
+                                       struct skiff_error *err);
+    void (*free_saved)(void *saved);
+    /* The value behind a name as seen from `block`; NULL. For while_grad's bookkeeping, not for hot
+     * paths. */
+    struct value *(*find)(struct run_env *env, int block, const char *name);
+    struct mt64 *generator; /* the default generator of 2.x (paddle.seed) */
+    int32_t program_seed;
+    bool is_test;
+};
+
+struct kernel {
+    const struct op_kind *kind;
+    const struct op *op;
+    const struct attr_value *attr; /* by position */
+    struct kernel_slot *in, *out;  /* by position */
+    void *state;                   /* the op's own, from prepare */
+    struct run_env *env;
+    struct kernel_scratch_space {
+        void *p;
+        size_t cap, used;
+    } * scratch;
+};
+
+static inline int kernel_in_count(const struct kernel *k, int slot)
+{
+    return k->in[slot].n;
+}
+static inline int kernel_out_count(const struct kernel *k, int slot)
+{
+    return k->out[slot].n;
+}
+static inline struct value *kernel_in_value(const struct kernel *k, int slot, int i)
+{
+    return i < k->in[slot].n ? k->in[slot].v[i] : NULL;
+}
+static inline struct value *kernel_out_value(const struct kernel *k, int slot, int i)
+{
+    return i < k->out[slot].n ? k->out[slot].v[i] : NULL;
+}
+/* The tensor of an input (for SelectedRows: its value part); NULL when absent. */
+static inline const struct tensor *kernel_in_at(const struct kernel *k, int slot, int i)
+{
+    struct value *v = kernel_in_value(k, slot, i);
+    return v ? &v->tensor : NULL;
+}
+static inline const struct tensor *kernel_in(const struct kernel *k, int slot)
+{
+    return kernel_in_at(k, slot, 0);
+}
+static inline struct tensor *kernel_out_at(const struct kernel *k, int slot, int i)
+{
+    struct value *v = kernel_out_value(k, slot, i);
+    return v ? &v->tensor : NULL;
+}
+static inline struct tensor *kernel_out(const struct kernel *k, int slot)
+{
+    return kernel_out_at(k, slot, 0);
+}
+static inline bool kernel_in_is_rows(const struct kernel *k, int slot, int i)
+{
+    struct value *v = kernel_in_value(k, slot, i);
+    return v && v->kind == VALUE_ROWS;
+}
+/* Name of the variable, for messages; "" when absent. */
+const char *kernel_in_name(const struct kernel *k, int slot, int i);
+const char *kernel_out_name(const struct kernel *k, int slot, int i);
+
+/* For OP_OWN_SHAPE kernels: size an output now. Does nothing when it is absent. */
+enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtype dtype,
+                                    const struct shape *shape, struct skiff_error *err);
+/* Scratch bytes that live until the kernel returns; 64-byte aligned. Several calls give separate
+ * pieces. */
+enum skiff_status kernel_scratch(struct kernel *k, size_t bytes, void **out,
+                                 struct skiff_error *err);
+/* "op relu, input X (fc_0.tmp_1): " + text. */
+enum skiff_status kernel_fail(const struct kernel *k, enum skiff_status code,
+                              struct skiff_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,183 @@
+/* What an op kind is. One row per op type (and meaning, where 1.x and 2.x differ); op families in
+ * src/ops fill tables of these, op_list.h there names the families, and the registry finds rows by
+ * type and generation. Everybody else reads flags and calls slots of the row; nobody switches on an
+ * op's name. */
+#ifndef PROGRAM_OP_KIND_H
+#define PROGRAM_OP_KIND_H
+
+#include "program/program.h"
+
+enum slot_flag {
+    SLOT_LIST = 1,     /* duplicable: any number of variables */
+    SLOT_OPTIONAL = 2, /* dispensable: may be absent or empty */
+    SLOT_EXTRA =
+        4, /* intermediate output: there for the gradient op; may be absent when not wanted */
+    SLOT_ROWWISE = 8, /* the kernel copes with rows that lag behind (calls settle_rows itself) */
+    SLOT_INPLACE =
+        16, /* output that carries state: aliases the input of the same name less "Out" */
+    SLOT_ONLY_2X = 64, /* declared by 2.x only: layers do not list it in 1.x programs */
+    SLOT_SHAPE_ONLY =
+        32, /* the kernel looks at type, shape and lod of this input, never at its data */
+};
+
+struct op_slot {
+    const char *name;
+    unsigned flags;
+};
+
+enum attr_flag {
+    ATTR_REQUIRED = 1, /* no default */
+    ATTR_HIDDEN = 2,   /* understood when present, never filled in by default */
+    ATTR_ONLY_1X = 4,  /* declared by 1.x only: filled in by default in 1.x programs only */
+    ATTR_ONLY_2X = 8,
+};
+
+struct op_attr_spec {
+    const char *name;
+    enum attr_type type;
+    unsigned flags;
+    struct attr_value def;
+};
+
+/* Short forms for tables. */
+#define A_INT(n, v)                                   \
+    {                                                 \
+        .name = n, .type = ATTR_INT, .def = {.i = v } \
+    }
+#define A_LONG(n, v)                                   \
+    {                                                  \
+        .name = n, .type = ATTR_LONG, .def = {.l = v } \
+    }
+#define A_FLOAT(n, v)                                   \
+    {                                                   \
+        .name = n, .type = ATTR_FLOAT, .def = {.f = v } \
+    }
+#define A_BOOL(n, v)                                      \
+    {                                                     \
+        .name = n, .type = ATTR_BOOLEAN, .def = {.b = v } \
+    }
+#define A_STR(n, v)                                      \
+    {                                                    \
+        .name = n, .type = ATTR_STRING, .def = {.s = v } \
+    }
+#define A_INTS(n)                    \
+    {                                \
+        .name = n, .type = ATTR_INTS \
+    }
+#define A_LONGS(n)                    \
+    {                                 \
+        .name = n, .type = ATTR_LONGS \
+    }
+#define A_FLOATS(n)                    \
+    {                                  \
+        .name = n, .type = ATTR_FLOATS \
+    }
+#define A_STRS(n)                       \
+    {                                   \
+        .name = n, .type = ATTR_STRINGS \
+    }
+#define A_BOOLS(n)                       \
+    {                                    \
+        .name = n, .type = ATTR_BOOLEANS \
+    }
+#define A_BLOCK(n)                                            \
+    {                                                         \
+        .name = n, .type = ATTR_BLOCK, .flags = ATTR_REQUIRED \
+    }
+#define A_REQ(n, t)                                  \
+    {                                                \
+        .name = n, .type = t, .flags = ATTR_REQUIRED \
+    }
+
+enum op_flag {
+    OP_RUNS_BLOCK = 1, /* has a sub-block (attribute sub_block) that its kernel runs */
+    OP_OPTIMIZER = 2,  /* updates Param from Grad */
+    OP_OWN_SHAPE = 4,  /* output shapes depend on data: infer is for building only, the kernel sizes
+                          its outputs */
+    OP_RANDOM = 8,     /* draws from an engine; never merged, moved or dropped */
+    OP_SIDE_EFFECT = 16, /* acts outside its outputs (save, print): never dropped */
+    OP_INTERNAL = 32,    /* made by fusing passes; never in a file */
+    OP_METRIC = 64,      /* keeps statistics in its in/out state (auc) */
+    OP_ROWS_OK = 128,    /* accepts SelectedRows inputs; otherwise the executor refuses them with a
+                            clear error */
+    OP_ARRAY_OK = 256,   /* same for tensor arrays */
+    OP_NO_GRAD_NEEDED =
+        512, /* has no gradient by nature (metrics, comparisons): cuts the backward walk silently */
+    OP_EMPTY_OK = 1024, /* runs with inputs that have not been written yet (VALUE_NONE) */
+};
+
+/* What fusing passes look for, so that they need not know names. */
+enum op_fuse_class {
+    FUSE_NONE,
+    FUSE_LOOKUP, /* row look-up: W, Ids -> Out */
+    FUSE_LOOKUP_GRAD,
+    FUSE_POOL, /* sequence_pool */
+    FUSE_POOL_GRAD,
+    FUSE_CONCAT,
+    FUSE_CONCAT_GRAD,
+    FUSE_MATMUL, /* X [.., k] times Y [k, n] -> Out */
+    FUSE_MATMUL_GRAD,
+    FUSE_ADD, /* elementwise_add: may be a bias */
+    FUSE_ADD_GRAD,
+    FUSE_ACT, /* activation with a fused form; see fuse_arg */
+    FUSE_ACT_GRAD,
+    FUSE_SOFTMAX,
+    FUSE_SOFTMAX_GRAD,
+    FUSE_XENT, /* cross entropy of probabilities, hard label */
+    FUSE_XENT_GRAD,
+    FUSE_SUM,    /* sum of a list (gradient accumulation) */
+    FUSE_UPDATE, /* optimizer op */
+};
+
+struct infer;
+struct kernel;
+struct grad_build;
+
+struct op_kind {
+    const char *type;
+    unsigned generations; /* GEN_1X | GEN_2X; 0 means both */
+    unsigned flags;
+    enum op_fuse_class fuse;
+    int fuse_arg; /* e.g. enum math_act of an activation */
+
+    const struct op_slot *ins, *outs; /* end with {0}; the kernel addresses slots by position */
+    const struct op_attr_spec
+        *attrs; /* end with {0}; the kernel addresses attributes by position */
+
+    /* Gradient. Either a line "type: inputs -> outputs" for the usual case, e.g.
+     *     "relu_grad: Out Out@GRAD -> X@GRAD"
+     * (forward slots by name, output gradients with @GRAD; all forward attributes are copied;
+     * `type:` may be left out for "<op>_grad"; a leading '!' means attributes are not copied), or a
+     * function, or neither: no gradient. */
+    const char *grad;
+    enum skiff_status (*make_grad)(struct grad_build *g, struct skiff_error *err);
+
+    /* Shape rule, for building (dims may be -1) and for running (all known). Called before run,
+     * unless OP_OWN_SHAPE. May not allocate, may not look at data. NULL: outputs take the shape,
+     * type and lod of the first input. */
+    enum skiff_status (*infer)(struct infer *c, struct skiff_error *err);
+
+    /* Once per plan, after slots and attributes are bound: decode attributes into k->state. May
+     * allocate. */
+    enum skiff_status (*prepare)(struct kernel *k, struct skiff_error *err);
+    void (*release)(struct kernel *k);
+    /* Once per step. Does not allocate in steady state (outputs are sized already; scratch from
+     * kernel_scratch). */
+    enum skiff_status (*run)(struct kernel *k, struct skiff_error *err);
+
+    /* VarDesc type of outputs while building, where it is not LOD_TENSOR (sparse gradients). */
+    void (*infer_kind)(struct infer *c);
+};
+
+/* The registry (registry.c). Tables come from src/ops/op_list.c. */
+const struct op_kind *op_kind_find(const char *type, enum generation g); /* NULL: no such op */
+const char *op_kind_nearest(const char *type); /* for messages; NULL: nothing is near */
+int op_kind_count(void);
+const struct op_kind *op_kind_at(int i);                         /* every row */
+int op_kind_slot(const struct op_slot *slots, const char *name); /* position, or -1 */
+int op_kind_attr(const struct op_kind *k, const char *name);
+
+/* Defined in src/ops/op_list.c: NULL-terminated list of family tables, each ending with {0}. */
+extern const struct op_kind *const op_families[];
+
+#endif

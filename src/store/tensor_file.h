@@ -1,0 +1,39 @@
+/* Paddle's tensor files: LoDTensor and SelectedRows streams, alone or one after the other
+ * (save_combine). Reading trusts nothing: versions, sizes, dims, lod and the number of bytes left
+ * are checked before anything is allocated. Writing goes to "<path>.tmp.<pid>" and is renamed into
+ * place, so a file is whole or not there. */
+#ifndef STORE_TENSOR_FILE_H
+#define STORE_TENSOR_FILE_H
+
+#include "base/buf.h"
+#include "tensor/value.h"
+
+/* Decode one stream at *pos of bytes[0..n); advances *pos. `what` names the file for messages. */
+enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
+                                struct tensor *out, struct skiff_error *err);
+enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
+                              struct value *out, struct skiff_error *err);
+void tensor_encode(const struct tensor *t, struct buf *out);
+void rows_encode(const struct value *v, struct buf *out);
+
+/* Whole files. A file may be larger than memory allows twice, so tensors are read straight into
+ * place. */
+enum skiff_status tensor_file_read(const char *path, struct tensor *out, struct skiff_error *err);
+enum skiff_status rows_file_read(const char *path, struct value *out, struct skiff_error *err);
+/* Decides by content which of the two it is (a LoDTensor stream must fit the bytes exactly, else
+ * rows). */
+enum skiff_status value_file_read(const char *path, struct value *out, struct skiff_error *err);
+enum skiff_status value_file_write(const char *path, const struct value *v,
+                                   struct skiff_error *err);
+
+/* n tensors in one file, in the given order; exactly n must be there. */
+enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
+                                     struct skiff_error *err);
+enum skiff_status combined_file_write(const char *path, int n, const struct tensor *const *in,
+                                      struct skiff_error *err);
+/* load with seek >= 0: part of the only tensor of a file (numel of `shape` elements from element
+ * `seek`). */
+enum skiff_status tensor_file_read_slice(const char *path, int64_t seek, const struct shape *shape,
+                                         struct tensor *out, struct skiff_error *err);
+
+#endif

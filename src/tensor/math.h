@@ -1,0 +1,39 @@
+/* Dense math: GEMM on oneDNN (math_dnnl.c is the only file that includes dnnl.h) and vector loops
+ * that the compiler vectorises, built for several instruction sets and chosen at run time
+ * (target_clones). All calls are single-threaded (parallelism is Hogwild threads), take no locks
+ * and, in steady state, allocate nothing. */
+#ifndef TENSOR_MATH_H
+#define TENSOR_MATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* C[m,n] = alpha * op(A) op(B) + beta * C; row-major, ld* = row length in memory of the stored
+ * matrix. */
+void math_gemm_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                   const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                   int64_t ldc);
+/* Same in double; plain blocked loops (used by checks and by float64 programs, not by training). */
+void math_gemm_f64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha,
+                   const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                   double *c, int64_t ldc);
+
+enum math_act { MATH_ACT_NONE, MATH_ACT_RELU, MATH_ACT_SIGMOID, MATH_ACT_TANH };
+
+/* Y[m,n] = act(X[m,k] W[k,n] + bias[n]) in one pass; bias may be NULL. Primitives are cached per
+ * thread by shape. */
+void math_fc_f32(int64_t m, int64_t n, int64_t k, const float *x, const float *w, const float *bias,
+                 enum math_act act, float *y);
+
+void math_axpy_f32(int64_t n, float a, const float *x, float *y); /* y += a x */
+void math_scale_f32(int64_t n, float a, float *x);                /* x *= a */
+void math_add_f32(int64_t n, const float *x, const float *y, float *out);
+void math_sum_rows_f32(int64_t rows, int64_t cols, const float *x,
+                       float *out); /* out[c] = sum_r x[r,c] */
+double math_dot_f32(int64_t n, const float *x, const float *y);
+double math_norm2_f32(int64_t n, const float *x); /* sum of squares */
+void math_exp_f32(int64_t n, const float *x, float *out);
+void math_sigmoid_f32(int64_t n, const float *x, float *out);
+void math_tanh_f32(int64_t n, const float *x, float *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* Value: what a variable holds at run time: a tensor, selected rows, an array of tensors, or
+ * nothing yet.
+ *
+ * Lag: a sparse optimizer whose rule moves every row each step may leave rows behind and bring them
+ * up to date when they are next needed (DESIGN section 3). A value that has rows behind carries a
+ * `lag`. Who reads or writes such a value as a whole must first call value_settle; the executor
+ * does it for every op input/output whose slot is not marked SLOT_ROWWISE, and scope reads (fetch,
+ * save) do it too. */
+#ifndef TENSOR_VALUE_H
+#define TENSOR_VALUE_H
+
+#include "tensor/tensor.h"
+
+enum value_kind {
+    VALUE_NONE, /* not written yet */
+    VALUE_TENSOR,
+    VALUE_ROWS,   /* SelectedRows */
+    VALUE_ARRAY,  /* LoDTensorArray */
+    VALUE_SCOPES, /* what a while loop keeps of its iterations for the backward loop */
+};
+
+struct selected_rows {
+    int64_t *rows; /* ids, duplicates allowed, any order */
+    size_t nrows, rows_cap;
+    int64_t height; /* dimension 0 of the whole table */
+};
+
+struct value;
+
+struct value_array {
+    struct value **items; /* owned */
+    size_t count, cap;
+};
+
+/* Rows left behind by a sparse rule. Shared by the parameter and its accumulators; refcounted. */
+struct lag;
+struct lag_class {
+    /* Brings the given rows (any order, duplicates allowed) of all values of the lag up to date. */
+    void (*settle_rows)(struct lag *lag, const int64_t *ids, size_t n);
+    void (*settle_all)(struct lag *lag);
+    void (*destroy)(struct lag *lag);
+};
+struct lag {
+    const struct lag_class *class;
+    int refs;
+};
+
+struct value {
+    enum value_kind kind;
+    struct tensor tensor;     /* TENSOR; the [nrows, width] value of ROWS */
+    struct selected_rows sel; /* ROWS */
+    struct value_array array; /* ARRAY; SCOPES keep theirs in `opaque` */
+    void *opaque;             /* SCOPES: owned through opaque_free */
+    void (*opaque_free)(void *);
+    struct lag *lag; /* NULL: everything is up to date */
+};
+
+void value_deinit(struct value *v); /* frees everything, back to {0} */
+void value_clear(struct value *v);  /* kind NONE, drops lod, keeps the memory */
+
+/* Make the value a tensor / selected rows of this type and shape, reusing its memory. */
+enum skiff_status value_as_tensor(struct value *v, enum dtype dtype, const struct shape *shape,
+                                  struct skiff_error *err);
+enum skiff_status value_as_rows(struct value *v, enum dtype dtype, size_t nrows, int64_t width,
+                                int64_t height, struct skiff_error *err);
+/* As value_as_rows for a value tensor of any rank; value_shape->dims[0] is the number of rows. */
+enum skiff_status value_as_rows_shape(struct value *v, enum dtype dtype,
+                                      const struct shape *value_shape, int64_t height,
+                                      struct skiff_error *err);
+/* Makes it an array (if it is not one yet) of at least n items. */
+enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *err);
+enum skiff_status value_copy(struct value *to, const struct value *from, struct skiff_error *err);
+
+void value_set_lag(struct value *v, struct lag *lag); /* takes a reference; NULL drops it */
+static inline void value_settle(struct value *v)
+{
+    if (v->lag)
+        v->lag->class->settle_all(v->lag);
+}
+
+#endif
