@@ -23,6 +23,11 @@ enum skiff_status rows_file_read(const char *path, struct value *out, struct ski
 /* Decides by content which of the two it is (a LoDTensor stream must fit the bytes exactly, else
  * rows). */
 enum skiff_status value_file_read(const char *path, struct value *out, struct skiff_error *err);
+/* The same for values that are only looked at or compared, never computed with: the lod must make
+ * sense in itself but need not end at dimension 0 (Paddle itself saves such: the result of
+ * accuracy). */
+enum skiff_status value_file_read_recorded(const char *path, struct value *out,
+                                           struct skiff_error *err);
 enum skiff_status value_file_write(const char *path, const struct value *v,
                                    struct skiff_error *err);
 

@@ -1,0 +1,733 @@
+/* LoDTensor stream: u32 0 | u64 levels | levels x (u64 bytes, offsets u64) | tensor part
+ * SelectedRows:     u32 0 | u64 n | n x i64 row ids | i64 height | tensor part
+ * tensor part:      u32 0 | i32 length of TensorDesc | TensorDesc | raw row-major data
+ * TensorDesc (protobuf): field 1 = data_type (varint), field 2 = dims (varint, repeated or packed).
+ *
+ * One decoder serves bytes in memory and files: it reads through a `source`, which always knows
+ * how many bytes are left, so that no count from the file is believed before the bytes behind it
+ * are known to be there; data go from the file straight into the tensor. */
+#include "store/tensor_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "store/file.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian memory images");
+
+struct source {
+    const char *what;   /* for messages */
+    const uint8_t *mem; /* NULL: read from fd */
+    int fd;
+    uint64_t size, pos;
+};
+
+/* Everything that stands before the data of a tensor part. */
+struct head {
+    enum dtype dtype;
+    struct shape shape;
+    uint64_t data_bytes;
+};
+
+#define DESC_MAX 256 /* a TensorDesc of TENSOR_MAX_DIMS dims is far smaller */
+
+static uint64_t source_left(const struct source *s)
+{
+    return s->size - s->pos;
+}
+
+static enum skiff_status source_read(struct source *s, void *to, uint64_t n, const char *part,
+                                     struct skiff_error *err)
+{
+    if (n > source_left(s))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: ends inside %s: %" PRIu64 " bytes expected at offset %" PRIu64
+                         ", %" PRIu64 " found",
+                         s->what, part, n, s->pos, source_left(s));
+    if (s->mem && n) {
+        memcpy(to, s->mem + s->pos, n);
+    } else {
+        for (uint64_t done = 0; done < n;) {
+            ssize_t got = pread(s->fd, (char *)to + done, n - done, (off_t)(s->pos + done));
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got < 0)
+                return error_set_sys(err, "cannot read %s", s->what);
+            if (got == 0)
+                return error_set(err, SKIFF_FORMAT, "%s: became shorter while it was read",
+                                 s->what);
+            done += (uint64_t)got;
+        }
+    }
+    s->pos += n;
+    return SKIFF_OK;
+}
+
+static enum skiff_status source_open(struct source *s, const char *path, struct skiff_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return error_set(err, SKIFF_NOT_FOUND, "cannot read %s: no such file", path);
+    if (fd < 0)
+        return error_set_sys(err, "cannot read %s", path);
+    struct stat st;
+    enum skiff_status status = SKIFF_OK;
+    if (fstat(fd, &st) < 0)
+        status = error_set_sys(err, "cannot read %s", path);
+    else if (!S_ISREG(st.st_mode))
+        status = error_set(err, SKIFF_IO, "cannot read %s: a regular file was expected", path);
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    *s = (struct source){.what = path, .fd = fd, .size = (uint64_t)st.st_size};
+    return SKIFF_OK;
+}
+
+static enum skiff_status source_at_end(const struct source *s, struct skiff_error *err)
+{
+    if (source_left(s))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %" PRIu64 " bytes expected, %" PRIu64 " found (%" PRIu64
+                         " extra bytes after the last tensor)",
+                         s->what, s->pos, s->size, source_left(s));
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ TensorDesc */
+
+struct desc_reader {
+    const uint8_t *p, *end;
+};
+
+static bool varint_read(struct desc_reader *r, uint64_t *out)
+{
+    uint64_t v = 0;
+    for (int shift = 0; shift < 64 && r->p < r->end; shift += 7) {
+        uint8_t byte = *r->p++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *out = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool desc_add_dim(struct desc_reader *r, struct shape *shape, int *ndim)
+{
+    uint64_t v;
+    if (!varint_read(r, &v))
+        return false;
+    if (*ndim < TENSOR_MAX_DIMS)
+        shape->dims[*ndim] = (int64_t)v;
+    ++*ndim;
+    return true;
+}
+
+/* Skips a field that this version does not know. */
+static bool desc_skip(struct desc_reader *r, unsigned wire)
+{
+    uint64_t n = 0;
+    if (wire == 0)
+        return varint_read(r, &n);
+    if (wire == 1)
+        n = 8;
+    else if (wire == 5)
+        n = 4;
+    else if (wire != 2 || !varint_read(r, &n))
+        return false;
+    if (n > (uint64_t)(r->end - r->p))
+        return false;
+    r->p += n;
+    return true;
+}
+
+static bool desc_parse(const uint8_t *bytes, size_t n, uint64_t *out_type, struct shape *shape,
+                       int *ndim)
+{
+    struct desc_reader r = {bytes, bytes + n};
+    *out_type = UINT64_MAX;
+    *ndim = 0;
+    while (r.p < r.end) {
+        uint64_t tag, len;
+        if (!varint_read(&r, &tag))
+            return false;
+        if (tag == (1 << 3 | 0)) {
+            if (!varint_read(&r, out_type))
+                return false;
+        } else if (tag == (2 << 3 | 0)) {
+            if (!desc_add_dim(&r, shape, ndim))
+                return false;
+        } else if (tag == (2 << 3 | 2)) {
+            if (!varint_read(&r, &len) || len > (uint64_t)(r.end - r.p))
+                return false;
+            struct desc_reader packed = {r.p, r.p + len};
+            while (packed.p < packed.end)
+                if (!desc_add_dim(&packed, shape, ndim))
+                    return false;
+            r.p += len;
+        } else if (!desc_skip(&r, tag & 7)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum skiff_status desc_check(const char *what, uint64_t type, int ndim, struct head *h,
+                                    struct skiff_error *err)
+{
+    if (type == UINT64_MAX)
+        return error_set(err, SKIFF_FORMAT, "%s: tensor description has no data type", what);
+    size_t size = type > INT32_MAX ? 0 : dtype_size((enum dtype)type);
+    if (!size)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: unknown data type %" PRIu64 " in the tensor description", what, type);
+    if (ndim > TENSOR_MAX_DIMS)
+        return error_set(err, SKIFF_FORMAT, "%s: %d dims, at most %d are possible", what, ndim,
+                         TENSOR_MAX_DIMS);
+    h->dtype = (enum dtype)type;
+    h->shape.ndim = ndim;
+    uint64_t bytes = size;
+    bool has_zero = false;
+    for (int i = 0; i < ndim; i++) {
+        if (h->shape.dims[i] < 0)
+            return error_set(err, SKIFF_FORMAT, "%s: dim %d is %" PRId64 ", expected zero or more",
+                             what, i, h->shape.dims[i]);
+        has_zero |= h->shape.dims[i] == 0;
+    }
+    for (int i = 0; i < ndim && !has_zero; i++)
+        if (__builtin_mul_overflow(bytes, (uint64_t)h->shape.dims[i], &bytes) || bytes > INT64_MAX)
+            return error_set(err, SKIFF_FORMAT, "%s: dims are too large (dim %d is %" PRId64 ")",
+                             what, i, h->shape.dims[i]);
+    h->data_bytes = has_zero ? 0 : bytes;
+    return SKIFF_OK;
+}
+
+static void varint_write(struct buf *out, uint64_t v)
+{
+    while (v >= 0x80) {
+        buf_char(out, (char)(v | 0x80));
+        v >>= 7;
+    }
+    buf_char(out, (char)v);
+}
+
+static void head_encode(const struct tensor *t, struct buf *out)
+{
+    struct buf desc = BUF_INIT;
+    buf_char(&desc, 1 << 3);
+    varint_write(&desc, t->dtype);
+    for (int i = 0; i < t->shape.ndim; i++) {
+        buf_char(&desc, 2 << 3);
+        varint_write(&desc, (uint64_t)t->shape.dims[i]);
+    }
+    buf_u32(out, 0);
+    buf_u32(out, (uint32_t)desc.len);
+    buf_add(out, desc.data, desc.len);
+    buf_deinit(&desc);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static enum skiff_status version_read(struct source *s, const char *part, struct skiff_error *err)
+{
+    uint32_t version;
+    TRY(source_read(s, &version, 4, part, err));
+    if (version)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %s is %" PRIu32 " at offset %" PRIu64 ", expected 0 (not a tensor "
+                         "file of Paddle?)",
+                         s->what, part, version, s->pos - 4);
+    return SKIFF_OK;
+}
+
+/* Reads up to the first byte of the data and checks that all of the data are there. */
+static enum skiff_status head_read(struct source *s, struct head *h, struct skiff_error *err)
+{
+    TRY(version_read(s, "the tensor version", err));
+    int32_t len;
+    TRY(source_read(s, &len, 4, "the length of the tensor description", err));
+    if (len < 0 || len > DESC_MAX)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: tensor description of %" PRId32 " bytes, expected 0 to %d", s->what,
+                         len, DESC_MAX);
+    uint8_t bytes[DESC_MAX];
+    TRY(source_read(s, bytes, (uint64_t)len, "the tensor description", err));
+    uint64_t type;
+    int ndim;
+    *h = (struct head){0};
+    if (!desc_parse(bytes, (size_t)len, &type, &h->shape, &ndim))
+        return error_set(err, SKIFF_FORMAT, "%s: malformed tensor description", s->what);
+    TRY(desc_check(s->what, type, ndim, h, err));
+    if (h->data_bytes > source_left(s)) {
+        char text[160];
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %s %s needs %" PRIu64 " bytes of data, %" PRIu64 " found", s->what,
+                         dtype_name(h->dtype), shape_text(&h->shape, text), h->data_bytes,
+                         source_left(s));
+    }
+    return SKIFF_OK;
+}
+
+/* Offsets must make sense among themselves; whether they fit the rows is checked by the caller. */
+static enum skiff_status lod_links_check(const struct source *s, const struct lod *l,
+                                         struct skiff_error *err)
+{
+    for (int k = 0; k < l->nlevels; k++) {
+        const struct lod_level *v = &l->level[k];
+        if (v->n < 2 || v->off[0] != 0)
+            return error_set(err, SKIFF_FORMAT,
+                             "%s: lod level %d has %" PRId64 " offsets, the first %" PRId64
+                             "; expected at least 2, the first 0",
+                             s->what, k, v->n, v->n ? v->off[0] : 0);
+        for (int64_t i = 1; i < v->n; i++)
+            if (v->off[i] < v->off[i - 1])
+                return error_set(err, SKIFF_FORMAT,
+                                 "%s: lod level %d: offset %" PRId64 " is %" PRId64
+                                 ", less than the one before (%" PRId64 ")",
+                                 s->what, k, i, v->off[i], v->off[i - 1]);
+        if (k + 1 < l->nlevels && v->off[v->n - 1] != l->level[k + 1].n - 1)
+            return error_set(err, SKIFF_FORMAT,
+                             "%s: lod level %d ends at %" PRId64 ", but level %d has %" PRId64
+                             " sequences",
+                             s->what, k, v->off[v->n - 1], k + 1, l->level[k + 1].n - 1);
+    }
+    return SKIFF_OK;
+}
+
+/* Sizes of the levels, without moving on: the room for a lod is made in one piece. */
+static enum skiff_status lod_sizes_read(struct source s, uint64_t levels, int64_t *counts,
+                                        struct skiff_error *err)
+{
+    if (levels > LOD_MAX_LEVELS)
+        return error_set(err, SKIFF_FORMAT, "%s: %" PRIu64 " lod levels, at most %d are possible",
+                         s.what, levels, LOD_MAX_LEVELS);
+    for (uint64_t k = 0; k < levels; k++) {
+        uint64_t bytes;
+        TRY(source_read(&s, &bytes, 8, "the size of a lod level", err));
+        if (bytes % 8 || bytes > source_left(&s))
+            return error_set(err, SKIFF_FORMAT,
+                             "%s: lod level %" PRIu64 " of %" PRIu64
+                             " bytes; expected a multiple of 8, at most the %" PRIu64 " left",
+                             s.what, k, bytes, source_left(&s));
+        counts[k] = (int64_t)(bytes / 8);
+        s.pos += bytes;
+    }
+    return SKIFF_OK;
+}
+
+/* *out gets a lod of its own, or NULL. */
+static enum skiff_status lod_read(struct source *s, struct lod **out, struct skiff_error *err)
+{
+    uint64_t levels;
+    TRY(source_read(s, &levels, 8, "the number of lod levels", err));
+    int64_t counts[LOD_MAX_LEVELS];
+    TRY(lod_sizes_read(*s, levels, counts, err));
+    struct lod *l = NULL;
+    if (levels) {
+        TRY(lod_make(&l, (int)levels, counts, err));
+        enum skiff_status status = SKIFF_OK;
+        for (uint64_t k = 0; k < levels && status == SKIFF_OK; k++) {
+            s->pos += 8;
+            status = source_read(s, l->level[k].off, (uint64_t)counts[k] * 8, "a lod level", err);
+        }
+        if (status == SKIFF_OK)
+            status = lod_links_check(s, l, err);
+        if (status < 0) {
+            lod_unref(l);
+            return status;
+        }
+    }
+    *out = l;
+    return SKIFF_OK;
+}
+
+static enum skiff_status lod_rows_check(const struct source *s, const struct lod *l,
+                                        const struct shape *shape, struct skiff_error *err)
+{
+    const struct lod_level *last = lod_last(l);
+    int64_t rows = shape->ndim ? shape->dims[0] : 0;
+    if (last && last->off[last->n - 1] != rows)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: lod ends at row %" PRId64 ", but the tensor has %" PRId64 " rows",
+                         s->what, last->off[last->n - 1], rows);
+    return SKIFF_OK;
+}
+
+enum lod_rule { LOD_MUST_FIT, LOD_MAY_DIFFER };
+
+static enum skiff_status tensor_read(struct source *s, enum lod_rule rule, struct tensor *out,
+                                     struct skiff_error *err)
+{
+    enum skiff_status status;
+    struct lod *lod = NULL;
+    struct head h;
+    TRY_OUT(version_read(s, "the LoDTensor version", err));
+    TRY_OUT(lod_read(s, &lod, err));
+    TRY_OUT(head_read(s, &h, err));
+    if (rule == LOD_MUST_FIT)
+        TRY_OUT(lod_rows_check(s, lod, &h.shape, err));
+    TRY_OUT(tensor_resize(out, h.dtype, &h.shape, err));
+    TRY_OUT(source_read(s, out->data, h.data_bytes, "the data of a tensor", err));
+    tensor_drop_lod(out);
+    out->lod = lod;
+    lod = NULL;
+out:
+    lod_unref(lod);
+    return status;
+}
+
+static enum skiff_status rows_head_read(struct source *s, uint64_t *out_n, uint64_t *out_ids_at,
+                                        int64_t *out_height, struct head *h,
+                                        struct skiff_error *err)
+{
+    TRY(version_read(s, "the SelectedRows version", err));
+    uint64_t n;
+    TRY(source_read(s, &n, 8, "the number of rows", err));
+    if (n > source_left(s) / 8)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %" PRIu64 " row ids need more than the %" PRIu64 " bytes left",
+                         s->what, n, source_left(s));
+    *out_n = n;
+    *out_ids_at = s->pos;
+    s->pos += n * 8;
+    TRY(source_read(s, out_height, 8, "the height", err));
+    TRY(head_read(s, h, err));
+    char text[160];
+    /* A table that grows holds more rows than it has ids for; the rest is unused room. */
+    if (h->shape.ndim < 1 || (uint64_t)h->shape.dims[0] < n)
+        return error_set(err, SKIFF_FORMAT, "%s: %" PRIu64 " row ids, but the value is %s", s->what,
+                         n, shape_text(&h->shape, text));
+    if (*out_height < 0)
+        return error_set(err, SKIFF_FORMAT, "%s: height is %" PRId64 ", expected zero or more",
+                         s->what, *out_height);
+    return SKIFF_OK;
+}
+
+static enum skiff_status rows_read(struct source *s, struct value *out, struct skiff_error *err)
+{
+    uint64_t n, ids_at;
+    int64_t height;
+    struct head h;
+    TRY(rows_head_read(s, &n, &ids_at, &height, &h, err));
+    uint64_t row = h.shape.dims[0] ? h.data_bytes / (uint64_t)h.shape.dims[0] : 0;
+    h.shape.dims[0] = (int64_t)n;
+    TRY(value_as_rows_shape(out, h.dtype, &h.shape, height, err));
+    struct source ids = *s;
+    ids.pos = ids_at;
+    TRY(source_read(&ids, out->sel.rows, n * 8, "the row ids", err));
+    TRY(source_read(s, out->tensor.data, n * row, "the data of selected rows", err));
+    s->pos += h.data_bytes - n * row;
+    return SKIFF_OK;
+}
+
+enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
+                                struct tensor *out, struct skiff_error *err)
+{
+    struct source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
+    struct tensor t = {0};
+    enum skiff_status status = tensor_read(&s, LOD_MUST_FIT, &t, err);
+    if (status < 0) {
+        tensor_deinit(&t);
+        return status;
+    }
+    tensor_deinit(out);
+    *out = t;
+    *pos = s.pos;
+    return SKIFF_OK;
+}
+
+enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
+                              struct value *out, struct skiff_error *err)
+{
+    struct source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
+    struct value v = {0};
+    enum skiff_status status = rows_read(&s, &v, err);
+    if (status < 0) {
+        value_deinit(&v);
+        return status;
+    }
+    value_deinit(out);
+    *out = v;
+    *pos = s.pos;
+    return SKIFF_OK;
+}
+
+/* A whole file. Memory of `out` is only touched once everything but the data has been checked. */
+static enum skiff_status file_of_one(const char *path, struct tensor *tensor, struct value *rows,
+                                     struct skiff_error *err)
+{
+    struct source s;
+    TRY(source_open(&s, path, err));
+    enum skiff_status status;
+    struct tensor t = {0};
+    struct value v = {0};
+    if (tensor)
+        TRY_OUT(tensor_read(&s, LOD_MUST_FIT, &t, err));
+    else
+        TRY_OUT(rows_read(&s, &v, err));
+    TRY_OUT(source_at_end(&s, err));
+    if (tensor) {
+        tensor_deinit(tensor);
+        *tensor = t;
+        t = (struct tensor){0};
+    } else {
+        value_deinit(rows);
+        *rows = v;
+        v = (struct value){0};
+    }
+out:
+    tensor_deinit(&t);
+    value_deinit(&v);
+    close(s.fd);
+    return status;
+}
+
+enum skiff_status tensor_file_read(const char *path, struct tensor *out, struct skiff_error *err)
+{
+    return file_of_one(path, out, NULL, err);
+}
+
+enum skiff_status rows_file_read(const char *path, struct value *out, struct skiff_error *err)
+{
+    return file_of_one(path, NULL, out, err);
+}
+
+/* Does a stream of that kind fill the file exactly? Reads heads only. */
+static enum skiff_status fits_tensor(struct source s, struct skiff_error *err)
+{
+    int64_t counts[LOD_MAX_LEVELS];
+    uint64_t levels;
+    struct head h;
+    TRY(version_read(&s, "the LoDTensor version", err));
+    TRY(source_read(&s, &levels, 8, "the number of lod levels", err));
+    TRY(lod_sizes_read(s, levels, counts, err));
+    for (uint64_t k = 0; k < levels; k++)
+        s.pos += 8 + (uint64_t)counts[k] * 8;
+    TRY(head_read(&s, &h, err));
+    s.pos += h.data_bytes;
+    return source_at_end(&s, err);
+}
+
+static enum skiff_status fits_rows(struct source s, struct skiff_error *err)
+{
+    uint64_t n, at;
+    int64_t height;
+    struct head h;
+    TRY(rows_head_read(&s, &n, &at, &height, &h, err));
+    s.pos += h.data_bytes;
+    return source_at_end(&s, err);
+}
+
+static enum skiff_status value_read(const char *path, enum lod_rule rule, struct value *out,
+                                    struct skiff_error *err)
+{
+    struct source s;
+    TRY(source_open(&s, path, err));
+    enum skiff_status status;
+    struct skiff_error no_tensor = {0}, no_rows = {0};
+    struct value v = {0};
+    if (fits_tensor(s, &no_tensor) == SKIFF_OK) {
+        v.kind = VALUE_TENSOR;
+        TRY_OUT(tensor_read(&s, rule, &v.tensor, err));
+    } else if (fits_rows(s, &no_rows) == SKIFF_OK) {
+        TRY_OUT(rows_read(&s, &v, err));
+    } else {
+        status =
+            error_set(err, SKIFF_FORMAT, "neither a LoDTensor (%.300s) nor SelectedRows (%.300s)",
+                      no_tensor.message, no_rows.message);
+        goto out;
+    }
+    value_deinit(out);
+    *out = v;
+    v = (struct value){0};
+out:
+    value_deinit(&v);
+    close(s.fd);
+    return status;
+}
+
+enum skiff_status value_file_read(const char *path, struct value *out, struct skiff_error *err)
+{
+    return value_read(path, LOD_MUST_FIT, out, err);
+}
+
+enum skiff_status value_file_read_recorded(const char *path, struct value *out,
+                                           struct skiff_error *err)
+{
+    return value_read(path, LOD_MAY_DIFFER, out, err);
+}
+
+enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
+                                     struct skiff_error *err)
+{
+    struct source s;
+    TRY(source_open(&s, path, err));
+    enum skiff_status status = SKIFF_OK;
+    struct tensor *list = mem_must(sizeof *list * (size_t)(n + 1));
+    for (int i = 0; i < n; i++) {
+        if (!source_left(&s)) {
+            status = error_set(err, SKIFF_FORMAT, "%s: %d tensors expected, %d found", path, n, i);
+            goto out;
+        }
+        status = tensor_read(&s, LOD_MUST_FIT, &list[i], err);
+        if (status < 0) {
+            error_prefix(err, status, "tensor %d of %d", i, n);
+            goto out;
+        }
+    }
+    TRY_OUT(source_at_end(&s, err));
+    for (int i = 0; i < n; i++) {
+        tensor_deinit(out[i]);
+        *out[i] = list[i];
+        list[i] = (struct tensor){0};
+    }
+out:
+    for (int i = 0; i < n; i++)
+        tensor_deinit(&list[i]);
+    free(list);
+    close(s.fd);
+    return status;
+}
+
+static enum skiff_status slice_read(struct source *s, int64_t seek, const struct shape *shape,
+                                    struct tensor *out, struct skiff_error *err)
+{
+    uint64_t levels;
+    struct head h;
+    TRY(version_read(s, "the LoDTensor version", err));
+    TRY(source_read(s, &levels, 8, "the number of lod levels", err));
+    if (levels)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: has %" PRIu64 " lod levels; part of a tensor can be loaded only when "
+                         "it has none",
+                         s->what, levels);
+    TRY(head_read(s, &h, err));
+    uint64_t data_at = s->pos;
+    s->pos += h.data_bytes;
+    TRY(source_at_end(s, err));
+    int64_t all = (int64_t)(h.data_bytes / dtype_size(h.dtype)), part = shape_numel(shape);
+    char text[160], full[160];
+    if (part < 0 || seek < 0 || seek > all || part > all - seek)
+        return error_set(err, SKIFF_RANGE,
+                         "%s: elements of %s from element %" PRId64
+                         " are not all inside the %s that the file holds",
+                         s->what, shape_text(shape, text), seek, shape_text(&h.shape, full));
+    TRY(tensor_resize(out, h.dtype, shape, err));
+    s->pos = data_at + (uint64_t)seek * dtype_size(h.dtype);
+    return source_read(s, out->data, (uint64_t)part * dtype_size(h.dtype), "a slice", err);
+}
+
+enum skiff_status tensor_file_read_slice(const char *path, int64_t seek, const struct shape *shape,
+                                         struct tensor *out, struct skiff_error *err)
+{
+    struct source s;
+    struct tensor t = {0};
+    TRY(source_open(&s, path, err));
+    enum skiff_status status = slice_read(&s, seek, shape, &t, err);
+    close(s.fd);
+    if (status < 0) {
+        tensor_deinit(&t);
+        return status;
+    }
+    tensor_deinit(out);
+    *out = t;
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* All of the stream but the data. */
+static void tensor_head_encode(const struct tensor *t, struct buf *out)
+{
+    buf_u32(out, 0);
+    int levels = t->lod ? t->lod->nlevels : 0;
+    buf_u64(out, (uint64_t)levels);
+    for (int k = 0; k < levels; k++) {
+        const struct lod_level *v = &t->lod->level[k];
+        buf_u64(out, (uint64_t)v->n * 8);
+        buf_add(out, v->off, (size_t)v->n * 8);
+    }
+    head_encode(t, out);
+}
+
+static void rows_head_encode(const struct value *v, struct buf *out)
+{
+    buf_u32(out, 0);
+    buf_u64(out, v->sel.nrows);
+    buf_add(out, v->sel.rows, v->sel.nrows * 8);
+    buf_u64(out, (uint64_t)v->sel.height);
+    head_encode(&v->tensor, out);
+}
+
+static void data_encode(const struct tensor *t, struct buf *out)
+{
+    buf_add(out, t->data, tensor_bytes(t));
+}
+
+void tensor_encode(const struct tensor *t, struct buf *out)
+{
+    tensor_head_encode(t, out);
+    data_encode(t, out);
+}
+
+void rows_encode(const struct value *v, struct buf *out)
+{
+    rows_head_encode(v, out);
+    data_encode(&v->tensor, out);
+}
+
+static enum skiff_status write_head_and_data(struct file_writer *w, const struct buf *head,
+                                             const struct tensor *t, struct skiff_error *err)
+{
+    TRY(file_writer_add(w, head->data, head->len, err));
+    return file_writer_add(w, t->data, tensor_bytes(t), err);
+}
+
+enum skiff_status value_file_write(const char *path, const struct value *v, struct skiff_error *err)
+{
+    if (v->kind != VALUE_TENSOR && v->kind != VALUE_ROWS)
+        return error_set(
+            err, SKIFF_STATE,
+            "cannot save %s: the variable holds %s, expected a tensor or selected rows", path,
+            v->kind == VALUE_NONE ? "no value yet" : "a list of values");
+    struct file_writer w;
+    struct buf head = BUF_INIT;
+    TRY(file_writer_open(&w, path, err));
+    if (v->kind == VALUE_ROWS)
+        rows_head_encode(v, &head);
+    else
+        tensor_head_encode(&v->tensor, &head);
+    enum skiff_status status = write_head_and_data(&w, &head, &v->tensor, err);
+    buf_deinit(&head);
+    if (status == SKIFF_OK)
+        return file_writer_commit(&w, err);
+    file_writer_close(&w);
+    return status;
+}
+
+enum skiff_status combined_file_write(const char *path, int n, const struct tensor *const *in,
+                                      struct skiff_error *err)
+{
+    struct file_writer w;
+    struct buf head = BUF_INIT;
+    TRY(file_writer_open(&w, path, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
+        buf_reset(&head);
+        tensor_head_encode(in[i], &head);
+        status = write_head_and_data(&w, &head, in[i], err);
+    }
+    buf_deinit(&head);
+    if (status == SKIFF_OK)
+        return file_writer_commit(&w, err);
+    file_writer_close(&w);
+    return status;
+}
