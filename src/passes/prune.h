@@ -1,0 +1,20 @@
+/* Cutting a training program down to what inference or testing needs. */
+#ifndef PASSES_PRUNE_H
+#define PASSES_PRUNE_H
+
+#include "program/program.h"
+
+/* What save_inference_model writes: every target i is wrapped in a `scale` op of its own
+ * (save_infer_model/scale_i.tmp_0), ops that no target needs are dropped (an op stays when it
+ * writes something needed and its role is not Optimize; inputs of kept ops become needed, except
+ * fed ones), is_test attributes are set, feed and fetch ops with their holder variables are added.
+ * The given program is not changed; *out is the caller's. */
+enum skiff_status prune_for_inference(const struct program *p, const char *const *feeds, int nfeeds,
+                                      const char *const *targets, int ntargets,
+                                      struct program **out, struct skiff_error *err);
+
+/* Program.clone(for_test=True): forward ops only, is_test attributes set. */
+enum skiff_status program_clone_for_test(const struct program *p, struct program **out,
+                                         struct skiff_error *err);
+
+#endif
