@@ -1,0 +1,2 @@
+/* One line per op family, in any order: OP_FAMILY(name) names the table `ops_<name>` of a file in
+ * this room. Included with OP_FAMILY defined. */
