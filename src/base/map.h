@@ -33,11 +33,16 @@ uint64_t hash_bytes(const void *p, size_t n); /* stable across runs and machines
 /* id_map: distinct ids -> dense index 0..count-1 in order of first appearance.
  * reset is O(1) amortised (generation counter), so one map serves every batch without allocation.
  */
+struct id_map_slot {
+    int64_t key;
+    uint32_t where; /* dense index of the key */
+    uint32_t stamp; /* generation that wrote it; another one: empty */
+};
+
 struct id_map {
-    int64_t *keys;
-    uint32_t *where; /* index of the key */
-    uint32_t *stamp; /* generation */
+    struct id_map_slot *slot;
     uint32_t generation, count;
+    int shift; /* 64 - log2(slots) */
     size_t slots;
 };
 

@@ -1,0 +1,66 @@
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int lowest = LOG_INFO;
+static pthread_mutex_t role_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* a leaf: nothing is locked under it */
+static char role[32] = "-";
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&lowest, (int)level);
+}
+
+void log_set_role(const char *text)
+{
+    pthread_mutex_lock(&role_lock);
+    snprintf(role, sizeof role, "%s", text);
+    pthread_mutex_unlock(&role_lock);
+}
+
+/* "2024-05-01 10:11:12.345 INFO trainer.0 " */
+static size_t log_head(enum log_level level, char *out, size_t room)
+{
+    static const char *const names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
+    struct timespec now;
+    struct tm tm;
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &tm);
+    size_t n = strftime(out, room, "%Y-%m-%d %H:%M:%S", &tm);
+    char who[sizeof role];
+    pthread_mutex_lock(&role_lock);
+    memcpy(who, role, sizeof who);
+    pthread_mutex_unlock(&role_lock);
+    n += (size_t)snprintf(out + n, room - n, ".%03ld %s %s ", now.tv_nsec / 1000000, names[level],
+                          who);
+    return n;
+}
+
+/* One write a line, so that lines of several threads and processes do not mix. */
+void log_line(enum log_level level, const char *format, ...)
+{
+    if ((int)level < atomic_load(&lowest))
+        return;
+    char line[2048];
+    size_t n = log_head(level, line, sizeof line);
+    va_list args;
+    va_start(args, format);
+    int text = vsnprintf(line + n, sizeof line - n - 1, format, args);
+    va_end(args);
+    if (text > 0)
+        n += strlen(line + n);
+    line[n++] = '\n';
+    for (size_t done = 0; done < n;) {
+        ssize_t w = write(STDERR_FILENO, line + done, n - done);
+        if (w <= 0)
+            break;
+        done += (size_t)w;
+    }
+}

@@ -1,0 +1,191 @@
+#include "tensor/value.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+/* More items than any loop writes; a larger count comes from a wrong index. */
+#define ARRAY_MAX ((size_t)1 << 24)
+
+static void value_drop_opaque(struct value *v)
+{
+    if (v->opaque && v->opaque_free)
+        v->opaque_free(v->opaque);
+    v->opaque = NULL;
+    v->opaque_free = NULL;
+}
+
+void value_deinit(struct value *v)
+{
+    tensor_deinit(&v->tensor);
+    mem_free(v->sel.rows);
+    for (size_t i = 0; i < v->array.cap; i++)
+        if (v->array.items[i]) {
+            value_deinit(v->array.items[i]);
+            mem_free(v->array.items[i]);
+        }
+    mem_free(v->array.items);
+    value_drop_opaque(v);
+    value_set_lag(v, NULL);
+    *v = (struct value){0};
+}
+
+/* Items of an array stay allocated behind count, each cleared, for the next use. */
+void value_clear(struct value *v)
+{
+    tensor_drop_lod(&v->tensor);
+    v->sel.nrows = 0;
+    for (size_t i = 0; i < v->array.count; i++)
+        value_clear(v->array.items[i]);
+    v->array.count = 0;
+    value_drop_opaque(v);
+    value_set_lag(v, NULL);
+    v->kind = VALUE_NONE;
+}
+
+/* What the value held as another kind goes; memory of tensors and arrays stays. */
+static void value_become(struct value *v, enum value_kind kind)
+{
+    if (v->kind == kind)
+        return;
+    if (v->kind == VALUE_ARRAY || v->kind == VALUE_SCOPES || v->kind == VALUE_ROWS)
+        value_clear(v);
+    v->kind = kind;
+}
+
+enum skiff_status value_as_tensor(struct value *v, enum dtype dtype, const struct shape *shape,
+                                  struct skiff_error *err)
+{
+    TRY(tensor_resize(&v->tensor, dtype, shape, err));
+    value_become(v, VALUE_TENSOR);
+    return SKIFF_OK;
+}
+
+enum skiff_status value_as_rows(struct value *v, enum dtype dtype, size_t nrows, int64_t width,
+                                int64_t height, struct skiff_error *err)
+{
+    if (nrows > INT64_MAX)
+        return error_set(err, SKIFF_RANGE, "selected rows: %zu rows", nrows);
+    struct shape shape = SHAPE((int64_t)nrows, width);
+    return value_as_rows_shape(v, dtype, &shape, height, err);
+}
+
+enum skiff_status value_as_rows_shape(struct value *v, enum dtype dtype,
+                                      const struct shape *value_shape, int64_t height,
+                                      struct skiff_error *err)
+{
+    char text[160];
+    size_t bytes;
+    void *fresh = NULL;
+    if (value_shape->ndim < 1 || value_shape->ndim > TENSOR_MAX_DIMS || value_shape->dims[0] < 0)
+        return error_set(err, SKIFF_SHAPE, "selected rows of shape %s: no number of rows",
+                         value_shape->ndim > TENSOR_MAX_DIMS ? "?" : shape_text(value_shape, text));
+    size_t nrows = (size_t)value_shape->dims[0];
+    if (nrows > v->sel.rows_cap || !v->sel.rows) {
+        if (!mem_mul(nrows ? nrows : 1, sizeof(int64_t), &bytes))
+            return error_set(err, SKIFF_RANGE, "selected rows: %zu rows", nrows);
+        TRY(mem_alloc(bytes, "selected rows", &fresh, err));
+    }
+    enum skiff_status status = tensor_resize(&v->tensor, dtype, value_shape, err);
+    if (status < 0) {
+        mem_free(fresh);
+        return status;
+    }
+    value_become(v, VALUE_ROWS);
+    if (fresh) {
+        mem_free(v->sel.rows);
+        v->sel.rows = fresh;
+        v->sel.rows_cap = nrows;
+    }
+    v->sel.nrows = nrows;
+    v->sel.height = height;
+    return SKIFF_OK;
+}
+
+static enum skiff_status array_room(struct value_array *a, size_t n, struct skiff_error *err)
+{
+    if (n <= a->cap)
+        return SKIFF_OK;
+    size_t cap = a->cap * 2 < 8 ? 8 : a->cap * 2;
+    cap = cap < n ? n : cap;
+    void *p;
+    TRY(mem_alloc(cap * sizeof *a->items, "tensor array", &p, err));
+    struct value **items = p;
+    for (size_t i = 0; i < cap; i++)
+        items[i] = i < a->cap ? a->items[i] : NULL;
+    mem_free(a->items);
+    a->items = items;
+    a->cap = cap;
+    return SKIFF_OK;
+}
+
+enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *err)
+{
+    if (n > ARRAY_MAX)
+        return error_set(err, SKIFF_RANGE, "tensor array of %zu items: at most %zu are possible", n,
+                         ARRAY_MAX);
+    TRY(array_room(&v->array, n, err));
+    for (size_t i = v->kind == VALUE_ARRAY ? v->array.count : 0; i < n; i++)
+        if (!v->array.items[i]) {
+            void *p;
+            TRY(mem_alloc(sizeof(struct value), "item of a tensor array", &p, err));
+            v->array.items[i] = memset(p, 0, sizeof(struct value));
+        }
+    value_become(v, VALUE_ARRAY);
+    if (v->array.count < n)
+        v->array.count = n;
+    return SKIFF_OK;
+}
+
+static enum skiff_status value_copy_array(struct value *to, const struct value *from,
+                                          struct skiff_error *err)
+{
+    if (to->kind == VALUE_ARRAY)
+        value_clear(to);
+    TRY(value_as_array(to, from->array.count, err));
+    for (size_t i = 0; i < from->array.count; i++)
+        TRY(value_copy(to->array.items[i], from->array.items[i], err));
+    return SKIFF_OK;
+}
+
+enum skiff_status value_copy(struct value *to, const struct value *from, struct skiff_error *err)
+{
+    if (to == from)
+        return SKIFF_OK;
+    if (from->lag)
+        from->lag->class->settle_all(from->lag);
+    value_settle(to); /* else rows behind would be caught up over the copy */
+    switch (from->kind) {
+    case VALUE_NONE:
+        value_clear(to);
+        return SKIFF_OK;
+    case VALUE_TENSOR:
+        TRY(tensor_copy(&to->tensor, &from->tensor, err));
+        value_become(to, VALUE_TENSOR);
+        tensor_share_lod(&to->tensor, &from->tensor); /* become may have dropped it */
+        return SKIFF_OK;
+    case VALUE_ROWS:
+        TRY(value_as_rows_shape(to, from->tensor.dtype, &from->tensor.shape, from->sel.height,
+                                err));
+        TRY(tensor_copy(&to->tensor, &from->tensor, err));
+        memcpy(to->sel.rows, from->sel.rows, from->sel.nrows * sizeof *from->sel.rows);
+        return SKIFF_OK;
+    case VALUE_ARRAY:
+        return value_copy_array(to, from, err);
+    case VALUE_SCOPES:
+        break;
+    }
+    return error_set(err, SKIFF_UNSUPPORTED, "the scopes kept by a while loop cannot be copied");
+}
+
+void value_set_lag(struct value *v, struct lag *lag)
+{
+    struct lag *old = v->lag;
+    if (old == lag)
+        return;
+    if (lag)
+        __atomic_add_fetch(&lag->refs, 1, __ATOMIC_RELAXED);
+    v->lag = lag;
+    if (old && __atomic_sub_fetch(&old->refs, 1, __ATOMIC_ACQ_REL) == 0)
+        old->class->destroy(old);
+}
