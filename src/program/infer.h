@@ -38,6 +38,8 @@ enum skiff_status infer_out(struct infer *c, int slot, int i, enum dtype dtype,
  * the variable SELECTED_ROWS with shape [height, width]. */
 enum skiff_status infer_out_rows(struct infer *c, int slot, int i, enum dtype dtype, int64_t nrows,
                                  int64_t width, int64_t height, struct skiff_error *err);
+/* Kind of an output's variable while building (infer_kind of op kinds); nothing while running. */
+void infer_out_kind(struct infer *c, int slot, int i, enum var_kind kind);
 /* Output takes lod of that input (lod_level while building). Default without this call: no lod. */
 void infer_share_lod(struct infer *c, int in_slot, int in_i, int out_slot, int out_i);
 /* Lod level while building only; at run time the kernel makes the lod. */
@@ -49,7 +51,10 @@ enum skiff_status infer_same(struct infer *c, int in_slot, int out_slot, struct 
 enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skiff_error *err,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Run the rule for an op being built, filling its output variables in the block (build.c). */
+/* Calls the kind's rule; without one: every output takes type, shape and lod of the first input. */
+enum skiff_status infer_run(struct infer *c, struct skiff_error *err);
+/* Run the rule for an op being built, filling its output variables in the block (made when
+ * missing), and marks it as their producer. */
 enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *err);
 
 #endif

@@ -95,6 +95,12 @@ enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtyp
  * pieces. */
 enum skiff_status kernel_scratch(struct kernel *k, size_t bytes, void **out,
                                  struct skiff_error *err);
+/* Before each run of a kernel: gives all pieces back; the memory is kept. */
+static inline void kernel_scratch_reset(struct kernel_scratch_space *s)
+{
+    s->used = 0;
+}
+void kernel_scratch_deinit(struct kernel_scratch_space *s);
 /* "op relu, input X (fc_0.tmp_1): " + text. */
 enum skiff_status kernel_fail(const struct kernel *k, enum skiff_status code,
                               struct skiff_error *err, const char *format, ...)

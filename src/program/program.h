@@ -80,7 +80,8 @@ struct var {
     struct op *producer;      /* last op that writes it while building; NULL at first */
     const uint8_t *type_rest; /* reader/tuple sub-messages and 2.6 VarDesc.attrs, kept as bytes */
     size_t type_rest_len;
-    struct unknown_fields unknown, type_unknown;
+    /* of VarDesc, VarType, LoDTensorDesc, TensorDesc */
+    struct unknown_fields unknown, type_unknown, desc_unknown, tensor_unknown;
 };
 
 static inline bool var_persistable(const struct var *v)
@@ -92,6 +93,7 @@ struct op_arg { /* one slot with its variables */
     const char *slot;
     int n;
     const char **names;
+    struct unknown_fields unknown;
 };
 
 struct op_attr_value { /* one attribute of one op */
@@ -140,9 +142,10 @@ struct program {
         int32_t version;
     } * op_versions; /* 2.x op_version_map */
     int nop_versions;
+    bool has_op_version_map;   /* the map is there, perhaps empty */
     const uint8_t *compat_map; /* 1.x op_compatible_map, its bytes */
     size_t compat_map_len;
-    struct unknown_fields unknown;
+    struct unknown_fields unknown, version_unknown, version_map_unknown;
     int current_role; /* op_role given to ops appended now; ROLE_FORWARD at first */
     const char *const *current_role_var; /* op_role_var given to ops appended now */
     int ncurrent_role_var;
@@ -168,6 +171,8 @@ void block_remove_var(struct block *b, const char *name);
 /* An empty op at position `at` (-1: at the end). It has no slots and no attributes yet and is bound
  * to the kind of its type for the program's generation (kind NULL when there is none). */
 struct op *block_insert_op(struct block *b, int at, const char *type);
+/* Puts a loose op (grad.h) of the same program into the block; it stays the program's. */
+void block_put_op(struct block *b, int at, struct op *op);
 void block_remove_ops(struct block *b, int at, int n);
 
 /* Sets a slot's variables (replaces). n may be 0: the slot is there with an empty list. */

@@ -1,0 +1,25 @@
+/* Inside of the program room: what program.c, op.c, pb.c, text.c and grad.c share. */
+#ifndef PROGRAM_BUILD_H
+#define PROGRAM_BUILD_H
+
+#include "program/program.h"
+
+struct program *program_create_bare(void); /* no blocks, no version */
+/* A block with its own idx; the caller has checked parent and forward_idx. */
+struct block *program_push_block(struct program *p, int parent, int forward_idx);
+
+struct op *op_create(struct program *p, const char *type); /* loose, kind bound, type copied */
+/* Binds the kind for the program's generation; shares the type's text with the registry. */
+void op_bind(const struct program *p, struct op *op);
+
+/* Adds a slot without looking whether it is there; `slot` and `names` are borrowed for good. */
+void op_push_arg(struct program *p, struct op_arg **list, int *n, const struct op_arg *arg);
+/* Sets an attribute; name and value are borrowed for good. */
+void op_put_attr(struct program *p, struct op *op, const struct op_attr_value *attr);
+void op_reserve_attrs(struct program *p, struct op *op, int n);
+void op_share_attrs(struct program *p, struct op *to, const struct op *from); /* same program */
+
+struct attr_value attr_value_copy(struct arena *a, enum attr_type t, const struct attr_value *v);
+bool attr_type_is_list(enum attr_type t);
+
+#endif

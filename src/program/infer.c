@@ -1,0 +1,292 @@
+/* Shape rules see slots by position; here the positions are tied to variables of a block (building)
+ * or to values (running). */
+#include "program/infer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "program/bind.h"
+#include "program/kernel.h"
+
+static const struct op_arg *in_arg(const struct infer *c, int slot)
+{
+    return op_in(c->op, c->kind->ins[slot].name);
+}
+
+static const struct op_arg *out_arg(const struct infer *c, int slot)
+{
+    return op_out(c->op, c->kind->outs[slot].name);
+}
+
+/* The variable of an argument; NULL when absent, empty or not in the block. */
+static struct var *arg_var(const struct infer *c, const struct op_arg *a, int i)
+{
+    if (!a || i >= a->n || strcmp(a->names[i], EMPTY_VAR) == 0)
+        return NULL;
+    return block_find_var(c->block, a->names[i]);
+}
+
+static struct value *in_value(const struct infer *c, int slot, int i)
+{
+    struct value *v = kernel_in_value(c->kernel, slot, i);
+    return v && v->kind != VALUE_NONE ? v : NULL;
+}
+
+int infer_in_count(const struct infer *c, int slot)
+{
+    if (c->running)
+        return kernel_in_count(c->kernel, slot);
+    const struct op_arg *a = in_arg(c, slot);
+    return a ? a->n : 0;
+}
+
+int infer_out_count(const struct infer *c, int slot)
+{
+    if (c->running)
+        return kernel_out_count(c->kernel, slot);
+    const struct op_arg *a = out_arg(c, slot);
+    return a ? a->n : 0;
+}
+
+const struct shape *infer_in(const struct infer *c, int slot, int i)
+{
+    if (c->running) {
+        struct value *value = in_value(c, slot, i);
+        return value ? &value->tensor.shape : NULL;
+    }
+    struct var *v = arg_var(c, in_arg(c, slot), i);
+    return v ? &v->shape : NULL;
+}
+
+enum dtype infer_in_dtype(const struct infer *c, int slot, int i)
+{
+    if (c->running) {
+        struct value *value = in_value(c, slot, i);
+        return value ? value->tensor.dtype : DTYPE_FP32;
+    }
+    struct var *v = arg_var(c, in_arg(c, slot), i);
+    return v ? v->dtype : DTYPE_FP32;
+}
+
+bool infer_in_is_rows(const struct infer *c, int slot, int i)
+{
+    if (c->running)
+        return kernel_in_is_rows(c->kernel, slot, i);
+    struct var *v = arg_var(c, in_arg(c, slot), i);
+    return v && v->kind == VAR_SELECTED_ROWS;
+}
+
+int infer_in_lod_level(const struct infer *c, int slot, int i)
+{
+    if (c->running) {
+        const struct lod *l = infer_in_lod(c, slot, i);
+        return l ? l->nlevels : 0;
+    }
+    struct var *v = arg_var(c, in_arg(c, slot), i);
+    return v ? v->lod_level : 0;
+}
+
+const struct lod *infer_in_lod(const struct infer *c, int slot, int i)
+{
+    struct value *value = c->running ? in_value(c, slot, i) : NULL;
+    return value ? value->tensor.lod : NULL;
+}
+
+const char *infer_in_name(const struct infer *c, int slot, int i)
+{
+    if (c->running)
+        return kernel_in_name(c->kernel, slot, i);
+    const struct op_arg *a = in_arg(c, slot);
+    return a && i < a->n ? a->names[i] : "";
+}
+
+bool infer_wants(const struct infer *c, int slot, int i)
+{
+    if (c->running)
+        return kernel_out_value(c->kernel, slot, i) != NULL;
+    const struct op_arg *a = out_arg(c, slot);
+    return a && i < a->n && strcmp(a->names[i], EMPTY_VAR) != 0;
+}
+
+/* Is this output also an input of the op (in place)? Its lod and contents are then its own. */
+static bool in_place(const struct kernel *k, const struct value *v)
+{
+    for (int s = 0; k->kind->ins && k->kind->ins[s].name; s++)
+        for (int i = 0; i < k->in[s].n; i++)
+            if (k->in[s].v[i] == v)
+                return true;
+    return false;
+}
+
+/* An output variable; made when the block has none of that name yet. */
+static struct var *out_var(const struct infer *c, int slot, int i)
+{
+    if (!infer_wants(c, slot, i))
+        return NULL;
+    const char *name = out_arg(c, slot)->names[i];
+    struct var *v = block_find_var(c->block, name);
+    return v ? v : block_add_var((struct block *)c->block, name);
+}
+
+enum skiff_status infer_out(struct infer *c, int slot, int i, enum dtype dtype,
+                            const struct shape *shape, struct skiff_error *err)
+{
+    if (c->running) {
+        struct value *value = kernel_out_value(c->kernel, slot, i);
+        if (!value)
+            return SKIFF_OK;
+        if (!in_place(c->kernel, value))
+            tensor_drop_lod(&value->tensor);
+        struct shape copy = *shape; /* may be the shape of the value itself */
+        return value_as_tensor(value, dtype, &copy, err);
+    }
+    struct var *v = out_var(c, slot, i);
+    if (v) {
+        v->dtype = dtype;
+        v->shape = *shape;
+        v->has_tensor = true;
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status infer_out_rows(struct infer *c, int slot, int i, enum dtype dtype, int64_t nrows,
+                                 int64_t width, int64_t height, struct skiff_error *err)
+{
+    if (c->running) {
+        struct value *value = kernel_out_value(c->kernel, slot, i);
+        if (!value)
+            return SKIFF_OK;
+        if (nrows < 0)
+            return infer_fail(c, -1, 0, err, "output %s has %lld rows", c->kind->outs[slot].name,
+                              (long long)nrows);
+        tensor_drop_lod(&value->tensor);
+        return value_as_rows(value, dtype, (size_t)nrows, width, height, err);
+    }
+    struct shape whole = SHAPE(height, width);
+    infer_out_kind(c, slot, i, VAR_SELECTED_ROWS);
+    return infer_out(c, slot, i, dtype, &whole, err);
+}
+
+void infer_out_kind(struct infer *c, int slot, int i, enum var_kind kind)
+{
+    struct var *v = c->running ? NULL : out_var(c, slot, i);
+    if (v)
+        v->kind = kind;
+}
+
+void infer_share_lod(struct infer *c, int in_slot, int in_i, int out_slot, int out_i)
+{
+    if (c->running) {
+        struct value *from = in_value(c, in_slot, in_i);
+        struct value *to = kernel_out_value(c->kernel, out_slot, out_i);
+        if (from && to && from != to)
+            tensor_share_lod(&to->tensor, &from->tensor);
+        return;
+    }
+    struct var *from = arg_var(c, in_arg(c, in_slot), in_i);
+    if (from)
+        infer_lod_level(c, out_slot, out_i, from->lod_level);
+}
+
+void infer_lod_level(struct infer *c, int out_slot, int out_i, int level)
+{
+    struct var *v = c->running ? NULL : out_var(c, out_slot, out_i);
+    if (v)
+        v->lod_level = level;
+}
+
+/* Output i of a slot takes type, shape and lod of the first variable of an input slot. */
+static enum skiff_status same_at(struct infer *c, int in_slot, int out_slot, int i,
+                                 struct skiff_error *err)
+{
+    if (!infer_wants(c, out_slot, i))
+        return SKIFF_OK;
+    const struct shape *in = infer_in(c, in_slot, 0);
+    if (!in)
+        return infer_fail(c, in_slot, 0, err, "the input is missing");
+    enum dtype dtype = infer_in_dtype(c, in_slot, 0);
+    if (!infer_in_is_rows(c, in_slot, 0)) {
+        TRY(infer_out(c, out_slot, i, dtype, in, err));
+        infer_share_lod(c, in_slot, 0, out_slot, i);
+        return SKIFF_OK;
+    }
+    if (!c->running) {
+        infer_out_kind(c, out_slot, i, VAR_SELECTED_ROWS);
+        return infer_out(c, out_slot, i, dtype, in, err);
+    }
+    struct value *from = in_value(c, in_slot, 0), *to = kernel_out_value(c->kernel, out_slot, i);
+    struct shape copy = *in;
+    return from == to ? SKIFF_OK : value_as_rows_shape(to, dtype, &copy, from->sel.height, err);
+}
+
+enum skiff_status infer_same(struct infer *c, int in_slot, int out_slot, struct skiff_error *err)
+{
+    return same_at(c, in_slot, out_slot, 0, err);
+}
+
+/* The rule of a kind without one: every output is like the first input. */
+static enum skiff_status infer_default(struct infer *c, struct skiff_error *err)
+{
+    if (!c->kind->ins || !c->kind->ins[0].name || !c->kind->outs)
+        return SKIFF_OK;
+    for (int s = 0; c->kind->outs[s].name; s++)
+        for (int i = 0; i < infer_out_count(c, s); i++)
+            TRY(same_at(c, 0, s, i, err));
+    return SKIFF_OK;
+}
+
+enum skiff_status infer_run(struct infer *c, struct skiff_error *err)
+{
+    return c->kind->infer ? c->kind->infer(c, err) : infer_default(c, err);
+}
+
+enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skiff_error *err,
+                             const char *format, ...)
+{
+    char text[512], shape[160] = "", place[256] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (slot >= 0) {
+        const struct shape *s = infer_in(c, slot, i);
+        const char *name = infer_in_name(c, slot, i);
+        snprintf(place, sizeof(place), ", input %s (%s)%s%s", c->kind->ins[slot].name,
+                 *name ? name : "absent", s ? " " : "", s ? shape_text(s, shape) : "");
+    }
+    return error_set(err, SKIFF_SHAPE, "op %s%s: %s", c->kind->type, place, text);
+}
+
+static enum skiff_status check_inputs(const struct block *b, const struct op *op,
+                                      struct skiff_error *err)
+{
+    for (int s = 0; s < op->nins; s++)
+        for (int i = 0; i < op->ins[s].n; i++) {
+            const char *name = op->ins[s].names[i];
+            if (strcmp(name, EMPTY_VAR) != 0 && !block_find_var(b, name))
+                return error_set(err, SKIFF_NOT_FOUND,
+                                 "op %s, input %s: variable %s is not in block %d or its parents",
+                                 op->type, op->ins[s].slot, name, b->idx);
+        }
+    return SKIFF_OK;
+}
+
+enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *err)
+{
+    if (!op->kind)
+        return error_set(err, SKIFF_UNSUPPORTED, "op %s: no such op", op->type);
+    TRY(check_inputs(b, op, err));
+    struct infer c = {.kind = op->kind, .block = b, .op = op};
+    TRY(attrs_bind(op, &b->program->arena, &c.attr, err));
+    if (op->kind->infer_kind)
+        op->kind->infer_kind(&c);
+    TRY(infer_run(&c, err));
+    for (int s = 0; s < op->nouts; s++)
+        for (int i = 0; i < op->outs[s].n; i++) {
+            struct var *v = block_find_var(b, op->outs[s].names[i]);
+            if (v)
+                v->producer = op;
+        }
+    return SKIFF_OK;
+}
