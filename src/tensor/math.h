@@ -1,7 +1,8 @@
 /* Dense math: GEMM on oneDNN (math_dnnl.c is the only file that includes dnnl.h) and vector loops
  * that the compiler vectorises, built for several instruction sets and chosen at run time
- * (target_clones). All calls are single-threaded (parallelism is Hogwild threads), take no locks
- * and, in steady state, allocate nothing. */
+ * (math_path.h). The vector loops give the same bits on every machine. All calls are
+ * single-threaded (parallelism is Hogwild threads), take no locks and, in steady state, allocate
+ * nothing. */
 #ifndef TENSOR_MATH_H
 #define TENSOR_MATH_H
 
@@ -20,8 +21,7 @@ void math_gemm_f64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, 
 
 enum math_act { MATH_ACT_NONE, MATH_ACT_RELU, MATH_ACT_SIGMOID, MATH_ACT_TANH };
 
-/* Y[m,n] = act(X[m,k] W[k,n] + bias[n]) in one pass; bias may be NULL. Primitives are cached per
- * thread by shape. */
+/* Y[m,n] = act(X[m,k] W[k,n] + bias[n]); bias may be NULL. */
 void math_fc_f32(int64_t m, int64_t n, int64_t k, const float *x, const float *w, const float *bias,
                  enum math_act act, float *y);
 

@@ -1,0 +1,125 @@
+#include "tensor/math.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "tensor/math_path.h"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#define LOOP(name) name##_avx512
+#define LOOP_NAME "avx512"
+#include "tensor/math_loops.h"
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#define LOOP(name) name##_avx2
+#define LOOP_NAME "avx2"
+#include "tensor/math_loops.h"
+#pragma GCC pop_options
+#endif
+
+#define LOOP(name) name##_plain
+#define LOOP_NAME "plain"
+#include "tensor/math_loops.h"
+
+const struct math_path *math_path_at(int i)
+{
+    const struct math_path *have[3];
+    int n = 0;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        have[n++] = &path_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        have[n++] = &path_avx2;
+#endif
+    have[n++] = &path_plain;
+    return i >= 0 && i < n ? have[i] : NULL;
+}
+
+/* Chosen at the first call; threads that race choose the same. */
+const struct math_path *math_path_best(void)
+{
+    static const struct math_path *chosen;
+    const struct math_path *p = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    if (!p) {
+        p = math_path_at(0);
+        __atomic_store_n(&chosen, p, __ATOMIC_RELAXED);
+    }
+    return p;
+}
+
+void math_axpy_f32(int64_t n, float a, const float *x, float *y)
+{
+    math_path_best()->axpy(n, a, x, y);
+}
+
+void math_scale_f32(int64_t n, float a, float *x)
+{
+    math_path_best()->scale(n, a, x);
+}
+
+void math_add_f32(int64_t n, const float *x, const float *y, float *out)
+{
+    math_path_best()->add(n, x, y, out);
+}
+
+void math_sum_rows_f32(int64_t rows, int64_t cols, const float *x, float *out)
+{
+    math_path_best()->sum_rows(rows, cols, x, out);
+}
+
+double math_dot_f32(int64_t n, const float *x, const float *y)
+{
+    return math_path_best()->dot(n, x, y);
+}
+
+double math_norm2_f32(int64_t n, const float *x)
+{
+    return math_path_best()->dot(n, x, x);
+}
+
+void math_exp_f32(int64_t n, const float *x, float *out)
+{
+    math_path_best()->exp(n, x, out);
+}
+
+void math_sigmoid_f32(int64_t n, const float *x, float *out)
+{
+    math_path_best()->sigmoid(n, x, out);
+}
+
+void math_tanh_f32(int64_t n, const float *x, float *out)
+{
+    math_path_best()->tanh(n, x, out);
+}
+
+/* Blocks of k and n, so that the part of B in use stays in the cache; strides take care of the
+ * transposes. */
+void math_gemm_f64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha,
+                   const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                   double *c, int64_t ldc)
+{
+    const int64_t block = 128;
+    const int64_t a_row = trans_a ? 1 : lda, a_col = trans_a ? lda : 1;
+    const int64_t b_row = trans_b ? 1 : ldb, b_col = trans_b ? ldb : 1;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            c[i * ldc + j] = beta == 0 ? 0 : beta * c[i * ldc + j]; /* 0 also over NaN */
+    if (alpha == 0)
+        return;
+    for (int64_t k0 = 0; k0 < k; k0 += block)
+        for (int64_t j0 = 0; j0 < n; j0 += block) {
+            int64_t k1 = k0 + block < k ? k0 + block : k, j1 = j0 + block < n ? j0 + block : n;
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t l = k0; l < k1; l++) {
+                    double f = alpha * a[i * a_row + l * a_col];
+                    for (int64_t j = j0; j < j1; j++)
+                        c[i * ldc + j] += f * b[l * b_row + j * b_col];
+                }
+        }
+}
