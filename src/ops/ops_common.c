@@ -318,6 +318,34 @@ bool broadcast_plan(struct broadcast *b, const struct shape *x, const struct sha
     return true;
 }
 
+void broadcast_run(const struct broadcast *b, binary_loop f, size_t in_elem, size_t out_elem,
+                   const void *x, const void *y, void *out)
+{
+    int last = b->ndim - 1;
+    int64_t n = b->dims[last], sx = b->sx[last], sy = b->sy[last];
+    int64_t ei = (int64_t)in_elem, eo = (int64_t)out_elem;
+    struct broadcast_walk w;
+    for (broadcast_start(&w, b); broadcast_more(&w); broadcast_step(&w, b))
+        f(n, (const char *)x + w.x * ei, sx, (const char *)y + w.y * ei, sy,
+          (char *)out + w.out * eo);
+}
+
+enum skiff_status infer_broadcast(struct infer *c, enum dtype dtype, int axis,
+                                  struct skiff_error *err)
+{
+    const struct shape *x = infer_in(c, 0, 0), *y = infer_in(c, 1, 0);
+    struct shape out;
+    char text[160];
+    if (!broadcast_shape(x, y, axis, &out))
+        return infer_fail(c, 0, 0, err, "does not fit input %s (%s) %s with axis %d",
+                          c->kind->ins[1].name, infer_in_name(c, 1, 0), shape_text(y, text), axis);
+    bool keeps_rows = x->ndim > 0 && out.ndim == x->ndim && !dims_conflict(x->dims[0], out.dims[0]);
+    TRY(infer_out(c, 0, 0, dtype, &out, err));
+    if (keeps_rows)
+        infer_share_lod(c, 0, 0, 0, 0);
+    return SKIFF_OK;
+}
+
 void reduce_plan_init(struct reduce_plan *p, const struct shape *s, unsigned mask)
 {
     int64_t stride[TENSOR_MAX_DIMS];
@@ -391,4 +419,17 @@ void rows_copy_ids(struct value *out, const struct value *in)
     memcpy(out->sel.rows, in->sel.rows, in->sel.nrows * sizeof(int64_t));
     out->sel.nrows = in->sel.nrows;
     out->sel.height = in->sel.height;
+}
+
+struct op *grad_pass_back(struct grad_build *g, const char *type, bool copy_attrs,
+                          const char *out_slot, const char *in_slot)
+{
+    const char *dout = grad_name(g, op_out1(g->fwd, out_slot));
+    const char *dx = grad_name(g, op_in1(g->fwd, in_slot));
+    if (g->unwanted && g->unwanted(g, dx))
+        return NULL;
+    struct op *op = grad_op(g, type, copy_attrs);
+    op_set_in(g->program, op, "X", 1, &dout);
+    op_set_out(g->program, op, "Out", 1, &dx);
+    return op;
 }

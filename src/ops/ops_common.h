@@ -155,7 +155,7 @@ bool broadcast_plan(struct broadcast *b, const struct shape *x, const struct sha
 
 /* Odometer over the outer dims of a broadcast: offsets of x, y, out of each inner run.
  *     struct broadcast_walk w;
- *     for (broadcast_start(&w, &b); broadcast_more(&w, &b); broadcast_step(&w, &b))
+ *     for (broadcast_start(&w, &b); broadcast_more(&w); broadcast_step(&w, &b))
  *         run(b.dims[b.ndim - 1], x + w.x, sx, y + w.y, sy, out + w.out); */
 struct broadcast_walk {
     int64_t index[TENSOR_MAX_DIMS + 1];
@@ -172,7 +172,7 @@ static inline void broadcast_start(struct broadcast_walk *w, const struct broadc
             w->more = false;
     }
 }
-static inline bool broadcast_more(const struct broadcast_walk *w, const struct broadcast *b)
+static inline bool broadcast_more(const struct broadcast_walk *w)
 {
     return w->more;
 }
@@ -190,6 +190,15 @@ static inline void broadcast_step(struct broadcast_walk *w, const struct broadca
     }
     w->more = false;
 }
+
+/* One inner run: strides are 0 or 1. */
+typedef void (*binary_loop)(int64_t n, const void *x, int64_t sx, const void *y, int64_t sy,
+                            void *out);
+void broadcast_run(const struct broadcast *b, binary_loop f, size_t in_elem, size_t out_elem,
+                   const void *x, const void *y, void *out);
+/* Shape rule of binary ops: Out = broadcast of X and Y (inputs 0 and 1), lod of X where it fits. */
+enum skiff_status infer_broadcast(struct infer *c, enum dtype dtype, int axis,
+                                  struct skiff_error *err);
 
 /* ---- reductions ----------------------------------------------------------------------------
  * A shape seen as kept and reduced dims. */
@@ -210,6 +219,12 @@ int64_t reduce_offset(const struct reduce_plan *p, int64_t j);
 /* Dims attribute (may be negative) to a mask; all dims when `all` or n is 0. False: out of range.
  */
 bool reduce_mask(const int32_t *dims, int n, bool all, int ndim, unsigned *out);
+
+/* ---- gradients made of other ops ------------------------------------------------------------
+ * A gradient op `type` with X = gradient of forward output `out_slot`, Out = gradient of forward
+ * input `in_slot`. NULL when nobody wants it. */
+struct op *grad_pass_back(struct grad_build *g, const char *type, bool copy_attrs,
+                          const char *out_slot, const char *in_slot);
 
 /* ---- selected rows ------------------------------------------------------------------------- */
 /* Gives `out` the row ids and height of `in` (its value part is sized already). */

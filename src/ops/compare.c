@@ -1,0 +1,163 @@
+/* Comparisons, logic and bits: equal, not_equal, less_than, less_equal, greater_than,
+ * greater_equal, logical_and/or/xor/not, bitwise_and/or/xor, isfinite.
+ *
+ * Comparisons and logic give bool, with the broadcasting of elementwise.c; a number is true when it
+ * is not 0. Bits keep the type of X. isfinite (1.x) gives one bool for the whole tensor. None has a
+ * gradient. */
+#include "ops/ops_common.h"
+
+#include <math.h>
+
+enum { X, Y };
+
+#define RUN_LOOP(T, R, expr)                                                            \
+    do {                                                                                \
+        int last_ = b.ndim - 1;                                                         \
+        int64_t n_ = b.dims[last_], sx_ = b.sx[last_], sy_ = b.sy[last_];               \
+        struct broadcast_walk w_;                                                       \
+        for (broadcast_start(&w_, &b); broadcast_more(&w_); broadcast_step(&w_, &b)) {  \
+            const T *px_ = (const T *)x->data + w_.x, *py_ = (const T *)y->data + w_.y; \
+            R *po_ = (R *)out->data + w_.out;                                           \
+            for (int64_t i_ = 0; i_ < n_; i_++) {                                       \
+                T a = px_[i_ * sx_], c = py_[i_ * sy_];                                 \
+                po_[i_] = (R)(expr);                                                    \
+            }                                                                           \
+        }                                                                               \
+    } while (0)
+
+static enum skiff_status check_operands(const struct kernel *k, int axis, struct broadcast *b,
+                                        struct skiff_error *err)
+{
+    TRY(kernel_check_dtype(k, X, dtype_is_any, "a number or bool", err));
+    TRY(kernel_check_same_dtype(k, Y, X, err));
+    if (!broadcast_plan(b, &kernel_in(k, X)->shape, &kernel_in(k, Y)->shape, axis))
+        return kernel_fail(k, SKIFF_SHAPE, err, "X and Y do not fit");
+    return SKIFF_OK;
+}
+
+#define DEFINE_BINARY(name, axis, expr)                                            \
+    static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err) \
+    {                                                                              \
+        const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);            \
+        struct tensor *out = kernel_out(k, 0);                                     \
+        struct broadcast b;                                                        \
+        TRY(check_operands(k, axis, &b, err));                                     \
+        DISPATCH_ALL(x->dtype, T, RUN_LOOP(T, bool, expr))                         \
+        return SKIFF_OK;                                                           \
+    }
+DEFINE_BINARY(equal, k->attr[0].i, a == c)
+DEFINE_BINARY(not_equal, k->attr[0].i, a != c)
+DEFINE_BINARY(less_than, k->attr[0].i, a < c)
+DEFINE_BINARY(less_equal, k->attr[0].i, a <= c)
+DEFINE_BINARY(greater_than, k->attr[0].i, a > c)
+DEFINE_BINARY(greater_equal, k->attr[0].i, a >= c)
+DEFINE_BINARY(logical_and, -1, (a != 0) & (c != 0))
+DEFINE_BINARY(logical_or, -1, (a != 0) | (c != 0))
+DEFINE_BINARY(logical_xor, -1, (a != 0) ^ (c != 0))
+
+static bool dtype_has_bits(enum dtype t)
+{
+    return dtype_is_any(t) && !dtype_is_float(t);
+}
+
+/* Equal sizes of integers share one loop: bits do not care for the sign. */
+#define DEFINE_BITS(name, op)                                                      \
+    static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err) \
+    {                                                                              \
+        const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);            \
+        struct tensor *out = kernel_out(k, 0);                                     \
+        struct broadcast b;                                                        \
+        TRY(kernel_check_dtype(k, X, dtype_has_bits, "an integer or bool", err));  \
+        TRY(check_operands(k, -1, &b, err));                                       \
+        size_t size = dtype_size(x->dtype);                                        \
+        if (size == 8)                                                             \
+            RUN_LOOP(uint64_t, uint64_t, a op c);                                  \
+        else if (size == 4)                                                        \
+            RUN_LOOP(uint32_t, uint32_t, a op c);                                  \
+        else if (size == 2)                                                        \
+            RUN_LOOP(uint16_t, uint16_t, a op c);                                  \
+        else                                                                       \
+            RUN_LOOP(uint8_t, uint8_t, a op c);                                    \
+        return SKIFF_OK;                                                           \
+    }
+DEFINE_BITS(bitwise_and, &)
+DEFINE_BITS(bitwise_or, |)
+DEFINE_BITS(bitwise_xor, ^)
+
+static enum skiff_status logical_not_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    bool *out = kernel_out(k, 0)->data;
+    int64_t n = tensor_numel(x);
+    TRY(kernel_check_dtype(k, X, dtype_is_any, "a number or bool", err));
+    DISPATCH_ALL(x->dtype, T, const T *p = x->data;
+                 for (int64_t i = 0; i < n; i++) out[i] = p[i] == 0)
+    return SKIFF_OK;
+}
+
+static enum skiff_status isfinite_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    int64_t n = tensor_numel(x);
+    bool all = true;
+    DISPATCH_FLOAT(x->dtype, T, const T *p = x->data;
+                   for (int64_t i = 0; i < n && all; i++) all = isfinite(p[i]))
+    *(bool *)kernel_out(k, 0)->data = all;
+    return SKIFF_OK;
+}
+
+static enum skiff_status compare_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_broadcast(c, DTYPE_BOOL, c->attr[0].i, err);
+}
+static enum skiff_status logical_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_broadcast(c, DTYPE_BOOL, -1, err);
+}
+static enum skiff_status bits_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_broadcast(c, infer_in_dtype(c, X, 0), -1, err);
+}
+static enum skiff_status not_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape s = *infer_in(c, X, 0);
+    TRY(infer_out(c, 0, 0, DTYPE_BOOL, &s, err));
+    infer_share_lod(c, X, 0, 0, 0);
+    return SKIFF_OK;
+}
+static enum skiff_status isfinite_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape one = SHAPE(1);
+    return infer_out(c, 0, 0, DTYPE_BOOL, &one, err);
+}
+
+static const struct op_slot xy[] = {{"X", 0}, {"Y", 0}, {0}};
+static const struct op_slot x_only[] = {{"X", 0}, {0}};
+static const struct op_slot outs[] = {{"Out", 0}, {0}};
+static const struct op_attr_spec compare_attrs[] = {
+    A_INT("axis", -1), A_BOOL("force_cpu", false), {0}};
+static const struct op_attr_spec none[] = {{0}};
+
+#define KIND(name, in, a, rule, ...)                                                          \
+    {                                                                                         \
+        .type = #name, .ins = in, .outs = outs, .attrs = a, .infer = rule, .run = name##_run, \
+        .flags = OP_NO_GRAD_NEEDED, __VA_ARGS__                                               \
+    }
+
+const struct op_kind ops_compare[] = {
+    KIND(equal, xy, compare_attrs, compare_infer, ),
+    KIND(not_equal, xy, compare_attrs, compare_infer, ),
+    KIND(less_than, xy, compare_attrs, compare_infer, ),
+    KIND(less_equal, xy, compare_attrs, compare_infer, ),
+    KIND(greater_than, xy, compare_attrs, compare_infer, ),
+    KIND(greater_equal, xy, compare_attrs, compare_infer, ),
+    KIND(logical_and, xy, none, logical_infer, ),
+    KIND(logical_or, xy, none, logical_infer, ),
+    KIND(logical_xor, xy, none, logical_infer, ),
+    KIND(logical_not, x_only, none, not_infer, ),
+    KIND(bitwise_and, xy, none, bits_infer, .generations = GEN_2X),
+    KIND(bitwise_or, xy, none, bits_infer, .generations = GEN_2X),
+    KIND(bitwise_xor, xy, none, bits_infer, .generations = GEN_2X),
+    KIND(isfinite, x_only, none, isfinite_infer, .generations = GEN_1X),
+    {0},
+};

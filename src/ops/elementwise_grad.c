@@ -1,0 +1,228 @@
+/* Gradients of elementwise.c: with d = Out@GRAD at an element,
+ *
+ *   op    X@GRAD             Y@GRAD
+ *   add   d                  d
+ *   sub   d                  -d
+ *   mul   d y                d x
+ *   div   d / y              -d out / y
+ *   max   x > y ? d : 0      x > y ? 0 : d      (on ties all of it goes to Y, as in Paddle)
+ *   min   x < y ? d : 0      x < y ? 0 : d
+ *   pow   d y x^(y-1)        d log(x) x^y
+ *
+ * each summed over the places that one element was repeated to. One walk over the result computes
+ * both; an operand that is not repeated is written directly, a repeated one is cleared and added
+ * to, with runs that end in one element summed in double. */
+#include "ops/ops_common.h"
+
+#include <string.h>
+#include <tgmath.h>
+
+#include "tensor/math.h"
+
+enum { X, Y, DOUT, OUT };
+enum { DX, DY };
+
+/* One inner run. dx, dy may be NULL; ax, ay: add to what is there. */
+struct grad_run {
+    int64_t n, sx, sy;
+    const void *x, *y, *out, *d;
+    void *dx, *dy;
+    bool ax, ay;
+};
+typedef void (*grad_loop)(const struct grad_run *r);
+
+#define SIDE(T, dst, stride, adds, expr)                                      \
+    if (dst) {                                                                \
+        T *to = dst;                                                          \
+        if (!stride && adds) {                                                \
+            double sum = 0;                                                   \
+            for (int64_t i = 0; i < r->n; i++) {                              \
+                T x = x_[i * r->sx], y = y_[i * r->sy], o = o_[i], d = d_[i]; \
+                (void)x, (void)y, (void)o;                                    \
+                sum += (T)(expr);                                             \
+            }                                                                 \
+            *to += (T)sum;                                                    \
+        } else                                                                \
+            for (int64_t i = 0; i < r->n; i++) {                              \
+                T x = x_[i * r->sx], y = y_[i * r->sy], o = o_[i], d = d_[i]; \
+                (void)x, (void)y, (void)o;                                    \
+                to[i] = (adds ? to[i] : 0) + (T)(expr);                       \
+            }                                                                 \
+    }
+#define DEFINE_LOOP(fn, T, ex, ey)                                \
+    static void fn(const struct grad_run *r)                      \
+    {                                                             \
+        const T *x_ = r->x, *y_ = r->y, *o_ = r->out, *d_ = r->d; \
+        SIDE(T, r->dx, r->sx, r->ax, ex)                          \
+        SIDE(T, r->dy, r->sy, r->ay, ey)                          \
+    }
+#define DEFINE_LOOPS(name, ex, ey)         \
+    DEFINE_LOOP(name##_f32, float, ex, ey) \
+    DEFINE_LOOP(name##_f64, double, ex, ey)
+
+DEFINE_LOOPS(mul, d *y, d *x)
+DEFINE_LOOPS(div, d / y, -d *o / y)
+DEFINE_LOOPS(max, x > y ? d : 0, x > y ? 0 : d)
+DEFINE_LOOPS(min, x < y ? d : 0, x < y ? 0 : d)
+DEFINE_LOOPS(pow, d *y *pow(x, y - 1), d *log(x) * pow(x, y))
+
+/* add and sub read only d: x, y, out point at d to keep one form of loop */
+DEFINE_LOOPS(add, d, d)
+DEFINE_LOOPS(sub, d, -d)
+
+static bool is_repeated(const int64_t *strides, const struct broadcast *b)
+{
+    for (int i = 0; i < b->ndim; i++)
+        if (strides[i] == 0)
+            return true;
+    return false;
+}
+
+static void *clear_if(struct tensor *t, bool repeated)
+{
+    if (!t)
+        return NULL;
+    if (repeated)
+        memset(t->data, 0, tensor_bytes(t));
+    return t->data;
+}
+
+static void grad_walk(const struct broadcast *b, grad_loop f, size_t elem, struct grad_run all)
+{
+    int last = b->ndim - 1;
+    struct broadcast_walk w;
+    int64_t e = (int64_t)elem;
+    for (broadcast_start(&w, b); broadcast_more(&w); broadcast_step(&w, b)) {
+        struct grad_run r = {
+            .n = b->dims[last],
+            .sx = all.sx,
+            .sy = all.sy,
+            .x = (const char *)all.x + w.x * e,
+            .y = (const char *)all.y + w.y * e,
+            .out = (const char *)all.out + w.out * e,
+            .d = (const char *)all.d + w.out * e,
+            .dx = all.dx ? (char *)all.dx + w.x * e : NULL,
+            .dy = all.dy ? (char *)all.dy + w.y * e : NULL,
+            .ax = all.ax,
+            .ay = all.ay,
+        };
+        f(&r);
+    }
+}
+
+static const struct shape *shape_or(const struct kernel *k, int slot)
+{
+    const struct tensor *t = kernel_in(k, slot);
+    return t ? &t->shape : &kernel_in(k, DOUT)->shape;
+}
+
+static enum skiff_status grad_run(struct kernel *k, grad_loop f32, grad_loop f64, bool reads_xy,
+                                  struct skiff_error *err)
+{
+    const struct tensor *d = kernel_in(k, DOUT);
+    struct broadcast b;
+    TRY(kernel_check_dtype(k, DOUT, dtype_is_float, "float32 or float64", err));
+    if (!broadcast_plan(&b, shape_or(k, X), shape_or(k, Y), k->attr[0].i) ||
+        shape_numel(&b.out) != tensor_numel(d))
+        return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) does not have the shape of X and Y",
+                           kernel_in_name(k, DOUT, 0));
+    struct grad_run all = {.sx = b.sx[b.ndim - 1], .sy = b.sy[b.ndim - 1], .d = d->data};
+    all.x = all.y = all.out = d->data;
+    if (reads_xy) {
+        TRY(kernel_check_same_dtype(k, X, DOUT, err));
+        TRY(kernel_check_same_dtype(k, Y, DOUT, err));
+        all.x = kernel_in(k, X)->data;
+        all.y = kernel_in(k, Y)->data;
+    }
+    if (k->kind->ins[OUT].name && kernel_in(k, OUT))
+        all.out = kernel_in(k, OUT)->data;
+    all.ax = is_repeated(b.sx, &b);
+    all.ay = is_repeated(b.sy, &b);
+    all.dx = clear_if(kernel_out(k, DX), all.ax);
+    all.dy = clear_if(kernel_out(k, DY), all.ay);
+    grad_walk(&b, d->dtype == DTYPE_FP32 ? f32 : f64, dtype_size(d->dtype), all);
+    return SKIFF_OK;
+}
+
+/* The usual case of a bias: X has the shape of Out, Y is its last dims. False: not that case. */
+static bool add_bias_grad(struct kernel *k, float sign)
+{
+    const struct tensor *d = kernel_in(k, DOUT);
+    struct tensor *dx = kernel_out(k, DX), *dy = kernel_out(k, DY);
+    struct broadcast b;
+    if (d->dtype != DTYPE_FP32 || !broadcast_plan(&b, shape_or(k, X), shape_or(k, Y), k->attr[0].i))
+        return false;
+    bool same = b.ndim == 1 && b.sx[0] == 1 && b.sy[0] == 1;
+    bool bias = b.ndim == 2 && b.sx[1] == 1 && b.sx[0] == b.dims[1] && b.sy[1] == 1 && b.sy[0] == 0;
+    if ((!same && !bias) || shape_numel(&b.out) != tensor_numel(d))
+        return false;
+    if (dx && dx->data != d->data)
+        memcpy(dx->data, d->data, tensor_bytes(d));
+    if (!dy)
+        return true;
+    if (bias)
+        math_sum_rows_f32(b.dims[0], b.dims[1], d->data, dy->data);
+    else if (dy->data != d->data)
+        memcpy(dy->data, d->data, tensor_bytes(d));
+    if (sign != 1)
+        math_scale_f32(tensor_numel(dy), sign, dy->data);
+    return true;
+}
+
+static enum skiff_status add_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    return add_bias_grad(k, 1) ? SKIFF_OK : grad_run(k, add_f32, add_f64, false, err);
+}
+static enum skiff_status sub_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    return add_bias_grad(k, -1) ? SKIFF_OK : grad_run(k, sub_f32, sub_f64, false, err);
+}
+#define DEFINE_RUN(name)                                                                \
+    static enum skiff_status name##_grad_run(struct kernel *k, struct skiff_error *err) \
+    {                                                                                   \
+        return grad_run(k, name##_f32, name##_f64, true, err);                          \
+    }
+DEFINE_RUN(mul)
+DEFINE_RUN(div)
+DEFINE_RUN(max)
+DEFINE_RUN(min)
+DEFINE_RUN(pow)
+
+static enum skiff_status grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(infer_same(c, infer_in_count(c, X) ? X : DOUT, DX, err));
+    return infer_same(c, infer_in_count(c, Y) ? Y : DOUT, DY, err);
+}
+
+/* 1.6 programs leave out X of add and sub */
+static const struct op_slot shape_ins[] = {
+    {"X", SLOT_SHAPE_ONLY | SLOT_OPTIONAL}, {"Y", SLOT_SHAPE_ONLY}, {"Out" GRAD_SUFFIX, 0}, {0}};
+static const struct op_slot ins[] = {{"X", 0}, {"Y", 0}, {"Out" GRAD_SUFFIX, 0}, {0}};
+static const struct op_slot div_ins[] = {
+    {"X", 0}, {"Y", 0}, {"Out" GRAD_SUFFIX, 0}, {"Out", 0}, {0}};
+static const struct op_slot outs[] = {
+    {"X" GRAD_SUFFIX, SLOT_OPTIONAL}, {"Y" GRAD_SUFFIX, SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec attrs[] = {
+    A_INT("axis", -1),
+    {.name = "use_mkldnn", .type = ATTR_BOOLEAN, .flags = ATTR_ONLY_1X},
+    {.name = "x_data_format", .type = ATTR_STRING, .flags = ATTR_ONLY_1X, .def = {.s = ""}},
+    {.name = "y_data_format", .type = ATTR_STRING, .flags = ATTR_ONLY_1X, .def = {.s = ""}},
+    {0},
+};
+
+#define BINARY_GRAD(name, in, ...)                                                     \
+    {                                                                                  \
+        .type = "elementwise_" #name "_grad", .ins = in, .outs = outs, .attrs = attrs, \
+        .infer = grad_infer, .run = name##_grad_run, __VA_ARGS__                       \
+    }
+
+const struct op_kind ops_elementwise_grad[] = {
+    BINARY_GRAD(add, shape_ins, .fuse = FUSE_ADD_GRAD),
+    BINARY_GRAD(sub, shape_ins, ),
+    BINARY_GRAD(mul, ins, ),
+    BINARY_GRAD(div, div_ins, ),
+    BINARY_GRAD(max, ins, ),
+    BINARY_GRAD(min, ins, ),
+    BINARY_GRAD(pow, ins, ),
+    {0},
+};
