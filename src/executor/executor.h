@@ -29,6 +29,8 @@ struct feed {
 
 struct executor *executor_create(struct scope *scope, const struct executor_options *options);
 void executor_destroy(struct executor *e);
+/* Drops the plans of a program that is about to be changed or destroyed. */
+void executor_forget(struct executor *e, const struct program *p);
 
 /* Runs block 0 once. The values of `fetches` are deep-copied into out[i] (caller's, zeroed or
  * reused from the run before). The program must outlive the executor and must not change. Fed

@@ -1,0 +1,168 @@
+/* skiff replay: proof that a network gives here what it gave in Paddle. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/replay_run.h"
+#include "store/file.h"
+
+static const char help[] = "usage: skiff replay [OPTIONS] CASE...\n\n"
+                           "Runs recorded cases and compares every recorded value. CASE is a "
+                           "folder with a case.txt, or a folder with\n"
+                           "cases somewhere below it. tools/record_paddle.py records such cases "
+                           "from your own program on real Paddle\n"
+                           "(docs/record.md). Ends with a line \"N passed, M failed\"; exit status "
+                           "1 when a case failed.\n\n"
+                           "  --unfused   run the programs op by op, as they are written\n"
+                           "  --both      run every case fused and unfused (counts twice)\n"
+                           "  -v          a line for every case\n";
+
+/* What Paddle does in these recorded cases is a defect; Skiff does the right thing
+ * (docs/differences.md). */
+static const char *const defects[] = {
+    "a zero tensor gives NaN",
+    "no label counts: 0/0 = NaN",
+    "rows are looked up by binary search in a list that is not sorted",
+};
+
+static bool known_defect(const char *quirk)
+{
+    for (size_t i = 0; quirk && i < sizeof(defects) / sizeof(defects[0]); i++)
+        if (!strncmp(quirk, defects[i], strlen(defects[i])))
+            return true;
+    return false;
+}
+
+struct tally {
+    int passed, failed, expected;
+    bool verbose;
+};
+
+static void print_report(const char *dir, const char *how, const struct buf *report)
+{
+    const char *line = report->data;
+    for (int shown = 0; line && *line && shown < 5; shown++) {
+        const char *end = strchr(line, '\n');
+        printf("FAIL %s%s: %.*s\n", dir, how, (int)(end - line), line);
+        line = end + 1;
+    }
+    if (line && *line)
+        printf("FAIL %s%s: ... and more\n", dir, how);
+}
+
+static void replay_one(const char *dir, bool no_fuse, struct tally *t)
+{
+    struct skiff_error err = {0};
+    struct replay_case c;
+    struct replay_result result = {0};
+    struct buf report = BUF_INIT;
+    const char *how = no_fuse ? " (unfused)" : "";
+    if (replay_case_open(dir, &c, &err) < 0) {
+        printf("FAIL %s%s: %s\n", dir, how, err.message);
+        t->failed++;
+        return;
+    }
+    if (replay_run(&c, no_fuse, &result, &report, &err) < 0) {
+        printf("FAIL %s%s: %s\n", dir, how, err.message);
+        t->failed++;
+    } else if (result.differences && known_defect(c.quirk)) {
+        printf("note %s%s: differs from Paddle as intended: %s (docs/differences.md)\n", dir, how,
+               c.quirk);
+        t->passed++;
+        t->expected++;
+    } else if (result.differences) {
+        print_report(dir, how, &report);
+        t->failed++;
+    } else if (!result.compared) {
+        printf("FAIL %s%s: the case holds no recorded value to compare\n", dir, how);
+        t->failed++;
+    } else {
+        if (t->verbose)
+            printf("ok   %s%s: %d values\n", dir, how, result.compared);
+        t->passed++;
+    }
+    buf_deinit(&report);
+    replay_case_close(&c);
+}
+
+/* Folders below dir (or dir itself) that hold a case.txt. */
+static enum skiff_status find_cases(const char *dir, struct file_list *out, struct skiff_error *err)
+{
+    TRY(file_list_read(dir, out, err));
+    int n = 0;
+    for (int i = 0; i < out->n; i++) {
+        char *slash = strrchr(out->names[i], '/');
+        if (!strcmp(slash ? slash + 1 : out->names[i], "case.txt")) {
+            char *name = slash ? (*slash = 0, out->names[i]) : strcpy(out->names[i], ".");
+            out->names[n++] = name;
+        } else {
+            free(out->names[i]);
+        }
+    }
+    out->n = n;
+    return SKIFF_OK;
+}
+
+static int replay_below(const char *root, bool fused, bool unfused, struct tally *t)
+{
+    struct skiff_error err = {0};
+    struct file_list cases;
+    if (!file_is_dir(root)) {
+        error_set(&err, SKIFF_NOT_FOUND,
+                  "%s is not a folder: give a folder with a case.txt in it or below it", root);
+        return command_fail("replay", &err);
+    }
+    if (find_cases(root, &cases, &err) < 0)
+        return command_fail("replay", &err);
+    if (!cases.n) {
+        error_set(&err, SKIFF_NOT_FOUND, "%s: no case.txt in this folder or below it", root);
+        file_list_deinit(&cases);
+        return command_fail("replay", &err);
+    }
+    for (int i = 0; i < cases.n; i++) {
+        struct buf dir = BUF_INIT;
+        buf_printf(&dir, strcmp(cases.names[i], ".") ? "%s/%s" : "%s", root, cases.names[i]);
+        if (fused)
+            replay_one(dir.data, false, t);
+        if (unfused)
+            replay_one(dir.data, true, t);
+        buf_deinit(&dir);
+    }
+    file_list_deinit(&cases);
+    return 0;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct tally t = {0};
+    bool fused = true, unfused = false;
+    int roots = 0;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            fputs(help, stdout);
+            return 0;
+        } else if (!strcmp(argv[i], "--unfused")) {
+            fused = false, unfused = true;
+        } else if (!strcmp(argv[i], "--both")) {
+            fused = unfused = true;
+        } else if (!strcmp(argv[i], "-v")) {
+            t.verbose = true;
+        } else if (argv[i][0] == '-') {
+            return command_usage("replay", "there is no option %s", argv[i]);
+        } else {
+            roots++;
+        }
+    }
+    if (!roots)
+        return command_usage("replay", "no case given");
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-' && replay_below(argv[i], fused, unfused, &t))
+            return 1;
+    if (t.expected)
+        printf("%d of the cases that passed differ from Paddle as intended\n", t.expected);
+    printf("%d passed, %d failed\n", t.passed, t.failed);
+    return t.failed ? 1 : 0;
+}

@@ -1,0 +1,166 @@
+#include "cli/replay_case.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/file.h"
+
+static enum skiff_status read_number(const struct replay_case *c, const char *key, double fallback,
+                                     double *out, struct skiff_error *err)
+{
+    const char *text = replay_case_get(c, key, NULL);
+    *out = fallback;
+    if (!text)
+        return SKIFF_OK;
+    char *end;
+    *out = strtod(text, &end);
+    if (end == text || *end)
+        return error_set(err, SKIFF_FORMAT, "%s/case.txt: %s must be a number, found \"%s\"",
+                         c->dir, key, text);
+    return SKIFF_OK;
+}
+
+static void read_keys(struct replay_case *c, char *text)
+{
+    for (char *line = text; line && *line;) {
+        char *next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        char *colon = strchr(line, ':');
+        if (colon) {
+            *colon = 0;
+            char *value = colon + 1;
+            while (*value == ' ')
+                value++;
+            size_t n = strlen(value);
+            while (n && (value[n - 1] == '\r' || value[n - 1] == ' '))
+                value[--n] = 0;
+            str_map_put(&c->keys, line, value);
+        }
+        line = next;
+    }
+}
+
+enum skiff_status replay_case_open(const char *dir, struct replay_case *out,
+                                   struct skiff_error *err)
+{
+    struct replay_case *c = out;
+    struct buf text = BUF_INIT;
+    memset(c, 0, sizeof(*c));
+    arena_init(&c->arena);
+    str_map_init(&c->keys);
+    c->dir = arena_strdup(&c->arena, dir);
+    enum skiff_status status;
+    double steps = 0, feed_steps = 0;
+    TRY_OUT(file_read(replay_case_path(c, "case.txt"), &text, err));
+    read_keys(c, arena_strndup(&c->arena, text.data ? text.data : "", text.len));
+    TRY_OUT(read_number(c, "steps", 0, &steps, err));
+    TRY_OUT(read_number(c, "feed_steps", 0, &feed_steps, err));
+    TRY_OUT(read_number(c, "rtol", 1e-5, &c->rtol, err));
+    TRY_OUT(read_number(c, "atol", 1e-6, &c->atol, err));
+    c->steps = (int)steps;
+    c->feed_steps = (int)feed_steps;
+    c->kind = replay_case_get(c, "kind", "");
+    c->quirk = replay_case_get(c, "quirk", NULL);
+out:
+    buf_deinit(&text);
+    if (status < 0)
+        replay_case_close(c);
+    return status;
+}
+
+void replay_case_close(struct replay_case *c)
+{
+    str_map_deinit(&c->keys);
+    arena_deinit(&c->arena);
+}
+
+const char *replay_case_get(const struct replay_case *c, const char *key, const char *fallback)
+{
+    const char *v = str_map_get(&c->keys, key);
+    return v ? v : fallback;
+}
+
+bool replay_case_lists(const struct replay_case *c, const char *key, const char *word)
+{
+    const char *list = replay_case_get(c, key, "");
+    size_t n = strlen(word);
+    for (const char *p = strstr(list, word); p; p = strstr(p + 1, word))
+        if ((p == list || p[-1] == ' ') && (p[n] == 0 || p[n] == ' '))
+            return true;
+    return false;
+}
+
+const char *replay_case_path(struct replay_case *c, const char *format, ...)
+{
+    char rest[4096];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(rest, sizeof(rest), format, ap);
+    va_end(ap);
+    return arena_printf(&c->arena, "%s/%s", c->dir, rest);
+}
+
+static void list_add(struct file_list *l, const char *name)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 32;
+        l->names = mem_must_grow(l->names, (size_t)l->cap * sizeof(*l->names));
+    }
+    l->names[l->n++] = mem_must_strdup(name);
+}
+
+static enum skiff_status list_below(const char *dir, const char *prefix, struct file_list *out,
+                                    struct skiff_error *err)
+{
+    DIR *d = opendir(dir);
+    if (!d && errno == ENOENT)
+        return SKIFF_OK;
+    if (!d)
+        return error_set_sys(err, "cannot list %s", dir);
+    enum skiff_status status = SKIFF_OK;
+    for (struct dirent *e = readdir(d); e && status == SKIFF_OK; e = readdir(d)) {
+        if (e->d_name[0] == '.')
+            continue;
+        struct buf path = BUF_INIT, name = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, e->d_name);
+        buf_printf(&name, "%s%s", prefix, e->d_name);
+        if (file_is_dir(path.data)) {
+            buf_char(&name, '/');
+            status = list_below(path.data, name.data, out, err);
+        } else {
+            list_add(out, name.data);
+        }
+        buf_deinit(&path);
+        buf_deinit(&name);
+    }
+    closedir(d);
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum skiff_status file_list_read(const char *dir, struct file_list *out, struct skiff_error *err)
+{
+    *out = (struct file_list){0};
+    TRY(list_below(dir, "", out, err));
+    if (out->n)
+        qsort(out->names, (size_t)out->n, sizeof(*out->names), by_name);
+    return SKIFF_OK;
+}
+
+void file_list_deinit(struct file_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->names[i]);
+    free(l->names);
+    *l = (struct file_list){0};
+}

@@ -1,0 +1,288 @@
+/* How a case runs: startup program, stored initial values over it, then for every step the stored
+ * feed, the program, and a comparison of everything that was recorded at that step; at the end the
+ * persistable variables. */
+#include "cli/replay_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/replay_compare.h"
+#include "passes/replicate.h"
+#include "store/file.h"
+#include "store/tensor_file.h"
+
+struct replay {
+    struct replay_case *c;
+    struct scope *scope;
+    struct executor *executor;
+    struct program *startup, *main;
+    int devices; /* 0: one, the plain way */
+    struct replay_result *result;
+    struct buf *report;
+};
+
+static enum skiff_status read_program(const char *path, struct program **out,
+                                      struct skiff_error *err)
+{
+    struct buf bytes = BUF_INIT;
+    enum skiff_status status = file_read(path, &bytes, err);
+    if (status == SKIFF_OK)
+        status = program_decode(bytes.data, bytes.len, path, out, err);
+    buf_deinit(&bytes);
+    return status;
+}
+
+/* Stored values say by the case which of them are SelectedRows. */
+static enum skiff_status read_value(struct replay *r, const char *path, const char *name,
+                                    struct value *out, struct skiff_error *err)
+{
+    if (replay_case_lists(r->c, "selected_rows", name))
+        return rows_file_read(path, out, err);
+    TRY(tensor_file_read(path, &out->tensor, err));
+    out->kind = VALUE_TENSOR;
+    return SKIFF_OK;
+}
+
+static enum skiff_status load_init(struct replay *r, const char *dir, struct skiff_error *err)
+{
+    struct file_list files;
+    TRY(file_list_read(dir, &files, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
+        char *path = arena_printf(&r->c->arena, "%s/%s", dir, files.names[i]);
+        struct value *v = scope_var(r->scope, files.names[i]);
+        value_settle(v);
+        status = read_value(r, path, files.names[i], v, err);
+    }
+    file_list_deinit(&files);
+    return status;
+}
+
+static enum skiff_status load_all_init(struct replay *r, struct skiff_error *err)
+{
+    const char *dirs = replay_case_get(r->c, "init_dirs", NULL);
+    if (!dirs)
+        return load_init(r, replay_case_path(r->c, "init"), err);
+    char *list = arena_strdup(&r->c->arena, dirs), *rest;
+    for (char *d = strtok_r(list, " ", &rest); d; d = strtok_r(NULL, " ", &rest))
+        TRY(load_init(r, replay_case_path(r->c, "%s", d), err));
+    return SKIFF_OK;
+}
+
+struct feed_set {
+    struct feed *feeds;
+    struct value *values;
+    int n;
+};
+
+static void feed_set_deinit(struct feed_set *f)
+{
+    for (int i = 0; i < f->n; i++)
+        value_deinit(&f->values[i]);
+    free(f->values);
+    free(f->feeds);
+    *f = (struct feed_set){0};
+}
+
+/* suffix: appended to the names (the variables of a device). */
+static enum skiff_status read_feeds(struct replay *r, const char *dir, const char *suffix,
+                                    struct feed_set *out, struct skiff_error *err)
+{
+    struct file_list files;
+    TRY(file_list_read(dir, &files, err));
+    out->feeds = mem_must_grow(out->feeds, (size_t)(out->n + files.n + 1) * sizeof(*out->feeds));
+    out->values = mem_must_grow(out->values, (size_t)(out->n + files.n + 1) * sizeof(*out->values));
+    bool listed = replay_case_get(r->c, "feeds", NULL) != NULL;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
+        const char *name = files.names[i];
+        if (listed && !replay_case_lists(r->c, "feeds", name))
+            continue;
+        struct value *v = &out->values[out->n];
+        *v = (struct value){0};
+        status = read_value(r, arena_printf(&r->c->arena, "%s/%s", dir, name), name, v, err);
+        out->feeds[out->n].name = arena_printf(&r->c->arena, "%s%s", name, suffix);
+        out->n++;
+    }
+    for (int i = 0; i < out->n; i++)
+        out->feeds[i].tensor = &out->values[i].tensor;
+    file_list_deinit(&files);
+    return status;
+}
+
+static enum skiff_status read_step_feeds(struct replay *r, int step, struct feed_set *out,
+                                         struct skiff_error *err)
+{
+    if (!r->c->feed_steps)
+        return SKIFF_OK;
+    const char *dir = replay_case_path(r->c, "%s/%d", replay_case_get(r->c, "feed_dir", "feed"),
+                                       step % r->c->feed_steps);
+    if (!r->devices)
+        return read_feeds(r, dir, "", out, err);
+    for (int d = 0; d < r->devices; d++)
+        TRY(read_feeds(r, arena_printf(&r->c->arena, "%s/%d", dir, d),
+                       arena_printf(&r->c->arena, REPLICA_SUFFIX "%d", d), out, err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status compare_one(struct replay *r, const char *where, const char *name,
+                                     const struct value *got, const char *path,
+                                     struct skiff_error *err)
+{
+    struct value want = {0};
+    struct buf text = BUF_INIT;
+    enum skiff_status status = read_value(r, path, name, &want, err);
+    if (status == SKIFF_OK) {
+        r->result->compared++;
+        if (!replay_compare(got, &want, r->c->rtol, r->c->atol, &text)) {
+            r->result->differences++;
+            buf_printf(r->report, "%s, %s: %s\n", where, name, text.data);
+        }
+    }
+    buf_deinit(&text);
+    value_deinit(&want);
+    return status;
+}
+
+/* On several devices a fetched value holds the devices' values one after the other. */
+static enum skiff_status join_devices(const struct value *parts, int n, struct value *out,
+                                      struct skiff_error *err)
+{
+    struct shape shape = parts[0].tensor.shape;
+    for (int i = 1; i < n; i++)
+        shape.dims[0] += parts[i].tensor.shape.dims[0];
+    TRY(value_as_tensor(out, parts[0].tensor.dtype, &shape, err));
+    char *to = out->tensor.data;
+    for (int i = 0; i < n; i++) {
+        memcpy(to, parts[i].tensor.data, tensor_bytes(&parts[i].tensor));
+        to += tensor_bytes(&parts[i].tensor);
+    }
+    return SKIFF_OK;
+}
+
+static const char **fetch_names(struct replay *r, const struct file_list *expected, int copies)
+{
+    const char **names =
+        arena_alloc(&r->c->arena, (size_t)(expected->n * copies + 1) * sizeof(*names));
+    for (int i = 0; i < expected->n; i++)
+        for (int d = 0; d < copies; d++)
+            names[i * copies + d] =
+                r->devices ? replicate_name(r->main, expected->names[i], d, &r->c->arena)
+                           : expected->names[i];
+    return names;
+}
+
+static enum skiff_status run_step(struct replay *r, int step, struct skiff_error *err)
+{
+    struct file_list expected = {0};
+    struct feed_set feeds = {0};
+    struct value *got = NULL;
+    int copies = r->devices ? r->devices : 1;
+    const char *dir = replay_case_path(r->c, "expect/%d", step);
+    const char *where = arena_printf(&r->c->arena, "step %d", step);
+    enum skiff_status status;
+    TRY_OUT(file_list_read(dir, &expected, err));
+    TRY_OUT(read_step_feeds(r, step, &feeds, err));
+    got = mem_must((size_t)(expected.n * copies + 1) * sizeof(*got));
+    TRY_OUT(executor_run(r->executor, r->main, feeds.feeds, feeds.n,
+                         fetch_names(r, &expected, copies), expected.n * copies, got, err));
+    for (int i = 0; i < expected.n; i++) {
+        struct value joined = {0};
+        struct value *value = &got[i * copies];
+        if (r->devices) {
+            status = join_devices(value, copies, &joined, err);
+            value = &joined;
+        }
+        if (status == SKIFF_OK)
+            status = compare_one(r, where, expected.names[i], value,
+                                 arena_printf(&r->c->arena, "%s/%s", dir, expected.names[i]), err);
+        value_deinit(&joined);
+        if (status < 0)
+            goto out;
+    }
+out:
+    if (status < 0)
+        error_prefix(err, status, "step %d", step);
+    for (int i = 0; got && i < expected.n * copies; i++)
+        value_deinit(&got[i]);
+    free(got);
+    feed_set_deinit(&feeds);
+    file_list_deinit(&expected);
+    return status;
+}
+
+static enum skiff_status compare_final(struct replay *r, struct skiff_error *err)
+{
+    struct file_list files;
+    const char *dir = replay_case_path(r->c, "final");
+    TRY(file_list_read(dir, &files, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
+        const struct value *v = scope_find(r->scope, files.names[i]);
+        if (!v) {
+            r->result->differences++;
+            buf_printf(r->report, "final, %s: there is no such variable\n", files.names[i]);
+            continue;
+        }
+        status = compare_one(r, "final", files.names[i], v,
+                             arena_printf(&r->c->arena, "%s/%s", dir, files.names[i]), err);
+    }
+    file_list_deinit(&files);
+    return status;
+}
+
+static enum skiff_status run_startup(struct replay *r, struct skiff_error *err)
+{
+    const char *path = replay_case_path(r->c, "startup.pb");
+    if (!file_exists(path))
+        return SKIFF_OK;
+    TRY(read_program(path, &r->startup, err));
+    enum skiff_status status = executor_run(r->executor, r->startup, NULL, 0, NULL, 0, NULL, err);
+    return status < 0 ? error_prefix(err, status, "startup program") : status;
+}
+
+static enum skiff_status load_programs(struct replay *r, struct skiff_error *err)
+{
+    TRY(run_startup(r, err));
+    TRY(read_program(replay_case_path(r->c, "main.pb"), &r->main, err));
+    if (!strcmp(r->c->kind, "parallel")) {
+        r->devices = atoi(replay_case_get(r->c, "devices", "0"));
+        bool scale_one = !strcmp(replay_case_get(r->c, "scale", "default"), "one");
+        struct program *joint = NULL;
+        TRY(replicate_program(r->main, r->devices, scale_one, &joint, err));
+        program_destroy(r->main);
+        r->main = joint;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status run_all(struct replay *r, struct skiff_error *err)
+{
+    if (*r->c->kind && strcmp(r->c->kind, "inference") && strcmp(r->c->kind, "parallel"))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s/case.txt: kind must be parallel, inference or program, found \"%s\"",
+                         r->c->dir, r->c->kind);
+    TRY(load_programs(r, err));
+    TRY(load_all_init(r, err));
+    for (int s = 0; s < r->c->steps; s++)
+        TRY(run_step(r, s, err));
+    return compare_final(r, err);
+}
+
+enum skiff_status replay_run(struct replay_case *c, bool no_fuse, struct replay_result *result,
+                             struct buf *report, struct skiff_error *err)
+{
+    const char *seed = replay_case_get(c, "seed", NULL);
+    struct executor_options options = {
+        .no_fuse = no_fuse, .has_seed = seed != NULL, .seed = seed ? strtoull(seed, NULL, 10) : 0};
+    struct replay r = {.c = c, .scope = scope_create(), .result = result, .report = report};
+    r.executor = executor_create(r.scope, &options);
+    *result = (struct replay_result){0};
+    enum skiff_status status = run_all(&r, err);
+    executor_destroy(r.executor);
+    scope_destroy(r.scope);
+    program_destroy(r.startup);
+    program_destroy(r.main);
+    return status;
+}

@@ -1,0 +1,18 @@
+/* Running one recorded case. */
+#ifndef CLI_REPLAY_RUN_H
+#define CLI_REPLAY_RUN_H
+
+#include "base/buf.h"
+#include "cli/replay_case.h"
+
+struct replay_result {
+    int differences; /* values that are not as recorded */
+    int compared;
+};
+
+/* Fails (status) when the case cannot be run; values that differ are counted and described in
+ * `report`, a line each: "step 3, fc_0.w_0: at index [1, 2]: got 0.5, expected 0.25 ...". */
+enum skiff_status replay_run(struct replay_case *c, bool no_fuse, struct replay_result *result,
+                             struct buf *report, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* Executor: finds or makes the plan for a run. */
+#include "executor/executor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "executor/plan.h"
+
+#define MAX_PLANS 32 /* the one used longest ago makes room */
+
+struct cached_plan {
+    struct plan *plan;
+    const struct program *program;
+    struct arena names;
+    const char **feeds, **fetches;
+    int64_t *batch; /* per feed: rows, or sequences of the topmost level */
+    int nfeeds, nfetches;
+    uint64_t last_used;
+};
+
+struct executor {
+    struct scope *scope;
+    struct plan_options options;
+    struct mt64 generator;
+    struct cached_plan plans[MAX_PLANS];
+    int nplans;
+    uint64_t clock;
+};
+
+struct executor *executor_create(struct scope *scope, const struct executor_options *options)
+{
+    struct executor *e = mem_must(sizeof(*e));
+    e->scope = scope;
+    e->options.fuse = !options->no_fuse;
+    e->options.is_test = options->is_test;
+    e->options.generator = &e->generator;
+    mt64_seed_seq(&e->generator, options->has_seed ? options->seed : rng_entropy());
+    return e;
+}
+
+static void cached_deinit(struct cached_plan *c)
+{
+    plan_destroy(c->plan);
+    arena_deinit(&c->names);
+    *c = (struct cached_plan){0};
+}
+
+void executor_destroy(struct executor *e)
+{
+    if (!e)
+        return;
+    for (int i = 0; i < e->nplans; i++)
+        cached_deinit(&e->plans[i]);
+    free(e);
+}
+
+void executor_forget(struct executor *e, const struct program *p)
+{
+    for (int i = 0; i < e->nplans; i++)
+        if (e->plans[i].program == p) {
+            cached_deinit(&e->plans[i]);
+            e->plans[i--] = e->plans[--e->nplans];
+        }
+}
+
+static int64_t batch_of(const struct tensor *t)
+{
+    if (t->lod && t->lod->nlevels)
+        return t->lod->level[0].n - 1;
+    return t->shape.ndim ? t->shape.dims[0] : 1;
+}
+
+static bool serves(const struct cached_plan *c, const struct program *p, const struct feed *feeds,
+                   int nfeeds, const char *const *fetches, int nfetches)
+{
+    if (c->program != p || c->nfeeds != nfeeds || c->nfetches != nfetches)
+        return false;
+    for (int i = 0; i < nfeeds; i++)
+        if (c->batch[i] != batch_of(feeds[i].tensor) || strcmp(c->feeds[i], feeds[i].name))
+            return false;
+    for (int i = 0; i < nfetches; i++)
+        if (strcmp(c->fetches[i], fetches[i]))
+            return false;
+    return true;
+}
+
+static struct cached_plan *free_place(struct executor *e)
+{
+    if (e->nplans < MAX_PLANS)
+        return &e->plans[e->nplans++];
+    struct cached_plan *oldest = &e->plans[0];
+    for (int i = 1; i < MAX_PLANS; i++)
+        if (e->plans[i].last_used < oldest->last_used)
+            oldest = &e->plans[i];
+    cached_deinit(oldest);
+    return oldest;
+}
+
+static enum skiff_status make_plan(struct executor *e, const struct program *p,
+                                   const struct feed *feeds, int nfeeds, const char *const *fetches,
+                                   int nfetches, struct cached_plan **out, struct skiff_error *err)
+{
+    struct cached_plan c = {.program = p, .nfeeds = nfeeds, .nfetches = nfetches};
+    arena_init(&c.names);
+    c.feeds = arena_alloc(&c.names, (size_t)(nfeeds + 1) * sizeof(*c.feeds));
+    c.batch = arena_alloc(&c.names, (size_t)(nfeeds + 1) * sizeof(*c.batch));
+    c.fetches = arena_alloc(&c.names, (size_t)(nfetches + 1) * sizeof(*c.fetches));
+    for (int i = 0; i < nfeeds; i++) {
+        c.feeds[i] = arena_strdup(&c.names, feeds[i].name);
+        c.batch[i] = batch_of(feeds[i].tensor);
+    }
+    for (int i = 0; i < nfetches; i++)
+        c.fetches[i] = arena_strdup(&c.names, fetches[i]);
+    enum skiff_status status =
+        plan_create(p, e->scope, &e->options, c.feeds, nfeeds, c.fetches, nfetches, &c.plan, err);
+    if (status < 0) {
+        arena_deinit(&c.names);
+        return status;
+    }
+    *out = free_place(e);
+    **out = c;
+    return SKIFF_OK;
+}
+
+enum skiff_status executor_run(struct executor *e, const struct program *p,
+                               const struct feed *feeds, int nfeeds, const char *const *fetches,
+                               int nfetches, struct value *out, struct skiff_error *err)
+{
+    struct cached_plan *c = NULL;
+    for (int i = 0; i < e->nplans && !c; i++)
+        if (serves(&e->plans[i], p, feeds, nfeeds, fetches, nfetches))
+            c = &e->plans[i];
+    if (!c)
+        TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
+    c->last_used = ++e->clock;
+    return plan_run(c->plan, feeds, nfeeds, fetches, nfetches, out, err);
+}

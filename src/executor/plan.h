@@ -1,0 +1,79 @@
+/* Plan: a program compiled for one set of fed and fetched names. See executor.h for what it
+ * promises.
+ *
+ *   plan_create   bind every slot to a value and every attribute to its place, block by block
+ *   plan_run      feed, run the steps of block 0, fetch; then see whether the slab must be laid out
+ * anew
+ *
+ * Values: persistable variables live in the scope; all others belong to the plan and are forgotten
+ * when a run ends. Threads: a plan is used by one thread at a time. */
+#ifndef EXECUTOR_PLAN_H
+#define EXECUTOR_PLAN_H
+
+#include "executor/executor.h"
+#include "program/kernel.h"
+
+struct plan_input { /* one input or output of a step, to be looked at before it runs */
+    struct value *value;
+    short slot, index;
+    bool is_output, rowwise, optional;
+};
+
+struct step {
+    struct kernel kernel;
+    struct plan_input *touched;
+    int ntouched;
+    int op_index; /* in its block, for messages */
+};
+
+struct plan_var { /* a variable that belongs to the plan */
+    const char *name;
+    int block;
+    struct value value;
+    bool fed, fetched, written;
+    int first, last; /* steps of block 0 between which it is alive; first > last: never touched */
+    size_t need, offset;
+};
+
+struct plan_block {
+    struct step *steps;
+    int nsteps;
+    struct plan_var **own; /* variables of this very block */
+    int nown, own_cap;
+};
+
+struct plan {
+    struct run_env env; /* first: kernels get &plan->env */
+    const struct program *program;
+    struct program *fused; /* owned; NULL when the program runs as written */
+    struct scope *scope;
+    struct arena arena;
+    struct str_map *names; /* per block: name -> plan_var */
+    struct plan_block *blocks;
+    struct kernel_scratch_space scratch;
+    void *slab;
+    size_t slab_bytes;
+    int layouts; /* how often the slab has been laid out */
+};
+
+struct plan_options {
+    bool fuse, is_test;
+    struct mt64 *generator;
+};
+
+enum skiff_status plan_create(const struct program *p, struct scope *scope,
+                              const struct plan_options *options, const char *const *feeds,
+                              int nfeeds, const char *const *fetches, int nfetches,
+                              struct plan **out, struct skiff_error *err);
+void plan_destroy(struct plan *plan);
+
+enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,
+                           const char *const *fetches, int nfetches, struct value *out,
+                           struct skiff_error *err);
+
+/* slab.c: gives every variable that is on the heap room in the slab, once a run has shown how much
+ * it needs. */
+enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err);
+bool plan_needs_layout(const struct plan *plan);
+
+#endif

@@ -1,0 +1,305 @@
+/* Building a plan: which value stands behind each name, which kernel behind each op. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "executor/plan_parts.h"
+#include "passes/fuse.h"
+#include "program/bind.h"
+
+/* Where a name is declared, as seen from block b: the block itself, the forward block that a
+ * gradient block belongs to, then the parents. -1: nowhere. */
+static int declaring_block(const struct program *p, int b, const char *name)
+{
+    for (int depth = 0; b >= 0 && depth <= p->nblocks; depth++) {
+        const struct block *block = p->blocks[b];
+        if (block_own_var(block, name))
+            return b;
+        if (block->forward_idx >= 0 && block->forward_idx < p->nblocks) {
+            int found = declaring_block(p, block->forward_idx, name);
+            if (found > 0) /* the root is reached through the parents anyway */
+                return found;
+        }
+        b = block->parent;
+    }
+    return -1;
+}
+
+static struct plan_var *add_var(struct plan *plan, int block, const char *name)
+{
+    struct plan_var *v = arena_alloc(&plan->arena, sizeof(*v));
+    v->name = name;
+    v->block = block;
+    v->first = 1;
+    v->last = 0;
+    str_map_put(&plan->names[block], name, v);
+    struct plan_block *b = &plan->blocks[block];
+    if (b->nown == b->own_cap) {
+        b->own_cap = b->own_cap ? 2 * b->own_cap : 64;
+        b->own = mem_must_grow(b->own, (size_t)b->own_cap * sizeof(*b->own));
+    }
+    b->own[b->nown++] = v;
+    return v;
+}
+
+struct value *plan_resolve(struct plan *plan, int block, const char *name,
+                           struct plan_var **out_var)
+{
+    *out_var = NULL;
+    int at = declaring_block(plan->program, block, name);
+    if (at >= 0 && var_persistable(block_own_var(plan->program->blocks[at], name)))
+        return scope_var(plan->scope, name);
+    if (at < 0)
+        at = block;
+    struct plan_var *v = str_map_get(&plan->names[at], name);
+    if (!v)
+        v = add_var(plan, at, name);
+    *out_var = v;
+    return &v->value;
+}
+
+/* Feed and fetch ops stand only for what the caller names: their holders tell them apart. */
+static bool touches_holder(const struct program *p, const struct block *b, const struct op *op)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct op_arg *args = side ? op->outs : op->ins;
+        int n = side ? op->nouts : op->nins;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < args[i].n; j++) {
+                const struct var *v = block_find_var(b, args[i].names[j]);
+                if (v && (v->kind == VAR_FEED_MINIBATCH || v->kind == VAR_FETCH_LIST))
+                    return true;
+            }
+    }
+    return false;
+}
+
+/* root_step: the step of block 0 during which this op runs; lives of variables are measured in
+ * these. */
+static void note_life(struct plan_var *v, int root_step, bool is_output)
+{
+    if (!v)
+        return;
+    if (v->first > v->last)
+        v->first = root_step;
+    v->last = root_step;
+    v->written |= is_output;
+}
+
+static int count_args(const struct op_arg *args, int n)
+{
+    int total = 0;
+    for (int i = 0; i < n; i++)
+        total += args[i].n;
+    return total;
+}
+
+static int count_slots(const struct op_slot *slots)
+{
+    int n = 0;
+    while (slots && slots[n].name)
+        n++;
+    return n;
+}
+
+struct binding { /* what bind_side works on */
+    struct plan *plan;
+    int block, root_step;
+    struct step *step;
+};
+
+static void bind_side(struct binding *b, const struct op_slot *slots,
+                      const struct op_arg *(*get)(const struct op *, const char *), bool is_output,
+                      struct kernel_slot **out)
+{
+    int n = count_slots(slots);
+    struct kernel_slot *bound = arena_alloc(&b->plan->arena, (size_t)(n + 1) * sizeof(*bound));
+    for (int s = 0; s < n; s++) {
+        const struct op_arg *arg = get(b->step->kernel.op, slots[s].name);
+        if (!arg || !arg->n)
+            continue;
+        bound[s].n = arg->n;
+        bound[s].v = arena_alloc(&b->plan->arena, (size_t)arg->n * sizeof(struct value *));
+        for (int i = 0; i < arg->n; i++) {
+            if (!arg->names[i][0] || !strcmp(arg->names[i], EMPTY_VAR))
+                continue;
+            struct plan_var *var;
+            bound[s].v[i] = plan_resolve(b->plan, b->block, arg->names[i], &var);
+            note_life(var, b->root_step, is_output);
+            b->step->touched[b->step->ntouched++] =
+                (struct plan_input){.value = bound[s].v[i],
+                                    .slot = (short)s,
+                                    .index = (short)i,
+                                    .is_output = is_output,
+                                    .rowwise = slots[s].flags & SLOT_ROWWISE,
+                                    .optional = slots[s].flags & SLOT_OPTIONAL};
+        }
+    }
+    *out = bound;
+}
+
+/* Slots that the kind does not know are harmless when empty; otherwise the op would silently ignore
+ * an input. */
+static enum skiff_status check_slots(const struct op *op, struct skiff_error *err)
+{
+    for (int i = 0; i < op->nins; i++)
+        if (op->ins[i].n && op_kind_slot(op->kind->ins, op->ins[i].slot) < 0)
+            return error_set(err, SKIFF_UNSUPPORTED,
+                             "input slot %s (variable %s) is not known for this op",
+                             op->ins[i].slot, op->ins[i].names[0]);
+    for (const struct op_slot *s = op->kind->ins; s && s->name; s++) {
+        const struct op_arg *arg = op_in(op, s->name);
+        if ((!arg || !arg->n) && !(s->flags & SLOT_OPTIONAL))
+            return error_set(err, SKIFF_INVALID, "input slot %s is required and has no variable",
+                             s->name);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status bind_op(struct plan *plan, int block, int root_step, struct op *op,
+                                 struct step *step, struct skiff_error *err)
+{
+    if (!op->kind) {
+        const char *near = op_kind_nearest(op->type);
+        return error_set(err, SKIFF_UNSUPPORTED, "Skiff has no op of this type%s%s%s",
+                         near ? "; the nearest it has is " : "", near ? near : "",
+                         near ? " (`skiff inspect ops` lists all)" : "");
+    }
+    TRY(check_slots(op, err));
+    struct kernel *k = &step->kernel;
+    k->kind = op->kind;
+    k->op = op;
+    k->env = &plan->env;
+    k->scratch = &plan->scratch;
+    TRY(attrs_bind(op, &plan->arena, &k->attr, err));
+    int most = count_args(op->ins, op->nins) + count_args(op->outs, op->nouts);
+    step->touched = arena_alloc(&plan->arena, (size_t)(most + 1) * sizeof(*step->touched));
+    struct binding b = {plan, block, root_step, step};
+    bind_side(&b, op->kind->ins, op_in, false, &k->in);
+    bind_side(&b, op->kind->outs, op_out, true, &k->out);
+    return op->kind->prepare ? op->kind->prepare(k, err) : SKIFF_OK;
+}
+
+static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
+                                     struct skiff_error *err);
+
+/* Ops of a sub-block run during the step that owns it. A sub-block is built once, for its first
+ * owner. */
+static enum skiff_status build_sub_block(struct plan *plan, const struct op *op, int root_step,
+                                         struct skiff_error *err)
+{
+    const struct op_attr_value *a = op_attr(op, "sub_block");
+    if (!a || a->type != ATTR_BLOCK || a->value.i <= 0 || a->value.i >= plan->program->nblocks)
+        return error_set(err, SKIFF_FORMAT,
+                         "attribute sub_block is missing or names no block (%d blocks)",
+                         plan->program->nblocks);
+    return build_block(plan, a->value.i, root_step, err);
+}
+
+static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
+                                     struct skiff_error *err)
+{
+    const struct block *block = plan->program->blocks[idx];
+    struct plan_block *pb = &plan->blocks[idx];
+    if (pb->steps)
+        return SKIFF_OK;
+    pb->steps = arena_alloc(&plan->arena, (size_t)(block->nops + 1) * sizeof(*pb->steps));
+    for (int i = 0; i < block->nops; i++) {
+        struct op *op = block->ops[i];
+        if (idx == 0 && touches_holder(plan->program, block, op))
+            continue;
+        struct step *step = &pb->steps[pb->nsteps];
+        step->op_index = i;
+        int root = idx == 0 ? pb->nsteps : root_step;
+        pb->nsteps++; /* counted at once, so that plan_destroy releases what prepare made */
+        enum skiff_status status = bind_op(plan, idx, root, op, step, err);
+        if (status == SKIFF_OK && (op->kind->flags & OP_RUNS_BLOCK))
+            status = build_sub_block(plan, op, root, err);
+        if (status < 0)
+            return error_prefix(err, status, "block %d, op %d %s", idx, i, op->type);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status mark_feeds(struct plan *plan, const char *const *feeds, int nfeeds,
+                                    struct skiff_error *err)
+{
+    for (int i = 0; i < nfeeds; i++) {
+        if (!block_find_var(program_root(plan->program), feeds[i]))
+            return error_set(err, SKIFF_NOT_FOUND, "fed variable %s is not in the program",
+                             feeds[i]);
+        struct plan_var *v;
+        plan_resolve(plan, 0, feeds[i], &v);
+        if (v)
+            v->fed = !v->written;
+    }
+    return SKIFF_OK;
+}
+
+static void mark_fetches(struct plan *plan, const char *const *fetches, int nfetches)
+{
+    for (int i = 0; i < nfetches; i++) {
+        struct plan_var *v = str_map_get(&plan->names[0], fetches[i]);
+        if (v) {
+            v->fetched = true;
+            v->last = plan->blocks[0].nsteps; /* alive until the values have been copied out */
+        }
+    }
+}
+
+static enum skiff_status fuse(struct plan *plan, const char *const *fetches, int nfetches,
+                              struct skiff_error *err)
+{
+    TRY(fuse_program(plan->program, fetches, nfetches, &plan->fused, err));
+    plan->program = plan->fused;
+    return SKIFF_OK;
+}
+
+enum skiff_status plan_create(const struct program *p, struct scope *scope,
+                              const struct plan_options *options, const char *const *feeds,
+                              int nfeeds, const char *const *fetches, int nfetches,
+                              struct plan **out, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct plan *plan = mem_must(sizeof(*plan));
+    plan->program = p;
+    plan->scope = scope;
+    arena_init(&plan->arena);
+    plan_env_init(plan, options);
+    if (options->fuse)
+        TRY_OUT(fuse(plan, fetches, nfetches, err));
+    int nblocks = plan->program->nblocks;
+    plan->names = arena_alloc(&plan->arena, (size_t)nblocks * sizeof(*plan->names));
+    plan->blocks = arena_alloc(&plan->arena, (size_t)nblocks * sizeof(*plan->blocks));
+    for (int i = 0; i < nblocks; i++)
+        str_map_init(&plan->names[i]);
+    TRY_OUT(build_block(plan, 0, 0, err));
+    TRY_OUT(mark_feeds(plan, feeds, nfeeds, err));
+    mark_fetches(plan, fetches, nfetches);
+    *out = plan;
+out:
+    if (status < 0)
+        plan_destroy(plan);
+    return status;
+}
+
+void plan_destroy(struct plan *plan)
+{
+    if (!plan)
+        return;
+    for (int b = 0; plan->blocks && b < plan->program->nblocks; b++) {
+        struct plan_block *pb = &plan->blocks[b];
+        for (int i = 0; i < pb->nsteps; i++)
+            if (pb->steps[i].kernel.kind && pb->steps[i].kernel.kind->release)
+                pb->steps[i].kernel.kind->release(&pb->steps[i].kernel);
+        for (int i = 0; i < pb->nown; i++)
+            value_deinit(&pb->own[i]->value);
+        free(pb->own);
+        str_map_deinit(&plan->names[b]);
+    }
+    kernel_scratch_deinit(&plan->scratch);
+    mem_free(plan->slab);
+    program_destroy(plan->fused);
+    arena_deinit(&plan->arena);
+    free(plan);
+}

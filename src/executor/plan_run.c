@@ -1,0 +1,174 @@
+/* Running a plan: feed, steps, fetch. */
+#include <string.h>
+
+#include "executor/plan_parts.h"
+#include "program/infer.h"
+
+/* Before a step: inputs are there and of a kind that the op takes, and rows that lag behind are
+ * brought up to date. */
+static enum skiff_status check_input(const struct step *s, const struct plan_input *in,
+                                     struct skiff_error *err)
+{
+    unsigned flags = s->kernel.kind->flags;
+    const char *slot = s->kernel.kind->ins[in->slot].name;
+    const char *name = kernel_in_name(&s->kernel, in->slot, in->index);
+    switch (in->value->kind) {
+    case VALUE_NONE:
+        if (in->optional || (flags & OP_EMPTY_OK))
+            return SKIFF_OK;
+        return error_set(
+            err, SKIFF_STATE,
+            "input %s: variable %s has no value: it was neither fed, nor loaded, nor written by an "
+            "op before this one (was the startup program run?)",
+            slot, name);
+    case VALUE_ROWS:
+        if (flags & OP_ROWS_OK)
+            return SKIFF_OK;
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "input %s: variable %s is SelectedRows, which this op does not take", slot,
+                         name);
+    case VALUE_ARRAY:
+        if (flags & OP_ARRAY_OK)
+            return SKIFF_OK;
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "input %s: variable %s is a tensor array, which this op does not take",
+                         slot, name);
+    default:
+        return SKIFF_OK;
+    }
+}
+
+static enum skiff_status prepare_step(struct step *s, struct skiff_error *err)
+{
+    for (int i = 0; i < s->ntouched; i++) {
+        const struct plan_input *t = &s->touched[i];
+        if (t->value->lag && !t->rowwise)
+            value_settle(t->value);
+        if (!t->is_output && t->value->kind != VALUE_TENSOR)
+            TRY(check_input(s, t, err));
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status size_outputs(struct kernel *k, struct skiff_error *err)
+{
+    struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .op = k->op, .kernel = k};
+    if (k->kind->infer)
+        return k->kind->infer(&c, err);
+    return infer_same(&c, 0, 0, err);
+}
+
+static enum skiff_status run_step(struct step *s, struct skiff_error *err)
+{
+    struct kernel *k = &s->kernel;
+    TRY(prepare_step(s, err));
+    if (!(k->kind->flags & OP_OWN_SHAPE))
+        TRY(size_outputs(k, err));
+    kernel_scratch_reset(k->scratch);
+    return k->kind->run(k, err);
+}
+
+enum skiff_status plan_run_block(struct plan *plan, int block, struct skiff_error *err)
+{
+    struct plan_block *b = &plan->blocks[block];
+    for (int i = 0; i < b->nsteps; i++) {
+        enum skiff_status status = run_step(&b->steps[i], err);
+        if (status < 0)
+            return error_prefix(err, status, "block %d, op %d %s", block, b->steps[i].op_index,
+                                b->steps[i].kernel.op->type);
+    }
+    return SKIFF_OK;
+}
+
+/* Variables made with need_check_feed (fluid.data) state what they take. */
+static enum skiff_status check_feed(const struct var *v, const struct tensor *t,
+                                    struct skiff_error *err)
+{
+    char declared[160], found[160];
+    TRY(lod_check(t->lod, t->shape.ndim ? t->shape.dims[0] : 1, v->name, err));
+    if (v->need_check_feed != IS_TRUE)
+        return SKIFF_OK;
+    if (v->dtype != t->dtype)
+        return error_set(err, SKIFF_DTYPE, "fed variable %s is declared %s, but the feed is %s",
+                         v->name, dtype_name(v->dtype), dtype_name(t->dtype));
+    bool fits = v->shape.ndim == t->shape.ndim;
+    for (int i = 0; fits && i < t->shape.ndim; i++)
+        fits = v->shape.dims[i] < 0 || v->shape.dims[i] == t->shape.dims[i];
+    if (!fits)
+        return error_set(err, SKIFF_SHAPE, "fed variable %s is declared %s, but the feed is %s",
+                         v->name, shape_text(&v->shape, declared), shape_text(&t->shape, found));
+    return SKIFF_OK;
+}
+
+/* The value points at the caller's bytes, unless the program writes to it or keeps it. */
+static enum skiff_status bind_feed(struct plan *plan, const struct feed *f, struct skiff_error *err)
+{
+    TRY(check_feed(block_find_var(program_root(plan->program), f->name), f->tensor, err));
+    struct plan_var *v;
+    struct value *value = plan_resolve(plan, 0, f->name, &v);
+    value_settle(value);
+    if (v && v->fed) {
+        value->kind = VALUE_TENSOR;
+        struct lod *lod = lod_ref(f->tensor->lod);
+        lod_unref(value->tensor.lod);
+        value->tensor = *f->tensor;
+        value->tensor.lod = lod;
+        value->tensor.owner = TENSOR_BORROWED;
+        value->tensor.cap = tensor_bytes(f->tensor);
+        return SKIFF_OK;
+    }
+    TRY(value_as_tensor(value, f->tensor->dtype, &f->tensor->shape, err));
+    return tensor_copy(&value->tensor, f->tensor, err);
+}
+
+static void release_feeds(struct plan *plan)
+{
+    struct plan_block *b = &plan->blocks[0];
+    for (int i = 0; i < b->nown; i++) {
+        struct plan_var *v = b->own[i];
+        if (!v->fed)
+            continue;
+        lod_unref(v->value.tensor.lod);
+        v->value.tensor = (struct tensor){0};
+        v->value.kind = VALUE_NONE;
+    }
+}
+
+static enum skiff_status fetch_one(struct plan *plan, const char *name, struct value *out,
+                                   struct skiff_error *err)
+{
+    struct plan_var *v = str_map_get(&plan->names[0], name);
+    struct value *from = v ? &v->value : scope_find(plan->scope, name);
+    if (!from || from->kind == VALUE_NONE)
+        return error_set(err, SKIFF_NOT_FOUND, "fetched variable %s %s", name,
+                         block_find_var(program_root(plan->program), name)
+                             ? "has no value: no op of the program wrote it"
+                             : "is not in the program");
+    value_settle(from);
+    return value_copy(out, from, err);
+}
+
+static void forget_locals(struct plan *plan)
+{
+    for (int b = 0; b < plan->program->nblocks; b++)
+        for (int i = 0; i < plan->blocks[b].nown; i++)
+            plan->blocks[b].own[i]->value.kind = VALUE_NONE;
+}
+
+enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,
+                           const char *const *fetches, int nfetches, struct value *out,
+                           struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    forget_locals(plan);
+    for (int i = 0; i < nfeeds; i++)
+        TRY_OUT(bind_feed(plan, &feeds[i], err));
+    TRY_OUT(plan_run_block(plan, 0, err));
+    for (int i = 0; i < nfetches; i++)
+        TRY_OUT(fetch_one(plan, fetches[i], &out[i], err));
+    if (plan_needs_layout(plan))
+        TRY_OUT(plan_layout(plan, err));
+out:
+    release_feeds(plan);
+    return status;
+}

@@ -1,0 +1,113 @@
+/* The slab: one allocation in which all variables of block 0 live.
+ *
+ * A first run leaves every variable on the heap, sized by the kernels. From then on its size is
+ * known; variables whose lives (first to last step that touches them) overlap get separate room,
+ * others share. Placing is greedy, largest first, at the lowest offset that is free during the
+ * variable's life. A variable that outgrows its room in a later run goes to the heap by itself
+ * (tensor_resize) and makes the plan lay out anew after that run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "executor/plan.h"
+
+#define SLAB_ALIGN 64
+
+static bool wants_room(const struct plan_var *v)
+{
+    return !v->fed && v->first <= v->last && v->value.kind != VALUE_ARRAY &&
+           v->value.kind != VALUE_SCOPES;
+}
+
+bool plan_needs_layout(const struct plan *plan)
+{
+    const struct plan_block *b = &plan->blocks[0];
+    for (int i = 0; i < b->nown; i++) {
+        const struct plan_var *v = b->own[i];
+        if (wants_room(v) && v->value.tensor.owner == TENSOR_HEAP && v->value.tensor.data)
+            return true;
+    }
+    return false;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct plan_var *x = *(struct plan_var *const *)a, *y = *(struct plan_var *const *)b;
+    if (x->need != y->need)
+        return x->need < y->need ? 1 : -1;
+    return x->first - y->first;
+}
+
+static bool alive_together(const struct plan_var *a, const struct plan_var *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct plan_var *x = *(struct plan_var *const *)a, *y = *(struct plan_var *const *)b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Lowest offset at which v fits beside the placed[0..n) that live at the same time. */
+static size_t find_place(const struct plan_var *v, struct plan_var **placed, int n,
+                         struct plan_var **neighbours)
+{
+    int m = 0;
+    for (int i = 0; i < n; i++)
+        if (alive_together(v, placed[i]))
+            neighbours[m++] = placed[i];
+    qsort(neighbours, (size_t)m, sizeof(*neighbours), by_offset);
+    size_t at = 0;
+    for (int i = 0; i < m; i++) {
+        if (at + v->need <= neighbours[i]->offset)
+            break;
+        size_t end = neighbours[i]->offset + neighbours[i]->need;
+        if (end > at)
+            at = end;
+    }
+    return at;
+}
+
+enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
+{
+    struct plan_block *b = &plan->blocks[0];
+    struct plan_var **vars = mem_must(((size_t)b->nown * 2 + 1) * sizeof(*vars));
+    struct plan_var **neighbours = vars + b->nown;
+    int n = 0;
+    for (int i = 0; i < b->nown; i++) {
+        struct plan_var *v = b->own[i];
+        if (!wants_room(v) || !v->value.tensor.data)
+            continue;
+        /* an eighth more than was seen once the plan has had to be laid out again: ragged feeds
+         * vary */
+        size_t seen = v->value.tensor.cap + (plan->layouts ? v->value.tensor.cap / 8 : 0);
+        if (v->value.tensor.owner == TENSOR_HEAP || v->need == 0)
+            v->need = (seen + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
+        vars[n++] = v;
+    }
+    qsort(vars, (size_t)n, sizeof(*vars), larger_first);
+    size_t total = 0;
+    for (int i = 0; i < n; i++) {
+        vars[i]->offset = find_place(vars[i], vars, i, neighbours);
+        if (vars[i]->offset + vars[i]->need > total)
+            total = vars[i]->offset + vars[i]->need;
+    }
+    void *slab = NULL;
+    enum skiff_status status = mem_alloc(total ? total : 1, "the plan's slab", &slab, err);
+    if (status == SKIFF_OK) {
+        for (int i = 0; i < n; i++) {
+            struct tensor *t = &vars[i]->value.tensor;
+            tensor_deinit(t);
+            *t = (struct tensor){.data = (char *)slab + vars[i]->offset,
+                                 .cap = vars[i]->need,
+                                 .owner = TENSOR_PLANNED};
+        }
+        mem_free(plan->slab);
+        plan->slab = slab;
+        plan->slab_bytes = total;
+        plan->layouts++;
+    }
+    free(vars);
+    return status;
+}

@@ -1,0 +1,132 @@
+#include "passes/replicate.h"
+
+#include <string.h>
+
+struct replication {
+    const struct program *from;
+    struct program *to;
+    int devices;
+    bool scale_one;
+};
+
+/* Persistable variables are shared by the devices; everything else is a device's own. Gradients of
+ * parameters are a device's own too, but the update reads the joint one under the plain name. */
+const char *replicate_name(const struct program *joint, const char *name, int device,
+                           struct arena *arena)
+{
+    const struct var *v = block_own_var(program_root(joint), name);
+    if (!strcmp(name, EMPTY_VAR) || (v && var_persistable(v)))
+        return name;
+    return arena_printf(arena, "%s" REPLICA_SUFFIX "%d", name, device);
+}
+
+static void copy_var(struct program *to, const struct var *v, const char *name)
+{
+    struct var *n = block_add_var(program_root(to), name);
+    const char *kept = n->name;
+    *n = *v;
+    n->name = kept;
+    n->producer = NULL;
+}
+
+static void copy_args(struct replication *r, struct op *to, const struct op *from, int device)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct op_arg *args = side ? from->outs : from->ins;
+        int n = side ? from->nouts : from->nins;
+        for (int i = 0; i < n; i++) {
+            const char **names =
+                arena_alloc(&r->to->arena, (size_t)(args[i].n + 1) * sizeof(*names));
+            for (int j = 0; j < args[i].n; j++)
+                names[j] = device < 0
+                               ? args[i].names[j]
+                               : replicate_name(r->to, args[i].names[j], device, &r->to->arena);
+            (side ? op_set_out : op_set_in)(r->to, to, args[i].slot, args[i].n, names);
+        }
+    }
+}
+
+static void copy_op(struct replication *r, const struct op *from, int device)
+{
+    struct op *op = block_insert_op(program_root(r->to), -1, from->type);
+    copy_args(r, op, from, device);
+    op_copy_attrs(r->to, op, from);
+    bool seed = op_role_of(from) == (ROLE_BACKWARD | ROLE_LOSS);
+    if (seed && device >= 0 && !r->scale_one) {
+        const struct op_attr_value *value = op_attr(from, "value");
+        op_set_float(r->to, op, "value", (value ? value->value.f : 1.0f) / (float)r->devices);
+    }
+}
+
+static bool is_update(const struct op *op)
+{
+    int role = op_role_of(op);
+    return role != ROLE_UNSPECIFIED && (role & (ROLE_OPTIMIZE | ROLE_LRSCHED));
+}
+
+static void copy_vars(struct replication *r)
+{
+    const struct str_map *vars = &program_root(r->from)->vars;
+    for (size_t i = 0; i < vars->count;
+         i++) { /* persistables first: replicate_name asks for them */
+        const struct var *v = vars->entries[i].value;
+        copy_var(r->to, v, v->name);
+    }
+    for (size_t i = 0; i < vars->count; i++) {
+        const struct var *v = vars->entries[i].value;
+        for (int d = 0; d < r->devices && !var_persistable(v); d++)
+            copy_var(r->to, v, replicate_name(r->to, v->name, d, &r->to->arena));
+    }
+}
+
+/* Sum of the devices' gradients, under the plain name; op_role_var of backward ops tells which
+ * these are. */
+static void join_gradients(struct replication *r)
+{
+    const struct block *b = program_root(r->from);
+    for (int i = 0; i < b->nops; i++) {
+        const struct op_attr_value *pairs = op_attr(b->ops[i], "op_role_var");
+        if (op_role_of(b->ops[i]) != ROLE_BACKWARD || !pairs || pairs->type != ATTR_STRINGS)
+            continue;
+        for (int k = 1; k < pairs->value.n; k += 2) {
+            const char *grad = pairs->value.strings[k];
+            const char **parts = arena_alloc(&r->to->arena, (size_t)r->devices * sizeof(*parts));
+            for (int d = 0; d < r->devices; d++)
+                parts[d] = replicate_name(r->to, grad, d, &r->to->arena);
+            struct op *sum = block_insert_op(program_root(r->to), -1, "sum");
+            op_set_in(r->to, sum, "X", r->devices, parts);
+            op_set_out(r->to, sum, "Out", 1, &grad);
+            op_set_int(r->to, sum, "op_role", ROLE_BACKWARD);
+        }
+    }
+}
+
+enum skiff_status replicate_program(const struct program *p, int devices, bool scale_one,
+                                    struct program **out, struct skiff_error *err)
+{
+    if (devices < 1)
+        return error_set(err, SKIFF_INVALID,
+                         "data parallel: the number of devices must be at least 1, found %d",
+                         devices);
+    if (p->nblocks != 1)
+        return error_set(
+            err, SKIFF_UNSUPPORTED,
+            "data parallel: programs with sub-blocks are not supported (this one has %d blocks)",
+            p->nblocks);
+    struct replication r = {p, program_create(), devices, scale_one};
+    r.to->version = p->version;
+    r.to->generation = p->generation;
+    r.to->random_seed = p->random_seed;
+    copy_vars(&r);
+    const struct block *b = program_root(p);
+    for (int d = 0; d < devices; d++)
+        for (int i = 0; i < b->nops; i++)
+            if (!is_update(b->ops[i]))
+                copy_op(&r, b->ops[i], d);
+    join_gradients(&r);
+    for (int i = 0; i < b->nops; i++)
+        if (is_update(b->ops[i]))
+            copy_op(&r, b->ops[i], -1);
+    *out = r.to;
+    return SKIFF_OK;
+}

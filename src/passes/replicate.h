@@ -1,0 +1,21 @@
+/* Data parallelism on one machine (CompiledProgram.with_data_parallel): one joint program with a
+ * copy of the forward and backward ops per device, the sum of the devices' gradients, and one
+ * update.
+ *
+ * Variables of device d that are not persistable are called NAME REPLICA_SUFFIX d. By default each
+ * device's loss gradient is 1/devices, so that the sum is the plain average whatever the devices'
+ * row counts; scale_one leaves it at 1 (GradientScaleStrategy.One). */
+#ifndef PASSES_REPLICATE_H
+#define PASSES_REPLICATE_H
+
+#include "program/program.h"
+
+#define REPLICA_SUFFIX "@DEVICE@"
+
+enum skiff_status replicate_program(const struct program *p, int devices, bool scale_one,
+                                    struct program **out, struct skiff_error *err);
+/* The name in the joint program of what the original calls `name` on that device. */
+const char *replicate_name(const struct program *joint, const char *name, int device,
+                           struct arena *arena);
+
+#endif
