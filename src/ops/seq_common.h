@@ -1,0 +1,108 @@
+/* What the embedding, sequence, loss, normalisation, convolution and recurrence families share:
+ * short forms for op tables, checks of element types, integer inputs of either width, and lods.
+ *
+ * Rules of the checks: a shape rule runs for building (dims may be -1) and for running; the checks
+ * here pass over dims that are not known yet. */
+#ifndef OPS_SEQ_COMMON_H
+#define OPS_SEQ_COMMON_H
+
+#include "ops/ops_common.h"
+
+/* Attributes with flags (the short forms of op_kind.h have none). */
+#define AF_INT(n, v, fl)                                           \
+    {                                                              \
+        .name = n, .type = ATTR_INT, .flags = fl, .def = {.i = v } \
+    }
+#define AF_LONG(n, v, fl)                                           \
+    {                                                               \
+        .name = n, .type = ATTR_LONG, .flags = fl, .def = {.l = v } \
+    }
+#define AF_FLOAT(n, v, fl)                                           \
+    {                                                                \
+        .name = n, .type = ATTR_FLOAT, .flags = fl, .def = {.f = v } \
+    }
+#define AF_BOOL(n, v, fl)                                              \
+    {                                                                  \
+        .name = n, .type = ATTR_BOOLEAN, .flags = fl, .def = {.b = v } \
+    }
+#define AF_STR(n, v, fl)                                              \
+    {                                                                 \
+        .name = n, .type = ATTR_STRING, .flags = fl, .def = {.s = v } \
+    }
+#define AF_LIST(n, t, fl)                \
+    {                                    \
+        .name = n, .type = t, .flags = fl \
+    }
+/* A list attribute with a constant default. */
+#define A_INTS_DEF(n, ...)                                                \
+    {                                                                     \
+        .name = n, .type = ATTR_INTS, .def = {                            \
+            .n = (int)(sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), \
+            .ints = (const int32_t[]){__VA_ARGS__}                        \
+        }                                                                 \
+    }
+
+/* ---- shape rules ---- */
+
+/* The input must be of this element type. */
+enum skiff_status infer_want(const struct infer *c, int slot, enum dtype want,
+                             struct skiff_error *err);
+/* int32 or int64. */
+enum skiff_status infer_want_int(const struct infer *c, int slot, struct skiff_error *err);
+/* The input must have this rank. */
+enum skiff_status infer_want_rank(const struct infer *c, int slot, int rank,
+                                  struct skiff_error *err);
+/* Two inputs must have the same shape, as far as it is known. */
+enum skiff_status infer_want_alike(const struct infer *c, int a, int b, struct skiff_error *err);
+/* At run time: the input must carry at least one lod level that fits its rows. */
+enum skiff_status infer_want_lod(const struct infer *c, int slot, struct skiff_error *err);
+
+static inline bool infer_has(const struct infer *c, int slot)
+{
+    return infer_in(c, slot, 0) != NULL;
+}
+static inline bool dims_agree(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || a == b;
+}
+/* ---- kernels ---- */
+
+static inline bool kernel_has(const struct kernel *k, int slot)
+{
+    struct value *v = kernel_in_value(k, slot, 0);
+    return v && v->kind != VALUE_NONE;
+}
+static inline bool kernel_wants(const struct kernel *k, int slot)
+{
+    return kernel_out_value(k, slot, 0) != NULL;
+}
+/* Element of an int32 or int64 tensor. */
+static inline int64_t tensor_int_at(const struct tensor *t, int64_t i)
+{
+    return t->dtype == DTYPE_INT64 ? tensor_i64(t)[i] : (int64_t)tensor_i32(t)[i];
+}
+/* The ids of an integer tensor as int64: the tensor's own data, or a converted copy in scratch. */
+enum skiff_status kernel_ints(struct kernel *k, int slot, const int64_t **out,
+                              struct skiff_error *err);
+/* Scratch for n floats. */
+enum skiff_status kernel_floats(struct kernel *k, int64_t n, float **out, struct skiff_error *err);
+/* The lowest lod level of an input, checked against its rows; fails when there is none. */
+enum skiff_status kernel_lod(const struct kernel *k, int slot, int i, const struct lod_level **out,
+                             struct skiff_error *err);
+/* Makes the output's lod one level of n offsets, for the caller to fill. */
+enum skiff_status kernel_make_lod(struct tensor *out, int64_t n, int64_t **out_off,
+                                  struct skiff_error *err);
+/* Gives `out` the lod of `from` less its lowest level (no lod when it had one level). */
+enum skiff_status kernel_lod_without_last(struct tensor *out, const struct tensor *from,
+                                          struct skiff_error *err);
+/* "op x, input Label (label): element 3 is 9, must be in [0, 5)" */
+enum skiff_status kernel_bad_index(const struct kernel *k, int slot, int64_t at, int64_t value,
+                                   int64_t limit, const char *of_what, struct skiff_error *err);
+
+static inline void floats_zero(float *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        p[i] = 0;
+}
+
+#endif
