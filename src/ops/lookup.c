@@ -129,11 +129,12 @@ static enum skiff_status ids_check(const struct kernel *k, const int64_t *ids, i
     for (int64_t i = 0; i < n; i++) {
         if ((uint64_t)ids[i] < (uint64_t)rows || (padding != -1 && ids[i] == padding))
             continue;
-        return kernel_fail(k, SKIFF_RANGE, err,
-                           "input Ids (%s): id %lld at position %lld is outside the table W (%s) of "
-                           "%lld rows",
-                           kernel_in_name(k, IN_IDS, 0), (long long)ids[i], (long long)i,
-                           kernel_in_name(k, IN_W, 0), (long long)rows);
+        return kernel_fail(
+            k, SKIFF_RANGE, err,
+            "input Ids (%s): id %lld at position %lld is outside the table W (%s) of "
+            "%lld rows",
+            kernel_in_name(k, IN_IDS, 0), (long long)ids[i], (long long)i,
+            kernel_in_name(k, IN_W, 0), (long long)rows);
     }
     return SKIFF_OK;
 }
@@ -215,8 +216,8 @@ static void add_row_f64(double *to, const double *from, int64_t width)
         to[d] += from[d];
 }
 
-static enum skiff_status dense_grad(struct kernel *k, const int64_t *ids, int64_t n, int64_t padding,
-                                    struct skiff_error *err)
+static enum skiff_status dense_grad(struct kernel *k, const int64_t *ids, int64_t n,
+                                    int64_t padding, struct skiff_error *err)
 {
     struct tensor *dw = kernel_out(k, 0);
     int64_t width = dw->shape.dims[1];
@@ -355,34 +356,32 @@ static const struct op_slot grad_ins[] = {
     {"W", SLOT_ROWWISE | SLOT_SHAPE_ONLY}, {"Ids", 0}, {"Out@GRAD", 0}, {0}};
 static const struct op_slot grad_outs[] = {{"W@GRAD", 0}, {0}};
 
-static const struct op_attr_spec lookup_attrs[] = {
-    A_BOOL("is_sparse", false),
-    A_BOOL("is_distributed", false),
-    A_LONG("padding_idx", -1),
-    A_BOOL("grad_inplace", false),
-    A_BOOL("remote_prefetch", false),
-    A_INT("trainer_id", 0),
-    A_LONGS("height_sections"),
-    A_STRS("epmap"),
-    A_STRS("table_names"),
-    AF_STR("entry_config", "", ATTR_ONLY_2X),
-    AF_BOOL("is_test", false, ATTR_ONLY_2X),
-    AF_STR("entry", "none", ATTR_ONLY_2X),
-    AF_STR("table_class", "none", ATTR_ONLY_2X),
-    AF_INT("slot", 0, ATTR_ONLY_2X),
-    {0}};
+static const struct op_attr_spec lookup_attrs[] = {A_BOOL("is_sparse", false),
+                                                   A_BOOL("is_distributed", false),
+                                                   A_LONG("padding_idx", -1),
+                                                   A_BOOL("grad_inplace", false),
+                                                   A_BOOL("remote_prefetch", false),
+                                                   A_INT("trainer_id", 0),
+                                                   A_LONGS("height_sections"),
+                                                   A_STRS("epmap"),
+                                                   A_STRS("table_names"),
+                                                   AF_STR("entry_config", "", ATTR_ONLY_2X),
+                                                   AF_BOOL("is_test", false, ATTR_ONLY_2X),
+                                                   AF_STR("entry", "none", ATTR_ONLY_2X),
+                                                   AF_STR("table_class", "none", ATTR_ONLY_2X),
+                                                   AF_INT("slot", 0, ATTR_ONLY_2X),
+                                                   {0}};
 
-static const struct op_attr_spec lookup_v2_attrs[] = {
-    A_BOOL("is_sparse", false),
-    A_BOOL("is_distributed", false),
-    A_LONG("padding_idx", -1),
-    A_BOOL("remote_prefetch", false),
-    A_INT("trainer_id", 0),
-    A_LONGS("height_sections"),
-    A_STRS("epmap"),
-    A_STRS("table_names"),
-    AF_INT("slot", 0, ATTR_ONLY_2X),
-    {0}};
+static const struct op_attr_spec lookup_v2_attrs[] = {A_BOOL("is_sparse", false),
+                                                      A_BOOL("is_distributed", false),
+                                                      A_LONG("padding_idx", -1),
+                                                      A_BOOL("remote_prefetch", false),
+                                                      A_INT("trainer_id", 0),
+                                                      A_LONGS("height_sections"),
+                                                      A_STRS("epmap"),
+                                                      A_STRS("table_names"),
+                                                      AF_INT("slot", 0, ATTR_ONLY_2X),
+                                                      {0}};
 
 static const struct op_attr_spec fused_attrs[] = {
     A_STR("combiner", "sum"),
@@ -392,54 +391,53 @@ static const struct op_attr_spec fused_attrs[] = {
     A_BOOL("@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@", true),
     {0}};
 
-const struct op_kind ops_lookup[] = {
-    {.type = "lookup_table",
-     .flags = OP_ROWS_OK,
-     .fuse = FUSE_LOOKUP,
-     .ins = table_ins,
-     .outs = table_outs,
-     .attrs = lookup_attrs,
-     .grad = "W Ids Out@GRAD -> W@GRAD",
-     .infer = lookup_infer,
-     .run = lookup_run},
-    {.type = "lookup_table_grad",
-     .flags = OP_ROWS_OK,
-     .fuse = FUSE_LOOKUP_GRAD,
-     .ins = grad_ins,
-     .outs = grad_outs,
-     .attrs = lookup_attrs,
-     .infer = lookup_grad_infer,
-     .run = lookup_grad_run},
-    {.type = "lookup_table_v2",
-     .flags = OP_ROWS_OK,
-     .fuse = FUSE_LOOKUP,
-     .ins = table_ins,
-     .outs = table_outs,
-     .attrs = lookup_v2_attrs,
-     .grad = "W Ids Out@GRAD -> W@GRAD",
-     .infer = lookup_v2_infer,
-     .run = lookup_run},
-    {.type = "lookup_table_v2_grad",
-     .flags = OP_ROWS_OK,
-     .fuse = FUSE_LOOKUP_GRAD,
-     .ins = grad_ins,
-     .outs = grad_outs,
-     .attrs = lookup_v2_attrs,
-     .infer = lookup_grad_infer,
-     .run = lookup_grad_run},
-    {.type = "fused_embedding_seq_pool",
-     .flags = OP_ROWS_OK,
-     .ins = table_ins,
-     .outs = table_outs,
-     .attrs = fused_attrs,
-     .grad = "W Ids Out@GRAD -> W@GRAD",
-     .infer = fused_infer,
-     .run = fused_run},
-    {.type = "fused_embedding_seq_pool_grad",
-     .flags = OP_ROWS_OK,
-     .ins = grad_ins,
-     .outs = grad_outs,
-     .attrs = fused_attrs,
-     .infer = fused_grad_infer,
-     .run = fused_grad_run},
-    {0}};
+const struct op_kind ops_lookup[] = {{.type = "lookup_table",
+                                      .flags = OP_ROWS_OK,
+                                      .fuse = FUSE_LOOKUP,
+                                      .ins = table_ins,
+                                      .outs = table_outs,
+                                      .attrs = lookup_attrs,
+                                      .grad = "W Ids Out@GRAD -> W@GRAD",
+                                      .infer = lookup_infer,
+                                      .run = lookup_run},
+                                     {.type = "lookup_table_grad",
+                                      .flags = OP_ROWS_OK,
+                                      .fuse = FUSE_LOOKUP_GRAD,
+                                      .ins = grad_ins,
+                                      .outs = grad_outs,
+                                      .attrs = lookup_attrs,
+                                      .infer = lookup_grad_infer,
+                                      .run = lookup_grad_run},
+                                     {.type = "lookup_table_v2",
+                                      .flags = OP_ROWS_OK,
+                                      .fuse = FUSE_LOOKUP,
+                                      .ins = table_ins,
+                                      .outs = table_outs,
+                                      .attrs = lookup_v2_attrs,
+                                      .grad = "W Ids Out@GRAD -> W@GRAD",
+                                      .infer = lookup_v2_infer,
+                                      .run = lookup_run},
+                                     {.type = "lookup_table_v2_grad",
+                                      .flags = OP_ROWS_OK,
+                                      .fuse = FUSE_LOOKUP_GRAD,
+                                      .ins = grad_ins,
+                                      .outs = grad_outs,
+                                      .attrs = lookup_v2_attrs,
+                                      .infer = lookup_grad_infer,
+                                      .run = lookup_grad_run},
+                                     {.type = "fused_embedding_seq_pool",
+                                      .flags = OP_ROWS_OK,
+                                      .ins = table_ins,
+                                      .outs = table_outs,
+                                      .attrs = fused_attrs,
+                                      .grad = "W Ids Out@GRAD -> W@GRAD",
+                                      .infer = fused_infer,
+                                      .run = fused_run},
+                                     {.type = "fused_embedding_seq_pool_grad",
+                                      .flags = OP_ROWS_OK,
+                                      .ins = grad_ins,
+                                      .outs = grad_outs,
+                                      .attrs = fused_attrs,
+                                      .infer = fused_grad_infer,
+                                      .run = fused_grad_run},
+                                     {0}};

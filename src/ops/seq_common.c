@@ -138,7 +138,8 @@ enum skiff_status kernel_lod_without_last(struct tensor *out, const struct tenso
 enum skiff_status kernel_bad_index(const struct kernel *k, int slot, int64_t at, int64_t value,
                                    int64_t limit, const char *of_what, struct skiff_error *err)
 {
-    return kernel_fail(k, SKIFF_RANGE, err, "input %s (%s): element %lld is %lld, must be in [0, %lld): %s",
+    return kernel_fail(k, SKIFF_RANGE, err,
+                       "input %s (%s): element %lld is %lld, must be in [0, %lld): %s",
                        k->kind->ins[slot].name, kernel_in_name(k, slot, 0), (long long)at,
                        (long long)value, (long long)limit, of_what);
 }

@@ -29,17 +29,17 @@
     {                                                                 \
         .name = n, .type = ATTR_STRING, .flags = fl, .def = {.s = v } \
     }
-#define AF_LIST(n, t, fl)                \
-    {                                    \
+#define AF_LIST(n, t, fl)                 \
+    {                                     \
         .name = n, .type = t, .flags = fl \
     }
 /* A list attribute with a constant default. */
-#define A_INTS_DEF(n, ...)                                                \
-    {                                                                     \
-        .name = n, .type = ATTR_INTS, .def = {                            \
+#define A_INTS_DEF(n, ...)                                                        \
+    {                                                                             \
+        .name = n, .type = ATTR_INTS, .def = {                                    \
             .n = (int)(sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), \
-            .ints = (const int32_t[]){__VA_ARGS__}                        \
-        }                                                                 \
+            .ints = (const int32_t[]){__VA_ARGS__}                                \
+        }                                                                         \
     }
 
 /* ---- shape rules ---- */

@@ -3,8 +3,8 @@
  *   SUM sum of rows   AVERAGE sum / h   SQRT sum / sqrt(h)   FIRST, LAST that row
  *   MAX column maximum, the first one wins; MaxIndex = its row in X, -1 for an empty sequence
  *
- * h = length of the sequence. An empty sequence gives pad_value and no gradient. With two lod levels
- * Out keeps the upper one. Unlike Paddle, a batch with fewer rows than sequences is fine. */
+ * h = length of the sequence. An empty sequence gives pad_value and no gradient. With two lod
+ * levels Out keeps the upper one. Unlike Paddle, a batch with fewer rows than sequences is fine. */
 #include <math.h>
 #include <string.h>
 
@@ -169,10 +169,9 @@ static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err
     enum pool pool = pool_of(k->attr[AT_POOLTYPE].s);
     int64_t width = shape_cols(&x->shape, 1);
     if (dout->dtype != DTYPE_FP32 || tensor_numel(dout) != (seq->n - 1) * width)
-        return kernel_fail(k, SKIFF_SHAPE, err,
-                           "input Out@GRAD (%s) must be float32 [%lld sequences, %lld]",
-                           kernel_in_name(k, GRAD_DOUT, 0), (long long)(seq->n - 1),
-                           (long long)width);
+        return kernel_fail(
+            k, SKIFF_SHAPE, err, "input Out@GRAD (%s) must be float32 [%lld sequences, %lld]",
+            kernel_in_name(k, GRAD_DOUT, 0), (long long)(seq->n - 1), (long long)width);
     if (pool >= POOL_FIRST)
         floats_zero(tensor_f32(dx), tensor_numel(dx));
     if (pool == POOL_MAX)

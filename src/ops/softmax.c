@@ -320,7 +320,8 @@ static enum skiff_status sx_grad_run(struct kernel *k, struct skiff_error *err)
         return SKIFF_OK;
     struct rows3 r = rows3_of(&softmax->shape, k->attr[SX_AXIS].i);
     if (tensor_numel(dloss) != r.outer * r.inner)
-        return kernel_fail(k, SKIFF_SHAPE, err, "input Loss@GRAD (%s) has %lld values, must have %lld",
+        return kernel_fail(k, SKIFF_SHAPE, err,
+                           "input Loss@GRAD (%s) has %lld values, must have %lld",
                            kernel_in_name(k, SXG_DLOSS, 0), (long long)tensor_numel(dloss),
                            (long long)(r.outer * r.inner));
     bool soft = k->attr[SX_SOFT].b, whole = use_softmax(k->attr);
@@ -348,12 +349,9 @@ static const struct op_slot x_ins[] = {{"X", 0}, {0}};
 static const struct op_slot out_outs[] = {{"Out", 0}, {0}};
 static const struct op_slot out_grad_ins[] = {{"Out", 0}, {"Out@GRAD", 0}, {0}};
 static const struct op_slot x_grad_outs[] = {{"X@GRAD", 0}, {0}};
-static const struct op_attr_spec softmax_attrs_1x[] = {A_INT("axis", -1),
-                                                       A_BOOL("use_cudnn", false),
-                                                       A_STR("data_format", "AnyLayout"),
-                                                       A_BOOL("use_mkldnn", false),
-                                                       A_BOOL("is_test", false),
-                                                       {0}};
+static const struct op_attr_spec softmax_attrs_1x[] = {
+    A_INT("axis", -1),           A_BOOL("use_cudnn", false), A_STR("data_format", "AnyLayout"),
+    A_BOOL("use_mkldnn", false), A_BOOL("is_test", false),   {0}};
 static const struct op_attr_spec softmax_attrs_2x[] = {A_INT("axis", -1),
                                                        A_BOOL("use_cudnn", false),
                                                        A_STR("data_format", "AnyLayout"),
@@ -375,52 +373,50 @@ static const struct op_attr_spec sx_attrs[] = {A_BOOL("soft_label", false),
                                                AF_BOOL("use_softmax", true, ATTR_ONLY_2X),
                                                {0}};
 
-#define SOFTMAX_ROWS(gen, attr_table, grad_rule)      \
-    {.type = "softmax",                               \
-     .generations = gen,                              \
-     .fuse = FUSE_SOFTMAX,                            \
-     .ins = x_ins,                                    \
-     .outs = out_outs,                                \
-     .attrs = attr_table,                             \
-     .grad = "Out Out@GRAD -> X@GRAD",                \
-     .infer = softmax_infer,                          \
-     .run = softmax_run},                             \
-    {                                                 \
-        .type = "softmax_grad", .generations = gen,   \
-        .fuse = FUSE_SOFTMAX_GRAD, .ins = out_grad_ins, \
-        .outs = x_grad_outs, .attrs = attr_table,     \
-        .infer = grad_rule, .run = softmax_grad_run   \
+#define SOFTMAX_ROWS(gen, attr_table, grad_rule)                                           \
+    {.type = "softmax",                                                                    \
+     .generations = gen,                                                                   \
+     .fuse = FUSE_SOFTMAX,                                                                 \
+     .ins = x_ins,                                                                         \
+     .outs = out_outs,                                                                     \
+     .attrs = attr_table,                                                                  \
+     .grad = "Out Out@GRAD -> X@GRAD",                                                     \
+     .infer = softmax_infer,                                                               \
+     .run = softmax_run},                                                                  \
+    {                                                                                      \
+        .type = "softmax_grad", .generations = gen, .fuse = FUSE_SOFTMAX_GRAD,             \
+        .ins = out_grad_ins, .outs = x_grad_outs, .attrs = attr_table, .infer = grad_rule, \
+        .run = softmax_grad_run                                                            \
     }
 
-const struct op_kind ops_softmax[] = {
-    SOFTMAX_ROWS(GEN_1X, softmax_attrs_1x, softmax_grad_infer_1x),
-    SOFTMAX_ROWS(GEN_2X, softmax_attrs_2x, softmax_grad_infer_2x),
-    {.type = "log_softmax",
-     .generations = GEN_2X,
-     .ins = x_ins,
-     .outs = out_outs,
-     .attrs = log_softmax_attrs,
-     .grad = "Out Out@GRAD -> X@GRAD",
-     .infer = softmax_infer,
-     .run = log_softmax_run},
-    {.type = "log_softmax_grad",
-     .generations = GEN_2X,
-     .ins = out_grad_ins,
-     .outs = x_grad_outs,
-     .attrs = log_softmax_attrs,
-     .infer = softmax_grad_infer_2x,
-     .run = log_softmax_grad_run},
-    {.type = "softmax_with_cross_entropy",
-     .ins = sx_ins,
-     .outs = sx_outs,
-     .attrs = sx_attrs,
-     .grad = "Label Softmax Loss@GRAD -> Logits@GRAD",
-     .infer = sx_infer,
-     .run = sx_run},
-    {.type = "softmax_with_cross_entropy_grad",
-     .ins = sx_grad_ins,
-     .outs = sx_grad_outs,
-     .attrs = sx_attrs,
-     .infer = sx_grad_infer,
-     .run = sx_grad_run},
-    {0}};
+const struct op_kind ops_softmax[] = {SOFTMAX_ROWS(GEN_1X, softmax_attrs_1x, softmax_grad_infer_1x),
+                                      SOFTMAX_ROWS(GEN_2X, softmax_attrs_2x, softmax_grad_infer_2x),
+                                      {.type = "log_softmax",
+                                       .generations = GEN_2X,
+                                       .ins = x_ins,
+                                       .outs = out_outs,
+                                       .attrs = log_softmax_attrs,
+                                       .grad = "Out Out@GRAD -> X@GRAD",
+                                       .infer = softmax_infer,
+                                       .run = log_softmax_run},
+                                      {.type = "log_softmax_grad",
+                                       .generations = GEN_2X,
+                                       .ins = out_grad_ins,
+                                       .outs = x_grad_outs,
+                                       .attrs = log_softmax_attrs,
+                                       .infer = softmax_grad_infer_2x,
+                                       .run = log_softmax_grad_run},
+                                      {.type = "softmax_with_cross_entropy",
+                                       .ins = sx_ins,
+                                       .outs = sx_outs,
+                                       .attrs = sx_attrs,
+                                       .grad = "Label Softmax Loss@GRAD -> Logits@GRAD",
+                                       .infer = sx_infer,
+                                       .run = sx_run},
+                                      {.type = "softmax_with_cross_entropy_grad",
+                                       .ins = sx_grad_ins,
+                                       .outs = sx_grad_outs,
+                                       .attrs = sx_attrs,
+                                       .infer = sx_grad_infer,
+                                       .run = sx_grad_run},
+                                      {0}};

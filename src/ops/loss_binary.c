@@ -1,0 +1,403 @@
+/* Losses of one score and one label, element by element: sigmoid_cross_entropy_with_logits,
+ * log_loss, bce_loss, kldiv_loss, huber_loss.
+ *
+ *   sigmoid_cross_entropy_with_logits
+ *       Out = max(x,0) - x l + log(1 + exp(-|x|));       dX = dO (sigmoid(x) - l)
+ *       with pos_weight w (2.x): (1-l) x + w log(1 + exp(-x));  dX = dO ((1-l) - w sigmoid(-x))
+ *       0 where the label is ignore_index; normalize divides by the number of labels that count
+ *       (no label counts: the result is 0, where Paddle 1.8 gives 0/0)
+ *   log_loss    Loss = -l log(p+e) - (1-l) log(1-p+e);   dP = dL (-l/(p+e) + (1-l)/(1-p+e))
+ *   bce_loss    Out = -l max(log p, -100) - (1-l) max(log(1-p), -100)
+ *               dX = dO (p - l) / max(p (1-p), 1e-12)
+ *   kldiv_loss  Loss = t (log t - x) where t > 0, else 0;  dX = -t dL where t > 0
+ *               reduction mean, sum, batchmean (sum / rows): dL is one number, divided alike
+ *   huber_loss  r = Y - X (kept as Residual); |r| <= d: r^2/2, else d (|r| - d/2)
+ *               dX = -dO clip(r, -d, d), dY = -dX */
+#include <math.h>
+#include <string.h>
+
+#include "ops/seq_common.h"
+
+/* ---- shared ---- */
+
+/* Inputs 0..n-1 are float32 and of one shape (absent ones are passed over). */
+static enum skiff_status want_floats_alike(const struct infer *c, int n, struct skiff_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        TRY(infer_want(c, i, DTYPE_FP32, err));
+        TRY(infer_want_alike(c, i, 0, err));
+    }
+    return SKIFF_OK;
+}
+
+/* Out like input 0, lod too. */
+static enum skiff_status loss_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 2, err));
+    return infer_same(c, 0, 0, err);
+}
+
+static enum skiff_status loss_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 3, err));
+    return infer_like(c, 0, 0, err);
+}
+
+static float softplus_of_minus_abs(float x)
+{
+    return logf(1.0f + expf(-fabsf(x)));
+}
+
+static float sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+/* ---- sigmoid_cross_entropy_with_logits ---- */
+
+enum { SC_X, SC_LABEL, SC_POS_WEIGHT };
+enum { SCG_X, SCG_LABEL, SCG_DOUT, SCG_POS_WEIGHT };
+enum { SC_NORMALIZE, SC_IGNORE };
+
+static enum skiff_status sc_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 3, err));
+    return infer_same(c, 0, 0, err);
+}
+
+static enum skiff_status sc_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 4, err));
+    return infer_like(c, 0, 0, err);
+}
+
+static bool sc_ignored(const struct kernel *k, float label)
+{
+    return (int)label == k->attr[SC_IGNORE].i;
+}
+
+static float sc_scale(const struct kernel *k, const float *label, int64_t n)
+{
+    if (!k->attr[SC_NORMALIZE].b)
+        return 1.0f;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += !sc_ignored(k, label[i]);
+    return count ? 1.0f / (float)count : 0.0f;
+}
+
+static enum skiff_status sc_run(struct kernel *k, struct skiff_error *err)
+{
+    int64_t n = tensor_numel(kernel_in(k, SC_X));
+    const float *x = tensor_f32(kernel_in(k, SC_X)), *l = tensor_f32(kernel_in(k, SC_LABEL));
+    const float *w = kernel_has(k, SC_POS_WEIGHT) ? tensor_f32(kernel_in(k, SC_POS_WEIGHT)) : NULL;
+    float *out = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
+    for (int64_t i = 0; i < n; i++) {
+        float tail = softplus_of_minus_abs(x[i]);
+        float loss = w ? (1.0f - l[i]) * x[i] + w[i] * (tail + fmaxf(-x[i], 0))
+                       : fmaxf(x[i], 0) - x[i] * l[i] + tail;
+        out[i] = sc_ignored(k, l[i]) ? 0.0f : loss * scale;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status sc_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    int64_t n = tensor_numel(kernel_in(k, SCG_X));
+    const float *x = tensor_f32(kernel_in(k, SCG_X)), *l = tensor_f32(kernel_in(k, SCG_LABEL));
+    const float *dout = tensor_f32(kernel_in(k, SCG_DOUT));
+    const float *w =
+        kernel_has(k, SCG_POS_WEIGHT) ? tensor_f32(kernel_in(k, SCG_POS_WEIGHT)) : NULL;
+    float *dx = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
+    for (int64_t i = 0; i < n; i++) {
+        float slope = w ? (1.0f - l[i]) - w[i] * sigmoid(-x[i]) : sigmoid(x[i]) - l[i];
+        dx[i] = sc_ignored(k, l[i]) ? 0.0f : dout[i] * slope * scale;
+    }
+    return SKIFF_OK;
+}
+
+/* ---- log_loss ---- */
+
+static enum skiff_status log_loss_run(struct kernel *k, struct skiff_error *err)
+{
+    int64_t n = tensor_numel(kernel_in(k, 0));
+    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
+    float *out = tensor_f32(kernel_out(k, 0)), e = k->attr[0].f;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = -l[i] * logf(p[i] + e) - (1.0f - l[i]) * logf(1.0f - p[i] + e);
+    return SKIFF_OK;
+}
+
+static enum skiff_status log_loss_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    int64_t n = tensor_numel(kernel_in(k, 0));
+    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
+    const float *dloss = tensor_f32(kernel_in(k, 2));
+    float *dp = tensor_f32(kernel_out(k, 0)), e = k->attr[0].f;
+    for (int64_t i = 0; i < n; i++)
+        dp[i] = dloss[i] * (-(l[i] / (p[i] + e)) + (1.0f - l[i]) / (1.0f - p[i] + e));
+    return SKIFF_OK;
+}
+
+/* ---- bce_loss ---- */
+
+static enum skiff_status bce_run(struct kernel *k, struct skiff_error *err)
+{
+    int64_t n = tensor_numel(kernel_in(k, 0));
+    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
+    float *out = tensor_f32(kernel_out(k, 0));
+    for (int64_t i = 0; i < n; i++) {
+        if (!(p[i] >= 0 && p[i] <= 1))
+            return kernel_fail(k, SKIFF_RANGE, err,
+                               "input X (%s): element %lld is %g, must be a probability in [0, 1]",
+                               kernel_in_name(k, 0, 0), (long long)i, p[i]);
+        out[i] =
+            (l[i] - 1.0f) * fmaxf(logf(1.0f - p[i]), -100.0f) - l[i] * fmaxf(logf(p[i]), -100.0f);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status bce_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    int64_t n = tensor_numel(kernel_in(k, 0));
+    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
+    const float *dout = tensor_f32(kernel_in(k, 2));
+    float *dx = tensor_f32(kernel_out(k, 0));
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = dout[i] * ((p[i] - l[i]) / fmaxf((1.0f - p[i]) * p[i], 1e-12f));
+    return SKIFF_OK;
+}
+
+/* ---- kldiv_loss ---- */
+
+static bool kl_reduces(const struct attr_value *attr)
+{
+    return attr[0].s && strcmp(attr[0].s, "none");
+}
+
+/* A reduced loss is [1] in 1.x and has no dimensions in 2.x. */
+static struct shape one_number(const struct infer *c)
+{
+    struct shape s = {.ndim = c->kind->generations == GEN_2X ? 0 : 1, .dims = {1}};
+    return s;
+}
+
+static enum skiff_status kl_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 2, err));
+    const char *r = c->attr[0].s;
+    if (!r ||
+        (strcmp(r, "none") && strcmp(r, "mean") && strcmp(r, "sum") && strcmp(r, "batchmean")))
+        return error_set(err, SKIFF_INVALID,
+                         "op kldiv_loss: reduction is '%s', must be none, mean, sum or batchmean",
+                         r ? r : "");
+    struct shape s = kl_reduces(c->attr) ? one_number(c) : *infer_in(c, 0, 0);
+    return infer_out(c, 0, 0, DTYPE_FP32, &s, err);
+}
+
+/* What the summed loss is divided by. */
+static float kl_divisor(const struct kernel *k, const struct tensor *x)
+{
+    if (!strcmp(k->attr[0].s, "mean"))
+        return (float)tensor_numel(x);
+    return !strcmp(k->attr[0].s, "batchmean") && x->shape.ndim ? (float)x->shape.dims[0] : 1.0f;
+}
+
+static enum skiff_status kl_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, 0);
+    const float *t = tensor_f32(kernel_in(k, 1));
+    float *out = tensor_f32(kernel_out(k, 0));
+    int64_t n = tensor_numel(x);
+    bool reduces = kl_reduces(k->attr);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        float loss = t[i] <= 0 ? 0.0f : t[i] * (logf(t[i]) - tensor_f32(x)[i]);
+        sum += loss;
+        if (!reduces)
+            out[i] = loss;
+    }
+    if (reduces)
+        out[0] = (float)(sum / kl_divisor(k, x));
+    return SKIFF_OK;
+}
+
+static enum skiff_status kl_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want(c, 2, DTYPE_FP32, err));
+    return infer_like(c, 0, 0, err);
+}
+
+static enum skiff_status kl_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, 0), *dloss = kernel_in(k, 2);
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    const float *t = tensor_f32(kernel_in(k, 1));
+    float *dx = tensor_f32(kernel_out(k, 0));
+    int64_t n = tensor_numel(x);
+    bool reduces = kl_reduces(k->attr);
+    if (tensor_numel(dloss) != (reduces ? 1 : n))
+        return kernel_fail(k, SKIFF_SHAPE, err, "input Loss@GRAD (%s) has %lld values",
+                           kernel_in_name(k, 2, 0), (long long)tensor_numel(dloss));
+    float scale = 1.0f / kl_divisor(k, x);
+    for (int64_t i = 0; i < n; i++) {
+        float d = reduces ? tensor_f32(dloss)[0] * scale : tensor_f32(dloss)[i];
+        dx[i] = t[i] <= 0 ? 0.0f : -t[i] * d;
+    }
+    return SKIFF_OK;
+}
+
+/* ---- huber_loss ---- */
+
+static enum skiff_status huber_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_same(c, 0, 0, err));
+    return infer_like(c, 1, 1, err);
+}
+
+static enum skiff_status huber_run(struct kernel *k, struct skiff_error *err)
+{
+    int64_t n = tensor_numel(kernel_in(k, 0));
+    const float *x = tensor_f32(kernel_in(k, 0)), *y = tensor_f32(kernel_in(k, 1));
+    float *out = tensor_f32(kernel_out(k, 0)), d = k->attr[0].f;
+    struct tensor *residual = kernel_out(k, 1);
+    for (int64_t i = 0; i < n; i++) {
+        float r = y[i] - x[i], a = fabsf(r);
+        if (residual)
+            tensor_f32(residual)[i] = r;
+        out[i] = a <= d ? 0.5f * r * r : d * (a - 0.5f * d);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status huber_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_like(c, 0, 0, err));
+    return infer_like(c, 0, 1, err);
+}
+
+static enum skiff_status huber_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    int64_t n = tensor_numel(kernel_in(k, 0));
+    const float *residual = tensor_f32(kernel_in(k, 0)), *dout = tensor_f32(kernel_in(k, 1));
+    float d = k->attr[0].f;
+    for (int side = 0; side < 2; side++) {
+        if (!kernel_wants(k, side))
+            continue;
+        float *to = tensor_f32(kernel_out(k, side)), sign = side ? 1.0f : -1.0f;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = sign * fmaxf(fminf(residual[i], d), -d) * dout[i];
+    }
+    return SKIFF_OK;
+}
+
+/* ---- tables ---- */
+
+static const struct op_slot sc_ins[] = {
+    {"X", 0}, {"Label", 0}, {"pos_weight", SLOT_OPTIONAL | SLOT_ONLY_2X}, {0}};
+static const struct op_slot sc_grad_ins[] = {
+    {"X", 0}, {"Label", 0}, {"Out@GRAD", 0}, {"pos_weight", SLOT_OPTIONAL | SLOT_ONLY_2X}, {0}};
+static const struct op_slot out_outs[] = {{"Out", 0}, {0}};
+static const struct op_slot x_grad_outs[] = {{"X@GRAD", 0}, {0}};
+static const struct op_attr_spec sc_attrs[] = {
+    A_BOOL("normalize", false), A_INT("ignore_index", -100), {0}};
+
+static const struct op_slot log_loss_ins[] = {{"Predicted", 0}, {"Labels", 0}, {0}};
+static const struct op_slot log_loss_outs[] = {{"Loss", 0}, {0}};
+static const struct op_slot log_loss_grad_ins[] = {
+    {"Predicted", 0}, {"Labels", 0}, {"Loss@GRAD", 0}, {0}};
+static const struct op_slot log_loss_grad_outs[] = {{"Predicted@GRAD", 0}, {0}};
+static const struct op_attr_spec log_loss_attrs[] = {A_REQ("epsilon", ATTR_FLOAT), {0}};
+
+static const struct op_slot bce_ins[] = {{"X", 0}, {"Label", 0}, {0}};
+static const struct op_slot bce_grad_ins[] = {{"X", 0}, {"Label", 0}, {"Out@GRAD", 0}, {0}};
+static const struct op_attr_spec no_attrs[] = {{0}};
+
+static const struct op_slot kl_ins[] = {{"X", 0}, {"Target", 0}, {0}};
+static const struct op_slot kl_grad_ins[] = {{"X", 0}, {"Target", 0}, {"Loss@GRAD", 0}, {0}};
+static const struct op_attr_spec kl_attrs[] = {A_STR("reduction", "mean"), {0}};
+
+static const struct op_slot huber_ins[] = {{"X", 0}, {"Y", 0}, {0}};
+static const struct op_slot huber_outs[] = {{"Out", 0}, {"Residual", SLOT_EXTRA}, {0}};
+static const struct op_slot huber_grad_ins[] = {{"Residual", 0}, {"Out@GRAD", 0}, {0}};
+static const struct op_slot huber_grad_outs[] = {{"X@GRAD", 0}, {"Y@GRAD", 0}, {0}};
+static const struct op_attr_spec huber_attrs[] = {A_REQ("delta", ATTR_FLOAT), {0}};
+
+#define KL_ROW(gen)                                                                     \
+    {                                                                                   \
+        .type = "kldiv_loss", .generations = gen, .ins = kl_ins, .outs = log_loss_outs, \
+        .attrs = kl_attrs, .grad = "X Target Loss@GRAD -> X@GRAD", .infer = kl_infer,   \
+        .run = kl_run                                                                   \
+    }
+
+const struct op_kind ops_loss_binary[] = {{.type = "sigmoid_cross_entropy_with_logits",
+                                           .ins = sc_ins,
+                                           .outs = out_outs,
+                                           .attrs = sc_attrs,
+                                           .grad = "X Label Out@GRAD pos_weight -> X@GRAD",
+                                           .infer = sc_infer,
+                                           .run = sc_run},
+                                          {.type = "sigmoid_cross_entropy_with_logits_grad",
+                                           .ins = sc_grad_ins,
+                                           .outs = x_grad_outs,
+                                           .attrs = sc_attrs,
+                                           .infer = sc_grad_infer,
+                                           .run = sc_grad_run},
+                                          {.type = "log_loss",
+                                           .ins = log_loss_ins,
+                                           .outs = log_loss_outs,
+                                           .attrs = log_loss_attrs,
+                                           .grad = "Predicted Labels Loss@GRAD -> Predicted@GRAD",
+                                           .infer = loss_infer,
+                                           .run = log_loss_run},
+                                          {.type = "log_loss_grad",
+                                           .ins = log_loss_grad_ins,
+                                           .outs = log_loss_grad_outs,
+                                           .attrs = log_loss_attrs,
+                                           .infer = loss_grad_infer,
+                                           .run = log_loss_grad_run},
+                                          {.type = "bce_loss",
+                                           .ins = bce_ins,
+                                           .outs = out_outs,
+                                           .attrs = no_attrs,
+                                           .grad = "X Label Out@GRAD -> X@GRAD",
+                                           .infer = loss_infer,
+                                           .run = bce_run},
+                                          {.type = "bce_loss_grad",
+                                           .ins = bce_grad_ins,
+                                           .outs = x_grad_outs,
+                                           .attrs = no_attrs,
+                                           .infer = loss_grad_infer,
+                                           .run = bce_grad_run},
+                                          KL_ROW(GEN_1X),
+                                          KL_ROW(GEN_2X),
+                                          {.type = "kldiv_loss_grad",
+                                           .ins = kl_grad_ins,
+                                           .outs = x_grad_outs,
+                                           .attrs = kl_attrs,
+                                           .infer = kl_grad_infer,
+                                           .run = kl_grad_run},
+                                          {.type = "huber_loss",
+                                           .ins = huber_ins,
+                                           .outs = huber_outs,
+                                           .attrs = huber_attrs,
+                                           .grad = "Residual Out@GRAD -> X@GRAD Y@GRAD",
+                                           .infer = huber_infer,
+                                           .run = huber_run},
+                                          {.type = "huber_loss_grad",
+                                           .ins = huber_grad_ins,
+                                           .outs = huber_grad_outs,
+                                           .attrs = huber_attrs,
+                                           .infer = huber_grad_infer,
+                                           .run = huber_grad_run},
+                                          {0}};
