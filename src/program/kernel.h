@@ -29,6 +29,7 @@ struct run_env {
     struct mt64 *generator; /* the default generator of 2.x (paddle.seed) */
     int32_t program_seed;
     bool is_test;
+    bool defer_rows; /* optimizers may leave rows behind (value.h: lag); false: they sweep */
 };
 
 struct kernel {

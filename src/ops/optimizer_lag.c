@@ -1,0 +1,125 @@
+/* The lag of a sparse parameter: a catch_up (rules/catch_up.h) behind the lag of tensor/value.h,
+ * attached to the parameter and to the states of its rule.
+ *
+ * When is it valid? The catch_up points into the tensors of its values. Whoever replaces or resizes
+ * one of them settles first (value.h); from then until the next optimizer step no row lies behind,
+ * so the old pointers are not followed, and that step binds the new ones. If one of the values has
+ * gone (it dropped its reference), the rows can no longer be settled together: settling does
+ * nothing, and the next step starts a new lag. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "ops/optimizer.h"
+#include "rules/catch_up.h"
+
+struct rows_lag {
+    struct lag base;
+    struct catch_up *rows;
+    int members; /* values that hold a reference */
+};
+
+static bool lag_whole(const struct rows_lag *l)
+{
+    return __atomic_load_n(&l->base.refs, __ATOMIC_RELAXED) >= l->members;
+}
+
+static void lag_settle_rows(struct lag *lag, const int64_t *ids, size_t n)
+{
+    struct rows_lag *l = (struct rows_lag *)lag;
+    if (lag_whole(l))
+        catch_up_rows(l->rows, ids, n);
+}
+
+static void lag_settle_all(struct lag *lag)
+{
+    struct rows_lag *l = (struct rows_lag *)lag;
+    if (lag_whole(l))
+        catch_up_all(l->rows);
+}
+
+static void lag_destroy(struct lag *lag)
+{
+    struct rows_lag *l = (struct rows_lag *)lag;
+    catch_up_destroy(l->rows);
+    free(l);
+}
+
+static const struct lag_class rows_lag_class = {
+    .settle_rows = lag_settle_rows,
+    .settle_all = lag_settle_all,
+    .destroy = lag_destroy,
+};
+
+void optimizer_lag_end(const struct optimizer_target *t)
+{
+    value_settle(t->param);
+    for (int i = 0; i < t->rule->states; i++)
+        if (t->state_value[i])
+            value_settle(t->state_value[i]);
+    value_set_lag(t->param, NULL);
+    for (int i = 0; i < t->rule->states; i++)
+        if (t->state_value[i])
+            value_set_lag(t->state_value[i], NULL);
+}
+
+/* The lag that all values of the target share, if it is the right one. */
+static struct rows_lag *lag_of(const struct optimizer_target *t)
+{
+    struct lag *lag = t->param->lag;
+    if (!lag || lag->class != &rows_lag_class)
+        return NULL;
+    for (int i = 0; i < t->rule->states; i++)
+        if (t->state_value[i] && t->state_value[i]->lag != lag)
+            return NULL;
+    struct rows_lag *l = (struct rows_lag *)lag;
+    return catch_up_fits(l->rows, t->rule, &t->params, t->rows, t->width) ? l : NULL;
+}
+
+static void lag_attach(const struct optimizer_target *t, struct catch_up *rows)
+{
+    struct rows_lag *l = mem_must(sizeof *l);
+    *l = (struct rows_lag){.base = {.class = &rows_lag_class, .refs = 1}, .rows = rows};
+    l->members = 1;
+    for (int i = 0; i < t->rule->states; i++)
+        l->members += t->state_value[i] != NULL;
+    /* the parameter last: who finds the lag there finds it complete */
+    for (int i = 0; i < t->rule->states; i++)
+        if (t->state_value[i])
+            value_set_lag(t->state_value[i], &l->base);
+    value_set_lag(t->param, &l->base);
+    __atomic_sub_fetch(&l->base.refs, 1, __ATOMIC_RELAXED); /* the one held while building */
+}
+
+/* Several threads may come to a new parameter at once (Hogwild): one of them makes the lag. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static enum skiff_status lag_make(const struct optimizer_target *t, struct skiff_error *err)
+{
+    struct rule_plan plan;
+    struct catch_up *rows;
+    optimizer_lag_end(t);
+    if (!t->rule->plan || !t->rule->plan(&t->params, &plan))
+        return SKIFF_OK;
+    TRY(catch_up_create(t->rule, &t->params, t->rows, t->width, &rows, err));
+    catch_up_bind(rows, t->p, t->state);
+    lag_attach(t, rows);
+    return SKIFF_OK;
+}
+
+enum skiff_status optimizer_lag(const struct optimizer_target *t, struct catch_up **out,
+                                struct skiff_error *err)
+{
+    struct rows_lag *l = lag_of(t);
+    if (!l) {
+        pthread_mutex_lock(&making);
+        enum skiff_status status = lag_of(t) ? SKIFF_OK : lag_make(t, err);
+        pthread_mutex_unlock(&making);
+        TRY(status);
+        l = lag_of(t);
+    }
+    if (l)
+        catch_up_bind(l->rows, t->p, t->state);
+    *out = l ? l->rows : NULL;
+    return SKIFF_OK;
+}

@@ -1,0 +1,194 @@
+#include "ops/rows.h"
+
+#include <string.h>
+
+enum skiff_status rows_check(const struct kernel *k, const struct value *v, int64_t height,
+                             const char *name, struct skiff_error *err)
+{
+    for (size_t i = 0; i < v->sel.nrows; i++)
+        if ((uint64_t)v->sel.rows[i] >= (uint64_t)height)
+            return kernel_fail(k, SKIFF_RANGE, err,
+                               "%s has row id %lld, but the table has height %lld: ids must be in "
+                               "[0, height)",
+                               name, (long long)v->sel.rows[i], (long long)height);
+    return SKIFF_OK;
+}
+
+/* Least significant byte first; a byte that all keys share costs one counting pass only. */
+void rows_sort(int64_t *keys, uint32_t *order, size_t n)
+{
+    int64_t *from = keys, *to = keys + n;
+    uint32_t *ofrom = order, *oto = order + n;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    for (int shift = 0; shift < 64; shift += 8) {
+        size_t count[256] = {0}, at = 0;
+        uint64_t flip = shift == 56 ? 0x80 : 0; /* negative keys first */
+        for (size_t i = 0; i < n; i++)
+            count[(((uint64_t)from[i] >> shift) & 255) ^ flip]++;
+        if (n && count[(((uint64_t)from[0] >> shift) & 255) ^ flip] == n)
+            continue;
+        for (int b = 0; b < 256; b++) {
+            size_t c = count[b];
+            count[b] = at;
+            at += c;
+        }
+        for (size_t i = 0; i < n; i++) {
+            size_t place = count[(((uint64_t)from[i] >> shift) & 255) ^ flip]++;
+            to[place] = from[i];
+            oto[place] = ofrom[i];
+        }
+        int64_t *t = from;
+        from = to;
+        to = t;
+        uint32_t *o = ofrom;
+        ofrom = oto;
+        oto = o;
+    }
+    if (from != keys) {
+        memcpy(keys, from, n * sizeof *keys);
+        memcpy(order, ofrom, n * sizeof *order);
+    }
+}
+
+static enum skiff_status inputs_check(struct kernel *k, struct value *const *in, int n,
+                                      struct rows_merged *out, size_t *total,
+                                      struct skiff_error *err)
+{
+    *out = (struct rows_merged){0};
+    *total = 0;
+    for (int i = 0; i < n; i++) {
+        if (!in[i] || in[i]->kind != VALUE_ROWS)
+            continue;
+        if (!out->height)
+            out->height = in[i]->sel.height;
+        if (!in[i]->sel.nrows)
+            continue;
+        if (in[i]->tensor.dtype != DTYPE_FP32)
+            return kernel_fail(k, SKIFF_DTYPE, err, "selected rows of %s; float32 is needed",
+                               dtype_name(in[i]->tensor.dtype));
+        if (!*total)
+            out->width = rows_width(in[i]);
+        if (in[i]->sel.height != out->height || rows_width(in[i]) != out->width)
+            return kernel_fail(k, SKIFF_SHAPE, err,
+                               "selected rows of %lld x %lld and of %lld x %lld do not go together",
+                               (long long)out->height, (long long)out->width,
+                               (long long)in[i]->sel.height, (long long)rows_width(in[i]));
+        TRY(rows_check(k, in[i], in[i]->sel.height, "an input", err));
+        *total += in[i]->sel.nrows;
+    }
+    return SKIFF_OK;
+}
+
+static bool ascending(const int64_t *ids, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (ids[i] <= ids[i - 1])
+            return false;
+    return true;
+}
+
+/* place[i] = where the sum of row i (over all inputs, in order) goes; ids = the distinct ones. */
+static void rows_place(struct id_map *map, struct value *const *in, int n, size_t total,
+                       int64_t *ids, uint32_t *place)
+{
+    size_t at = 0;
+    id_map_reset(map, total);
+    for (int i = 0; i < n; i++) {
+        if (!in[i] || in[i]->kind != VALUE_ROWS)
+            continue;
+        for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {
+            bool fresh;
+            uint32_t where = id_map_add(map, in[i]->sel.rows[r], &fresh);
+            if (fresh)
+                ids[where] = in[i]->sel.rows[r];
+            place[at] = where;
+        }
+    }
+}
+
+/* Puts the distinct ids in ascending order and turns the places accordingly. */
+static enum skiff_status rows_arrange(struct kernel *k, int64_t *ids, size_t distinct,
+                                      uint32_t *place, size_t total, struct skiff_error *err)
+{
+    void *order, *back;
+    TRY(kernel_scratch(k, 2 * distinct * sizeof(uint32_t), &order, err));
+    TRY(kernel_scratch(k, distinct * sizeof(uint32_t), &back, err));
+    rows_sort(ids, order, distinct);
+    uint32_t *b = back, *o = order;
+    for (size_t i = 0; i < distinct; i++)
+        b[o[i]] = (uint32_t)i;
+    for (size_t i = 0; i < total; i++)
+        place[i] = b[place[i]];
+    return SKIFF_OK;
+}
+
+/* Value row after value row is added to its place; the first to come there is copied. */
+static void rows_add(struct value *const *in, int n, size_t width, const uint32_t *place,
+                     uint8_t *seen, float *values)
+{
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        if (!in[i] || in[i]->kind != VALUE_ROWS)
+            continue;
+        const float *from = tensor_f32(&in[i]->tensor);
+        for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {
+            float *to = values + place[at] * width;
+            if (seen[place[at]])
+                for (size_t c = 0; c < width; c++)
+                    to[c] += from[r * width + c];
+            else
+                memcpy(to, from + r * width, width * sizeof *to);
+            seen[place[at]] = 1;
+        }
+    }
+}
+
+/* The only input that has rows, or NULL when there are several. */
+static struct value *only_input(struct value *const *in, int n)
+{
+    struct value *only = NULL;
+    for (int i = 0; i < n; i++)
+        if (in[i] && in[i]->kind == VALUE_ROWS && in[i]->sel.nrows) {
+            if (only)
+                return NULL;
+            only = in[i];
+        }
+    return only;
+}
+
+enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value *const *in, int n,
+                             enum rows_order order, struct rows_merged *out,
+                             struct skiff_error *err)
+{
+    size_t total;
+    struct rows_merged m;
+    TRY(inputs_check(k, in, n, &m, &total, err));
+    if (total > UINT32_MAX)
+        return kernel_fail(k, SKIFF_RANGE, err, "%zu rows at once", total);
+    void *ids, *place, *seen, *values;
+    TRY(kernel_scratch(k, 2 * total * sizeof(int64_t), &ids, err));
+    TRY(kernel_scratch(k, total * sizeof(uint32_t), &place, err));
+    rows_place(map, in, n, total, ids, place);
+    size_t distinct = total ? map->count : 0;
+    struct value *only = only_input(in, n);
+    bool sort = order == ROWS_ASCENDING || (order == ROWS_AS_PADDLE && distinct < total);
+    if (only && distinct == total && (!sort || ascending(only->sel.rows, total))) {
+        m.ids = only->sel.rows;
+        m.values = tensor_f32(&only->tensor);
+        m.n = total;
+        *out = m;
+        return SKIFF_OK;
+    }
+    if (sort)
+        TRY(rows_arrange(k, ids, distinct, place, total, err));
+    TRY(kernel_scratch(k, distinct * (size_t)m.width * sizeof(float), &values, err));
+    TRY(kernel_scratch(k, distinct, &seen, err));
+    memset(seen, 0, distinct);
+    rows_add(in, n, (size_t)m.width, place, seen, values);
+    m.ids = ids;
+    m.values = values;
+    m.n = distinct;
+    *out = m;
+    return SKIFF_OK;
+}

@@ -1,0 +1,44 @@
+/* Merging of selected rows: distinct ids, values summed in input order. Shared by the optimizers,
+ * sum, merge_selected_rows, clip_by_norm. fp32 only. */
+#ifndef OPS_ROWS_H
+#define OPS_ROWS_H
+
+#include "base/map.h"
+#include "program/kernel.h"
+
+struct rows_merged {
+    const int64_t *ids; /* distinct */
+    const float *values;
+    size_t n;
+    int64_t width, height;
+};
+
+enum rows_order {
+    ROWS_ANY,       /* order of first appearance */
+    ROWS_AS_PADDLE, /* ascending if some id appears twice, else as they came */
+    ROWS_ASCENDING,
+};
+
+/* Merges in[0..n) (values of kind ROWS; the ones without rows are passed over). The result lies in
+ * the kernel's scratch, or in the only input when there is nothing to do; valid until the kernel
+ * returns. `map` is the kernel's own, kept between steps. Fails with SHAPE when heights or widths
+ * differ, with RANGE when an id is not in [0, height). */
+enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value *const *in, int n,
+                             enum rows_order order, struct rows_merged *out,
+                             struct skiff_error *err);
+
+/* Fails with RANGE unless all ids of the value are in [0, height); names variable, id and height.
+ */
+enum skiff_status rows_check(const struct kernel *k, const struct value *v, int64_t height,
+                             const char *name, struct skiff_error *err);
+
+static inline int64_t rows_width(const struct value *v)
+{
+    return shape_cols(&v->tensor.shape, 1);
+}
+
+/* Sorts keys ascending, order[i] being where key i came from; both arrays of n, with a second half
+ * of n each as room to work in. */
+void rows_sort(int64_t *keys, uint32_t *order, size_t n);
+
+#endif

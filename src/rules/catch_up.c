@@ -1,0 +1,309 @@
+/* Steps are numbered 1, 2, ... (c->now is the last one recorded); a row with stamp t has seen steps
+ * 1..t. c->floor: every stamp is at least that. For the stamps of the last `window` steps,
+ * sums[t] = sum over steps j > t of rate_j * weight[j - t] grows by one term per step; older ones
+ * have come to rest and stay as they are until their place in the ring is needed again. */
+#include "rules/catch_up.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define MASK (CATCH_UP_HISTORY - 1)
+#define AHEAD 8 /* rows fetched into the cache before their turn */
+
+struct catch_up {
+    const struct rule *rule;
+    struct rule_params params;
+    struct rule_plan plan;
+    int64_t rows, width;
+    float *p, *state[RULE_MAX_STATES];
+
+    pthread_mutex_t lock; /* of recording a step and of settling all */
+    uint32_t now, floor;
+    uint32_t powers; /* power[i][0..powers) are filled */
+    uint32_t *stamp; /* [rows] */
+    float *rates;    /* [history] rate of a step */
+    double *sums;    /* [history][terms] */
+    double *weights; /* [window + 1][terms], the latest step first: backwards */
+    float *power[RULE_MAX_STATES];
+    double last_power[RULE_MAX_STATES];
+};
+
+static enum skiff_status catch_up_alloc(struct catch_up *c, struct skiff_error *err)
+{
+    size_t stamps, terms = (size_t)c->plan.terms;
+    if (!mem_mul((size_t)c->rows, sizeof *c->stamp, &stamps))
+        return error_set(err, SKIFF_RANGE, "rule %s: a table of %lld rows is too large",
+                         c->rule->name, (long long)c->rows);
+    void *p;
+    TRY(mem_alloc(stamps + !stamps, "row stamps", &p, err));
+    c->stamp = p;
+    memset(c->stamp, 0, stamps);
+    TRY(mem_alloc(CATCH_UP_HISTORY * sizeof(float), "step rates", &p, err));
+    c->rates = p;
+    for (int i = 0; i < c->rule->states; i++) {
+        TRY(mem_alloc((CATCH_UP_HISTORY + 1) * sizeof(float), "powers of decays", &p, err));
+        c->power[i] = p;
+        c->power[i][0] = 1;
+        c->last_power[i] = 1;
+    }
+    c->powers = 1;
+    if (!terms)
+        return SKIFF_OK;
+    TRY(mem_alloc(CATCH_UP_HISTORY * terms * sizeof(double), "sums of rates", &p, err));
+    c->sums = p;
+    memset(c->sums, 0, terms * sizeof(double)); /* stamp 0; the others when their step comes */
+    TRY(mem_alloc((c->plan.window + 1) * terms * sizeof(double), "weights of rates", &p, err));
+    c->weights = p;
+    return SKIFF_OK;
+}
+
+/* Turns weights by distance into weights by stamp, so that recording a step is one straight loop
+ * from the oldest stamp that still moves to the latest. */
+static void weights_reverse(struct catch_up *c)
+{
+    size_t terms = (size_t)c->plan.terms, n = c->plan.window + 1;
+    for (size_t a = 0, b = n - 1; a < b; a++, b--)
+        for (size_t i = 0; i < terms; i++) {
+            double t = c->weights[a * terms + i];
+            c->weights[a * terms + i] = c->weights[b * terms + i];
+            c->weights[b * terms + i] = t;
+        }
+}
+
+enum skiff_status catch_up_create(const struct rule *rule, const struct rule_params *params,
+                                  int64_t rows, int64_t width, struct catch_up **out,
+                                  struct skiff_error *err)
+{
+    struct rule_plan plan;
+    if (!rule->plan || !rule->plan(params, &plan))
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "rule %s cannot be caught up with these parameters", rule->name);
+    struct catch_up *c = mem_must(sizeof *c);
+    c->rule = rule;
+    c->params = *params;
+    c->plan = plan;
+    c->rows = rows;
+    c->width = width;
+    pthread_mutex_init(&c->lock, NULL);
+    enum skiff_status status = catch_up_alloc(c, err);
+    if (status < 0) {
+        catch_up_destroy(c);
+        return status;
+    }
+    if (plan.terms) {
+        rule->weights(params, &plan, c->weights);
+        weights_reverse(c);
+    }
+    *out = c;
+    return SKIFF_OK;
+}
+
+void catch_up_destroy(struct catch_up *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_destroy(&c->lock);
+    mem_free(c->stamp);
+    mem_free(c->rates);
+    mem_free(c->sums);
+    mem_free(c->weights);
+    for (int i = 0; i < RULE_MAX_STATES; i++)
+        mem_free(c->power[i]);
+    free(c);
+}
+
+bool catch_up_fits(const struct catch_up *c, const struct rule *rule,
+                   const struct rule_params *params, int64_t rows, int64_t width)
+{
+    const struct rule_params *a = &c->params, *b = params;
+    return c->rule == rule && c->rows == rows && c->width == width && a->beta1 == b->beta1 &&
+           a->beta2 == b->beta2 && a->epsilon == b->epsilon && a->mu == b->mu &&
+           a->decay == b->decay && a->l2 == b->l2 && a->rescale == b->rescale &&
+           a->nesterov == b->nesterov && a->centered == b->centered &&
+           a->second_gen == b->second_gen;
+}
+
+void catch_up_bind(struct catch_up *c, float *p, float *const *state)
+{
+    c->p = p;
+    for (int i = 0; i < c->rule->states; i++)
+        c->state[i] = state[i];
+}
+
+bool catch_up_settled(const struct catch_up *c)
+{
+    return __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE) ==
+           __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
+}
+
+/* The row missed steps from+1 .. from+steps. `extra` (or NULL): the sums already hold the step
+ * after those, with this rate; it is taken out. */
+static void row_settle(struct catch_up *c, int64_t row, uint32_t from, uint32_t steps,
+                       const float *extra)
+{
+    double sums[RULE_MAX_TERMS];
+    int terms = c->plan.terms;
+    size_t at = (size_t)row * (size_t)c->width;
+    float *state[RULE_MAX_STATES] = {0};
+    struct rule_gap gap = {
+        .steps = steps, .sums = sums, .rates = c->rates, .first = from, .mask = MASK};
+    for (int i = 0; i < c->rule->states; i++) {
+        state[i] = c->state[i] ? c->state[i] + at : NULL;
+        gap.power[i] = c->power[i][steps];
+    }
+    for (int i = 0; i < terms; i++)
+        sums[i] = c->sums[(size_t)(from & MASK) * (size_t)terms + (size_t)i];
+    if (terms && extra && steps < c->plan.window) {
+        const double *w = c->weights + (size_t)(c->plan.window - steps - 1) * (size_t)terms;
+        for (int i = 0; i < terms; i++)
+            sums[i] -= *extra * w[i];
+    }
+    c->rule->settle(&c->params, &c->plan, &gap, (size_t)c->width, c->p + at, state);
+}
+
+static void row_fetch(const struct catch_up *c, int64_t row)
+{
+    size_t at = (size_t)row * (size_t)c->width;
+    size_t last = at + (size_t)c->width - 1;
+    __builtin_prefetch(c->p + at, 1);
+    __builtin_prefetch(c->p + last, 1);
+    for (int i = 0; i < c->rule->states; i++)
+        if (c->state[i]) {
+            __builtin_prefetch(c->state[i] + at, 1);
+            __builtin_prefetch(c->state[i] + last, 1);
+        }
+}
+
+/* Takes the gap of one row, if it has one, and settles it up to step `now`. */
+static inline void row_catch_up(struct catch_up *c, int64_t row, uint32_t now)
+{
+    uint32_t *stamp = &c->stamp[row];
+    if ((int32_t)(now - __atomic_load_n(stamp, __ATOMIC_RELAXED)) <= 0)
+        return;
+    uint32_t from = __atomic_exchange_n(stamp, now, __ATOMIC_ACQ_REL);
+    int32_t steps = (int32_t)(now - from);
+    if (steps > 0 && steps < (int32_t)CATCH_UP_HISTORY)
+        row_settle(c, row, from, (uint32_t)steps, NULL);
+    else if (steps < 0) /* another thread has brought it further meanwhile */
+        __atomic_store_n(stamp, from, __ATOMIC_RELAXED);
+}
+
+void catch_up_rows(struct catch_up *c, const int64_t *ids, size_t n)
+{
+    uint32_t now = __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
+    if (now == __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if (i + 2 * AHEAD < n && (uint64_t)ids[i + 2 * AHEAD] < (uint64_t)c->rows)
+            __builtin_prefetch(&c->stamp[ids[i + 2 * AHEAD]], 1);
+        if (i + AHEAD < n && (uint64_t)ids[i + AHEAD] < (uint64_t)c->rows &&
+            c->stamp[ids[i + AHEAD]] != now)
+            row_fetch(c, ids[i + AHEAD]);
+        if ((uint64_t)ids[i] < (uint64_t)c->rows)
+            row_catch_up(c, ids[i], now);
+    }
+}
+
+static void all_locked(struct catch_up *c)
+{
+    uint32_t now = c->now;
+    if (c->floor == now)
+        return;
+    for (int64_t r = 0; r < c->rows; r++)
+        row_catch_up(c, r, now);
+    __atomic_store_n(&c->floor, now, __ATOMIC_RELEASE);
+}
+
+void catch_up_all(struct catch_up *c)
+{
+    if (catch_up_settled(c))
+        return;
+    pthread_mutex_lock(&c->lock);
+    all_locked(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void powers_extend(struct catch_up *c, uint32_t upto)
+{
+    for (; c->powers <= upto; c->powers++)
+        for (int i = 0; i < c->rule->states; i++) {
+            c->last_power[i] *= c->plan.base[i];
+            c->power[i][c->powers] = (float)c->last_power[i];
+        }
+}
+
+RULE_LOOP static void sums_add(size_t n, double rate, const double *restrict w,
+                               double *restrict sums)
+{
+    for (size_t i = 0; i < n; i++)
+        sums[i] += rate * w[i];
+}
+
+/* Adds the step's rate to the sums of all stamps in its window (those from floor on). */
+static void sums_record(struct catch_up *c, uint32_t step, float rate)
+{
+    size_t terms = (size_t)c->plan.terms;
+    uint32_t span = step - c->floor;
+    if (span > c->plan.window)
+        span = c->plan.window;
+    uint32_t first = step - span;
+    while (first != step) {
+        uint32_t run = CATCH_UP_HISTORY - (first & MASK);
+        if (run > step - first)
+            run = step - first;
+        const double *w = c->weights + (size_t)(c->plan.window - (step - first)) * terms;
+        sums_add(run * terms, rate, w, c->sums + (size_t)(first & MASK) * terms);
+        first += run;
+    }
+}
+
+/* Returns the number of the step that begins now. */
+static uint32_t step_record(struct catch_up *c, float rate)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->now - c->floor >= CATCH_UP_HISTORY - 2)
+        all_locked(c);
+    uint32_t step = c->now + 1;
+    powers_extend(c, step - c->floor);
+    c->rates[step & MASK] = rate;
+    if (c->plan.terms) {
+        sums_record(c, step, rate);
+        memset(c->sums + (size_t)(step & MASK) * (size_t)c->plan.terms, 0,
+               (size_t)c->plan.terms * sizeof(double));
+    }
+    __atomic_store_n(&c->now, step, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&c->lock);
+    return step;
+}
+
+static void row_update(struct catch_up *c, const struct rule_step *s, uint32_t step, int64_t row,
+                       const float *g)
+{
+    uint32_t from = __atomic_exchange_n(&c->stamp[row], step, __ATOMIC_ACQ_REL);
+    int32_t missed = (int32_t)(step - 1 - from);
+    if (missed > 0 && missed < (int32_t)CATCH_UP_HISTORY)
+        row_settle(c, row, from, (uint32_t)missed, &s->rate);
+    else if (missed < -1)
+        __atomic_store_n(&c->stamp[row], from, __ATOMIC_RELAXED);
+    size_t at = (size_t)row * (size_t)c->width;
+    float *state[RULE_MAX_STATES] = {0};
+    for (int i = 0; i < c->rule->states; i++)
+        state[i] = c->state[i] ? c->state[i] + at : NULL;
+    c->rule->apply(&c->params, s, (size_t)c->width, g, c->p + at, state);
+}
+
+void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t *ids, size_t n,
+                   const float *g)
+{
+    uint32_t step = step_record(c, s->rate);
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n) {
+            __builtin_prefetch(&c->stamp[ids[i + AHEAD]], 1);
+            row_fetch(c, ids[i + AHEAD]);
+        }
+        row_update(c, s, step, ids[i], g + i * (size_t)c->width);
+    }
+}

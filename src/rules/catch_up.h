@@ -1,0 +1,50 @@
+/* Catch-up: the rows of a table that lie behind, and how they are brought up to date.
+ *
+ * A rule with `idle` moves every row in every step. A catch_up counts the steps, keeps for each row
+ * the step it has been brought to (its stamp, 4 bytes), and of each step what settle needs: its
+ * rate, and the weighted sums of the rates since (rule.h). The price of a step is that of the rows
+ * that have a gradient; a row that is read, or had no gradient for thousands of steps, costs one
+ * closed formula.
+ *
+ * History is a ring of CATCH_UP_HISTORY steps, made once: when it is full all rows are settled,
+ * which costs one sweep in that many steps.
+ *
+ * Threads (Hogwild): any number may call rows, step and all at the same time. Steps are counted
+ * under a lock; a row's stamp is taken by an atomic exchange, so that a gap is settled once; the
+ * floats themselves are raced for, as everywhere in Hogwild. bind, reset and destroy are for the
+ * owner alone.
+ * Ownership: the arrays belong to the caller and must outlive their binding. */
+#ifndef RULES_CATCH_UP_H
+#define RULES_CATCH_UP_H
+
+#include "base/error.h"
+#include "rules/rule.h"
+
+#define CATCH_UP_HISTORY (1u << 16)
+
+struct catch_up;
+
+/* Fails with UNSUPPORTED when the rule cannot be caught up with these parameters, or NOMEM. */
+enum skiff_status catch_up_create(const struct rule *rule, const struct rule_params *params,
+                                  int64_t rows, int64_t width, struct catch_up **out,
+                                  struct skiff_error *err);
+void catch_up_destroy(struct catch_up *c); /* NULL is fine; does not settle */
+
+/* Is it one for this rule, these parameters and this size? */
+bool catch_up_fits(const struct catch_up *c, const struct rule *rule,
+                   const struct rule_params *params, int64_t rows, int64_t width);
+/* Where the rows are now. Only the same arrays as before, or any when no row lies behind. */
+void catch_up_bind(struct catch_up *c, float *p, float *const *state);
+/* Are all rows up to date? */
+bool catch_up_settled(const struct catch_up *c);
+
+/* Brings these rows up to date. Ids out of range are passed over; duplicates are fine. */
+void catch_up_rows(struct catch_up *c, const int64_t *ids, size_t n);
+void catch_up_all(struct catch_up *c);
+
+/* One optimizer step: rows ids[0..n) (distinct, in range) are brought up to date and updated with
+ * the gradients g[i * width ...]; all others fall behind by one step. */
+void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t *ids, size_t n,
+                   const float *g);
+
+#endif

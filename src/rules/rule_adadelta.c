@@ -1,0 +1,30 @@
+/* adadelta: E = rho E + (1 - rho) g^2;  d = sqrt((U + eps) / (E + eps)) g
+ *           U' = rho U + (1 - rho) d^2
+ *           1.x: p -= sqrt((U' + eps) / (E + eps)) g       (the average is already the new one)
+ *           2.x: p -= lr sqrt((U' + eps) / (E + eps)) g */
+#include "rules/rule.h"
+
+#include <math.h>
+
+static void adadelta_begin(const struct rule_params *h, float lr, bool sparse, float *scalar,
+                           struct rule_step *out)
+{
+    *out = (struct rule_step){.lr = lr, .rate = h->second_gen ? lr : 1, .epsilon = h->epsilon};
+}
+
+RULE_LOOP static void adadelta_apply(const struct rule_params *h, const struct rule_step *s,
+                                     size_t n, const float *restrict g, float *restrict p,
+                                     float *const *state)
+{
+    float *restrict e = state[0], *restrict u = state[1];
+    const float rho = h->decay, eps = h->epsilon, rate = s->rate;
+    for (size_t i = 0; i < n; i++) {
+        e[i] = rho * e[i] + (1 - rho) * (g[i] * g[i]);
+        float d = sqrtf((u[i] + eps) / (e[i] + eps)) * g[i];
+        u[i] = rho * u[i] + (1 - rho) * (d * d);
+        p[i] -= rate * (sqrtf((u[i] + eps) / (e[i] + eps)) * g[i]);
+    }
+}
+
+const struct rule rule_adadelta = {
+    .name = "adadelta", .states = 2, .begin = adadelta_begin, .apply = adadelta_apply};
