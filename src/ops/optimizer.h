@@ -10,8 +10,9 @@
 
 struct optimizer_spec {
     const struct rule *rule;
-    bool second_gen; /* the 2.x meaning */
-    bool rows_once;  /* sgd: rows of a gradient are applied one by one, not merged */
+    bool second_gen;       /* the 2.x meaning */
+    bool rows_once;        /* sgd: rows of a gradient are applied one by one, not merged */
+    bool empty_is_nothing; /* a gradient without rows leaves everything as it is */
     const char *state[RULE_MAX_STATES], *state_out[RULE_MAX_STATES];
     const char *scalar[RULE_MAX_SCALARS], *scalar_out[RULE_MAX_SCALARS]; /* out may be NULL */
 };
