@@ -65,102 +65,96 @@ typedef void (*slope_f64)(int64_t n, const double *v, const double *d, double *d
 
 /* Forward formulas in x: KX is x */
 #define KX x
-DEFINE_MAP(relu, x < 0 ? 0 : x)
-DEFINE_MAP(relu6, x<0 ? 0 : x> p[0] ? K(p[0]) : x)
-DEFINE_MAP(relu6_2x, x<0 ? 0 : x> 6 ? K(6) : x)
-DEFINE_MAP(leaky_relu, x > 0 ? x : p[0] * x)
-DEFINE_MAP(swish, x / (1 + exp(-p[0] * x)))
-DEFINE_MAP(silu, x / (1 + exp(-x)))
-DEFINE_MAP(softplus, fmax(x, K(0)) + log(exp(-fmax(x, K(0))) + exp(x - fmax(x, K(0)))))
-DEFINE_MAP(softplus_2x, x *p[0] > p[1] ? x : log1p(exp(x * p[0])) / p[0])
+DEFINE_MAP(relu, x < 0 ? 0 : x);
+DEFINE_MAP(relu6, x<0 ? 0 : x> p[0] ? K(p[0]) : x);
+DEFINE_MAP(relu6_2x, x<0 ? 0 : x> 6 ? K(6) : x);
+DEFINE_MAP(leaky_relu, x > 0 ? x : p[0] * x);
+DEFINE_MAP(swish, x / (1 + exp(-p[0] * x)));
+DEFINE_MAP(silu, x / (1 + exp(-x)));
+DEFINE_MAP(softplus, fmax(x, K(0)) + log(exp(-fmax(x, K(0))) + exp(x - fmax(x, K(0)))));
+DEFINE_MAP(softplus_2x, x *p[0] > p[1] ? x : log1p(exp(x * p[0])) / p[0]);
 DEFINE_MAP(gelu, p[0] != 0
                      ? K(0.5) * x * (1 + tanh(K(SQRT_2_OVER_PI) * (x + K(0.044715) * x * x * x)))
-                     : K(0.5) * x * (1 + erf(x * K(INV_SQRT2))))
-DEFINE_MAP(hard_sigmoid, fmin(fmax(p[0] * x + p[1], K(0)), K(1)))
-DEFINE_MAP(elu, x > 0 ? x : p[0] * expm1(x))
-DEFINE_MAP(selu, p[0] * (x > 0 ? x : p[1] * exp(x) - p[1]))
-DEFINE_MAP(softsign, x / (1 + fabs(x)))
-DEFINE_MAP(logsigmoid, -fmax(-x, K(0)) - log1p(exp(-fabs(x))))
-DEFINE_MAP(log, log(x))
-DEFINE_MAP(log1p, log1p(x))
-DEFINE_MAP(log2, log2(x))
-DEFINE_MAP(sqrt, sqrt(x))
-DEFINE_MAP(rsqrt, 1 / sqrt(x))
-DEFINE_MAP(square, x *x)
-DEFINE_MAP(abs, fabs(x))
-DEFINE_MAP(reciprocal, 1 / x)
-DEFINE_MAP(pow, pow(x, K(p[0])))
-DEFINE_MAP(erf, erf(x))
-DEFINE_MAP(sin, sin(x))
-DEFINE_MAP(cos, cos(x))
-DEFINE_MAP(floor, floor(x))
-DEFINE_MAP(ceil, ceil(x))
-DEFINE_MAP(round, round(x))
-DEFINE_MAP(sign, (x > 0) - (x < 0))
+                     : K(0.5) * x * (1 + erf(x * K(INV_SQRT2))));
+DEFINE_MAP(hard_sigmoid, fmin(fmax(p[0] * x + p[1], K(0)), K(1)));
+DEFINE_MAP(elu, x > 0 ? x : p[0] * expm1(x));
+DEFINE_MAP(selu, p[0] * (x > 0 ? x : p[1] * exp(x) - p[1]));
+DEFINE_MAP(softsign, x / (1 + fabs(x)));
+DEFINE_MAP(logsigmoid, -fmax(-x, K(0)) - log1p(exp(-fabs(x))));
+DEFINE_MAP(log, log(x));
+DEFINE_MAP(log1p, log1p(x));
+DEFINE_MAP(log2, log2(x));
+DEFINE_MAP(sqrt, sqrt(x));
+DEFINE_MAP(rsqrt, 1 / sqrt(x));
+DEFINE_MAP(square, x *x);
+DEFINE_MAP(abs, fabs(x));
+DEFINE_MAP(reciprocal, 1 / x);
+DEFINE_MAP(pow, pow(x, K(p[0])));
+DEFINE_MAP(erf, erf(x));
+DEFINE_MAP(sin, sin(x));
+DEFINE_MAP(cos, cos(x));
+DEFINE_MAP(floor, floor(x));
+DEFINE_MAP(ceil, ceil(x));
+DEFINE_MAP(round, round(x));
+DEFINE_MAP(sign, (x > 0) - (x < 0));
 #undef KX
 
 /* hot ones come from the math library in float */
-static void exp_map_f32(int64_t n, const float *in, float *out, const float *p)
-{
-    math_exp_f32(n, in, out);
-}
-static void exp_map_f64(int64_t n, const double *in, double *out, const float *p)
-    MAP_BODY(double, exp(x)) static void sigmoid_map_f32(int64_t n, const float *in, float *out,
-                                                         const float *p)
-{
-    math_sigmoid_f32(n, in, out);
-}
-static void sigmoid_map_f64(int64_t n, const double *in, double *out, const float *p)
-    MAP_BODY(double, 1 / (1 + exp(-x))) static void tanh_map_f32(int64_t n, const float *in,
-                                                                 float *out, const float *p)
-{
-    math_tanh_f32(n, in, out);
-}
-static void tanh_map_f64(int64_t n, const double *in, double *out, const float *p) MAP_BODY(double,
-                                                                                            tanh(x))
+#define DEFINE_HOT_MAP(name, math, expr)                                                 \
+    static void name##_map_f32(int64_t n, const float *in, float *out, const float *p)   \
+    {                                                                                    \
+        math(n, in, out);                                                                \
+    }                                                                                    \
+    static void name##_map_f64(int64_t n, const double *in, double *out, const float *p) \
+        MAP_BODY(double, expr)
+DEFINE_HOT_MAP(exp, math_exp_f32, exp(x));
+DEFINE_HOT_MAP(sigmoid, math_sigmoid_f32, 1 / (1 + exp(-x)));
+DEFINE_HOT_MAP(tanh, math_tanh_f32, tanh(x));
 
 /* Gradient formulas in v (X or Out) and d */
 #define KX v
 #define SIG(t) (1 / (1 + exp(-(t))))
-    DEFINE_SLOPE(relu, v > 0 ? d : 0) DEFINE_SLOPE(relu6, v > 0 && v < p[0] ? d : 0) DEFINE_SLOPE(
-        relu6_2x, v > 0 && v < 6 ? d : 0) DEFINE_SLOPE(leaky_relu, v > 0 ? d : p[0] * d)
-        DEFINE_SLOPE(sigmoid, d *v *(1 - v)) DEFINE_SLOPE(tanh, d *(1 - v * v)) DEFINE_SLOPE(
-            swish, d *SIG(p[0] * v) * (1 + p[0] * v * (1 - SIG(p[0] * v))))
-            DEFINE_SLOPE(silu, d *SIG(v) * (1 + v * (1 - SIG(v)))) DEFINE_SLOPE(softplus, d *SIG(v))
-                DEFINE_SLOPE(softplus_2x, v *p[0] > p[1] ? d : d * SIG(p[0] * v)) DEFINE_SLOPE(
-                    gelu, d *(p[0] != 0 ? K(0.5) * (1 + tanh(K(SQRT_2_OVER_PI) *
-                                                             (v + K(0.044715) * v * v * v))) +
-                                              K(0.5) * v *
-                                                  (1 - pow(tanh(K(SQRT_2_OVER_PI) *
-                                                                (v + K(0.044715) * v * v * v)),
-                                                           K(2))) *
-                                                  K(SQRT_2_OVER_PI) * (1 + K(3 * 0.044715) * v * v)
-                                        : K(0.5) * (1 + erf(v * K(INV_SQRT2))) +
-                                              v * K(INV_SQRT_2PI) * exp(-K(0.5) * v * v)))
-                    DEFINE_SLOPE(hard_sigmoid, v > 0 && v < 1 ? d * p[0] : 0) DEFINE_SLOPE(
-                        elu, v > 0 ? d : d * p[0] * exp(v))
-                        DEFINE_SLOPE(selu, v > 0 ? d * p[0] : d * (v + p[0] * p[1]))
-                            DEFINE_SLOPE(softsign, d / ((1 + fabs(v)) * (1 + fabs(v))))
-                                DEFINE_SLOPE(logsigmoid,
-                                             d *SIG(-v)) DEFINE_SLOPE(exp, d *v) DEFINE_SLOPE(log,
-                                                                                              d / v)
-                                    DEFINE_SLOPE(log1p, d / (1 + v)) DEFINE_SLOPE(
-                                        log2, d / (v * K(LN2))) DEFINE_SLOPE(sqrt, K(0.5) * d / v)
-                                        DEFINE_SLOPE(rsqrt, -K(0.5) * d * v * v * v)
-                                            DEFINE_SLOPE(square, 2 * d * v)
-                                                DEFINE_SLOPE(abs, d *((v > 0) - (v < 0)))
-                                                    DEFINE_SLOPE(reciprocal, -d *v *v)
-                                                        DEFINE_SLOPE(pow, d *K(p[0]) *
-                                                                              pow(v, K(p[0] - 1)))
-                                                            DEFINE_SLOPE(erf,
-                                                                         d *K(TWO_OVER_SQRT_PI) *
-                                                                             exp(-v * v))
-                                                                DEFINE_SLOPE(sin, d *cos(v))
-                                                                    DEFINE_SLOPE(cos, -d *sin(v))
+
+DEFINE_SLOPE(relu, v > 0 ? d : 0);
+DEFINE_SLOPE(relu6, v > 0 && v < p[0] ? d : 0);
+DEFINE_SLOPE(relu6_2x, v > 0 && v < 6 ? d : 0);
+DEFINE_SLOPE(leaky_relu, v > 0 ? d : p[0] * d);
+DEFINE_SLOPE(sigmoid, d *v *(1 - v));
+DEFINE_SLOPE(tanh, d *(1 - v * v));
+DEFINE_SLOPE(swish, d *SIG(p[0] * v) * (1 + p[0] * v * (1 - SIG(p[0] * v))));
+DEFINE_SLOPE(silu, d *SIG(v) * (1 + v * (1 - SIG(v))));
+DEFINE_SLOPE(softplus, d *SIG(v));
+DEFINE_SLOPE(softplus_2x, v *p[0] > p[1] ? d : d * SIG(p[0] * v));
+DEFINE_SLOPE(
+    gelu,
+    d *(p[0] != 0
+            ? K(0.5) * (1 + tanh(K(SQRT_2_OVER_PI) * (v + K(0.044715) * v * v * v))) +
+                  K(0.5) * v *
+                      (1 - pow(tanh(K(SQRT_2_OVER_PI) * (v + K(0.044715) * v * v * v)), K(2))) *
+                      K(SQRT_2_OVER_PI) * (1 + K(3 * 0.044715) * v * v)
+            : K(0.5) * (1 + erf(v * K(INV_SQRT2))) + v * K(INV_SQRT_2PI) * exp(-K(0.5) * v * v)));
+DEFINE_SLOPE(hard_sigmoid, v > 0 && v < 1 ? d * p[0] : 0);
+DEFINE_SLOPE(elu, v > 0 ? d : d * p[0] * exp(v));
+DEFINE_SLOPE(selu, v > 0 ? d * p[0] : d * (v + p[0] * p[1]));
+DEFINE_SLOPE(softsign, d / ((1 + fabs(v)) * (1 + fabs(v))));
+DEFINE_SLOPE(logsigmoid, d *SIG(-v));
+DEFINE_SLOPE(exp, d *v);
+DEFINE_SLOPE(log, d / v);
+DEFINE_SLOPE(log1p, d / (1 + v));
+DEFINE_SLOPE(log2, d / (v * K(LN2)));
+DEFINE_SLOPE(sqrt, K(0.5) * d / v);
+DEFINE_SLOPE(rsqrt, -K(0.5) * d * v * v * v);
+DEFINE_SLOPE(square, 2 * d * v);
+DEFINE_SLOPE(abs, d *((v > 0) - (v < 0)));
+DEFINE_SLOPE(reciprocal, -d *v *v);
+DEFINE_SLOPE(pow, d *K(p[0]) * pow(v, K(p[0] - 1)));
+DEFINE_SLOPE(erf, d *K(TWO_OVER_SQRT_PI) * exp(-v * v));
+DEFINE_SLOPE(sin, d *cos(v));
+DEFINE_SLOPE(cos, -d *sin(v));
 #undef KX
 
-    /* The first `n` attributes of the kind as floats. */
-    static void read_params(const struct kernel *k, int n, float *p)
+/* The first `n` attributes of the kind as floats. */
+static void read_params(const struct kernel *k, int n, float *p)
 {
     for (int i = 0; i < n; i++)
         p[i] = k->kind->attrs[i].type == ATTR_BOOLEAN ? (float)k->attr[i].b : k->attr[i].f;
@@ -239,38 +233,38 @@ static enum skiff_status run_slope(struct kernel *k, slope_f32 f32, slope_f64 f6
     }
 #define DEFINE_BOTH(name, nparams) DEFINE_RUN(name, nparams) DEFINE_GRAD_RUN(name, nparams)
 
-DEFINE_BOTH(relu, 0)
-DEFINE_BOTH(relu6, 1)
-DEFINE_BOTH(relu6_2x, 0)
-DEFINE_BOTH(leaky_relu, 1)
-DEFINE_BOTH(sigmoid, 0)
-DEFINE_BOTH(tanh, 0)
-DEFINE_BOTH(swish, 1)
-DEFINE_BOTH(silu, 0)
-DEFINE_BOTH(softplus, 0)
-DEFINE_BOTH(softplus_2x, 2)
-DEFINE_BOTH(gelu, 1)
-DEFINE_BOTH(hard_sigmoid, 2)
-DEFINE_BOTH(elu, 1)
-DEFINE_BOTH(selu, 2)
-DEFINE_BOTH(softsign, 0)
-DEFINE_BOTH(logsigmoid, 0)
-DEFINE_BOTH(exp, 0)
-DEFINE_BOTH(log, 0)
-DEFINE_BOTH(log1p, 0)
-DEFINE_BOTH(log2, 0)
-DEFINE_BOTH(sqrt, 0)
-DEFINE_BOTH(rsqrt, 0)
-DEFINE_BOTH(square, 0)
-DEFINE_BOTH(abs, 0)
-DEFINE_BOTH(reciprocal, 0)
-DEFINE_BOTH(erf, 0)
-DEFINE_BOTH(sin, 0)
-DEFINE_BOTH(cos, 0)
-DEFINE_RUN(floor, 0)
-DEFINE_RUN(ceil, 0)
-DEFINE_RUN(round, 0)
-DEFINE_RUN(sign, 0)
+DEFINE_BOTH(relu, 0);
+DEFINE_BOTH(relu6, 1);
+DEFINE_BOTH(relu6_2x, 0);
+DEFINE_BOTH(leaky_relu, 1);
+DEFINE_BOTH(sigmoid, 0);
+DEFINE_BOTH(tanh, 0);
+DEFINE_BOTH(swish, 1);
+DEFINE_BOTH(silu, 0);
+DEFINE_BOTH(softplus, 0);
+DEFINE_BOTH(softplus_2x, 2);
+DEFINE_BOTH(gelu, 1);
+DEFINE_BOTH(hard_sigmoid, 2);
+DEFINE_BOTH(elu, 1);
+DEFINE_BOTH(selu, 2);
+DEFINE_BOTH(softsign, 0);
+DEFINE_BOTH(logsigmoid, 0);
+DEFINE_BOTH(exp, 0);
+DEFINE_BOTH(log, 0);
+DEFINE_BOTH(log1p, 0);
+DEFINE_BOTH(log2, 0);
+DEFINE_BOTH(sqrt, 0);
+DEFINE_BOTH(rsqrt, 0);
+DEFINE_BOTH(square, 0);
+DEFINE_BOTH(abs, 0);
+DEFINE_BOTH(reciprocal, 0);
+DEFINE_BOTH(erf, 0);
+DEFINE_BOTH(sin, 0);
+DEFINE_BOTH(cos, 0);
+DEFINE_RUN(floor, 0);
+DEFINE_RUN(ceil, 0);
+DEFINE_RUN(round, 0);
+DEFINE_RUN(sign, 0);
 
 static enum skiff_status pow_run(struct kernel *k, struct skiff_error *err)
 {

@@ -45,15 +45,15 @@ static enum skiff_status check_operands(const struct kernel *k, int axis, struct
         DISPATCH_ALL(x->dtype, T, RUN_LOOP(T, bool, expr))                         \
         return SKIFF_OK;                                                           \
     }
-DEFINE_BINARY(equal, k->attr[0].i, a == c)
-DEFINE_BINARY(not_equal, k->attr[0].i, a != c)
-DEFINE_BINARY(less_than, k->attr[0].i, a < c)
-DEFINE_BINARY(less_equal, k->attr[0].i, a <= c)
-DEFINE_BINARY(greater_than, k->attr[0].i, a > c)
-DEFINE_BINARY(greater_equal, k->attr[0].i, a >= c)
-DEFINE_BINARY(logical_and, -1, (a != 0) & (c != 0))
-DEFINE_BINARY(logical_or, -1, (a != 0) | (c != 0))
-DEFINE_BINARY(logical_xor, -1, (a != 0) ^ (c != 0))
+DEFINE_BINARY(equal, k->attr[0].i, a == c);
+DEFINE_BINARY(not_equal, k->attr[0].i, a != c);
+DEFINE_BINARY(less_than, k->attr[0].i, a < c);
+DEFINE_BINARY(less_equal, k->attr[0].i, a <= c);
+DEFINE_BINARY(greater_than, k->attr[0].i, a > c);
+DEFINE_BINARY(greater_equal, k->attr[0].i, a >= c);
+DEFINE_BINARY(logical_and, -1, (a != 0) & (c != 0));
+DEFINE_BINARY(logical_or, -1, (a != 0) | (c != 0));
+DEFINE_BINARY(logical_xor, -1, (a != 0) ^ (c != 0));
 
 static bool dtype_has_bits(enum dtype t)
 {
@@ -80,9 +80,9 @@ static bool dtype_has_bits(enum dtype t)
             RUN_LOOP(uint8_t, uint8_t, a op c);                                    \
         return SKIFF_OK;                                                           \
     }
-DEFINE_BITS(bitwise_and, &)
-DEFINE_BITS(bitwise_or, |)
-DEFINE_BITS(bitwise_xor, ^)
+DEFINE_BITS(bitwise_and, &);
+DEFINE_BITS(bitwise_or, |);
+DEFINE_BITS(bitwise_xor, ^);
 
 static enum skiff_status logical_not_run(struct kernel *k, struct skiff_error *err)
 {

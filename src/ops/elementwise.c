@@ -79,17 +79,17 @@ static inline int64_t pow_int(int64_t x, int64_t y)
     return (int64_t)llrint(pow((double)x, (double)y));
 }
 
-DEFINE_LOOPS(add, x + y, W(x) + W(y), false)
-DEFINE_LOOPS(sub, x - y, W(x) - W(y), false)
-DEFINE_LOOPS(mul, x *y, W(x) * W(y), false)
-DEFINE_LOOPS(div, x / y, div_trunc(x, y), true)
-DEFINE_LOOPS(max, x > y ? x : y, x > y ? x : y, false)
-DEFINE_LOOPS(min, x < y ? x : y, x < y ? x : y, false)
-DEFINE_LOOPS(pow, pow(x, y), pow_int(x, y), false)
-DEFINE_LOOPS(mod_1x, fmod_floor(x, y), mod_trunc(x, y), true)
-DEFINE_LOOPS(mod_2x, fmod_floor(x, y), mod_floor(x, y), true)
-DEFINE_LOOPS(floordiv_1x, trunc(x / y), div_trunc(x, y), true)
-DEFINE_LOOPS(floordiv_2x, floor(x / y), div_floor(x, y), true)
+DEFINE_LOOPS(add, x + y, W(x) + W(y), false);
+DEFINE_LOOPS(sub, x - y, W(x) - W(y), false);
+DEFINE_LOOPS(mul, x *y, W(x) * W(y), false);
+DEFINE_LOOPS(div, x / y, div_trunc(x, y), true);
+DEFINE_LOOPS(max, x > y ? x : y, x > y ? x : y, false);
+DEFINE_LOOPS(min, x < y ? x : y, x < y ? x : y, false);
+DEFINE_LOOPS(pow, pow(x, y), pow_int(x, y), false);
+DEFINE_LOOPS(mod_1x, fmod_floor(x, y), mod_trunc(x, y), true);
+DEFINE_LOOPS(mod_2x, fmod_floor(x, y), mod_floor(x, y), true);
+DEFINE_LOOPS(floordiv_1x, trunc(x / y), div_trunc(x, y), true);
+DEFINE_LOOPS(floordiv_2x, floor(x / y), div_floor(x, y), true);
 
 static bool has_zero(const struct tensor *t)
 {
@@ -147,16 +147,16 @@ static enum skiff_status add_run(struct kernel *k, struct skiff_error *err)
     {                                                                              \
         return elementwise_run(k, &name##_loops, err);                             \
     }
-DEFINE_RUN(sub)
-DEFINE_RUN(mul)
-DEFINE_RUN(div)
-DEFINE_RUN(max)
-DEFINE_RUN(min)
-DEFINE_RUN(pow)
-DEFINE_RUN(mod_1x)
-DEFINE_RUN(mod_2x)
-DEFINE_RUN(floordiv_1x)
-DEFINE_RUN(floordiv_2x)
+DEFINE_RUN(sub);
+DEFINE_RUN(mul);
+DEFINE_RUN(div);
+DEFINE_RUN(max);
+DEFINE_RUN(min);
+DEFINE_RUN(pow);
+DEFINE_RUN(mod_1x);
+DEFINE_RUN(mod_2x);
+DEFINE_RUN(floordiv_1x);
+DEFINE_RUN(floordiv_2x);
 
 static enum skiff_status elementwise_infer(struct infer *c, struct skiff_error *err)
 {

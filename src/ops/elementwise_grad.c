@@ -60,15 +60,15 @@ typedef void (*grad_loop)(const struct grad_run *r);
     DEFINE_LOOP(name##_f32, float, ex, ey) \
     DEFINE_LOOP(name##_f64, double, ex, ey)
 
-DEFINE_LOOPS(mul, d *y, d *x)
-DEFINE_LOOPS(div, d / y, -d *o / y)
-DEFINE_LOOPS(max, x > y ? d : 0, x > y ? 0 : d)
-DEFINE_LOOPS(min, x < y ? d : 0, x < y ? 0 : d)
-DEFINE_LOOPS(pow, d *y *pow(x, y - 1), d *log(x) * pow(x, y))
+DEFINE_LOOPS(mul, d *y, d *x);
+DEFINE_LOOPS(div, d / y, -d *o / y);
+DEFINE_LOOPS(max, x > y ? d : 0, x > y ? 0 : d);
+DEFINE_LOOPS(min, x < y ? d : 0, x < y ? 0 : d);
+DEFINE_LOOPS(pow, d *y *pow(x, y - 1), d *log(x) * pow(x, y));
 
 /* add and sub read only d: x, y, out point at d to keep one form of loop */
-DEFINE_LOOPS(add, d, d)
-DEFINE_LOOPS(sub, d, -d)
+DEFINE_LOOPS(add, d, d);
+DEFINE_LOOPS(sub, d, -d);
 
 static bool is_repeated(const int64_t *strides, const struct broadcast *b)
 {
@@ -182,11 +182,11 @@ static enum skiff_status sub_grad_run(struct kernel *k, struct skiff_error *err)
     {                                                                                   \
         return grad_run(k, name##_f32, name##_f64, true, err);                          \
     }
-DEFINE_RUN(mul)
-DEFINE_RUN(div)
-DEFINE_RUN(max)
-DEFINE_RUN(min)
-DEFINE_RUN(pow)
+DEFINE_RUN(mul);
+DEFINE_RUN(div);
+DEFINE_RUN(max);
+DEFINE_RUN(min);
+DEFINE_RUN(pow);
 
 static enum skiff_status grad_infer(struct infer *c, struct skiff_error *err)
 {
