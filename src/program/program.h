@@ -35,6 +35,9 @@ enum var_kind {
     VAR_SPARSE_CSR = 31,
 };
 
+const char *var_kind_name(enum var_kind k); /* "LOD_TENSOR", ...; "?" when unknown */
+bool var_kind_parse(const char *name, enum var_kind *out);
+
 #define GRAD_SUFFIX "@GRAD"
 #define EMPTY_VAR "@EMPTY@"
 
@@ -216,7 +219,9 @@ enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
                                  struct program **out, struct skiff_error *err);
 void program_encode(const struct program *p, struct buf *out);
 
-/* Text form (text.c): one var or op a line, blocks; print and parse round-trip exactly. */
+/* Text form (text_print.c, text_parse.c; grammar in README.md): one var or op a line, blocks; print
+ * and parse round-trip exactly. It holds what a file holds, and generation and seed; not what only
+ * building knows (param, producer, the working flag stop_gradient). Errors name line and column. */
 void program_print(const struct program *p, struct buf *out);
 enum skiff_status program_parse(const char *text, const char *what, struct program **out,
                                 struct skiff_error *err);
