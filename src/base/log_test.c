@@ -1,0 +1,77 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/log.h"
+
+/* Runs the calls with stderr going to a file; gives back what was written. */
+static void capture(void (*calls)(void), char *out, size_t room)
+{
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    int saved = dup(STDERR_FILENO);
+    dup2(fileno(f), STDERR_FILENO);
+    calls();
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(f);
+    size_t n = fread(out, 1, room - 1, f);
+    out[n] = '\0';
+    fclose(f);
+}
+
+static void say(void)
+{
+    log_set_role("trainer.0");
+    log_set_level(LOG_INFO);
+    log_debug("not seen");
+    log_info("epoch=%d auc=%.2f", 3, 0.75);
+    log_set_level(LOG_ERROR);
+    log_warn("not seen either");
+    log_error("lost");
+}
+
+static void line_has_level_role_text(void **state)
+{
+    char out[4096];
+    capture(say, out, sizeof out);
+    assert_non_null(strstr(out, " INFO trainer.0 epoch=3 auc=0.75\n"));
+    assert_non_null(strstr(out, " ERROR trainer.0 lost\n"));
+    assert_null(strstr(out, "not seen"));
+    int y, mo, d, h, mi, s, ms;
+    assert_int_equal(sscanf(out, "%d-%d-%d %d:%d:%d.%d", &y, &mo, &d, &h, &mi, &s, &ms), 7);
+}
+
+static void say_much(void)
+{
+    char big[10000];
+    memset(big, 'x', sizeof big);
+    big[sizeof big - 1] = '\0';
+    log_set_role(big);
+    log_error("%s", big);
+}
+
+static void long_lines_are_cut(void **state)
+{
+    char out[20000];
+    capture(say_much, out, sizeof out);
+    size_t n = strlen(out);
+    assert_in_range(n, 1900, 2048);
+    assert_int_equal(out[n - 1], '\n');
+    char *role = strstr(out, "ERROR ") + 6;
+    assert_int_equal(strcspn(role, " "), 31);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(line_has_level_role_text),
+        cmocka_unit_test(long_lines_are_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
