@@ -1,0 +1,23 @@
+/* Python pickles of a dict name -> numpy array: the .pdparams and .pdopt files of fluid.save,
+ * paddle.static.save and paddle.save.
+ *
+ * Reading (protocols 2 to 5) executes nothing: a small stack machine knows the opcodes
+ * and the handful of globals that numpy arrays need, and refuses every other global by name. Work,
+ * memory and nesting are bounded by the size of the file. Writing gives protocol 2, byte for byte
+ * what Python 3.7 with numpy 1.x writes for the same dict, so that every Paddle reads it. */
+#ifndef STORE_PICKLE_H
+#define STORE_PICKLE_H
+
+#include "store/state.h"
+
+/* Does it start like a pickle (0x80, protocol)? */
+bool pickle_is(const uint8_t *bytes, size_t n);
+enum skiff_status pickle_decode(const uint8_t *bytes, size_t n, const char *what, struct state *out,
+                                struct skiff_error *err);
+enum skiff_status pickle_file_read(const char *path, struct state *out, struct skiff_error *err);
+
+/* Element types that numpy has (bfloat16 goes as uint16, as in Paddle); row-major. */
+enum skiff_status pickle_file_write(const char *path, const struct state *s,
+                                    struct skiff_error *err);
+
+#endif

@@ -1,0 +1,367 @@
+/* Writes what Python's pickler writes (protocol 2), including its memo numbers: an object that
+ * Python holds once (a global, a dtype, an interned string) is put into the memo at its first use
+ * and fetched from there afterwards. Bytes go as text through _codecs.encode(text, 'latin1'),
+ * as protocol 2 has no bytes; a tensor whose text would pass 4 GiB, the largest that protocol 2
+ * can say, makes the file protocol 4 with plain bytes for that tensor. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "store/file.h"
+#include "store/pickle.h"
+
+enum seen {
+    SEEN_RECONSTRUCT,
+    SEEN_NDARRAY,
+    SEEN_ENCODE,
+    SEEN_LATIN1,
+    SEEN_LETTER_B, /* b'b', the typecode that _reconstruct gets */
+    SEEN_DTYPE,
+    SEEN_LESS, /* '<' */
+    SEEN_BAR,  /* '|' */
+    SEEN_BYTES,
+    SEEN_EMPTY_BYTES,
+    SEEN_TYPE_0, /* one per dtype_codes row */
+    SEEN_COUNT = SEEN_TYPE_0 + 16,
+};
+
+static const struct {
+    enum dtype dtype;
+    const char *code;
+    bool one_byte;
+} dtype_codes[] = {
+    {DTYPE_FP32, "f4", false},   {DTYPE_FP64, "f8", false},      {DTYPE_FP16, "f2", false},
+    {DTYPE_INT8, "i1", true},    {DTYPE_INT16, "i2", false},     {DTYPE_INT32, "i4", false},
+    {DTYPE_INT64, "i8", false},  {DTYPE_UINT8, "u1", true},      {DTYPE_BOOL, "b1", true},
+    {DTYPE_BF16, "u2", false},   {DTYPE_COMPLEX64, "c8", false}, {DTYPE_COMPLEX128, "c16", false},
+    {DTYPE_SIZE_T, "u8", false},
+};
+#define DTYPE_CODES ((int)(sizeof dtype_codes / sizeof *dtype_codes))
+
+struct pickler {
+    struct file_writer *file;
+    struct buf b; /* what is not in the file yet */
+    uint32_t memo;
+    int64_t seen[SEEN_COUNT]; /* memo number, or -1 */
+    struct skiff_error *err;
+};
+
+#define BATCH 1000 /* items per SETITEMS, as Python does it */
+#define TEXT_MAX UINT32_MAX
+
+static enum skiff_status flush(struct pickler *p)
+{
+    enum skiff_status status = file_writer_add(p->file, p->b.data, p->b.len, p->err);
+    buf_reset(&p->b);
+    return status;
+}
+
+static void put(struct pickler *p)
+{
+    if (p->memo < 256) {
+        buf_char(&p->b, 'q');
+        buf_char(&p->b, (char)p->memo);
+    } else {
+        buf_char(&p->b, 'r');
+        buf_u32(&p->b, p->memo);
+    }
+    p->memo++;
+}
+
+/* Fetches an object met before; false: it is new and will get the next memo number, which the
+ * caller gives it by put() once the object is complete. */
+static bool get(struct pickler *p, int what)
+{
+    int64_t n = p->seen[what];
+    if (n < 0)
+        return false;
+    if (n < 256) {
+        buf_char(&p->b, 'h');
+        buf_char(&p->b, (char)n);
+    } else {
+        buf_char(&p->b, 'j');
+        buf_u32(&p->b, (uint32_t)n);
+    }
+    return true;
+}
+
+static void put_seen(struct pickler *p, int what)
+{
+    p->seen[what] = p->memo;
+    put(p);
+}
+
+static void text(struct pickler *p, const char *s)
+{
+    buf_char(&p->b, 'X');
+    buf_u32(&p->b, (uint32_t)strlen(s));
+    buf_str(&p->b, s);
+}
+
+static void text_once(struct pickler *p, int what, const char *s)
+{
+    if (get(p, what))
+        return;
+    text(p, s);
+    put_seen(p, what);
+}
+
+static void global_once(struct pickler *p, int what, const char *module_and_name)
+{
+    if (get(p, what))
+        return;
+    buf_printf(&p->b, "c%s\n", module_and_name);
+    put_seen(p, what);
+}
+
+static void integer(struct pickler *p, int64_t v)
+{
+    if (v >= 0 && v < 256) {
+        buf_char(&p->b, 'K');
+        buf_char(&p->b, (char)v);
+    } else if (v >= 0 && v < 65536) {
+        buf_char(&p->b, 'M');
+        buf_char(&p->b, (char)v);
+        buf_char(&p->b, (char)(v >> 8));
+    } else if (v >= INT32_MIN && v <= INT32_MAX) {
+        buf_char(&p->b, 'J');
+        buf_u32(&p->b, (uint32_t)v);
+    } else {
+        /* LONG1: as few bytes of two's complement as hold the value */
+        int n = 8;
+        while (n > 1 && (v >> (8 * (n - 1) - 1) == 0 || v >> (8 * (n - 1) - 1) == -1))
+            n--;
+        buf_char(&p->b, '\x8a');
+        buf_char(&p->b, (char)n);
+        for (int i = 0; i < n; i++)
+            buf_char(&p->b, (char)(v >> (8 * i)));
+    }
+}
+
+static void shape_tuple(struct pickler *p, const struct shape *s)
+{
+    if (s->ndim == 0) {
+        buf_char(&p->b, ')');
+        return;
+    }
+    if (s->ndim > 3)
+        buf_char(&p->b, '(');
+    for (int i = 0; i < s->ndim; i++)
+        integer(p, s->dims[i]);
+    buf_char(&p->b, s->ndim > 3 ? 't' : (char)(0x85 + s->ndim - 1));
+    put(p);
+}
+
+/* b'b' = _codecs.encode('b', 'latin1') */
+static void letter_b(struct pickler *p)
+{
+    if (get(p, SEEN_LETTER_B))
+        return;
+    global_once(p, SEEN_ENCODE, "_codecs\nencode");
+    text(p, "b");
+    put(p);
+    text_once(p, SEEN_LATIN1, "latin1");
+    buf_char(&p->b, '\x86');
+    put(p);
+    buf_char(&p->b, 'R');
+    put_seen(p, SEEN_LETTER_B);
+}
+
+static void dtype_object(struct pickler *p, int code)
+{
+    if (get(p, SEEN_TYPE_0 + code))
+        return;
+    global_once(p, SEEN_DTYPE, "numpy\ndtype");
+    text(p, dtype_codes[code].code);
+    put(p);
+    buf_str(&p->b, "\x89\x88\x87"); /* False, True -> tuple of three */
+    put(p);
+    buf_char(&p->b, 'R');
+    put_seen(p, SEEN_TYPE_0 + code);
+    buf_char(&p->b, '(');
+    integer(p, 3);
+    if (dtype_codes[code].one_byte)
+        text_once(p, SEEN_BAR, "|");
+    else
+        text_once(p, SEEN_LESS, "<");
+    buf_str(&p->b, "NNN");
+    integer(p, -1);
+    integer(p, -1);
+    integer(p, 0);
+    buf_char(&p->b, 't');
+    put(p);
+    buf_char(&p->b, 'b');
+}
+
+/* Writes bytes as UTF-8 of the code points 0..255, in pieces. */
+static enum skiff_status latin1_text(struct pickler *p, const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (bytes[i] < 0x80) {
+            buf_char(&p->b, (char)bytes[i]);
+        } else {
+            buf_char(&p->b, (char)(0xc0 | bytes[i] >> 6));
+            buf_char(&p->b, (char)(0x80 | (bytes[i] & 0x3f)));
+        }
+        if (p->b.len >= 1 << 16)
+            TRY(flush(p));
+    }
+    return SKIFF_OK;
+}
+
+static size_t latin1_length(const uint8_t *bytes, size_t n)
+{
+    size_t len = n;
+    for (size_t i = 0; i < n; i++)
+        len += bytes[i] >> 7;
+    return len;
+}
+
+static enum skiff_status data_object(struct pickler *p, const struct tensor *t)
+{
+    size_t n = tensor_bytes(t);
+    if (!n) {
+        if (get(p, SEEN_EMPTY_BYTES))
+            return SKIFF_OK;
+        global_once(p, SEEN_BYTES, "__builtin__\nbytes");
+        buf_str(&p->b, ")R");
+        put_seen(p, SEEN_EMPTY_BYTES);
+        return SKIFF_OK;
+    }
+    size_t len = latin1_length(t->data, n);
+    if (len > TEXT_MAX) {
+        buf_char(&p->b, '\x8e'); /* BINBYTES8 */
+        buf_u64(&p->b, n);
+        TRY(flush(p));
+        TRY(file_writer_add(p->file, t->data, n, p->err));
+        put(p);
+        return SKIFF_OK;
+    }
+    global_once(p, SEEN_ENCODE, "_codecs\nencode");
+    buf_char(&p->b, 'X');
+    buf_u32(&p->b, (uint32_t)len);
+    TRY(latin1_text(p, t->data, n));
+    put(p);
+    text_once(p, SEEN_LATIN1, "latin1");
+    buf_char(&p->b, '\x86');
+    put(p);
+    buf_char(&p->b, 'R');
+    put(p);
+    return SKIFF_OK;
+}
+
+static int dtype_code(enum dtype t)
+{
+    for (int i = 0; i < DTYPE_CODES; i++)
+        if (dtype_codes[i].dtype == t)
+            return i;
+    return -1;
+}
+
+static enum skiff_status array_object(struct pickler *p, const struct tensor *t)
+{
+    global_once(p, SEEN_RECONSTRUCT, "numpy.core.multiarray\n_reconstruct");
+    global_once(p, SEEN_NDARRAY, "numpy\nndarray");
+    integer(p, 0);
+    buf_char(&p->b, '\x85');
+    put(p);
+    letter_b(p);
+    buf_char(&p->b, '\x87');
+    put(p);
+    buf_char(&p->b, 'R');
+    put(p);
+    buf_char(&p->b, '(');
+    integer(p, 1);
+    shape_tuple(p, &t->shape);
+    dtype_object(p, dtype_code(t->dtype));
+    buf_char(&p->b, '\x89'); /* not Fortran order */
+    TRY(data_object(p, t));
+    buf_char(&p->b, 't');
+    put(p);
+    buf_char(&p->b, 'b');
+    return SKIFF_OK;
+}
+
+static void structured_object(struct pickler *p, const struct state *s)
+{
+    text(p, STATE_STRUCTURED_KEY);
+    put(p);
+    buf_char(&p->b, '}');
+    put(p);
+    for (int i = 0; i < s->nstructured; i++) {
+        text(p, s->structured[i].key);
+        put(p);
+        text(p, s->structured[i].value);
+        put(p);
+        buf_char(&p->b, 's');
+    }
+}
+
+static enum skiff_status dict_object(struct pickler *p, const struct state *s)
+{
+    int n = s->count + (s->nstructured > 0);
+    buf_char(&p->b, '}');
+    put(p);
+    for (int i = 0; i < n; i++) {
+        if (i % BATCH == 0 && n > 1)
+            buf_char(&p->b, '(');
+        if (i < s->count) {
+            const struct state_entry *e = s->entries[i];
+            text(p, e->name);
+            put(p);
+            TRY(array_object(p, &e->tensor));
+        } else {
+            structured_object(p, s);
+        }
+        if (n == 1)
+            buf_char(&p->b, 's');
+        else if (i % BATCH == BATCH - 1 || i == n - 1)
+            buf_char(&p->b, 'u');
+        TRY(flush(p));
+    }
+    buf_char(&p->b, '.');
+    return flush(p);
+}
+
+static enum skiff_status state_check(const char *path, const struct state *s, int *out_protocol,
+                                     struct skiff_error *err)
+{
+    *out_protocol = 2;
+    for (int i = 0; i < s->count; i++) {
+        const struct state_entry *e = s->entries[i];
+        if (e->text)
+            return error_set(
+                err, SKIFF_UNSUPPORTED,
+                "cannot write %s: entry %s is no array (%.60s); only arrays are written", path,
+                e->name, e->text);
+        if (dtype_code(e->tensor.dtype) < 0)
+            return error_set(err, SKIFF_DTYPE, "cannot write %s: numpy has no type for %s of %s",
+                             path, dtype_name(e->tensor.dtype), e->name);
+        if (shape_numel(&e->tensor.shape) < 0)
+            return error_set(err, SKIFF_SHAPE, "cannot write %s: the shape of %s is not known",
+                             path, e->name);
+        size_t bytes = tensor_bytes(&e->tensor);
+        if (bytes > TEXT_MAX / 2 && latin1_length(e->tensor.data, bytes) > TEXT_MAX)
+            *out_protocol = 4;
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status pickle_file_write(const char *path, const struct state *s,
+                                    struct skiff_error *err)
+{
+    int protocol;
+    TRY(state_check(path, s, &protocol, err));
+    struct file_writer w;
+    TRY(file_writer_open(&w, path, err));
+    struct pickler p = {.file = &w, .err = err};
+    for (int i = 0; i < SEEN_COUNT; i++)
+        p.seen[i] = -1;
+    buf_char(&p.b, '\x80');
+    buf_char(&p.b, (char)protocol);
+    enum skiff_status status = dict_object(&p, s);
+    buf_deinit(&p.b);
+    if (status == SKIFF_OK)
+        return file_writer_commit(&w, err);
+    file_writer_close(&w);
+    return status;
+}

@@ -1,0 +1,63 @@
+#include "store/state.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void state_init(struct state *s)
+{
+    *s = (struct state){0};
+    str_map_init(&s->by_name);
+}
+
+void state_deinit(struct state *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        struct state_entry *e = s->entries[i];
+        tensor_deinit(&e->tensor);
+        free(e->name);
+        free(e->param_name);
+        free(e->text);
+        free(e);
+    }
+    for (int i = 0; i < s->nstructured; i++) {
+        free(s->structured[i].key);
+        free(s->structured[i].value);
+    }
+    free(s->structured);
+    free(s->entries);
+    str_map_deinit(&s->by_name);
+    *s = (struct state){0};
+}
+
+struct state_entry *state_find(const struct state *s, const char *name)
+{
+    return s->count ? str_map_get(&s->by_name, name) : NULL;
+}
+
+struct state_entry *state_add(struct state *s, const char *name)
+{
+    struct state_entry *e = state_find(s, name);
+    if (e)
+        return e;
+    if (s->count == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 16;
+        s->entries = mem_must_grow(s->entries, sizeof *s->entries * (size_t)s->cap);
+    }
+    e = mem_must(sizeof *e);
+    e->name = mem_must_strdup(name);
+    s->entries[s->count++] = e;
+    str_map_put(&s->by_name, e->name, e);
+    return e;
+}
+
+void state_add_structured(struct state *s, const char *key, const char *value)
+{
+    if (s->nstructured == s->structured_cap) {
+        s->structured_cap = s->structured_cap ? 2 * s->structured_cap : 16;
+        s->structured =
+            mem_must_grow(s->structured, sizeof *s->structured * (size_t)s->structured_cap);
+    }
+    s->structured[s->nstructured++] =
+        (struct state_pair){mem_must_strdup(key), mem_must_strdup(value)};
+}

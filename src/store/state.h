@@ -1,0 +1,37 @@
+/* State: an ordered dict name -> tensor, what a .pdparams or .pdopt file holds. */
+#ifndef STORE_STATE_H
+#define STORE_STATE_H
+
+#include "base/map.h"
+#include "tensor/tensor.h"
+
+struct state_entry {
+    char *name;       /* owned */
+    char *param_name; /* paddle.save of 2.1+: the tensor's own name beside its key; or NULL */
+    char *text; /* a value that is no array (step counters, ...), as Python prints it; or NULL */
+    struct tensor tensor; /* empty when text is set */
+};
+
+struct state_pair {
+    char *key, *value; /* owned */
+};
+
+/* Ordered like the dict. Zero-initialise it. */
+struct state {
+    struct state_entry **entries; /* owned; do not move */
+    int count, cap;
+    struct str_map by_name;        /* name -> entry */
+    struct state_pair *structured; /* the dict behind "StructuredToParameterName@@" (2.0) */
+    int nstructured, structured_cap;
+};
+
+#define STATE_STRUCTURED_KEY "StructuredToParameterName@@"
+
+void state_init(struct state *s);
+void state_deinit(struct state *s);
+/* New entry, or the one of that name. The caller fills the tensor (it may borrow its bytes). */
+struct state_entry *state_add(struct state *s, const char *name);
+struct state_entry *state_find(const struct state *s, const char *name); /* NULL when absent */
+void state_add_structured(struct state *s, const char *key, const char *value);
+
+#endif
