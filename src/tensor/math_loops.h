@@ -53,9 +53,9 @@ static inline float LOOP(tanh1)(float x)
     t = t * z - 5.37397116e-2f;
     t = t * z + 1.33314416e-1f;
     t = t * z - 3.33332807e-1f;
-    float small = x + x * (z * t);
-    float large = copysignf(1.0f - 2.0f / (LOOP(exp1)(a + a) + 1.0f), x);
-    return a < 0.625f ? small : large;
+    float small = a + a * (z * t);
+    float large = 1.0f - 2.0f / (LOOP(exp1)(a + a) + 1.0f);
+    return copysignf(a < 0.625f ? small : large, x); /* -0 stays -0 */
 }
 
 static void LOOP(axpy)(int64_t n, float a, const float *x, float *y)

@@ -1,0 +1,237 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tensor/value.h"
+
+static int in_use_at_start(void **state)
+{
+    *state = (void *)mem_in_use();
+    return 0;
+}
+
+static int nothing_left(void **state)
+{
+    return mem_in_use() != (size_t)*state;
+}
+
+static void tensor_value_reuses_memory(void **state)
+{
+    struct value v = {0};
+    struct shape s = SHAPE(4, 4);
+    assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_int_equal(v.kind, VALUE_TENSOR);
+    void *data = v.tensor.data;
+    assert_int_equal(lod_make(&v.tensor.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
+    assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_non_null(v.tensor.lod); /* a resize leaves the lod */
+    value_clear(&v);
+    assert_int_equal(v.kind, VALUE_NONE);
+    assert_null(v.tensor.lod);
+    assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_ptr_equal(v.tensor.data, data);
+    struct shape bad = SHAPE(-1);
+    assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &bad, NULL), SKIFF_RANGE);
+    assert_true(shape_equal(&v.tensor.shape, &s));
+    value_deinit(&v);
+    assert_null(v.tensor.data);
+}
+
+static void rows_value(void **state)
+{
+    struct value v = {0}, copy = {0};
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, 3, 4, 1001, NULL), SKIFF_OK);
+    assert_int_equal(v.kind, VALUE_ROWS);
+    assert_int_equal(v.sel.nrows, 3);
+    assert_int_equal(v.sel.height, 1001);
+    assert_true(shape_equal(&v.tensor.shape, &(struct shape){2, {3, 4}}));
+    for (int i = 0; i < 3; i++)
+        v.sel.rows[i] = 1000 - i;
+    for (int i = 0; i < 12; i++)
+        tensor_f32(&v.tensor)[i] = (float)i;
+    assert_int_equal(value_copy(&copy, &v, NULL), SKIFF_OK);
+    assert_int_equal(copy.kind, VALUE_ROWS);
+    assert_int_equal(copy.sel.height, 1001);
+    assert_memory_equal(copy.sel.rows, v.sel.rows, 3 * sizeof(int64_t));
+    assert_memory_equal(copy.tensor.data, v.tensor.data, 48);
+
+    uint64_t calls = mem_alloc_count();
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, 2, 5, 7, NULL), SKIFF_OK);
+    assert_int_equal(mem_alloc_count(), calls);
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, 0, 5, 7, NULL), SKIFF_OK);
+    assert_int_equal(v.sel.nrows, 0);
+    assert_int_equal(value_copy(&copy, &v, NULL), SKIFF_OK);
+    assert_int_equal(copy.sel.nrows, 0);
+
+    struct shape deep = SHAPE(2, 3, 4);
+    assert_int_equal(value_as_rows_shape(&v, DTYPE_FP64, &deep, 9, NULL), SKIFF_OK);
+    assert_int_equal(v.sel.nrows, 2);
+    assert_int_equal(tensor_bytes(&v.tensor), 24 * 8);
+    value_deinit(&v);
+    value_deinit(&copy);
+}
+
+static void rows_refuse(void **state)
+{
+    struct value v = {0};
+    struct shape scalar = {0}, negative = SHAPE(-1, 3), deep = {.ndim = 12};
+    assert_int_equal(value_as_rows_shape(&v, DTYPE_FP32, &scalar, 9, NULL), SKIFF_SHAPE);
+    assert_int_equal(value_as_rows_shape(&v, DTYPE_FP32, &negative, 9, NULL), SKIFF_SHAPE);
+    assert_int_equal(value_as_rows_shape(&v, DTYPE_FP32, &deep, 9, NULL), SKIFF_SHAPE);
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, 5, -4, 9, NULL), SKIFF_RANGE);
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, (size_t)1 << 55, 4, 9, NULL), SKIFF_NOMEM);
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, SIZE_MAX, 4, 9, NULL), SKIFF_RANGE);
+    assert_int_equal(v.kind, VALUE_NONE);
+    assert_null(v.sel.rows);
+    value_deinit(&v);
+}
+
+static void array_value(void **state)
+{
+    struct value v = {0}, copy = {0};
+    struct shape s = SHAPE(2);
+    assert_int_equal(value_as_array(&v, 3, NULL), SKIFF_OK);
+    assert_int_equal(v.array.count, 3);
+    struct value *second = v.array.items[1];
+    assert_int_equal(value_as_tensor(second, DTYPE_INT32, &s, NULL), SKIFF_OK);
+    tensor_i32(&second->tensor)[1] = 5;
+    assert_int_equal(value_as_array(&v, 100, NULL), SKIFF_OK);
+    assert_int_equal(v.array.count, 100);
+    assert_ptr_equal(v.array.items[1], second); /* items never move */
+    assert_int_equal(value_as_array(&v, 1, NULL), SKIFF_OK);
+    assert_int_equal(v.array.count, 100);
+    assert_int_equal(value_copy(&copy, &v, NULL), SKIFF_OK);
+    assert_int_equal(copy.kind, VALUE_ARRAY);
+    assert_int_equal(copy.array.count, 100);
+    assert_int_equal(tensor_i32(&copy.array.items[1]->tensor)[1], 5);
+    assert_int_equal(copy.array.items[0]->kind, VALUE_NONE);
+
+    uint64_t calls = mem_alloc_count();
+    value_clear(&v);
+    assert_int_equal(v.array.count, 0);
+    assert_int_equal(value_as_array(&v, 50, NULL), SKIFF_OK);
+    assert_int_equal(mem_alloc_count(), calls);
+    assert_int_equal(v.array.items[1]->kind, VALUE_NONE);
+    assert_int_equal(value_copy(&copy, &v, NULL), SKIFF_OK);
+    assert_int_equal(copy.array.count, 50);
+    assert_int_equal(value_as_array(&v, (size_t)1 << 40, NULL), SKIFF_RANGE);
+    value_deinit(&v);
+    value_deinit(&copy);
+}
+
+static int freed;
+static void count_free(void *p)
+{
+    freed++;
+    free(p);
+}
+
+static void kinds_change(void **state)
+{
+    struct value v = {0}, other = {0};
+    struct shape s = SHAPE(2);
+    assert_int_equal(value_as_array(&v, 2, NULL), SKIFF_OK);
+    assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_int_equal(v.kind, VALUE_TENSOR);
+    assert_int_equal(v.array.count, 0);
+    assert_int_equal(value_as_rows(&v, DTYPE_FP32, 2, 2, 2, NULL), SKIFF_OK);
+    assert_int_equal(value_as_array(&v, 1, NULL), SKIFF_OK);
+    assert_int_equal(v.array.count, 1);
+    assert_int_equal(v.sel.nrows, 0);
+    value_clear(&v);
+
+    freed = 0;
+    v.kind = VALUE_SCOPES;
+    v.opaque = malloc(8);
+    v.opaque_free = count_free;
+    struct skiff_error err;
+    assert_int_equal(value_copy(&other, &v, &err), SKIFF_UNSUPPORTED);
+    assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_int_equal(freed, 1);
+    value_deinit(&v);
+    assert_int_equal(freed, 1);
+    assert_int_equal(value_copy(&other, &v, NULL), SKIFF_OK);
+    assert_int_equal(other.kind, VALUE_NONE);
+    value_deinit(&other);
+}
+
+static void copy_of_a_tensor_over_other_kinds(void **state)
+{
+    struct value from = {0}, to = {0};
+    struct shape s = SHAPE(2);
+    assert_int_equal(value_as_tensor(&from, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    tensor_f32(&from.tensor)[0] = 1;
+    tensor_f32(&from.tensor)[1] = 2;
+    assert_int_equal(lod_make(&from.tensor.lod, 1, (int64_t[]){2}, NULL), SKIFF_OK);
+    assert_int_equal(value_as_rows(&to, DTYPE_FP32, 2, 2, 2, NULL), SKIFF_OK);
+    assert_int_equal(value_copy(&to, &from, NULL), SKIFF_OK);
+    assert_int_equal(to.kind, VALUE_TENSOR);
+    assert_ptr_equal(to.tensor.lod, from.tensor.lod);
+    assert_true(tensor_f32(&to.tensor)[1] == 2);
+    assert_int_equal(value_copy(&to, &to, NULL), SKIFF_OK);
+    value_deinit(&from);
+    value_deinit(&to);
+}
+
+struct test_lag {
+    struct lag lag;
+    int settled, destroyed;
+};
+
+static void lag_settle_all(struct lag *lag)
+{
+    ((struct test_lag *)lag)->settled++;
+}
+
+static void lag_destroy(struct lag *lag)
+{
+    ((struct test_lag *)lag)->destroyed++;
+}
+
+static void lag_is_counted_and_settled(void **state)
+{
+    static const struct lag_class class = {.settle_all = lag_settle_all, .destroy = lag_destroy};
+    struct test_lag lag = {.lag = {.class = &class}};
+    struct value param = {0}, moment = {0}, copy = {0};
+    struct shape s = SHAPE(2);
+    assert_int_equal(value_as_tensor(&param, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    memset(param.tensor.data, 0, 8);
+    value_settle(&param); /* nothing behind */
+    value_set_lag(&param, &lag.lag);
+    value_set_lag(&param, &lag.lag);
+    value_set_lag(&moment, &lag.lag);
+    assert_int_equal(lag.lag.refs, 2);
+    value_settle(&moment);
+    assert_int_equal(lag.settled, 1);
+    assert_int_equal(value_copy(&copy, &param, NULL), SKIFF_OK);
+    assert_int_equal(lag.settled, 2);
+    assert_null(copy.lag);
+    assert_int_equal(value_copy(&param, &copy, NULL), SKIFF_OK);
+    assert_int_equal(lag.settled, 3);
+    value_set_lag(&param, NULL);
+    assert_int_equal(lag.destroyed, 0);
+    value_deinit(&moment);
+    assert_int_equal(lag.destroyed, 1);
+    value_deinit(&param);
+    value_deinit(&copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tensor_value_reuses_memory),
+        cmocka_unit_test(rows_value),
+        cmocka_unit_test(rows_refuse),
+        cmocka_unit_test(array_value),
+        cmocka_unit_test(kinds_change),
+        cmocka_unit_test(copy_of_a_tensor_over_other_kinds),
+        cmocka_unit_test(lag_is_counted_and_settled),
+    };
+    return cmocka_run_group_tests(tests, in_use_at_start, nothing_left);
+}
