@@ -75,5 +75,6 @@ void plan_env_init(struct plan *plan, const struct plan_options *options)
                                  .find = env_find,
                                  .generator = options->generator,
                                  .program_seed = plan->program->random_seed,
-                                 .is_test = options->is_test};
+                                 .is_test = options->is_test,
+                                 .defer_rows = options->fuse};
 }

@@ -113,6 +113,8 @@ enum op_fuse_class {
     FUSE_LOOKUP_GRAD,
     FUSE_POOL, /* sequence_pool */
     FUSE_POOL_GRAD,
+    FUSE_RESHAPE,
+    FUSE_RESHAPE_GRAD,
     FUSE_CONCAT,
     FUSE_CONCAT_GRAD,
     FUSE_MATMUL, /* X [.., k] times Y [k, n] -> Out */

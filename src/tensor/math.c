@@ -53,6 +53,11 @@ const struct math_path *math_path_best(void)
     return p;
 }
 
+void math_act_grad_f32(int64_t n, enum math_act act, const float *out, const float *dout, float *dx)
+{
+    math_path_best()->act_grad(n, act, out, dout, dx);
+}
+
 void math_axpy_f32(int64_t n, float a, const float *x, float *y)
 {
     math_path_best()->axpy(n, a, x, y);

@@ -150,6 +150,23 @@ static void LOOP(finish)(int64_t m, int64_t n, const float *bias, enum math_act 
     }
 }
 
+static void LOOP(act_grad)(int64_t n, enum math_act act, const float *restrict out,
+                           const float *restrict dout, float *restrict dx)
+{
+    if (act == MATH_ACT_RELU)
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = out[i] > 0.0f ? dout[i] : 0.0f;
+    else if (act == MATH_ACT_SIGMOID)
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = dout[i] * (out[i] * (1.0f - out[i]));
+    else if (act == MATH_ACT_TANH)
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = dout[i] * (1.0f - out[i] * out[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = dout[i];
+}
+
 static const struct math_path LOOP(path) = {
     .name = LOOP_NAME,
     .axpy = LOOP(axpy),
@@ -161,6 +178,7 @@ static const struct math_path LOOP(path) = {
     .sigmoid = LOOP(sigmoid),
     .tanh = LOOP(tanh),
     .finish = LOOP(finish),
+    .act_grad = LOOP(act_grad),
 };
 
 #undef ROUND_MAGIC

@@ -18,6 +18,7 @@ struct math_path {
     void (*tanh)(int64_t n, const float *x, float *out);
     /* y[m,n] = act(y + bias); bias may be NULL */
     void (*finish)(int64_t m, int64_t n, const float *bias, enum math_act act, float *y);
+    void (*act_grad)(int64_t n, enum math_act act, const float *out, const float *dout, float *dx);
 };
 
 /* The i-th path that this machine can run, best first; NULL past the last. */

@@ -99,6 +99,7 @@ enum skiff_status value_as_rows_shape(struct value *v, enum dtype dtype,
     }
     v->sel.nrows = nrows;
     v->sel.height = height;
+    v->sel.distinct = false;
     return SKIFF_OK;
 }
 

@@ -23,6 +23,7 @@ struct selected_rows {
     int64_t *rows; /* ids, duplicates allowed, any order */
     size_t nrows, rows_cap;
     int64_t height; /* dimension 0 of the whole table */
+    bool distinct;  /* no id stands twice: set by who has made sure, cleared by value_as_rows */
 };
 
 struct value;

@@ -1,0 +1,386 @@
+/* Look-ups side by side: concat(axis 1) over look-ups, each perhaps through a pool or a reshape to
+ * rows, and dense columns, together with all their gradient ops.
+ *
+ *   forward   lookup(W, ids_i) -> e_i; [pool(e_i) | reshape(e_i)] -> t_i; concat(t_0, x, t_1, ...)
+ * -> out backward  concat_grad(dout) -> dt_i; [pool_grad | reshape_grad] -> de_i; lookup_grad ->
+ * dW_i; sum(dW_i ...) -> dW
+ *
+ * become fused_embedding_concat and fused_embedding_concat_grad (ops/fused_embedding.c). Every
+ * variable in between must be private to the match; otherwise the piece counts as dense. When
+ * gradients exist they are fused too or nothing is. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "passes/fuse_parts.h"
+
+enum {
+    PIECE_DENSE,
+    PIECE_LOOKUP,
+    PIECE_SUM,
+    PIECE_MEAN,
+    PIECE_SQRT
+}; /* as in ops/fused_embedding.c */
+
+struct piece {
+    int kind, table;
+    const char *name;                     /* t_i */
+    struct op *lookup, *middle;           /* middle: pool or reshape, or NULL */
+    struct op *lookup_grad, *middle_grad; /* NULL without backward */
+    const char *w, *ids, *dw;
+    int64_t padding;
+};
+
+struct match {
+    struct op *concat, *concat_grad;
+    struct piece *pieces;
+    int n, nlookups;
+    const char **tables; /* distinct W */
+    int ntables;
+    bool sparse;
+};
+
+static bool attr_true(const struct op *op, const char *name)
+{
+    const struct op_attr_value *a = op_attr(op, name);
+    return a && a->type == ATTR_BOOLEAN && a->value.b;
+}
+
+static int64_t padding_of(const struct op *lookup)
+{
+    const struct op_attr_value *a = op_attr(lookup, "padding_idx");
+    return a && a->type == ATTR_LONG ? a->value.l : -1;
+}
+
+static const struct var *matrix_var(const struct graph *g, const char *name)
+{
+    const struct var *v = name ? block_find_var(g->block, name) : NULL;
+    return v && v->kind == VAR_LOD_TENSOR && v->shape.ndim == 2 ? v : NULL;
+}
+
+static int pool_kind(const struct op *pool)
+{
+    const struct op_attr_value *type = op_attr(pool, "pooltype"), *pad = op_attr(pool, "pad_value");
+    if (!type || type->type != ATTR_STRING || (pad && pad->value.f != 0.0f))
+        return 0;
+    if (!strcmp(type->value.s, "SUM"))
+        return PIECE_SUM;
+    if (!strcmp(type->value.s, "AVERAGE"))
+        return PIECE_MEAN;
+    return !strcmp(type->value.s, "SQRT") ? PIECE_SQRT : 0;
+}
+
+/* One level of lod: the pool's result has none, and rows of the concat are sequences. */
+static bool pool_fits(const struct graph *g, const struct op *pool)
+{
+    const struct var *x = block_find_var(g->block, op_in1(pool, "X"));
+    return x && x->lod_level == 1 && pool_kind(pool);
+}
+
+static bool table_fits(const struct graph *g, const struct op *lookup)
+{
+    const struct var *w = matrix_var(g, op_in1(lookup, "W"));
+    const struct var *ids = block_find_var(g->block, op_in1(lookup, "Ids"));
+    const struct op_attr_value *epmap = op_attr(lookup, "epmap");
+    if (epmap && epmap->type == ATTR_STRINGS && epmap->value.n)
+        return false; /* rows come from servers */
+    return w && ids && w->dtype == DTYPE_FP32 && ids->dtype == DTYPE_INT64;
+}
+
+/* t_i comes from a look-up, perhaps through a pool or a reshape to [-1, width]. */
+static void match_piece(struct graph *g, const char *name, struct piece *p)
+{
+    *p = (struct piece){.kind = PIECE_DENSE, .name = name, .padding = -1};
+    struct op *middle = graph_writer(g, name, FUSE_POOL);
+    int kind = PIECE_LOOKUP;
+    if (middle && pool_fits(g, middle))
+        kind = pool_kind(middle);
+    else
+        middle = graph_writer(g, name, FUSE_RESHAPE);
+    const char *e = middle ? op_in1(middle, "X") : name;
+    struct op *lookup = e ? graph_writer(g, e, FUSE_LOOKUP) : NULL;
+    if (!lookup || !table_fits(g, lookup) || !matrix_var(g, name))
+        return;
+    const struct var *w = block_find_var(g->block, op_in1(lookup, "W"));
+    if (matrix_var(g, name)->shape.dims[1] != w->shape.dims[1])
+        return;
+    p->kind = kind;
+    p->lookup = lookup;
+    p->middle = middle;
+    p->w = op_in1(lookup, "W");
+    p->ids = op_in1(lookup, "Ids");
+    p->padding = padding_of(lookup);
+}
+
+static int table_index(struct match *m, const char *w)
+{
+    for (int i = 0; i < m->ntables; i++)
+        if (!strcmp(m->tables[i], w))
+            return i;
+    m->tables[m->ntables] = w;
+    return m->ntables++;
+}
+
+/* The gradient ops behind piece i; false when they are not all there in the expected form. */
+static bool match_piece_grad(struct graph *g, struct match *m, int i)
+{
+    struct piece *p = &m->pieces[i];
+    const struct op_arg *grads = op_out(m->concat_grad, "X@GRAD");
+    if (!grads || grads->n != m->n)
+        return false;
+    const char *d = grads->names[i];
+    if (p->kind == PIECE_DENSE)
+        return true;
+    if (p->middle) {
+        p->middle_grad =
+            graph_reader(g, d, "Out@GRAD",
+                         p->middle->kind->fuse == FUSE_POOL ? FUSE_POOL_GRAD : FUSE_RESHAPE_GRAD);
+        if (!p->middle_grad || !graph_private(g, d, &p->middle_grad, 1))
+            return false;
+        d = op_out1(p->middle_grad, "X@GRAD");
+    }
+    p->lookup_grad = d ? graph_reader(g, d, "Out@GRAD", FUSE_LOOKUP_GRAD) : NULL;
+    if (!p->lookup_grad || !graph_private(g, d, &p->lookup_grad, 1))
+        return false;
+    p->dw = op_out1(p->lookup_grad, "W@GRAD");
+    return p->dw && !graph_kept(g, p->dw) && attr_true(p->lookup_grad, "is_sparse") == m->sparse;
+}
+
+static bool piece_is_private(const struct graph *g, const struct match *m, const struct piece *p)
+{
+    struct op *readers[] = {m->concat, m->concat_grad, p->middle_grad, p->lookup_grad};
+    if (!graph_private(g, p->name, readers, 4))
+        return false;
+    if (!p->middle)
+        return true;
+    struct op *inner[] = {p->middle, p->middle_grad};
+    for (int i = 0; i < p->middle->nouts; i++) /* MaxIndex, XShape */
+        for (int j = 0; j < p->middle->outs[i].n; j++)
+            if (strcmp(p->middle->outs[i].names[j], p->name) &&
+                !graph_private(g, p->middle->outs[i].names[j], inner, 2))
+                return false;
+    return graph_private(g, op_in1(p->middle, "X"), inner, 2);
+}
+
+/* dW of a table: the sum op that collects the look-ups' parts, when there is one. */
+static struct op *collecting_sum(const struct graph *g, const char *dw)
+{
+    return graph_reader(g, dw, "X", FUSE_SUM);
+}
+
+/* Parts of one table go to one sum (or straight to the parameter's gradient), with one padding id.
+ */
+static bool table_is_whole(const struct graph *g, const struct match *m, int table)
+{
+    struct op *sum = NULL;
+    int parts = 0;
+    int64_t padding = -1;
+    for (int i = 0; i < m->n; i++) {
+        const struct piece *p = &m->pieces[i];
+        if (p->kind == PIECE_DENSE || p->table != table)
+            continue;
+        struct op *s = collecting_sum(g, p->dw);
+        if (parts++ == 0) {
+            sum = s;
+            padding = p->padding;
+        } else if (s != sum || !sum || p->padding != padding) {
+            return false;
+        }
+        if (sum && !graph_private(g, p->dw, &sum, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool match_backward(struct graph *g, struct match *m)
+{
+    m->concat_grad = graph_reader(g, m->pieces[0].name, "X", FUSE_CONCAT_GRAD);
+    if (!m->concat_grad)
+        return true;
+    for (int i = 0; i < m->n; i++)
+        if (m->pieces[i].kind != PIECE_DENSE) {
+            m->sparse = attr_true(m->pieces[i].lookup, "is_sparse");
+            break;
+        }
+    for (int i = 0; i < m->n; i++)
+        if (!match_piece_grad(g, m, i))
+            return false;
+    for (int t = 0; t < m->ntables; t++)
+        if (!table_is_whole(g, m, t))
+            return false;
+    return true;
+}
+
+static bool concat_fits(const struct graph *g, const struct op *concat)
+{
+    const struct op_attr_value *axis = op_attr(concat, "axis");
+    const struct op_arg *x = op_in(concat, "X"), *tensor = op_in(concat, "AxisTensor");
+    if (!axis || axis->type != ATTR_INT || (axis->value.i != 1 && axis->value.i != -1) || !x ||
+        (tensor && tensor->n))
+        return false;
+    for (int i = 0; i < x->n; i++) {
+        const struct var *v = matrix_var(g, x->names[i]);
+        if (!v || v->dtype != DTYPE_FP32)
+            return false;
+    }
+    return op_out1(concat, "Out") != NULL;
+}
+
+static bool match_concat(struct graph *g, struct op *concat, struct match *m)
+{
+    if (!concat_fits(g, concat))
+        return false;
+    const struct op_arg *x = op_in(concat, "X");
+    memset(m, 0, sizeof(*m));
+    m->concat = concat;
+    m->n = x->n;
+    m->pieces = arena_alloc(&g->arena, (size_t)(x->n + 1) * sizeof(*m->pieces));
+    m->tables = arena_alloc(&g->arena, (size_t)(x->n + 1) * sizeof(*m->tables));
+    for (int i = 0; i < x->n; i++)
+        match_piece(g, x->names[i], &m->pieces[i]);
+    for (int i = 0; i < x->n; i++)
+        if (m->pieces[i].kind != PIECE_DENSE) {
+            m->nlookups++;
+            m->pieces[i].table = table_index(m, m->pieces[i].w);
+        }
+    if (!m->nlookups || !match_backward(g, m))
+        return false;
+    for (int i = 0; i < m->n; i++)
+        if (m->pieces[i].kind != PIECE_DENSE && !piece_is_private(g, m, &m->pieces[i]))
+            return false;
+    return true;
+}
+
+/* ---- replacing ---- */
+
+struct lists { /* slots of the fused ops */
+    const char **ids, **x, **dx, **rows, **where, **dw;
+    int32_t *layout;
+    int64_t *paddings;
+    int nids, nx;
+};
+
+static void collect(struct graph *g, const struct match *m, struct lists *l)
+{
+    size_t n = (size_t)m->n + 1;
+    struct arena *a = &g->program->arena;
+    *l = (struct lists){.ids = arena_alloc(a, n * sizeof(char *)),
+                        .x = arena_alloc(a, n * sizeof(char *)),
+                        .dx = arena_alloc(a, n * sizeof(char *)),
+                        .rows = arena_alloc(a, n * sizeof(char *)),
+                        .where = arena_alloc(a, n * sizeof(char *)),
+                        .dw = arena_alloc(a, n * sizeof(char *)),
+                        .layout = arena_alloc(a, 3 * n * sizeof(int32_t)),
+                        .paddings = arena_alloc(a, n * sizeof(int64_t))};
+    const struct op_arg *grads = m->concat_grad ? op_out(m->concat_grad, "X@GRAD") : NULL;
+    for (int i = 0; i < m->n; i++) {
+        const struct piece *p = &m->pieces[i];
+        l->layout[3 * i] = p->kind;
+        l->layout[3 * i + 2] = p->table;
+        l->paddings[i] = p->padding;
+        if (p->kind != PIECE_DENSE) {
+            l->layout[3 * i + 1] = l->nids;
+            l->ids[l->nids++] = p->ids;
+            continue;
+        }
+        l->layout[3 * i + 1] = l->nx;
+        l->dx[l->nx] = grads ? grads->names[i] : EMPTY_VAR;
+        l->x[l->nx++] = p->name;
+    }
+    for (int t = 0; t < m->ntables; t++) {
+        const char *out = op_out1(m->concat, "Out");
+        l->rows[t] = arena_printf(a, "%s@ROWS@%d", out, t);
+        l->where[t] = arena_printf(a, "%s@WHERE@%d", out, t);
+    }
+}
+
+static void set_common(struct graph *g, struct op *op, const struct match *m, const struct lists *l,
+                       int role)
+{
+    struct program *p = g->program;
+    op_set_in(p, op, "W", m->ntables, m->tables);
+    op_set_in(p, op, "Ids", l->nids, l->ids);
+    op_set_in(p, op, "X", l->nx, l->x);
+    op_set_ints(p, op, "pieces", 3 * m->n, l->layout);
+    op_set_longs(p, op, "paddings", m->n, l->paddings);
+    op_set_bool(p, op, "is_sparse", m->sparse);
+    op_set_int(p, op, "op_role", role);
+}
+
+/* The sum over a table's parts keeps one of them, the fused gradient; alone, it goes away. */
+static const char *join_parts(struct graph *g, const struct match *m, int table)
+{
+    const char *kept = NULL;
+    struct op *sum = NULL;
+    for (int i = 0; i < m->n; i++)
+        if (m->pieces[i].kind != PIECE_DENSE && m->pieces[i].table == table) {
+            kept = m->pieces[i].dw;
+            sum = collecting_sum(g, kept);
+            break;
+        }
+    if (!sum)
+        return kept;
+    const struct op_arg *x = op_in(sum, "X");
+    const char **left = arena_alloc(&g->program->arena, (size_t)(x->n + 1) * sizeof(*left));
+    int n = 0;
+    for (int j = 0; j < x->n; j++) {
+        bool ours = false;
+        for (int i = 0; i < m->n && !ours; i++)
+            ours = m->pieces[i].dw && !strcmp(m->pieces[i].dw, x->names[j]);
+        if (!ours)
+            left[n++] = x->names[j];
+    }
+    if (!n) {
+        const char *out = op_out1(sum, "Out");
+        graph_drop(g, sum);
+        return out;
+    }
+    left[n++] = kept;
+    op_set_in(g->program, sum, "X", n, left);
+    return kept;
+}
+
+static void replace(struct graph *g, const struct match *m)
+{
+    struct lists l;
+    collect(g, m, &l);
+    const char *out = op_out1(m->concat, "Out");
+    struct op *fused = graph_replace(g, m->concat, "fused_embedding_concat");
+    set_common(g, fused, m, &l, ROLE_FORWARD);
+    op_set_out(g->program, fused, "Out", 1, &out);
+    if (m->concat_grad) {
+        const char *dout = op_in1(m->concat_grad, "Out@GRAD");
+        op_set_out(g->program, fused, "Rows", m->ntables, l.rows);
+        op_set_out(g->program, fused, "Where", m->ntables, l.where);
+        struct op *grad = graph_replace(g, m->concat_grad, "fused_embedding_concat_grad");
+        set_common(g, grad, m, &l, ROLE_BACKWARD);
+        op_set_in(g->program, grad, "Out@GRAD", 1, &dout);
+        op_set_in(g->program, grad, "Rows", m->ntables, l.rows);
+        op_set_in(g->program, grad, "Where", m->ntables, l.where);
+        for (int t = 0; t < m->ntables; t++)
+            l.dw[t] = join_parts(g, m, t);
+        op_set_out(g->program, grad, "W@GRAD", m->ntables, l.dw);
+        op_set_out(g->program, grad, "X@GRAD", l.nx, l.dx);
+    }
+    for (int i = 0; i < m->n; i++) {
+        const struct piece *p = &m->pieces[i];
+        struct op *gone[] = {p->lookup, p->middle, p->lookup_grad, p->middle_grad};
+        for (int j = 0; j < 4; j++)
+            if (gone[j])
+                graph_drop(g, gone[j]);
+    }
+}
+
+int fuse_embedding(struct graph *g)
+{
+    int fused = 0;
+    for (int i = 0; i < g->block->nops; i++) {
+        struct op *op = g->block->ops[i];
+        struct match m;
+        if (!op || !op->kind || op->kind->fuse != FUSE_CONCAT || graph_taken(g, op) ||
+            !match_concat(g, op, &m))
+            continue;
+        replace(g, &m);
+        fused++;
+    }
+    return fused;
+}

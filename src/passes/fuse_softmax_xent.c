@@ -1,0 +1,106 @@
+/* softmax(x) -> s; xent(s, label) -> y, with xent_grad -> ds and softmax_grad -> dx: the
+ * probabilities s stay (metrics read them), ds and the helpers of the cross entropy (MatchX,
+ * XShape) disappear. */
+#include <string.h>
+
+#include "passes/fuse_parts.h"
+
+struct match {
+    struct op *softmax, *xent, *xent_grad, *softmax_grad;
+    const char *x, *s, *label, *y;
+};
+
+static bool last_axis(const struct op *softmax)
+{
+    const struct op_attr_value *axis = op_attr(softmax, "axis");
+    return !axis || (axis->type == ATTR_INT && axis->value.i == -1);
+}
+
+static bool types_fit(const struct graph *g, const struct match *m)
+{
+    const struct var *x = block_find_var(g->block, m->x),
+                     *label = block_find_var(g->block, m->label);
+    const struct op_attr_value *soft = op_attr(m->xent, "soft_label");
+    return x && label && x->dtype == DTYPE_FP32 && x->shape.ndim == 2 &&
+           label->dtype == DTYPE_INT64 && label->shape.ndim == 2 &&
+           !(soft && soft->type == ATTR_BOOLEAN && soft->value.b);
+}
+
+/* What xent writes besides Y serves its gradient alone. */
+static bool helpers_private(const struct graph *g, const struct match *m)
+{
+    for (int i = 0; i < m->xent->nouts; i++)
+        for (int j = 0; j < m->xent->outs[i].n; j++) {
+            const char *name = m->xent->outs[i].names[j];
+            if (strcmp(name, m->y) && !graph_private(g, name, &m->xent_grad, 1))
+                return false;
+        }
+    return true;
+}
+
+static bool match_grads(const struct graph *g, struct match *m)
+{
+    m->softmax_grad = graph_reader(g, m->s, "Out", FUSE_SOFTMAX_GRAD);
+    if (!m->softmax_grad)
+        return true;
+    const char *ds = op_in1(m->softmax_grad, "Out@GRAD");
+    m->xent_grad = ds ? graph_writer(g, ds, FUSE_XENT_GRAD) : NULL;
+    return m->xent_grad && graph_private(g, ds, &m->softmax_grad, 1) &&
+           !strcmp(op_in1(m->xent_grad, "Label"), m->label) && op_out1(m->softmax_grad, "X@GRAD");
+}
+
+static bool match_xent(const struct graph *g, struct op *xent, struct match *m)
+{
+    *m = (struct match){.xent = xent};
+    m->s = op_in1(xent, "X");
+    m->label = op_in1(xent, "Label");
+    m->y = op_out1(xent, "Y");
+    m->softmax = m->s ? graph_writer(g, m->s, FUSE_SOFTMAX) : NULL;
+    if (!m->softmax || !m->label || !m->y || !last_axis(m->softmax))
+        return false;
+    m->x = op_in1(m->softmax, "X");
+    return types_fit(g, m) && match_grads(g, m) && helpers_private(g, m);
+}
+
+static void set_ignore(struct graph *g, struct op *op, const struct match *m, int role)
+{
+    const struct op_attr_value *ignore = op_attr(m->xent, "ignore_index");
+    op_set_int(g->program, op, "ignore_index", ignore ? ignore->value.i : -100);
+    op_set_int(g->program, op, "op_role", role);
+}
+
+static void replace(struct graph *g, const struct match *m)
+{
+    struct op *fused = graph_replace(g, m->softmax, "fused_softmax_xent");
+    op_set_in(g->program, fused, "Logits", 1, &m->x);
+    op_set_in(g->program, fused, "Label", 1, &m->label);
+    op_set_out(g->program, fused, "Softmax", 1, &m->s);
+    op_set_out(g->program, fused, "Y", 1, &m->y);
+    set_ignore(g, fused, m, ROLE_FORWARD);
+    graph_drop(g, m->xent);
+    if (!m->softmax_grad)
+        return;
+    const char *dy = op_in1(m->xent_grad, "Y@GRAD"), *dx = op_out1(m->softmax_grad, "X@GRAD");
+    struct op *grad = graph_replace(g, m->softmax_grad, "fused_softmax_xent_grad");
+    op_set_in(g->program, grad, "Logits", 1, &m->x);
+    op_set_in(g->program, grad, "Label", 1, &m->label);
+    op_set_in(g->program, grad, "Softmax", 1, &m->s);
+    op_set_in(g->program, grad, "Y@GRAD", 1, &dy);
+    op_set_out(g->program, grad, "Logits@GRAD", 1, &dx);
+    set_ignore(g, grad, m, ROLE_BACKWARD);
+    graph_drop(g, m->xent_grad);
+}
+
+int fuse_softmax_xent(struct graph *g)
+{
+    int fused = 0;
+    for (int i = 0; i < g->block->nops; i++) {
+        struct op *op = g->block->ops[i];
+        struct match m;
+        if (!op || !op->kind || op->kind->fuse != FUSE_XENT || !match_xent(g, op, &m))
+            continue;
+        replace(g, &m);
+        fused++;
+    }
+    return fused;
+}
