@@ -74,10 +74,13 @@ struct var *block_own_var(const struct block *b, const char *name)
     return str_map_get(&b->vars, name);
 }
 
+/* As Paddle looks: a gradient block (while_grad) also sees the block it is the gradient of. */
 struct var *block_find_var(const struct block *b, const char *name)
 {
     for (;;) {
         struct var *v = str_map_get(&b->vars, name);
+        if (!v && b->forward_idx >= 0)
+            v = str_map_get(&b->program->blocks[b->forward_idx]->vars, name);
         if (v || b->parent < 0)
             return v;
         b = b->program->blocks[b->parent];

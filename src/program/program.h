@@ -168,7 +168,8 @@ static inline struct block *program_root(const struct program *p)
 struct var *block_add_var(struct block *b,
                           const char *name); /* LOD_TENSOR; the existing one if there */
 struct var *block_own_var(const struct block *b, const char *name);
-struct var *block_find_var(const struct block *b, const char *name); /* here or in a parent; NULL */
+/* Here, in the block that this one is the gradient of (forward_idx), or in a parent; NULL. */
+struct var *block_find_var(const struct block *b, const char *name);
 void block_remove_var(struct block *b, const char *name);
 
 /* An empty op at position `at` (-1: at the end). It has no slots and no attributes yet and is bound
@@ -227,10 +228,16 @@ enum skiff_status program_parse(const char *text, const char *what, struct progr
                                 struct skiff_error *err);
 
 /* Checks the whole program (verify.c): known ops, required slots and attributes, types of
- * attributes, variables that exist, shapes that the ops' shape rules accept. The message names
- * block, op index, op type, slot, variable and both shapes. `strict_kinds` false: unknown op types
- * are passed over. */
+ * attributes, variables that exist, shapes that the ops' shape rules accept and that agree with
+ * the shapes of the variables (-1 agrees with anything). The message names block, op index, op
+ * type, slot, variable and both shapes. */
 enum skiff_status program_verify(const struct program *p, struct skiff_error *err);
+enum verify_flag {
+    VERIFY_SKIP_UNKNOWN = 1, /* ops of unknown types are passed over instead of refused */
+    VERIFY_SKIP_SHAPES = 2,
+};
+enum skiff_status program_verify_with(const struct program *p, unsigned flags,
+                                      struct skiff_error *err);
 
 /* Same ops, names, attributes, shapes? (diff.c) Describes the first differences in words; returns
  * the count. Ignores op_callstack and the order of variables, attributes and slots. */
