@@ -565,36 +565,41 @@ enum skiff_status value_file_read_recorded(const char *path, struct value *out,
     return value_read(path, LOD_MAY_DIFFER, out, err);
 }
 
-enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
-                                     struct skiff_error *err)
+enum skiff_status combined_file_read_named(const char *path, int n, const char *const *names,
+                                           struct tensor **out, struct skiff_error *err)
 {
     struct source s;
     TRY(source_open(&s, path, err));
     enum skiff_status status = SKIFF_OK;
     struct tensor *list = mem_must(sizeof *list * (size_t)(n + 1));
-    for (int i = 0; i < n; i++) {
-        if (!source_left(&s)) {
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
+        if (!source_left(&s))
             status = error_set(err, SKIFF_FORMAT, "%s: %d tensors expected, %d found", path, n, i);
-            goto out;
-        }
-        status = tensor_read(&s, LOD_MUST_FIT, &list[i], err);
-        if (status < 0) {
-            error_prefix(err, status, "tensor %d of %d", i, n);
-            goto out;
-        }
+        else
+            status = tensor_read(&s, LOD_MUST_FIT, &list[i], err);
+        if (status < 0)
+            error_prefix(err, status, names ? "tensor %d of %d (variable %s)" : "tensor %d of %d",
+                         i + 1, n, names ? names[i] : "");
     }
-    TRY_OUT(source_at_end(&s, err));
+    if (status == SKIFF_OK)
+        status = source_at_end(&s, err);
     for (int i = 0; i < n; i++) {
-        tensor_deinit(out[i]);
-        *out[i] = list[i];
-        list[i] = (struct tensor){0};
+        if (status == SKIFF_OK) {
+            tensor_deinit(out[i]);
+            *out[i] = list[i];
+        } else {
+            tensor_deinit(&list[i]);
+        }
     }
-out:
-    for (int i = 0; i < n; i++)
-        tensor_deinit(&list[i]);
     free(list);
     close(s.fd);
     return status;
+}
+
+enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
+                                     struct skiff_error *err)
+{
+    return combined_file_read_named(path, n, NULL, out, err);
 }
 
 static enum skiff_status slice_read(struct source *s, int64_t seek, const struct shape *shape,

@@ -34,6 +34,9 @@ enum skiff_status value_file_write(const char *path, const struct value *v,
 /* n tensors in one file, in the given order; exactly n must be there. */
 enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
                                      struct skiff_error *err);
+/* The same with the variables' names, for messages. */
+enum skiff_status combined_file_read_named(const char *path, int n, const char *const *names,
+                                           struct tensor **out, struct skiff_error *err);
 enum skiff_status combined_file_write(const char *path, int n, const struct tensor *const *in,
                                       struct skiff_error *err);
 /* load with seek >= 0: part of the only tensor of a file (numel of `shape` elements from element
