@@ -268,6 +268,7 @@ enum skiff_status plan_create(const struct program *p, struct scope *scope,
     plan_env_init(plan, options);
     if (options->fuse)
         TRY_OUT(fuse(plan, fetches, nfetches, err));
+    plan->env.program = plan->program;
     int nblocks = plan->program->nblocks;
     plan->names = arena_alloc(&plan->arena, (size_t)nblocks * sizeof(*plan->names));
     plan->blocks = arena_alloc(&plan->arena, (size_t)nblocks * sizeof(*plan->blocks));

@@ -14,6 +14,7 @@ struct kernel_slot {
 
 /* What the executor offers to kernels. One per running thread. */
 struct run_env {
+    const struct program *program; /* the one that is run (after fusing) */
     /* Runs a block of the program as part of this step (while, conditional_block). */
     enum skiff_status (*run_block)(struct run_env *env, int block, struct skiff_error *err);
     /* Keep / bring back all variables that `block` itself owns (while and its gradient). The object

@@ -1,0 +1,421 @@
+/* Control flow: ops that run a sub-block.
+ *   conditional_block  runs it if the condition holds
+ *   select_input       Out = X[Mask]
+ *   while              runs it as long as the condition holds; keeps what each iteration left in
+ *                      the block's own variables (StepScopes) for the gradient
+ *   while_grad         goes through the iterations backwards: brings their variables back, runs the
+ *                      gradient block, and adds up the gradients of variables from outside
+ *
+ * Loop-carried variables of the outside that the block overwrites (with another op than one that
+ * updates in place) are kept per iteration too, as they were before it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ops/ops_common.h"
+#include "tensor/math.h"
+
+static enum skiff_status no_shapes(struct infer *c, struct skiff_error *err)
+{
+    return SKIFF_OK;
+}
+
+static enum skiff_status read_bool(struct kernel *k, int slot, bool *out, struct skiff_error *err)
+{
+    const struct tensor *t = kernel_in(k, slot);
+    if (!t || t->dtype != DTYPE_BOOL || tensor_numel(t) != 1)
+        return kernel_fail(k, SKIFF_INVALID, err, "the condition %s must be one bool",
+                           kernel_in_name(k, slot, 0));
+    *out = *(const bool *)t->data;
+    return SKIFF_OK;
+}
+
+/* ---- conditional_block ---- */
+
+enum { COND_COND, COND_INPUT };
+enum { COND_BLOCK, COND_SCALAR };
+
+static enum skiff_status cond_run(struct kernel *k, struct skiff_error *err)
+{
+    bool go = true;
+    if (k->attr[COND_SCALAR].b)
+        TRY(read_bool(k, COND_COND, &go, err));
+    else
+        for (int i = 0; i < kernel_in_count(k, COND_INPUT); i++) {
+            const struct value *v = kernel_in_value(k, COND_INPUT, i);
+            go = go && v && v->kind == VALUE_TENSOR && tensor_numel(&v->tensor) > 0;
+        }
+    return go ? k->env->run_block(k->env, k->attr[COND_BLOCK].i, err) : SKIFF_OK;
+}
+
+/* ---- select_input ---- */
+
+static enum skiff_status select_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_same(c, 0, 0, err);
+}
+
+static enum skiff_status select_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *mask = kernel_in(k, 1);
+    if (!mask || tensor_numel(mask) != 1 || !(dtype_is_index(mask->dtype)))
+        return kernel_fail(k, SKIFF_INVALID, err, "Mask must be one integer");
+    int64_t i = (int64_t)tensor_read_number(mask);
+    if (i < 0 || i >= kernel_in_count(k, 0))
+        return kernel_fail(k, SKIFF_RANGE, err, "Mask is %lld, but there are %d inputs",
+                           (long long)i, kernel_in_count(k, 0));
+    const struct value *x = kernel_in_value(k, 0, (int)i);
+    if (!x || x->kind == VALUE_NONE)
+        return kernel_fail(k, SKIFF_STATE, err, "the chosen input %s has no value",
+                           kernel_in_name(k, 0, (int)i));
+    return value_copy(kernel_out_value(k, 0, 0), x, err);
+}
+
+/* ---- while ---- */
+
+enum { WHILE_X, WHILE_CONDITION };
+enum { WHILE_OUT, WHILE_SCOPES };
+enum { WHILE_BLOCK, WHILE_IS_TEST };
+
+/* What StepScopes holds. */
+struct iteration {
+    void *block;            /* the block's own variables, from run_env.save_block */
+    struct value **carried; /* values of the X that are carried, before the iteration */
+};
+struct iterations {
+    void (*free_saved)(void *);
+    int block, ncarried;
+    int *carried; /* positions in X */
+    struct iteration *at;
+    int n, cap;
+};
+
+static void iterations_free(void *p)
+{
+    struct iterations *s = p;
+    for (int i = 0; i < s->n; i++) {
+        if (s->at[i].block)
+            s->free_saved(s->at[i].block);
+        for (int c = 0; c < s->ncarried; c++) {
+            value_deinit(s->at[i].carried[c]);
+            free(s->at[i].carried[c]);
+        }
+        free(s->at[i].carried);
+    }
+    free(s->at);
+    free(s->carried);
+    free(s);
+}
+
+/* Does some op of the block write this outer variable, without any that updates it in place? */
+static bool is_carried(const struct block *b, const char *name)
+{
+    bool written = false;
+    for (int i = 0; i < b->nops; i++) {
+        bool writes = op_writes(b->ops[i], name);
+        if (writes && op_reads(b->ops[i], name))
+            return false;
+        written = written || writes;
+    }
+    return written;
+}
+
+static struct iterations *iterations_start(struct kernel *k)
+{
+    struct iterations *s = mem_must(sizeof *s);
+    const struct block *block = k->env->program->blocks[k->attr[WHILE_BLOCK].i];
+    int nx = kernel_in_count(k, WHILE_X);
+    s->free_saved = k->env->free_saved;
+    s->block = k->attr[WHILE_BLOCK].i;
+    s->carried = mem_must((size_t)(nx + 1) * sizeof *s->carried);
+    for (int i = 0; i < nx; i++) {
+        const struct value *v = kernel_in_value(k, WHILE_X, i);
+        if (v && v->kind == VALUE_TENSOR && is_carried(block, kernel_in_name(k, WHILE_X, i)))
+            s->carried[s->ncarried++] = i;
+    }
+    return s;
+}
+
+static struct iteration *iteration_push(struct iterations *s)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 16;
+        s->at = mem_must_grow(s->at, (size_t)s->cap * sizeof *s->at);
+    }
+    struct iteration *it = &s->at[s->n++];
+    it->block = NULL;
+    it->carried = mem_must((size_t)(s->ncarried + 1) * sizeof *it->carried);
+    for (int c = 0; c < s->ncarried; c++)
+        it->carried[c] = mem_must(sizeof **it->carried);
+    return it;
+}
+
+static enum skiff_status run_kept(struct kernel *k, struct iterations *s, struct skiff_error *err)
+{
+    struct iteration *it = iteration_push(s);
+    for (int c = 0; c < s->ncarried; c++)
+        TRY(value_copy(it->carried[c], kernel_in_value(k, WHILE_X, s->carried[c]), err));
+    TRY(k->env->run_block(k->env, s->block, err));
+    return k->env->save_block(k->env, s->block, &it->block, err);
+}
+
+static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
+{
+    struct value *scopes = kernel_out_value(k, WHILE_SCOPES, 0);
+    struct iterations *s = NULL;
+    bool go;
+    if (scopes) {
+        value_clear(scopes);
+        if (!k->attr[WHILE_IS_TEST].b && !k->env->is_test) {
+            s = iterations_start(k);
+            scopes->kind = VALUE_SCOPES;
+            scopes->opaque = s;
+            scopes->opaque_free = iterations_free;
+        }
+    }
+    for (;;) {
+        TRY(read_bool(k, WHILE_CONDITION, &go, err));
+        if (!go)
+            return SKIFF_OK;
+        if (s)
+            TRY(run_kept(k, s, err));
+        else
+            TRY(k->env->run_block(k->env, k->attr[WHILE_BLOCK].i, err));
+    }
+}
+
+/* The gradients that the while loop gets from outside: what ops of the gradient block read and
+ * neither the loop, nor its block, nor the gradient block itself provides. */
+static int outside_grads(struct grad_build *g, const struct block *fwd, const char **out, int max)
+{
+    const struct op_arg *x = op_in(g->fwd, "X"), *y = op_out(g->fwd, "Out");
+    struct str_map known;
+    int n = 0;
+    str_map_init(&known);
+    for (int i = 0; x && i < x->n; i++)
+        str_map_put(&known, x->names[i], g);
+    for (int i = 0; y && i < y->n; i++)
+        str_map_put(&known, y->names[i], g);
+    str_map_put(&known, EMPTY_VAR, g);
+    for (int o = 0; o < g->grad_block->nops; o++) {
+        const struct op *op = g->grad_block->ops[o];
+        for (int s = 0; s < op->nins; s++)
+            for (int i = 0; i < op->ins[s].n; i++) {
+                const char *name = op->ins[s].names[i];
+                if (str_map_has(&known, name) || block_own_var(fwd, name))
+                    continue;
+                str_map_put(&known, name, g);
+                if (n < max)
+                    out[n++] = name;
+            }
+        for (int s = 0; s < op->nouts; s++)
+            for (int i = 0; i < op->outs[s].n; i++)
+                str_map_put(&known, op->outs[s].names[i], g);
+    }
+    str_map_deinit(&known);
+    return n;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool block_writes(const struct block *b, const char *name)
+{
+    for (int i = 0; i < b->nops; i++)
+        if (op_writes(b->ops[i], name))
+            return true;
+    return false;
+}
+
+static enum skiff_status while_make_grad(struct grad_build *g, struct skiff_error *err)
+{
+    enum { MOST = 1024 };
+    const struct op_attr_value *sub = op_attr(g->fwd, "sub_block");
+    const struct op_arg *x = op_in(g->fwd, "X");
+    if (!g->grad_block || !sub || !x)
+        return error_set(err, SKIFF_UNSUPPORTED, "op while: its block has no gradient block");
+    const char **names = mem_must(MOST * sizeof *names);
+    struct op *op = grad_op(g, "while_grad", true);
+    grad_use(g, op, "X");
+    grad_use(g, op, "Out");
+    grad_use(g, op, "StepScopes");
+    int n = outside_grads(g, g->program->blocks[sub->value.i], names, MOST);
+    qsort(names, (size_t)n, sizeof *names, by_name);
+    op_set_in(g->program, op, "Out@GRAD", n, names);
+    op_set_strings(g->program, op, "original_output_grad", n, names);
+    for (n = 0; n < x->n && n < MOST; n++) {
+        names[n] = grad_name(g, x->names[n]);
+        if (g->unwanted(g, names[n]) || !block_writes(g->grad_block, names[n]))
+            names[n] = EMPTY_VAR;
+    }
+    op_set_out(g->program, op, "X@GRAD", n, names);
+    struct attr_value block = {.i = g->grad_block->idx};
+    op_set_attr(g->program, op, "sub_block", ATTR_BLOCK, &block);
+    free(names);
+    return SKIFF_OK;
+}
+
+/* ---- while_grad ---- */
+
+enum { WGRAD_X, WGRAD_OUT, WGRAD_SCOPES, WGRAD_OUT_GRAD };
+enum { WGRAD_BLOCK, WGRAD_IS_TEST, WGRAD_SKIP, WGRAD_INSIDE };
+
+/* The gradient of X number i as the gradient block knows it; NULL when it is the outer one. */
+static struct value *inner_grad(struct kernel *k, int i)
+{
+    struct value *v = k->env->find(k->env, k->attr[WGRAD_BLOCK].i, kernel_out_name(k, 0, i));
+    return v == kernel_out_value(k, 0, i) ? NULL : v;
+}
+
+/* Gradients of outputs that the block knows under a name of its own. */
+static enum skiff_status link_out_grads(struct kernel *k, struct skiff_error *err)
+{
+    const struct attr_value *inside = &k->attr[WGRAD_INSIDE];
+    for (int i = 0; i < kernel_in_count(k, WGRAD_OUT_GRAD) && i < inside->n; i++) {
+        struct value *outer = kernel_in_value(k, WGRAD_OUT_GRAD, i);
+        struct value *inner = k->env->find(k->env, k->attr[WGRAD_BLOCK].i, inside->strings[i]);
+        if (outer && inner && outer != inner && outer->kind != VALUE_NONE)
+            TRY(value_copy(inner, outer, err));
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status add_up(struct kernel *k, int i, bool first, struct skiff_error *err)
+{
+    struct value *outer = kernel_out_value(k, 0, i), *inner = outer ? inner_grad(k, i) : NULL;
+    char a[160], b[160];
+    if (!inner || inner->kind == VALUE_NONE)
+        return SKIFF_OK;
+    if (first || outer->kind == VALUE_NONE || inner->kind == VALUE_ARRAY)
+        return value_copy(outer, inner, err);
+    if (inner->kind != VALUE_TENSOR || outer->kind != VALUE_TENSOR ||
+        inner->tensor.dtype != DTYPE_FP32 || outer->tensor.dtype != DTYPE_FP32)
+        return kernel_fail(k, SKIFF_UNSUPPORTED, err,
+                           "gradient %s: only float32 tensors are added up over iterations",
+                           kernel_out_name(k, 0, i));
+    if (tensor_numel(&inner->tensor) != tensor_numel(&outer->tensor))
+        return kernel_fail(k, SKIFF_SHAPE, err, "gradient %s is %s in one iteration, %s in another",
+                           kernel_out_name(k, 0, i), shape_text(&inner->tensor.shape, a),
+                           shape_text(&outer->tensor.shape, b));
+    math_axpy_f32(tensor_numel(&outer->tensor), 1, tensor_f32(&inner->tensor),
+                  tensor_f32(&outer->tensor));
+    return SKIFF_OK;
+}
+
+static enum skiff_status iteration_back(struct kernel *k, const struct iterations *s, int n,
+                                        struct skiff_error *err)
+{
+    const struct iteration *it = &s->at[n];
+    TRY(k->env->restore_block(k->env, s->block, it->block, err));
+    for (int c = 0; c < s->ncarried; c++)
+        TRY(value_copy(kernel_in_value(k, WGRAD_X, s->carried[c]), it->carried[c], err));
+    TRY(link_out_grads(k, err));
+    TRY(k->env->run_block(k->env, k->attr[WGRAD_BLOCK].i, err));
+    for (int i = 0; i < kernel_out_count(k, 0); i++)
+        TRY(add_up(k, i, n == s->n - 1, err));
+    return SKIFF_OK;
+}
+
+/* A loop that never ran: its inputs had no part in the result. */
+static enum skiff_status zero_grads(struct kernel *k, struct skiff_error *err)
+{
+    for (int i = 0; i < kernel_out_count(k, 0); i++) {
+        const struct value *x = kernel_in_value(k, WGRAD_X, i);
+        struct value *out = kernel_out_value(k, 0, i);
+        if (!out || !x || x->kind != VALUE_TENSOR)
+            continue;
+        TRY(kernel_out_resize(k, 0, i, x->tensor.dtype, &x->tensor.shape, err));
+        if (tensor_bytes(&out->tensor))
+            memset(out->tensor.data, 0, tensor_bytes(&out->tensor));
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status while_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct value *scopes = kernel_in_value(k, WGRAD_SCOPES, 0);
+    if (!scopes || scopes->kind != VALUE_SCOPES || !scopes->opaque)
+        return kernel_fail(k, SKIFF_STATE, err,
+                           "the loop kept nothing for its gradient (did it run with is_test?)");
+    const struct iterations *s = scopes->opaque;
+    struct value *last = mem_must((size_t)(s->ncarried + 1) * sizeof *last);
+    for (int c = 0; c < s->ncarried; c++)
+        TRY_OUT(value_copy(&last[c], kernel_in_value(k, WGRAD_X, s->carried[c]), err));
+    if (!s->n)
+        TRY_OUT(zero_grads(k, err));
+    for (int n = s->n; n-- > 0;)
+        TRY_OUT(iteration_back(k, s, n, err));
+    for (int c = 0; c < s->ncarried; c++)
+        TRY_OUT(value_copy(kernel_in_value(k, WGRAD_X, s->carried[c]), &last[c], err));
+out:
+    for (int c = 0; c < s->ncarried; c++)
+        value_deinit(&last[c]);
+    free(last);
+    return status;
+}
+
+/* ---- table ---- */
+
+#define CONTROL (OP_RUNS_BLOCK | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK)
+
+static const struct op_slot cond_ins[] = {
+    {"Cond", SLOT_LIST | SLOT_OPTIONAL}, {"Input", SLOT_LIST | SLOT_OPTIONAL}, {0}};
+static const struct op_slot cond_outs[] = {{"Out", SLOT_LIST}, {"Scope", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec cond_attrs[] = {A_BLOCK("sub_block"),
+                                                 A_BOOL("is_scalar_condition", false),
+                                                 A_STRS("skip_eager_deletion_vars"),
+                                                 {0}};
+static const struct op_slot select_ins[] = {{"X", SLOT_LIST}, {"Mask", 0}, {0}};
+static const struct op_slot select_outs[] = {{"Out", 0}, {0}};
+static const struct op_attr_spec no_attrs[] = {{0}};
+static const struct op_slot while_ins[] = {
+    {"X", SLOT_LIST | SLOT_OPTIONAL}, {"Condition", SLOT_LIST}, {0}};
+static const struct op_slot while_outs[] = {{"Out", SLOT_LIST}, {"StepScopes", 0}, {0}};
+static const struct op_attr_spec while_attrs[] = {
+    A_BLOCK("sub_block"), A_BOOL("is_test", false), A_STRS("skip_eager_deletion_vars"), {0}};
+static const struct op_slot while_grad_ins[] = {{"X", SLOT_LIST},
+                                                {"Out", SLOT_LIST | SLOT_OPTIONAL},
+                                                {"StepScopes", 0},
+                                                {"Out@GRAD", SLOT_LIST | SLOT_OPTIONAL},
+                                                {0}};
+static const struct op_slot while_grad_outs[] = {{"X@GRAD", SLOT_LIST}, {0}};
+static const struct op_attr_spec while_grad_attrs[] = {A_BLOCK("sub_block"),
+                                                       A_BOOL("is_test", false),
+                                                       A_STRS("skip_eager_deletion_vars"),
+                                                       A_STRS("original_output_grad"),
+                                                       {0}};
+
+const struct op_kind ops_control[] = {
+    {.type = "conditional_block",
+     .flags = CONTROL,
+     .ins = cond_ins,
+     .outs = cond_outs,
+     .attrs = cond_attrs,
+     .infer = no_shapes,
+     .run = cond_run},
+    {.type = "select_input",
+     .flags = OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK,
+     .ins = select_ins,
+     .outs = select_outs,
+     .attrs = no_attrs,
+     .infer = select_infer,
+     .run = select_run},
+    {.type = "while",
+     .flags = CONTROL,
+     .ins = while_ins,
+     .outs = while_outs,
+     .attrs = while_attrs,
+     .make_grad = while_make_grad,
+     .infer = no_shapes,
+     .run = while_run},
+    {.type = "while_grad",
+     .flags = CONTROL,
+     .ins = while_grad_ins,
+     .outs = while_grad_outs,
+     .attrs = while_grad_attrs,
+     .infer = no_shapes,
+     .run = while_grad_run},
+    {0}};
