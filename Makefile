@@ -1,6 +1,7 @@
 # Skiff. `make` builds, `make run` and `make test` also set up the machine (Debian packages) when something is missing.
 #   make SAN=address   ASan + UBSan build in build-address      make SAN=thread   TSan build in build-thread
-#   make T=program     only test programs whose name contains "program"
+#   make check T=program     only test programs whose name contains "program"
+#   make fuzz SECONDS=600   every fuzz target for ten minutes
 BUILD ?= build$(if $(SAN),-$(SAN))
 CC := gcc
 OPT ?= -O2
@@ -73,11 +74,16 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-.PHONY: build-tests check setup test run format check-layers clean
+.PHONY: build-tests check fuzz setup test run format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
 check: build-tests
 	@BUILD=$(BUILD) tools/run-tests $(T)
+
+# every fuzz target for SECONDS each
+SECONDS ?= 60
+fuzz: all $(FUZZ)
+	@BUILD=$(BUILD) tests/fuzz/run_fuzz.sh $(SECONDS)
 
 setup:
 	@tools/setup
