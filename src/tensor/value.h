@@ -43,7 +43,7 @@ struct lag_class {
 };
 struct lag {
     const struct lag_class *class;
-    int refs;
+    int refs; /* values that hold it: a fresh lag has 0, value_set_lag counts */
 };
 
 struct value {
