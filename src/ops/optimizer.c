@@ -42,12 +42,12 @@ static struct optimizer_slots slots_of(const struct op_kind *kind)
 
 /* ---- shapes ---- */
 
-static enum skiff_status infer_one_number(struct infer *c, int slot, struct skiff_error *err)
+static enum skiff_status infer_one_number(struct infer *c, int slot, int i, struct skiff_error *err)
 {
-    const struct shape *s = slot >= 0 ? infer_in(c, slot, 0) : NULL;
+    const struct shape *s = slot >= 0 ? infer_in(c, slot, i) : NULL;
     if (!s || shape_numel(s) == 1 || (!c->running && shape_numel(s) < 0))
         return SKIFF_OK;
-    return infer_fail(c, slot, 0, err, "one number is needed");
+    return infer_fail(c, slot, i, err, "one number is needed");
 }
 
 /* Output `out` of input `in`, which must be there. */
@@ -103,11 +103,12 @@ enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
                                   shape_text(&p, text));
         }
     }
-    for (int j = 0; j < spec->rule->scalars; j++) {
-        TRY(infer_one_number(c, s.scalar[j], err));
-        TRY(infer_state(c, s.scalar[j], s.scalar_out[j], 0, err));
-    }
-    return infer_one_number(c, s.rate, err);
+    for (int j = 0; j < spec->rule->scalars; j++)
+        for (int i = 0; i < infer_in_count(c, s.scalar[j]); i++) {
+            TRY(infer_one_number(c, s.scalar[j], i, err));
+            TRY(infer_state(c, s.scalar[j], s.scalar_out[j], i, err));
+        }
+    return infer_one_number(c, s.rate, 0, err);
 }
 
 /* ---- preparing ---- */
@@ -230,10 +231,10 @@ static enum skiff_status step_begin(struct kernel *k, const struct optimizer_tar
         lr = *tensor_f32(x);
     }
     for (int j = 0; j < t->rule->scalars; j++)
-        scalar[j] = *tensor_f32(kernel_in(k, s->scalar[j]));
+        scalar[j] = *tensor_f32(kernel_in_at(k, s->scalar[j], i));
     t->rule->begin(&t->params, lr, sparse, scalar, step);
     for (int j = 0; j < t->rule->scalars; j++) {
-        struct tensor *x = s->scalar_out[j] >= 0 ? kernel_out(k, s->scalar_out[j]) : NULL;
+        struct tensor *x = s->scalar_out[j] >= 0 ? kernel_out_at(k, s->scalar_out[j], i) : NULL;
         if (x)
             *tensor_f32(x) = scalar[j];
     }

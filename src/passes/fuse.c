@@ -7,6 +7,7 @@ static const struct fuse_pass passes[] = {
     {"embedding", fuse_embedding},
     {"fc", fuse_fc},
     {"softmax_xent", fuse_softmax_xent},
+    {"update", fuse_update},
 };
 
 enum skiff_status fuse_program(const struct program *p, const char *const *keep, int nkeep,

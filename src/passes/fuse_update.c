@@ -1,0 +1,95 @@
+/* One optimizer step over many tensors: neighbouring optimizer ops of the same kind and settings
+ * become one op whose slots list all their variables (the kernels loop over them). Neighbours only:
+ * nothing can stand between them that reads what one of them writes. */
+#include <string.h>
+
+#include "passes/fuse_parts.h"
+
+/* Attributes that say nothing about what is computed. */
+static bool is_label(const char *name)
+{
+    return !strncmp(name, "op_", 3);
+}
+
+static bool same_settings(const struct op *a, const struct op *b)
+{
+    if (a->kind != b->kind || a->nins != b->nins || a->nouts != b->nouts)
+        return false;
+    for (int i = 0; i < a->nattrs; i++) {
+        const struct op_attr_value *x = &a->attrs[i], *y = op_attr(b, x->name);
+        if (!is_label(x->name) &&
+            (!y || y->type != x->type || !attr_value_equal(x->type, &x->value, &y->value)))
+            return false;
+    }
+    return true;
+}
+
+/* Every slot holds one variable, or none in all of them. */
+static bool same_slots(const struct op *a, const struct op *b)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct op_arg *args = side ? a->outs : a->ins;
+        int n = side ? a->nouts : a->nins;
+        for (int i = 0; i < n; i++) {
+            const struct op_arg *other = side ? op_out(b, args[i].slot) : op_in(b, args[i].slot);
+            if (!other || args[i].n != other->n || args[i].n > 1)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Optional tensors of hyper-parameters belong to one op; ops that have them stay alone. */
+static bool joinable(const struct op *op)
+{
+    for (int i = 0; i < op->nins; i++) {
+        int slot = op_kind_slot(op->kind->ins, op->ins[i].slot);
+        if (slot < 0 || (op->ins[i].n && (op->kind->ins[slot].flags & SLOT_OPTIONAL)))
+            return false;
+    }
+    return true;
+}
+
+static void join(struct graph *g, int first, int n)
+{
+    struct op *op = g->block->ops[first];
+    for (int side = 0; side < 2; side++) {
+        int nargs = side ? op->nouts : op->nins;
+        for (int i = 0; i < nargs; i++) {
+            const struct op_arg arg = side ? op->outs[i] : op->ins[i];
+            if (!arg.n)
+                continue;
+            const char **names = arena_alloc(&g->arena, (size_t)n * sizeof(*names));
+            for (int j = 0; j < n; j++) {
+                const struct op *from = g->block->ops[first + j];
+                names[j] = (side ? op_out(from, arg.slot) : op_in(from, arg.slot))->names[0];
+            }
+            (side ? op_set_out : op_set_in)(g->program, op, arg.slot, n, names);
+        }
+    }
+    for (int j = 1; j < n; j++)
+        g->block->ops[first + j] = NULL;
+}
+
+int fuse_update(struct graph *g)
+{
+    int fused = 0;
+    for (int i = 0; i < g->block->nops; i++) {
+        struct op *op = g->block->ops[i];
+        if (!op || !op->kind || op->kind->fuse != FUSE_UPDATE || !joinable(op))
+            continue;
+        int n = 1;
+        while (i + n < g->block->nops) {
+            struct op *next = g->block->ops[i + n];
+            if (!same_settings(op, next) || !same_slots(op, next) || !joinable(next))
+                break;
+            n++;
+        }
+        if (n > 1) {
+            join(g, i, n);
+            fused++;
+        }
+        i += n - 1;
+    }
+    return fused;
+}
