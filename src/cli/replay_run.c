@@ -257,8 +257,47 @@ static enum skiff_status load_programs(struct replay *r, struct skiff_error *err
     return SKIFF_OK;
 }
 
+/* `kind: program`: every program below the case must be read, verified, and survive being written
+ * and printed. */
+static enum skiff_status check_programs(struct replay *r, struct skiff_error *err)
+{
+    struct file_list files;
+    TRY(file_list_read(r->c->dir, &files, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
+        const char *name = files.names[i], *dot = strrchr(name, '.');
+        const char *base = strrchr(name, '/');
+        if ((!dot || strcmp(dot, ".pb")) && strcmp(base ? base + 1 : name, "__model__"))
+            continue;
+        struct program *p = NULL, *again = NULL;
+        struct buf text = BUF_INIT, diff = BUF_INIT;
+        status = read_program(replay_case_path(r->c, "%s", name), &p, err);
+        if (status == SKIFF_OK)
+            status = program_verify(p, err);
+        if (status == SKIFF_OK) {
+            program_print(p, &text);
+            status = program_parse(text.data, name, &again, err);
+        }
+        if (status == SKIFF_OK) {
+            r->result->compared++;
+            if (program_diff(again, p, &diff)) {
+                r->result->differences++;
+                buf_printf(r->report, "%s: printed and parsed again: %s\n", name, diff.data);
+            }
+        }
+        buf_deinit(&text);
+        buf_deinit(&diff);
+        program_destroy(p);
+        program_destroy(again);
+    }
+    file_list_deinit(&files);
+    return status;
+}
+
 static enum skiff_status run_all(struct replay *r, struct skiff_error *err)
 {
+    if (!strcmp(r->c->kind, "program"))
+        return check_programs(r, err);
     if (*r->c->kind && strcmp(r->c->kind, "inference") && strcmp(r->c->kind, "parallel"))
         return error_set(err, SKIFF_FORMAT,
                          "%s/case.txt: kind must be parallel, inference or program, found \"%s\"",
