@@ -25,8 +25,9 @@ enum math_act { MATH_ACT_NONE, MATH_ACT_RELU, MATH_ACT_SIGMOID, MATH_ACT_TANH };
 void math_fc_f32(int64_t m, int64_t n, int64_t k, const float *x, const float *w, const float *bias,
                  enum math_act act, float *y);
 
-/* dx = dout * act'(x), taken from out = act(x). */
-void math_act_grad_f32(int64_t n, enum math_act act, const float *out, const float *dout, float *dx);
+/* dx = dout * act'(x), taken from out = act(x). dx may be dout. */
+void math_act_grad_f32(int64_t n, enum math_act act, const float *out, const float *dout,
+                       float *dx);
 
 void math_axpy_f32(int64_t n, float a, const float *x, float *y); /* y += a x */
 void math_scale_f32(int64_t n, float a, float *x);                /* x *= a */

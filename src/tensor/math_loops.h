@@ -150,8 +150,8 @@ static void LOOP(finish)(int64_t m, int64_t n, const float *bias, enum math_act 
     }
 }
 
-static void LOOP(act_grad)(int64_t n, enum math_act act, const float *restrict out,
-                           const float *restrict dout, float *restrict dx)
+static void LOOP(act_grad)(int64_t n, enum math_act act, const float *out, const float *dout,
+                           float *dx)
 {
     if (act == MATH_ACT_RELU)
         for (int64_t i = 0; i < n; i++)

@@ -316,6 +316,40 @@ static void check_finish(const struct math_path *p, const struct math_path *plai
         }
 }
 
+static double act_slope(enum math_act which, double out)
+{
+    switch (which) {
+    case MATH_ACT_RELU:
+        return out > 0;
+    case MATH_ACT_SIGMOID:
+        return out * (1 - out);
+    case MATH_ACT_TANH:
+        return 1 - out * out;
+    case MATH_ACT_NONE:
+        break;
+    }
+    return 1;
+}
+
+static void check_act_grad(const struct math_path *p, const struct math_path *plain)
+{
+    for (int which = MATH_ACT_NONE; which <= MATH_ACT_TANH; which++)
+        for (int64_t n = 0; n < 60; n += 7) {
+            float *out = fill(n, 8), *dout = fill(n, 9), *dx = fill(n, 10), *other = fill(n, 11);
+            p->act_grad(n, (enum math_act)which, out, dout, dx);
+            plain->act_grad(n, (enum math_act)which, out, dout, other);
+            same_bits(dx, other, n);
+            for (int64_t i = 0; i < n; i++)
+                assert_true(fabs(dx[i] - dout[i] * act_slope((enum math_act)which, out[i])) < 1e-6);
+            p->act_grad(n, (enum math_act)which, out, dout, dout);
+            same_bits(dout, other, n);
+            free(out);
+            free(dout);
+            free(dx);
+            free(other);
+        }
+}
+
 static void simple_loops(void **state)
 {
     each_path(check_simple);
@@ -341,6 +375,11 @@ static void bias_and_activation(void **state)
     each_path(check_finish);
 }
 
+static void gradients_of_activations(void **state)
+{
+    each_path(check_act_grad);
+}
+
 static void public_names_reach_the_loops(void **state)
 {
     float x[3] = {1, 2, 3}, y[3] = {10, 20, 30}, out[3];
@@ -359,6 +398,8 @@ static void public_names_reach_the_loops(void **state)
     assert_true(fabs(out[0] - 1 / (1 + exp(-1))) < 1e-7);
     math_tanh_f32(3, x, out);
     assert_true(fabs(out[1] - tanh(2)) < 1e-7);
+    math_act_grad_f32(3, MATH_ACT_RELU, x, y, out);
+    assert_true(out[0] == y[0] && out[2] == y[2]);
 }
 
 /* Several threads at once, each with math of its own, give what one thread gives. */
@@ -400,6 +441,7 @@ int main(void)
         cmocka_unit_test(exponentials),
         cmocka_unit_test(exponentials_at_the_edges),
         cmocka_unit_test(bias_and_activation),
+        cmocka_unit_test(gradients_of_activations),
         cmocka_unit_test(public_names_reach_the_loops),
         cmocka_unit_test(threads_do_not_meet),
     };
