@@ -2,8 +2,6 @@
 
 #include "base/mem.h"
 
-#include <string.h>
-
 static const char *slot_name(const struct infer *c, int slot)
 {
     return c->kind->ins[slot].name;
@@ -107,6 +105,19 @@ enum skiff_status kernel_lod(const struct kernel *k, int slot, int i, const stru
     TRY(lod_check(t->lod, t->shape.ndim ? t->shape.dims[0] : 0, kernel_in_name(k, slot, i), err));
     *out = lod_last(t->lod);
     return SKIFF_OK;
+}
+
+enum skiff_status kernel_want_floats(const struct kernel *k, int slot, int64_t n,
+                                     struct skiff_error *err)
+{
+    const struct tensor *t = kernel_in(k, slot);
+    if (t && t->dtype == DTYPE_FP32 && tensor_numel(t) == n)
+        return SKIFF_OK;
+    char text[160];
+    return kernel_fail(k, SKIFF_SHAPE, err, "input %s (%s) %s of %s must have %lld float32 values",
+                       k->kind->ins[slot].name, kernel_in_name(k, slot, 0),
+                       t ? shape_text(&t->shape, text) : "(absent)",
+                       t ? dtype_name(t->dtype) : "nothing", (long long)n);
 }
 
 enum skiff_status kernel_make_lod(struct tensor *out, int64_t n, int64_t **out_off,

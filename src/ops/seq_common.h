@@ -6,6 +6,8 @@
 #ifndef OPS_SEQ_COMMON_H
 #define OPS_SEQ_COMMON_H
 
+#include <string.h>
+
 #include "ops/ops_common.h"
 
 /* Attributes with flags (the short forms of op_kind.h have none). */
@@ -89,6 +91,10 @@ enum skiff_status kernel_floats(struct kernel *k, int64_t n, float **out, struct
 /* The lowest lod level of an input, checked against its rows; fails when there is none. */
 enum skiff_status kernel_lod(const struct kernel *k, int slot, int i, const struct lod_level **out,
                              struct skiff_error *err);
+/* The input must be float32 with exactly n elements (a gradient that must fit its forward value).
+ */
+enum skiff_status kernel_want_floats(const struct kernel *k, int slot, int64_t n,
+                                     struct skiff_error *err);
 /* Makes the output's lod one level of n offsets, for the caller to fill. */
 enum skiff_status kernel_make_lod(struct tensor *out, int64_t n, int64_t **out_off,
                                   struct skiff_error *err);
@@ -99,6 +105,12 @@ enum skiff_status kernel_lod_without_last(struct tensor *out, const struct tenso
 enum skiff_status kernel_bad_index(const struct kernel *k, int slot, int64_t at, int64_t value,
                                    int64_t limit, const char *of_what, struct skiff_error *err);
 
+/* Copies n rows of `bytes` each. */
+static inline void rows_move(void *to, const void *from, int64_t n, size_t bytes)
+{
+    if (n > 0 && bytes)
+        memcpy(to, from, (size_t)n * bytes);
+}
 static inline void floats_zero(float *p, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
