@@ -35,11 +35,64 @@ static void adam_begin(const struct rule_params *h, float lr, bool sparse, float
     };
 }
 
+/* Rows of embedding tables are short and seldom a multiple of a vector long. The last lanes of a
+ * row are therefore taken as one whole vector that overlaps the one before it: computed from the
+ * old values, stored last. */
+enum { LANES = 8 };
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+#define LANES_AT(array, i) (*(lanes *)((array) + (i)))
+#define LANES_SQRT(to, from)           \
+    for (int k_ = 0; k_ < LANES; k_++) \
+    (to)[k_] = sqrtf((from)[k_])
+
+/* One step on lanes p, m, v with gradient g. */
+#define LANES_ADAM(p, m, v, g)           \
+    do {                                 \
+        lanes root;                      \
+        m = b1 * m + (1 - b1) * g;       \
+        v = b2 * v + (1 - b2) * (g * g); \
+        LANES_SQRT(root, v);             \
+        p -= rate * (m / (root + eps));  \
+    } while (0)
+
+/* A gap of lanes p, m, v. */
+#define LANES_SETTLE(p, m, v)                                \
+    do {                                                     \
+        lanes root, e;                                       \
+        LANES_SQRT(root, v);                                 \
+        root = 1 / (root + eps);                             \
+        e = eps * root;                                      \
+        p -= m * root * (s0 + e * (s1 + e * (s2 + e * s3))); \
+        m *= power_m;                                        \
+        v *= power_v;                                        \
+    } while (0)
+
 RULE_LOOP static void adam_apply(const struct rule_params *h, const struct rule_step *s, size_t n,
                                  const float *restrict g, float *restrict p, float *const *state)
 {
     float *restrict m = state[0], *restrict v = state[1];
     const float b1 = h->beta1, b2 = h->beta2, rate = s->rate, eps = s->epsilon;
+    if (n >= LANES) {
+        size_t tail = n - LANES;
+        lanes pt = LANES_AT(p, tail), mt = LANES_AT(m, tail), vt = LANES_AT(v, tail);
+        for (size_t i = 0; i + LANES <= n; i += LANES) {
+            lanes pi = LANES_AT(p, i), mi = LANES_AT(m, i), vi = LANES_AT(v, i);
+            lanes gi = *(const lanes *)(g + i);
+            LANES_ADAM(pi, mi, vi, gi);
+            LANES_AT(p, i) = pi;
+            LANES_AT(m, i) = mi;
+            LANES_AT(v, i) = vi;
+        }
+        if (n % LANES) {
+            lanes gt = *(const lanes *)(g + tail);
+            LANES_ADAM(pt, mt, vt, gt);
+            LANES_AT(p, tail) = pt;
+            LANES_AT(m, tail) = mt;
+            LANES_AT(v, tail) = vt;
+        }
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         m[i] = b1 * m[i] + (1 - b1) * g[i];
         v[i] = b2 * v[i] + (1 - b2) * (g[i] * g[i]);
@@ -114,12 +167,30 @@ RULE_LOOP static void adam_settle_4(const struct rule_gap *gap, float eps, size_
 {
     const float s0 = (float)gap->sums[0], s1 = (float)gap->sums[1], s2 = (float)gap->sums[2],
                 s3 = (float)gap->sums[3];
-    const float pm = gap->power[0], pv = gap->power[1];
+    const float power_m = gap->power[0], power_v = gap->power[1];
+    if (n >= LANES) {
+        size_t tail = n - LANES;
+        lanes pt = LANES_AT(p, tail), mt = LANES_AT(m, tail), vt = LANES_AT(v, tail);
+        for (size_t i = 0; i + LANES <= n; i += LANES) {
+            lanes pi = LANES_AT(p, i), mi = LANES_AT(m, i), vi = LANES_AT(v, i);
+            LANES_SETTLE(pi, mi, vi);
+            LANES_AT(p, i) = pi;
+            LANES_AT(m, i) = mi;
+            LANES_AT(v, i) = vi;
+        }
+        if (n % LANES) {
+            LANES_SETTLE(pt, mt, vt);
+            LANES_AT(p, tail) = pt;
+            LANES_AT(m, tail) = mt;
+            LANES_AT(v, tail) = vt;
+        }
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         float inv = 1 / (sqrtf(v[i]) + eps), e = eps * inv;
         p[i] -= m[i] * inv * (s0 + e * (s1 + e * (s2 + e * s3)));
-        m[i] *= pm;
-        v[i] *= pv;
+        m[i] *= power_m;
+        v[i] *= power_v;
     }
 }
 

@@ -1,0 +1,318 @@
+/* Rows that are caught up against rows that are swept every step. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rules/catch_up.h"
+
+enum { ROWS = 12, WIDTH = 10, CELLS = ROWS * WIDTH };
+
+struct table { /* a parameter with its states */
+    float cell[1 + RULE_MAX_STATES][CELLS];
+    float scalar[2];
+};
+
+static uint32_t noise_state = 7;
+static float noise(void)
+{
+    noise_state = noise_state * 1664525u + 1013904223u;
+    return (float)(noise_state >> 8) / (1 << 23) - 1;
+}
+
+static void table_start(struct table *t, bool states)
+{
+    memset(t, 0, sizeof *t);
+    t->scalar[0] = 0.9f;
+    t->scalar[1] = 0.999f;
+    for (int i = 0; i < CELLS; i++) {
+        t->cell[0][i] = noise();
+        for (int j = 1; j <= RULE_MAX_STATES && states; j++)
+            t->cell[j][i] = j == 2 || j == 1 ? fabsf(noise()) * 0.01f : 0.001f * noise();
+    }
+}
+
+static void table_bind(struct table *t, float **p, float *state[RULE_MAX_STATES], int row)
+{
+    *p = t->cell[0] + row * WIDTH;
+    for (int j = 0; j < RULE_MAX_STATES; j++)
+        state[j] = t->cell[1 + j] + row * WIDTH;
+}
+
+/* As Paddle does it: every row, every step. */
+static void sweep(const struct rule *rule, const struct rule_params *h, struct table *t, float lr,
+                  const int64_t *ids, size_t n, const float *g)
+{
+    struct rule_step s;
+    rule->begin(h, lr, true, t->scalar, &s);
+    for (int r = 0; r < ROWS; r++) {
+        float *p, *state[RULE_MAX_STATES];
+        const float *mine = NULL;
+        table_bind(t, &p, state, r);
+        for (size_t i = 0; i < n; i++)
+            if (ids[i] == r)
+                mine = g + i * WIDTH;
+        if (mine)
+            rule->apply(h, &s, WIDTH, mine, p, state);
+        else
+            rule->idle(h, &s, WIDTH, p, state);
+    }
+}
+
+static void assert_tables(const char *what, const struct rule *rule, const struct table *got,
+                          const struct table *want, int row, double rtol)
+{
+    for (int j = 0; j <= rule->states; j++)
+        for (int i = row < 0 ? 0 : row * WIDTH; i < (row < 0 ? CELLS : (row + 1) * WIDTH); i++) {
+            double a = got->cell[j][i], b = want->cell[j][i];
+            if (!(fabs(a - b) <= 1e-6 * (j == 0) + 1e-30 + rtol * fabs(b)))
+                fail_msg("%s: %s, array %d, cell %d: got %.9g, expected %.9g", rule->name, what, j,
+                         i, a, b);
+        }
+}
+
+static float rate_at(int step)
+{
+    return 0.01f / (1 + 0.01f * (float)step) * (step % 97 == 5 ? 10 : 1);
+}
+
+static const struct trial {
+    const char *what, *rule;
+    struct rule_params h;
+} trials[] = {
+    {"usual", "adam", {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f}},
+    {"2.x", "adam", {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .second_gen = true}},
+    {"epsilon of the size of the root", "adam", {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-3f}},
+    {"large epsilon", "adam", {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 0.1f}},
+    {"other betas", "adam", {.beta1 = 0.5f, .beta2 = 0.8f, .epsilon = 0.01f}},
+    {"many terms", "adam", {.beta1 = 0.95f, .beta2 = 0.99f, .epsilon = 1e-6f}},
+    {"long memory", "adam", {.beta1 = 0.99f, .beta2 = 0.9999f, .epsilon = 1e-8f}},
+    {"no first moment", "adam", {.beta1 = 0, .beta2 = 0.999f, .epsilon = 1e-8f}},
+    {"plain", "momentum", {.mu = 0.9f, .rescale = 1}},
+    {"nesterov", "momentum", {.mu = 0.9f, .rescale = 1, .nesterov = true}},
+    {"heavy", "momentum", {.mu = 0.99f, .rescale = 1}},
+    {"none", "momentum", {.mu = 0, .rescale = 1}},
+    {"plain", "rmsprop", {.decay = 0.95f, .epsilon = 1e-6f}},
+    {"with momentum", "rmsprop", {.decay = 0.95f, .epsilon = 1e-6f, .mu = 0.9f}},
+    {"centered", "rmsprop", {.decay = 0.9f, .epsilon = 0.01f, .mu = 0.5f, .centered = true}},
+    {"usual", "adamax", {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f}},
+    {"large epsilon", "adamax", {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-3f}},
+};
+
+/* Rows touched often, seldom, once and never; gaps from 1 to thousands; a read now and then. */
+static size_t touched(int step, int64_t *ids)
+{
+    size_t n = 0;
+    ids[n++] = 3;
+    if (step % 7 == 0)
+        ids[n++] = 1;
+    if (step % 300 == 11)
+        ids[n++] = 11;
+    if (step == 20 || step == 5900)
+        ids[n++] = 6;
+    if (step == 30)
+        ids[n++] = 0;
+    return n;
+}
+
+static void run_trial(const struct trial *t, bool states, int steps)
+{
+    const struct rule *rule = rule_find(t->rule);
+    struct table a, b;
+    struct catch_up *c;
+    struct skiff_error err;
+    float *p, *state[RULE_MAX_STATES], g[ROWS * WIDTH];
+    table_start(&a, states);
+    b = a;
+    assert_int_equal(catch_up_create(rule, &t->h, ROWS, WIDTH, &c, &err), SKIFF_OK);
+    table_bind(&a, &p, state, 0);
+    catch_up_bind(c, p, state);
+    for (int step = 0; step < steps; step++) {
+        int64_t ids[ROWS];
+        size_t n = touched(step, ids);
+        for (size_t i = 0; i < n * WIDTH; i++)
+            g[i] = noise() * (step % 3 ? 1e-3f : 1);
+        struct rule_step s;
+        rule->begin(&t->h, rate_at(step), true, a.scalar, &s);
+        catch_up_step(c, &s, ids, n, g);
+        sweep(rule, &t->h, &b, rate_at(step), ids, n, g);
+        if (step % 1500 == 1499) {
+            const int64_t read[] = {6, -1, 2, 6, ROWS, 11};
+            catch_up_rows(c, read, 6);
+            assert_tables(t->what, rule, &a, &b, 6, 1e-4);
+            assert_tables(t->what, rule, &a, &b, 11, 1e-4);
+        }
+    }
+    assert_false(catch_up_settled(c));
+    catch_up_all(c);
+    assert_true(catch_up_settled(c));
+    assert_tables(t->what, rule, &a, &b, -1, 1e-4);
+    struct table before = a;
+    catch_up_all(c);
+    assert_memory_equal(&before, &a, sizeof a);
+    catch_up_destroy(c);
+}
+
+static void test_equals_sweeping(void **unused)
+{
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        run_trial(&trials[i], false, 6000);
+        run_trial(&trials[i], true, 400);
+    }
+}
+
+/* Rows whose states are zero stay as they are, bit for bit, however long they wait. */
+static void test_untouched_rows_stay(void **unused)
+{
+    const struct rule_params h = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
+    struct table a, start;
+    struct catch_up *c;
+    float *p, *state[RULE_MAX_STATES], g[WIDTH];
+    table_start(&a, false);
+    start = a;
+    assert_int_equal(catch_up_create(&rule_adam, &h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+    table_bind(&a, &p, state, 0);
+    catch_up_bind(c, p, state);
+    for (int step = 0; step < 1000; step++) {
+        int64_t id = 4;
+        struct rule_step s;
+        for (int i = 0; i < WIDTH; i++)
+            g[i] = noise();
+        rule_adam.begin(&h, 0.01f, true, a.scalar, &s);
+        catch_up_step(c, &s, &id, 1, g);
+    }
+    catch_up_all(c);
+    for (int r = 0; r < ROWS; r++)
+        if (r != 4)
+            assert_memory_equal(a.cell[0] + r * WIDTH, start.cell[0] + r * WIDTH,
+                                WIDTH * sizeof(float));
+    assert_memory_not_equal(a.cell[0] + 4 * WIDTH, start.cell[0] + 4 * WIDTH,
+                            WIDTH * sizeof(float));
+    catch_up_destroy(c);
+}
+
+/* Longer than the history: all rows are settled on the way. Arrays may move while settled. */
+static void test_long_run_and_moved_arrays(void **unused)
+{
+    const struct rule_params h = {.mu = 0.9f, .rescale = 1};
+    struct table a, b, moved;
+    struct catch_up *c;
+    float *p, *state[RULE_MAX_STATES], g[WIDTH];
+    table_start(&a, true);
+    b = a;
+    assert_int_equal(catch_up_create(&rule_momentum, &h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+    table_bind(&a, &p, state, 0);
+    catch_up_bind(c, p, state);
+    struct table *now = &a;
+    int steps = 2 * (int)CATCH_UP_HISTORY + 100;
+    for (int step = 0; step < steps; step++) {
+        int64_t id = step % 1000 == 1 ? 2 : 5;
+        struct rule_step s;
+        for (int i = 0; i < WIDTH; i++)
+            g[i] = noise() * 1e-2f;
+        rule_momentum.begin(&h, 0.01f, true, now->scalar, &s);
+        catch_up_step(c, &s, &id, 1, g);
+        sweep(&rule_momentum, &h, &b, 0.01f, &id, 1, g);
+        if (step == 70000) {
+            catch_up_all(c);
+            moved = a;
+            memset(&a, 0xff, sizeof a);
+            now = &moved;
+            table_bind(now, &p, state, 0);
+            catch_up_bind(c, p, state);
+        }
+    }
+    catch_up_all(c);
+    for (int i = 0; i < CELLS; i++)
+        if (!(fabsf(now->cell[0][i] - b.cell[0][i]) < 1e-4f))
+            fail_msg("cell %d: got %.9g, expected %.9g", i, now->cell[0][i], b.cell[0][i]);
+    catch_up_destroy(c);
+}
+
+static void test_refusals(void **unused)
+{
+    struct catch_up *c;
+    struct skiff_error err;
+    const struct rule_params l2 = {.mu = 0.9f, .rescale = 1, .l2 = 0.1f};
+    const struct rule_params forever = {.mu = 1, .rescale = 1};
+    assert_int_equal(catch_up_create(&rule_momentum, &l2, 2, 2, &c, &err), SKIFF_UNSUPPORTED);
+    assert_int_equal(catch_up_create(&rule_momentum, &forever, 2, 2, &c, &err), SKIFF_UNSUPPORTED);
+    assert_int_equal(catch_up_create(&rule_sgd, &l2, 2, 2, &c, &err), SKIFF_UNSUPPORTED);
+    const struct rule_params h = {.mu = 0.9f, .rescale = 1};
+    assert_int_equal(catch_up_create(&rule_momentum, &h, 2, 3, &c, &err), SKIFF_OK);
+    assert_true(catch_up_fits(c, &rule_momentum, &h, 2, 3));
+    assert_false(catch_up_fits(c, &rule_momentum, &h, 3, 3));
+    assert_false(catch_up_fits(c, &rule_momentum, &forever, 2, 3));
+    assert_false(catch_up_fits(c, &rule_adam, &h, 2, 3));
+    catch_up_destroy(c);
+}
+
+/* Threads that step, read and settle at once: nothing crashes, and rows end where they belong. */
+struct crowd {
+    struct catch_up *c;
+    int who;
+};
+
+static void *crowd_run(void *arg)
+{
+    struct crowd *me = arg;
+    const struct rule_params h = {.mu = 0.9f, .rescale = 1};
+    float g[WIDTH] = {0};
+    for (int step = 0; step < 2000; step++) {
+        int64_t ids[] = {me->who, 4 + step % 8};
+        struct rule_step s;
+        rule_momentum.begin(&h, 1e-3f, true, NULL, &s);
+        catch_up_rows(me->c, ids, 2);
+        catch_up_step(me->c, &s, ids, 1, g);
+        if (step % 500 == 499)
+            catch_up_all(me->c);
+    }
+    return NULL;
+}
+
+static void test_threads(void **unused)
+{
+    const struct rule_params h = {.mu = 0.9f, .rescale = 1};
+    struct table a, start;
+    struct catch_up *c;
+    float *p, *state[RULE_MAX_STATES];
+    pthread_t thread[4];
+    struct crowd crowd[4];
+    table_start(&a, true);
+    start = a;
+    assert_int_equal(catch_up_create(&rule_momentum, &h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+    table_bind(&a, &p, state, 0);
+    catch_up_bind(c, p, state);
+    for (int i = 0; i < 4; i++) {
+        crowd[i] = (struct crowd){c, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, crowd_run, &crowd[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    catch_up_all(c);
+    /* without gradients a row goes lr * v * (mu + mu^2 + ...) in all, whoever moves it */
+    for (int i = 4 * WIDTH; i < CELLS; i++) {
+        float want = start.cell[0][i] - 1e-3f * start.cell[1][i] * 9;
+        if (!(fabsf(a.cell[0][i] - want) < 1e-5f))
+            fail_msg("cell %d: got %.9g, expected %.9g", i, a.cell[0][i], want);
+    }
+    catch_up_destroy(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equals_sweeping),
+        cmocka_unit_test(test_untouched_rows_stay),
+        cmocka_unit_test(test_long_run_and_moved_arrays),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
