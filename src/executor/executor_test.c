@@ -1,0 +1,248 @@
+/* Plans: values, other batch sizes, memory, messages. Programs are built by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "executor/executor.h"
+#include "executor/plan.h"
+
+struct rig {
+    struct program *p;
+    struct scope *scope;
+    struct executor *e;
+};
+
+static void add_op(struct program *p, const char *type, const char *x, const char *y,
+                   const char *out)
+{
+    struct op *op = block_insert_op(program_root(p), -1, type);
+    op_set_in(p, op, "X", 1, &x);
+    if (y)
+        op_set_in(p, op, "Y", 1, &y);
+    op_set_out(p, op, "Out", 1, &out);
+}
+
+static struct var *add_var(struct program *p, const char *name, bool persistable)
+{
+    struct var *v = block_add_var(program_root(p), name);
+    v->has_tensor = true;
+    v->dtype = DTYPE_FP32;
+    v->shape = SHAPE(-1, 4);
+    v->persistable = persistable ? IS_TRUE : IS_FALSE;
+    return v;
+}
+
+/* y = relu(x - w) + x, through temporaries a, b */
+static void rig_open(struct rig *r, bool no_fuse)
+{
+    r->p = program_create();
+    add_var(r->p, "x", false);
+    add_var(r->p, "a", false);
+    add_var(r->p, "b", false);
+    add_var(r->p, "c", false);
+    add_var(r->p, "y", false);
+    add_var(r->p, "w", true)->shape = SHAPE(4);
+    add_op(r->p, "elementwise_sub", "x", "w", "a");
+    add_op(r->p, "relu", "a", NULL, "b");
+    add_op(r->p, "square", "b", NULL, "c");
+    add_op(r->p, "elementwise_add", "c", "x", "y");
+    r->scope = scope_create();
+    r->e = executor_create(r->scope, &(struct executor_options){.no_fuse = no_fuse});
+}
+
+static void rig_close(struct rig *r)
+{
+    executor_destroy(r->e);
+    scope_destroy(r->scope);
+    program_destroy(r->p);
+}
+
+static void set_w(struct rig *r)
+{
+    struct value *w = scope_var(r->scope, "w");
+    struct shape s = SHAPE(4);
+    assert_int_equal(value_as_tensor(w, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    for (int i = 0; i < 4; i++)
+        tensor_f32(&w->tensor)[i] = (float)i;
+}
+
+static struct tensor make_x(int64_t rows)
+{
+    struct tensor t = {0};
+    struct shape s = SHAPE(rows, 4);
+    assert_int_equal(tensor_resize(&t, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    for (int64_t i = 0; i < rows * 4; i++)
+        tensor_f32(&t)[i] = (float)(i % 7);
+    return t;
+}
+
+static enum skiff_status run(struct rig *r, const struct tensor *x, const char *fetch,
+                             struct value *out, struct skiff_error *err)
+{
+    struct feed feed = {"x", x};
+    return executor_run(r->e, r->p, &feed, 1, &fetch, 1, out, err);
+}
+
+static void check_y(const struct tensor *x, const struct value *y)
+{
+    assert_true(shape_equal(&x->shape, &y->tensor.shape));
+    for (int64_t i = 0; i < tensor_numel(x); i++) {
+        float v = tensor_f32(x)[i], a = v - (float)(i % 4);
+        float expect = (a > 0 ? a * a : 0) + v;
+        assert_true(tensor_f32(&y->tensor)[i] == expect);
+    }
+}
+
+static void test_values_for_any_batch(void **state)
+{
+    static const int64_t batches[] = {3, 100, 1, 3, 0, 1000, 100};
+    for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
+        struct rig r;
+        rig_open(&r, no_fuse);
+        set_w(&r);
+        struct value y = {0};
+        for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+            struct tensor x = make_x(batches[i]);
+            struct skiff_error err = {0};
+            if (run(&r, &x, "y", &y, &err) < 0)
+                fail_msg("batch %lld: %s", (long long)batches[i], err.message);
+            check_y(&x, &y);
+            tensor_deinit(&x);
+        }
+        value_deinit(&y);
+        rig_close(&r);
+    }
+}
+
+static void test_steady_step_allocates_nothing(void **state)
+{
+    struct rig r;
+    rig_open(&r, false);
+    set_w(&r);
+    struct value y = {0};
+    struct tensor x = make_x(64);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(run(&r, &x, "y", &y, NULL), SKIFF_OK);
+    uint64_t before = mem_alloc_count();
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(run(&r, &x, "y", &y, NULL), SKIFF_OK);
+    assert_int_equal(mem_alloc_count(), before);
+    check_y(&x, &y);
+    tensor_deinit(&x);
+    value_deinit(&y);
+    rig_close(&r);
+}
+
+static void test_slab_is_shared(void **state)
+{
+    struct rig r;
+    rig_open(&r, true);
+    set_w(&r);
+    struct tensor x = make_x(1000);
+    const char *feeds[] = {"x"}, *fetches[] = {"y"};
+    struct plan *plan = NULL;
+    struct mt64 generator;
+    mt64_seed(&generator, 1);
+    struct plan_options options = {.generator = &generator};
+    assert_int_equal(plan_create(r.p, r.scope, &options, feeds, 1, fetches, 1, &plan, NULL),
+                     SKIFF_OK);
+    struct feed feed = {"x", &x};
+    struct value y = {0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(plan_run(plan, &feed, 1, fetches, 1, &y, NULL), SKIFF_OK);
+    check_y(&x, &y);
+    /* a, b, c, y are 16000 bytes each; a is dead when c is written, b when y is */
+    assert_int_equal(plan->layouts, 1);
+    assert_true(plan->slab_bytes >= 2 * 16000 && plan->slab_bytes < 3 * 16000);
+    value_deinit(&y);
+    plan_destroy(plan);
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
+static void test_a_feed_is_never_written(void **state)
+{
+    struct rig r;
+    rig_open(&r, false);
+    set_w(&r);
+    add_op(r.p, "relu", "x", NULL, "x"); /* in place on the fed variable */
+    struct tensor x = make_x(2);
+    tensor_f32(&x)[0] = -5;
+    struct value got = {0};
+    assert_int_equal(run(&r, &x, "x", &got, NULL), SKIFF_OK);
+    assert_true(tensor_f32(&got.tensor)[0] == 0);
+    assert_true(tensor_f32(&x)[0] == -5);
+    value_deinit(&got);
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
+static void expect_message(struct rig *r, const struct tensor *x, const char *fetch,
+                           enum skiff_status code, const char *const *parts)
+{
+    struct skiff_error err = {0};
+    struct value out = {0};
+    assert_int_equal(run(r, x, fetch, &out, &err), code);
+    for (; *parts; parts++)
+        if (!strstr(err.message, *parts))
+            fail_msg("\"%s\" lacks \"%s\"", err.message, *parts);
+    assert_int_equal(out.kind, VALUE_NONE);
+    value_deinit(&out);
+}
+
+static void test_messages(void **state)
+{
+    struct rig r;
+    struct tensor x = make_x(2);
+    rig_open(&r, false);
+    expect_message(&r, &x, "y", SKIFF_STATE,
+                   (const char *[]){"elementwise_sub", "op 0", "Y", "w", "startup program", NULL});
+    set_w(&r);
+    expect_message(&r, &x, "nowhere", SKIFF_NOT_FOUND,
+                   (const char *[]){"nowhere", "not in the program", NULL});
+    struct skiff_error err = {0};
+    struct feed wrong = {"no_such_input", &x};
+    assert_int_equal(executor_run(r.e, r.p, &wrong, 1, NULL, 0, NULL, &err), SKIFF_NOT_FOUND);
+    assert_non_null(strstr(err.message, "no_such_input"));
+    add_op(r.p, "rellu", "y", NULL, "z");
+    executor_forget(r.e, r.p);
+    expect_message(&r, &x, "y", SKIFF_UNSUPPORTED, (const char *[]){"rellu", "relu", NULL});
+    rig_close(&r);
+    tensor_deinit(&x);
+}
+
+static void test_declared_feeds_are_checked(void **state)
+{
+    struct rig r;
+    rig_open(&r, false);
+    set_w(&r);
+    block_own_var(program_root(r.p), "x")->need_check_feed = IS_TRUE;
+    struct tensor x = {0};
+    struct shape s = SHAPE(2, 5);
+    assert_int_equal(tensor_resize(&x, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    expect_message(&r, &x, "y", SKIFF_SHAPE, (const char *[]){"x", "[-1, 4]", "[2, 5]", NULL});
+    s = SHAPE(2, 4);
+    assert_int_equal(tensor_resize(&x, DTYPE_FP64, &s, NULL), SKIFF_OK);
+    expect_message(&r, &x, "y", SKIFF_DTYPE, (const char *[]){"x", "float32", "float64", NULL});
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_for_any_batch),
+        cmocka_unit_test(test_steady_step_allocates_nothing),
+        cmocka_unit_test(test_slab_is_shared),
+        cmocka_unit_test(test_a_feed_is_never_written),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_declared_feeds_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
