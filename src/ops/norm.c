@@ -226,21 +226,11 @@ static enum skiff_status l2_norm_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, N_NORM, 0, t, &norm, err);
 }
 
-struct lines {
-    int64_t outer, n, inner;
-};
-
-/* The tensor as [outer, n, inner] around an axis. */
-static struct lines lines_of(const struct shape *s, int axis)
-{
-    return (struct lines){shape_rows(s, axis), s->dims[axis], shape_cols(s, axis + 1)};
-}
-
 static enum skiff_status l2_norm_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, N_OUT), *norm = kernel_out(k, N_NORM);
-    struct lines l = lines_of(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
+    struct lines l = shape_lines(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
     double eps = (double)k->attr[EPSILON].f;
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     DISPATCH_FLOAT(
@@ -264,7 +254,7 @@ static enum skiff_status l2_norm_grad_run(struct kernel *k, struct skiff_error *
     const struct tensor *x = kernel_in(k, X), *d = kernel_in(k, NG_DOUT);
     const struct tensor *norm = kernel_in(k, NG_NORM);
     struct tensor *dx = kernel_out(k, 0);
-    struct lines l = lines_of(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
+    struct lines l = shape_lines(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
     if (!dx)
         return SKIFF_OK;
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
@@ -298,7 +288,7 @@ static enum skiff_status cumsum_lines(const struct kernel *k, const struct tenso
     if (axis < 0)
         return kernel_fail(k, SKIFF_SHAPE, err, "attribute axis is %d, X has %d dims",
                            k->attr[C_AXIS].i, x->shape.ndim);
-    *l = lines_of(&x->shape, axis);
+    *l = shape_lines(&x->shape, axis);
     return SKIFF_OK;
 }
 

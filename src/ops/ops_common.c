@@ -114,6 +114,17 @@ int kernel_read_int_list(const struct kernel *k, int slot, int64_t *out, int max
     return n;
 }
 
+int infer_read_ints(const struct infer *c, int slot, int64_t *out, int max)
+{
+    const struct tensor *t = c->running ? kernel_in(c->kernel, slot) : NULL;
+    return t ? tensor_read_ints(t, out, max) : 0;
+}
+
+int infer_read_int_list(const struct infer *c, int slot, int64_t *out, int max)
+{
+    return c->running ? kernel_read_int_list(c->kernel, slot, out, max) : 0;
+}
+
 double tensor_read_number(const struct tensor *t)
 {
     double v = 0;
@@ -160,7 +171,7 @@ static bool strided_merge(const struct strided *s, struct strided *m)
 }
 
 struct strided_walk {
-    int64_t index[TENSOR_MAX_DIMS];
+    int64_t index[STRIDED_MAX_DIMS];
     int64_t src, dst;
 };
 

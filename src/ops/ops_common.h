@@ -119,16 +119,21 @@ enum skiff_status infer_from_xshape(struct infer *c, int xshape_slot, int dout_s
 int tensor_read_ints(const struct tensor *t, int64_t *out, int max);
 /* One number of each tensor of a list slot; -1 as above. */
 int kernel_read_int_list(const struct kernel *k, int slot, int64_t *out, int max);
+/* The same in a shape rule: 0 while building or when the slot is absent. At run time the inputs are
+ * there when the rule is called; only shapes that hang on small integer inputs look at them. */
+int infer_read_ints(const struct infer *c, int slot, int64_t *out, int max);
+int infer_read_int_list(const struct infer *c, int slot, int64_t *out, int max);
 /* Element 0 of a tensor of any number type. */
 double tensor_read_number(const struct tensor *t);
 
 /* ---- strided copies ------------------------------------------------------------------------
  * dst[i] = src[i] over ndim dims; strides in elements, may be 0 or negative. */
+#define STRIDED_MAX_DIMS (2 * TENSOR_MAX_DIMS)
 struct strided {
     int ndim;
-    int64_t dims[TENSOR_MAX_DIMS];
-    int64_t src[TENSOR_MAX_DIMS];
-    int64_t dst[TENSOR_MAX_DIMS];
+    int64_t dims[STRIDED_MAX_DIMS];
+    int64_t src[STRIDED_MAX_DIMS];
+    int64_t dst[STRIDED_MAX_DIMS];
 };
 void strided_copy(const struct strided *s, size_t elem, const void *src, void *dst);
 /* dst[i] += src[i] in the element type (number types only; others copy). Positions of dst may
@@ -136,6 +141,15 @@ void strided_copy(const struct strided *s, size_t elem, const void *src, void *d
 void strided_add(const struct strided *s, enum dtype dtype, const void *src, void *dst);
 /* Row-major strides of a shape. */
 void shape_strides(const struct shape *s, int64_t *out);
+
+/* A tensor seen as [outer, n, inner] around an axis. */
+struct lines {
+    int64_t outer, n, inner;
+};
+static inline struct lines shape_lines(const struct shape *s, int axis)
+{
+    return (struct lines){shape_rows(s, axis), s->dims[axis], shape_cols(s, axis + 1)};
+}
 
 /* ---- broadcasting --------------------------------------------------------------------------
  * Paddle's rule: the operand of lower rank is placed at `axis` of the other (-1: at its end; its
