@@ -93,9 +93,8 @@ enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
     return SKIFF_OK;
 }
 
-/* Notes the file and gives its path in the temporary folder (caller frees). */
-static enum skiff_status writer_add(struct model_writer *w, const char *name, char **out_path,
-                                    struct skiff_error *err)
+enum skiff_status model_writer_add(struct model_writer *w, const char *name, char **out_path,
+                                   struct skiff_error *err)
 {
     TRY(model_name_check(name, err));
     for (int i = 0; i < w->nfiles; i++)
@@ -115,7 +114,7 @@ enum skiff_status model_writer_value(struct model_writer *w, const char *name,
                                      const struct value *v, struct skiff_error *err)
 {
     char *path;
-    TRY(writer_add(w, name, &path, err));
+    TRY(model_writer_add(w, name, &path, err));
     enum skiff_status status = value_file_write(path, v, err);
     free(path);
     return status;
@@ -149,7 +148,7 @@ enum skiff_status model_writer_combined(struct model_writer *w, const char *file
                                         struct skiff_error *err)
 {
     char *path;
-    TRY(writer_add(w, file, &path, err));
+    TRY(model_writer_add(w, file, &path, err));
     enum skiff_status status = model_write_combined(path, n, names, values, err);
     free(path);
     return status;
@@ -159,7 +158,7 @@ enum skiff_status model_writer_bytes(struct model_writer *w, const char *file, c
                                      size_t n, struct skiff_error *err)
 {
     char *path;
-    TRY(writer_add(w, file, &path, err));
+    TRY(model_writer_add(w, file, &path, err));
     enum skiff_status status = file_write(path, bytes, n, err);
     free(path);
     return status;

@@ -28,6 +28,10 @@ struct model_writer {
 
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
                                     struct skiff_error *err);
+/* The file's path in the temporary folder, for callers that write it by themselves (caller's, to
+ * be freed). */
+enum skiff_status model_writer_add(struct model_writer *w, const char *file, char **out_path,
+                                   struct skiff_error *err);
 /* One variable in its own file. */
 enum skiff_status model_writer_value(struct model_writer *w, const char *name,
                                      const struct value *v, struct skiff_error *err);

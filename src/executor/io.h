@@ -1,0 +1,94 @@
+/* Saving and loading the variables of a program, and whole models: the file functions of
+ * fluid.io, fluid.save/load and paddle.static.
+ *
+ * Loading is all or nothing: everything is read and checked (there, complete, right type, right
+ * shape) before a value of the scope is touched. Saving too: files appear when all are written,
+ * the program last. Threads: one user of the scope at a time. */
+#ifndef EXECUTOR_IO_H
+#define EXECUTOR_IO_H
+
+#include "executor/scope.h"
+#include "program/program.h"
+
+/* Which variables. A program built here knows its parameters, and so does a training program that
+ * Paddle 2.x saved (is_parameter). Other files do not say; then a variable counts as a parameter
+ * when it is persistable and
+ *   - an op updates it (slots Param, ParamOut), or
+ *   - an op that is not part of the optimizer or the learning-rate schedule reads it, it holds
+ *     reals, and no op writes it, except in place as state of its own (slots X and XOut: the moving
+ *     averages of batch_norm) - which leaves out accumulators, learning rates, counters and the
+ *     buckets of auc. */
+enum io_group {
+    IO_PARAMS,       /* save_params, .pdparams */
+    IO_PERSISTABLES, /* save_persistables, inference models */
+    IO_STATE,        /* persistables that are no parameters (and not fed): .pdopt */
+};
+
+struct io_vars {
+    const struct var **v; /* borrowed from the program; in the program's order, each name once */
+    bool *is_param;
+    int n;
+};
+
+void io_vars_list(const struct program *p, enum io_group group, struct io_vars *out);
+/* Keeps those whose name is listed; NOT_FOUND when a name is not among them. */
+enum skiff_status io_vars_pick(struct io_vars *vars, const char *const *names, int n,
+                               struct skiff_error *err);
+void io_vars_deinit(struct io_vars *vars);
+
+/* filename NULL: one file per variable, <dir>/<name>; else all in <dir>/<filename>. */
+enum skiff_status io_save_vars(const struct scope *s, const struct io_vars *vars, const char *dir,
+                               const char *filename, struct skiff_error *err);
+enum skiff_status io_load_vars(struct scope *s, const struct program *p, const struct io_vars *vars,
+                               const char *dir, const char *filename, struct skiff_error *err);
+/* save_params / save_persistables and their counterparts. */
+enum skiff_status io_save_group(const struct scope *s, const struct program *p, enum io_group group,
+                                const char *dir, const char *filename, struct skiff_error *err);
+enum skiff_status io_load_group(struct scope *s, const struct program *p, enum io_group group,
+                                const char *dir, const char *filename, struct skiff_error *err);
+
+/* fluid.save / fluid.load: <prefix>.pdparams, .pdopt, .pdmodel. load also takes a folder that
+ * save_persistables or save_params wrote (what is there is loaded). A parameter may stand in the
+ * file under a structured name ("StructuredToParameterName@@"). */
+enum skiff_status io_save(const struct scope *s, const struct program *p, const char *prefix,
+                          struct skiff_error *err);
+enum skiff_status io_load(struct scope *s, const struct program *p, const char *prefix,
+                          struct skiff_error *err);
+
+struct io_inference {
+    const char *const *feeds;
+    int nfeeds;
+    const char *const *targets;
+    int ntargets;
+};
+
+/* save_inference_model of 1.x: a folder with <model_filename> ("__model__" when NULL) and the
+ * persistables of the pruned program, one file each or all in <params_filename>. */
+enum skiff_status io_save_inference_dir(const struct scope *s, const struct program *p,
+                                        const struct io_inference *what, const char *dir,
+                                        const char *model_filename, const char *params_filename,
+                                        struct skiff_error *err);
+/* That of 2.x: <prefix>.pdmodel and <prefix>.pdiparams. */
+enum skiff_status io_save_inference_prefix(const struct scope *s, const struct program *p,
+                                           const struct io_inference *what, const char *prefix,
+                                           struct skiff_error *err);
+
+/* A model as loaded. Names belong to the program. */
+struct io_model {
+    struct program *program;
+    const char **feeds, **fetches;
+    int nfeeds, nfetches;
+};
+
+void io_model_deinit(struct io_model *m);
+/* `path` is a folder (file names as in save; NULL: the default) or a 2.x prefix, with or without
+ * ".pdmodel". scope NULL: only the program is read. */
+enum skiff_status io_load_inference(struct scope *s, const char *path, const char *model_filename,
+                                    const char *params_filename, struct io_model *out,
+                                    struct skiff_error *err);
+
+enum skiff_status io_program_read(const char *path, struct program **out, struct skiff_error *err);
+/* Feed and fetch names by the ops' columns; arrays live in the program's arena. */
+enum skiff_status io_model_targets(struct io_model *m, struct skiff_error *err);
+
+#endif
