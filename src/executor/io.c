@@ -95,7 +95,7 @@ static bool shape_fits(const struct var *v, bool param, const struct shape *foun
 {
     if (!param) {
         int64_t want = shape_numel(&v->shape);
-        return want < 0 || want == shape_numel(found);
+        return want < 0 || want == shape_numel(found) || v->dtype == DTYPE_INT64;
     }
     if (v->shape.ndim != found->ndim)
         return false;
@@ -106,7 +106,8 @@ static bool shape_fits(const struct var *v, bool param, const struct shape *foun
 }
 
 /* Is this what the program wants? A parameter's shape must be the same; of other variables only the
- * number of elements (Paddle writes [] or [1] for the same learning rate). */
+ * number of elements (Paddle writes [] or [1] for the same learning rate), and not even that of
+ * counters (1.8 declares the buckets of auc [1, n] and makes them n + 1). */
 static enum skiff_status value_check(const struct program *p, const struct var *v, bool param,
                                      const struct value *value, const char *file,
                                      struct skiff_error *err)

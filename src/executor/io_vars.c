@@ -144,24 +144,29 @@ void io_vars_list(const struct program *p, enum io_group group, struct io_vars *
 enum skiff_status io_vars_pick(struct io_vars *vars, const char *const *names, int n,
                                struct skiff_error *err)
 {
-    struct str_map wanted;
+    struct str_map wanted, there;
     str_map_init(&wanted);
-    for (int i = 0; i < n; i++)
-        str_map_put(&wanted, names[i], (void *)names[i]);
-    int kept = 0;
+    str_map_init(&there);
     for (int i = 0; i < vars->n; i++)
-        if (str_map_remove(&wanted, vars->v[i]->name)) {
+        str_map_put(&there, vars->v[i]->name, NULL);
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
+        str_map_put(&wanted, names[i], NULL);
+        if (!str_map_has(&there, names[i]))
+            status = error_set(err, SKIFF_NOT_FOUND,
+                               "variable %s is not among the persistable variables of the program",
+                               names[i]);
+    }
+    int kept = 0;
+    for (int i = 0; i < vars->n && status == SKIFF_OK; i++)
+        if (str_map_has(&wanted, vars->v[i]->name)) {
             vars->v[kept] = vars->v[i];
             vars->is_param[kept++] = vars->is_param[i];
         }
-    enum skiff_status status = SKIFF_OK;
-    if (wanted.count)
-        status = error_set(err, SKIFF_NOT_FOUND,
-                           "variable %s is not among the persistable variables of the program",
-                           wanted.entries[0].key);
-    else
+    if (status == SKIFF_OK)
         vars->n = kept;
     str_map_deinit(&wanted);
+    str_map_deinit(&there);
     return status;
 }
 
