@@ -1,0 +1,90 @@
+/* save_inference_model, both generations. */
+#include <stdlib.h>
+
+#include "executor/io_parts.h"
+#include "passes/prune.h"
+
+#define MODEL_FILE "__model__"
+
+/* Persistables of the pruned program, then the program. */
+static enum skiff_status inference_parts(struct model_writer *w, const struct scope *s,
+                                         const struct program *pruned, const char *model_file,
+                                         const char *params_file, struct skiff_error *err)
+{
+    struct io_vars vars;
+    struct io_batch b;
+    io_vars_list(pruned, IO_PERSISTABLES, &vars);
+    io_batch_init(&b, &vars);
+    enum skiff_status status = io_batch_collect(&b, s, err);
+    if (status == SKIFF_OK)
+        status = io_writer_vars(w, &b, params_file, err);
+    if (status == SKIFF_OK)
+        status = io_writer_program(w, model_file, pruned, err);
+    io_batch_deinit(&b);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+static enum skiff_status inference_save(const struct scope *s, const struct program *pruned,
+                                        const char *dir, const char *model_file,
+                                        const char *params_file, struct skiff_error *err)
+{
+    struct model_writer w;
+    TRY(model_writer_open(&w, dir, err));
+    return io_writer_end(&w, inference_parts(&w, s, pruned, model_file, params_file, err), err);
+}
+
+static enum skiff_status inference_program(const struct program *p, const struct io_inference *what,
+                                           struct program **out, struct skiff_error *err)
+{
+    TRY(prune_for_inference(p, what->feeds, what->nfeeds, what->targets, what->ntargets, out, err));
+    io_program_stamp(*out);
+    return SKIFF_OK;
+}
+
+enum skiff_status io_save_inference_dir(const struct scope *s, const struct program *p,
+                                        const struct io_inference *what, const char *dir,
+                                        const char *model_filename, const char *params_filename,
+                                        struct skiff_error *err)
+{
+    struct program *pruned;
+    TRY(inference_program(p, what, &pruned, err));
+    enum skiff_status status =
+        inference_save(s, pruned, dir, model_filename ? io_base_name(model_filename) : MODEL_FILE,
+                       params_filename ? io_base_name(params_filename) : NULL, err);
+    program_destroy(pruned);
+    return status;
+}
+
+/* 2.x drops what only training or a debugger needs. */
+static void training_info_remove(struct program *p)
+{
+    for (int b = 0; b < p->nblocks; b++) {
+        struct block *block = p->blocks[b];
+        for (size_t i = 0; i < block->vars.count; i++) {
+            struct var *v = block->vars.entries[i].value;
+            v->is_parameter = ABSENT;
+            v->has_stop_gradient = ABSENT;
+        }
+        for (int i = 0; i < block->nops; i++)
+            op_remove_attr(block->ops[i], "op_callstack");
+    }
+}
+
+enum skiff_status io_save_inference_prefix(const struct scope *s, const struct program *p,
+                                           const struct io_inference *what, const char *prefix,
+                                           struct skiff_error *err)
+{
+    TRY(io_prefix_check(prefix, err));
+    struct program *pruned;
+    TRY(inference_program(p, what, &pruned, err));
+    training_info_remove(pruned);
+    char *dir = io_dir_name(prefix), *model = io_join(io_base_name(prefix), ".", "pdmodel"),
+         *params = io_join(io_base_name(prefix), ".", "pdiparams");
+    enum skiff_status status = inference_save(s, pruned, dir, model, params, err);
+    free(dir);
+    free(model);
+    free(params);
+    program_destroy(pruned);
+    return status;
+}

@@ -1,0 +1,203 @@
+#include "executor/io_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "executor/compat_map.h"
+
+#define VERSION_1X 1008005
+#define VERSION_2X 2006002
+
+void io_batch_init(struct io_batch *b, const struct io_vars *vars)
+{
+    size_t n = (size_t)vars->n + 1;
+    *b = (struct io_batch){.n = vars->n,
+                           .names = mem_must(n * sizeof *b->names),
+                           .saved = mem_must(n * sizeof *b->saved),
+                           .loaded = mem_must(n * sizeof *b->loaded)};
+    for (int i = 0; i < vars->n; i++)
+        b->names[i] = vars->v[i]->name;
+}
+
+void io_batch_deinit(struct io_batch *b)
+{
+    for (int i = 0; i < b->n; i++)
+        value_deinit(&b->loaded[i]);
+    free(b->names);
+    free(b->saved);
+    free(b->loaded);
+    *b = (struct io_batch){0};
+}
+
+char *io_join(const char *a, const char *between, const char *b)
+{
+    struct buf s = BUF_INIT;
+    buf_printf(&s, "%s%s%s", a, between, b);
+    return s.data;
+}
+
+/* The part after the last '/'. */
+const char *io_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Folder of "dir/file": "dir"; of "file": "."; of "/file": "/". */
+char *io_dir_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return mem_must_strdup(".");
+    char *dir = mem_must_strdup(path);
+    dir[slash == path ? 1 : slash - path] = 0;
+    return dir;
+}
+
+/* ------------------------------------------------------------------ scope side */
+
+enum skiff_status io_batch_collect(struct io_batch *b, const struct scope *s,
+                                   struct skiff_error *err)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct value *v = scope_find(s, b->names[i]);
+        if (!v || v->kind == VALUE_NONE)
+            return error_set(err, SKIFF_STATE,
+                             "cannot save variable %s: it has no value yet (was the startup "
+                             "program run?)",
+                             b->names[i]);
+        if (v->kind != VALUE_TENSOR && v->kind != VALUE_ROWS)
+            return error_set(err, SKIFF_STATE,
+                             "cannot save variable %s: it holds neither a tensor nor selected rows",
+                             b->names[i]);
+        b->saved[i] = v;
+    }
+    return SKIFF_OK;
+}
+
+static bool shape_fits(const struct var *v, bool param, const struct shape *found)
+{
+    if (!param) {
+        int64_t want = shape_numel(&v->shape);
+        return want < 0 || want == shape_numel(found) || v->dtype == DTYPE_INT64;
+    }
+    if (v->shape.ndim != found->ndim)
+        return false;
+    for (int i = 0; i < found->ndim; i++)
+        if (v->shape.dims[i] >= 0 && v->shape.dims[i] != found->dims[i])
+            return false;
+    return true;
+}
+
+/* Is this what the program wants? A parameter's shape must be the same; of other variables only the
+ * number of elements (Paddle writes [] or [1] for the same learning rate), and not even that of
+ * counters (1.8 declares the buckets of auc [1, n] and makes them n + 1). */
+enum skiff_status io_value_check(const struct program *p, const struct var *v, bool param,
+                                 const struct value *value, const char *file,
+                                 struct skiff_error *err)
+{
+    const struct tensor *t = &value->tensor;
+    bool rows = value->kind == VALUE_ROWS;
+    if (rows != (v->kind == VAR_SELECTED_ROWS))
+        return error_set(err, SKIFF_FORMAT, "variable %s: the program wants %s, %s holds %s",
+                         v->name, rows ? "a tensor" : "selected rows", file,
+                         rows ? "selected rows" : "a tensor");
+    if (!v->has_tensor)
+        return SKIFF_OK;
+    if (t->dtype != v->dtype)
+        return error_set(err, SKIFF_DTYPE, "variable %s: the program wants %s, %s holds %s",
+                         v->name, dtype_name(v->dtype), file, dtype_name(t->dtype));
+    /* 1.x writes no dims where it does not know them; 2.x for a tensor without dimensions. */
+    bool known = v->shape.ndim || p->generation == GEN_2X;
+    char want[160], found[160];
+    if (!rows && known && !shape_fits(v, param, &t->shape))
+        return error_set(err, SKIFF_SHAPE, "variable %s: the program wants shape %s, %s holds %s",
+                         v->name, shape_text(&v->shape, want), file, shape_text(&t->shape, found));
+    return SKIFF_OK;
+}
+
+enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
+                                const struct program *p, struct scope *s, const char *place,
+                                bool one_file, struct skiff_error *err)
+{
+    for (int i = 0; i < b->n; i++) {
+        char *file = one_file ? mem_must_strdup(place) : io_join(place, "/", b->names[i]);
+        enum skiff_status status =
+            io_value_check(p, vars->v[i], vars->is_param[i], &b->loaded[i], file, err);
+        free(file);
+        TRY(status);
+    }
+    for (int i = 0; i < b->n; i++) {
+        struct value *to = scope_var(s, b->names[i]);
+        if (to->kind == VALUE_NONE && !to->tensor.data && !to->lag) {
+            value_deinit(to);
+            *to = b->loaded[i];
+            b->loaded[i] = (struct value){0};
+        } else {
+            TRY(value_copy(to, &b->loaded[i], err));
+        }
+    }
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ files and programs */
+
+enum skiff_status io_writer_vars(struct model_writer *w, const struct io_batch *b,
+                                 const char *filename, struct skiff_error *err)
+{
+    if (filename)
+        return model_writer_combined(w, filename, b->n, b->names, b->saved, err);
+    for (int i = 0; i < b->n; i++)
+        TRY(model_writer_value(w, b->names[i], b->saved[i], err));
+    return SKIFF_OK;
+}
+
+enum skiff_status io_writer_end(struct model_writer *w, enum skiff_status status,
+                                struct skiff_error *err)
+{
+    if (status == SKIFF_OK)
+        return model_writer_commit(w, err);
+    model_writer_close(w);
+    return status;
+}
+
+enum skiff_status io_writer_program(struct model_writer *w, const char *file,
+                                    const struct program *p, struct skiff_error *err)
+{
+    struct buf bytes = BUF_INIT;
+    program_encode(p, &bytes);
+    enum skiff_status status = model_writer_bytes(w, file, bytes.data, bytes.len, err);
+    buf_deinit(&bytes);
+    return status;
+}
+
+void io_program_stamp(struct program *p)
+{
+    p->version = p->generation == GEN_2X ? VERSION_2X : VERSION_1X;
+    p->has_version = true;
+    compat_map_set(p);
+}
+
+enum skiff_status io_prefix_check(const char *prefix, struct skiff_error *err)
+{
+    if (!*io_base_name(prefix))
+        return error_set(err, SKIFF_INVALID,
+                         "'%s' is no prefix of files: expected folder/name, found no name", prefix);
+    return SKIFF_OK;
+}
+
+char *io_prefix_strip(const char *prefix)
+{
+    static const char *const endings[] = {".pdparams", ".pdopt", ".pdmodel", ".pdiparams"};
+    char *s = mem_must_strdup(prefix);
+    size_t n = strlen(s);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t e = strlen(endings[i]);
+        if (n > e && !strcmp(s + n - e, endings[i])) {
+            s[n - e] = 0;
+            break;
+        }
+    }
+    return s;
+}

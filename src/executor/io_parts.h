@@ -1,0 +1,48 @@
+/* What the files of io share; nobody else includes this. */
+#ifndef EXECUTOR_IO_PARTS_H
+#define EXECUTOR_IO_PARTS_H
+
+#include "executor/io.h"
+#include "store/model_dir.h"
+
+/* Names and values of a list of variables, as the store wants them. */
+struct io_batch {
+    int n;
+    const char **names;
+    const struct value **saved; /* borrowed from the scope */
+    struct value *loaded;       /* owned */
+};
+
+void io_batch_init(struct io_batch *b, const struct io_vars *vars);
+void io_batch_deinit(struct io_batch *b);
+/* Finds all values to be saved; rows that lag behind are brought up to date. */
+enum skiff_status io_batch_collect(struct io_batch *b, const struct scope *s,
+                                   struct skiff_error *err);
+/* Is this what the program wants? `file` is for the message. */
+enum skiff_status io_value_check(const struct program *p, const struct var *v, bool param,
+                                 const struct value *value, const char *file,
+                                 struct skiff_error *err);
+/* Checks all loaded values, then hands them to the scope. place: the file, or the folder when there
+ * is one file each. */
+enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
+                                const struct program *p, struct scope *s, const char *place,
+                                bool one_file, struct skiff_error *err);
+
+enum skiff_status io_writer_vars(struct model_writer *w, const struct io_batch *b,
+                                 const char *filename, struct skiff_error *err);
+enum skiff_status io_writer_program(struct model_writer *w, const char *file,
+                                    const struct program *p, struct skiff_error *err);
+/* Commits when status is OK, else closes; returns what came of it. */
+enum skiff_status io_writer_end(struct model_writer *w, enum skiff_status status,
+                                struct skiff_error *err);
+/* Version fields as Paddle sets them before it writes a program. */
+void io_program_stamp(struct program *p);
+
+/* Paths. Results that are not const are the caller's. */
+char *io_join(const char *a, const char *between, const char *b);
+const char *io_base_name(const char *path); /* the part after the last '/' */
+char *io_dir_name(const char *path);        /* of "dir/file": "dir"; of "file": "." */
+enum skiff_status io_prefix_check(const char *prefix, struct skiff_error *err);
+char *io_prefix_strip(const char *prefix); /* without .pdparams, .pdopt, .pdmodel, .pdiparams */
+
+#endif
