@@ -19,9 +19,6 @@ void op_put_attr(struct program *p, struct op *op, const struct op_attr_value *a
 void op_reserve_attrs(struct program *p, struct op *op, int n);
 void op_share_attrs(struct program *p, struct op *to, const struct op *from); /* same program */
 
-/* Are these whole protobuf fields, tag and payload, one after the other? (pb.c) */
-bool pb_fields_whole(const uint8_t *bytes, size_t n);
-
 struct attr_value attr_value_copy(struct arena *a, enum attr_type t, const struct attr_value *v);
 bool attr_type_is_list(enum attr_type t);
 

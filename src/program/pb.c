@@ -12,6 +12,7 @@
 #include "framework.pb-c.h"
 #include "program/build.h"
 #include "program/op_kind.h"
+#include "program/pb_fields.h"
 
 #define PB(name) Paddle__Framework__Proto__##name
 /* A zeroed message of a type, in the arena. */
@@ -26,10 +27,6 @@ enum {
     FIRST_2X_VERSION = 2000000,
     FIELD_COMPAT_MAP = 3, /* of ProgramDesc */
     FIELD_VAR_ATTRS = 7,  /* of VarDesc */
-    WIRE_VARINT = 0,
-    WIRE_64 = 1,
-    WIRE_BYTES = 2,
-    WIRE_32 = 5,
 };
 
 static void *arena_hook_alloc(void *arena, size_t bytes)
@@ -39,79 +36,11 @@ static void *arena_hook_alloc(void *arena, size_t bytes)
 
 static void arena_hook_free(void *arena, void *p) {}
 
-/* ---- bytes of fields: tag + payload, one after the other ---- */
-
-static void put_varint(struct buf *b, uint64_t v)
-{
-    for (; v >= 128; v >>= 7)
-        buf_char(b, (char)(v | 128));
-    buf_char(b, (char)v);
-}
-
-static bool get_varint(const uint8_t *bytes, size_t n, size_t *pos, uint64_t *out)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64 && *pos < n; shift += 7) {
-        uint8_t c = bytes[(*pos)++];
-        v |= (uint64_t)(c & 127) << shift;
-        if (c < 128) {
-            *out = v;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Takes one field off bytes[*pos..n): its tag and its payload (with the length, if it has one). */
-static bool next_field(const uint8_t *bytes, size_t n, size_t *pos,
-                       ProtobufCMessageUnknownField *out)
-{
-    uint64_t key, value;
-    if (!get_varint(bytes, n, pos, &key) || key >> 3 == 0 || key >> 3 > 0x1fffffff)
-        return false;
-    size_t start = *pos;
-    switch (key & 7) {
-    case WIRE_VARINT:
-        if (!get_varint(bytes, n, pos, &value))
-            return false;
-        break;
-    case WIRE_64:
-    case WIRE_32:
-        value = (key & 7) == WIRE_64 ? 8 : 4;
-        if (n - *pos < value)
-            return false;
-        *pos += (size_t)value;
-        break;
-    case WIRE_BYTES:
-        if (!get_varint(bytes, n, pos, &value) || n - *pos < value)
-            return false;
-        *pos += (size_t)value;
-        break;
-    default:
-        return false;
-    }
-    *out = (ProtobufCMessageUnknownField){.tag = (uint32_t)(key >> 3),
-                                          .wire_type = (ProtobufCWireType)(key & 7),
-                                          .len = *pos - start,
-                                          .data = (uint8_t *)bytes + start};
-    return true;
-}
-
-bool pb_fields_whole(const uint8_t *bytes, size_t n)
-{
-    size_t pos = 0;
-    ProtobufCMessageUnknownField field;
-    while (pos < n)
-        if (!next_field(bytes, n, &pos, &field))
-            return false;
-    return true;
-}
-
 static void keep_message(struct buf *b, uint32_t tag, const ProtobufCMessage *m)
 {
     size_t n = protobuf_c_message_get_packed_size(m);
-    put_varint(b, (uint64_t)tag << 3 | WIRE_BYTES);
-    put_varint(b, n);
+    pb_put_varint(b, (uint64_t)tag << 3 | PB_WIRE_BYTES);
+    pb_put_varint(b, n);
     buf_reserve(b, n);
     protobuf_c_message_pack(m, (uint8_t *)b->data + b->len);
     b->len += n;
@@ -132,7 +61,7 @@ static void add_unknown(struct buf *b, const ProtobufCMessage *m)
 {
     for (unsigned i = 0; i < m->n_unknown_fields; i++) {
         const ProtobufCMessageUnknownField *f = &m->unknown_fields[i];
-        put_varint(b, (uint64_t)f->tag << 3 | f->wire_type);
+        pb_put_varint(b, (uint64_t)f->tag << 3 | f->wire_type);
         buf_add(b, f->data, f->len);
     }
 }
@@ -533,8 +462,8 @@ static void give_bytes(struct arena *a, ProtobufCMessage *m, const uint8_t *byte
 {
     size_t pos = 0;
     unsigned n = 0;
-    ProtobufCMessageUnknownField field;
-    while (pos < len && next_field(bytes, len, &pos, &field))
+    struct pb_field field;
+    while (pos < len && pb_next_field(bytes, len, &pos, &field))
         n++;
     if (n == 0)
         return;
@@ -542,8 +471,14 @@ static void give_bytes(struct arena *a, ProtobufCMessage *m, const uint8_t *byte
     if (m->n_unknown_fields)
         memcpy(all, m->unknown_fields, m->n_unknown_fields * sizeof(*all));
     pos = 0;
-    for (unsigned i = 0; i < n; i++)
-        next_field(bytes, len, &pos, &all[m->n_unknown_fields + i]);
+    for (unsigned i = 0; i < n; i++) {
+        pb_next_field(bytes, len, &pos, &field);
+        all[m->n_unknown_fields + i] =
+            (ProtobufCMessageUnknownField){.tag = field.tag,
+                                           .wire_type = (ProtobufCWireType)field.wire,
+                                           .len = field.len,
+                                           .data = (uint8_t *)field.data};
+    }
     m->unknown_fields = all;
     m->n_unknown_fields += n;
 }
@@ -813,8 +748,8 @@ void program_encode(const struct program *p, struct buf *out)
         d->blocks[i] = write_block(&a, p->blocks[i]);
     write_versions(&a, p, d);
     if (p->compat_map) { /* as bytes: nobody looks into it */
-        put_varint(&compat, FIELD_COMPAT_MAP << 3 | WIRE_BYTES);
-        put_varint(&compat, p->compat_map_len);
+        pb_put_varint(&compat, FIELD_COMPAT_MAP << 3 | PB_WIRE_BYTES);
+        pb_put_varint(&compat, p->compat_map_len);
         buf_add(&compat, p->compat_map, p->compat_map_len);
         give_bytes(&a, &d->base, (const uint8_t *)compat.data, compat.len);
     }

@@ -1,266 +1,10 @@
 /* Reads the text form back. One pass, no look-ahead beyond a character; every failure names line,
  * column, what was expected and what stands there. The first failure ends the reading. */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "program/build.h"
 #include "program/op_kind.h"
-#include "program/text.h"
-
-struct parser {
-    struct program *program;
-    const char *what;
-    const char *p;    /* next character */
-    const char *line; /* start of the line */
-    int line_no;
-    int max_block;      /* largest block index that an attribute names; -1: none */
-    const char *max_at; /* where, with its line */
-    const char *max_line;
-    int max_line_no;
-    struct skiff_error *err;
-};
-
-static enum skiff_status fail(struct parser *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* "file:3:14: expected ..., found ..." at the current character. */
-static enum skiff_status fail(struct parser *s, const char *format, ...)
-{
-    char expected[256], found[40] = "the end of the text";
-    va_list args;
-    va_start(args, format);
-    vsnprintf(expected, sizeof(expected), format, args);
-    va_end(args);
-    if (*s->p == '\n')
-        snprintf(found, sizeof(found), "the end of the line");
-    else if (*s->p)
-        snprintf(found, sizeof(found), "\"%.*s\"",
-                 (int)strcspn(s->p, "\n") < 24 ? (int)strcspn(s->p, "\n") : 24, s->p);
-    return error_set(s->err, SKIFF_FORMAT, "%s:%d:%d: %s, found %s", s->what, s->line_no,
-                     (int)(s->p - s->line) + 1, expected, found);
-}
-
-static void skip_blanks(struct parser *s)
-{
-    while (*s->p == ' ' || *s->p == '\t' || *s->p == '\r')
-        s->p++;
-    if (*s->p == '#')
-        s->p += strcspn(s->p, "\n");
-}
-
-/* To the next character that is neither blank nor the end of a line. */
-static void skip_lines(struct parser *s)
-{
-    for (skip_blanks(s); *s->p == '\n'; skip_blanks(s)) {
-        s->line = ++s->p;
-        s->line_no++;
-    }
-}
-
-static enum skiff_status expect(struct parser *s, const char *text)
-{
-    skip_blanks(s);
-    size_t n = strlen(text);
-    if (strncmp(s->p, text, n) != 0)
-        return fail(s, "expected \"%s\"", text);
-    s->p += n;
-    return SKIFF_OK;
-}
-
-static bool accept(struct parser *s, char c)
-{
-    skip_blanks(s);
-    if (*s->p != c)
-        return false;
-    s->p++;
-    return true;
-}
-
-static enum skiff_status expect_line_end(struct parser *s)
-{
-    skip_blanks(s);
-    if (*s->p && *s->p != '\n')
-        return fail(s, "expected the end of the line");
-    return SKIFF_OK;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static enum skiff_status parse_escape(struct parser *s, char *out)
-{
-    static const char from[] = "\"\\nt", to[] = "\"\\\n\t";
-    const char *known = s->p[1] ? strchr(from, s->p[1]) : NULL;
-    if (known) {
-        *out = to[known - from];
-        s->p += 2;
-        return SKIFF_OK;
-    }
-    int high = s->p[1] == 'x' ? hex_digit(s->p[2]) : -1;
-    int low = high >= 0 ? hex_digit(s->p[3]) : -1;
-    if (low < 0 || high * 16 + low == 0)
-        return fail(s, "expected one of \\\" \\\\ \\n \\t \\x01 to \\xff");
-    *out = (char)(high * 16 + low);
-    s->p += 4;
-    return SKIFF_OK;
-}
-
-static enum skiff_status parse_quoted(struct parser *s, const char **out)
-{
-    if (*s->p != '"')
-        return fail(s, "expected a string in quotes");
-    size_t room = 1;
-    for (const char *q = s->p + 1; *q && *q != '"' && *q != '\n'; q += *q == '\\' && q[1] ? 2 : 1)
-        room++;
-    char *text = arena_alloc(&s->program->arena, room);
-    size_t n = 0;
-    s->p++;
-    while (*s->p != '"') {
-        if (!*s->p || *s->p == '\n')
-            return fail(s, "expected the closing quote of a string");
-        if (*s->p == '\\')
-            TRY(parse_escape(s, &text[n++]));
-        else
-            text[n++] = *s->p++;
-    }
-    s->p++;
-    *out = text;
-    return SKIFF_OK;
-}
-
-static enum skiff_status parse_word(struct parser *s, const char *name, const char **out)
-{
-    skip_blanks(s);
-    if (*s->p == '"')
-        return parse_quoted(s, out);
-    size_t n = 0;
-    while (text_is_bare(s->p[n]))
-        n++;
-    if (n == 0)
-        return fail(s, "expected %s", name);
-    *out = arena_strndup(&s->program->arena, s->p, n);
-    s->p += n;
-    return SKIFF_OK;
-}
-
-static enum skiff_status parse_whole(struct parser *s, int64_t least, int64_t most, int64_t *out)
-{
-    skip_blanks(s);
-    char *end;
-    errno = 0;
-    if (*s->p != '-' && (*s->p < '0' || *s->p > '9'))
-        return fail(s, "expected a whole number");
-    long long v = strtoll(s->p, &end, 10);
-    if (end == s->p || errno == ERANGE || v < least || v > most)
-        return fail(s, "expected a whole number from %lld to %lld", (long long)least,
-                    (long long)most);
-    s->p = end;
-    *out = v;
-    return SKIFF_OK;
-}
-
-static enum skiff_status parse_int(struct parser *s, int32_t *out)
-{
-    int64_t v = 0;
-    TRY(parse_whole(s, INT32_MIN, INT32_MAX, &v));
-    *out = (int32_t)v;
-    return SKIFF_OK;
-}
-
-/* nan:7fc00000, or false when there is none. `digits` hex digits. */
-static bool parse_nan(struct parser *s, int digits, uint64_t *bits)
-{
-    if (strncmp(s->p, "nan:", 4) != 0)
-        return false;
-    *bits = 0;
-    for (int i = 0; i < digits; i++) {
-        int d = hex_digit(s->p[4 + i]);
-        if (d < 0)
-            return false;
-        *bits = *bits << 4 | (unsigned)d;
-    }
-    s->p += 4 + digits;
-    return true;
-}
-
-static bool starts_number(const char *p)
-{
-    p += *p == '-';
-    return (*p >= '0' && *p <= '9') || *p == '.' || strncmp(p, "inf", 3) == 0;
-}
-
-static enum skiff_status parse_float(struct parser *s, float *out)
-{
-    skip_blanks(s);
-    uint64_t bits;
-    if (parse_nan(s, 8, &bits)) {
-        uint32_t word = (uint32_t)bits;
-        memcpy(out, &word, sizeof(word));
-        return SKIFF_OK;
-    }
-    char *end = (char *)s->p;
-    float v = starts_number(s->p) ? strtof(s->p, &end) : 0;
-    if (end == s->p)
-        return fail(s, "expected a number");
-    s->p = end;
-    *out = v;
-    return SKIFF_OK;
-}
-
-static enum skiff_status parse_double(struct parser *s, double *out)
-{
-    skip_blanks(s);
-    uint64_t bits;
-    if (parse_nan(s, 16, &bits)) {
-        memcpy(out, &bits, sizeof(bits));
-        return SKIFF_OK;
-    }
-    char *end = (char *)s->p;
-    double v = starts_number(s->p) ? strtod(s->p, &end) : 0;
-    if (end == s->p)
-        return fail(s, "expected a number");
-    s->p = end;
-    *out = v;
-    return SKIFF_OK;
-}
-
-static enum skiff_status parse_bool(struct parser *s, bool *out)
-{
-    skip_blanks(s);
-    *out = strncmp(s->p, "True", 4) == 0;
-    if (!*out && strncmp(s->p, "False", 5) != 0)
-        return fail(s, "expected True or False");
-    s->p += *out ? 4 : 5;
-    return SKIFF_OK;
-}
-
-/* Bytes in hex; `fields`: they must be whole protobuf fields. */
-static enum skiff_status parse_hex(struct parser *s, bool fields, struct unknown_fields *out)
-{
-    const char *start = s->p;
-    size_t n = 0;
-    while (hex_digit(s->p[n]) >= 0)
-        n++;
-    uint8_t *bytes = arena_alloc(&s->program->arena, n / 2 + 1);
-    for (size_t i = 0; i < n / 2; i++)
-        bytes[i] = (uint8_t)(hex_digit(start[2 * i]) * 16 + hex_digit(start[2 * i + 1]));
-    if (n % 2)
-        return fail(s, "expected an even number of hex digits");
-    if (fields && (n == 0 || !pb_fields_whole(bytes, n / 2)))
-        return fail(s, "expected whole protobuf fields in hex");
-    s->p += n;
-    *out = (struct unknown_fields){bytes, n / 2};
-    return SKIFF_OK;
-}
+#include "program/text_lex.h"
 
 /* What may stand behind a slot or an attribute: ~ and the bytes of its unknown fields. */
 static enum skiff_status parse_tail(struct parser *s, struct unknown_fields *out)
@@ -268,38 +12,38 @@ static enum skiff_status parse_tail(struct parser *s, struct unknown_fields *out
     if (*s->p != '~')
         return SKIFF_OK;
     s->p++;
-    return parse_hex(s, true, out);
+    return lex_hex(s, true, out);
 }
 
 static enum skiff_status parse_scalar(struct parser *s, struct scalar *out)
 {
-    skip_blanks(s);
+    lex_skip(s);
     *out = (struct scalar){0};
     if (*s->p == 'T' || *s->p == 'F') {
         out->type = SCALAR_BOOLEAN;
-        return parse_bool(s, &out->b);
+        return lex_bool(s, &out->b);
     }
-    if (accept(s, '(')) {
+    if (lex_accept(s, '(')) {
         out->type = SCALAR_COMPLEX128;
-        TRY(parse_double(s, &out->r));
-        TRY(expect(s, ","));
-        TRY(parse_double(s, &out->im));
-        return expect(s, ")");
+        TRY(lex_double(s, &out->r));
+        TRY(lex_expect(s, ","));
+        TRY(lex_double(s, &out->im));
+        return lex_expect(s, ")");
     }
     if (strncmp(s->p, "type(", 5) == 0) {
         int32_t type;
         s->p += 5;
-        TRY(parse_int(s, &type));
+        TRY(lex_int(s, &type));
         out->type = (enum scalar_type)type;
-        return expect(s, ")");
+        return lex_expect(s, ")");
     }
     size_t n = strspn(s->p, "-0123456789");
     if (n && !strchr(".eni", s->p[n] ? s->p[n] : ' ')) {
         out->type = SCALAR_LONG;
-        return parse_whole(s, INT64_MIN, INT64_MAX, &out->i);
+        return lex_whole(s, INT64_MIN, INT64_MAX, &out->i);
     }
     out->type = SCALAR_FLOAT64;
-    return parse_double(s, &out->r);
+    return lex_double(s, &out->r);
 }
 
 static void note_block(struct parser *s, int32_t block, const char *at)
@@ -314,10 +58,10 @@ static void note_block(struct parser *s, int32_t block, const char *at)
 
 static enum skiff_status parse_block_index(struct parser *s, int32_t *out)
 {
-    skip_blanks(s);
+    lex_skip(s);
     const char *at = s->p;
     int64_t v = 0;
-    TRY(parse_whole(s, 0, INT32_MAX, &v));
+    TRY(lex_whole(s, 0, INT32_MAX, &v));
     *out = (int32_t)v;
     note_block(s, *out, at);
     return SKIFF_OK;
@@ -348,24 +92,24 @@ static enum skiff_status parse_element(struct parser *s, enum attr_type list, vo
 {
     switch (list) {
     case ATTR_INTS:
-        return parse_int(s, out);
+        return lex_int(s, out);
     case ATTR_BLOCKS:
         return parse_block_index(s, out);
     case ATTR_FLOATS:
-        return parse_float(s, out);
+        return lex_float(s, out);
     case ATTR_LONGS:
-        return parse_whole(s, INT64_MIN, INT64_MAX, out);
+        return lex_whole(s, INT64_MIN, INT64_MAX, out);
     case ATTR_FLOAT64S:
-        return parse_double(s, out);
+        return lex_double(s, out);
     case ATTR_BOOLEANS:
-        return parse_bool(s, out);
+        return lex_bool(s, out);
     case ATTR_SCALARS:
         return parse_scalar(s, out);
     case ATTR_STRINGS:
-        skip_blanks(s);
-        return parse_quoted(s, out);
+        lex_skip(s);
+        return lex_quoted(s, out);
     default:
-        return parse_word(s, "a variable's name", out);
+        return lex_word(s, "a variable's name", out);
     }
 }
 
@@ -376,7 +120,7 @@ static enum skiff_status parse_elements(struct parser *s, enum attr_type list,
     size_t size = element_size(list), cap = 0;
     char *items = NULL;
     int n = 0;
-    if (accept(s, ']'))
+    if (lex_accept(s, ']'))
         return SKIFF_OK;
     do {
         if ((size_t)n == cap) {
@@ -388,8 +132,8 @@ static enum skiff_status parse_elements(struct parser *s, enum attr_type list,
         }
         TRY(parse_element(s, list, items + (size_t)n * size));
         n++;
-    } while (accept(s, ','));
-    TRY(expect(s, "]"));
+    } while (lex_accept(s, ','));
+    TRY(lex_expect(s, "]"));
     out->n = n;
     out->ints = (const int32_t *)items;
     return SKIFF_OK;
@@ -400,15 +144,15 @@ static enum skiff_status parse_number(struct parser *s, struct op_attr_value *ou
     size_t n = strspn(s->p, "-0123456789");
     if (n == 0 || s->p[n] == '.' || s->p[n] == 'e' || strncmp(s->p, "-inf", 4) == 0) {
         out->type = ATTR_FLOAT;
-        return parse_float(s, &out->value.f);
+        return lex_float(s, &out->value.f);
     }
     if (s->p[n] == 'L') {
         out->type = ATTR_LONG;
-        TRY(parse_whole(s, INT64_MIN, INT64_MAX, &out->value.l));
-        return expect(s, "L");
+        TRY(lex_whole(s, INT64_MIN, INT64_MAX, &out->value.l));
+        return lex_expect(s, "L");
     }
     out->type = ATTR_INT;
-    return parse_int(s, &out->value.i);
+    return lex_int(s, &out->value.i);
 }
 
 /* double(1.5) var(x) block(1) scalar(2) type(18): the inside of the parentheses. */
@@ -417,10 +161,10 @@ static enum skiff_status parse_named(struct parser *s, const char *name, struct 
     int32_t type;
     if (strcmp(name, "double") == 0) {
         out->type = ATTR_FLOAT64;
-        TRY(parse_double(s, &out->value.d));
+        TRY(lex_double(s, &out->value.d));
     } else if (strcmp(name, "var") == 0) {
         out->type = ATTR_VAR;
-        TRY(parse_word(s, "a variable's name", &out->value.s));
+        TRY(lex_word(s, "a variable's name", &out->value.s));
     } else if (strcmp(name, "block") == 0) {
         out->type = ATTR_BLOCK;
         TRY(parse_block_index(s, &out->value.i));
@@ -428,28 +172,28 @@ static enum skiff_status parse_named(struct parser *s, const char *name, struct 
         out->type = ATTR_SCALAR;
         TRY(parse_scalar(s, &out->value.scalar));
     } else if (strcmp(name, "type") == 0) {
-        TRY(parse_int(s, &type));
+        TRY(lex_int(s, &type));
         if (type >= ATTR_INT && type <= ATTR_SCALARS)
-            return fail(s, "expected a type that has no form of its own");
+            return lex_fail(s, "expected a type that has no form of its own");
         out->type = (enum attr_type)type;
     } else {
-        return fail(s, "expected double, var, block, scalar or type before the parenthesis");
+        return lex_fail(s, "expected double, var, block, scalar or type before the parenthesis");
     }
-    return expect(s, ")");
+    return lex_expect(s, ")");
 }
 
 static enum skiff_status parse_attr_value(struct parser *s, struct op_attr_value *out)
 {
-    skip_blanks(s);
+    lex_skip(s);
     if (*s->p == '"') {
         out->type = ATTR_STRING;
-        return parse_quoted(s, &out->value.s);
+        return lex_quoted(s, &out->value.s);
     }
-    if (starts_number(s->p) || strncmp(s->p, "nan:", 4) == 0)
+    if (lex_at_number(s->p) || strncmp(s->p, "nan:", 4) == 0)
         return parse_number(s, out);
     if (*s->p == 'T' || *s->p == 'F') {
         out->type = ATTR_BOOLEAN;
-        return parse_bool(s, &out->value.b);
+        return lex_bool(s, &out->value.b);
     }
     char name[16] = "";
     size_t n = strspn(s->p, "abcdefghijklmnopqrstuvwxyz");
@@ -467,7 +211,7 @@ static enum skiff_status parse_attr_value(struct parser *s, struct op_attr_value
             return parse_elements(s, out->type, &out->value);
         }
     }
-    return fail(s, "expected the value of attribute %.60s", out->name);
+    return lex_fail(s, "expected the value of attribute %.60s", out->name);
 }
 
 /* ---- lines ---- */
@@ -475,7 +219,7 @@ static enum skiff_status parse_attr_value(struct parser *s, struct op_attr_value
 static enum skiff_status parse_presence(struct parser *s, enum presence *out)
 {
     bool b;
-    TRY(parse_bool(s, &b));
+    TRY(lex_bool(s, &b));
     *out = b ? IS_TRUE : IS_FALSE;
     return SKIFF_OK;
 }
@@ -483,7 +227,7 @@ static enum skiff_status parse_presence(struct parser *s, enum presence *out)
 /* KEY= at this place? Then it is taken. */
 static bool accept_key(struct parser *s, const char *key)
 {
-    skip_blanks(s);
+    lex_skip(s);
     size_t n = strlen(key);
     if (strncmp(s->p, key, n) != 0 || s->p[n] != '=')
         return false;
@@ -495,7 +239,7 @@ static bool accept_key(struct parser *s, const char *key)
 static bool accept_numbered(struct parser *s, const char *name)
 {
     size_t n = strlen(name);
-    skip_blanks(s);
+    lex_skip(s);
     if (strncmp(s->p, name, n) != 0 || s->p[n] != '(')
         return false;
     s->p += n + 1;
@@ -506,43 +250,43 @@ static enum skiff_status parse_dtype(struct parser *s, struct var *v)
 {
     int32_t number;
     if (accept_numbered(s, "dtype")) {
-        TRY(parse_int(s, &number));
+        TRY(lex_int(s, &number));
         v->dtype = (enum dtype)number;
-        return expect(s, ")");
+        return lex_expect(s, ")");
     }
     const char *at = s->p, *name;
-    TRY(parse_word(s, "an element type", &name));
+    TRY(lex_word(s, "an element type", &name));
     if (dtype_parse(name, &v->dtype))
         return SKIFF_OK;
     s->p = at;
-    return fail(s, "expected an element type");
+    return lex_fail(s, "expected an element type");
 }
 
 static enum skiff_status parse_kind(struct parser *s, struct var *v)
 {
     int32_t number;
     if (accept_numbered(s, "kind")) {
-        TRY(parse_int(s, &number));
+        TRY(lex_int(s, &number));
         v->kind = (enum var_kind)number;
-        return expect(s, ")");
+        return lex_expect(s, ")");
     }
     const char *at = s->p, *name;
-    TRY(parse_word(s, "the kind of the variable", &name));
+    TRY(lex_word(s, "the kind of the variable", &name));
     if (var_kind_parse(name, &v->kind))
         return SKIFF_OK;
     s->p = at;
-    return fail(s, "expected the kind of the variable (LOD_TENSOR, ...)");
+    return lex_fail(s, "expected the kind of the variable (LOD_TENSOR, ...)");
 }
 
 static enum skiff_status parse_shape(struct parser *s, struct var *v)
 {
     struct attr_value dims = {0};
     const char *at = s->p;
-    TRY(expect(s, "["));
+    TRY(lex_expect(s, "["));
     TRY(parse_elements(s, ATTR_LONGS, &dims));
     if (dims.n > TENSOR_MAX_DIMS) {
         s->p = at;
-        return fail(s, "expected at most %d dimensions", TENSOR_MAX_DIMS);
+        return lex_fail(s, "expected at most %d dimensions", TENSOR_MAX_DIMS);
     }
     v->shape = shape_of(dims.n, dims.longs);
     v->has_tensor = true;
@@ -554,7 +298,7 @@ static enum skiff_status parse_var_key(struct parser *s, struct var *v)
     int64_t lod = 0;
     struct unknown_fields rest = {0};
     if (accept_key(s, "lod")) {
-        TRY(parse_whole(s, 0, INT32_MAX, &lod));
+        TRY(lex_whole(s, 0, INT32_MAX, &lod));
         v->lod_level = (int)lod;
     } else if (accept_key(s, "persistable")) {
         return parse_presence(s, &v->persistable);
@@ -566,20 +310,21 @@ static enum skiff_status parse_var_key(struct parser *s, struct var *v)
         TRY(parse_presence(s, &v->has_stop_gradient));
         v->stop_gradient = v->has_stop_gradient == IS_TRUE;
     } else if (accept_key(s, "rest")) {
-        TRY(parse_hex(s, true, &rest));
+        TRY(lex_hex(s, true, &rest));
         v->type_rest = rest.bytes;
         v->type_rest_len = rest.len;
     } else if (accept_key(s, "unknown")) {
-        return parse_hex(s, true, &v->unknown);
+        return lex_hex(s, true, &v->unknown);
     } else if (accept_key(s, "type_unknown")) {
-        return parse_hex(s, true, &v->type_unknown);
+        return lex_hex(s, true, &v->type_unknown);
     } else if (accept_key(s, "desc_unknown")) {
-        return parse_hex(s, true, &v->desc_unknown);
+        return lex_hex(s, true, &v->desc_unknown);
     } else if (accept_key(s, "tensor_unknown")) {
-        return parse_hex(s, true, &v->tensor_unknown);
+        return lex_hex(s, true, &v->tensor_unknown);
     } else {
-        return fail(s, "expected lod, persistable, need_check_feed, is_parameter, stop_gradient, "
-                       "rest or unknown, or the end of the line");
+        return lex_fail(s,
+                        "expected lod, persistable, need_check_feed, is_parameter, stop_gradient, "
+                        "rest or unknown, or the end of the line");
     }
     return SKIFF_OK;
 }
@@ -587,16 +332,16 @@ static enum skiff_status parse_var_key(struct parser *s, struct var *v)
 static enum skiff_status parse_var(struct parser *s, struct block *b)
 {
     const char *name;
-    skip_blanks(s);
+    lex_skip(s);
     const char *at = s->p;
-    TRY(parse_word(s, "a variable's name", &name));
+    TRY(lex_word(s, "a variable's name", &name));
     if (block_own_var(b, name)) {
         s->p = at;
-        return fail(s, "block %d has this variable already: expected another name", b->idx);
+        return lex_fail(s, "block %d has this variable already: expected another name", b->idx);
     }
     struct var *v = block_add_var(b, name);
     TRY(parse_kind(s, v));
-    skip_blanks(s);
+    lex_skip(s);
     size_t n = 0;
     while (text_is_bare(s->p[n]))
         n++;
@@ -604,7 +349,7 @@ static enum skiff_status parse_var(struct parser *s, struct block *b)
         TRY(parse_dtype(s, v));
         TRY(parse_shape(s, v));
     }
-    for (skip_blanks(s); *s->p && *s->p != '\n'; skip_blanks(s))
+    for (lex_skip(s); *s->p && *s->p != '\n'; lex_skip(s))
         TRY(parse_var_key(s, v));
     return SKIFF_OK;
 }
@@ -614,20 +359,20 @@ static enum skiff_status parse_args(struct parser *s, struct op_arg **list, int 
     struct str_map seen;
     enum skiff_status status = SKIFF_OK;
     str_map_init(&seen);
-    TRY_OUT(expect(s, "{"));
-    while (!accept(s, '}')) {
+    TRY_OUT(lex_expect(s, "{"));
+    while (!lex_accept(s, '}')) {
         struct op_arg arg = {0};
         struct attr_value names = {0};
         const char *at = s->p;
-        TRY_OUT(parse_word(s, "a slot or }", &arg.slot));
+        TRY_OUT(lex_word(s, "a slot or }", &arg.slot));
         if (str_map_has(&seen, arg.slot)) {
             s->p = at;
-            status = fail(s, "the op has this slot already: expected another");
+            status = lex_fail(s, "the op has this slot already: expected another");
             goto out;
         }
         str_map_put(&seen, arg.slot, (void *)arg.slot);
-        TRY_OUT(expect(s, ":"));
-        TRY_OUT(expect(s, "["));
+        TRY_OUT(lex_expect(s, ":"));
+        TRY_OUT(lex_expect(s, "["));
         TRY_OUT(parse_elements(s, ATTR_VARS, &names));
         TRY_OUT(parse_tail(s, &arg.unknown));
         arg.n = names.n;
@@ -644,17 +389,17 @@ static enum skiff_status parse_attrs(struct parser *s, struct op *op)
     struct str_map seen;
     enum skiff_status status = SKIFF_OK;
     str_map_init(&seen);
-    for (skip_blanks(s); *s->p && *s->p != '\n'; skip_blanks(s)) {
+    for (lex_skip(s); *s->p && *s->p != '\n'; lex_skip(s)) {
         struct op_attr_value a = {0};
         const char *at = s->p;
-        TRY_OUT(parse_word(s, "an attribute", &a.name));
+        TRY_OUT(lex_word(s, "an attribute", &a.name));
         if (str_map_has(&seen, a.name)) {
             s->p = at;
-            status = fail(s, "the op has this attribute already: expected another");
+            status = lex_fail(s, "the op has this attribute already: expected another");
             goto out;
         }
         str_map_put(&seen, a.name, (void *)a.name);
-        TRY_OUT(expect(s, "="));
+        TRY_OUT(lex_expect(s, "="));
         TRY_OUT(parse_attr_value(s, &a));
         TRY_OUT(parse_tail(s, &a.unknown));
         if (op->nattrs == op->attrs_cap)
@@ -669,18 +414,18 @@ out:
 static enum skiff_status parse_op(struct parser *s, struct block *b)
 {
     const char *type;
-    TRY(parse_word(s, "an op's type", &type));
+    TRY(lex_word(s, "an op's type", &type));
     struct op *op = op_create(s->program, type);
-    while (skip_blanks(s), *s->p != '{') {
+    while (lex_skip(s), *s->p != '{') {
         if (accept_key(s, "target"))
             TRY(parse_presence(s, &op->is_target));
         else if (accept_key(s, "unknown"))
-            TRY(parse_hex(s, true, &op->unknown));
+            TRY(lex_hex(s, true, &op->unknown));
         else
-            return fail(s, "expected {, target= or unknown=");
+            return lex_fail(s, "expected {, target= or unknown=");
     }
     TRY(parse_args(s, &op->ins, &op->nins));
-    TRY(expect(s, "->"));
+    TRY(lex_expect(s, "->"));
     TRY(parse_args(s, &op->outs, &op->nouts));
     TRY(parse_attrs(s, op));
     block_put_op(b, -1, op);
@@ -692,34 +437,34 @@ static enum skiff_status parse_block(struct parser *s)
     int idx = s->program->nblocks;
     int64_t number = 0, parent = 0, forward = -1;
     struct unknown_fields unknown = {0};
-    TRY(parse_whole(s, idx, idx, &number));
-    TRY(expect(s, "parent="));
-    TRY(parse_whole(s, -1, idx - 1, &parent));
+    TRY(lex_whole(s, idx, idx, &number));
+    TRY(lex_expect(s, "parent="));
+    TRY(lex_whole(s, -1, idx - 1, &parent));
     if (accept_key(s, "forward")) {
         const char *at = s->p;
-        TRY(parse_whole(s, -1, INT32_MAX, &forward));
+        TRY(lex_whole(s, -1, INT32_MAX, &forward));
         note_block(s, (int32_t)forward, at);
     }
     if (accept_key(s, "unknown"))
-        TRY(parse_hex(s, true, &unknown));
-    TRY(expect(s, "{"));
-    TRY(expect_line_end(s));
+        TRY(lex_hex(s, true, &unknown));
+    TRY(lex_expect(s, "{"));
+    TRY(lex_line_end(s));
     struct block *b = program_push_block(s->program, (int)parent, (int)forward);
     b->unknown = unknown;
-    for (skip_lines(s); *s->p != '}'; skip_lines(s)) {
+    for (lex_skip_lines(s); *s->p != '}'; lex_skip_lines(s)) {
         const char *at = s->p, *word = "";
-        TRY(parse_word(s, "var, op or }", &word));
+        TRY(lex_word(s, "var, op or }", &word));
         if (strcmp(word, "var") == 0) {
             TRY(parse_var(s, b));
         } else if (strcmp(word, "op") == 0) {
             TRY(parse_op(s, b));
         } else {
             s->p = at;
-            return fail(s, "expected var, op or }");
+            return lex_fail(s, "expected var, op or }");
         }
     }
     s->p++;
-    return expect_line_end(s);
+    return lex_line_end(s);
 }
 
 static enum skiff_status parse_op_versions(struct parser *s)
@@ -728,7 +473,7 @@ static enum skiff_status parse_op_versions(struct parser *s)
     int cap = 0;
     p->has_op_version_map = true;
     TRY(parse_tail(s, &p->version_map_unknown));
-    for (skip_blanks(s); *s->p && *s->p != '\n'; skip_blanks(s)) {
+    for (lex_skip(s); *s->p && *s->p != '\n'; lex_skip(s)) {
         if (p->nop_versions == cap) {
             cap = cap ? cap * 2 : 16;
             struct op_version *grown = arena_alloc(&p->arena, (size_t)cap * sizeof(*grown));
@@ -737,9 +482,9 @@ static enum skiff_status parse_op_versions(struct parser *s)
             p->op_versions = grown;
         }
         struct op_version *v = &p->op_versions[p->nop_versions];
-        TRY(parse_word(s, "an op's type", &v->op));
-        TRY(expect(s, "="));
-        TRY(parse_int(s, &v->version));
+        TRY(lex_word(s, "an op's type", &v->op));
+        TRY(lex_expect(s, "="));
+        TRY(lex_int(s, &v->version));
         p->nop_versions++;
     }
     return SKIFF_OK;
@@ -749,23 +494,23 @@ static enum skiff_status parse_head(struct parser *s)
 {
     struct program *p = s->program;
     int64_t generation = 0;
-    skip_lines(s);
-    TRY(expect(s, "program"));
-    TRY(expect(s, "generation="));
-    TRY(parse_whole(s, GEN_1X, GEN_2X, &generation));
+    lex_skip_lines(s);
+    TRY(lex_expect(s, "program"));
+    TRY(lex_expect(s, "generation="));
+    TRY(lex_whole(s, GEN_1X, GEN_2X, &generation));
     p->generation = (enum generation)generation;
-    for (skip_blanks(s); *s->p && *s->p != '\n'; skip_blanks(s)) {
+    for (lex_skip(s); *s->p && *s->p != '\n'; lex_skip(s)) {
         if (accept_key(s, "version")) {
             p->has_version = true;
-            TRY(parse_whole(s, INT64_MIN, INT64_MAX, &p->version));
+            TRY(lex_whole(s, INT64_MIN, INT64_MAX, &p->version));
         } else if (accept_key(s, "seed")) {
-            TRY(parse_int(s, &p->random_seed));
+            TRY(lex_int(s, &p->random_seed));
         } else if (accept_key(s, "unknown")) {
-            TRY(parse_hex(s, true, &p->unknown));
+            TRY(lex_hex(s, true, &p->unknown));
         } else if (accept_key(s, "version_unknown")) {
-            TRY(parse_hex(s, true, &p->version_unknown));
+            TRY(lex_hex(s, true, &p->version_unknown));
         } else {
-            return fail(s, "expected version, seed, unknown or the end of the line");
+            return lex_fail(s, "expected version, seed, unknown or the end of the line");
         }
     }
     return SKIFF_OK;
@@ -774,35 +519,35 @@ static enum skiff_status parse_head(struct parser *s)
 static enum skiff_status parse_section(struct parser *s)
 {
     const char *at = s->p, *word = "";
-    TRY(parse_word(s, "block", &word));
+    TRY(lex_word(s, "block", &word));
     if (strcmp(word, "block") == 0)
         return parse_block(s);
     if (strcmp(word, "op_versions") == 0)
         return parse_op_versions(s);
     if (strcmp(word, "compat_map") == 0) {
         struct unknown_fields map = {0};
-        skip_blanks(s);
-        TRY(parse_hex(s, false, &map));
+        lex_skip(s);
+        TRY(lex_hex(s, false, &map));
         s->program->compat_map = map.bytes;
         s->program->compat_map_len = map.len;
-        return expect_line_end(s);
+        return lex_line_end(s);
     }
     s->p = at;
-    return fail(s, "expected block, op_versions or compat_map");
+    return lex_fail(s, "expected block, op_versions or compat_map");
 }
 
 static enum skiff_status parse_program(struct parser *s)
 {
     TRY(parse_head(s));
-    for (skip_lines(s); *s->p; skip_lines(s))
+    for (lex_skip_lines(s); *s->p; lex_skip_lines(s))
         TRY(parse_section(s));
     if (s->program->nblocks == 0)
-        return fail(s, "expected a block");
+        return lex_fail(s, "expected a block");
     if (s->max_block >= s->program->nblocks) {
         s->p = s->max_at;
         s->line = s->max_line;
         s->line_no = s->max_line_no;
-        return fail(s, "expected a block below %d", s->program->nblocks);
+        return lex_fail(s, "expected a block below %d", s->program->nblocks);
     }
     return SKIFF_OK;
 }
