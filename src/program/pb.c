@@ -36,6 +36,14 @@ static void *arena_hook_alloc(void *arena, size_t bytes)
 
 static void arena_hook_free(void *arena, void *p) {}
 
+struct reading {
+    struct program *program;
+    const char *what;
+    int nblocks;
+    bool odd_field; /* a field number 0, which protobuf-c lets pass */
+    struct skiff_error *err;
+};
+
 static void keep_message(struct buf *b, uint32_t tag, const ProtobufCMessage *m)
 {
     size_t n = protobuf_c_message_get_packed_size(m);
@@ -57,32 +65,26 @@ static struct unknown_fields keep_buf(struct program *p, struct buf *b)
     return u;
 }
 
-static void add_unknown(struct buf *b, const ProtobufCMessage *m)
+static void add_unknown(struct reading *r, struct buf *b, const ProtobufCMessage *m)
 {
     for (unsigned i = 0; i < m->n_unknown_fields; i++) {
         const ProtobufCMessageUnknownField *f = &m->unknown_fields[i];
+        r->odd_field = r->odd_field || f->tag == 0;
         pb_put_varint(b, (uint64_t)f->tag << 3 | f->wire_type);
         buf_add(b, f->data, f->len);
     }
 }
 
-static struct unknown_fields keep_unknown(struct program *p, const ProtobufCMessage *m)
+static struct unknown_fields keep_unknown(struct reading *r, const ProtobufCMessage *m)
 {
     struct buf b = BUF_INIT;
     if (m->n_unknown_fields == 0)
         return (struct unknown_fields){0};
-    add_unknown(&b, m);
-    return keep_buf(p, &b);
+    add_unknown(r, &b, m);
+    return keep_buf(r->program, &b);
 }
 
 /* ---- reading ---- */
-
-struct reading {
-    struct program *program;
-    const char *what;
-    int nblocks;
-    struct skiff_error *err;
-};
 
 static enum presence presence_of(protobuf_c_boolean has, protobuf_c_boolean value)
 {
@@ -123,7 +125,7 @@ static enum skiff_status read_tensor(struct reading *r, struct var *v,
     v->has_tensor = true;
     v->dtype = (enum dtype)t->data_type;
     v->shape = shape_of((int)t->n_dims, t->dims);
-    v->tensor_unknown = keep_unknown(r->program, &t->base);
+    v->tensor_unknown = keep_unknown(r, &t->base);
     return SKIFF_OK;
 }
 
@@ -176,16 +178,16 @@ static void keep_rest(struct reading *r, struct var *v, PB(VarType) * t)
 static enum skiff_status read_type(struct reading *r, struct var *v, PB(VarType) * t)
 {
     v->kind = (enum var_kind)t->type;
-    v->type_unknown = keep_unknown(r->program, &t->base);
+    v->type_unknown = keep_unknown(r, &t->base);
     if (v->kind == VAR_LOD_TENSOR && t->lod_tensor) {
         TRY(read_tensor(r, v, t->lod_tensor->tensor));
         v->lod_level = t->lod_tensor->lod_level;
-        v->desc_unknown = keep_unknown(r->program, &t->lod_tensor->base);
+        v->desc_unknown = keep_unknown(r, &t->lod_tensor->base);
         t->lod_tensor = NULL;
     } else if (v->kind == VAR_LOD_TENSOR_ARRAY && t->tensor_array) {
         TRY(read_tensor(r, v, t->tensor_array->tensor));
         v->lod_level = t->tensor_array->lod_level;
-        v->desc_unknown = keep_unknown(r->program, &t->tensor_array->base);
+        v->desc_unknown = keep_unknown(r, &t->tensor_array->base);
         t->tensor_array = NULL;
     } else if (plain_tensor(t, t->type)) {
         TRY(read_tensor(r, v, *plain_tensor(t, t->type)));
@@ -216,7 +218,7 @@ static enum skiff_status read_var(struct reading *r, struct block *b, const PB(V
         struct buf rest = BUF_INIT;
         for (size_t i = 0; i < d->n_attrs; i++)
             keep_message(&rest, FIELD_VAR_ATTRS, &d->attrs[i]->base);
-        add_unknown(&rest, &d->base);
+        add_unknown(r, &rest, &d->base);
         v->unknown = keep_buf(r->program, &rest);
     }
     return read_type(r, v, d->type);
@@ -236,7 +238,7 @@ static void read_args(struct reading *r, struct op_arg **list, int *n, PB(OpDesc
         struct op_arg arg = {.slot = slots[i],
                              .n = (int)from[i]->n_arguments,
                              .names = (const char **)from[i]->arguments,
-                             .unknown = keep_unknown(r->program, &from[i]->base)};
+                             .unknown = keep_unknown(r, &from[i]->base)};
         if (keep[i])
             op_push_arg(r->program, list, n, &arg);
     }
@@ -328,7 +330,7 @@ static enum skiff_status read_attr(struct reading *r, struct op *op, const PB(Op
         out.unknown = keep_buf(r->program, &b);
     } else {
         out.value = read_value(r, a);
-        out.unknown = keep_unknown(r->program, &a->base);
+        out.unknown = keep_unknown(r, &a->base);
     }
     int n = out.type == ATTR_BLOCK ? 1 : out.type == ATTR_BLOCKS ? out.value.n : 0;
     const int32_t *idx = out.type == ATTR_BLOCK ? &out.value.i : out.value.ints;
@@ -348,7 +350,7 @@ static enum skiff_status read_op(struct reading *r, struct block *b, const PB(Op
     struct op *op = arena_alloc(&r->program->arena, sizeof(*op));
     op->type = d->type;
     op->is_target = presence_of(d->has_is_target, d->is_target);
-    op->unknown = keep_unknown(r->program, &d->base);
+    op->unknown = keep_unknown(r, &d->base);
     read_args(r, &op->ins, &op->nins, d->inputs, d->n_inputs);
     read_args(r, &op->outs, &op->nouts, d->outputs, d->n_outputs);
     op_reserve_attrs(r->program, op, (int)d->n_attrs);
@@ -380,7 +382,7 @@ static enum skiff_status read_block(struct reading *r, const PB(BlockDesc) * d)
                          "%s: block %d has forward block %d, but the program has %d blocks",
                          r->what, i, d->forward_block_idx, r->nblocks);
     struct block *b = program_push_block(r->program, d->parent_idx, d->forward_block_idx);
-    b->unknown = keep_unknown(r->program, &d->base);
+    b->unknown = keep_unknown(r, &d->base);
     for (size_t k = 0; k < d->n_vars; k++)
         TRY(read_var(r, b, d->vars[k]));
     for (size_t k = 0; k < d->n_ops; k++)
@@ -394,7 +396,7 @@ static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
     if (d->version) {
         p->has_version = true;
         p->version = d->version->version;
-        p->version_unknown = keep_unknown(p, &d->version->base);
+        p->version_unknown = keep_unknown(r, &d->version->base);
     }
     if (p->version >= FIRST_2X_VERSION || d->op_version_map)
         p->generation = GEN_2X;
@@ -408,7 +410,7 @@ static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
     if (!map)
         return;
     p->has_op_version_map = true;
-    p->version_map_unknown = keep_unknown(p, &map->base);
+    p->version_map_unknown = keep_unknown(r, &map->base);
     p->nop_versions = (int)map->n_pair;
     p->op_versions = arena_alloc(&p->arena, (map->n_pair + 1) * sizeof(*p->op_versions));
     for (size_t i = 0; i < map->n_pair; i++) {
@@ -431,9 +433,11 @@ static enum skiff_status read_program(struct reading *r, const void *bytes, size
                          n);
     r->nblocks = (int)d->n_blocks;
     read_versions(r, d);
-    p->unknown = keep_unknown(p, &d->base);
+    p->unknown = keep_unknown(r, &d->base);
     for (size_t i = 0; i < d->n_blocks; i++)
         TRY(read_block(r, d->blocks[i]));
+    if (r->odd_field)
+        return error_set(r->err, SKIFF_FORMAT, "%s: a protobuf field has the number 0", r->what);
     for (int i = 0; i < p->nblocks; i++)
         for (int k = 0; k < p->blocks[i]->nops; k++)
             op_bind(p, p->blocks[i]->ops[k]);

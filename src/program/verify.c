@@ -2,10 +2,12 @@
  * on a copy, op by op, each seeing the shapes that the program declares, and what a rule gives is
  * compared with what the program declares for the op's outputs.
  *
- * Paddle leaves some shapes undetermined, so these are no errors: a variable without a tensor
- * description, or (1.x) with no dimensions; a dimension -1 on either side; a variable that several
- * ops write (it carries the shape of one of them). Neither is a gradient that an op writes and the
- * block does not describe: the transpiler drops the descriptions of gradients that it sends. */
+ * Paddle leaves some things undetermined, so these are no errors: the shape of a variable without a
+ * tensor description or without dimensions (in 2.x that may also be 0-D: as an input it is taken
+ * for that); a dimension -1 on either side; a variable that several ops write (it carries the shape
+ * of one of them); a gradient that an op writes and the block does not describe (the transpiler
+ * drops the descriptions of what it sends); anything in a block that no op refers to (the
+ * transpiler leaves them behind). */
 #include <string.h>
 
 #include "program/bind.h"
@@ -133,8 +135,7 @@ static enum skiff_status check_output(struct verify *v, const char *slot, const 
     if (!declared || !given)
         return SKIFF_OK;
     struct shape shape = given->shape;
-    bool settled = declared->has_tensor && given->has_tensor &&
-                   (declared->shape.ndim || v->program->generation == GEN_2X) &&
+    bool settled = declared->has_tensor && given->has_tensor && declared->shape.ndim > 0 &&
                    str_map_get(&v->writers, name) == (void *)1 &&
                    (declared->kind == VAR_LOD_TENSOR || declared->kind == VAR_SELECTED_ROWS);
     given->shape = declared->shape;
@@ -194,6 +195,28 @@ static void count_writers(struct verify *v)
         }
 }
 
+static bool op_refers_to(const struct op *op, int block)
+{
+    for (int i = 0; i < op->nattrs; i++) {
+        const struct attr_value *value = &op->attrs[i].value;
+        if (op->attrs[i].type == ATTR_BLOCK && value->i == block)
+            return true;
+        for (int k = 0; op->attrs[i].type == ATTR_BLOCKS && k < value->n; k++)
+            if (value->ints[k] == block)
+                return true;
+    }
+    return false;
+}
+
+static bool block_is_used(const struct program *p, int block)
+{
+    for (int b = 0; b < p->nblocks; b++)
+        for (int k = 0; k < p->blocks[b]->nops; k++)
+            if (op_refers_to(p->blocks[b]->ops[k], block))
+                return true;
+    return block == 0;
+}
+
 static enum skiff_status check_program(struct verify *v)
 {
     for (int b = 0; b < v->program->nblocks; b++) {
@@ -201,6 +224,8 @@ static enum skiff_status check_program(struct verify *v)
         if (v->block->idx != b || v->block->parent < -1 || v->block->parent >= b)
             return error_set(v->err, SKIFF_INVALID, "block %d has index %d and parent %d", b,
                              v->block->idx, v->block->parent);
+        if (!block_is_used(v->program, b))
+            continue;
         for (v->at = 0; v->at < v->block->nops; v->at++) {
             v->op = v->block->ops[v->at];
             TRY(check_op(v));
