@@ -9,15 +9,23 @@ struct replication {
     bool scale_one;
 };
 
-/* Persistable variables are shared by the devices; everything else is a device's own. Gradients of
- * parameters are a device's own too, but the update reads the joint one under the plain name. */
-const char *replicate_name(const struct program *joint, const char *name, int device,
-                           struct arena *arena)
+static const char *device_name(const struct program *joint, const char *name, int device,
+                               struct arena *arena)
 {
     const struct var *v = block_own_var(program_root(joint), name);
     if (!strcmp(name, EMPTY_VAR) || (v && var_persistable(v)))
-        return name;
+        return name; /* shared by the devices */
     return arena_printf(arena, "%s" REPLICA_SUFFIX "%d", name, device);
+}
+
+const char *replicate_name(const struct program *joint, const char *name, int device,
+                           struct arena *arena)
+{
+    const struct block *b = program_root(joint);
+    for (int i = 0; i < b->nops; i++)
+        if (op_writes(b->ops[i], name))
+            return name;
+    return device_name(joint, name, device, arena);
 }
 
 static void copy_var(struct program *to, const struct var *v, const char *name)
@@ -38,9 +46,8 @@ static void copy_args(struct replication *r, struct op *to, const struct op *fro
             const char **names =
                 arena_alloc(&r->to->arena, (size_t)(args[i].n + 1) * sizeof(*names));
             for (int j = 0; j < args[i].n; j++)
-                names[j] = device < 0
-                               ? args[i].names[j]
-                               : replicate_name(r->to, args[i].names[j], device, &r->to->arena);
+                names[j] = device < 0 ? args[i].names[j]
+                                      : device_name(r->to, args[i].names[j], device, &r->to->arena);
             (side ? op_set_out : op_set_in)(r->to, to, args[i].slot, args[i].n, names);
         }
     }
@@ -75,7 +82,7 @@ static void copy_vars(struct replication *r)
     for (size_t i = 0; i < vars->count; i++) {
         const struct var *v = vars->entries[i].value;
         for (int d = 0; d < r->devices && !var_persistable(v); d++)
-            copy_var(r->to, v, replicate_name(r->to, v->name, d, &r->to->arena));
+            copy_var(r->to, v, device_name(r->to, v->name, d, &r->to->arena));
     }
 }
 
@@ -92,7 +99,7 @@ static void join_gradients(struct replication *r)
             const char *grad = pairs->value.strings[k];
             const char **parts = arena_alloc(&r->to->arena, (size_t)r->devices * sizeof(*parts));
             for (int d = 0; d < r->devices; d++)
-                parts[d] = replicate_name(r->to, grad, d, &r->to->arena);
+                parts[d] = device_name(r->to, grad, d, &r->to->arena);
             struct op *sum = block_insert_op(program_root(r->to), -1, "sum");
             op_set_in(r->to, sum, "X", r->devices, parts);
             op_set_out(r->to, sum, "Out", 1, &grad);
