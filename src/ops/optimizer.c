@@ -1,6 +1,8 @@
-/* The kernel of all optimizer ops. Param and states are updated where their outputs lie (usually
- * the same variables). A gradient of selected rows is merged; rules that also move rows without a
- * gradient either sweep the table, as Paddle does, or leave those rows behind (run_env.defer_rows).
+/* The kernel of all optimizer ops. Each slot may list several variables (passes join neighbouring
+ * ops into one); variable i of every slot belongs to parameter i. Param and states are updated
+ * where their outputs lie (usually the same variables). A gradient of selected rows is merged;
+ * rules that also move rows without a gradient either sweep the table, as Paddle does, or leave
+ * those rows behind (run_env.defer_rows).
  */
 #include "ops/optimizer.h"
 
@@ -225,13 +227,17 @@ static enum skiff_status step_begin(struct kernel *k, const struct optimizer_tar
     const struct optimizer_slots *s = &o->slots;
     float lr = 0, scalar[RULE_MAX_SCALARS] = {0};
     if (s->rate >= 0) {
-        const struct tensor *x = kernel_in_at(k, s->rate, kernel_in_count(k, s->rate) > 1 ? i : 0);
+        const struct tensor *x = kernel_in_at(k, s->rate, i);
         if (!x || x->dtype != DTYPE_FP32 || tensor_numel(x) != 1)
             return kernel_fail(k, SKIFF_DTYPE, err, "LearningRate must be one float32 number");
         lr = *tensor_f32(x);
     }
     for (int j = 0; j < t->rule->scalars; j++)
-        scalar[j] = *tensor_f32(kernel_in_at(k, s->scalar[j], i));
+        if (!kernel_in_at(k, s->scalar[j], i))
+            return kernel_fail(k, SKIFF_NOT_FOUND, err, "%s of parameter %s is missing",
+                               k->kind->ins[s->scalar[j]].name, kernel_in_name(k, s->param, i));
+        else
+            scalar[j] = *tensor_f32(kernel_in_at(k, s->scalar[j], i));
     t->rule->begin(&t->params, lr, sparse, scalar, step);
     for (int j = 0; j < t->rule->scalars; j++) {
         struct tensor *x = s->scalar_out[j] >= 0 ? kernel_out_at(k, s->scalar_out[j], i) : NULL;

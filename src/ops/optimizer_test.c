@@ -231,6 +231,56 @@ static void test_threads_share_a_lag(void **state)
     adam_stop(&one);
 }
 
+/* Two adam ops joined into one: every parameter has its own powers. */
+static void test_joined(void **state)
+{
+    struct adam a, b, both;
+    adam_start(&a, true);
+    adam_start(&b, true);
+    adam_start(&both, true);
+    struct value other[7] = {0};
+    tensor_of(&b.b1, SHAPE(1), 0.81f);
+    for (int i = 0; i < 7; i++) {
+        struct value *from[] = {&b.param, &b.m, &b.v, &b.lr, &b.b1, &b.b2, &b.grad};
+        if (i < 6)
+            assert_int_equal(value_copy(&other[i], from[i], NULL), SKIFF_OK);
+    }
+    const char *slots[] = {"Param",    "Moment1",  "Moment2", "LearningRate",
+                           "Beta1Pow", "Beta2Pow", "Grad"};
+    struct value *first[] = {&both.param, &both.m,  &both.v,   &both.lr,
+                             &both.b1,    &both.b2, &both.grad};
+    for (int i = 0; i < 7; i++) {
+        char out[64];
+        struct value *pair[] = {first[i], &other[i]};
+        bench_in(&both.bench, slots[i], 2, pair);
+        strcat(strcpy(out, slots[i]), "Out");
+        if (op_kind_slot(both.bench.kernel.kind->outs, out) >= 0)
+            bench_out(&both.bench, out, 2, pair);
+    }
+    for (int step = 0; step < 5; step++) {
+        adam_grad(&a, step);
+        adam_grad(&b, step + 100);
+        assert_int_equal(value_copy(&both.grad, &a.grad, NULL), SKIFF_OK);
+        assert_int_equal(value_copy(&other[6], &b.grad, NULL), SKIFF_OK);
+        assert_int_equal(bench_run(&a.bench), SKIFF_OK);
+        assert_int_equal(bench_run(&b.bench), SKIFF_OK);
+        assert_int_equal(bench_run(&both.bench), SKIFF_OK);
+    }
+    value_settle(&a.param);
+    value_settle(&b.param);
+    value_settle(&both.param);
+    value_settle(&other[0]);
+    assert_near(&both.param, &a.param);
+    assert_near(&other[0], &b.param);
+    assert_near(&both.b1, &a.b1);
+    assert_near(&other[4], &b.b1);
+    for (int i = 0; i < 7; i++)
+        value_deinit(&other[i]);
+    adam_stop(&a);
+    adam_stop(&b);
+    adam_stop(&both);
+}
+
 /* ---- errors ---- */
 
 static void assert_fails(struct adam *a, enum skiff_status code, const char *part1,
@@ -332,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_steady_step_allocates_nothing),
         cmocka_unit_test(test_no_rows_change_nothing),
         cmocka_unit_test(test_threads_share_a_lag),
+        cmocka_unit_test(test_joined),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_sgd_adds_duplicates),
         cmocka_unit_test(test_momentum_keeps_unsorted_rows),
