@@ -8,6 +8,10 @@ struct program *program_create_bare(void); /* no blocks, no version */
 /* A block with its own idx; the caller has checked parent and forward_idx. */
 struct block *program_push_block(struct program *p, int parent, int forward_idx);
 
+/* Names are looked up along the parents, so files may not nest blocks without limit. */
+enum { BLOCK_DEPTH_MAX = 256 };
+bool block_too_deep(const struct program *p, int parent); /* would a block under `parent` be? */
+
 struct op *op_create(struct program *p, const char *type); /* loose, kind bound, type copied */
 /* Binds the kind for the program's generation; shares the type's text with the registry. */
 void op_bind(const struct program *p, struct op *op);

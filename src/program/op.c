@@ -192,14 +192,25 @@ void op_put_attr(struct program *p, struct op *op, const struct op_attr_value *a
         push_attr(p, op, attr);
 }
 
+static struct op_attr_value copy_attr(struct program *p, const struct op *to,
+                                      const struct op_attr_value *from)
+{
+    int known = to->kind ? op_kind_attr(to->kind, from->name) : -1;
+    struct op_attr_value a = {.name = known >= 0 ? to->kind->attrs[known].name
+                                                 : arena_strdup(&p->arena, from->name),
+                              .type = from->type,
+                              .value = attr_value_copy(&p->arena, from->type, &from->value)};
+    if (from->unknown.len)
+        a.unknown = (struct unknown_fields){
+            arena_memdup(&p->arena, from->unknown.bytes, from->unknown.len), from->unknown.len};
+    return a;
+}
+
 void op_set_attr(struct program *p, struct op *op, const char *name, enum attr_type type,
                  const struct attr_value *value)
 {
-    int known = op->kind ? op_kind_attr(op->kind, name) : -1;
-    struct op_attr_value a = {.name = known >= 0 ? op->kind->attrs[known].name
-                                                 : arena_strdup(&p->arena, name),
-                              .type = type,
-                              .value = attr_value_copy(&p->arena, type, value)};
+    struct op_attr_value given = {.name = name, .type = type, .value = *value};
+    struct op_attr_value a = copy_attr(p, op, &given);
     op_put_attr(p, op, &a);
 }
 
@@ -255,13 +266,14 @@ void op_set_strings(struct program *p, struct op *op, const char *name, int n, c
 
 void op_copy_attrs(struct program *p, struct op *to, const struct op *from)
 {
+    bool empty = to->nattrs == 0;
     op_reserve_attrs(p, to, to->nattrs + from->nattrs);
     for (int i = 0; i < from->nattrs; i++) {
-        const struct op_attr_value *a = &from->attrs[i];
-        op_set_attr(p, to, a->name, a->type, &a->value);
-        if (a->unknown.len)
-            find_attr(to, a->name)->unknown = (struct unknown_fields){
-                arena_memdup(&p->arena, a->unknown.bytes, a->unknown.len), a->unknown.len};
+        struct op_attr_value a = copy_attr(p, to, &from->attrs[i]);
+        if (empty) /* names of one op are distinct: nothing to look for */
+            push_attr(p, to, &a);
+        else
+            op_put_attr(p, to, &a);
     }
 }
 

@@ -377,6 +377,9 @@ static enum skiff_status read_block(struct reading *r, const PB(BlockDesc) * d)
         return error_set(r->err, SKIFF_FORMAT,
                          "%s: block %d has parent %d; expected an earlier block, or -1", r->what, i,
                          d->parent_idx);
+    if (block_too_deep(r->program, d->parent_idx))
+        return error_set(r->err, SKIFF_FORMAT, "%s: block %d lies more than %d blocks deep",
+                         r->what, i, BLOCK_DEPTH_MAX);
     if (d->forward_block_idx < -1 || d->forward_block_idx >= r->nblocks)
         return error_set(r->err, SKIFF_FORMAT,
                          "%s: block %d has forward block %d, but the program has %d blocks",

@@ -145,6 +145,9 @@ static void structure_errors(void **state)
     expect_error(&b, "block 1 has parent 7");
     put_block(&b, 0, -5, NULL);
     expect_error(&b, "parent -5");
+    for (int i = 0; i < 300; i++)
+        put_block(&b, i, i - 1, NULL);
+    expect_error(&b, "block 256 lies more than 256 blocks deep");
     put_number(&inner, 5, 3);
     put_block(&b, 0, -1, &inner);
     expect_error(&b, "forward block 3");

@@ -64,6 +64,14 @@ struct block *program_push_block(struct program *p, int parent, int forward_idx)
     return b;
 }
 
+bool block_too_deep(const struct program *p, int parent)
+{
+    int depth = 1;
+    for (; parent >= 0 && depth <= BLOCK_DEPTH_MAX; parent = p->blocks[parent]->parent)
+        depth++;
+    return depth > BLOCK_DEPTH_MAX;
+}
+
 struct block *program_add_block(struct program *p, int parent)
 {
     return program_push_block(p, parent, -1);

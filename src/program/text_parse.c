@@ -440,6 +440,8 @@ static enum skiff_status parse_block(struct parser *s)
     TRY(lex_whole(s, idx, idx, &number));
     TRY(lex_expect(s, "parent="));
     TRY(lex_whole(s, -1, idx - 1, &parent));
+    if (block_too_deep(s->program, (int)parent))
+        return lex_fail(s, "expected blocks at most %d deep", BLOCK_DEPTH_MAX);
     if (accept_key(s, "forward")) {
         const char *at = s->p;
         TRY(lex_whole(s, -1, INT32_MAX, &forward));

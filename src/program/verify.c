@@ -20,6 +20,7 @@ struct verify {
     int at; /* index of the op in the block */
     const struct op *op;
     struct str_map writers; /* name -> number of ops that write it */
+    bool *used;             /* by block: block 0, and those that an op refers to */
     unsigned flags;
     struct skiff_error *err;
 };
@@ -195,26 +196,27 @@ static void count_writers(struct verify *v)
         }
 }
 
-static bool op_refers_to(const struct op *op, int block)
+/* Which blocks does an op refer to? Indices are checked with the op; here wrong ones are passed
+ * over.
+ */
+static void mark_used(struct verify *v)
 {
-    for (int i = 0; i < op->nattrs; i++) {
-        const struct attr_value *value = &op->attrs[i].value;
-        if (op->attrs[i].type == ATTR_BLOCK && value->i == block)
-            return true;
-        for (int k = 0; op->attrs[i].type == ATTR_BLOCKS && k < value->n; k++)
-            if (value->ints[k] == block)
-                return true;
-    }
-    return false;
-}
-
-static bool block_is_used(const struct program *p, int block)
-{
-    for (int b = 0; b < p->nblocks; b++)
-        for (int k = 0; k < p->blocks[b]->nops; k++)
-            if (op_refers_to(p->blocks[b]->ops[k], block))
-                return true;
-    return block == 0;
+    int nblocks = v->program->nblocks;
+    v->used = arena_alloc(&v->copy->arena, (size_t)nblocks * sizeof(*v->used));
+    v->used[0] = true;
+    for (int b = 0; b < nblocks; b++)
+        for (int k = 0; k < v->program->blocks[b]->nops; k++) {
+            const struct op *op = v->program->blocks[b]->ops[k];
+            for (int i = 0; i < op->nattrs; i++) {
+                const struct attr_value *value = &op->attrs[i].value;
+                int n = op->attrs[i].type == ATTR_BLOCKS ? value->n : 0;
+                if (op->attrs[i].type == ATTR_BLOCK && value->i >= 0 && value->i < nblocks)
+                    v->used[value->i] = true;
+                for (int e = 0; e < n; e++)
+                    if (value->ints[e] >= 0 && value->ints[e] < nblocks)
+                        v->used[value->ints[e]] = true;
+            }
+        }
 }
 
 static enum skiff_status check_program(struct verify *v)
@@ -224,7 +226,7 @@ static enum skiff_status check_program(struct verify *v)
         if (v->block->idx != b || v->block->parent < -1 || v->block->parent >= b)
             return error_set(v->err, SKIFF_INVALID, "block %d has index %d and parent %d", b,
                              v->block->idx, v->block->parent);
-        if (!block_is_used(v->program, b))
+        if (!v->used[b])
             continue;
         for (v->at = 0; v->at < v->block->nops; v->at++) {
             v->op = v->block->ops[v->at];
@@ -240,6 +242,7 @@ enum skiff_status program_verify_with(const struct program *p, unsigned flags,
     struct verify v = {.program = p, .flags = flags, .err = err, .copy = program_clone(p)};
     str_map_init(&v.writers);
     count_writers(&v);
+    mark_used(&v);
     enum skiff_status status = check_program(&v);
     str_map_deinit(&v.writers);
     program_destroy(v.copy);
