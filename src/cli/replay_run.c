@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/replay_compare.h"
+#include "executor/io.h"
 #include "passes/replicate.h"
 #include "store/file.h"
 #include "store/tensor_file.h"
@@ -21,17 +22,6 @@ struct replay {
     struct replay_result *result;
     struct buf *report;
 };
-
-static enum skiff_status read_program(const char *path, struct program **out,
-                                      struct skiff_error *err)
-{
-    struct buf bytes = BUF_INIT;
-    enum skiff_status status = file_read(path, &bytes, err);
-    if (status == SKIFF_OK)
-        status = program_decode(bytes.data, bytes.len, path, out, err);
-    buf_deinit(&bytes);
-    return status;
-}
 
 /* Stored values say by the case which of them are SelectedRows. */
 static enum skiff_status read_value(struct replay *r, const char *path, const char *name,
@@ -237,15 +227,30 @@ static enum skiff_status run_startup(struct replay *r, struct skiff_error *err)
     const char *path = replay_case_path(r->c, "startup.pb");
     if (!file_exists(path))
         return SKIFF_OK;
-    TRY(read_program(path, &r->startup, err));
+    TRY(io_program_read(path, &r->startup, err));
     enum skiff_status status = executor_run(r->executor, r->startup, NULL, 0, NULL, 0, NULL, err);
     return status < 0 ? error_prefix(err, status, "startup program") : status;
 }
 
+static enum skiff_status load_model(struct replay *r, struct skiff_error *err)
+{
+    struct io_model model = {0};
+    TRY(io_load_inference(r->scope,
+                          replay_case_path(r->c, "%s", replay_case_get(r->c, "model_dir", ".")),
+                          replay_case_get(r->c, "model_filename", NULL),
+                          replay_case_get(r->c, "params_filename", NULL), &model, err));
+    r->main = model.program;
+    model.program = NULL;
+    io_model_deinit(&model);
+    return SKIFF_OK;
+}
+
 static enum skiff_status load_programs(struct replay *r, struct skiff_error *err)
 {
+    if (!strcmp(r->c->kind, "inference"))
+        return load_model(r, err);
     TRY(run_startup(r, err));
-    TRY(read_program(replay_case_path(r->c, "main.pb"), &r->main, err));
+    TRY(io_program_read(replay_case_path(r->c, "main.pb"), &r->main, err));
     if (!strcmp(r->c->kind, "parallel")) {
         r->devices = atoi(replay_case_get(r->c, "devices", "0"));
         bool scale_one = !strcmp(replay_case_get(r->c, "scale", "default"), "one");
@@ -271,7 +276,7 @@ static enum skiff_status check_programs(struct replay *r, struct skiff_error *er
             continue;
         struct program *p = NULL, *again = NULL;
         struct buf text = BUF_INIT, diff = BUF_INIT;
-        status = read_program(replay_case_path(r->c, "%s", name), &p, err);
+        status = io_program_read(replay_case_path(r->c, "%s", name), &p, err);
         if (status == SKIFF_OK)
             status = program_verify(p, err);
         if (status == SKIFF_OK) {
