@@ -95,9 +95,9 @@ static enum skiff_status auc_infer(struct infer *c, struct skiff_error *err)
                           c->attr[AUC_THRESHOLDS].i, c->attr[AUC_SLIDE].i);
     for (int slot = AUC_POS; c->running && slot <= AUC_NEG; slot++)
         if (infer_in_dtype(c, slot, 0) != DTYPE_INT64 ||
-            shape_numel(infer_in(c, slot, 0)) != stat_size(c->attr))
+            shape_numel(infer_in(c, slot, 0)) < stat_size(c->attr))
             return infer_fail(c, slot, 0, err,
-                              "must hold %lld counts of type int64 for %d thresholds and %d steps",
+                              "must hold at least %lld counts of type int64 for %d thresholds and %d steps",
                               (long long)stat_size(c->attr), c->attr[AUC_THRESHOLDS].i,
                               c->attr[AUC_SLIDE].i);
     struct shape one = one_number(c);
