@@ -1,0 +1,102 @@
+/* Training: gradients, clipping, decay and the update ops, appended to a net's main program.
+ *
+ *     skiff_minimize(net, loss, &err, "adam", .learning_rate = 1e-3);
+ *
+ * or, to keep the optimizer object:
+ *
+ *     struct skiff_optimizer *opt = skiff_optimizer_new(net, "sgd", .learning_rate = 0.1);
+ *     skiff_optimizer_minimize(opt, loss, NULL, &err);
+ */
+#ifndef SKIFF_OPTIMIZER_H
+#define SKIFF_OPTIMIZER_H
+
+#include <skiff/layers.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Hyperparameters, named as in Fluid; 0 means the optimizer's own default (in comments),
+ * SKIFF_ZERO means 0. A field that the optimizer does not have is not looked at. */
+struct skiff_optimizer_options {
+    double learning_rate;                /* adam, adamax, lamb, dpsgd: 0.001; others: needed */
+    struct skiff_var *learning_rate_var; /* a schedule (skiff_lr_*), instead of the number */
+    struct skiff_regularizer regularization;
+    struct skiff_clip grad_clip;
+    const char *name; /* goes into the names of accumulators */
+
+    double momentum;                  /* momentum, lars_momentum: needed; rmsprop: 0 */
+    bool use_nesterov;                /* momentum */
+    double beta1, beta2;              /* adam, adamax, lamb: 0.9, 0.999 */
+    double epsilon;                   /* adam, adamax: 1e-8; others: 1e-6 */
+    bool lazy_mode;                   /* adam */
+    double initial_accumulator_value; /* adagrad: 0 */
+    double decay;                     /* decayed_adagrad: 0.95 */
+    double rho;                       /* adadelta, rmsprop: 0.95 */
+    bool centered;                    /* rmsprop */
+    double l1, l2, lr_power;          /* ftrl: 0, 0, -0.5 */
+    double lars_coeff;                /* lars_momentum: 0.001 */
+    double lars_weight_decay;         /* lars_momentum: 0.0005 */
+    double lamb_weight_decay;         /* lamb: 0.01 */
+    bool (*exclude_from_weight_decay)(const struct skiff_var *param, void *user); /* lamb */
+    void *exclude_user;
+    double clip, batch_size, sigma; /* dpsgd: 0.9, 0.999, 1e-8 */
+};
+
+struct skiff_optimizer;
+
+/* type: sgd, momentum, adagrad, adam, adamax, dpsgd, decayed_adagrad, adadelta, rmsprop, ftrl,
+ * lamb, lars_momentum. The object belongs to the net. NULL after an error. */
+SKIFF_API struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char *type,
+                                                         const struct skiff_optimizer_options *o);
+#define skiff_optimizer_new(net, type, ...) \
+    skiff_optimizer_create(net, type, &(struct skiff_optimizer_options){__VA_ARGS__})
+
+struct skiff_minimize_options {
+    const char *const *parameters; /* NULL: all trainable ones */
+    int nparameters;
+    const char *const *no_grad; /* names of variables without gradient */
+    int nno_grad;
+};
+
+struct skiff_param_grad {
+    struct skiff_var *param, *grad;
+};
+
+/* append_backward: gradients of the loss by the parameters, in *out (the program's), *nout of them.
+ */
+SKIFF_API enum skiff_status skiff_net_backward(struct skiff_net *net, struct skiff_var *loss,
+                                               const struct skiff_minimize_options *o,
+                                               struct skiff_param_grad **out, int *nout,
+                                               struct skiff_error *err);
+/* fluid.gradients; target_grads may be NULL. out[i] is NULL where there is no gradient. */
+SKIFF_API enum skiff_status skiff_net_gradients(struct skiff_net *net, struct skiff_vars targets,
+                                                struct skiff_vars inputs,
+                                                struct skiff_var *const *target_grads,
+                                                const struct skiff_minimize_options *o,
+                                                struct skiff_var **out, struct skiff_error *err);
+/* Clipping, decay and update ops for these gradients. */
+SKIFF_API enum skiff_status skiff_optimizer_apply(struct skiff_optimizer *opt,
+                                                  const struct skiff_param_grad *pairs, int n,
+                                                  struct skiff_error *err);
+/* Both. Reports the first error of the net if there was one. opt NULL (its creation failed) is
+ * reported too. */
+SKIFF_API enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt,
+                                                     struct skiff_var *loss,
+                                                     const struct skiff_minimize_options *o,
+                                                     struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_net_minimize(struct skiff_net *net, struct skiff_var *loss,
+                                               const char *type,
+                                               const struct skiff_optimizer_options *o,
+                                               struct skiff_error *err);
+#define skiff_minimize(net, loss, err, type, ...) \
+    skiff_net_minimize(net, loss, type, &(struct skiff_optimizer_options){__VA_ARGS__}, err)
+
+/* fluid.clip.set_gradient_clip: for these parameters (NULL: all there are now). */
+SKIFF_API void skiff_net_set_gradient_clip(struct skiff_net *net, const struct skiff_clip *clip,
+                                           const char *const *params, int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,638 @@
+#include "passes/backward.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "passes/backward_ops.h"
+#include "program/grad.h"
+#include "program/infer.h"
+
+struct grad_place { /* where a variable's gradient ended up */
+    const char *name;
+    struct block *block;
+};
+
+struct backward {
+    struct program *p;
+    const struct backward_options *o;
+    struct str_map *no_grad; /* per block that was there at the start: names of gradients */
+    int nblocks;
+    struct str_map grad_to_var; /* gradient -> variable */
+    struct str_map places;      /* variable -> struct grad_place */
+    struct str_map wanted;      /* second and later calls: gradients that may be read */
+    bool use_wanted;
+    struct str_map renamed; /* second and later calls: gradient -> its new name */
+};
+
+static bool set_has(const struct str_map *s, const char *name)
+{
+    return str_map_has(s, name);
+}
+
+static void set_add(struct str_map *s, const char *name)
+{
+    str_map_put(s, name, s);
+}
+
+static const char *with_grad(struct program *p, const char *name)
+{
+    return arena_printf(&p->arena, "%s" GRAD_SUFFIX, name);
+}
+
+static bool is_grad(const char *name)
+{
+    return strstr(name, GRAD_SUFFIX) != NULL;
+}
+
+static const char *strip_grad(struct program *p, const char *name)
+{
+    const char *at = strstr(name, GRAD_SUFFIX);
+    return at ? arena_strndup(&p->arena, name, (size_t)(at - name)) : name;
+}
+
+static void backward_init(struct backward *b, struct program *p, const struct backward_options *o)
+{
+    *b = (struct backward){.p = p, .o = o, .nblocks = p->nblocks};
+    b->no_grad = mem_must((size_t)p->nblocks * sizeof *b->no_grad);
+    str_map_init(&b->grad_to_var);
+    str_map_init(&b->places);
+    str_map_init(&b->wanted);
+    str_map_init(&b->renamed);
+    for (int i = 0; i < p->nblocks; i++) {
+        str_map_init(&b->no_grad[i]);
+        for (size_t k = 0; k < p->blocks[i]->vars.count; k++) {
+            struct var *v = p->blocks[i]->vars.entries[k].value;
+            if (v->stop_gradient)
+                set_add(&b->no_grad[i], with_grad(p, v->name));
+        }
+    }
+    for (int i = 0; i < o->nno_grad; i++)
+        set_add(&b->no_grad[0], with_grad(p, o->no_grad[i]));
+}
+
+static void backward_deinit(struct backward *b)
+{
+    for (int i = 0; i < b->nblocks; i++)
+        str_map_deinit(&b->no_grad[i]);
+    free(b->no_grad);
+    str_map_deinit(&b->grad_to_var);
+    str_map_deinit(&b->places);
+    str_map_deinit(&b->wanted);
+    str_map_deinit(&b->renamed);
+}
+
+/* ---- the path ---- */
+
+static bool any_in(const struct op_arg *args, int n, const struct str_map *set)
+{
+    for (int s = 0; s < n; s++)
+        for (int k = 0; k < args[s].n; k++)
+            if (set_has(set, args[s].names[k]))
+                return true;
+    return false;
+}
+
+static void add_args(struct str_map *to, const struct op_arg *args, int n,
+                     const struct str_map *but)
+{
+    for (int s = 0; s < n; s++)
+        for (int k = 0; k < args[s].n; k++)
+            if (!but || !set_has(but, args[s].names[k]))
+                set_add(to, args[s].names[k]);
+}
+
+static bool has_grad(const struct op *op)
+{
+    return op->kind && (op->kind->grad || op->kind->make_grad);
+}
+
+/* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. */
+static struct op **find_path(struct block *b, struct str_map *outputs, struct str_map *inputs,
+                             struct str_map *no_grad, int *n)
+{
+    struct op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
+    bool *on = mem_must((size_t)(b->nops + 1) * sizeof *on);
+    for (int i = 0; i < b->nops; i++) {
+        struct op *op = b->ops[i];
+        on[i] = !inputs || (any_in(op->ins, op->nins, inputs) && has_grad(op));
+        if (inputs && on[i])
+            add_args(inputs, op->outs, op->nouts, no_grad);
+    }
+    for (int i = b->nops - 1; i >= 0; i--) {
+        struct op *op = b->ops[i];
+        if (any_in(op->outs, op->nouts, outputs) && has_grad(op))
+            add_args(outputs, op->ins, op->nins, no_grad);
+        else
+            on[i] = false;
+    }
+    *n = 0;
+    for (int i = 0; i < b->nops; i++)
+        if (on[i])
+            path[(*n)++] = b->ops[i];
+    free(on);
+    for (int i = 0; inputs && i < *n; i++)
+        for (int s = 0; s < path[i]->nins; s++)
+            for (int k = 0; k < path[i]->ins[s].n; k++) {
+                const char *name = path[i]->ins[s].names[k];
+                struct var *v = block_find_var(b, name);
+                if (!set_has(inputs, name) && v && v->stop_gradient)
+                    set_add(no_grad, name);
+            }
+    return path;
+}
+
+/* Results of the path that lead nowhere (auxiliary outputs) have no gradient. */
+static void add_dead_outputs(const struct block *b, struct op *const *path, int n,
+                             const char *target, struct str_map *no_grad)
+{
+    struct str_map used, dead;
+    str_map_init(&used);
+    str_map_init(&dead);
+    set_add(&used, target);
+    for (int i = n - 1; i >= 0; i--) {
+        const struct op *op = path[i];
+        for (int s = 0; s < op->nouts && !op_attr(op, "sub_block"); s++)
+            for (int k = 0; k < op->outs[s].n; k++) {
+                const char *name = op->outs[s].names[k];
+                const struct var *v = block_find_var(b, name);
+                if (!set_has(&used, name) && !op_reads(op, name) && v && !v->stop_gradient)
+                    set_add(&dead, name);
+            }
+        add_args(&used, op->ins, op->nins, no_grad);
+    }
+    for (size_t i = 0; i < dead.count; i++)
+        set_add(no_grad, dead.entries[i].key);
+    str_map_deinit(&used);
+    str_map_deinit(&dead);
+}
+
+/* ---- gradient ops of one block ---- */
+
+static bool grad_unwanted(const struct grad_build *g, const char *name)
+{
+    return set_has(g->user, name);
+}
+
+static enum skiff_status block_grads(struct backward *b, struct block *block,
+                                     struct op *const *path, int npath, struct block *target,
+                                     struct skiff_error *err);
+
+/* The gradient block of an op that runs a block (while, conditional_block). */
+static enum skiff_status sub_grads(struct backward *b, const struct op *op, struct block **out,
+                                   struct skiff_error *err)
+{
+    const struct op_attr_value *a = op_attr(op, "sub_block");
+    *out = NULL;
+    if (!a || a->type != ATTR_BLOCK)
+        return SKIFF_OK;
+    if (a->value.i < 0 || a->value.i >= b->nblocks)
+        return error_set(err, SKIFF_INVALID, "op %s: sub_block %d does not exist", op->type,
+                         a->value.i);
+    struct block *sub = b->p->blocks[a->value.i];
+    struct block *grad = program_add_block(b->p, 0);
+    grad->parent = sub->idx;
+    grad->forward_idx = sub->idx;
+    bool kept = b->use_wanted;
+    b->use_wanted = false;
+    enum skiff_status status = block_grads(b, sub, sub->ops, sub->nops, grad, err);
+    b->use_wanted = kept;
+    *out = grad;
+    return status;
+}
+
+/* On the second and later calls gradients of the first ones are there already: new ones are called
+ * grad/grad/x@GRAD, and only ops that follow from this call's targets are taken. */
+static void rename_again(struct backward *b, const struct block *block, const struct op *fwd,
+                         struct op *op)
+{
+    bool of_grad = op_attr(fwd, "op_role_var") && op_role_of(fwd) == ROLE_BACKWARD;
+    for (int s = 0; s < op->nins && !of_grad; s++)
+        for (int k = 0; k < op->ins[s].n; k++) {
+            const char *to = str_map_get(&b->renamed, op->ins[s].names[k]);
+            if (to)
+                op->ins[s].names[k] = to;
+        }
+    for (int s = 0; s < op->nouts; s++)
+        for (int k = 0; k < op->outs[s].n; k++) {
+            const char *name = op->outs[s].names[k];
+            if (!is_grad(name) || !block_own_var(block, name))
+                continue;
+            struct buf text = BUF_INIT;
+            for (int i = 0; i < b->o->times; i++)
+                buf_str(&text, "grad/");
+            buf_str(&text, name);
+            const char *to = arena_strdup(&b->p->arena, text.data);
+            buf_deinit(&text);
+            op->outs[s].names[k] = to;
+            str_map_put(&b->renamed, name, (void *)to);
+            const char *var = str_map_get(&b->grad_to_var, name);
+            if (var)
+                str_map_put(&b->grad_to_var, to, (void *)var);
+        }
+}
+
+static bool follows(struct backward *b, const struct op *op)
+{
+    bool any = false;
+    for (int s = 0; s < op->nins; s++)
+        for (int k = 0; k < op->ins[s].n; k++)
+            if (is_grad(op->ins[s].names[k]) && set_has(&b->wanted, op->ins[s].names[k]))
+                any = true;
+    if (any)
+        add_args(&b->wanted, op->outs, op->nouts, NULL);
+    return any;
+}
+
+static void note_vars(struct backward *b, const struct op *fwd, const struct op *grad)
+{
+    for (int s = 0; s < grad->nouts; s++)
+        for (int k = 0; k < grad->outs[s].n; k++) {
+            const char *name = grad->outs[s].names[k];
+            size_t len = strlen(name), cut = strlen(GRAD_SUFFIX);
+            if (len <= cut || strcmp(name + len - cut, GRAD_SUFFIX))
+                continue;
+            const char *var = arena_strndup(&b->p->arena, name, len - cut);
+            if (op_reads(fwd, var))
+                str_map_put(&b->grad_to_var, name, (void *)var);
+        }
+}
+
+static enum skiff_status op_grads(struct backward *b, struct block *block, const struct op *op,
+                                  struct grad_ops *all, struct skiff_error *err)
+{
+    struct grad_build g = {.program = b->p,
+                           .block = block,
+                           .fwd = op,
+                           .unwanted = grad_unwanted,
+                           .user = &b->no_grad[block->idx]};
+    TRY(sub_grads(b, op, &g.grad_block, err));
+    TRY(grad_build_ops(&g, err));
+    const struct op_attr_value *device = op_attr(op, "op_device");
+    for (int i = 0; i < g.nops; i++) {
+        struct op *made = g.ops[i];
+        op_sort_slots(made);
+        if (device && device->type == ATTR_STRING)
+            op_set_string(b->p, made, "op_device", device->value.s);
+        note_vars(b, op, made);
+        if (b->o->times > 1)
+            rename_again(b, block, op, made);
+        if (!b->use_wanted || follows(b, made))
+            grad_ops_insert(all, -1, made);
+    }
+    return SKIFF_OK;
+}
+
+/* `block` is one that was there at the start; its gradient ops go to the end of `target`. */
+static enum skiff_status block_grads(struct backward *b, struct block *block,
+                                     struct op *const *path, int npath, struct block *target,
+                                     struct skiff_error *err)
+{
+    struct grad_ops all = {.program = b->p};
+    struct str_map known;
+    str_map_init(&known);
+    enum skiff_status status = SKIFF_OK;
+    for (int i = npath - 1; i >= 0; i--)
+        TRY_OUT(op_grads(b, block, path[i], &all, err));
+    grad_ops_add_up(&all, block->idx);
+    grad_ops_drop_unwanted(&all, &b->no_grad[block->idx]);
+    for (int i = 0; i < npath; i++) {
+        add_args(&known, path[i]->ins, path[i]->nins, NULL);
+        add_args(&known, path[i]->outs, path[i]->nouts, NULL);
+    }
+    for (size_t i = 0; b->use_wanted && i < b->wanted.count; i++)
+        set_add(&known, b->wanted.entries[i].key);
+    grad_ops_drop_rootless(&all, &known);
+    for (int i = 0; i < all.n; i++) {
+        struct op *op = block_insert_op(target, -1, all.ops[i]->type);
+        *op = *all.ops[i];
+        op_set_int(b->p, op, "op_role", ROLE_BACKWARD);
+    }
+out:
+    str_map_deinit(&known);
+    grad_ops_deinit(&all);
+    return status;
+}
+
+/* ---- variables ---- */
+
+/* Gradients whose names are taken get new ones; `to` maps the targets' gradients to given ones. */
+static void rename_taken(struct backward *b, struct block *block, int start, struct str_map *to)
+{
+    for (int i = start; i < block->nops; i++) {
+        struct op *op = block->ops[i];
+        for (int s = 0; s < op->nins; s++)
+            for (int k = 0; k < op->ins[s].n; k++) {
+                const char *other = str_map_get(to, op->ins[s].names[k]);
+                if (other)
+                    op->ins[s].names[k] = other;
+            }
+        for (int s = 0; s < op->nouts; s++)
+            for (int k = 0; k < op->outs[s].n; k++) {
+                const char *name = op->outs[s].names[k];
+                if (!is_grad(name) || !block_own_var(block, name) || !b->o->names)
+                    continue;
+                const char *fresh = arena_strdup(&b->p->arena, names_next(b->o->names, name));
+                op->outs[s].names[k] = fresh;
+                str_map_put(to, name, (void *)fresh);
+            }
+    }
+    for (size_t i = 0; i < to->count; i++) {
+        const char *var = str_map_get(&b->grad_to_var, to->entries[i].key);
+        if (!var)
+            continue;
+        str_map_put(&b->grad_to_var, to->entries[i].value, (void *)var);
+        str_map_remove(&b->grad_to_var, to->entries[i].key);
+    }
+}
+
+static bool reads_missing_grads_only(const struct block *block, const struct op *op)
+{
+    int grads = 0, there = 0;
+    for (int s = 0; s < op->nins; s++)
+        for (int k = 0; k < op->ins[s].n; k++)
+            if (is_grad(op->ins[s].names[k])) {
+                grads++;
+                there += block_find_var(block, op->ins[s].names[k]) != NULL;
+            }
+    return grads > 0 && there == 0;
+}
+
+/* Makes the variables that the op writes; new ones take type and shape of the forward ones. */
+static enum skiff_status make_vars(struct backward *b, struct block *block, struct op *op,
+                                   struct skiff_error *err)
+{
+    struct str_map fresh;
+    enum skiff_status status;
+    str_map_init(&fresh);
+    for (int s = 0; s < op->nouts; s++)
+        for (int k = 0; k < op->outs[s].n; k++) {
+            const char *name = op->outs[s].names[k];
+            if (!strcmp(name, EMPTY_VAR) || block_find_var(block, name))
+                continue;
+            struct var *v = block_add_var(block, name);
+            v->has_tensor = true;
+            str_map_put(&fresh, v->name, v);
+            const char *var = str_map_get(&b->grad_to_var, name);
+            if (!var)
+                continue;
+            struct grad_place *place = arena_alloc(&b->p->arena, sizeof *place);
+            *place = (struct grad_place){v->name, block};
+            str_map_put(&b->places, var, place);
+        }
+    TRY_OUT(infer_op(block, op, err));
+    for (size_t i = 0; i < fresh.count; i++) {
+        struct var *v = fresh.entries[i].value;
+        const struct var *fwd = block_find_var(block, strip_grad(b->p, v->name));
+        v->dtype = fwd ? fwd->dtype : DTYPE_FP32;
+        if (fwd)
+            v->shape = fwd->shape;
+    }
+out:
+    str_map_deinit(&fresh);
+    return status;
+}
+
+static enum skiff_status make_all_vars(struct backward *b, struct block *block, int start,
+                                       struct skiff_error *err)
+{
+    for (int i = start; i < block->nops;) {
+        struct op *op = block->ops[i];
+        const struct op_attr_value *sub = op_attr(op, "sub_block");
+        if (sub && sub->type == ATTR_BLOCK && sub->value.i >= b->nblocks)
+            TRY(make_all_vars(b, b->p->blocks[sub->value.i], 0, err));
+        int outs = 0;
+        for (int s = 0; s < op->nouts; s++)
+            for (int k = 0; k < op->outs[s].n; k++)
+                outs += strcmp(op->outs[s].names[k], EMPTY_VAR) != 0;
+        if (!outs || reads_missing_grads_only(block, op)) {
+            block_remove_ops(block, i, 1);
+            continue;
+        }
+        TRY(make_vars(b, block, op, err));
+        i++;
+    }
+    return SKIFF_OK;
+}
+
+/* ---- append_backward ---- */
+
+static struct op *loss_op(struct block *b, const struct var *loss)
+{
+    for (int i = b->nops - 1; i >= 0; i--)
+        if (b->ops[i] == loss->producer || (!loss->producer && op_writes(b->ops[i], loss->name)))
+            return b->ops[i];
+    return NULL;
+}
+
+static void seed_loss(struct program *p, struct block *b, const struct var *loss,
+                      const struct op *maker)
+{
+    struct op *op = block_insert_op(b, -1, "fill_constant");
+    const char *out = with_grad(p, loss->name);
+    const struct op_attr_value *device = op_attr(maker, "op_device");
+    op_set_out(p, op, "Out", 1, &out);
+    op_set_longs(p, op, "shape", 1, (int64_t[]){1});
+    op_set_float(p, op, "value", 1.0f);
+    op_set_int(p, op, "dtype", loss->dtype);
+    op_set_bool(p, op, "force_cpu", false);
+    op_set_int(p, op, "op_role", ROLE_BACKWARD | ROLE_LOSS);
+    op_set_string(p, op, "op_device", device ? device->value.s : "");
+}
+
+/* Variables' names of the gradients in the set. */
+static void strip_set(struct program *p, const struct str_map *grads, struct str_map *out)
+{
+    str_map_init(out);
+    for (size_t i = 0; i < grads->count; i++)
+        set_add(out, strip_grad(p, grads->entries[i].key));
+}
+
+static void grads_of_set(struct program *p, const struct str_map *vars, struct str_map *grads)
+{
+    for (size_t i = 0; i < vars->count; i++)
+        set_add(grads, with_grad(p, vars->entries[i].key));
+}
+
+/* op_role_var of the op that writes the gradient last: [param, grad] before what is there. */
+static void mark_writer(struct program *p, const struct var *param, const struct var *grad)
+{
+    struct block *b = program_root(p);
+    for (int i = b->nops - 1; i >= 0; i--) {
+        struct op *op = b->ops[i];
+        if (!op_writes(op, grad->name))
+            continue;
+        const struct op_attr_value *old = op_attr(op, "op_role_var");
+        int n = old && old->type == ATTR_STRINGS ? old->value.n : 0;
+        const char **names = mem_must((size_t)(n + 2) * sizeof *names);
+        names[0] = param->name;
+        names[1] = grad->name;
+        for (int k = 0; k < n; k++)
+            names[2 + k] = old->value.strings[k];
+        op_set_strings(p, op, "op_role_var", n + 2, names);
+        free(names);
+        return;
+    }
+}
+
+static bool param_listed(const struct backward_options *o, const struct var *v)
+{
+    if (!o->parameters)
+        return v->param && v->param->trainable;
+    for (int i = 0; i < o->nparameters; i++)
+        if (!strcmp(o->parameters[i], v->name))
+            return true;
+    return false;
+}
+
+static void collect_pairs(struct backward *b, struct param_grad **out, int *nout)
+{
+    struct block *root = program_root(b->p);
+    *out = arena_alloc(&b->p->arena, (root->vars.count + 1) * sizeof **out);
+    *nout = 0;
+    for (size_t i = 0; i < root->vars.count; i++) {
+        struct var *v = root->vars.entries[i].value;
+        const struct grad_place *place = str_map_get(&b->places, v->name);
+        if (!place || !param_listed(b->o, v))
+            continue;
+        struct var *grad = block_own_var(place->block, place->name);
+        (*out)[(*nout)++] = (struct param_grad){v, grad};
+    }
+    for (int i = 0; i < *nout; i++)
+        mark_writer(b->p, (*out)[i].param, (*out)[i].grad);
+}
+
+static enum skiff_status run_backward(struct backward *b, struct var *loss, struct op *maker,
+                                      struct skiff_error *err)
+{
+    struct program *p = b->p;
+    struct block *root = program_root(p);
+    struct str_map outputs, no_grad, none;
+    int start = root->nops, npath;
+    str_map_init(&outputs);
+    str_map_init(&none);
+    set_add(&outputs, loss->name);
+    strip_set(p, &b->no_grad[0], &no_grad);
+    struct op **path = find_path(root, &outputs, NULL, &no_grad, &npath);
+    add_dead_outputs(root, path, npath, loss->name, &no_grad);
+    grads_of_set(p, &no_grad, &b->no_grad[0]);
+    seed_loss(p, root, loss, maker);
+    if (b->o->times > 1) {
+        b->use_wanted = true;
+        set_add(&b->wanted, with_grad(p, loss->name));
+    }
+    enum skiff_status status = block_grads(b, root, path, npath, root, err);
+    if (status == SKIFF_OK) {
+        rename_taken(b, root, start, &none);
+        status = make_all_vars(b, root, start, err);
+    }
+    if (status < 0)
+        block_remove_ops(root, start, root->nops - start);
+    free(path);
+    str_map_deinit(&outputs);
+    str_map_deinit(&no_grad);
+    str_map_deinit(&none);
+    return status;
+}
+
+enum skiff_status append_backward(struct program *p, struct var *loss,
+                                  const struct backward_options *o, struct param_grad **out,
+                                  int *nout, struct skiff_error *err)
+{
+    struct block *root = program_root(p);
+    if (block_own_var(root, loss->name) != loss)
+        return error_set(err, SKIFF_INVALID, "loss %s is not a variable of the program's block 0",
+                         loss->name);
+    struct op *maker = loss_op(root, loss);
+    if (!maker)
+        return error_set(err, SKIFF_INVALID, "loss %s: no op of block 0 computes it", loss->name);
+    op_set_int(p, maker, "op_role", ROLE_FORWARD | ROLE_LOSS);
+    struct backward b;
+    backward_init(&b, p, o);
+    enum skiff_status status = run_backward(&b, loss, maker, err);
+    if (status == SKIFF_OK)
+        collect_pairs(&b, out, nout);
+    backward_deinit(&b);
+    return status;
+}
+
+/* ---- gradients ---- */
+
+/* Gradient 1 for a target without one: shape -> fill_constant. */
+static void seed_target(struct backward *b, struct block *block, const struct var *t)
+{
+    struct program *p = b->p;
+    const char *shape = arena_printf(&p->arena, "%s_shape", t->name);
+    const char *grad = with_grad(p, t->name);
+    struct op *op = block_insert_op(block, -1, "shape");
+    *op = *grad_ops_make(p, "shape", "Input", 1, &t->name, shape);
+    op = block_insert_op(block, -1, "fill_constant");
+    *op = *grad_ops_make(p, "fill_constant", "ShapeTensor", 1, &shape, grad);
+    op_set_longs(p, op, "shape", t->shape.ndim, t->shape.dims);
+    op_set_float(p, op, "value", 1.0f);
+    op_set_int(p, op, "dtype", t->dtype);
+    set_add(&b->wanted, shape);
+    set_add(&b->wanted, grad);
+}
+
+static enum skiff_status check_target(const struct var *t, const struct var *g,
+                                      struct skiff_error *err)
+{
+    char a[160], c[160];
+    if (!g || shape_equal(&t->shape, &g->shape))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_SHAPE, "target %s has the shape %s, its gradient %s has %s",
+                     t->name, shape_text(&t->shape, a), g->name, shape_text(&g->shape, c));
+}
+
+enum skiff_status append_gradients(struct program *p, struct var *const *targets, int ntargets,
+                                   struct var *const *target_grads, struct var *const *inputs,
+                                   int ninputs, const struct backward_options *o, struct var **out,
+                                   struct skiff_error *err)
+{
+    struct block *root = program_root(p);
+    struct backward b;
+    struct str_map outputs, from, no_grad, given;
+    for (int i = 0; i < ntargets; i++)
+        TRY(check_target(targets[i], target_grads ? target_grads[i] : NULL, err));
+    backward_init(&b, p, o);
+    str_map_init(&outputs);
+    str_map_init(&from);
+    str_map_init(&given);
+    strip_set(p, &b.no_grad[0], &no_grad);
+    int start = root->nops, npath;
+    for (int i = 0; i < ninputs; i++)
+        set_add(&from, inputs[i]->name);
+    for (int i = 0; i < ntargets; i++)
+        set_add(&outputs, targets[i]->name);
+    struct op **path = find_path(root, &outputs, &from, &no_grad, &npath);
+    for (int i = 0; i < ntargets; i++) {
+        const struct var *g = target_grads ? target_grads[i] : NULL;
+        if (!g) {
+            seed_target(&b, root, targets[i]);
+        } else {
+            str_map_put(&given, with_grad(p, targets[i]->name), (void *)g->name);
+            set_add(&b.wanted, g->name);
+        }
+    }
+    b.use_wanted = o->times > 1;
+    grads_of_set(p, &no_grad, &b.no_grad[0]);
+    enum skiff_status status = block_grads(&b, root, path, npath, root, err);
+    if (status == SKIFF_OK) {
+        rename_taken(&b, root, start, &given);
+        status = make_all_vars(&b, root, start, err);
+    }
+    if (status < 0)
+        block_remove_ops(root, start, root->nops - start);
+    for (int i = 0; i < ninputs && status == SKIFF_OK; i++) {
+        const struct grad_place *place = str_map_get(&b.places, inputs[i]->name);
+        out[i] = place ? block_own_var(place->block, place->name) : NULL;
+    }
+    free(path);
+    str_map_deinit(&outputs);
+    str_map_deinit(&from);
+    str_map_deinit(&no_grad);
+    str_map_deinit(&given);
+    backward_deinit(&b);
+    return status;
+}

@@ -1,0 +1,410 @@
+#include "passes/prune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "layers/net.h"
+#include "program/infer.h"
+
+/* ---- what stays ---- */
+
+static bool set_has(const struct str_map *s, const char *name)
+{
+    return str_map_has(s, name);
+}
+
+static void add_args(struct str_map *to, const struct op_arg *args, int n,
+                     const struct str_map *but)
+{
+    for (int s = 0; s < n; s++)
+        for (int k = 0; k < args[s].n; k++)
+            if (!but || !set_has(but, args[s].names[k]))
+                str_map_put(to, args[s].names[k], to);
+}
+
+static bool writes_any(const struct op *op, const struct str_map *set)
+{
+    for (int s = 0; s < op->nouts; s++)
+        for (int k = 0; k < op->outs[s].n; k++)
+            if (set_has(set, op->outs[s].names[k]))
+                return true;
+    return false;
+}
+
+static int sub_block_of(const struct program *p, const struct op *op)
+{
+    const struct op_attr_value *a = op_attr(op, "sub_block");
+    if (!a || a->type != ATTR_BLOCK || a->value.i <= 0 || a->value.i >= p->nblocks)
+        return -1;
+    return a->value.i;
+}
+
+static bool is_optimize(const struct op *op)
+{
+    return op_attr(op, "op_role") && op_role_of(op) != ROLE_UNSPECIFIED &&
+           op_role_of(op) & ROLE_OPTIMIZE;
+}
+
+/* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
+static void drop_unneeded(struct program *p, struct block *b, struct str_map *needed,
+                          const struct str_map *feeds)
+{
+    bool *keep = mem_must((size_t)(b->nops + 1) * sizeof *keep);
+    for (int i = b->nops - 1; i >= 0; i--) {
+        struct op *op = b->ops[i];
+        keep[i] = op->is_target == IS_TRUE || (writes_any(op, needed) && !is_optimize(op));
+        if (keep[i])
+            add_args(needed, op->ins, op->nins, feeds);
+    }
+    for (int i = b->nops - 1; i >= 0; i--)
+        if (!keep[i])
+            block_remove_ops(b, i, 1);
+    free(keep);
+    for (int i = 0; i < b->nops; i++) {
+        int sub = sub_block_of(p, b->ops[i]);
+        if (sub < 0)
+            continue;
+        struct str_map inner;
+        str_map_init(&inner);
+        add_args(&inner, b->ops[i]->ins, b->ops[i]->nins, feeds);
+        add_args(&inner, b->ops[i]->outs, b->ops[i]->nouts, feeds);
+        drop_unneeded(p, p->blocks[sub], &inner, feeds);
+        str_map_deinit(&inner);
+    }
+}
+
+static void drop_roles(struct block *b)
+{
+    const int training = ROLE_BACKWARD | ROLE_OPTIMIZE | ROLE_LRSCHED;
+    for (int i = b->nops - 1; i >= 0; i--) {
+        int role = op_role_of(b->ops[i]);
+        if (role != ROLE_UNSPECIFIED && role & training)
+            block_remove_ops(b, i, 1);
+    }
+}
+
+static void drop_unused_vars(struct block *b)
+{
+    struct str_map used;
+    str_map_init(&used);
+    for (int i = 0; i < b->nops; i++) {
+        add_args(&used, b->ops[i]->ins, b->ops[i]->nins, NULL);
+        add_args(&used, b->ops[i]->outs, b->ops[i]->nouts, NULL);
+    }
+    for (size_t i = b->vars.count; i-- > 0;)
+        if (!set_has(&used, b->vars.entries[i].key))
+            block_remove_var(b, b->vars.entries[i].key);
+    str_map_deinit(&used);
+}
+
+/* Numbers blocks anew in the order in which ops refer to them; the others go. */
+static void number_block(struct program *p, struct block *b, int parent, struct block **order,
+                         int *n)
+{
+    int idx = *n;
+    order[(*n)++] = b;
+    for (int i = 0; i < b->nops; i++) {
+        int sub = sub_block_of(p, b->ops[i]);
+        if (sub < 0)
+            continue;
+        op_set_attr(p, b->ops[i], "sub_block", ATTR_BLOCK, &(struct attr_value){.i = *n});
+        number_block(p, p->blocks[sub], idx, order, n);
+    }
+    b->parent = parent;
+}
+
+static void compact_blocks(struct program *p)
+{
+    struct block **order = mem_must((size_t)(p->nblocks + 1) * sizeof *order);
+    int n = 0;
+    number_block(p, program_root(p), -1, order, &n);
+    for (int i = 0; i < n; i++) {
+        order[i]->idx = i;
+        p->blocks[i] = order[i];
+        drop_unused_vars(order[i]);
+    }
+    for (int i = n; i < p->nblocks; i++) /* whatever a lost block holds beside the arena */
+        str_map_deinit(&p->blocks[i]->vars);
+    p->nblocks = n;
+    free(order);
+}
+
+static void set_is_test(struct program *p)
+{
+    for (int i = 0; i < p->nblocks; i++)
+        for (int k = 0; k < p->blocks[i]->nops; k++) {
+            struct op *op = p->blocks[i]->ops[k];
+            if (op_attr(op, "is_test"))
+                op_set_bool(p, op, "is_test", true);
+            op->is_target = ABSENT;
+        }
+}
+
+/* ---- inference ---- */
+
+static void neutral(struct program *p)
+{
+    p->current_role = ROLE_FORWARD;
+    p->current_role_var = NULL;
+    p->ncurrent_role_var = 0;
+    p->current_namescope = "/";
+}
+
+/* target -> scale 1.0 -> save_infer_model/scale_<i>.tmp_<n> */
+static enum skiff_status wrap_target(struct program *p, int i, const char *target,
+                                     const char **out_name, struct skiff_error *err)
+{
+    struct block *b = program_root(p);
+    const struct var *v = block_own_var(b, target);
+    if (!v)
+        return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
+    const char *name;
+    int n = 0;
+    do
+        name = arena_printf(&p->arena, "save_infer_model/scale_%d.tmp_%d", i, n++);
+    while (block_own_var(b, name));
+    struct var *out = block_add_var(b, name);
+    out->dtype = v->dtype;
+    out->has_tensor = true;
+    out->persistable = IS_FALSE;
+    struct op *op = block_insert_op(b, -1, "scale");
+    op_set_in(p, op, "X", 1, &target);
+    op_set_in(p, op, "ScaleTensor", 0, NULL);
+    op_set_out(p, op, "Out", 1, &name);
+    TRY(op_fill_defaults(p, op, err));
+    op->is_target = IS_TRUE;
+    *out_name = name;
+    return infer_op(b, op, err);
+}
+
+static enum skiff_status put_holder_op(struct program *p, int at, const char *type, const char *x,
+                                       const char *out, int col, struct skiff_error *err)
+{
+    struct op *op = block_insert_op(program_root(p), at, type);
+    op_set_in(p, op, "X", 1, &x);
+    op_set_out(p, op, "Out", 1, &out);
+    op_set_int(p, op, "col", col);
+    return op_fill_defaults(p, op, err);
+}
+
+static void add_holder(struct program *p, const char *name, enum var_kind kind)
+{
+    struct var *v = block_add_var(program_root(p), name);
+    v->kind = kind;
+    v->has_tensor = false;
+    v->persistable = IS_TRUE;
+}
+
+static enum skiff_status add_feed_fetch(struct program *p, const char *const *feeds, int nfeeds,
+                                        const char *const *fetches, int nfetches,
+                                        struct skiff_error *err)
+{
+    if (nfeeds)
+        add_holder(p, "feed", VAR_FEED_MINIBATCH);
+    for (int i = 0; i < nfeeds; i++) {
+        if (!block_own_var(program_root(p), feeds[i]))
+            return error_set(err, SKIFF_NOT_FOUND,
+                             "prune: the targets do not need the feed %s (or it does not exist)",
+                             feeds[i]);
+        TRY(put_holder_op(p, 0, "feed", "feed", feeds[i], i, err));
+    }
+    add_holder(p, "fetch", VAR_FETCH_LIST);
+    for (int i = 0; i < nfetches; i++)
+        TRY(put_holder_op(p, -1, "fetch", fetches[i], "fetch", i, err));
+    return SKIFF_OK;
+}
+
+static void remove_old_feeds(struct block *b)
+{
+    int read = -1;
+    for (int i = b->nops - 1; i >= 0; i--)
+        if (!strcmp(b->ops[i]->type, "feed") || !strcmp(b->ops[i]->type, "fetch"))
+            block_remove_ops(b, i, 1);
+    for (int i = 0; i < b->nops && read < 0; i++)
+        if (!strcmp(b->ops[i]->type, "read"))
+            read = i;
+    if (read >= 0)
+        block_remove_ops(b, 0, read + 1);
+    for (size_t i = b->vars.count; i-- > 0;) {
+        const struct var *v = b->vars.entries[i].value;
+        if (v->kind == VAR_READER || v->kind == VAR_FEED_MINIBATCH || v->kind == VAR_FETCH_LIST)
+            block_remove_var(b, v->name);
+    }
+}
+
+/* Since which version each op can be read, as 1.8.5 writes it into every inference program:
+ * type 1 definitely not before, 2 possibly, 3 bug fix. */
+static const struct {
+    const char *op;
+    int type;
+} compatible[] = {
+    {"bilinear_interp", 2},
+    {"center_loss", 1},
+    {"chunk_eval", 2},
+    {"coalesce_tensor", 1},
+    {"conditional_block", 2},
+    {"conditional_block_infer", 2},
+    {"conv2d", 2},
+    {"conv2d_transpose", 2},
+    {"conv3d", 2},
+    {"conv3d_transpose", 2},
+    {"crf_decoding", 2},
+    {"crop_tensor", 1},
+    {"ctc_align", 2},
+    {"data_norm", 2},
+    {"deformable_conv", 1},
+    {"deformable_conv_v1", 1},
+    {"depthwise_conv2d", 2},
+    {"depthwise_conv2d_transpose", 2},
+    {"dpsgd", 1},
+    {"edit_distance", 2},
+    {"expand", 2},
+    {"eye", 1},
+    {"fc", 2},
+    {"fill_any_like", 1},
+    {"filter_by_instag", 1},
+    {"fused_embedding_seq_pool", 2},
+    {"gather_nd", 1},
+    {"group_norm", 2},
+    {"hard_swish", 1},
+    {"hash", 2},
+    {"instance_norm", 1},
+    {"layer_norm", 3},
+    {"leaky_relu", 2},
+    {"linear_chain_crf", 2},
+    {"lod_reset", 2},
+    {"lookup_table_v2", 1},
+    {"match_matrix_tensor", 1},
+    {"matmul", 2},
+    {"mul", 2},
+    {"multiclass_nms2", 1},
+    {"nearest_interp", 2},
+    {"one_hot", 2},
+    {"one_hot_v2", 1},
+    {"pow", 2},
+    {"prior_box", 2},
+    {"prroi_pool", 1},
+    {"pull_box_sparse", 1},
+    {"reshape2", 2},
+    {"scatter_nd_add", 1},
+    {"sequence_pad", 1},
+    {"sequence_topk_avg_pooling", 1},
+    {"sequence_unpad", 1},
+    {"shard_index", 1},
+    {"size", 1},
+    {"slice", 2},
+    {"strided_slice", 1},
+    {"trilinear_interp", 1},
+    {"unfold", 1},
+    {"uniform_random", 2},
+    {"uniform_random_batch_size_like", 2},
+    {"unique", 1},
+    {"unique_with_counts", 1},
+    {"var_conv_2d", 1},
+    {"warpctc", 2},
+};
+
+/* Length-delimited field; all lengths here are below 128. */
+static void put_field(struct buf *b, int number, const char *bytes, size_t n)
+{
+    buf_char(b, (char)(number << 3 | 2));
+    buf_char(b, (char)n);
+    buf_add(b, bytes, n);
+}
+
+static void set_versions(struct program *p)
+{
+    struct buf map = BUF_INIT, pair = BUF_INIT, info = BUF_INIT;
+    if (p->generation != GEN_1X)
+        return;
+    for (size_t i = 0; i < sizeof compatible / sizeof *compatible; i++) {
+        buf_reset(&pair);
+        buf_reset(&info);
+        put_field(&info, 1, "1.6.0", 5);
+        buf_char(&info, 2 << 3);
+        buf_char(&info, (char)compatible[i].type);
+        put_field(&pair, 1, compatible[i].op, strlen(compatible[i].op));
+        put_field(&pair, 2, info.data, info.len);
+        put_field(&map, 1, pair.data, pair.len);
+    }
+    put_field(&map, 2, "1.5.0", 5);
+    p->compat_map = arena_memdup(&p->arena, map.data, map.len);
+    p->compat_map_len = map.len;
+    p->version = 1008005;
+    p->has_version = true;
+    buf_deinit(&map);
+    buf_deinit(&pair);
+    buf_deinit(&info);
+}
+
+static enum skiff_status prune_clone(struct program *p, const char *const *feeds, int nfeeds,
+                                     const char *const *targets, int ntargets,
+                                     struct skiff_error *err)
+{
+    struct str_map needed, fed;
+    const char **fetches = arena_alloc(&p->arena, (size_t)(ntargets + 1) * sizeof *fetches);
+    neutral(p);
+    remove_old_feeds(program_root(p));
+    for (int i = 0; i < program_root(p)->nops; i++)
+        program_root(p)->ops[i]->is_target = IS_FALSE;
+    for (int i = 0; i < ntargets; i++)
+        TRY(wrap_target(p, i, targets[i], &fetches[i], err));
+    str_map_init(&needed);
+    str_map_init(&fed);
+    for (int i = 0; i < nfeeds; i++)
+        str_map_put(&fed, feeds[i], &fed);
+    drop_unneeded(p, program_root(p), &needed, &fed);
+    str_map_deinit(&needed);
+    str_map_deinit(&fed);
+    compact_blocks(p);
+    set_is_test(p);
+    TRY(add_feed_fetch(p, feeds, nfeeds, fetches, ntargets, err));
+    set_versions(p);
+    return SKIFF_OK;
+}
+
+enum skiff_status prune_for_inference(const struct program *p, const char *const *feeds, int nfeeds,
+                                      const char *const *targets, int ntargets,
+                                      struct program **out, struct skiff_error *err)
+{
+    if (ntargets < 1)
+        return error_set(err, SKIFF_INVALID, "prune: no targets are given");
+    struct program *copy = program_clone(p);
+    enum skiff_status status = prune_clone(copy, feeds, nfeeds, targets, ntargets, err);
+    if (status < 0)
+        program_destroy(copy);
+    else
+        *out = copy;
+    return status;
+}
+
+enum skiff_status program_clone_for_test(const struct program *p, struct program **out,
+                                         struct skiff_error *err)
+{
+    struct program *copy = program_clone(p);
+    neutral(copy);
+    for (int i = 0; i < copy->nblocks; i++)
+        drop_roles(copy->blocks[i]);
+    compact_blocks(copy);
+    set_is_test(copy);
+    copy->has_version = false;
+    copy->version = 0;
+    *out = copy;
+    return SKIFF_OK;
+}
+
+/* ---- public names ---- */
+
+enum skiff_status skiff_program_clone_for_test(const struct program *p, struct program **out,
+                                               struct skiff_error *err)
+{
+    return program_clone_for_test(p, out, err);
+}
+
+enum skiff_status skiff_program_prune(const struct program *p, const char *const *feeds, int nfeeds,
+                                      const char *const *targets, int ntargets,
+                                      struct program **out, struct skiff_error *err)
+{
+    return prune_for_inference(p, feeds, nfeeds, targets, ntargets, out, err);
+}

@@ -1,0 +1,58 @@
+/* Weight decay: a term of the parameter is added to its gradient.
+ *   L2: grad += coeff * param        L1: grad += coeff * sign(param)
+ * A sparse gradient becomes dense that way: <grad>@NEWGRAD@. */
+#include "passes/minimize.h"
+
+static struct var *decay_term(struct skiff_net *net, const struct skiff_regularizer *r,
+                              struct var *param)
+{
+    struct block *b = program_root(net->frame->main);
+    struct var *decay = block_new_var(net, b, NULL, param->dtype);
+    if (!decay)
+        return NULL;
+    decay->shape = param->shape;
+    decay->lod_level = param->lod_level;
+    struct var *x = param;
+    if (r->kind == SKIFF_REG_L1) {
+        net_put_op(net, b, -1, "sign", PARTS(P_IN("X", param), P_OUT("Out", decay)));
+        x = decay;
+    }
+    net_put_op(net, b, -1, "scale",
+               PARTS(P_IN("X", x), P_OUT("Out", decay), P_FLOAT("scale", r->coeff)));
+    return decay;
+}
+
+static struct var *add_decay(struct skiff_net *net, const struct skiff_regularizer *r,
+                             struct var *param, struct var *grad)
+{
+    struct block *b = program_root(net->frame->main);
+    struct var *decay = decay_term(net, r, param), *out = grad;
+    if (!decay)
+        return NULL;
+    if (grad->kind == VAR_SELECTED_ROWS) {
+        const char *name = arena_printf(&net->arena, "%s@NEWGRAD@", grad->name);
+        out = block_new_var(net, b, name, param->dtype);
+        out->shape = param->shape;
+        out->lod_level = param->lod_level;
+    }
+    net_put_op(net, b, -1, "sum",
+               PARTS(P_INS("X", 2, ((struct var *[]){grad, decay})), P_OUT("Out", out)));
+    return out;
+}
+
+void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *all,
+                       struct param_grad *pairs, int n)
+{
+    skiff_net_push_scope(net, "regularization");
+    for (int i = 0; i < n && !net_failed(net); i++) {
+        struct var *param = pairs[i].param;
+        const struct skiff_regularizer *own = param->param ? param->param->regularizer : NULL;
+        const struct skiff_regularizer *r = own ? own : all;
+        if (!r->kind)
+            continue;
+        struct role_guard role = pair_role(net, param, pairs[i].grad);
+        pairs[i].grad = add_decay(net, r, param, pairs[i].grad);
+        role_pop(role);
+    }
+    skiff_net_pop_scope(net);
+}
