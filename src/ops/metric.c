@@ -96,15 +96,19 @@ static enum skiff_status auc_infer(struct infer *c, struct skiff_error *err)
     for (int slot = AUC_POS; c->running && slot <= AUC_NEG; slot++)
         if (infer_in_dtype(c, slot, 0) != DTYPE_INT64 ||
             shape_numel(infer_in(c, slot, 0)) < stat_size(c->attr))
-            return infer_fail(c, slot, 0, err,
-                              "must hold at least %lld counts of type int64 for %d thresholds and %d steps",
-                              (long long)stat_size(c->attr), c->attr[AUC_THRESHOLDS].i,
-                              c->attr[AUC_SLIDE].i);
+            return infer_fail(
+                c, slot, 0, err,
+                "must hold at least %lld counts of type int64 for %d thresholds and %d steps",
+                (long long)stat_size(c->attr), c->attr[AUC_THRESHOLDS].i, c->attr[AUC_SLIDE].i);
     struct shape one = one_number(c);
     bool declared_int = !c->running && c->kind->generations == GEN_2X; /* as 2.x declares it */
     TRY(infer_out(c, 0, 0, declared_int ? DTYPE_INT64 : DTYPE_FP64, &one, err));
-    TRY(infer_like(c, AUC_POS, 1, err));
-    return infer_like(c, AUC_NEG, 2, err);
+    /* Fluid makes the states one count longer for 0 steps; the op cuts them to size, as Paddle's
+     * does */
+    int64_t size = stat_size(c->attr);
+    struct shape stat = c->attr[AUC_SLIDE].i ? SHAPE(size) : SHAPE(1, size);
+    TRY(infer_out(c, 1, 0, DTYPE_INT64, &stat, err));
+    return infer_out(c, 2, 0, DTYPE_INT64, &stat, err);
 }
 
 /* Before anything is counted, so that a bad value leaves the counts as they are. */

@@ -187,6 +187,8 @@ static bool table_is_whole(const struct graph *g, const struct match *m, int tab
         }
         if (sum && !graph_private(g, p->dw, &sum, 1))
             return false;
+        if (sum && graph_kept(g, op_out1(sum, "Out")))
+            return false; /* the sum orders its rows in a way of its own, and somebody will look */
     }
     return true;
 }
