@@ -305,6 +305,8 @@ static enum skiff_status clip_run(struct kernel *k, struct skiff_error *err)
     if (x->kind == VALUE_ROWS) {
         struct rows_merged m;
         TRY(rows_merge(k, k->state, &x, 1, ROWS_AS_PADDLE, &m, err));
+        if (!m.n)
+            m.width = rows_width(x);
         TRY(rows_store(k, &m, out, err));
     } else {
         if (x != out)

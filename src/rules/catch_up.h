@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "rules/rule.h"
 
-#define CATCH_UP_HISTORY (1u << 16)
+#define CATCH_UP_HISTORY (1u << 14)
 
 struct catch_up;
 

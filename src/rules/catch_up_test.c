@@ -219,7 +219,7 @@ static void test_long_run_and_moved_arrays(void **unused)
         rule_momentum.begin(&h, 0.01f, true, now->scalar, &s);
         catch_up_step(c, &s, &id, 1, g);
         sweep(&rule_momentum, &h, &b, 0.01f, &id, 1, g);
-        if (step == 70000) {
+        if (step == (int)CATCH_UP_HISTORY + 500) {
             catch_up_all(c);
             moved = a;
             memset(&a, 0xff, sizeof a);

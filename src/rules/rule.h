@@ -78,7 +78,7 @@ struct rule_plan {
     int terms;       /* weighted sums of rates that settle wants; 0: none (it may read rates) */
     float base[RULE_MAX_STATES]; /* what an idle step multiplies each state by */
 };
-#define RULE_MAX_WINDOW (1u << 15)
+#define RULE_MAX_WINDOW (1u << 13)
 #define RULE_NO_REST UINT32_MAX
 
 enum rule_flag {

@@ -207,22 +207,35 @@ static void adam_settle_any(const struct rule_gap *gap, int terms, float eps, si
     }
 }
 
-static void adam_settle_walk(const struct rule_params *h, const struct rule_plan *plan,
-                             const struct rule_gap *gap, size_t n, float *restrict p,
-                             float *restrict m, float *restrict v)
+/* Step after step, all elements of a piece at a time. */
+RULE_LOOP static void adam_settle_walk(const struct rule_params *h, const struct rule_plan *plan,
+                                       const struct rule_gap *gap, size_t n, float *p, float *m,
+                                       float *v)
 {
+    enum { PIECE = 32 };
     const float b1 = h->beta1, q = sqrtf(h->beta2), eps = h->epsilon;
     uint32_t steps = gap->steps < plan->window ? gap->steps : plan->window;
-    for (size_t i = 0; i < n; i++) {
-        float mi = m[i], s = sqrtf(v[i]), sum = 0;
-        for (uint32_t j = 1; j <= steps && mi != 0; j++) {
-            mi *= b1;
-            s *= q;
-            sum += gap->rates[(gap->first + j) & gap->mask] * (mi / (s + eps));
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t len = n - at < PIECE ? n - at : PIECE, full = (len + LANES - 1) / LANES * LANES;
+        float mi[PIECE] = {0}, root[PIECE] = {0}, sum[PIECE] = {0}, moves = 0;
+        for (size_t i = 0; i < len; i++) {
+            mi[i] = m[at + i];
+            root[i] = sqrtf(v[at + i]);
+            moves += fabsf(mi[i]);
         }
-        p[i] -= sum;
-        m[i] *= gap->power[0];
-        v[i] *= gap->power[1];
+        for (uint32_t j = 1; j <= steps && moves > 0; j++) {
+            const float rate = gap->rates[(gap->first + j) & gap->mask];
+            for (size_t i = 0; i < full; i++) {
+                mi[i] *= b1;
+                root[i] *= q;
+                sum[i] += rate * (mi[i] / (root[i] + eps));
+            }
+        }
+        for (size_t i = 0; i < len; i++) {
+            p[at + i] -= sum[i];
+            m[at + i] *= gap->power[0];
+            v[at + i] *= gap->power[1];
+        }
     }
 }
 
