@@ -87,6 +87,7 @@ enum skiff_status io_load_inference(struct scope *s, const char *path, const cha
                                     const char *params_filename, struct io_model *out,
                                     struct skiff_error *err);
 
+/* Protobuf or text form. */
 enum skiff_status io_program_read(const char *path, struct program **out, struct skiff_error *err);
 /* Feed and fetch names by the ops' columns; arrays live in the program's arena. */
 enum skiff_status io_model_targets(struct io_model *m, struct skiff_error *err);

@@ -12,7 +12,10 @@ enum skiff_status io_program_read(const char *path, struct program **out, struct
 {
     struct buf bytes = BUF_INIT;
     TRY(file_read(path, &bytes, err));
-    enum skiff_status status = program_decode(bytes.data, bytes.len, path, out, err);
+    /* no ProgramDesc begins with this: 'p' would be field 14 */
+    enum skiff_status status = bytes.len >= 8 && !memcmp(bytes.data, "program ", 8)
+                                   ? program_parse(bytes.data, path, out, err)
+                                   : program_decode(bytes.data, bytes.len, path, out, err);
     buf_deinit(&bytes);
     return status;
 }

@@ -1,0 +1,34 @@
+/* The parts of `skiff inspect`. Each prints to stdout and returns the exit status. */
+#ifndef CLI_INSPECT_H
+#define CLI_INSPECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "program/program.h"
+
+struct inspect_options {
+    bool summary;       /* program: counts only */
+    bool all;           /* tensor: every value */
+    const char *model;  /* model: file name of the program in a folder */
+    const char *params; /* model: file name of the combined parameters in a folder */
+    const char *names;  /* tensor: program that names the tensors of a combined file */
+};
+
+enum skiff_status inspect_program(const char *path, const struct inspect_options *o,
+                                  struct skiff_error *err);
+enum skiff_status inspect_model(const char *path, const struct inspect_options *o,
+                                struct skiff_error *err);
+/* what: NULL for all ops, an op type, or a program file or model. */
+enum skiff_status inspect_ops(const char *what, struct skiff_error *err);
+enum skiff_status inspect_tensor(const char *path, const struct inspect_options *o,
+                                 struct skiff_error *err);
+
+/* Shared: "    12 mul" lines, most used first, unknown types marked. */
+void inspect_op_counts(const struct program *p);
+/* "1.2 MB (1234567 bytes)" */
+const char *inspect_bytes(uint64_t n, char out[static 64]);
+
+#endif
