@@ -40,7 +40,7 @@ struct reading {
     struct program *program;
     const char *what;
     int nblocks;
-    bool odd_field; /* a field number 0, which protobuf-c lets pass */
+    bool odd_field; /* a field number outside the range, which protobuf-c lets pass */
     struct skiff_error *err;
 };
 
@@ -69,7 +69,8 @@ static void add_unknown(struct reading *r, struct buf *b, const ProtobufCMessage
 {
     for (unsigned i = 0; i < m->n_unknown_fields; i++) {
         const ProtobufCMessageUnknownField *f = &m->unknown_fields[i];
-        r->odd_field = r->odd_field || f->tag == 0;
+        if (f->tag == 0 || f->tag > PB_TAG_MAX)
+            r->odd_field = true;
         pb_put_varint(b, (uint64_t)f->tag << 3 | f->wire_type);
         buf_add(b, f->data, f->len);
     }
@@ -440,7 +441,8 @@ static enum skiff_status read_program(struct reading *r, const void *bytes, size
     for (size_t i = 0; i < d->n_blocks; i++)
         TRY(read_block(r, d->blocks[i]));
     if (r->odd_field)
-        return error_set(r->err, SKIFF_FORMAT, "%s: a protobuf field has the number 0", r->what);
+        return error_set(r->err, SKIFF_FORMAT, "%s: a protobuf field has a number outside 1 to %d",
+                         r->what, PB_TAG_MAX);
     for (int i = 0; i < p->nblocks; i++)
         for (int k = 0; k < p->blocks[i]->nops; k++)
             op_bind(p, p->blocks[i]->ops[k]);

@@ -25,7 +25,7 @@ static bool get_varint(const uint8_t *bytes, size_t n, size_t *pos, uint64_t *ou
 bool pb_next_field(const uint8_t *bytes, size_t n, size_t *pos, struct pb_field *out)
 {
     uint64_t key, value;
-    if (!get_varint(bytes, n, pos, &key) || key >> 3 == 0 || key >> 3 > 0x1fffffff)
+    if (!get_varint(bytes, n, pos, &key) || key >> 3 == 0 || key >> 3 > PB_TAG_MAX)
         return false;
     size_t start = *pos;
     switch (key & 7) {

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 
+enum { PB_TAG_MAX = 0x1fffffff };
 enum pb_wire { PB_WIRE_VARINT = 0, PB_WIRE_64 = 1, PB_WIRE_BYTES = 2, PB_WIRE_32 = 5 };
 
 struct pb_field {

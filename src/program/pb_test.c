@@ -131,7 +131,11 @@ static void structure_errors(void **state)
     expect_error(&b, "no blocks");
     buf_add(&inner, "\x80\0\0", 3); /* field 0, written in two bytes */
     put_block(&b, 0, -1, &inner);
-    expect_error(&b, "field has the number 0");
+    expect_error(&b, "number outside 1 to 536870911");
+    buf_reset(&inner);
+    buf_add(&inner, "\x80\x80\x80\x80\x10\0", 6); /* field 2^29 */
+    put_block(&b, 0, -1, &inner);
+    expect_error(&b, "number outside 1 to 536870911");
     buf_reset(&inner);
     put_block(&b, 1, -1, NULL);
     expect_error(&b, "block 0 has the index 1");
