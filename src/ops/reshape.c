@@ -308,8 +308,9 @@ static const struct op_attr_spec transpose_attrs[] = {
     }
 
 const struct op_kind ops_reshape[] = {
-    KIND("reshape2", reshape_in, reshape_attrs, reshape_infer, reshape_run, .grad = BACK),
-    GRAD_KIND("reshape2", grad_in, reshape_attrs, reshape_grad_run, ),
+    KIND("reshape2", reshape_in, reshape_attrs, reshape_infer, reshape_run, .grad = BACK,
+         .fuse = FUSE_RESHAPE),
+    GRAD_KIND("reshape2", grad_in, reshape_attrs, reshape_grad_run, .fuse = FUSE_RESHAPE_GRAD),
     KIND("squeeze2", x_in, axes_attrs, squeeze_infer, reshape_run, .grad = BACK),
     GRAD_KIND("squeeze2", grad_in, axes_attrs, reshape_grad_run, ),
     KIND("unsqueeze2", unsqueeze_in, axes_attrs, unsqueeze_infer, reshape_run, .grad = BACK,

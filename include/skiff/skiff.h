@@ -1,0 +1,11 @@
+/* Everything at once. */
+#ifndef SKIFF_SKIFF_H
+#define SKIFF_SKIFF_H
+
+#include <skiff/executor.h>
+#include <skiff/layers.h>
+#include <skiff/net.h>
+#include <skiff/optimizer.h>
+#include <skiff/status.h>
+
+#endif

@@ -1,0 +1,193 @@
+/* The public face of tensors, scopes and executors: opaque types over the inner ones.
+ * struct skiff_tensor is a struct value, struct skiff_program a struct program. */
+#include <skiff/executor.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "executor/executor.h"
+
+static struct value *value_of(const struct skiff_tensor *t)
+{
+    return (struct value *)t;
+}
+
+static enum skiff_status shape_from(int ndim, const int64_t *dims, struct shape *out,
+                                    struct skiff_error *err)
+{
+    if (ndim < 0 || ndim > TENSOR_MAX_DIMS)
+        return error_set(err, SKIFF_INVALID, "a tensor has 0 to %d dimensions, not %d",
+                         TENSOR_MAX_DIMS, ndim);
+    *out = shape_of(ndim, dims);
+    return SKIFF_OK;
+}
+
+enum skiff_status skiff_tensor_resize(struct skiff_tensor *t, const char *dtype, int ndim,
+                                      const int64_t *dims, struct skiff_error *err)
+{
+    struct value *v = value_of(t);
+    enum dtype type = v->tensor.dtype;
+    struct shape shape;
+    if (dtype && !dtype_parse(dtype, &type))
+        return error_set(err, SKIFF_DTYPE, "there is no element type \"%s\" (float32, int64, ...)",
+                         dtype);
+    TRY(shape_from(ndim, dims, &shape, err));
+    TRY(value_as_tensor(v, type, &shape, err));
+    tensor_drop_lod(&v->tensor);
+    return SKIFF_OK;
+}
+
+struct skiff_tensor *skiff_tensor_create(const char *dtype, int ndim, const int64_t *dims,
+                                         struct skiff_error *err)
+{
+    struct value *v = mem_must(sizeof(*v));
+    struct skiff_tensor *t = (struct skiff_tensor *)v;
+    if (skiff_tensor_resize(t, dtype ? dtype : "float32", ndim, dims, err) < 0) {
+        free(v);
+        return NULL;
+    }
+    if (v->tensor.data)
+        memset(v->tensor.data, 0, tensor_bytes(&v->tensor));
+    return t;
+}
+
+void skiff_tensor_destroy(struct skiff_tensor *t)
+{
+    if (!t)
+        return;
+    value_deinit(value_of(t));
+    free(t);
+}
+
+enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t *lengths,
+                                           int64_t n, struct skiff_error *err)
+{
+    struct tensor *x = &value_of(t)->tensor;
+    int64_t total = 0, rows = x->shape.ndim ? x->shape.dims[0] : 1, count = n + 1;
+    for (int64_t i = 0; i < n; i++) {
+        if (lengths[i] < 0)
+            return error_set(err, SKIFF_INVALID, "sequence %lld has a negative length %lld",
+                             (long long)i, (long long)lengths[i]);
+        total += lengths[i];
+    }
+    if (n < 1 || total != rows)
+        return error_set(
+            err, SKIFF_SHAPE,
+            "the lengths of %lld sequences add up to %lld, but the tensor has %lld rows",
+            (long long)n, (long long)total, (long long)rows);
+    TRY(lod_make(&x->lod, 1, &count, err));
+    int64_t *off = x->lod->level[0].off;
+    off[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+        off[i + 1] = off[i] + lengths[i];
+    return SKIFF_OK;
+}
+
+const char *skiff_tensor_dtype(const struct skiff_tensor *t)
+{
+    return dtype_name(value_of(t)->tensor.dtype);
+}
+
+int skiff_tensor_ndim(const struct skiff_tensor *t)
+{
+    return value_of(t)->tensor.shape.ndim;
+}
+
+int64_t skiff_tensor_dim(const struct skiff_tensor *t, int i)
+{
+    const struct shape *s = &value_of(t)->tensor.shape;
+    return i >= 0 && i < s->ndim ? s->dims[i] : -1;
+}
+
+int64_t skiff_tensor_count(const struct skiff_tensor *t)
+{
+    return tensor_numel(&value_of(t)->tensor);
+}
+
+void *skiff_tensor_data(const struct skiff_tensor *t)
+{
+    return value_of(t)->tensor.data;
+}
+
+const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t *out_n)
+{
+    const struct value *v = value_of(t);
+    bool rows = v->kind == VALUE_ROWS;
+    if (out_n)
+        *out_n = rows ? v->sel.nrows : 0;
+    return rows ? v->sel.rows : NULL;
+}
+
+struct skiff_scope *skiff_scope_create(void)
+{
+    return (struct skiff_scope *)scope_create();
+}
+
+void skiff_scope_destroy(struct skiff_scope *s)
+{
+    scope_destroy((struct scope *)s);
+}
+
+struct skiff_tensor *skiff_scope_find(struct skiff_scope *s, const char *name)
+{
+    struct value *v = scope_find((struct scope *)s, name);
+    return v && v->kind != VALUE_NONE ? (struct skiff_tensor *)v : NULL;
+}
+
+enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,
+                                  const struct skiff_tensor *t, struct skiff_error *err)
+{
+    struct value *v = scope_var((struct scope *)s, name);
+    value_settle(v);
+    return value_copy(v, value_of(t), err);
+}
+
+struct skiff_executor *skiff_executor_create(struct skiff_scope *scope,
+                                             const struct skiff_executor_options *options)
+{
+    struct executor_options o = {0};
+    if (options)
+        o = (struct executor_options){.no_fuse = options->no_fuse,
+                                      .is_test = options->is_test,
+                                      .has_seed = options->has_seed,
+                                      .seed = options->seed};
+    return (struct skiff_executor *)executor_create((struct scope *)scope, &o);
+}
+
+void skiff_executor_destroy(struct skiff_executor *e)
+{
+    executor_destroy((struct executor *)e);
+}
+
+void skiff_executor_forget(struct skiff_executor *e, const struct skiff_program *p)
+{
+    executor_forget((struct executor *)e, (const struct program *)p);
+}
+
+enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skiff_program *p,
+                                     const struct skiff_feed *feeds, int nfeeds,
+                                     const char *const *fetches, int nfetches,
+                                     struct skiff_tensor **out, struct skiff_error *err)
+{
+    struct feed *inner = mem_must((size_t)(nfeeds + 1) * sizeof(*inner));
+    struct value *values = mem_must((size_t)(nfetches + 1) * sizeof(*values));
+    for (int i = 0; i < nfeeds; i++)
+        inner[i] = (struct feed){feeds[i].name, &value_of(feeds[i].tensor)->tensor};
+    for (int i = 0; i < nfetches; i++)
+        if (out[i])
+            values[i] = *value_of(out[i]); /* lent for the run, so that its memory is reused */
+    enum skiff_status status = executor_run((struct executor *)e, (const struct program *)p, inner,
+                                            nfeeds, fetches, nfetches, values, err);
+    for (int i = 0; i < nfetches; i++) {
+        if (!out[i] && status == SKIFF_OK)
+            out[i] = mem_must(sizeof(struct value));
+        if (out[i])
+            *value_of(out[i]) = values[i];
+        else
+            value_deinit(&values[i]);
+    }
+    free(values);
+    free(inner);
+    return status;
+}
