@@ -1,0 +1,126 @@
+#include "executor/io.h"
+
+#include "executor/executor.h"
+#include "store/tensor_file.h"
+#include "store/test_help.h"
+
+static struct program *read_program(const char *path)
+{
+    struct program *p = NULL;
+    struct skiff_error err = {0};
+    if (io_program_read(path, &p, &err) < 0)
+        fail_msg("%s", err.message);
+    return p;
+}
+
+#define MUST(call)                                    \
+    do {                                              \
+        struct skiff_error *err_ = &must_err;         \
+        if ((call) < 0)                               \
+            fail_msg("%s: %s", #call, err_->message); \
+    } while (0)
+static struct skiff_error must_err;
+
+static void check_saved_model(const struct io_model *m)
+{
+    assert_int_equal(m->nfeeds, 4);
+    assert_string_equal(m->feeds[0], "dense_input");
+    assert_string_equal(m->feeds[3], "C3");
+    assert_int_equal(m->nfetches, 1);
+}
+
+static void same_model(const char *mine_path, const char *theirs_path)
+{
+    struct program *mine = read_program(mine_path), *theirs = read_program(theirs_path);
+    struct buf diff = BUF_INIT;
+    if (program_diff(mine, theirs, &diff))
+        fail_msg("%s", diff.data);
+    assert_int_equal(mine->version, theirs->version);
+    assert_int_equal(mine->compat_map_len, theirs->compat_map_len);
+    buf_deinit(&diff);
+    program_destroy(mine);
+    program_destroy(theirs);
+}
+
+static const char *const feeds[] = {"dense_input", "C1", "C2", "C3"};
+static const char *const targets[] = {"fc_3.tmp_2"};
+static const struct io_inference what = {feeds, 4, targets, 1};
+
+static void saves_inference_models(void **state)
+{
+    struct program *p = read_program(SAVED "main.pb");
+    struct scope *s = scope_create();
+    struct io_model m;
+    MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
+    MUST(io_save_inference_dir(s, p, &what, temp_path("infer"), NULL, NULL, err_));
+    assert_int_equal(count_files(temp_path("infer")), 10);
+    same_model(temp_path("infer/__model__"), SAVED "inference_default/__model__");
+    assert_files_equal(temp_path("infer/fc_0.w_0"), SAVED "inference_default/fc_0.w_0");
+    MUST(io_save_inference_dir(s, p, &what, temp_path("infer2"), "model", "params", err_));
+    assert_int_equal(count_files(temp_path("infer2")), 2);
+    assert_files_equal(temp_path("infer2/params"), SAVED "inference_files/params");
+    MUST(io_save_inference_prefix(s, p, &what, temp_path("new/ctr"), err_));
+    assert_int_equal(count_files(temp_path("new")), 2);
+    assert_files_equal(temp_path("new/ctr.pdiparams"), SAVED "inference_files/params");
+    MUST(io_load_inference(s, temp_path("new/ctr"), NULL, NULL, &m, err_));
+    check_saved_model(&m);
+    io_model_deinit(&m);
+    struct skiff_error err;
+    struct io_inference wrong = what;
+    wrong.targets = (const char *[]){"nothing"};
+    assert_true(io_save_inference_dir(s, p, &wrong, temp_path("no"), NULL, NULL, &err) < 0);
+    assert_message_has(&err, "nothing");
+    assert_false(file_exists(temp_path("no")));
+    scope_destroy(s);
+    program_destroy(p);
+}
+
+/* The saved model gives the predictions that Paddle recorded. */
+static void saved_model_predicts(void **state)
+{
+    struct scope *s = scope_create();
+    struct io_model m;
+    struct program *p = read_program(SAVED "main.pb");
+    MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
+    MUST(io_save_inference_prefix(s, p, &what, temp_path("predict/ctr"), err_));
+    program_destroy(p);
+    scope_destroy(s);
+    s = scope_create();
+    MUST(io_load_inference(s, temp_path("predict/ctr"), NULL, NULL, &m, err_));
+    struct executor_options options = {.is_test = true};
+    struct executor *e = executor_create(s, &options);
+    struct tensor in[4] = {{0}};
+    struct feed feed[4];
+    for (int i = 0; i < 4; i++) {
+        char path[128];
+        snprintf(path, sizeof path, SAVED "inference_default_case/feed/0/%s", m.feeds[i]);
+        MUST(tensor_file_read(path, &in[i], err_));
+        feed[i] = (struct feed){m.feeds[i], &in[i]};
+    }
+    struct value out = {0};
+    struct tensor want = {0};
+    MUST(executor_run(e, m.program, feed, 4, m.fetches, 1, &out, err_));
+    MUST(tensor_file_read(SAVED "inference_default_case/expect/0/save_infer_model/scale_0.tmp_0",
+                          &want, err_));
+    assert_true(shape_equal(&want.shape, &out.tensor.shape));
+    for (int64_t i = 0; i < tensor_numel(&want); i++) {
+        float d = tensor_f32(&want)[i] - tensor_f32(&out.tensor)[i];
+        assert_true(d < 1e-6f && d > -1e-6f);
+    }
+    for (int i = 0; i < 4; i++)
+        tensor_deinit(&in[i]);
+    tensor_deinit(&want);
+    value_deinit(&out);
+    executor_destroy(e);
+    io_model_deinit(&m);
+    scope_destroy(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(saves_inference_models),
+        cmocka_unit_test(saved_model_predicts),
+    };
+    return cmocka_run_group_tests(tests, NULL, temp_remove);
+}
