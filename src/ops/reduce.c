@@ -5,7 +5,7 @@
  * dim 0 is reduced, 2.x drops it. out_dtype >= 0: that is the type of the sum.
  *
  *   gradients:  sum d;  mean d / count;  max, min: d at every element that equals the result;
- *               prod: d out / x (NaN where x is 0, as Paddle has it) */
+ *               prod: d times the product of the other elements */
 #include "ops/ops_common.h"
 
 #include <string.h>
@@ -194,6 +194,21 @@ static enum skiff_status reduce_any_run(struct kernel *k, struct skiff_error *er
 
 /* ---- gradients ---- */
 
+/* d times the product of the others, without dividing by zero (out / x, and Paddle, give NaN). */
+#define PROD_GRAD(T)                                                       \
+    do {                                                                   \
+        int64_t zeros_ = 0;                                                \
+        double rest_ = 1;                                                  \
+        EACH_REDUCED(T, px, if (v == 0) zeros_++; else rest_ *= v);        \
+        for (int64_t j = 0; j < p.reduce_count; j++) {                     \
+            int64_t at = reduce_offset(&p, j);                             \
+            double others_ = zeros_ == 0                  ? rest_ / px[at] \
+                             : zeros_ == 1 && px[at] == 0 ? rest_          \
+                                                          : 0;             \
+            pdx[at] = (T)(d * others_);                                    \
+        }                                                                  \
+    } while (0)
+
 static void reduce_grad_to(const struct tensor *x, const struct tensor *out,
                            const struct tensor *dout, struct tensor *dx,
                            const struct reduce_plan *plan, enum reduce_how how)
@@ -209,11 +224,12 @@ static void reduce_grad_to(const struct tensor *x, const struct tensor *out,
                 T each = (T)(d * scale);
                 for (int64_t j = 0; j < p.reduce_count; j++)
                     pdx[reduce_offset(&p, j)] = each;
-            } else {
-                T r = ((const T *)out->data)[o];
+            } else if (how == HOW_PROD) PROD_GRAD(T);
+            else {
+                T best = ((const T *)out->data)[o];
                 for (int64_t j = 0; j < p.reduce_count; j++) {
                     int64_t at = reduce_offset(&p, j);
-                    pdx[at] = how == HOW_PROD ? d * r / px[at] : px[at] == r ? d : 0;
+                    pdx[at] = px[at] == best ? d : 0;
                 }
             })
     }
