@@ -126,7 +126,10 @@ static enum skiff_status compare_one(struct replay *r, const char *where, const 
 {
     struct value want = {0};
     struct buf text = BUF_INIT;
-    enum skiff_status status = read_value(r, path, name, &want, err);
+    /* recorded results are only looked at: Paddle gives some a lod that does not fit their rows */
+    enum skiff_status status = replay_case_lists(r->c, "selected_rows", name)
+                                   ? rows_file_read(path, &want, err)
+                                   : value_file_read_recorded(path, &want, err);
     if (status == SKIFF_OK) {
         r->result->compared++;
         if (!replay_compare(got, &want, r->c->rtol, r->c->atol, &text)) {
