@@ -159,6 +159,25 @@ static enum skiff_status run_kept(struct kernel *k, struct iterations *s, struct
     return k->env->save_block(k->env, s->block, &it->block, err);
 }
 
+/* Iterations are kept only for a gradient op that asks for them. */
+static enum skiff_status while_prepare(struct kernel *k, struct skiff_error *err)
+{
+    const struct program *p = k->env->program;
+    const char *scopes = op_out1(k->op, "StepScopes");
+    bool *keep = mem_must(sizeof *keep);
+    for (int b = 0; scopes && b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            *keep = *keep || op_reads(p->blocks[b]->ops[i], scopes);
+    k->state = keep;
+    return SKIFF_OK;
+}
+
+static void while_release(struct kernel *k)
+{
+    free(k->state);
+    k->state = NULL;
+}
+
 static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
 {
     struct value *scopes = kernel_out_value(k, WHILE_SCOPES, 0);
@@ -166,7 +185,7 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
     bool go;
     if (scopes) {
         value_clear(scopes);
-        if (!k->attr[WHILE_IS_TEST].b && !k->env->is_test) {
+        if (*(const bool *)k->state && !k->attr[WHILE_IS_TEST].b && !k->env->is_test) {
             s = iterations_start(k);
             scopes->kind = VALUE_SCOPES;
             scopes->opaque = s;
@@ -410,6 +429,8 @@ const struct op_kind ops_control[] = {
      .attrs = while_attrs,
      .make_grad = while_make_grad,
      .infer = no_shapes,
+     .prepare = while_prepare,
+     .release = while_release,
      .run = while_run},
     {.type = "while_grad",
      .flags = CONTROL,

@@ -65,7 +65,11 @@ static enum skiff_status infer_state(struct infer *c, int in, int out, int i,
     if (infer_in_dtype(c, in, i) != DTYPE_FP32)
         return infer_fail(c, in, i, err, "is %s; optimizers work on float32",
                           dtype_name(infer_in_dtype(c, in, i)));
-    return out >= 0 ? infer_out(c, out, i, DTYPE_FP32, s, err) : SKIFF_OK;
+    /* in place nothing changes, and other threads may be reading (Hogwild) */
+    if (out < 0 ||
+        (c->running && kernel_in_value(c->kernel, in, i) == kernel_out_value(c->kernel, out, i)))
+        return SKIFF_OK;
+    return infer_out(c, out, i, DTYPE_FP32, s, err);
 }
 
 static enum skiff_status infer_grad(struct infer *c, const struct optimizer_slots *s, int i,

@@ -128,9 +128,12 @@ bool catch_up_fits(const struct catch_up *c, const struct rule *rule,
 
 void catch_up_bind(struct catch_up *c, float *p, float *const *state)
 {
-    c->p = p;
+    /* written only when they change: usually several threads bind the same arrays */
+    if (c->p != p)
+        c->p = p;
     for (int i = 0; i < c->rule->states; i++)
-        c->state[i] = state[i];
+        if (c->state[i] != state[i])
+            c->state[i] = state[i];
 }
 
 bool catch_up_settled(const struct catch_up *c)
