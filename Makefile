@@ -10,12 +10,12 @@ ARCH_FLAGS := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter $(if $(SAN),,-Werror)
 SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
-CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -I$(BUILD)/gen -MMD -MP
+CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I$(BUILD)/gen -MMD -MP
 LDLIBS := -ldnnl -lgomp -lprotobuf-c -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
 
 PROTO_C := $(BUILD)/gen/framework.pb-c.c
-LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c)))
+LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c))) $(sort $(wildcard models/*/*/*.c))
 CLI_SRC := $(sort $(filter-out %_test.c,$(wildcard src/cli/*.c)))
 TEST_SRC := $(sort $(wildcard src/*/*_test.c) $(wildcard tests/*/*_test.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -25,6 +25,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/framework.pb-c.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_SRC)))
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
 BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
 .PHONY: all
@@ -73,6 +74,16 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/l
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libskiff.a
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# ratios against this machine's own limits; see bench/README.md
+.PHONY: bench
+bench: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
 .PHONY: build-tests check fuzz setup test run format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)

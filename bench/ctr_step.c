@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "executor/executor.h"
-#include "store/file.h"
+#include "executor/plan.h"
+#include "rank/dnn/net.h"
 #include "tensor/math.h"
 
 #define SLOTS 26
@@ -21,6 +22,7 @@
 #define VOCAB 1000001
 #define WIDTH (SLOTS * 10 + DENSE)
 #define BATCHES 24
+#define MAX_ROUNDS 1000
 
 static double now(void)
 {
@@ -150,21 +152,13 @@ static void gemms_run(struct gemms *g, int64_t m)
 
 /* ---- the step ---- */
 
-static struct program *load(const char *path)
-{
-    struct buf b = BUF_INIT;
-    struct program *p = NULL;
-    struct skiff_error err = {0};
-    if (file_read(path, &b, &err) < 0 || program_decode(b.data, b.len, path, &p, &err) < 0) {
-        fprintf(stderr, "%s\n", err.message);
-        exit(1);
-    }
-    buf_deinit(&b);
-    return p;
-}
+struct rule_choice {
+    const char *name, *optimizer;
+    bool lazy;
+};
 
 struct net {
-    struct program *startup, *main;
+    struct skiff_net *net;
     struct scope *scope;
     struct executor *e;
     struct batch *batches;
@@ -179,25 +173,45 @@ static void must(enum skiff_status s, const struct skiff_error *err)
     }
 }
 
-static void net_open(struct net *n, const char *prefix, struct batch *batches)
+static void build(struct net *n, const struct rule_choice *rule)
 {
-    char path[512];
     struct skiff_error err = {0};
-    snprintf(path, sizeof(path), "%s_startup.pb", prefix);
-    n->startup = load(path);
-    snprintf(path, sizeof(path), "%s_main.pb", prefix);
-    n->main = load(path);
+    n->net = skiff_net_create();
+    struct rank_dnn vars = rank_dnn_build(n->net, &rank_dnn_documents);
+    must(skiff_minimize(n->net, vars.loss, &err, rule->optimizer, .learning_rate = 1e-4,
+                        .lazy_mode = rule->lazy),
+         &err);
+}
+
+static const struct program *main_of(const struct net *n)
+{
+    return (const struct program *)skiff_net_main(n->net);
+}
+
+static void net_open(struct net *n, const struct rule_choice *rule, struct batch *batches)
+{
+    struct skiff_error err = {0};
+    build(n, rule);
     n->scope = scope_create();
     n->e = executor_create(n->scope, &(struct executor_options){0});
     n->batches = batches;
     n->next = 0;
-    must(executor_run(n->e, n->startup, NULL, 0, NULL, 0, NULL, &err), &err);
+    must(executor_run(n->e, (const struct program *)skiff_net_startup(n->net), NULL, 0, NULL, 0,
+                      NULL, &err),
+         &err);
+}
+
+static void net_close(struct net *n)
+{
+    executor_destroy(n->e);
+    scope_destroy(n->scope);
+    skiff_net_destroy(n->net);
 }
 
 static void net_step(struct net *n)
 {
     struct skiff_error err = {0};
-    must(executor_run(n->e, n->main, n->batches[n->next].feeds, SLOTS + 2, NULL, 0, NULL, &err),
+    must(executor_run(n->e, main_of(n), n->batches[n->next].feeds, SLOTS + 2, NULL, 0, NULL, &err),
          &err);
     n->next = (n->next + 1) % BATCHES;
 }
@@ -214,7 +228,26 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-static void measure(int64_t rows, int rounds, const char *const *nets, int nnets)
+static void report(int64_t rows, int rounds, const struct rule_choice *nets, int nnets,
+                   const double *gemm, double (*step)[MAX_ROUNDS], double distinct)
+{
+    double share[MAX_ROUNDS], times[MAX_ROUNDS], alone[MAX_ROUNDS], own[MAX_ROUNDS];
+    printf("batch %lld, %.0f %% of its ids distinct\n", (long long)rows, 100 * distinct);
+    for (int k = 0; k < nnets; k++) {
+        for (int i = 0; i < rounds; i++) {
+            alone[i] = gemm[i];
+            own[i] = step[k][i];
+            share[i] = gemm[i] / step[k][i];
+            times[i] = step[k][i] / step[0][i];
+        }
+        printf("  %-10s %8.3f ms a step, the GEMMs alone %8.3f ms: %5.1f %% of their speed; %.2f x "
+               "the time of SGD\n",
+               nets[k].name, 1e3 * median(own, rounds), 1e3 * median(alone, rounds),
+               100 * median(share, rounds), median(times, rounds));
+    }
+}
+
+static void measure(int64_t rows, int rounds, const struct rule_choice *nets, int nnets)
 {
     struct mt64 r;
     mt64_seed(&r, 7);
@@ -228,7 +261,7 @@ static void measure(int64_t rows, int rounds, const char *const *nets, int nnets
     double(*step)[1000] = mem_must((size_t)nnets * sizeof(*step)),
     *gemm = mem_must(1000 * sizeof(double));
     for (int k = 0; k < nnets; k++) {
-        net_open(&net[k], nets[k], batches);
+        net_open(&net[k], &nets[k], batches);
         for (int i = 0; i < 2 * BATCHES; i++)
             net_step(&net[k]);
     }
@@ -244,27 +277,60 @@ static void measure(int64_t rows, int rounds, const char *const *nets, int nnets
             step[k][i] = (now() - t) / reps;
         }
     }
-    double *ratio = mem_must((size_t)rounds * sizeof(double));
-    printf("batch %lld, %.0f %% of ids distinct\n", (long long)rows,
-           100 * distinct_share(&batches[0], rows));
-    for (int k = 0; k < nnets; k++) {
-        for (int i = 0; i < rounds; i++)
-            ratio[i] = gemm[i] / step[k][i];
-        double share = median(ratio, rounds);
-        for (int i = 0; i < rounds; i++)
-            ratio[i] = step[k][i] / step[0][i];
-        printf("  %-20s %8.3f ms a step, GEMMs alone %8.3f ms: %5.1f %% of the GEMM limit, %.2f x "
-               "the first\n",
-               nets[k], 1e3 * median(step[k], rounds), 1e3 * median(gemm, rounds), 100 * share,
-               median(ratio, rounds));
-        qsort(gemm, (size_t)rounds, sizeof(double), by_value);
+    report(rows, rounds, nets, nnets, gemm, step, distinct_share(&batches[0], rows));
+    for (int k = 0; k < nnets; k++)
+        net_close(&net[k]);
+}
+
+/* From the network's description to the program, and from the program's bytes to a plan. */
+static void measure_building(int rounds)
+{
+    double built[MAX_ROUNDS], planned[MAX_ROUNDS];
+    const struct rule_choice adam = {"Adam", "adam", false};
+    const char *feeds[SLOTS + 2];
+    char names[SLOTS][8];
+    for (int i = 0; i < SLOTS; i++) {
+        snprintf(names[i], sizeof(names[i]), "C%d", i + 1);
+        feeds[i] = names[i];
     }
+    feeds[SLOTS] = "dense_input";
+    feeds[SLOTS + 1] = "label";
+    for (int i = 0; i < rounds; i++) {
+        struct net n = {0};
+        struct skiff_error err = {0};
+        struct buf bytes = BUF_INIT;
+        double t = now();
+        build(&n, &adam);
+        built[i] = now() - t;
+        program_encode(main_of(&n), &bytes);
+        struct program *p = NULL;
+        struct plan *plan = NULL;
+        struct mt64 generator = {0};
+        struct plan_options options = {.fuse = true, .generator = &generator};
+        n.scope = scope_create();
+        t = now();
+        must(program_decode(bytes.data, bytes.len, "main", &p, &err), &err);
+        must(plan_create(p, n.scope, &options, feeds, SLOTS + 2, NULL, 0, &plan, &err), &err);
+        planned[i] = now() - t;
+        plan_destroy(plan);
+        program_destroy(p);
+        buf_deinit(&bytes);
+        net_close(&n);
+    }
+    printf("building the program with minimize %.2f ms, loading and planning it %.2f ms\n",
+           1e3 * median(built, rounds), 1e3 * median(planned, rounds));
 }
 
 int main(int argc, char **argv)
 {
+    static const struct rule_choice nets[] = {
+        {"SGD", "sgd", false}, {"Adam", "adam", false}, {"Adam lazy", "adam", true}};
     int rounds = argc > 1 ? atoi(argv[1]) : 15;
-    const char *nets[] = {"/tmp/bench/sgd", "/tmp/bench/adam", "/tmp/bench/adam_lazy"};
+    if (rounds < 1 || rounds > MAX_ROUNDS) {
+        fprintf(stderr, "usage: ctr_step [ROUNDS]   (1 to %d)\n", MAX_ROUNDS);
+        return 2;
+    }
+    measure_building(rounds);
     measure(1000, rounds, nets, 3);
     measure(100, rounds, nets, 3);
     return 0;
