@@ -23,11 +23,21 @@ struct replay {
     struct buf *report;
 };
 
-/* Stored values say by the case which of them are SelectedRows. Paddle hands a lod on to results
- * that have no rows to cut (accuracy has that of its input): a lod that does not fit its own tensor
- * is passed over. */
+/* Stored values say by the case which of them are SelectedRows. */
 static enum skiff_status read_value(struct replay *r, const char *path, const char *name,
                                     struct value *out, struct skiff_error *err)
+{
+    if (replay_case_lists(r->c, "selected_rows", name))
+        return rows_file_read(path, out, err);
+    TRY(tensor_file_read(path, &out->tensor, err));
+    out->kind = VALUE_TENSOR;
+    return SKIFF_OK;
+}
+
+/* Paddle hands a lod on to results that have no rows to cut (accuracy has that of its input): in a
+ * recorded result a lod that does not fit its own tensor is passed over. */
+static enum skiff_status read_expected(struct replay *r, const char *path, const char *name,
+                                       struct value *out, struct skiff_error *err)
 {
     if (replay_case_lists(r->c, "selected_rows", name))
         return rows_file_read(path, out, err);
@@ -126,10 +136,7 @@ static enum skiff_status compare_one(struct replay *r, const char *where, const 
 {
     struct value want = {0};
     struct buf text = BUF_INIT;
-    /* recorded results are only looked at: Paddle gives some a lod that does not fit their rows */
-    enum skiff_status status = replay_case_lists(r->c, "selected_rows", name)
-                                   ? rows_file_read(path, &want, err)
-                                   : value_file_read_recorded(path, &want, err);
+    enum skiff_status status = read_expected(r, path, name, &want, err);
     if (status == SKIFF_OK) {
         r->result->compared++;
         if (!replay_compare(got, &want, r->c->rtol, r->c->atol, &text)) {
