@@ -133,9 +133,19 @@ static bool compare_rows(const struct value *got, const struct value *want, stru
     return true;
 }
 
+/* What a recorder keeps of a variable that Paddle left unwritten: None turned into an array. */
+static bool is_unwritten(const struct value *v)
+{
+    const struct tensor *t = &v->tensor;
+    return v->kind == VALUE_TENSOR && t->dtype == DTYPE_FP64 && t->shape.ndim == 1 &&
+           t->shape.dims[0] == 0;
+}
+
 bool replay_compare(const struct value *got, const struct value *want, double rtol, double atol,
                     struct buf *out)
 {
+    if (is_unwritten(want))
+        return true; /* there is nothing to compare with */
     static const char *const kinds[] = {"nothing", "a tensor", "SelectedRows", "a tensor array",
                                         "scopes"};
     if (got->kind != want->kind) {
