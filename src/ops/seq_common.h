@@ -36,9 +36,9 @@
         .name = n, .type = t, .flags = fl \
     }
 /* A list attribute with a constant default. */
-#define A_INTS_DEF(n, ...)                                                        \
+#define A_INTS_DEF(attr_name, ...)                                                \
     {                                                                             \
-        .name = n, .type = ATTR_INTS, .def = {                                    \
+        .name = attr_name, .type = ATTR_INTS, .def = {                            \
             .n = (int)(sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), \
             .ints = (const int32_t[]){__VA_ARGS__}                                \
         }                                                                         \

@@ -1,0 +1,332 @@
+/* batch_norm over all dims but the channel's: X seen as [outer, channels, inner].
+ *
+ *   train   m, v = mean and biased variance of the batch, s = 1 / sqrt(v + epsilon)
+ *           Y = (X - m) s Scale + Bias; SavedMean = m, SavedVariance = s
+ *           MeanOut = Mean * momentum + m * (1 - momentum), VarianceOut alike with v
+ *   global  (is_test, or use_global_stats) m, v = Mean, Variance; they stay as they are
+ *   one element per channel while training: Y = X, statistics unchanged, saved ones 0 (as Paddle)
+ *
+ * Gradient, h = (X - m) s, n elements per channel:
+ *   dBias = sum dY, dScale = sum dY h
+ *   dX = Scale s (dY - dBias / n - h dScale / n); with global statistics Scale s dY */
+#include <math.h>
+
+#include "ops/seq_common.h"
+
+enum { IN_X, IN_SCALE, IN_BIAS, IN_MEAN, IN_VARIANCE, IN_MOMENTUM };
+enum { GR_X, GR_SCALE, GR_BIAS, GR_MEAN, GR_VARIANCE, GR_DY, GR_SAVED_MEAN, GR_SAVED_VARIANCE };
+enum { OUT_Y, OUT_MEAN, OUT_VARIANCE, OUT_SAVED_MEAN, OUT_SAVED_VARIANCE, OUT_RESERVE };
+enum { AT_IS_TEST, AT_MOMENTUM, AT_EPSILON, AT_LAYOUT, AT_GLOBAL, AT_TRAINABLE };
+
+struct rows3 {
+    int64_t outer, channels, inner;
+};
+
+static int channel_axis(const struct attr_value *attr, const struct shape *x)
+{
+    bool last = attr[AT_LAYOUT].s && !strcmp(attr[AT_LAYOUT].s, "NHWC");
+    return last && x->ndim > 2 ? x->ndim - 1 : 1;
+}
+
+static struct rows3 rows3_of(const struct kernel *k, const struct shape *x)
+{
+    int axis = channel_axis(k->attr, x);
+    struct rows3 r = {shape_rows(x, axis), x->dims[axis], shape_cols(x, axis + 1)};
+    return r;
+}
+
+static bool test_mode(const struct attr_value *attr)
+{
+    return attr[AT_IS_TEST].b && !attr[AT_TRAINABLE].b;
+}
+
+static bool uses_global(const struct attr_value *attr)
+{
+    return test_mode(attr) || attr[AT_GLOBAL].b;
+}
+
+/* X has 2 to 5 dims; inputs first..last, where there, one value per channel. */
+static enum skiff_status bn_check(const struct infer *c, int first, int last,
+                                  struct skiff_error *err)
+{
+    const struct shape *x = infer_in(c, 0, 0);
+    TRY(infer_want(c, 0, DTYPE_FP32, err));
+    if (x->ndim < 2 || x->ndim > 5)
+        return infer_fail(c, 0, 0, err, "must have 2 to 5 dimensions");
+    int64_t channels = x->dims[channel_axis(c->attr, x)];
+    for (int s = first; s <= last; s++) {
+        const struct shape *p = infer_in(c, s, 0);
+        TRY(infer_want(c, s, DTYPE_FP32, err));
+        if (p && p->ndim && (p->ndim != 1 || !dims_agree(p->dims[0], channels)))
+            return infer_fail(c, s, 0, err, "must have one value for each of %lld channels",
+                              (long long)channels);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status bn_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(bn_check(c, IN_SCALE, IN_VARIANCE, err));
+    struct shape x = *infer_in(c, IN_X, 0), reserve = SHAPE(c->running ? 0 : -1);
+    struct shape channels = SHAPE(x.dims[channel_axis(c->attr, &x)]);
+    TRY(infer_same(c, IN_X, OUT_Y, err));
+    TRY(infer_out(c, OUT_MEAN, 0, DTYPE_FP32, &channels, err));
+    TRY(infer_out(c, OUT_VARIANCE, 0, DTYPE_FP32, &channels, err));
+    if (c->running || c->kind->generations == GEN_1X || !test_mode(c->attr)) {
+        TRY(infer_out(c, OUT_SAVED_MEAN, 0, DTYPE_FP32, &channels, err));
+        TRY(infer_out(c, OUT_SAVED_VARIANCE, 0, DTYPE_FP32, &channels, err));
+    }
+    return infer_out(c, OUT_RESERVE, 0, DTYPE_FP32, &reserve, err);
+}
+
+static void channel_stats(struct rows3 r, const float *x, int64_t c, float *mean, float *variance)
+{
+    double sum = 0, square = 0;
+    int64_t n = r.outer * r.inner;
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = 0; i < r.inner; i++)
+            sum += x[(o * r.channels + c) * r.inner + i];
+    double m = sum / (double)n;
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = 0; i < r.inner; i++) {
+            double d = x[(o * r.channels + c) * r.inner + i] - m;
+            square += d * d;
+        }
+    *mean = (float)m;
+    *variance = (float)(square / (double)n);
+}
+
+static float momentum_of(const struct kernel *k)
+{
+    const struct tensor *given = kernel_has(k, IN_MOMENTUM) ? kernel_in(k, IN_MOMENTUM) : NULL;
+    return given && tensor_numel(given) ? (float)tensor_read_number(given) : k->attr[AT_MOMENTUM].f;
+}
+
+static float *out_of(const struct kernel *k, int slot)
+{
+    return kernel_wants(k, slot) ? tensor_f32(kernel_out(k, slot)) : NULL;
+}
+
+static const float *in_of(const struct kernel *k, int slot)
+{
+    return kernel_has(k, slot) ? tensor_f32(kernel_in(k, slot)) : NULL;
+}
+
+/* Statistics of one channel into the outputs; gives mean and 1 / sqrt(variance + epsilon). */
+static void channel_prepare(struct kernel *k, struct rows3 r, int64_t c, float *m, float *s)
+{
+    const float *mean = in_of(k, IN_MEAN), *variance = in_of(k, IN_VARIANCE);
+    float *mean_out = out_of(k, OUT_MEAN), *variance_out = out_of(k, OUT_VARIANCE);
+    float *saved_mean = out_of(k, OUT_SAVED_MEAN), *saved_s = out_of(k, OUT_SAVED_VARIANCE);
+    float old_mean = mean[c], old_variance = variance[c], v = old_variance;
+    *m = old_mean;
+    if (!uses_global(k->attr)) {
+        float keep = momentum_of(k);
+        channel_stats(r, tensor_f32(kernel_in(k, IN_X)), c, m, &v);
+        old_mean = old_mean * keep + *m * (1.0f - keep);
+        old_variance = old_variance * keep + v * (1.0f - keep);
+    }
+    *s = 1.0f / sqrtf(v + k->attr[AT_EPSILON].f);
+    if (mean_out)
+        mean_out[c] = old_mean;
+    if (variance_out)
+        variance_out[c] = old_variance;
+    if (saved_mean)
+        saved_mean[c] = *m;
+    if (saved_s)
+        saved_s[c] = *s;
+}
+
+/* A single element has no variance: it passes through. */
+static void single_pass(struct kernel *k, struct rows3 r)
+{
+    const struct tensor *x = kernel_in(k, IN_X);
+    if (kernel_out(k, OUT_Y)->data != x->data)
+        rows_move(kernel_out(k, OUT_Y)->data, x->data, r.channels, sizeof(float));
+    for (int side = 0; side < 2; side++) {
+        float *saved = out_of(k, OUT_SAVED_MEAN + side), *stat = out_of(k, OUT_MEAN + side);
+        if (saved)
+            floats_zero(saved, r.channels);
+        if (stat && stat != in_of(k, IN_MEAN + side))
+            rows_move(stat, in_of(k, IN_MEAN + side), r.channels, sizeof(float));
+    }
+}
+
+static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, IN_X);
+    struct rows3 r = rows3_of(k, &x->shape);
+    const float *scale = in_of(k, IN_SCALE), *bias = in_of(k, IN_BIAS);
+    float *y = tensor_f32(kernel_out(k, OUT_Y));
+    if (r.outer * r.inner == 0)
+        return SKIFF_OK;
+    if (r.outer * r.inner == 1 && !uses_global(k->attr)) {
+        single_pass(k, r);
+        return SKIFF_OK;
+    }
+    for (int64_t c = 0; c < r.channels; c++) {
+        float m, s;
+        channel_prepare(k, r, c, &m, &s);
+        float by = s * (scale ? scale[c] : 1.0f), add = (bias ? bias[c] : 0.0f) - m * by;
+        for (int64_t o = 0; o < r.outer; o++)
+            for (int64_t i = 0; i < r.inner; i++) {
+                int64_t at = (o * r.channels + c) * r.inner + i;
+                y[at] = tensor_f32(x)[at] * by + add;
+            }
+    }
+    return SKIFF_OK;
+}
+
+/* ---- gradient ---- */
+
+static enum skiff_status bn_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(bn_check(c, GR_SCALE, GR_VARIANCE, err));
+    TRY(infer_want(c, GR_DY, DTYPE_FP32, err));
+    TRY(infer_want_alike(c, GR_DY, GR_X, err));
+    struct shape x = *infer_in(c, GR_X, 0), channels = SHAPE(x.dims[channel_axis(c->attr, &x)]);
+    TRY(infer_like(c, GR_X, 0, err));
+    TRY(infer_out(c, 1, 0, DTYPE_FP32, &channels, err));
+    return infer_out(c, 2, 0, DTYPE_FP32, &channels, err);
+}
+
+static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, float m, float s, bool global)
+{
+    const float *x = tensor_f32(kernel_in(k, GR_X)), *dy = tensor_f32(kernel_in(k, GR_DY));
+    const float *scale = in_of(k, GR_SCALE);
+    float *dx = out_of(k, 0), *dscale = out_of(k, 1), *dbias = out_of(k, 2);
+    double sum = 0, sum_h = 0, n = (double)(r.outer * r.inner);
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = 0; i < r.inner; i++) {
+            int64_t at = (o * r.channels + c) * r.inner + i;
+            sum += dy[at];
+            sum_h += dy[at] * (x[at] - m) * s;
+        }
+    if (dscale)
+        dscale[c] = (float)sum_h;
+    if (dbias)
+        dbias[c] = (float)sum;
+    float by = (scale ? scale[c] : 1.0f) * s;
+    float mean_dy = global ? 0.0f : (float)(sum / n), mean_h = global ? 0.0f : (float)(sum_h / n);
+    for (int64_t o = 0; dx && o < r.outer; o++)
+        for (int64_t i = 0; i < r.inner; i++) {
+            int64_t at = (o * r.channels + c) * r.inner + i;
+            dx[at] = by * (dy[at] - mean_dy - (x[at] - m) * s * mean_h);
+        }
+}
+
+static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, GR_X);
+    struct rows3 r = rows3_of(k, &x->shape);
+    bool global = uses_global(k->attr);
+    if (r.outer * r.inner == 1 && !global) {
+        if (kernel_wants(k, 0))
+            rows_move(kernel_out(k, 0)->data, kernel_in(k, GR_DY)->data, r.channels, sizeof(float));
+        for (int s = 1; s <= 2; s++)
+            if (kernel_wants(k, s))
+                floats_zero(tensor_f32(kernel_out(k, s)), r.channels);
+        return SKIFF_OK;
+    }
+    int mean_slot = global ? GR_MEAN : GR_SAVED_MEAN;
+    TRY(kernel_want_floats(k, mean_slot, r.channels, err));
+    TRY(kernel_want_floats(k, global ? GR_VARIANCE : GR_SAVED_VARIANCE, r.channels, err));
+    for (int64_t c = 0; c < r.channels; c++) {
+        float m = in_of(k, mean_slot)[c];
+        float s = global ? 1.0f / sqrtf(in_of(k, GR_VARIANCE)[c] + k->attr[AT_EPSILON].f)
+                         : in_of(k, GR_SAVED_VARIANCE)[c];
+        channel_grad(k, r, c, m, s, global);
+    }
+    return SKIFF_OK;
+}
+
+static bool fwd_flag(const struct grad_build *g, const char *name)
+{
+    const struct op_attr_value *a = op_attr(g->fwd, name);
+    return a && a->type == ATTR_BOOLEAN && a->value.b;
+}
+
+/* Mean and Variance go along as MeanOut and VarianceOut when the running statistics were used; 2.x
+ * lists those two outputs and ReserveSpace always. */
+static enum skiff_status bn_make_grad(struct grad_build *g, struct skiff_error *err)
+{
+    static const char *const uses[] = {"X", "Scale", "Bias", "SavedMean", "SavedVariance"};
+    bool is_2x = g->fwd->kind->generations == GEN_2X;
+    struct op *op = grad_op(g, "batch_norm_grad", true);
+    for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
+        grad_use(g, op, uses[i]);
+    grad_use_out_grad(g, op, "Y");
+    if (is_2x) {
+        grad_use(g, op, "ReserveSpace");
+        grad_use(g, op, "MeanOut");
+        grad_use(g, op, "VarianceOut");
+    }
+    if (fwd_flag(g, "use_global_stats") || (is_2x && fwd_flag(g, "is_test"))) {
+        const struct op_arg *mean = op_out(g->fwd, "MeanOut"), *var = op_out(g->fwd, "VarianceOut");
+        if (mean && var) {
+            op_set_in(g->program, op, "Mean", mean->n, mean->names);
+            op_set_in(g->program, op, "Variance", var->n, var->names);
+        }
+    }
+    bool wanted = grad_make_in_grad(g, op, "X");
+    wanted = grad_make_in_grad(g, op, "Scale") || wanted;
+    wanted = grad_make_in_grad(g, op, "Bias") || wanted;
+    if (!wanted)
+        g->nops--;
+    return SKIFF_OK;
+}
+
+static const struct op_slot bn_ins_1x[] = {
+    {"X", 0},    {"Scale", 0},    {"Bias", 0},
+    {"Mean", 0}, {"Variance", 0}, {"MomentumTensor", SLOT_OPTIONAL},
+    {0}};
+static const struct op_slot bn_ins_2x[] = {
+    {"X", 0},    {"Scale", SLOT_OPTIONAL}, {"Bias", SLOT_OPTIONAL},
+    {"Mean", 0}, {"Variance", 0},          {"MomentumTensor", SLOT_OPTIONAL},
+    {0}};
+static const struct op_slot bn_outs[] = {{"Y", 0},
+                                         {"MeanOut", SLOT_INPLACE},
+                                         {"VarianceOut", SLOT_INPLACE},
+                                         {"SavedMean", SLOT_EXTRA},
+                                         {"SavedVariance", SLOT_EXTRA},
+                                         {"ReserveSpace", SLOT_OPTIONAL},
+                                         {0}};
+static const struct op_slot bn_grad_ins[] = {{"X", 0},
+                                             {"Scale", SLOT_OPTIONAL},
+                                             {"Bias", SLOT_OPTIONAL},
+                                             {"Mean", SLOT_OPTIONAL},
+                                             {"Variance", SLOT_OPTIONAL},
+                                             {"Y@GRAD", 0},
+                                             {"SavedMean", SLOT_OPTIONAL},
+                                             {"SavedVariance", SLOT_OPTIONAL},
+                                             {"MeanOut", SLOT_OPTIONAL | SLOT_ONLY_2X},
+                                             {"VarianceOut", SLOT_OPTIONAL | SLOT_ONLY_2X},
+                                             {"ReserveSpace", SLOT_OPTIONAL | SLOT_ONLY_2X},
+                                             {0}};
+static const struct op_slot bn_grad_outs[] = {
+    {"X@GRAD", SLOT_OPTIONAL}, {"Scale@GRAD", SLOT_OPTIONAL}, {"Bias@GRAD", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec bn_attrs[] = {A_BOOL("is_test", false),
+                                               A_FLOAT("momentum", 0.9f),
+                                               A_FLOAT("epsilon", 1e-5f),
+                                               A_STR("data_layout", "NCHW"),
+                                               A_BOOL("use_global_stats", false),
+                                               A_BOOL("trainable_statistics", false),
+                                               A_BOOL("use_mkldnn", false),
+                                               A_BOOL("fuse_with_relu", false),
+                                               {0}};
+
+#define BN_ROW(gen, in_table)                                                          \
+    {                                                                                  \
+        .type = "batch_norm", .generations = gen, .ins = in_table, .outs = bn_outs,    \
+        .attrs = bn_attrs, .make_grad = bn_make_grad, .infer = bn_infer, .run = bn_run \
+    }
+
+const struct op_kind ops_batch_norm[] = {BN_ROW(GEN_1X, bn_ins_1x),
+                                         BN_ROW(GEN_2X, bn_ins_2x),
+                                         {.type = "batch_norm_grad",
+                                          .ins = bn_grad_ins,
+                                          .outs = bn_grad_outs,
+                                          .attrs = bn_attrs,
+                                          .infer = bn_grad_infer,
+                                          .run = bn_grad_run},
+                                         {0}};

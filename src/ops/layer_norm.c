@@ -1,0 +1,308 @@
+/* layer_norm and prelu.
+ *
+ * layer_norm: X seen as [rows, cols], cut before begin_norm_axis:
+ *   Y = (X - m) s Scale + Bias with m, v = mean and biased variance of the row, s = 1/sqrt(v +
+ * epsilon) g = dY Scale, h = (X - m) s: dX = s (g - mean(g) - h mean(g h)) dScale = sum over rows
+ * of dY h, dBias = sum over rows of dY Mean, Variance: [rows] in 1.x, the leading dims in 2.x
+ *
+ * prelu: Out = x > 0 ? x : alpha x, alpha one value (all), one per channel (channel) or one per
+ *   element of a sample (element); dX = dO or alpha dO, dAlpha = sum of x dO where x <= 0 */
+#include <math.h>
+
+#include "ops/seq_common.h"
+
+enum { LN_X, LN_SCALE, LN_BIAS, LN_MEAN, LN_VARIANCE, LN_DY };
+enum { LN_EPSILON, LN_AXIS };
+
+static enum skiff_status ln_check(const struct infer *c, struct skiff_error *err)
+{
+    const struct shape *x = infer_in(c, LN_X, 0);
+    int axis = c->attr[LN_AXIS].i;
+    TRY(infer_want(c, LN_X, DTYPE_FP32, err));
+    if (axis < 1 || axis >= x->ndim)
+        return infer_fail(c, LN_X, 0, err, "begin_norm_axis is %d, must be in [1, %d)", axis,
+                          x->ndim);
+    int64_t cols = dims_product(x, axis, x->ndim);
+    for (int s = LN_SCALE; s <= LN_BIAS; s++) {
+        const struct shape *p = infer_in(c, s, 0);
+        TRY(infer_want(c, s, DTYPE_FP32, err));
+        if (p && !dims_agree(dims_product(p, 0, p->ndim), cols))
+            return infer_fail(c, s, 0, err, "must have %lld values", (long long)cols);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status ln_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(ln_check(c, err));
+    struct shape x = *infer_in(c, LN_X, 0), stat = x;
+    stat.ndim = c->attr[LN_AXIS].i;
+    if (c->kind->generations == GEN_1X)
+        stat = SHAPE(dims_product(&x, 0, c->attr[LN_AXIS].i));
+    TRY(infer_same(c, LN_X, 0, err));
+    TRY(infer_out(c, 1, 0, DTYPE_FP32, &stat, err));
+    return infer_out(c, 2, 0, DTYPE_FP32, &stat, err);
+}
+
+static const float *in_of(const struct kernel *k, int slot)
+{
+    return kernel_has(k, slot) ? tensor_f32(kernel_in(k, slot)) : NULL;
+}
+
+static float *out_of(const struct kernel *k, int slot)
+{
+    return kernel_wants(k, slot) ? tensor_f32(kernel_out(k, slot)) : NULL;
+}
+
+static enum skiff_status ln_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, LN_X);
+    int64_t rows = shape_rows(&x->shape, k->attr[LN_AXIS].i);
+    int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
+    const float *scale = in_of(k, LN_SCALE), *bias = in_of(k, LN_BIAS);
+    float *mean = out_of(k, 1), *variance = out_of(k, 2);
+    for (int64_t r = 0; r < rows; r++) {
+        const float *from = tensor_f32(x) + r * cols;
+        float *to = tensor_f32(kernel_out(k, 0)) + r * cols;
+        double sum = 0, square = 0;
+        for (int64_t i = 0; i < cols; i++)
+            sum += from[i];
+        double m = sum / (double)cols;
+        for (int64_t i = 0; i < cols; i++)
+            square += (from[i] - m) * (from[i] - m);
+        float v = (float)(square / (double)cols), s = 1.0f / sqrtf(v + k->attr[LN_EPSILON].f);
+        for (int64_t i = 0; i < cols; i++)
+            to[i] = (from[i] - (float)m) * s * (scale ? scale[i] : 1.0f) + (bias ? bias[i] : 0.0f);
+        if (mean)
+            mean[r] = (float)m;
+        if (variance)
+            variance[r] = v;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status ln_grad_check(struct infer *c, struct skiff_error *err)
+{
+    TRY(ln_check(c, err));
+    TRY(infer_want(c, LN_DY, DTYPE_FP32, err));
+    TRY(infer_want_alike(c, LN_DY, LN_X, err));
+    if (infer_has(c, LN_SCALE))
+        TRY(infer_like(c, LN_SCALE, 1, err));
+    if (infer_has(c, LN_BIAS))
+        TRY(infer_like(c, LN_BIAS, 2, err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status ln_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(ln_grad_check(c, err));
+    return c->kind->generations == GEN_1X ? infer_like(c, LN_X, 0, err)
+                                          : infer_grad_of(c, LN_X, 0, err);
+}
+
+static void ln_grad_row(const float *x, const float *dy, const float *scale, float m, float s,
+                        int64_t cols, float *dx)
+{
+    double sum = 0, sum_h = 0;
+    for (int64_t i = 0; i < cols; i++) {
+        float g = dy[i] * (scale ? scale[i] : 1.0f);
+        sum += g;
+        sum_h += g * (x[i] - m) * s;
+    }
+    float mean_g = (float)(sum / (double)cols), mean_h = (float)(sum_h / (double)cols);
+    for (int64_t i = 0; i < cols; i++) {
+        float g = dy[i] * (scale ? scale[i] : 1.0f);
+        dx[i] = s * (g - mean_g - (x[i] - m) * s * mean_h);
+    }
+}
+
+static enum skiff_status ln_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, LN_X);
+    int64_t rows = shape_rows(&x->shape, k->attr[LN_AXIS].i);
+    int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
+    TRY(kernel_want_floats(k, LN_MEAN, rows, err));
+    TRY(kernel_want_floats(k, LN_VARIANCE, rows, err));
+    float *dx = out_of(k, 0), *dscale = out_of(k, 1), *dbias = out_of(k, 2);
+    for (int64_t i = 0; i < cols; i++) {
+        if (dscale)
+            dscale[i] = 0;
+        if (dbias)
+            dbias[i] = 0;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        const float *from = tensor_f32(x) + r * cols, *dy = in_of(k, LN_DY) + r * cols;
+        float m = in_of(k, LN_MEAN)[r];
+        float s = 1.0f / sqrtf(in_of(k, LN_VARIANCE)[r] + k->attr[LN_EPSILON].f);
+        for (int64_t i = 0; i < cols; i++) {
+            if (dscale)
+                dscale[i] += dy[i] * (from[i] - m) * s;
+            if (dbias)
+                dbias[i] += dy[i];
+        }
+        if (dx)
+            ln_grad_row(from, dy, in_of(k, LN_SCALE), m, s, cols, dx + r * cols);
+    }
+    return SKIFF_OK;
+}
+
+/* ---- prelu ---- */
+
+enum { PR_X, PR_ALPHA, PR_DOUT };
+enum { PR_MODE, PR_FORMAT };
+
+/* Alpha of element i is alpha[i / inner % count]. */
+struct prelu_step {
+    int64_t inner, count;
+};
+
+static enum skiff_status prelu_steps(const struct infer *c, struct prelu_step *out,
+                                     struct skiff_error *err)
+{
+    const struct shape *x = infer_in(c, PR_X, 0);
+    const char *mode = c->attr[PR_MODE].s, *format = c->attr[PR_FORMAT].s;
+    bool last = format && !strcmp(format, "NHWC");
+    *out = (struct prelu_step){1, 1};
+    if (mode && !strcmp(mode, "all"))
+        return SKIFF_OK;
+    if (x->ndim < 2 || !mode || (strcmp(mode, "channel") && strcmp(mode, "element")))
+        return infer_fail(c, PR_X, 0, err, "does not fit mode '%s' (all, channel or element)",
+                          mode ? mode : "");
+    if (!strcmp(mode, "element"))
+        out->count = dims_product(x, 1, x->ndim);
+    else if (last)
+        out->count = x->dims[x->ndim - 1];
+    else
+        *out = (struct prelu_step){dims_product(x, 2, x->ndim), x->dims[1]};
+    return SKIFF_OK;
+}
+
+static enum skiff_status prelu_check(const struct infer *c, struct prelu_step *step,
+                                     struct skiff_error *err)
+{
+    const struct shape *alpha = infer_in(c, PR_ALPHA, 0);
+    TRY(infer_want(c, PR_X, DTYPE_FP32, err));
+    TRY(infer_want(c, PR_ALPHA, DTYPE_FP32, err));
+    TRY(prelu_steps(c, step, err));
+    if (!dims_agree(dims_product(alpha, 0, alpha->ndim), step->count))
+        return infer_fail(c, PR_ALPHA, 0, err, "must have %lld values for mode '%s'",
+                          (long long)step->count, c->attr[PR_MODE].s);
+    return SKIFF_OK;
+}
+
+static enum skiff_status prelu_infer(struct infer *c, struct skiff_error *err)
+{
+    struct prelu_step step;
+    TRY(prelu_check(c, &step, err));
+    return infer_same(c, PR_X, 0, err);
+}
+
+static enum skiff_status prelu_step_of(struct kernel *k, struct prelu_step *out,
+                                       struct skiff_error *err)
+{
+    struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
+    return prelu_check(&c, out, err);
+}
+
+static enum skiff_status prelu_run(struct kernel *k, struct skiff_error *err)
+{
+    const float *x = in_of(k, PR_X), *alpha = in_of(k, PR_ALPHA);
+    int64_t n = tensor_numel(kernel_in(k, PR_X));
+    struct prelu_step step;
+    TRY(prelu_step_of(k, &step, err));
+    float *out = tensor_f32(kernel_out(k, 0));
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] > 0 ? x[i] : alpha[i / step.inner % step.count] * x[i];
+    return SKIFF_OK;
+}
+
+static enum skiff_status prelu_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    struct prelu_step step;
+    TRY(prelu_check(c, &step, err));
+    TRY(infer_want(c, PR_DOUT, DTYPE_FP32, err));
+    TRY(infer_want_alike(c, PR_DOUT, PR_X, err));
+    TRY(infer_like(c, PR_X, 0, err));
+    return infer_like(c, PR_ALPHA, 1, err);
+}
+
+static enum skiff_status prelu_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const float *x = in_of(k, PR_X), *alpha = in_of(k, PR_ALPHA), *dout = in_of(k, PR_DOUT);
+    int64_t n = tensor_numel(kernel_in(k, PR_X));
+    struct prelu_step step;
+    TRY(prelu_step_of(k, &step, err));
+    float *dx = out_of(k, 0), *dalpha = out_of(k, 1);
+    if (dalpha)
+        floats_zero(dalpha, step.count);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t a = i / step.inner % step.count;
+        if (dx)
+            dx[i] = x[i] > 0 ? dout[i] : alpha[a] * dout[i];
+        if (dalpha && !(x[i] > 0))
+            dalpha[a] += x[i] * dout[i];
+    }
+    return SKIFF_OK;
+}
+
+/* ---- tables ---- */
+
+static const struct op_slot ln_ins[] = {
+    {"X", 0}, {"Scale", SLOT_OPTIONAL}, {"Bias", SLOT_OPTIONAL}, {0}};
+static const struct op_slot ln_outs[] = {
+    {"Y", 0}, {"Mean", SLOT_EXTRA}, {"Variance", SLOT_EXTRA}, {0}};
+static const struct op_slot ln_grad_ins[] = {
+    {"X", 0},    {"Scale", SLOT_OPTIONAL}, {"Bias", SLOT_OPTIONAL},
+    {"Mean", 0}, {"Variance", 0},          {"Y@GRAD", 0},
+    {0}};
+static const struct op_slot ln_grad_outs[] = {
+    {"X@GRAD", SLOT_OPTIONAL}, {"Scale@GRAD", SLOT_OPTIONAL}, {"Bias@GRAD", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec ln_attrs[] = {A_FLOAT("epsilon", 1e-5f),
+                                               A_INT("begin_norm_axis", 1),
+                                               AF_BOOL("is_test", false, ATTR_ONLY_2X),
+                                               AF_STR("mkldnn_data_type", "float32", ATTR_ONLY_2X),
+                                               AF_BOOL("use_mkldnn", false, ATTR_ONLY_2X),
+                                               {0}};
+
+static const struct op_slot pr_ins[] = {{"X", 0}, {"Alpha", 0}, {0}};
+static const struct op_slot out_outs[] = {{"Out", 0}, {0}};
+static const struct op_slot pr_grad_ins[] = {{"X", 0}, {"Alpha", 0}, {"Out@GRAD", 0}, {0}};
+static const struct op_slot pr_grad_outs[] = {
+    {"X@GRAD", SLOT_OPTIONAL}, {"Alpha@GRAD", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec pr_attrs[] = {A_STR("mode", "all"),
+                                               AF_STR("data_format", "NCHW", ATTR_ONLY_2X),
+                                               AF_BOOL("is_test", false, ATTR_ONLY_2X),
+                                               AF_STR("mkldnn_data_type", "float32", ATTR_ONLY_2X),
+                                               AF_BOOL("use_mkldnn", false, ATTR_ONLY_2X),
+                                               {0}};
+
+#define LN_ROWS(gen)                                                                             \
+    {.type = "layer_norm",                                                                       \
+     .generations = gen,                                                                         \
+     .ins = ln_ins,                                                                              \
+     .outs = ln_outs,                                                                            \
+     .attrs = ln_attrs,                                                                          \
+     .grad = "X Scale Bias Mean Variance Y@GRAD -> X@GRAD Scale@GRAD Bias@GRAD",                 \
+     .infer = ln_infer,                                                                          \
+     .run = ln_run},                                                                             \
+    {                                                                                            \
+        .type = "layer_norm_grad", .generations = gen, .ins = ln_grad_ins, .outs = ln_grad_outs, \
+        .attrs = ln_attrs, .infer = ln_grad_infer, .run = ln_grad_run                            \
+    }
+
+const struct op_kind ops_layer_norm[] = {LN_ROWS(GEN_1X),
+                                         LN_ROWS(GEN_2X),
+                                         {.type = "prelu",
+                                          .ins = pr_ins,
+                                          .outs = out_outs,
+                                          .attrs = pr_attrs,
+                                          .grad = "X Alpha Out@GRAD -> X@GRAD Alpha@GRAD",
+                                          .infer = prelu_infer,
+                                          .run = prelu_run},
+                                         {.type = "prelu_grad",
+                                          .ins = pr_grad_ins,
+                                          .outs = pr_grad_outs,
+                                          .attrs = pr_attrs,
+                                          .infer = prelu_grad_infer,
+                                          .run = prelu_grad_run},
+                                         {0}};

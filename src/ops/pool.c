@@ -1,0 +1,381 @@
+/* pool2d and max_pool2d_with_index over [N, C, H, W].
+ *
+ * Windows: plain: ksize, strides, paddings ([h, w] or [top, bottom, left, right]), cut to the
+ * image; adaptive: ksize is the size of the result, window i = [floor(i H / out), ceil((i + 1) H /
+ * out)); global_pooling: the whole image. ceil_mode rounds the number of windows up.
+ *
+ *   max  largest value; its gradient goes to the first one. Mask = its position in the H * W plane
+ *   avg  sum over the window divided by the elements in it that are inside the image (exclusive or
+ *        adaptive), or by the window with its padding */
+#include <float.h>
+
+#include "ops/seq_common.h"
+
+enum {
+    P2_TYPE,
+    P2_KSIZE,
+    P2_GLOBAL,
+    P2_STRIDES,
+    P2_PADDINGS,
+    P2_ADAPTIVE,
+    P2_EXCLUSIVE,
+    P2_CEIL,
+    P2_ALGORITHM,
+    P2_FORMAT
+};
+/* max_pool2d_with_index */
+enum { MI_KSIZE, MI_GLOBAL, MI_STRIDES, MI_PADDINGS, MI_ADAPTIVE };
+
+struct pool {
+    int64_t planes, in[2], out[2], ksize[2], stride[2], before[2], after[2];
+    bool adaptive, exclusive, ceil, full_window; /* full_window: 1.x divides by the whole ksize */
+};
+
+struct window {
+    int64_t from[2], to[2]; /* inside the image */
+    int64_t size;           /* what an average divides by */
+};
+
+struct pool_attrs { /* by position, so that both ops share the rest */
+    const struct attr_value *ksize, *strides, *paddings;
+    bool global, adaptive, exclusive, ceil;
+    const char *algorithm;
+};
+
+static struct pool_attrs attrs_of(const struct op_kind *kind, const struct attr_value *attr,
+                                  bool with_index)
+{
+    if (with_index)
+        return (struct pool_attrs){&attr[MI_KSIZE],
+                                   &attr[MI_STRIDES],
+                                   &attr[MI_PADDINGS],
+                                   attr[MI_GLOBAL].b,
+                                   attr[MI_ADAPTIVE].b,
+                                   true,
+                                   false,
+                                   NULL};
+    return (struct pool_attrs){&attr[P2_KSIZE],   &attr[P2_STRIDES],   &attr[P2_PADDINGS],
+                               attr[P2_GLOBAL].b, attr[P2_ADAPTIVE].b, attr[P2_EXCLUSIVE].b,
+                               attr[P2_CEIL].b,   attr[P2_ALGORITHM].s};
+}
+
+static enum skiff_status lists_check(const struct infer *c, const struct pool_attrs *a,
+                                     struct skiff_error *err)
+{
+    bool fits =
+        a->ksize->n == 2 && a->strides->n == 2 && (a->paddings->n == 2 || a->paddings->n == 4);
+    for (int i = 0; fits && i < 2; i++)
+        fits = a->ksize->ints[i] > 0 && a->strides->ints[i] > 0;
+    for (int i = 0; fits && i < a->paddings->n; i++)
+        fits = a->paddings->ints[i] >= 0;
+    if (fits)
+        return SKIFF_OK;
+    return infer_fail(c, 0, 0, err,
+                      "ksize and strides must be 2 positive numbers, paddings 2 or 4 not negative "
+                      "ones; there are %d, %d and %d",
+                      a->ksize->n, a->strides->n, a->paddings->n);
+}
+
+static void axis_fill(const struct pool_attrs *a, struct pool *p, int i)
+{
+    bool four = a->paddings->n == 4;
+    p->ksize[i] = a->global ? p->in[i] : a->ksize->ints[i];
+    p->stride[i] = a->strides->ints[i];
+    p->before[i] = a->global ? 0 : a->paddings->ints[four ? 2 * i : i];
+    p->after[i] = a->global ? 0 : a->paddings->ints[four ? 2 * i + 1 : i];
+    if (a->algorithm && !strcmp(a->algorithm, "VALID"))
+        p->before[i] = p->after[i] = 0;
+    if (a->algorithm && !strcmp(a->algorithm, "SAME") && !a->global) {
+        int64_t rows = (p->in[i] + p->stride[i] - 1) / p->stride[i];
+        int64_t sum = (rows - 1) * p->stride[i] + p->ksize[i] - p->in[i];
+        sum = sum > 0 ? sum : 0;
+        p->before[i] = sum / 2;
+        p->after[i] = sum - sum / 2;
+    }
+    int64_t room = p->in[i] + p->before[i] + p->after[i] - p->ksize[i];
+    if (p->adaptive)
+        p->out[i] = p->ksize[i];
+    else
+        p->out[i] = room < 0 ? 0 : (room + (p->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+}
+
+static enum skiff_status pool_of(const struct infer *c, bool with_index, struct pool *p,
+                                 struct skiff_error *err)
+{
+    struct pool_attrs a = attrs_of(c->kind, c->attr, with_index);
+    TRY(infer_want(c, 0, DTYPE_FP32, err));
+    TRY(infer_want_rank(c, 0, 4, err));
+    TRY(lists_check(c, &a, err));
+    const struct shape *x = infer_in(c, 0, 0);
+    if (!with_index && c->attr[P2_FORMAT].s && strcmp(c->attr[P2_FORMAT].s, "NCHW") &&
+        strcmp(c->attr[P2_FORMAT].s, "AnyLayout"))
+        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, only NCHW is known",
+                         c->kind->type, c->attr[P2_FORMAT].s);
+    *p = (struct pool){.planes = dims_product(x, 0, 2),
+                       .adaptive = a.adaptive && !a.global,
+                       .exclusive = a.exclusive,
+                       .ceil = a.ceil,
+                       .full_window = c->kind->generations == GEN_1X};
+    for (int i = 0; i < 2; i++) {
+        p->in[i] = x->dims[2 + i];
+        p->out[i] = -1;
+        if (p->in[i] < 0) {
+            p->out[i] = a.global ? 1 : p->adaptive ? a.ksize->ints[i] : -1;
+            continue;
+        }
+        axis_fill(&a, p, i);
+        if (p->out[i] < 1 || p->in[i] < 1)
+            return infer_fail(c, 0, 0, err, "is smaller than the window (%lld of %lld)",
+                              (long long)p->in[i], (long long)p->ksize[i]);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status pool_of_kernel(struct kernel *k, bool with_index, struct pool *p,
+                                        struct skiff_error *err)
+{
+    struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
+    return pool_of(&c, with_index, p, err);
+}
+
+static struct window window_at(const struct pool *p, const int64_t at[2])
+{
+    struct window w = {.size = 1};
+    int64_t padded = 1;
+    for (int i = 0; i < 2; i++) {
+        if (p->adaptive) {
+            w.from[i] = at[i] * p->in[i] / p->out[i];
+            w.to[i] = ((at[i] + 1) * p->in[i] + p->out[i] - 1) / p->out[i];
+        } else {
+            w.from[i] = at[i] * p->stride[i] - p->before[i];
+            w.to[i] = w.from[i] + p->ksize[i];
+            if (!p->full_window && w.to[i] > p->in[i] + p->after[i])
+                w.to[i] = p->in[i] + p->after[i];
+        }
+        padded *= w.to[i] - w.from[i];
+        w.from[i] = w.from[i] < 0 ? 0 : w.from[i];
+        w.to[i] = w.to[i] > p->in[i] ? p->in[i] : w.to[i];
+        w.size *= w.to[i] > w.from[i] ? w.to[i] - w.from[i] : 0;
+    }
+    if (!p->exclusive && !p->adaptive)
+        w.size = padded;
+    w.size = w.size > 0 ? w.size : 1;
+    return w;
+}
+
+/* Position of the first largest value in the plane; -1 for a window outside of it. */
+static int64_t window_max(const struct pool *p, const struct window *w, const float *plane)
+{
+    int64_t best = -1;
+    for (int64_t h = w->from[0]; h < w->to[0]; h++)
+        for (int64_t x = w->from[1]; x < w->to[1]; x++)
+            if (best < 0 || plane[h * p->in[1] + x] > plane[best])
+                best = h * p->in[1] + x;
+    return best;
+}
+
+static float window_mean(const struct pool *p, const struct window *w, const float *plane)
+{
+    float sum = 0;
+    for (int64_t h = w->from[0]; h < w->to[0]; h++)
+        for (int64_t x = w->from[1]; x < w->to[1]; x++)
+            sum += plane[h * p->in[1] + x];
+    return sum / (float)w->size;
+}
+
+/* ---- shapes ---- */
+
+static struct shape pooled(const struct shape *x, const struct pool *p)
+{
+    struct shape s = *x;
+    s.dims[2] = p->out[0];
+    s.dims[3] = p->out[1];
+    return s;
+}
+
+static bool is_max(const struct attr_value *attr)
+{
+    return attr[P2_TYPE].s && !strcmp(attr[P2_TYPE].s, "max");
+}
+
+static enum skiff_status type_check(const struct infer *c, struct skiff_error *err)
+{
+    const char *type = c->attr[P2_TYPE].s;
+    if (is_max(c->attr) || (type && !strcmp(type, "avg")))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INVALID, "op %s: pooling_type is '%s', must be max or avg",
+                     c->kind->type, type ? type : "");
+}
+
+static enum skiff_status pool_infer(struct infer *c, struct skiff_error *err)
+{
+    struct pool p;
+    TRY(type_check(c, err));
+    TRY(pool_of(c, false, &p, err));
+    struct shape out = pooled(infer_in(c, 0, 0), &p);
+    TRY(infer_out(c, 0, 0, DTYPE_FP32, &out, err));
+    infer_share_lod(c, 0, 0, 0, 0);
+    return SKIFF_OK;
+}
+
+static enum skiff_status index_infer(struct infer *c, struct skiff_error *err)
+{
+    struct pool p;
+    TRY(pool_of(c, true, &p, err));
+    struct shape out = pooled(infer_in(c, 0, 0), &p);
+    TRY(infer_out(c, 0, 0, DTYPE_FP32, &out, err));
+    return infer_out(c, 1, 0, DTYPE_INT32, &out, err);
+}
+
+/* ---- kernels ---- */
+
+static void pool_forward(const struct pool *p, bool max, const float *x, float *out, int32_t *mask)
+{
+    for (int64_t n = 0; n < p->planes; n++, x += p->in[0] * p->in[1])
+        for (int64_t h = 0; h < p->out[0]; h++)
+            for (int64_t w = 0; w < p->out[1]; w++, out++) {
+                struct window win = window_at(p, (int64_t[]){h, w});
+                int64_t best = max ? window_max(p, &win, x) : 0;
+                *out = !max ? window_mean(p, &win, x) : best < 0 ? -FLT_MAX : x[best];
+                if (mask)
+                    *mask++ = (int32_t)best;
+            }
+}
+
+static enum skiff_status pool_run(struct kernel *k, struct skiff_error *err)
+{
+    struct pool p;
+    TRY(pool_of_kernel(k, false, &p, err));
+    pool_forward(&p, is_max(k->attr), tensor_f32(kernel_in(k, 0)), tensor_f32(kernel_out(k, 0)),
+                 NULL);
+    return SKIFF_OK;
+}
+
+static enum skiff_status index_run(struct kernel *k, struct skiff_error *err)
+{
+    struct pool p;
+    TRY(pool_of_kernel(k, true, &p, err));
+    pool_forward(&p, true, tensor_f32(kernel_in(k, 0)), tensor_f32(kernel_out(k, 0)),
+                 kernel_wants(k, 1) ? tensor_i32(kernel_out(k, 1)) : NULL);
+    return SKIFF_OK;
+}
+
+enum { PG_X, PG_OUT, PG_DOUT }; /* with index: Mask in place of Out */
+
+static enum skiff_status pool_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(infer_want(c, PG_X, DTYPE_FP32, err));
+    return infer_like(c, PG_X, 0, err);
+}
+
+static void average_spread(const struct pool *p, const struct window *w, float d, float *plane)
+{
+    for (int64_t h = w->from[0]; h < w->to[0]; h++)
+        for (int64_t x = w->from[1]; x < w->to[1]; x++)
+            plane[h * p->in[1] + x] += d / (float)w->size;
+}
+
+static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    struct pool p;
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    TRY(pool_of_kernel(k, false, &p, err));
+    TRY(kernel_want_floats(k, PG_DOUT, p.planes * p.out[0] * p.out[1], err));
+    const float *x = tensor_f32(kernel_in(k, PG_X)), *dout = tensor_f32(kernel_in(k, PG_DOUT));
+    float *dx = tensor_f32(kernel_out(k, 0));
+    int64_t plane = p.in[0] * p.in[1];
+    bool max = is_max(k->attr);
+    floats_zero(dx, p.planes * plane);
+    for (int64_t n = 0; n < p.planes; n++, x += plane, dx += plane)
+        for (int64_t h = 0; h < p.out[0]; h++)
+            for (int64_t w = 0; w < p.out[1]; w++, dout++) {
+                struct window win = window_at(&p, (int64_t[]){h, w});
+                int64_t best = max ? window_max(&p, &win, x) : -1;
+                if (!max)
+                    average_spread(&p, &win, *dout, dx);
+                else if (best >= 0)
+                    dx[best] += *dout;
+            }
+    return SKIFF_OK;
+}
+
+static enum skiff_status index_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    struct pool p;
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    TRY(pool_of_kernel(k, true, &p, err));
+    const struct tensor *mask = kernel_in(k, PG_OUT);
+    int64_t windows = p.out[0] * p.out[1], plane = p.in[0] * p.in[1], n = p.planes * windows;
+    TRY(kernel_want_floats(k, PG_DOUT, n, err));
+    if (mask->dtype != DTYPE_INT32 || tensor_numel(mask) != n)
+        return kernel_fail(k, SKIFF_SHAPE, err, "input Mask (%s) must be %lld int32 values",
+                           kernel_in_name(k, PG_OUT, 0), (long long)n);
+    float *dx = tensor_f32(kernel_out(k, 0));
+    floats_zero(dx, p.planes * plane);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = tensor_i32(mask)[i];
+        if (at >= plane)
+            return kernel_bad_index(k, PG_OUT, i, at, plane, "positions of a plane", err);
+        if (at >= 0)
+            dx[i / windows * plane + at] += tensor_f32(kernel_in(k, PG_DOUT))[i];
+    }
+    return SKIFF_OK;
+}
+
+/* ---- tables ---- */
+
+static const struct op_slot x_ins[] = {{"X", 0}, {0}};
+static const struct op_slot out_outs[] = {{"Out", 0}, {0}};
+static const struct op_slot index_outs[] = {{"Out", 0}, {"Mask", 0}, {0}};
+static const struct op_slot pool_grad_ins[] = {
+    {"X", 0}, {"Out", SLOT_SHAPE_ONLY}, {"Out@GRAD", 0}, {0}};
+static const struct op_slot index_grad_ins[] = {
+    {"X", SLOT_SHAPE_ONLY}, {"Mask", 0}, {"Out@GRAD", 0}, {0}};
+static const struct op_slot x_grad_outs[] = {{"X@GRAD", 0}, {0}};
+
+#define POOL_ATTRS                                                                           \
+    A_REQ("ksize", ATTR_INTS), A_BOOL("global_pooling", false), A_INTS_DEF("strides", 1, 1), \
+        A_INTS_DEF("paddings", 0, 0), A_BOOL("adaptive", false)
+#define POOL2D_ATTRS                                                                             \
+    POOL_ATTRS, A_BOOL("exclusive", true), A_BOOL("ceil_mode", false),                           \
+        A_STR("padding_algorithm", "EXPLICIT"), A_STR("data_format", "NCHW"),                    \
+        A_BOOL("use_cudnn", false), A_BOOL("use_mkldnn", false), A_BOOL("use_quantizer", false), \
+        A_BOOL("is_test", false)
+static const struct op_attr_spec pool_attrs_1x[] = {
+    A_REQ("pooling_type", ATTR_STRING), POOL2D_ATTRS, {0}};
+static const struct op_attr_spec pool_attrs_2x[] = {
+    A_STR("pooling_type", ""), POOL2D_ATTRS, A_STR("mkldnn_data_type", "float32"), {0}};
+static const struct op_attr_spec index_attrs[] = {POOL_ATTRS, {0}};
+
+#define POOL_ROWS(gen, attr_table)                                                            \
+    {.type = "pool2d",                                                                        \
+     .generations = gen,                                                                      \
+     .ins = x_ins,                                                                            \
+     .outs = out_outs,                                                                        \
+     .attrs = attr_table,                                                                     \
+     .grad = "X Out Out@GRAD -> X@GRAD",                                                      \
+     .infer = pool_infer,                                                                     \
+     .run = pool_run},                                                                        \
+    {                                                                                         \
+        .type = "pool2d_grad", .generations = gen, .ins = pool_grad_ins, .outs = x_grad_outs, \
+        .attrs = attr_table, .infer = pool_grad_infer, .run = pool_grad_run                   \
+    }
+
+const struct op_kind ops_pool[] = {POOL_ROWS(GEN_1X, pool_attrs_1x),
+                                   POOL_ROWS(GEN_2X, pool_attrs_2x),
+                                   {.type = "max_pool2d_with_index",
+                                    .ins = x_ins,
+                                    .outs = index_outs,
+                                    .attrs = index_attrs,
+                                    .grad = "X Mask Out@GRAD -> X@GRAD",
+                                    .infer = index_infer,
+                                    .run = index_run},
+                                   {.type = "max_pool2d_with_index_grad",
+                                    .ins = index_grad_ins,
+                                    .outs = x_grad_outs,
+                                    .attrs = index_attrs,
+                                    .infer = pool_grad_infer,
+                                    .run = index_grad_run},
+                                   {0}};
