@@ -102,6 +102,13 @@ setup:
 test: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) check
 
+# the main job: the documents' CTR-DNN on data that it makes, then inference
+run: setup
+	@echo "run: building"
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(EXAMPLES)
+	@echo "run: training the CTR-DNN on made-up data, then testing it"
+	@$(BUILD)/examples/ctr_dnn
+
 format:
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h')
 

@@ -3,6 +3,7 @@
 #define SKIFF_SKIFF_H
 
 #include <skiff/executor.h>
+#include <skiff/io.h>
 #include <skiff/layers.h>
 #include <skiff/net.h>
 #include <skiff/optimizer.h>

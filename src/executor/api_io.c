@@ -1,0 +1,169 @@
+/* The public face of io.h. struct skiff_model is a struct io_model. */
+#include <skiff/io.h>
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "executor/io.h"
+#include "store/file.h"
+
+static struct scope *scope_of(struct skiff_scope *s)
+{
+    return (struct scope *)s;
+}
+
+static const struct program *program_of(const struct skiff_program *p)
+{
+    return (const struct program *)p;
+}
+
+enum skiff_status skiff_save_params(struct skiff_scope *s, const struct skiff_program *p,
+                                    const char *dir, const char *filename, struct skiff_error *err)
+{
+    return io_save_group(scope_of(s), program_of(p), IO_PARAMS, dir, filename, err);
+}
+
+enum skiff_status skiff_load_params(struct skiff_scope *s, const struct skiff_program *p,
+                                    const char *dir, const char *filename, struct skiff_error *err)
+{
+    return io_load_group(scope_of(s), program_of(p), IO_PARAMS, dir, filename, err);
+}
+
+enum skiff_status skiff_save_persistables(struct skiff_scope *s, const struct skiff_program *p,
+                                          const char *dir, const char *filename,
+                                          struct skiff_error *err)
+{
+    return io_save_group(scope_of(s), program_of(p), IO_PERSISTABLES, dir, filename, err);
+}
+
+enum skiff_status skiff_load_persistables(struct skiff_scope *s, const struct skiff_program *p,
+                                          const char *dir, const char *filename,
+                                          struct skiff_error *err)
+{
+    return io_load_group(scope_of(s), program_of(p), IO_PERSISTABLES, dir, filename, err);
+}
+
+enum skiff_status skiff_save_vars(struct skiff_scope *s, const struct skiff_program *p,
+                                  const char *const *names, int n, const char *dir,
+                                  const char *filename, struct skiff_error *err)
+{
+    struct io_vars vars;
+    io_vars_list(program_of(p), IO_PERSISTABLES, &vars);
+    enum skiff_status status = io_vars_pick(&vars, names, n, err);
+    if (status == SKIFF_OK)
+        status = io_save_vars(scope_of(s), &vars, dir, filename, err);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+enum skiff_status skiff_load_vars(struct skiff_scope *s, const struct skiff_program *p,
+                                  const char *const *names, int n, const char *dir,
+                                  const char *filename, struct skiff_error *err)
+{
+    struct io_vars vars;
+    io_vars_list(program_of(p), IO_PERSISTABLES, &vars);
+    enum skiff_status status = io_vars_pick(&vars, names, n, err);
+    if (status == SKIFF_OK)
+        status = io_load_vars(scope_of(s), program_of(p), &vars, dir, filename, err);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+enum skiff_status skiff_save(struct skiff_scope *s, const struct skiff_program *p,
+                             const char *prefix, struct skiff_error *err)
+{
+    return io_save(scope_of(s), program_of(p), prefix, err);
+}
+
+enum skiff_status skiff_load(struct skiff_scope *s, const struct skiff_program *p,
+                             const char *prefix, struct skiff_error *err)
+{
+    return io_load(scope_of(s), program_of(p), prefix, err);
+}
+
+enum skiff_status skiff_save_inference_model(struct skiff_scope *s, const struct skiff_program *p,
+                                             const char *const *feeds, int nfeeds,
+                                             const char *const *targets, int ntargets,
+                                             const char *dir, struct skiff_error *err)
+{
+    struct io_inference what = {feeds, nfeeds, targets, ntargets};
+    return io_save_inference_dir(scope_of(s), program_of(p), &what, dir, NULL, NULL, err);
+}
+
+enum skiff_status skiff_save_inference_prefix(struct skiff_scope *s, const struct skiff_program *p,
+                                              const char *const *feeds, int nfeeds,
+                                              const char *const *targets, int ntargets,
+                                              const char *prefix, struct skiff_error *err)
+{
+    struct io_inference what = {feeds, nfeeds, targets, ntargets};
+    return io_save_inference_prefix(scope_of(s), program_of(p), &what, prefix, err);
+}
+
+static const struct io_model *model_of(const struct skiff_model *m)
+{
+    return (const struct io_model *)m;
+}
+
+enum skiff_status skiff_load_inference_model(struct skiff_scope *s, const char *path,
+                                             const struct skiff_model_files *files,
+                                             struct skiff_model **out, struct skiff_error *err)
+{
+    struct io_model *m = mem_must(sizeof(*m));
+    enum skiff_status status = io_load_inference(scope_of(s), path, files ? files->model : NULL,
+                                                 files ? files->params : NULL, m, err);
+    if (status < 0) {
+        free(m);
+        return status;
+    }
+    *out = (struct skiff_model *)m;
+    return SKIFF_OK;
+}
+
+void skiff_model_destroy(struct skiff_model *m)
+{
+    if (!m)
+        return;
+    io_model_deinit((struct io_model *)m);
+    free(m);
+}
+
+const struct skiff_program *skiff_model_program(const struct skiff_model *m)
+{
+    return (const struct skiff_program *)model_of(m)->program;
+}
+
+int skiff_model_feeds(const struct skiff_model *m)
+{
+    return model_of(m)->nfeeds;
+}
+
+const char *skiff_model_feed(const struct skiff_model *m, int i)
+{
+    return i >= 0 && i < model_of(m)->nfeeds ? model_of(m)->feeds[i] : NULL;
+}
+
+int skiff_model_targets(const struct skiff_model *m)
+{
+    return model_of(m)->nfetches;
+}
+
+const char *skiff_model_target(const struct skiff_model *m, int i)
+{
+    return i >= 0 && i < model_of(m)->nfetches ? model_of(m)->fetches[i] : NULL;
+}
+
+enum skiff_status skiff_program_read(const char *path, struct skiff_program **out,
+                                     struct skiff_error *err)
+{
+    return io_program_read(path, (struct program **)out, err);
+}
+
+enum skiff_status skiff_program_write(const struct skiff_program *p, const char *path,
+                                      struct skiff_error *err)
+{
+    struct buf bytes = BUF_INIT;
+    program_encode(program_of(p), &bytes);
+    enum skiff_status status = file_write(path, bytes.data, bytes.len, err);
+    buf_deinit(&bytes);
+    return status;
+}
