@@ -3,7 +3,7 @@
  * machine. Both are timed in turns in one run, so that a noisy machine disturbs them alike; the
  * median of the rounds' ratios counts.
  *
- * usage: ctr_step [ROUNDS] */
+ * usage: ctr_step [ROUNDS [BATCH]]      default: 15 rounds, batches of 1000 and of 100 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,11 +326,16 @@ int main(int argc, char **argv)
     static const struct rule_choice nets[] = {
         {"SGD", "sgd", false}, {"Adam", "adam", false}, {"Adam lazy", "adam", true}};
     int rounds = argc > 1 ? atoi(argv[1]) : 15;
-    if (rounds < 1 || rounds > MAX_ROUNDS) {
-        fprintf(stderr, "usage: ctr_step [ROUNDS]   (1 to %d)\n", MAX_ROUNDS);
+    int batch = argc > 2 ? atoi(argv[2]) : 0;
+    if (rounds < 1 || rounds > MAX_ROUNDS || batch < 0) {
+        fprintf(stderr, "usage: ctr_step [ROUNDS [BATCH]]   (1 to %d rounds)\n", MAX_ROUNDS);
         return 2;
     }
     measure_building(rounds);
+    if (batch) {
+        measure(batch, rounds, nets, 3);
+        return 0;
+    }
     measure(1000, rounds, nets, 3);
     measure(100, rounds, nets, 3);
     return 0;
