@@ -70,9 +70,9 @@ skiff_layer_teacher_student_sigmoid_loss(struct skiff_net *net, struct skiff_var
 struct skiff_nce_options {
     struct skiff_var *sample_weight;
     const struct skiff_param_attr *param_attr, *bias_attr;
-    int num_neg_samples;      /* 10 */
-    const char *sampler;      /* uniform, log_uniform, custom_dist */
-    const float *custom_dist; /* num_total_classes probabilities */
+    int num_neg_samples;       /* 10 */
+    const char *sampler;       /* uniform, log_uniform, custom_dist */
+    const double *custom_dist; /* num_total_classes probabilities */
     int seed;
     bool is_sparse;
     const char *name;

@@ -19,7 +19,7 @@ extern "C" {
 /* Hyperparameters, named as in Fluid; 0 means the optimizer's own default (in comments),
  * SKIFF_ZERO means 0. A field that the optimizer does not have is not looked at. */
 struct skiff_optimizer_options {
-    double learning_rate;                /* adam, adamax, lamb, dpsgd: 0.001; others: needed */
+    double learning_rate;                /* adam, adamax, lamb: 0.001; others: needed */
     struct skiff_var *learning_rate_var; /* a schedule (skiff_lr_*), instead of the number */
     struct skiff_regularizer regularization;
     struct skiff_clip grad_clip;
@@ -40,12 +40,11 @@ struct skiff_optimizer_options {
     double lamb_weight_decay;         /* lamb: 0.01 */
     bool (*exclude_from_weight_decay)(const struct skiff_var *param, void *user); /* lamb */
     void *exclude_user;
-    double clip, batch_size, sigma; /* dpsgd: 0.9, 0.999, 1e-8 */
 };
 
 struct skiff_optimizer;
 
-/* type: sgd, momentum, adagrad, adam, adamax, dpsgd, decayed_adagrad, adadelta, rmsprop, ftrl,
+/* type: sgd, momentum, adagrad, adam, adamax, decayed_adagrad, adadelta, rmsprop, ftrl,
  * lamb, lars_momentum. The object belongs to the net. NULL after an error. */
 SKIFF_API struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char *type,
                                                          const struct skiff_optimizer_options *o);

@@ -74,8 +74,13 @@ void net_init_var(struct skiff_net *net, struct var *v, const struct skiff_initi
 
 /* ---- ops ---- */
 
+/* Slots that the kind does not declare (for this generation) are dropped, as in Fluid. */
 static void set_slot(struct program *p, struct op *op, const struct part *part)
 {
+    const struct op_slot *slots = part->kind == PART_IN ? op->kind->ins : op->kind->outs;
+    int at = slots ? op_kind_slot(slots, part->name) : -1;
+    if (at < 0 || (p->generation == GEN_1X && slots[at].flags & SLOT_ONLY_2X))
+        return;
     const char **names = NULL;
     int n = 0;
     if (part->n > 0)
@@ -218,6 +223,27 @@ static enum skiff_status fill_op(struct skiff_net *net, struct block *b, struct 
     return infer_op(b, op, err);
 }
 
+/* A layer says which types its results have, and Fluid leaves it at that when the op's shape rule
+ * knows better (the indices of a max pool are float32 in its programs). So do we. */
+static void keep_types(const struct part *parts, enum dtype *types, bool restore)
+{
+    int at = 0;
+    for (; parts->kind != PART_END; parts++)
+        for (int i = 0; parts->kind == PART_OUT && i < parts->n; i++, at++)
+            if (parts->vars[i] && restore)
+                parts->vars[i]->dtype = types[at];
+            else if (parts->vars[i])
+                types[at] = parts->vars[i]->dtype;
+}
+
+static int count_outs(const struct part *parts)
+{
+    int n = 0;
+    for (; parts->kind != PART_END; parts++)
+        n += parts->kind == PART_OUT ? parts->n : 0;
+    return n;
+}
+
 struct op *net_put_op(struct skiff_net *net, struct block *b, int at, const char *type,
                       const struct part *parts)
 {
@@ -227,7 +253,12 @@ struct op *net_put_op(struct skiff_net *net, struct block *b, int at, const char
         at = b->nops;
     struct op *op = block_insert_op(b, at, type);
     struct skiff_error err = {0};
-    if (fill_op(net, b, op, parts, &err) == SKIFF_OK)
+    enum dtype *types = mem_must((size_t)(count_outs(parts) + 1) * sizeof *types);
+    keep_types(parts, types, false);
+    enum skiff_status status = fill_op(net, b, op, parts, &err);
+    keep_types(parts, types, true);
+    free(types);
+    if (status == SKIFF_OK)
         return op;
     block_remove_ops(b, at, 1);
     return net_fail_with(net, &err);
@@ -356,10 +387,10 @@ struct var *layer_unary(struct skiff_net *net, const char *type, const char *nam
         return NULL;
     struct layer l = layer_begin(net, type, name);
     struct var *out = layer_tmp(&l, x->dtype);
-    struct part parts[12] = {P_IN("X", x), P_OUT("Out", out)};
-    int n = 2;
-    for (; attrs && attrs->kind != PART_END; attrs++)
-        parts[n++] = *attrs;
+    enum { MOST = 24 }; /* no layer has nearly as many attributes */
+    struct part parts[MOST] = {P_IN("X", x), P_OUT("Out", out)};
+    for (int n = 2; n < MOST - 1 && attrs && attrs->kind != PART_END; n++)
+        parts[n] = *attrs++;
     return net_put_op(net, net->frame->block, -1, type, parts) ? out : NULL;
 }
 

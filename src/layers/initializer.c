@@ -39,7 +39,8 @@ static void put_random(struct skiff_net *net, struct block *b, struct var *v, bo
                          P_INT("seed", seed)));
 }
 
-static void put_values(struct skiff_net *net, struct block *b, struct var *v, size_t n,
+/* `at`: 0 at the front of the block, -1 at its end. */
+static void put_values(struct skiff_net *net, struct block *b, int at, struct var *v, size_t n,
                        const float *floats, const int32_t *ints)
 {
     if ((int64_t)n != shape_numel(&v->shape)) {
@@ -63,7 +64,7 @@ static void put_values(struct skiff_net *net, struct block *b, struct var *v, si
             l[i] = ints[i];
     struct part values = floats ? (struct part)P_FLOATS("fp32_values", (int)n, f)
                                 : (struct part)P_LONGS("int32_values", (int)n, l);
-    net_put_op(net, b, -1, "assign_value",
+    net_put_op(net, b, at, "assign_value",
                PARTS(P_NO_INS, P_OUT("Out", v), P_INT("dtype", v->dtype),
                      P_LONGS("shape", v->shape.ndim, v->shape.dims), values));
     free(f);
@@ -88,7 +89,7 @@ static void put_bilinear(struct skiff_net *net, struct block *b, struct var *v)
         double x = fmod((double)i, size), y = fmod((double)i / size, size);
         w[i] = (float)((1 - fabs(x / f - c)) * (1 - fabs(y / f - c)));
     }
-    put_values(net, b, v, n, w, NULL);
+    put_values(net, b, -1, v, n, w, NULL); /* at the end, unlike all others */
     free(w);
 }
 
@@ -156,7 +157,7 @@ void initializer_apply(struct skiff_net *net, struct block *b, struct var *v,
         put_bilinear(net, b, v);
         break;
     case SKIFF_INIT_VALUES:
-        put_values(net, b, v, init->count, init->floats, init->ints);
+        put_values(net, b, 0, v, init->count, init->floats, init->ints);
         break;
     }
 }

@@ -12,13 +12,13 @@ struct alias_item {
     double p;
 };
 
-static void alias_build(int n, const float *dist, float *probs, int32_t *alias)
+static void alias_build(int n, const double *dist, float *probs, int32_t *alias)
 {
     struct alias_item *big = mem_must((size_t)n * 3 * sizeof *big);
     struct alias_item *little = mem_must((size_t)n * 3 * sizeof *little);
     int nbig = 0, nlittle = 0, b = 0, l = 0;
     for (int i = 0; i < n; i++) {
-        double p = (double)dist[i] * n;
+        double p = dist[i] * n;
         if (p - 1.0 > 0)
             big[nbig++] = (struct alias_item){i, p};
         else if (1.0 - p > 0)
@@ -47,13 +47,16 @@ static void alias_build(int n, const float *dist, float *probs, int32_t *alias)
 }
 
 /* Parameters that hold the distribution and its alias table. */
-static void custom_dist(struct layer *l, int classes, const float *dist, struct var *out[3])
+static void custom_dist(struct layer *l, int classes, const double *dist, struct var *out[3])
 {
     float *probs = mem_must((size_t)classes * sizeof *probs);
     int32_t *alias = mem_must((size_t)classes * sizeof *alias);
+    float *own = mem_must((size_t)classes * sizeof *own);
     struct shape shape = SHAPE(classes);
+    for (int i = 0; i < classes; i++)
+        own[i] = (float)dist[i];
     alias_build(classes, dist, probs, alias);
-    struct skiff_initializer init[3] = {skiff_init_values(dist, (size_t)classes),
+    struct skiff_initializer init[3] = {skiff_init_values(own, (size_t)classes),
                                         skiff_init_int_values(alias, (size_t)classes),
                                         skiff_init_values(probs, (size_t)classes)};
     for (int i = 0; i < 3; i++) {
@@ -61,6 +64,7 @@ static void custom_dist(struct layer *l, int classes, const float *dist, struct 
         if (out[i])
             out[i]->stop_gradient = true;
     }
+    free(own);
     free(probs);
     free(alias);
 }

@@ -237,8 +237,12 @@ static enum skiff_status instag_grad_infer(struct infer *c, struct skiff_error *
 {
     TRY(infer_want(c, TAGG_INS, DTYPE_FP32, err));
     TRY(infer_want(c, TAGG_MAP, DTYPE_INT64, err));
-    TRY(infer_want(c, TAGG_WEIGHT, DTYPE_FP32, err));
-    return infer_grad_of(c, TAGG_INS, 0, err);
+    if (c->running) /* layers declare the weights as float64, as in Paddle */
+        TRY(infer_want(c, TAGG_WEIGHT, DTYPE_FP32, err));
+    TRY(infer_grad_of(c, TAGG_INS, 0, err));
+    if (!c->running)
+        infer_lod_level(c, 0, 0, 0);
+    return SKIFF_OK;
 }
 
 static enum skiff_status instag_grad_run(struct kernel *k, struct skiff_error *err)

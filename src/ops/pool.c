@@ -65,7 +65,7 @@ static enum skiff_status lists_check(const struct infer *c, const struct pool_at
     bool fits =
         a->ksize->n == 2 && a->strides->n == 2 && (a->paddings->n == 2 || a->paddings->n == 4);
     for (int i = 0; fits && i < 2; i++)
-        fits = a->ksize->ints[i] > 0 && a->strides->ints[i] > 0;
+        fits = (a->global || a->ksize->ints[i] > 0) && a->strides->ints[i] > 0;
     for (int i = 0; fits && i < a->paddings->n; i++)
         fits = a->paddings->ints[i] >= 0;
     if (fits)

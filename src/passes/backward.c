@@ -384,7 +384,10 @@ static enum skiff_status make_vars(struct backward *b, struct block *block, stru
     for (size_t i = 0; i < fresh.count; i++) {
         struct var *v = fresh.entries[i].value;
         const struct var *fwd = block_find_var(block, strip_grad(b->p, v->name));
-        v->dtype = fwd ? fwd->dtype : DTYPE_FP32;
+        if (fwd == v) /* not a gradient at all (x_shape): Fluid leaves its type at 0 */
+            v->dtype = DTYPE_BOOL;
+        else
+            v->dtype = fwd ? fwd->dtype : DTYPE_FP32;
         if (fwd)
             v->shape = fwd->shape;
     }

@@ -105,14 +105,6 @@ static void ftrl_defaults(struct skiff_optimizer_options *o)
     o->l2 = opt_float(o->l2, 0);
     o->lr_power = opt_float(o->lr_power, -0.5);
 }
-static void dpsgd_defaults(struct skiff_optimizer_options *o)
-{
-    o->learning_rate = opt_float(o->learning_rate, 0.001);
-    o->clip = opt_float(o->clip, 0.9);
-    o->batch_size = opt_float(o->batch_size, 0.999);
-    o->sigma = opt_float(o->sigma, 1e-8);
-}
-
 static const char *momentum_missing(const struct skiff_optimizer_options *o)
 {
     return o->momentum == 0 ? "momentum" : NULL;
@@ -200,16 +192,6 @@ static int ftrl_attrs(const struct skiff_optimizer_options *o, const struct var 
     out[2] = (struct part)P_FLOAT("lr_power", o->lr_power);
     return 3;
 }
-static int dpsgd_attrs(const struct skiff_optimizer_options *o, const struct var *param,
-                       struct part *out)
-{
-    out[0] = (struct part)P_FLOAT("clip", o->clip);
-    out[1] = (struct part)P_FLOAT("batch_size", o->batch_size);
-    out[2] = (struct part)P_FLOAT("sigma", o->sigma);
-    out[3] = (struct part)P_INT("seed", 0);
-    return 4;
-}
-
 /* beta1_pow *= beta1 */
 static void adamax_finish(struct skiff_optimizer *opt, const struct param_grad *pg)
 {
@@ -277,10 +259,5 @@ const struct optimizer_kind optimizer_kinds[] = {
      .accumulators = ftrl_sums,
      .defaults = ftrl_defaults,
      .attrs = ftrl_attrs},
-    {.type = "dpsgd",
-     .class = "DpsgdOptimizer",
-     .accumulators = no_accumulators,
-     .defaults = dpsgd_defaults,
-     .attrs = dpsgd_attrs},
     {0},
 };

@@ -233,111 +233,6 @@ static void remove_old_feeds(struct block *b)
     }
 }
 
-/* Since which version each op can be read, as 1.8.5 writes it into every inference program:
- * type 1 definitely not before, 2 possibly, 3 bug fix. */
-static const struct {
-    const char *op;
-    int type;
-} compatible[] = {
-    {"bilinear_interp", 2},
-    {"center_loss", 1},
-    {"chunk_eval", 2},
-    {"coalesce_tensor", 1},
-    {"conditional_block", 2},
-    {"conditional_block_infer", 2},
-    {"conv2d", 2},
-    {"conv2d_transpose", 2},
-    {"conv3d", 2},
-    {"conv3d_transpose", 2},
-    {"crf_decoding", 2},
-    {"crop_tensor", 1},
-    {"ctc_align", 2},
-    {"data_norm", 2},
-    {"deformable_conv", 1},
-    {"deformable_conv_v1", 1},
-    {"depthwise_conv2d", 2},
-    {"depthwise_conv2d_transpose", 2},
-    {"dpsgd", 1},
-    {"edit_distance", 2},
-    {"expand", 2},
-    {"eye", 1},
-    {"fc", 2},
-    {"fill_any_like", 1},
-    {"filter_by_instag", 1},
-    {"fused_embedding_seq_pool", 2},
-    {"gather_nd", 1},
-    {"group_norm", 2},
-    {"hard_swish", 1},
-    {"hash", 2},
-    {"instance_norm", 1},
-    {"layer_norm", 3},
-    {"leaky_relu", 2},
-    {"linear_chain_crf", 2},
-    {"lod_reset", 2},
-    {"lookup_table_v2", 1},
-    {"match_matrix_tensor", 1},
-    {"matmul", 2},
-    {"mul", 2},
-    {"multiclass_nms2", 1},
-    {"nearest_interp", 2},
-    {"one_hot", 2},
-    {"one_hot_v2", 1},
-    {"pow", 2},
-    {"prior_box", 2},
-    {"prroi_pool", 1},
-    {"pull_box_sparse", 1},
-    {"reshape2", 2},
-    {"scatter_nd_add", 1},
-    {"sequence_pad", 1},
-    {"sequence_topk_avg_pooling", 1},
-    {"sequence_unpad", 1},
-    {"shard_index", 1},
-    {"size", 1},
-    {"slice", 2},
-    {"strided_slice", 1},
-    {"trilinear_interp", 1},
-    {"unfold", 1},
-    {"uniform_random", 2},
-    {"uniform_random_batch_size_like", 2},
-    {"unique", 1},
-    {"unique_with_counts", 1},
-    {"var_conv_2d", 1},
-    {"warpctc", 2},
-};
-
-/* Length-delimited field; all lengths here are below 128. */
-static void put_field(struct buf *b, int number, const char *bytes, size_t n)
-{
-    buf_char(b, (char)(number << 3 | 2));
-    buf_char(b, (char)n);
-    buf_add(b, bytes, n);
-}
-
-static void set_versions(struct program *p)
-{
-    struct buf map = BUF_INIT, pair = BUF_INIT, info = BUF_INIT;
-    if (p->generation != GEN_1X)
-        return;
-    for (size_t i = 0; i < sizeof compatible / sizeof *compatible; i++) {
-        buf_reset(&pair);
-        buf_reset(&info);
-        put_field(&info, 1, "1.6.0", 5);
-        buf_char(&info, 2 << 3);
-        buf_char(&info, (char)compatible[i].type);
-        put_field(&pair, 1, compatible[i].op, strlen(compatible[i].op));
-        put_field(&pair, 2, info.data, info.len);
-        put_field(&map, 1, pair.data, pair.len);
-    }
-    put_field(&map, 2, "1.5.0", 5);
-    p->compat_map = arena_memdup(&p->arena, map.data, map.len);
-    p->compat_map_len = map.len;
-    p->version = 1008005;
-    p->has_version = true;
-    buf_deinit(&map);
-    buf_deinit(&pair);
-    buf_deinit(&info);
-}
-
 static enum skiff_status prune_clone(struct program *p, const char *const *feeds, int nfeeds,
                                      const char *const *targets, int ntargets,
                                      struct skiff_error *err)
@@ -360,7 +255,10 @@ static enum skiff_status prune_clone(struct program *p, const char *const *feeds
     compact_blocks(p);
     set_is_test(p);
     TRY(add_feed_fetch(p, feeds, nfeeds, fetches, ntargets, err));
-    set_versions(p);
+    if (p->generation == GEN_1X) {
+        p->version = 1008005;
+        p->has_version = true;
+    }
     return SKIFF_OK;
 }
 

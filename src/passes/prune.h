@@ -8,6 +8,7 @@
  * (save_infer_model/scale_i.tmp_0), ops that no target needs are dropped (an op stays when it
  * writes something needed and its role is not Optimize; inputs of kept ops become needed, except
  * fed ones), is_test attributes are set, feed and fetch ops with their holder variables are added.
+ * The table of op versions that Paddle puts beside is the store's business.
  * The given program is not changed; *out is the caller's. */
 enum skiff_status prune_for_inference(const struct program *p, const char *const *feeds, int nfeeds,
                                       const char *const *targets, int ntargets,
