@@ -3,7 +3,8 @@
  *
  *   sigmoid_cross_entropy_with_logits
  *       Out = max(x,0) - x l + log(1 + exp(-|x|));       dX = dO (sigmoid(x) - l)
- *       with pos_weight w (2.x): (1-l) x + w log(1 + exp(-x));  dX = dO ((1-l) - w sigmoid(-x))
+ *       with pos_weight w (2.x), as Paddle 2.6 computes it: the logarithm times w; dX = dO (w
+ *       sigmoid(x) - l), which is not the slope of that
  *       0 where the label is ignore_index; normalize divides by the number of labels that count
  *       (no label counts: the result is 0, where Paddle 1.8 gives 0/0)
  *   log_loss    Loss = -l log(p+e) - (1-l) log(1-p+e);   dP = dL (-l/(p+e) + (1-l)/(1-p+e))
@@ -94,8 +95,7 @@ static enum skiff_status sc_run(struct kernel *k, struct skiff_error *err)
     float *out = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
     for (int64_t i = 0; i < n; i++) {
         float tail = softplus_of_minus_abs(x[i]);
-        float loss = w ? (1.0f - l[i]) * x[i] + w[i] * (tail + fmaxf(-x[i], 0))
-                       : fmaxf(x[i], 0) - x[i] * l[i] + tail;
+        float loss = fmaxf(x[i], 0) - x[i] * l[i] + (w ? w[i] : 1.0f) * tail;
         out[i] = sc_ignored(k, l[i]) ? 0.0f : loss * scale;
     }
     return SKIFF_OK;
@@ -112,7 +112,7 @@ static enum skiff_status sc_grad_run(struct kernel *k, struct skiff_error *err)
         kernel_has(k, SCG_POS_WEIGHT) ? tensor_f32(kernel_in(k, SCG_POS_WEIGHT)) : NULL;
     float *dx = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
     for (int64_t i = 0; i < n; i++) {
-        float slope = w ? (1.0f - l[i]) - w[i] * sigmoid(-x[i]) : sigmoid(x[i]) - l[i];
+        float slope = sigmoid(x[i]) * (w ? w[i] : 1.0f) - l[i];
         dx[i] = sc_ignored(k, l[i]) ? 0.0f : dout[i] * slope * scale;
     }
     return SKIFF_OK;

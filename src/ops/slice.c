@@ -390,6 +390,8 @@ static const struct op_attr_spec strided_attrs[] = {SLICE_ATTRS, A_INTS("strides
 static const struct op_attr_spec flip_attrs[] = {A_REQ("axis", ATTR_INTS), {0}};
 static const struct op_attr_spec roll_attrs[] = {A_LONGS("shifts"), A_LONGS("axis"), {0}};
 static const struct op_attr_spec tril_attrs[] = {A_INT("diagonal", 0), A_BOOL("lower", false), {0}};
+static const struct op_attr_spec tril_1x_attrs[] = {
+    A_INT("diagonal", 0), A_REQ("lower", ATTR_BOOLEAN), {0}};
 
 #define KIND(t, gen, in, out, a, rule, fn, ...)                                           \
     {                                                                                     \
@@ -417,7 +419,9 @@ const struct op_kind ops_slice[] = {
     KIND("roll", GEN_2X, roll_in, out_out, roll_attrs, same_infer, roll_run,
          .grad = "X ShiftsTensor Out@GRAD -> X@GRAD"),
     KIND("roll_grad", GEN_2X, roll_grad_in, dx_out, roll_attrs, same_infer, roll_grad_run, ),
-    KIND("tril_triu", 0, x_in, out_out, tril_attrs, same_infer, tril_triu_run,
+    KIND("tril_triu", GEN_1X, x_in, out_out, tril_1x_attrs, same_infer, tril_triu_run,
+         .grad = "Out@GRAD -> X@GRAD"),
+    KIND("tril_triu", GEN_2X, x_in, out_out, tril_attrs, same_infer, tril_triu_run,
          .grad = "Out@GRAD -> X@GRAD"),
     KIND("tril_triu_grad", 0, dout_in, dx_out, tril_attrs, same_infer, tril_triu_run, ),
     {0},
