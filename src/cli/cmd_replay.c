@@ -28,7 +28,7 @@ static const char *const defects[] = {
     "rows are looked up by binary search in a list that is not sorted",
 };
 
-/* The same for cases that do not say so themselves. */
+/* The same for recorded cases that do not say so themselves. */
 static const struct {
     const char *name, *defect;
 } defect_cases[] = {
@@ -36,18 +36,25 @@ static const struct {
     {"ops26/reduce_prod/zeros", "the gradient is NaN where an element is 0"},
 };
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
 /* What is wrong with the recorded values, or NULL. */
 static const char *known_defect(const char *dir, const char *quirk)
 {
     for (size_t i = 0; quirk && i < sizeof(defects) / sizeof(defects[0]); i++)
         if (!strncmp(quirk, defects[i], strlen(defects[i])))
             return quirk;
-    for (size_t i = 0; i < sizeof(defect_cases) / sizeof(defect_cases[0]); i++) {
-        size_t n = strlen(dir), m = strlen(defect_cases[i].name);
-        if (n >= m && !strcmp(dir + n - m, defect_cases[i].name))
-            return defect_cases[i].defect;
-    }
-    return NULL;
+    char *full = realpath(dir, NULL); /* the case may have been named from inside its folder */
+    const char *found = NULL;
+    for (size_t i = 0; full && i < sizeof(defect_cases) / sizeof(defect_cases[0]); i++)
+        if (ends_with(full, defect_cases[i].name))
+            found = defect_cases[i].defect;
+    free(full);
+    return found;
 }
 
 struct tally {
