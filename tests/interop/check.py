@@ -122,6 +122,9 @@ def check_inference(out):
         models.append(("model of %s saved again as folder" % name, name + "_dir", {}, os.path.join(out, "feeds"), wants))
         models.append(("model of %s saved again as prefix" % name, name + "_prefix", None, os.path.join(out, "feeds"), wants))
     models.append(("inference prefix", "prefix", None, feed, small))
+    built = {"Skiff's run": (read_tensor(os.path.join(out, "predicted_built"))[0], 1e-6)}
+    models.append(("network built by Skiff, folder", "built_dir", {}, os.path.join(out, "built_feed"), built))
+    models.append(("network built by Skiff, prefix", "built_prefix", None, os.path.join(out, "built_feed"), built))
     for what, folder, names, feed_dir, wants in models:
         folder = os.path.join(out, folder)
         if names is None:  # prefix files
@@ -195,6 +198,20 @@ def check_training(out):
     report("one step of .pdmodel, fc_0.w_0", largest(results[0][1], results[1][1]), 0)
 
 
+def check_built(out):
+    """One step of a network that Skiff built, trained and saved: Paddle comes to the variables that Skiff came to."""
+    program, scope = static.Program.parse_from_string(read(os.path.join(out, "built/net.pdmodel"))), base.core.Scope()
+    feed_dir = os.path.join(out, "built_feed")
+    feed = {n: lod_tensor(*read_tensor(os.path.join(feed_dir, n))) for n in os.listdir(feed_dir)}
+    with static.scope_guard(scope):
+        for n, value in static.load_program_state(os.path.join(out, "built/net")).items():
+            scope.var(n).get_tensor().set(value, place)
+        exe.run(program, feed=feed, fetch_list=[])
+        after = os.path.join(out, "built_after")
+        worst = max(largest(np.array(scope.find_var(n).get_tensor()), read_tensor(os.path.join(after, n))[0]) for n in os.listdir(after))
+    report("one more step of a network built and trained by Skiff, %d variables" % len(os.listdir(after)), worst, 1e-6)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "feeds":
         make_feeds(sys.argv[2])
@@ -202,4 +219,5 @@ if __name__ == "__main__":
         check_inference(sys.argv[2])
         check_state(sys.argv[2])
         check_training(sys.argv[2])
+        check_built(sys.argv[2])
         sys.exit(1 if failures else 0)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <skiff/skiff.h>
+
 #include "base/mem.h"
 #include "executor/executor.h"
 #include "executor/io.h"
@@ -105,6 +107,71 @@ static void inference_model(const char *path, const char *params, const char *na
     scope_destroy(s);
 }
 
+/* ------------------------------------------------------------------ built here */
+
+static void fill_feeds(struct skiff_feed feeds[3])
+{
+    struct skiff_tensor *x = skiff_tensor_create("float32", 2, (int64_t[]){6, 3}, &err);
+    struct skiff_tensor *ids = skiff_tensor_create("int64", 2, (int64_t[]){9, 1}, &err);
+    struct skiff_tensor *y = skiff_tensor_create("int64", 2, (int64_t[]){6, 1}, &err);
+    for (int i = 0; i < 18; i++)
+        ((float *)skiff_tensor_data(x))[i] = (float)(i % 7) * 0.25f - 0.5f;
+    for (int i = 0; i < 9; i++)
+        ((int64_t *)skiff_tensor_data(ids))[i] = i * 5 % 20;
+    for (int i = 0; i < 6; i++)
+        ((int64_t *)skiff_tensor_data(y))[i] = i % 3 == 0;
+    must(skiff_tensor_set_lengths(ids, (int64_t[]){1, 2, 1, 3, 1, 1}, 6, &err));
+    feeds[0] = (struct skiff_feed){"x", x};
+    feeds[1] = (struct skiff_feed){"ids", ids};
+    feeds[2] = (struct skiff_feed){"y", y};
+    for (int i = 0; i < 3; i++) {
+        struct buf name = BUF_INIT;
+        buf_printf(&name, "built_feed/%s", feeds[i].name);
+        must(value_file_write(out(name.data), (const struct value *)feeds[i].tensor, &err));
+        buf_deinit(&name);
+    }
+}
+
+/* A network of our own: trained three steps, saved in every form; then its predictions, and the
+ * variables after one more step, for Paddle to come to the same. */
+static void built_here(void)
+{
+    struct skiff_net *net = skiff_net_create();
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(3));
+    struct skiff_var *ids = skiff_data(net, "ids", SKIFF_DIMS(1), .dtype = "int64", .lod_level = 1);
+    struct skiff_var *y = skiff_data(net, "y", SKIFF_DIMS(1), .dtype = "int64");
+    struct skiff_var *e = skiff_embedding(net, ids, 20, 4, .is_sparse = true);
+    struct skiff_var *pool = skiff_sequence_pool(net, e, "sum");
+    struct skiff_var *h = skiff_fc_list(net, SKIFF_VARS(x, pool), 8, .act = "relu");
+    struct skiff_var *p = skiff_fc(net, h, 2, .act = "softmax");
+    struct skiff_var *loss = skiff_mean(net, skiff_cross_entropy(net, p, y));
+    must(skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.1));
+    struct skiff_scope *scope = skiff_scope_create();
+    struct skiff_executor *exe = skiff_executor_create(scope, NULL);
+    struct skiff_program *main_program = skiff_net_main(net);
+    struct skiff_feed feeds[3];
+    fill_feeds(feeds);
+    must(skiff_executor_run(exe, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err));
+    for (int i = 0; i < 3; i++)
+        must(skiff_executor_run(exe, main_program, feeds, 3, NULL, 0, NULL, &err));
+    const char *names[] = {"x", "ids"}, *targets[] = {skiff_var_name(p)};
+    must(skiff_save(scope, main_program, out("built/net"), &err));
+    must(skiff_save_inference_model(scope, main_program, names, 2, targets, 1, out("built_dir"),
+                                    &err));
+    must(skiff_save_inference_prefix(scope, main_program, names, 2, targets, 1,
+                                     out("built_prefix/ctr"), &err));
+    struct skiff_tensor *predicted = NULL;
+    must(skiff_executor_run(exe, main_program, feeds, 3, targets, 1, &predicted, &err));
+    must(value_file_write(out("predicted_built"), (const struct value *)predicted, &err));
+    must(skiff_save_persistables(scope, main_program, out("built_after"), NULL, &err));
+    skiff_tensor_destroy(predicted);
+    for (int i = 0; i < 3; i++)
+        skiff_tensor_destroy((struct skiff_tensor *)feeds[i].tensor);
+    skiff_executor_destroy(exe);
+    skiff_scope_destroy(scope);
+    skiff_net_destroy(net);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3) {
@@ -113,6 +180,7 @@ int main(int argc, char **argv)
     }
     out_dir = argv[1];
     training_program();
+    built_here();
     inference_model(INTEROP "p26/ctr", NULL, "p26", argv[2]);
     inference_model(INTEROP "p18_combined", "__params__", "p18", argv[2]);
     return 0;
