@@ -437,6 +437,8 @@ static bool append_gradient(struct grad_case *c, const char *type)
         if (strcmp(b->ops[i]->type, type) == 0)
             fwd = b->ops[i];
     struct grad_build g = {.program = c->program, .block = b, .fwd = fwd};
+    if (c->ngrads > 0) /* it has been checked as it was recorded */
+        return false;
     if (!fwd || !feed_out_grads(c, fwd) || grad_build_ops(&g, &err) < 0)
         return false;
     for (int i = 0; i < g.nops; i++) {
