@@ -1,0 +1,138 @@
+#include "data/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64_t max_rows,
+                             struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    *b = (struct batch){.schema = schema, .max_rows = max_rows};
+    if (max_rows < 1)
+        return error_set(err, SKIFF_RANGE, "batch size %lld: at least 1 is needed",
+                         (long long)max_rows);
+    b->columns = mem_must((size_t)schema->count * sizeof *b->columns + 1);
+    b->ragged = mem_must((size_t)schema->count * sizeof *b->ragged + 1);
+    for (int i = 0; i < schema->count; i++) {
+        struct column *c = &b->columns[i];
+        const struct slot *slot = &schema->slots[i];
+        size_t bytes;
+        c->dtype = slot->dtype;
+        c->ragged = slot->ragged;
+        c->width = (size_t)slot->width;
+        c->tensor.owner = TENSOR_BORROWED;
+        if (c->ragged)
+            b->ragged[b->nragged++] = i;
+        if (!mem_mul((size_t)max_rows, c->width, &c->cap) ||
+            !mem_mul(c->cap, dtype_size(c->dtype), &bytes)) {
+            c->cap = 0;
+            status = error_set(err, SKIFF_RANGE, "slot %s: a batch of %lld rows is too large",
+                               slot->name, (long long)max_rows);
+            goto out;
+        }
+        TRY_OUT(mem_alloc(bytes, slot->name, &c->data, err));
+    }
+    status = batch_reset(b, err);
+out:
+    if (status < 0)
+        batch_deinit(b);
+    return status;
+}
+
+void batch_deinit(struct batch *b)
+{
+    for (int i = 0; b->columns && i < b->schema->count; i++) {
+        mem_free(b->columns[i].data);
+        tensor_drop_lod(&b->columns[i].tensor);
+    }
+    free(b->columns);
+    free(b->ragged);
+    *b = (struct batch){0};
+}
+
+enum skiff_status batch_reset(struct batch *b, struct skiff_error *err)
+{
+    int64_t offsets = b->max_rows + 1;
+    b->rows = 0;
+    for (int k = 0; k < b->nragged; k++) {
+        struct column *c = &b->columns[b->ragged[k]];
+        c->count = 0;
+        TRY(lod_make(&c->tensor.lod, 1, &offsets, err));
+        c->offsets = c->tensor.lod->level[0].off;
+        c->offsets[0] = 0;
+    }
+    return SKIFF_OK;
+}
+
+bool column_grow(struct column *c, size_t n)
+{
+    size_t want, bytes, size = dtype_size(c->dtype);
+    if (!mem_add(c->count, n, &want) || !mem_add(want, c->cap / 2, &want) ||
+        !mem_mul(want, size, &bytes))
+        return false;
+    void *fresh;
+    if (mem_alloc(bytes, "values of a slot", &fresh, NULL) < 0)
+        return false;
+    memcpy(fresh, c->data, c->count * size);
+    mem_free(c->data);
+    c->data = fresh;
+    c->cap = want;
+    return true;
+}
+
+enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err)
+{
+    int64_t row = b->rows;
+    for (int k = 0; k < b->nragged; k++) {
+        struct column *c = &b->columns[b->ragged[k]];
+        if (__builtin_expect((int64_t)c->count == c->offsets[row], 0)) {
+            bool ok = c->dtype == DTYPE_FP32 ? column_add_f32(c, 0) : column_add_i64(c, 0);
+            if (!ok) {
+                batch_row_abort(b);
+                return error_set(err, SKIFF_NOMEM, "no memory for a value of slot %s",
+                                 b->schema->slots[b->ragged[k]].name);
+            }
+        }
+    }
+    for (int k = 0; k < b->nragged; k++) {
+        struct column *c = &b->columns[b->ragged[k]];
+        c->offsets[row + 1] = (int64_t)c->count;
+    }
+    b->rows = row + 1;
+    return SKIFF_OK;
+}
+
+void batch_row_abort(struct batch *b)
+{
+    for (int k = 0; k < b->nragged; k++) {
+        struct column *c = &b->columns[b->ragged[k]];
+        c->count = (size_t)c->offsets[b->rows];
+    }
+}
+
+void batch_row_zero_dense(struct batch *b)
+{
+    for (int i = 0; i < b->schema->count; i++) {
+        struct column *c = &b->columns[i];
+        size_t size = dtype_size(c->dtype) * c->width;
+        if (!c->ragged)
+            memset((char *)c->data + (size_t)b->rows * size, 0, size);
+    }
+}
+
+void batch_finish(struct batch *b)
+{
+    for (int i = 0; i < b->schema->count; i++) {
+        struct column *c = &b->columns[i];
+        struct tensor *t = &c->tensor;
+        t->dtype = c->dtype;
+        t->shape = b->schema->slots[i].shape;
+        t->data = c->data;
+        t->cap = c->cap * dtype_size(c->dtype);
+        t->shape.dims[0] = c->ragged ? (int64_t)c->count : b->rows;
+        if (c->ragged)
+            t->lod->level[0].n = b->rows + 1;
+    }
+}

@@ -1,0 +1,87 @@
+/* Batch: samples as columns, one per slot, growing row by row; then tensors to feed.
+ *
+ * A reader writes values behind column->count and ends the row; batch_finish makes the tensors.
+ * Memory is kept over batch_reset, so that a steady reader allocates nothing (a lod that somebody
+ * still holds is replaced by a new one).
+ * Ownership: the batch owns everything; its tensors borrow from it and hold until the next reset.
+ * Threads: one user at a time. */
+#ifndef DATA_BATCH_H
+#define DATA_BATCH_H
+
+#include "data/slot.h"
+
+struct column {
+    union {
+        void *data;
+        float *f32;
+        int64_t *i64;
+    };
+    size_t count, cap; /* values */
+    int64_t *offsets;  /* ragged: rows + 1 of them, inside tensor.lod */
+    size_t width;      /* dense: values of a row */
+    enum dtype dtype;
+    bool ragged;
+    struct tensor tensor;
+};
+
+struct batch {
+    const struct schema *schema; /* borrowed */
+    struct column *columns;      /* schema->count */
+    int *ragged;                 /* positions of the ragged ones */
+    int nragged;
+    int64_t rows, max_rows;
+};
+
+/* max_rows: most rows it can take, at least 1. */
+enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64_t max_rows,
+                             struct skiff_error *err);
+void batch_deinit(struct batch *b);
+enum skiff_status batch_reset(struct batch *b, struct skiff_error *err);
+
+/* Makes room for n more values of a ragged column; false when there is no memory. */
+bool column_grow(struct column *c, size_t n);
+static inline bool column_room(struct column *c, size_t n)
+{
+    return __builtin_expect(c->cap - c->count >= n, 1) || column_grow(c, n);
+}
+/* Appends to a ragged column of this type. */
+static inline bool column_add_i64(struct column *c, int64_t v)
+{
+    if (!column_room(c, 1))
+        return false;
+    c->i64[c->count++] = v;
+    return true;
+}
+static inline bool column_add_f32(struct column *c, float v)
+{
+    if (!column_room(c, 1))
+        return false;
+    c->f32[c->count++] = v;
+    return true;
+}
+/* Where the row being read stands in a dense column. */
+static inline float *batch_dense_f32(struct batch *b, int slot)
+{
+    return b->columns[slot].f32 + (size_t)b->rows * b->columns[slot].width;
+}
+static inline int64_t *batch_dense_i64(struct batch *b, int slot)
+{
+    return b->columns[slot].i64 + (size_t)b->rows * b->columns[slot].width;
+}
+
+/* Ends the row. A ragged slot without a value gets one 0, as Paddle asks data to be padded. Fails
+ * with NOMEM only. */
+enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err);
+/* Forgets what was written of the row. */
+void batch_row_abort(struct batch *b);
+void batch_row_zero_dense(struct batch *b); /* the row's dense values become 0 */
+
+/* Sets type, shape and lod of all tensors. Rows may be added afterwards, and finish called again.
+ */
+void batch_finish(struct batch *b);
+static inline const struct tensor *batch_tensor(const struct batch *b, int slot)
+{
+    return &b->columns[slot].tensor;
+}
+
+#endif

@@ -1,0 +1,273 @@
+#include "data/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/dataset_parts.h"
+#include "data/pipe.h"
+
+#define DEFAULT_BATCH 32
+#define DEFAULT_AHEAD 4
+#define THREADS_MAX 1024
+
+void dataset_config_init(struct dataset_config *c)
+{
+    *c = (struct dataset_config){0};
+    reader_config_init(&c->reader);
+}
+
+static char *copy_text(const char *s)
+{
+    return s ? mem_must_strdup(s) : NULL;
+}
+
+static enum skiff_status check_config(const struct dataset_config *c, struct skiff_error *err)
+{
+    if (c->batch_size < 0)
+        return error_set(err, SKIFF_INVALID, "batch size %lld: at least 1 is needed",
+                         (long long)c->batch_size);
+    if (c->threads < 0 || c->threads > THREADS_MAX)
+        return error_set(err, SKIFF_INVALID, "thread count %d: 1 to %d are possible", c->threads,
+                         THREADS_MAX);
+    if (!c->schema || c->schema->count == 0)
+        return error_set(err, SKIFF_INVALID, "the dataset has no slots: set_use_var comes first");
+    return SKIFF_OK;
+}
+
+enum skiff_status dataset_create(const struct dataset_config *config, struct dataset **out,
+                                 struct skiff_error *err)
+{
+    struct reader *probe;
+    struct dataset *d;
+    TRY(check_config(config, err));
+    d = mem_must(sizeof *d);
+    d->config = *config;
+    d->config.pipe_command = copy_text(config->pipe_command);
+    d->config.cache_dir = copy_text(config->cache_dir);
+    if (!d->config.batch_size)
+        d->config.batch_size = DEFAULT_BATCH;
+    if (!d->config.threads)
+        d->config.threads = 1;
+    if (!d->config.ahead)
+        d->config.ahead = DEFAULT_AHEAD;
+    reader_config_copy(&d->reader, &config->reader);
+    pthread_mutex_init(&d->lock, NULL);
+    bad_lines_init(&d->bad, config->bad_limit);
+    d->bad.on_bad = config->on_bad;
+    d->bad.arg = config->on_bad_arg;
+    store_init(&d->store);
+    store_init(&d->received);
+    d->plan = (struct scan_plan){.schema = &d->schema,
+                                 .reader = &d->reader,
+                                 .pipe_command = d->config.pipe_command,
+                                 .cache = config->cache,
+                                 .cache_dir = d->config.cache_dir,
+                                 .max_line = config->max_line,
+                                 .bad = &d->bad,
+                                 .stop = &d->stop};
+    d->cursor.files = &d->files;
+    enum skiff_status status = schema_copy(&d->schema, config->schema, err);
+    if (status == SKIFF_OK)
+        status = reader_create(&d->reader, &d->schema, &probe, err); /* settings that do not fit */
+    if (status < 0) {
+        dataset_destroy(d);
+        return status;
+    }
+    reader_destroy(probe);
+    *out = d;
+    return SKIFF_OK;
+}
+
+void dataset_destroy(struct dataset *d)
+{
+    if (!d)
+        return;
+    memory_abandon_preload(d);
+    dataset_stop(d);
+    memory_deinit(d);
+    lanes_free(d);
+    file_list_deinit(&d->files);
+    reader_config_deinit(&d->reader);
+    schema_deinit(&d->schema);
+    bad_lines_deinit(&d->bad);
+    pthread_mutex_destroy(&d->lock);
+    free((char *)d->config.pipe_command);
+    free((char *)d->config.cache_dir);
+    free(d);
+}
+
+enum skiff_status dataset_set_files(struct dataset *d, const char *const *names, int count,
+                                    struct skiff_error *err)
+{
+    struct file_list files;
+    enum skiff_status status = SKIFF_OK;
+    file_list_init(&files);
+    for (int i = 0; status == SKIFF_OK && i < count; i++)
+        status = file_list_expand(&files, names[i], err);
+    if (status < 0) {
+        file_list_deinit(&files);
+        return status;
+    }
+    dataset_stop(d);
+    file_list_deinit(&d->files);
+    d->files = files;
+    return SKIFF_OK;
+}
+
+void lanes_free(struct dataset *d)
+{
+    for (int i = 0; i < d->nlanes; i++) {
+        struct lane *l = &d->lanes[i];
+        for (int k = 0; k < l->nbatches; k++)
+            batch_deinit(&l->batches[k]);
+        free(l->batches);
+        pthread_mutex_destroy(&l->lock);
+        pthread_cond_destroy(&l->changed);
+    }
+    free(d->lanes);
+    d->lanes = NULL;
+    d->nlanes = 0;
+}
+
+/* Lanes are kept from epoch to epoch when their number stays. */
+static enum skiff_status lanes_make(struct dataset *d, int threads, int nbatches,
+                                    struct skiff_error *err)
+{
+    if (d->nlanes != threads) {
+        lanes_free(d);
+        d->lanes = mem_must((size_t)threads * sizeof *d->lanes);
+        d->nlanes = threads;
+        for (int i = 0; i < threads; i++) {
+            struct lane *l = &d->lanes[i];
+            l->dataset = d;
+            pthread_mutex_init(&l->lock, NULL);
+            pthread_cond_init(&l->changed, NULL);
+            l->batches = mem_must((size_t)nbatches * sizeof *l->batches);
+        }
+    }
+    for (int i = 0; i < threads; i++) {
+        struct lane *l = &d->lanes[i];
+        l->produced = l->taken = l->released = 0;
+        l->done = false;
+        for (; l->nbatches < nbatches; l->nbatches++)
+            TRY(batch_init(&l->batches[l->nbatches], &d->schema, d->config.batch_size, err));
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err)
+{
+    if (d->loader)
+        return error_set(err, SKIFF_STATE, "a preload is running: wait_preload_done comes first");
+    dataset_stop(d);
+    bool queue = d->config.kind == DATASET_QUEUE;
+    int threads = d->config.threads;
+    if (queue && d->files.count == 0)
+        return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
+    if (queue && threads > d->files.count)
+        threads = d->files.count;
+    int nbatches = queue && d->config.ahead > 0 ? d->config.ahead + 2 : 2;
+    TRY(lanes_make(d, threads, nbatches, err));
+    atomic_store(&d->stop, false);
+    atomic_store(&d->cursor.next, 0);
+    atomic_store(&d->next_sample, 0);
+    d->failed = false;
+    d->started = true;
+    if (queue) {
+        enum skiff_status status = queue_start(d, err);
+        if (status < 0) {
+            dataset_stop(d);
+            return status;
+        }
+    }
+    *out_threads = threads;
+    return SKIFF_OK;
+}
+
+void dataset_fail(struct dataset *d, const struct skiff_error *err)
+{
+    pthread_mutex_lock(&d->lock);
+    /* who was stopped because of the failure has nothing to add */
+    if (!d->failed && !(err->code == SKIFF_STATE && atomic_load(&d->stop))) {
+        d->failed = true;
+        d->error = *err;
+    }
+    pthread_mutex_unlock(&d->lock);
+    atomic_store(&d->stop, true);
+}
+
+enum skiff_status dataset_failure(struct dataset *d, struct skiff_error *err)
+{
+    pthread_mutex_lock(&d->lock);
+    enum skiff_status status = d->failed ? d->error.code : SKIFF_END;
+    if (d->failed && err)
+        *err = d->error;
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
+                               struct skiff_error *err)
+{
+    if (!d->started || thread < 0 || thread >= d->nlanes)
+        return error_set(err, SKIFF_STATE, "thread %d asks for a batch, but %s", thread,
+                         d->started ? "the epoch has fewer threads" : "no epoch was started");
+    struct lane *l = &d->lanes[thread];
+    if (d->config.kind == DATASET_QUEUE)
+        return queue_next(d, l, out, err);
+    return memory_next(d, l, out, err);
+}
+
+void dataset_stop(struct dataset *d)
+{
+    if (d->started && d->config.kind == DATASET_QUEUE)
+        queue_stop(d);
+    d->started = false;
+}
+
+double dataset_progress(const struct dataset *d)
+{
+    if (d->config.kind == DATASET_MEMORY) {
+        size_t at = atomic_load(&d->next_sample);
+        if (d->store.count == 0)
+            return 1;
+        return at < d->store.count ? (double)at / (double)d->store.count : 1;
+    }
+    if (d->files.bytes == 0)
+        return -1;
+    int64_t done = 0;
+    for (int i = 0; i < d->nlanes; i++)
+        done += atomic_load_explicit(&d->lanes[i].scan.bytes_done, memory_order_relaxed);
+    return done < d->files.bytes ? (double)done / (double)d->files.bytes : 1;
+}
+
+int64_t dataset_bad_lines(const struct dataset *d)
+{
+    return atomic_load(&d->bad.count);
+}
+
+int64_t dataset_file_count(const struct dataset *d)
+{
+    return d->files.count;
+}
+
+const struct schema *dataset_schema(const struct dataset *d)
+{
+    return &d->schema;
+}
+
+const char *dataset_cache_error(const struct dataset *d)
+{
+    return d->cache_error.code ? d->cache_error.message : NULL;
+}
+
+enum skiff_status memory_only(const struct dataset *d, const char *call, struct skiff_error *err)
+{
+    if (d->config.kind != DATASET_MEMORY)
+        return error_set(err, SKIFF_STATE, "%s: a QueueDataset streams; InMemoryDataset has it",
+                         call);
+    if (d->loader)
+        return error_set(err, SKIFF_STATE, "%s: a preload is running, wait for it first", call);
+    return SKIFF_OK;
+}

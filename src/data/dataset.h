@@ -1,0 +1,120 @@
+/* Dataset: files in, batches out, for one or many training threads.
+ *
+ *   QueueDataset     streams: every training thread has its own reader thread that prepares up to
+ *                    `ahead` batches; files are taken one by one; a batch may span two files of its
+ *                    thread. Memory does not depend on the size of the files.
+ *   InMemoryDataset  loads all samples once; they can be shuffled and read again and again. Threads
+ *                    take batches in turn.
+ *
+ * With one thread the batches come in the order of the files and lines (InMemory: of the last
+ * shuffle), the same every time. A loaded dataset is in the order of files and lines however many
+ * threads loaded it.
+ *
+ * Use: create; [memory: load, shuffle]; per epoch: start, then dataset_next per thread until END;
+ * stop ends an epoch early. Not thread-safe except dataset_next, each thread with its own number,
+ * and dataset_progress. */
+#ifndef DATA_DATASET_H
+#define DATA_DATASET_H
+
+#include "data/scan.h"
+
+enum dataset_kind { DATASET_QUEUE, DATASET_MEMORY };
+
+struct dataset_config {
+    enum dataset_kind kind;
+    const struct schema *schema; /* copied */
+    struct reader_config reader; /* copied */
+    const char *pipe_command;    /* NULL or "cat": none */
+    int threads;                 /* queue: at most one per file is used; 0: 1 */
+    int64_t batch_size;          /* 0: Paddle's default, 32 */
+    int ahead;      /* queue: batches prepared by the reader thread; 0: 4; -1: no reader
+                       threads, dataset_next reads itself */
+    bool drop_last; /* leave out a last batch that is not full */
+    bool cache;
+    const char *cache_dir;
+    int64_t bad_limit; /* see bad_lines */
+    void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
+    void *on_bad_arg;
+    bool keep_zeros; /* memory: do not drop zero ids, whatever the format */
+    size_t max_line;
+};
+
+void dataset_config_init(struct dataset_config *c);
+
+struct dataset;
+
+enum skiff_status dataset_create(const struct dataset_config *config, struct dataset **out,
+                                 struct skiff_error *err);
+void dataset_destroy(struct dataset *d); /* stops it first */
+
+/* Replaces the file list: names are expanded as file_list_expand says. Ends a running epoch;
+ * samples in memory stay. */
+enum skiff_status dataset_set_files(struct dataset *d, const char *const *names, int count,
+                                    struct skiff_error *err);
+
+/* Begins an epoch from the first file or sample; ends a running one. Returns the number of threads
+ * that get batches in *out_threads. */
+enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err);
+/* The next batch for this thread (0 .. threads-1); END when there is none left. May block for the
+ * reader. *out holds until the second next call of the same thread, so that the batch before may
+ * still be in use. After a failure every thread gets the same error. */
+enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
+                               struct skiff_error *err);
+/* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */
+void dataset_stop(struct dataset *d);
+
+/* Share of the epoch's input that has been read, 0 .. 1; -1 when it cannot be known (standard
+ * input). */
+double dataset_progress(const struct dataset *d);
+int64_t dataset_bad_lines(const struct dataset *d);  /* skipped so far */
+int64_t dataset_file_count(const struct dataset *d); /* after expansion */
+const struct schema *dataset_schema(const struct dataset *d);
+/* Why a cache could not be written, or NULL. */
+const char *dataset_cache_error(const struct dataset *d);
+
+/* ---- InMemoryDataset; STATE on a QueueDataset ---- */
+
+/* Loads all files with the dataset's threads; adds to what is there. A failed load leaves what was
+ * there before. */
+enum skiff_status dataset_load(struct dataset *d, struct skiff_error *err);
+/* The same in the background: with `threads` threads (0: the dataset's); wait returns its outcome.
+ * Nothing else may be called between them. */
+enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_error *err);
+enum skiff_status dataset_wait_preload(struct dataset *d, struct skiff_error *err);
+/* Shuffles the samples in place; the same seed on the same samples gives the same order. */
+enum skiff_status dataset_local_shuffle(struct dataset *d, uint64_t seed, struct skiff_error *err);
+/* Gives every sample the values of these slots of some other sample (a random permutation), to see
+ * what a slot is worth; a second call starts from the samples as they were loaded; no slots: back
+ * to them. Unknown slot: NOT_FOUND. */
+enum skiff_status dataset_slots_shuffle(struct dataset *d, const char *const *slots, int count,
+                                        uint64_t seed, struct skiff_error *err);
+/* Drops all samples. */
+enum skiff_status dataset_release(struct dataset *d, struct skiff_error *err);
+int64_t dataset_memory_size(const struct dataset *d);
+/* Samples that the last global shuffle left here; 0 before the first. */
+int64_t dataset_shuffle_size(const struct dataset *d);
+
+/* Exchange of samples between workers. All of them call dataset_global_shuffle with the same seed.
+ */
+struct dataset_exchange {
+    void *arg;
+    int rank, workers;
+    /* Hands over samples for another worker: `count` of them, each u32 bytes and a record. The
+     * bytes are borrowed for the call. May block; no locks are held. */
+    enum skiff_status (*send)(void *arg, int to, const void *samples, size_t bytes, int64_t count,
+                              struct skiff_error *err);
+    /* All is sent. Returns when every worker has sent everything and what came for us has been
+     * given to dataset_receive. May block. */
+    enum skiff_status (*finish)(void *arg, struct skiff_error *err);
+};
+
+/* Every sample goes to a worker drawn at random; then the local ones are shuffled. On failure
+ * samples that were sent are gone; the rest stays. */
+enum skiff_status dataset_global_shuffle(struct dataset *d, const struct dataset_exchange *exchange,
+                                         uint64_t seed, struct skiff_error *err);
+/* What another worker sent; from any thread, while global_shuffle runs. The bytes are checked and
+ * copied. */
+enum skiff_status dataset_receive(struct dataset *d, const void *samples, size_t bytes,
+                                  struct skiff_error *err);
+
+#endif

@@ -1,0 +1,439 @@
+/* InMemoryDataset: loading, shuffling, handing out. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/dataset_parts.h"
+#include "data/record.h"
+
+#define LOAD_ROWS 256
+#define SEND_SAMPLES 1024 /* Paddle's fleet_send_batch_size */
+
+/* ---- loading ---- */
+
+/* Samples first..first+count of a thread's store come from this file. */
+struct segment {
+    int file;
+    size_t first, count;
+};
+
+struct load_thread {
+    struct loader *loader;
+    pthread_t thread;
+    bool running;
+    struct sample_store store;
+    struct segment *segments;
+    size_t nsegments;
+};
+
+struct loader {
+    struct dataset *dataset;
+    struct load_thread *threads;
+    int nthreads;
+    bool drop_zeros;
+};
+
+static enum skiff_status load_file(struct load_thread *t, struct scan *scan, struct batch *b,
+                                   struct skiff_error *err)
+{
+    struct segment *seg;
+    t->segments = mem_must_grow(t->segments, (t->nsegments + 1) * sizeof *t->segments);
+    seg = &t->segments[t->nsegments++];
+    *seg = (struct segment){scan->file, t->store.count, 0};
+    for (;;) {
+        TRY(batch_reset(b, err));
+        enum skiff_status status = scan_rows(scan, b, LOAD_ROWS, err);
+        if (status < 0)
+            return status;
+        for (int64_t row = 0; row < b->rows; row++)
+            TRY(store_add(&t->store, b, row, t->loader->drop_zeros, err));
+        seg->count += (size_t)b->rows;
+        if (status == SKIFF_END)
+            return SKIFF_OK;
+    }
+}
+
+static void *load_run(void *arg)
+{
+    struct load_thread *t = arg;
+    struct dataset *d = t->loader->dataset;
+    struct scan scan;
+    struct batch batch = {0};
+    struct skiff_error err = {0};
+    enum skiff_status status = scan_open(&scan, &d->plan, &err);
+    if (status == SKIFF_OK) {
+        status = batch_init(&batch, &d->schema, LOAD_ROWS, &err);
+        while (status == SKIFF_OK) {
+            status = scan_next_file(&scan, &d->cursor, &err);
+            if (status == SKIFF_OK)
+                status = load_file(t, &scan, &batch, &err);
+        }
+        if (scan.cache_error.code) {
+            pthread_mutex_lock(&d->lock);
+            d->cache_error = scan.cache_error;
+            pthread_mutex_unlock(&d->lock);
+        }
+        if (batch.schema)
+            batch_deinit(&batch);
+        scan_close(&scan);
+    }
+    if (status < 0)
+        dataset_fail(d, &err);
+    return NULL;
+}
+
+static void loader_free(struct loader *l)
+{
+    for (int i = 0; i < l->nthreads; i++) {
+        store_deinit(&l->threads[i].store);
+        free(l->threads[i].segments);
+    }
+    free(l->threads);
+    free(l);
+}
+
+static void loader_join(struct loader *l)
+{
+    for (int i = 0; i < l->nthreads; i++)
+        if (l->threads[i].running) {
+            pthread_join(l->threads[i].thread, NULL);
+            l->threads[i].running = false;
+        }
+}
+
+enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_error *err)
+{
+    TRY(memory_only(d, "load_into_memory", err));
+    if (d->files.count == 0)
+        return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
+    dataset_stop(d);
+    if (threads <= 0)
+        threads = d->config.threads;
+    if (threads > d->files.count)
+        threads = d->files.count;
+    const char *format = d->reader.format ? d->reader.format : "multislot";
+    struct loader *l = mem_must(sizeof *l);
+    l->dataset = d;
+    l->drop_zeros = reader_find(format)->drops_zeros && !d->config.keep_zeros;
+    l->threads = mem_must((size_t)threads * sizeof *l->threads);
+    l->nthreads = threads;
+    atomic_store(&d->stop, false);
+    atomic_store(&d->cursor.next, 0);
+    d->failed = false;
+    for (int i = 0; i < threads; i++) {
+        struct load_thread *t = &l->threads[i];
+        t->loader = l;
+        store_init(&t->store);
+        if (pthread_create(&t->thread, NULL, load_run, t) != 0) {
+            atomic_store(&d->stop, true);
+            loader_join(l);
+            loader_free(l);
+            return error_set(err, SKIFF_STATE, "cannot start load thread %d of %d", i + 1, threads);
+        }
+        t->running = true;
+    }
+    d->loader = l;
+    return SKIFF_OK;
+}
+
+/* Samples of all threads in the order of the files. */
+static enum skiff_status loader_merge(struct loader *l, struct skiff_error *err)
+{
+    struct dataset *d = l->dataset;
+    size_t total = 0;
+    for (int i = 0; i < l->nthreads; i++)
+        total += l->threads[i].store.count;
+    TRY(store_reserve(&d->store, total, err));
+    for (int file = 0; file < d->files.count; file++)
+        for (int i = 0; i < l->nthreads; i++) {
+            const struct load_thread *t = &l->threads[i];
+            for (size_t k = 0; k < t->nsegments; k++)
+                if (t->segments[k].file == file && t->segments[k].count) {
+                    memcpy(d->store.samples + d->store.count,
+                           t->store.samples + t->segments[k].first,
+                           t->segments[k].count * sizeof *d->store.samples);
+                    d->store.count += t->segments[k].count;
+                }
+        }
+    for (int i = 0; i < l->nthreads; i++)
+        store_take_blocks(&d->store, &l->threads[i].store);
+    return SKIFF_OK;
+}
+
+static void slots_unshuffle(struct dataset *d)
+{
+    free(d->shuffled_slots);
+    mem_free(d->shuffled_from);
+    d->shuffled_slots = NULL;
+    d->shuffled_from = NULL;
+}
+
+enum skiff_status dataset_wait_preload(struct dataset *d, struct skiff_error *err)
+{
+    struct loader *l = d->loader;
+    if (!l)
+        return error_set(err, SKIFF_STATE, "no preload was started");
+    loader_join(l);
+    d->loader = NULL;
+    enum skiff_status status = dataset_failure(d, err);
+    if (status == SKIFF_END)
+        status = loader_merge(l, err);
+    slots_unshuffle(d);
+    loader_free(l);
+    return status;
+}
+
+void memory_abandon_preload(struct dataset *d)
+{
+    if (!d->loader)
+        return;
+    atomic_store(&d->stop, true);
+    loader_join(d->loader);
+    loader_free(d->loader);
+    d->loader = NULL;
+}
+
+enum skiff_status dataset_load(struct dataset *d, struct skiff_error *err)
+{
+    TRY(dataset_preload(d, 0, err));
+    return dataset_wait_preload(d, err);
+}
+
+enum skiff_status dataset_release(struct dataset *d, struct skiff_error *err)
+{
+    TRY(memory_only(d, "release_memory", err));
+    dataset_stop(d);
+    memory_deinit(d);
+    lanes_free(d);
+    d->shuffle_size = 0;
+    return SKIFF_OK;
+}
+
+void memory_deinit(struct dataset *d)
+{
+    store_deinit(&d->store);
+    store_deinit(&d->received);
+    slots_unshuffle(d);
+}
+
+int64_t dataset_memory_size(const struct dataset *d)
+{
+    return (int64_t)d->store.count;
+}
+
+int64_t dataset_shuffle_size(const struct dataset *d)
+{
+    return d->shuffle_size;
+}
+
+/* ---- handing out ---- */
+
+static size_t sample_bytes(const char *sample)
+{
+    uint32_t n;
+    memcpy(&n, sample, 4);
+    return n;
+}
+
+enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
+                              struct skiff_error *err)
+{
+    size_t want = (size_t)d->config.batch_size;
+    size_t from = atomic_fetch_add(&d->next_sample, want);
+    if (from >= d->store.count) {
+        atomic_store(&d->next_sample, d->store.count); /* never wraps */
+        return SKIFF_END;
+    }
+    size_t to = d->store.count - from < want ? d->store.count : from + want;
+    if (d->config.drop_last && to - from < want)
+        return SKIFF_END;
+    struct batch *b = &l->batches[l->taken++ % l->nbatches];
+    TRY(batch_reset(b, err));
+    for (size_t i = from; i < to; i++) {
+        const char *p = d->store.samples[i];
+        const char *q = d->shuffled_slots ? d->store.samples[d->shuffled_from[i]] : NULL;
+        TRY(record_read_mixed(p + 4, sample_bytes(p), q ? q + 4 : NULL, q ? sample_bytes(q) : 0,
+                              d->shuffled_slots, b, err));
+    }
+    batch_finish(b);
+    *out = b;
+    return SKIFF_OK;
+}
+
+/* ---- shuffling ---- */
+
+struct draws {
+    uint64_t key, counter;
+};
+
+/* 0 .. n-1, each as likely (the rest of 2^64 / n is far below what can be seen). */
+static size_t draw_below(struct draws *r, size_t n)
+{
+    uint32_t w[4];
+    philox(r->key, 0, r->counter++, w);
+    uint64_t x = (uint64_t)w[0] << 32 | w[1];
+    return (size_t)(((unsigned __int128)x * n) >> 64);
+}
+
+enum skiff_status dataset_local_shuffle(struct dataset *d, uint64_t seed, struct skiff_error *err)
+{
+    TRY(memory_only(d, "local_shuffle", err));
+    dataset_stop(d);
+    struct draws r = {seed, 0};
+    slots_unshuffle(d);
+    for (size_t i = d->store.count; i > 1; i--) {
+        size_t k = draw_below(&r, i);
+        char *swap = d->store.samples[i - 1];
+        d->store.samples[i - 1] = d->store.samples[k];
+        d->store.samples[k] = swap;
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status dataset_slots_shuffle(struct dataset *d, const char *const *slots, int count,
+                                        uint64_t seed, struct skiff_error *err)
+{
+    TRY(memory_only(d, "slots_shuffle", err));
+    for (int i = 0; i < count; i++)
+        if (schema_find(&d->schema, slots[i]) < 0)
+            return error_set(err, SKIFF_NOT_FOUND, "slots_shuffle: there is no slot \"%s\"",
+                             slots[i]);
+    dataset_stop(d);
+    slots_unshuffle(d);
+    if (count == 0 || d->store.count == 0)
+        return SKIFF_OK;
+    size_t bytes;
+    void *from;
+    if (!mem_mul(d->store.count, sizeof *d->shuffled_from, &bytes))
+        return error_set(err, SKIFF_RANGE, "slots_shuffle: %zu samples are too many",
+                         d->store.count);
+    TRY(mem_alloc(bytes, "slots_shuffle", &from, err));
+    d->shuffled_from = from;
+    d->shuffled_slots = mem_must((size_t)d->schema.count * sizeof *d->shuffled_slots);
+    for (int i = 0; i < count; i++)
+        d->shuffled_slots[schema_find(&d->schema, slots[i])] = true;
+    struct draws r = {seed, 0};
+    for (size_t i = 0; i < d->store.count; i++) {
+        size_t k = draw_below(&r, i + 1);
+        d->shuffled_from[i] = d->shuffled_from[k];
+        d->shuffled_from[k] = i;
+    }
+    return SKIFF_OK;
+}
+
+/* ---- between workers ---- */
+
+static enum skiff_status send_some(const struct dataset_exchange *x, int to, struct buf *out,
+                                   int64_t *count, struct skiff_error *err)
+{
+    if (*count == 0)
+        return SKIFF_OK;
+    enum skiff_status status = x->send(x->arg, to, out->data, out->len, *count, err);
+    buf_reset(out);
+    *count = 0;
+    return status;
+}
+
+/* Draws a worker for every sample; what stays here is kept in `keep`, the rest is sent. */
+static enum skiff_status exchange_out(struct dataset *d, const struct dataset_exchange *x,
+                                      uint64_t seed, struct sample_store *keep,
+                                      struct skiff_error *err)
+{
+    struct buf *out = mem_must((size_t)x->workers * sizeof *out);
+    int64_t *counts = mem_must((size_t)x->workers * sizeof *counts);
+    struct draws r = {seed ^ (uint64_t)x->rank * 0x9E3779B97F4A7C15ull, 0};
+    enum skiff_status status = SKIFF_OK;
+    for (size_t i = 0; status == SKIFF_OK && i < d->store.count; i++) {
+        const char *p = d->store.samples[i];
+        int to = (int)draw_below(&r, (size_t)x->workers);
+        if (to == x->rank) {
+            status = store_add_bytes(keep, p + 4, sample_bytes(p), err);
+            continue;
+        }
+        buf_add(&out[to], p, 4 + sample_bytes(p));
+        if (++counts[to] == SEND_SAMPLES)
+            status = send_some(x, to, &out[to], &counts[to], err);
+    }
+    for (int to = 0; to < x->workers; to++) {
+        if (status == SKIFF_OK)
+            status = send_some(x, to, &out[to], &counts[to], err);
+        buf_deinit(&out[to]);
+    }
+    free(out);
+    free(counts);
+    return status;
+}
+
+enum skiff_status dataset_receive(struct dataset *d, const void *samples, size_t bytes,
+                                  struct skiff_error *err)
+{
+    const char *p = samples, *end = p + bytes;
+    struct batch check;
+    TRY(batch_init(&check, &d->schema, 1, err));
+    enum skiff_status status = SKIFF_OK;
+    while (status == SKIFF_OK && p < end) {
+        size_t n = end - p < 4 ? SIZE_MAX : sample_bytes(p);
+        if (end - p < 4 || n > (size_t)(end - p) - 4) {
+            status = error_set(err, SKIFF_FORMAT, "received samples end in the middle of one");
+            break;
+        }
+        status = batch_reset(&check, err);
+        if (status == SKIFF_OK)
+            status = record_read(p + 4, n, &check, err);
+        if (status == SKIFF_OK) {
+            pthread_mutex_lock(&d->lock);
+            status = store_add_bytes(&d->received, p + 4, n, err);
+            pthread_mutex_unlock(&d->lock);
+        }
+        p += 4 + n;
+    }
+    batch_deinit(&check);
+    return status;
+}
+
+enum skiff_status dataset_global_shuffle(struct dataset *d, const struct dataset_exchange *x,
+                                         uint64_t seed, struct skiff_error *err)
+{
+    TRY(memory_only(d, "global_shuffle", err));
+    if (!x || x->workers < 2) {
+        TRY(dataset_local_shuffle(d, seed, err));
+        d->shuffle_size = (int64_t)d->store.count;
+        return SKIFF_OK;
+    }
+    if (x->rank < 0 || x->rank >= x->workers)
+        return error_set(err, SKIFF_INVALID, "global_shuffle: worker %d of %d", x->rank,
+                         x->workers);
+    dataset_stop(d);
+    slots_unshuffle(d);
+    struct sample_store keep;
+    store_init(&keep);
+    enum skiff_status status = exchange_out(d, x, seed, &keep, err);
+    if (status == SKIFF_OK)
+        status = x->finish(x->arg, err);
+    pthread_mutex_lock(&d->lock);
+    struct sample_store received = d->received;
+    store_init(&d->received);
+    pthread_mutex_unlock(&d->lock);
+    store_deinit(&d->store);
+    d->store = keep;
+    struct skiff_error merge_error;
+    enum skiff_status merged = store_reserve(&d->store, received.count, &merge_error);
+    if (merged == SKIFF_OK && received.count) {
+        memcpy(d->store.samples + d->store.count, received.samples,
+               received.count * sizeof *received.samples);
+        d->store.count += received.count;
+        store_take_blocks(&d->store, &received);
+    }
+    store_deinit(&received);
+    if (status == SKIFF_OK && merged < 0) {
+        status = merged;
+        if (err)
+            *err = merge_error;
+    }
+    if (status == SKIFF_OK)
+        status = dataset_local_shuffle(d, seed + (uint64_t)x->rank, err);
+    d->shuffle_size = (int64_t)d->store.count;
+    return status;
+}

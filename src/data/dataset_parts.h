@@ -1,0 +1,85 @@
+/* Inside dataset: what its files share. */
+#ifndef DATA_DATASET_PARTS_H
+#define DATA_DATASET_PARTS_H
+
+#include "data/dataset.h"
+
+/* What one training thread has. The queue fills batches[produced % n]; those below `released` are
+ * free, those from released to taken are with the training thread, then come the prepared ones. */
+struct lane {
+    struct dataset *dataset;
+    struct scan scan;
+    bool scan_open;
+    struct batch *batches;
+    int nbatches;
+    int64_t produced, taken, released;
+    bool done; /* no more will be produced */
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+/* Samples in memory: blocks of bytes, and where each sample begins (u32 bytes, record). */
+struct sample_store {
+    char **blocks;             /* mem_alloc */
+    size_t nblocks, used, cap; /* used, cap: of the last block */
+    char **samples;
+    size_t count, samples_cap;
+};
+
+void store_init(struct sample_store *s);
+void store_deinit(struct sample_store *s);
+enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64_t row,
+                            bool drop_zeros, struct skiff_error *err);
+/* One sample as bytes: copies a record of n bytes. */
+enum skiff_status store_add_bytes(struct sample_store *s, const char *record, size_t n,
+                                  struct skiff_error *err);
+/* Room for n more entries of samples. */
+enum skiff_status store_reserve(struct sample_store *s, size_t n, struct skiff_error *err);
+/* Moves the blocks of `from` to `s`; its samples must have been taken over. */
+void store_take_blocks(struct sample_store *s, struct sample_store *from);
+
+struct loader;
+
+struct dataset {
+    struct schema schema;
+    struct reader_config reader;
+    struct dataset_config config; /* its texts are owned */
+    struct file_list files;
+    struct scan_plan plan;
+    struct bad_lines bad;
+    struct file_cursor cursor;
+    struct lane *lanes;
+    int nlanes;
+    bool started;
+    atomic_bool stop;
+    pthread_mutex_t lock; /* of the error */
+    bool failed;
+    struct skiff_error error, cache_error;
+    /* memory */
+    struct sample_store store;
+    atomic_size_t next_sample;
+    struct loader *loader; /* while a preload runs */
+    bool *shuffled_slots;  /* per slot, or NULL */
+    size_t *shuffled_from; /* per sample: where its shuffled slots come from */
+    int64_t shuffle_size;
+    struct sample_store received; /* during a global shuffle, under lock */
+};
+
+/* Remembers the first failure and stops everybody. */
+void dataset_fail(struct dataset *d, const struct skiff_error *err);
+enum skiff_status dataset_failure(struct dataset *d, struct skiff_error *err);
+
+void lanes_free(struct dataset *d);
+enum skiff_status queue_start(struct dataset *d, struct skiff_error *err);
+enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct batch **out,
+                             struct skiff_error *err);
+void queue_stop(struct dataset *d);
+enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
+                              struct skiff_error *err);
+void memory_deinit(struct dataset *d);
+void memory_abandon_preload(struct dataset *d);
+enum skiff_status memory_only(const struct dataset *d, const char *call, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* QueueDataset: a reader thread per lane, a ring of batches between it and the training thread. */
+#include "data/dataset_parts.h"
+
+#include <string.h>
+
+/* The batch that comes next, or END. */
+static enum skiff_status lane_read(struct lane *l, struct batch *b, struct skiff_error *err)
+{
+    struct dataset *d = l->dataset;
+    TRY(batch_reset(b, err));
+    enum skiff_status status = scan_fill(&l->scan, &d->cursor, b, d->config.batch_size, err);
+    if (status == SKIFF_OK && d->config.drop_last && b->rows < d->config.batch_size)
+        return SKIFF_END;
+    if (status == SKIFF_OK)
+        batch_finish(b);
+    return status;
+}
+
+static void *lane_run(void *arg)
+{
+    struct lane *l = arg;
+    struct dataset *d = l->dataset;
+    for (;;) {
+        pthread_mutex_lock(&l->lock);
+        while (l->produced - l->released == l->nbatches && !atomic_load(&d->stop))
+            pthread_cond_wait(&l->changed, &l->lock);
+        struct batch *b = &l->batches[l->produced % l->nbatches];
+        pthread_mutex_unlock(&l->lock);
+
+        struct skiff_error err = {0};
+        enum skiff_status status = SKIFF_END;
+        if (!atomic_load(&d->stop))
+            status = lane_read(l, b, &err);
+        if (status < 0)
+            dataset_fail(d, &err);
+
+        pthread_mutex_lock(&l->lock);
+        if (status == SKIFF_OK)
+            l->produced++;
+        else
+            l->done = true;
+        pthread_cond_signal(&l->changed);
+        pthread_mutex_unlock(&l->lock);
+        if (status != SKIFF_OK)
+            return NULL;
+    }
+}
+
+enum skiff_status queue_start(struct dataset *d, struct skiff_error *err)
+{
+    for (int i = 0; i < d->nlanes; i++) {
+        struct lane *l = &d->lanes[i];
+        TRY(scan_open(&l->scan, &d->plan, err));
+        l->scan_open = true;
+        if (d->config.ahead < 0)
+            continue;
+        if (pthread_create(&l->thread, NULL, lane_run, l) != 0)
+            return error_set(err, SKIFF_STATE, "cannot start reader thread %d of %d", i + 1,
+                             d->nlanes);
+        l->running = true;
+    }
+    return SKIFF_OK;
+}
+
+/* Without a reader thread. */
+static enum skiff_status next_inline(struct dataset *d, struct lane *l, const struct batch **out,
+                                     struct skiff_error *err)
+{
+    struct skiff_error why = {0};
+    if (l->done || atomic_load(&d->stop))
+        return dataset_failure(d, err);
+    struct batch *b = &l->batches[l->taken % l->nbatches];
+    enum skiff_status status = lane_read(l, b, &why);
+    if (status == SKIFF_OK) {
+        l->taken++;
+        *out = b;
+        return status;
+    }
+    l->done = true;
+    if (status == SKIFF_END)
+        return status;
+    dataset_fail(d, &why);
+    return dataset_failure(d, err);
+}
+
+enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct batch **out,
+                             struct skiff_error *err)
+{
+    if (d->config.ahead < 0)
+        return next_inline(d, l, out, err);
+    pthread_mutex_lock(&l->lock);
+    if (l->taken > 1 && l->released < l->taken - 1) {
+        l->released = l->taken - 1;
+        pthread_cond_signal(&l->changed);
+    }
+    while (l->produced == l->taken && !l->done)
+        pthread_cond_wait(&l->changed, &l->lock);
+    bool got = l->produced > l->taken;
+    if (got)
+        *out = &l->batches[l->taken++ % l->nbatches];
+    pthread_mutex_unlock(&l->lock);
+    if (got && !atomic_load(&d->stop))
+        return SKIFF_OK;
+    return dataset_failure(d, err);
+}
+
+void queue_stop(struct dataset *d)
+{
+    atomic_store(&d->stop, true);
+    for (int i = 0; i < d->nlanes; i++) {
+        struct lane *l = &d->lanes[i];
+        if (l->running) {
+            pthread_mutex_lock(&l->lock);
+            pthread_cond_broadcast(&l->changed);
+            pthread_mutex_unlock(&l->lock);
+            pthread_join(l->thread, NULL);
+            l->running = false;
+        }
+        if (l->scan_open) {
+            if (l->scan.cache_error.code)
+                d->cache_error = l->scan.cache_error;
+            scan_close(&l->scan);
+            l->scan_open = false;
+        }
+    }
+}

@@ -1,0 +1,128 @@
+#define _GNU_SOURCE
+#include "data/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define DEPTH_MAX 32 /* folders in folders: a link that goes in circles ends here */
+
+void file_list_init(struct file_list *l)
+{
+    *l = (struct file_list){0};
+}
+
+void file_list_deinit(struct file_list *l)
+{
+    for (int i = 0; i < l->count; i++)
+        free(l->paths[i]);
+    free(l->paths);
+    *l = (struct file_list){0};
+}
+
+int file_list_add(struct file_list *l, const char *path)
+{
+    struct stat st;
+    l->paths = mem_must_grow(l->paths, ((size_t)l->count + 1) * sizeof *l->paths);
+    l->paths[l->count] = mem_must_strdup(path);
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        l->bytes += st.st_size;
+    return l->count++;
+}
+
+static int wanted(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && e->d_name[0] != '_';
+}
+
+static enum skiff_status walk(struct file_list *l, const char *folder, int depth,
+                              struct skiff_error *err)
+{
+    struct dirent **entries;
+    enum skiff_status status = SKIFF_OK;
+    if (depth == DEPTH_MAX)
+        return error_set(err, SKIFF_IO, "%s: more than %d folders deep; does a link point upwards?",
+                         folder, DEPTH_MAX);
+    int n = scandir(folder, &entries, wanted, alphasort);
+    if (n < 0)
+        return error_set_sys(err, "%s: cannot read the folder", folder);
+    size_t len = strlen(folder);
+    for (int i = 0; i < n; i++) {
+        struct buf path = BUF_INIT;
+        struct stat st;
+        buf_str(&path, folder);
+        if (len && folder[len - 1] != '/')
+            buf_char(&path, '/');
+        buf_str(&path, entries[i]->d_name);
+        if (status == SKIFF_OK && stat(path.data, &st) < 0)
+            status = error_set_sys(err, "%s: cannot look at the file", path.data);
+        else if (status == SKIFF_OK && S_ISDIR(st.st_mode))
+            status = walk(l, path.data, depth + 1, err);
+        else if (status == SKIFF_OK)
+            file_list_add(l, path.data);
+        buf_deinit(&path);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static enum skiff_status expand_path(struct file_list *l, const char *name, const struct stat *st,
+                                     struct skiff_error *err)
+{
+    if (!S_ISDIR(st->st_mode)) {
+        file_list_add(l, name);
+        return SKIFF_OK;
+    }
+    int before = l->count;
+    TRY(walk(l, name, 0, err));
+    if (l->count == before)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s: the folder holds no data file (files that begin with . or _ do not "
+                         "count)",
+                         name);
+    return SKIFF_OK;
+}
+
+static enum skiff_status expand_pattern(struct file_list *l, const char *name,
+                                        struct skiff_error *err)
+{
+    glob_t g;
+    enum skiff_status status = SKIFF_OK;
+    int r = glob(name, 0, NULL, &g);
+    if (r == GLOB_NOMATCH)
+        return error_set(err, SKIFF_NOT_FOUND, "%s: no file matches", name);
+    if (r != 0)
+        return error_set(err, SKIFF_IO, "%s: cannot look for files that match", name);
+    for (size_t i = 0; status == SKIFF_OK && i < g.gl_pathc; i++) {
+        struct stat st;
+        if (stat(g.gl_pathv[i], &st) < 0)
+            status = error_set_sys(err, "%s: cannot look at the file", g.gl_pathv[i]);
+        else
+            status = expand_path(l, g.gl_pathv[i], &st, err);
+    }
+    globfree(&g);
+    return status;
+}
+
+enum skiff_status file_list_expand(struct file_list *l, const char *name, struct skiff_error *err)
+{
+    struct stat st;
+    if (strcmp(name, "-") == 0) {
+        file_list_add(l, name);
+        return SKIFF_OK;
+    }
+    if (stat(name, &st) == 0) /* a file whose name has a * in it is taken for itself */
+        return expand_path(l, name, &st, err);
+    if (strpbrk(name, "*?["))
+        return expand_pattern(l, name, err);
+    if (errno == ENOENT)
+        return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", name);
+    return error_set_sys(err, "%s: cannot look at the file", name);
+}

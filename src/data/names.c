@@ -1,0 +1,123 @@
+#include "data/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static uint64_t name_head(const char *p, size_t n)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return n >= 8 ? v : v & (((uint64_t)1 << (8 * n)) - 1);
+}
+
+static uint32_t name_slot(uint64_t head, size_t n)
+{
+    return (uint32_t)(((head ^ n * 0x9E3779B97F4A7C15ull) * 0xC2B2AE3D27D4EB4Full) >> 32);
+}
+
+int name_table_find(const struct name_table *t, const char *p, size_t n)
+{
+    uint64_t head = name_head(p, n);
+    for (uint32_t i = name_slot(head, n) & t->mask;; i = (i + 1) & t->mask) {
+        const struct name_entry *e = &t->entries[i];
+        if (e->slot < 0)
+            return -1;
+        if (e->head == head && e->len == n && (n <= 8 || memcmp(e->text, p, n) == 0))
+            return e->slot;
+    }
+}
+
+/* False when the name is there already. `text` lives in t->texts, with 8 bytes behind it. */
+static bool name_put(struct name_table *t, const char *text, size_t n, int slot)
+{
+    if (name_table_find(t, text, n) >= 0)
+        return false;
+    uint64_t head = name_head(text, n);
+    uint32_t i = name_slot(head, n) & t->mask;
+    while (t->entries[i].slot >= 0)
+        i = (i + 1) & t->mask;
+    t->entries[i] = (struct name_entry){head, (uint32_t)n, slot, text};
+    return true;
+}
+
+/* The other usual name of a slot, or NULL. */
+static const char *other_name(const char *name, const char *label_name)
+{
+    static const char *const pairs[][2] = {
+        {"label", "click"}, {"dense_input", "dense_feature"}, {"dense_feature", "dense_input"}};
+    if (label_name && (strcmp(name, "label") == 0 || strcmp(name, "click") == 0))
+        return label_name;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(name, pairs[i][0]) == 0)
+            return pairs[i][1];
+    const char *number = strncmp(name, "slot_", 5) == 0 ? name + 5 : name[0] == 'C' ? name + 1 : "";
+    return *number && number[strspn(number, "0123456789")] == '\0' ? number : NULL;
+}
+
+static enum skiff_status names_given(struct name_table *t, const struct schema *schema,
+                                     const char *slots, struct skiff_error *err)
+{
+    char *at = strcpy(t->texts, slots);
+    int slot = 0;
+    for (char *name; (name = strsep(&at, " ,\t"));) {
+        if (!*name)
+            continue;
+        if (slot < schema->count && !name_put(t, name, strlen(name), slot))
+            return error_set(err, SKIFF_INVALID, "slots: %s is given twice", name);
+        slot++;
+    }
+    if (slot != schema->count)
+        return error_set(err, SKIFF_INVALID, "slots: %d names are given for %d slots", slot,
+                         schema->count);
+    return SKIFF_OK;
+}
+
+static void names_usual(struct name_table *t, const struct schema *schema, const char *label_name)
+{
+    char *at = t->texts;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < schema->count; i++) {
+            const char *own = schema->slots[i].name;
+            const char *name = round ? other_name(own, label_name) : own;
+            if (!name)
+                continue;
+            size_t n = strlen(name);
+            memcpy(at, name, n + 1);
+            name_put(t, at, n, i);
+            at += n + 1;
+        }
+}
+
+enum skiff_status name_table_init(struct name_table *t, const struct schema *schema,
+                                  const char *slots, const char *label_name,
+                                  struct skiff_error *err)
+{
+    uint32_t cap = 16;
+    size_t bytes = (slots ? strlen(slots) : 0) + 16;
+    for (int i = 0; i < schema->count; i++)
+        bytes += 2 * strlen(schema->slots[i].name) + 64;
+    while (cap < 4 * (uint32_t)schema->count)
+        cap *= 2;
+    *t = (struct name_table){
+        .entries = mem_must(cap * sizeof *t->entries), .mask = cap - 1, .texts = mem_must(bytes)};
+    for (uint32_t i = 0; i < cap; i++)
+        t->entries[i].slot = -1;
+    if (!slots) {
+        names_usual(t, schema, label_name);
+        return SKIFF_OK;
+    }
+    enum skiff_status status = names_given(t, schema, slots, err);
+    if (status < 0)
+        name_table_deinit(t);
+    return status;
+}
+
+void name_table_deinit(struct name_table *t)
+{
+    free(t->entries);
+    free(t->texts);
+    *t = (struct name_table){0};
+}

@@ -1,0 +1,94 @@
+/* PaddleRec's slot text: `name:value` tokens with blanks between them, in any order.
+ *
+ *   click:0 dense_feature:0.05 dense_feature:0.08 1:737395 2:210498
+ *
+ * names.h says which slot a name belongs to; names of no slot are ignored. A slot without a token
+ * is missing: one 0 (ragged), zeros (dense). hash_size takes ids modulo that. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "data/names.h"
+#include "data/text.h"
+#include "data/tokens.h"
+
+extern const struct reader_class read_slot_text;
+
+struct reader_slot_text {
+    struct reader base;
+    struct name_table names;
+    struct row_fill fill;
+    uint64_t mod;
+};
+
+static void slot_text_destroy(struct reader *base)
+{
+    struct reader_slot_text *r = (struct reader_slot_text *)base;
+    name_table_deinit(&r->names);
+    row_fill_deinit(&r->fill);
+    free(r);
+}
+
+static enum skiff_status slot_text_create(const struct reader_config *config,
+                                          const struct schema *schema, struct reader **out,
+                                          struct skiff_error *err)
+{
+    struct reader_slot_text *r = mem_must(sizeof *r);
+    r->base = (struct reader){&read_slot_text, schema};
+    r->mod = config->hash_size;
+    row_fill_init(&r->fill, schema);
+    enum skiff_status status = name_table_init(&r->names, schema, config->slots, "click", err);
+    if (status < 0) {
+        slot_text_destroy(&r->base);
+        return status;
+    }
+    *out = &r->base;
+    return SKIFF_OK;
+}
+
+static enum skiff_status slot_text_tokens(struct reader_slot_text *r, const char *p,
+                                          const char *end, struct batch *b, int *out_tokens,
+                                          struct skiff_error *err)
+{
+    char quoted[64];
+    for (;;) {
+        p = text_skip_blanks(p, end);
+        if (p == end)
+            return SKIFF_OK;
+        const char *stop = text_token_end(p, end);
+        const char *colon = memchr(p, ':', (size_t)(stop - p));
+        if (!colon || colon == p)
+            return error_set(err, SKIFF_FORMAT, "expected slot:value, found %s",
+                             text_quote(p, (size_t)(stop - p), quoted));
+        int slot = name_table_find(&r->names, p, (size_t)(colon - p));
+        ++*out_tokens;
+        if (slot >= 0)
+            TRY(row_fill_put(&r->fill, b, slot, colon + 1, (size_t)(stop - colon - 1), r->mod,
+                             err));
+        p = stop;
+    }
+}
+
+static enum skiff_status slot_text_line(struct reader *base, const char *text, size_t n,
+                                        struct batch *b, struct skiff_error *err)
+{
+    struct reader_slot_text *r = (struct reader_slot_text *)base;
+    int tokens = 0;
+    row_fill_begin(&r->fill, b);
+    enum skiff_status status = slot_text_tokens(r, text, text + n, b, &tokens, err);
+    if (status == SKIFF_OK && tokens == 0)
+        status = error_set(err, SKIFF_FORMAT, "expected slot:value, found a blank line");
+    if (status < 0) {
+        batch_row_abort(b);
+        return status;
+    }
+    return row_fill_end(&r->fill, b, err);
+}
+
+const struct reader_class read_slot_text = {
+    .name = "slot_text",
+    .summary = "PaddleRec's slot text: click:0 dense_feature:0.05 1:737395",
+    .drops_zeros = true,
+    .create = slot_text_create,
+    .destroy = slot_text_destroy,
+    .line = slot_text_line,
+};

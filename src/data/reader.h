@@ -1,0 +1,103 @@
+/* Reader: one text or binary form of samples. reader_list.h has one line per reader, read_<name>.c
+ * the code, read_test.c runs what must hold for all of them.
+ *
+ * A reader belongs to one thread; many readers may be made of one config. It holds no file: scan.h
+ * brings source and batch. */
+#ifndef DATA_READER_H
+#define DATA_READER_H
+
+#include "data/batch.h"
+#include "data/hash.h"
+#include "data/source.h"
+
+enum normalise {
+    NORMALISE_DOCUMENTS, /* (x - min) / diff with the numbers of the Paddle documents */
+    NORMALISE_QUANTILE,  /* (x - min) / (q95 - min), learnt from the data by prepare */
+    NORMALISE_NONE,
+};
+
+/* Everything the user can say about a format. Owned strings; reader_config_set names the keys. */
+struct reader_config {
+    char *format; /* name of a reader; NULL: multislot */
+    /* ids of categorical values */
+    enum hash_kind hash;
+    uint64_t hash_size;
+    bool has_hash_size;
+    /* criteo */
+    enum normalise normalise;
+    char *stats;   /* file that prepare wrote */
+    bool no_label; /* test files: 39 columns */
+    /* multislot */
+    bool parse_ins_id, parse_content, parse_logkey;
+    /* slot_text, sign_slot: the names in the file, in the order of the schema; NULL: see names.h */
+    char *slots;
+    /* csv */
+    char *columns; /* slot of each column ("-": none, "dense*13": 13 columns of one slot) */
+    char separator;
+    bool header;
+    char multi; /* between several values of one cell; 0: a cell is one value */
+    /* libsvm with a dense slot, libffm: number of the first index, field */
+    int64_t index_base, field_base;
+};
+
+void reader_config_init(struct reader_config *c);
+void reader_config_deinit(struct reader_config *c);
+void reader_config_copy(struct reader_config *to, const struct reader_config *from);
+/* Sets one key from text: format, hash, hash_size, normalise, stats, label, parse_ins_id,
+ * parse_content, parse_logkey, slots, columns, separator, header, multi, index_base, field_base.
+ * NOT_FOUND names the known keys; INVALID tells what the value may be. */
+enum skiff_status reader_config_set(struct reader_config *c, const char *key, const char *value,
+                                    struct skiff_error *err);
+
+struct reader {
+    const struct reader_class *class;
+    const struct schema *schema; /* borrowed */
+};
+
+struct reader_class {
+    const char *name, *summary;
+    /* InMemoryDataset drops zero ids and |v| < 1e-6 of ragged slots: true for Paddle's own forms */
+    bool drops_zeros;
+    /* Checks that the format can fill the schema. May read small files (stats). Nothing is left
+     * behind on failure. */
+    enum skiff_status (*create)(const struct reader_config *config, const struct schema *schema,
+                                struct reader **out, struct skiff_error *err);
+    void (*destroy)(struct reader *r);
+    /* A file begins (header line, magic); may be NULL. Blocks as the source does. A failure fails
+     * the file. */
+    enum skiff_status (*begin)(struct reader *r, struct source *s, struct skiff_error *err);
+    /* Line formats: appends one row to the batch (which has room for it), or returns END when the
+     * line holds no sample (a comment). FORMAT and RANGE are bad lines: the batch is as before, and
+     * the text names slot, what was expected and what was found; file and line are added by the
+     * caller. Never blocks. */
+    enum skiff_status (*line)(struct reader *r, const char *text, size_t n, struct batch *b,
+                              struct skiff_error *err);
+    /* Other formats, in place of line: appends rows until the batch has max_rows, or END at the end
+     * of the file. Blocks as the source does. A failure fails the file; whole rows stay. */
+    enum skiff_status (*read)(struct reader *r, struct source *s, struct batch *b, int64_t max_rows,
+                              struct skiff_error *err);
+};
+
+/* NULL when there is none of that name. */
+const struct reader_class *reader_find(const char *name);
+/* All of them, NULL at the end. */
+const struct reader_class *const *reader_all(void);
+enum skiff_status reader_create(const struct reader_config *config, const struct schema *schema,
+                                struct reader **out, struct skiff_error *err);
+void reader_destroy(struct reader *r);
+
+/* For readers: a value that is not what its slot needs. Returns FORMAT. */
+enum skiff_status reader_bad(const struct schema *schema, int slot, const char *expected,
+                             const char *found, size_t n, struct skiff_error *err);
+enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err);
+/* A row's only value of a dense or ragged column, either type. False: no memory. */
+static inline bool reader_put_i64(struct batch *b, int slot, int64_t v)
+{
+    struct column *c = &b->columns[slot];
+    if (c->ragged)
+        return column_add_i64(c, v);
+    *batch_dense_i64(b, slot) = v;
+    return true;
+}
+
+#endif

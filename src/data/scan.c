@@ -1,0 +1,238 @@
+#include "data/scan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "data/pipe.h"
+#include "data/scan_cache.h"
+
+void bad_lines_init(struct bad_lines *bad, int64_t limit)
+{
+    *bad = (struct bad_lines){.limit = limit};
+    pthread_mutex_init(&bad->lock, NULL);
+}
+
+void bad_lines_deinit(struct bad_lines *bad)
+{
+    pthread_mutex_destroy(&bad->lock);
+}
+
+enum skiff_status scan_open(struct scan *s, const struct scan_plan *plan, struct skiff_error *err)
+{
+    struct reader_config binary = {.format = "binary"};
+    *s = (struct scan){.plan = plan, .file = -1, .writer = {.fd = -1}};
+    TRY(reader_create(plan->reader, plan->schema, &s->reader, err));
+    enum skiff_status status = reader_create(&binary, plan->schema, &s->binary, err);
+    if (status < 0)
+        scan_close(s);
+    return status;
+}
+
+static void scan_close_file(struct scan *s)
+{
+    if (s->active)
+        s->bytes_before += stream_tell(s->source.stream);
+    if (s->has_source)
+        source_next(&s->source, NULL);
+    binary_writer_close(&s->writer);
+    s->writing = false;
+    s->active = NULL;
+    s->file = -1;
+}
+
+void scan_close(struct scan *s)
+{
+    scan_close_file(s);
+    if (s->has_source)
+        source_close(&s->source);
+    reader_destroy(s->reader);
+    reader_destroy(s->binary);
+    s->reader = s->binary = NULL;
+    s->has_source = false;
+}
+
+/* Gives the stream to the source and starts the reader on it. Takes the stream over. */
+static enum skiff_status scan_begin(struct scan *s, struct stream *stream, struct reader *reader,
+                                    struct skiff_error *err)
+{
+    if (s->has_source)
+        source_next(&s->source, stream);
+    else
+        TRY(source_open(&s->source, stream, s->plan->max_line, err));
+    s->has_source = true;
+    s->source.max_line = s->plan->max_line ? s->plan->max_line : SOURCE_MAX_LINE;
+    s->active = reader;
+    if (reader->class->begin) {
+        enum skiff_status status = reader->class->begin(reader, &s->source, err);
+        if (status < 0) {
+            scan_close_file(s);
+            return error_prefix(err, status, "%s", s->path);
+        }
+    }
+    return SKIFF_OK;
+}
+
+/* True when the file was opened from its cache. A cache that turns out to be damaged is not used.
+ */
+static bool scan_open_cached(struct scan *s, const char *cache, uint64_t key)
+{
+    uint64_t found;
+    struct stream *stream;
+    if (!binary_key(cache, &found) || found != key)
+        return false;
+    if (stream_open(cache, s->plan->stop, &stream, NULL) < 0)
+        return false;
+    return scan_begin(s, stream, s->binary, NULL) == SKIFF_OK;
+}
+
+enum skiff_status scan_open_file(struct scan *s, const struct file_list *files, int file,
+                                 struct skiff_error *err)
+{
+    struct stream *stream;
+    struct buf cache = BUF_INIT;
+    uint64_t key;
+    enum skiff_status status = SKIFF_OK;
+    scan_close_file(s);
+    s->path = files->paths[file];
+    bool cached = s->plan->cache && cache_place(s->plan, s->path, &cache, &key);
+    if (cached && scan_open_cached(s, cache.data, key)) {
+        s->file = file;
+        goto out;
+    }
+    if (pipe_is_plain(s->plan->pipe_command))
+        TRY_OUT(stream_open(s->path, s->plan->stop, &stream, err));
+    else
+        TRY_OUT(pipe_open(s->plan->pipe_command, s->path, s->plan->stop, &stream, err));
+    TRY_OUT(scan_begin(s, stream, s->reader, err));
+    s->file = file;
+    if (cached)
+        s->writing = binary_writer_open(&s->writer, cache.data, s->plan->schema, key,
+                                        &s->cache_error) == SKIFF_OK;
+out:
+    buf_deinit(&cache);
+    return status;
+}
+
+enum skiff_status scan_next_file(struct scan *s, struct file_cursor *cursor,
+                                 struct skiff_error *err)
+{
+    int file = atomic_fetch_add(&cursor->next, 1);
+    if (file >= cursor->files->count) {
+        atomic_store(&cursor->next, cursor->files->count); /* never wraps */
+        return SKIFF_END;
+    }
+    return scan_open_file(s, cursor->files, file, err);
+}
+
+/* Counts a bad line and tells it; OK when it may be skipped. */
+static enum skiff_status scan_bad_line(struct scan *s, struct skiff_error *why,
+                                       struct skiff_error *err)
+{
+    struct bad_lines *bad = s->plan->bad;
+    error_prefix(why, why->code, "%s:%" PRId64, s->path, s->source.line);
+    int64_t limit = bad ? bad->limit : 0, count = 1;
+    if (bad) {
+        pthread_mutex_lock(&bad->lock);
+        count = atomic_fetch_add(&bad->count, 1) + 1;
+        if (bad->on_bad)
+            bad->on_bad(bad->arg, s->path, s->source.line, why);
+        pthread_mutex_unlock(&bad->lock);
+    }
+    if (limit < 0 || count <= limit)
+        return SKIFF_OK;
+    if (err)
+        *err = *why;
+    if (limit > 0)
+        return error_prefix(err, why->code, "more than %" PRId64 " bad lines; the last one", limit);
+    return why->code;
+}
+
+static bool is_bad_line(enum skiff_status status)
+{
+    return status == SKIFF_FORMAT || status == SKIFF_RANGE;
+}
+
+static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max_rows,
+                                    struct skiff_error *err)
+{
+    enum skiff_status (*parse)(struct reader *, const char *, size_t, struct batch *,
+                               struct skiff_error *) = s->active->class->line;
+    while (b->rows < max_rows) {
+        struct skiff_error why;
+        const char *line;
+        size_t n;
+        int64_t before = s->source.line;
+        enum skiff_status status = source_line(&s->source, &line, &n, &why);
+        if (status == SKIFF_OK)
+            status = parse(s->active, line, n, b, &why);
+        else if (status == SKIFF_END)
+            return status;
+        if (__builtin_expect(status >= 0, 1))
+            continue;
+        /* a failure of the stream itself has not moved the line number */
+        if (!is_bad_line(status) || s->source.line == before) {
+            if (err)
+                *err = why;
+            return status;
+        }
+        TRY(scan_bad_line(s, &why, err));
+    }
+    return SKIFF_OK;
+}
+
+/* What was read goes into the cache, too. */
+static void scan_cache_rows(struct scan *s, const struct batch *b, int64_t from, bool ended)
+{
+    if (!s->writing)
+        return;
+    enum skiff_status status = binary_writer_add(&s->writer, b, from, b->rows, &s->cache_error);
+    if (status == SKIFF_OK && ended)
+        status = binary_writer_commit(&s->writer, &s->cache_error);
+    if (status < 0)
+        binary_writer_close(&s->writer);
+    s->writing = status == SKIFF_OK && !ended;
+}
+
+enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
+                            struct skiff_error *err)
+{
+    enum skiff_status status;
+    int64_t from = b->rows;
+    if (!s->active)
+        return SKIFF_END;
+    if (s->plan->stop && atomic_load_explicit(s->plan->stop, memory_order_relaxed))
+        return error_set(err, SKIFF_STATE, "%s: reading was stopped", s->path);
+    if (max_rows > b->max_rows)
+        max_rows = b->max_rows;
+    if (s->active->class->line) {
+        status = scan_lines(s, b, max_rows, err);
+    } else {
+        status = s->active->class->read(s->active, &s->source, b, max_rows, err);
+        if (status < 0)
+            error_prefix(err, status, "%s", s->path);
+    }
+    if (status >= 0)
+        scan_cache_rows(s, b, from, status == SKIFF_END);
+    atomic_store_explicit(&s->bytes_done, s->bytes_before + stream_tell(s->source.stream),
+                          memory_order_relaxed);
+    if (status == SKIFF_END)
+        scan_close_file(s);
+    return status;
+}
+
+enum skiff_status scan_fill(struct scan *s, struct file_cursor *cursor, struct batch *b,
+                            int64_t max_rows, struct skiff_error *err)
+{
+    while (b->rows < max_rows) {
+        enum skiff_status status;
+        if (!s->active) {
+            status = scan_next_file(s, cursor, err);
+            if (status < 0)
+                return status;
+            if (status == SKIFF_END)
+                break;
+        }
+        TRY(scan_rows(s, b, max_rows, err));
+    }
+    return b->rows ? SKIFF_OK : SKIFF_END;
+}

@@ -1,0 +1,83 @@
+/* Scan: reads files one after the other into batches: a stream or a pipe command, a reader, the
+ * rule for bad lines, and the cache.
+ *
+ * Many scans may share a plan and a cursor (one per thread): each takes the next file.
+ *
+ * Cache: with plan.cache, the samples of a file are also written to a binary file (binary.h), and
+ * later scans read that in its place. It is hidden beside the file (.NAME.skiffcache), or in
+ * cache_dir. It counts only when its key fits: schema, format and all its settings, pipe command,
+ * size and time of the file. A cache that cannot be written is no failure: it is told by
+ * scan.cache_error. Standard input is never cached. */
+#ifndef DATA_SCAN_H
+#define DATA_SCAN_H
+
+#include <pthread.h>
+
+#include "data/binary.h"
+#include "data/files.h"
+#include "data/reader.h"
+
+/* Bad lines over all scans of a plan. */
+struct bad_lines {
+    int64_t limit; /* this many are counted and skipped; one more is an error; -1: no limit */
+    atomic_llong count;
+    /* Called for every bad line, one call at a time, with file, line and what was wrong (the
+     * message begins with both already); may be NULL. Must not call into the scan. */
+    void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
+    void *arg;
+    pthread_mutex_t lock;
+};
+
+void bad_lines_init(struct bad_lines *bad, int64_t limit);
+void bad_lines_deinit(struct bad_lines *bad);
+
+struct scan_plan {
+    const struct schema *schema;
+    const struct reader_config *reader;
+    const char *pipe_command; /* NULL or "cat": files are read directly */
+    bool cache;
+    const char *cache_dir; /* NULL: beside the file */
+    size_t max_line;       /* 0: SOURCE_MAX_LINE */
+    struct bad_lines *bad;
+    const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it is set */
+};
+
+struct file_cursor {
+    const struct file_list *files;
+    atomic_int next;
+};
+
+struct scan {
+    const struct scan_plan *plan; /* borrowed, like all it points to */
+    struct reader *reader, *binary;
+    struct reader *active; /* of the open file; NULL: none is open */
+    struct source source;
+    bool has_source;
+    int file;         /* position of the open file, or -1 */
+    const char *path; /* of the open file, as the user knows it */
+    struct binary_writer writer;
+    bool writing;
+    struct skiff_error cache_error; /* code 0: none */
+    atomic_llong bytes_done;        /* of files as they lie on disk; for progress */
+    int64_t bytes_before;           /* of the files that are through */
+};
+
+enum skiff_status scan_open(struct scan *s, const struct scan_plan *plan, struct skiff_error *err);
+/* Also in the middle of a file: kills its pipe command. */
+void scan_close(struct scan *s);
+
+/* Opens the next file of the cursor; END when there is none left. */
+enum skiff_status scan_next_file(struct scan *s, struct file_cursor *cursor,
+                                 struct skiff_error *err);
+enum skiff_status scan_open_file(struct scan *s, const struct file_list *files, int file,
+                                 struct skiff_error *err);
+/* Appends samples of the open file until the batch has max_rows; END at the end of the file (the
+ * batch may have got rows then, too; the file is closed). Failures name the file and, where there
+ * is one, the line. */
+enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
+                            struct skiff_error *err);
+/* The same across files: OK when the batch has rows, END when there are none left. */
+enum skiff_status scan_fill(struct scan *s, struct file_cursor *cursor, struct batch *b,
+                            int64_t max_rows, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,144 @@
+#include "data/source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/text.h"
+
+#define BLOCK ((size_t)256 << 10) /* fits the second-level cache together with a batch */
+
+enum skiff_status source_open(struct source *s, struct stream *stream, size_t max_line,
+                              struct skiff_error *err)
+{
+    *s = (struct source){.max_line = max_line ? max_line : SOURCE_MAX_LINE};
+    s->cap = 2 * BLOCK;
+    void *buf;
+    enum skiff_status status = mem_alloc(s->cap + TEXT_PAD, "read buffer", &buf, err);
+    if (status < 0) {
+        stream_close(stream);
+        return status;
+    }
+    s->buf = buf;
+    memset(s->buf + s->cap, 0, TEXT_PAD);
+    source_next(s, stream);
+    return SKIFF_OK;
+}
+
+void source_next(struct source *s, struct stream *stream)
+{
+    stream_close(s->stream);
+    s->stream = stream;
+    s->name = stream ? stream->name : NULL;
+    s->at = s->end = 0;
+    s->ended = false;
+    s->line = 0;
+    s->bytes = 0;
+}
+
+void source_close(struct source *s)
+{
+    stream_close(s->stream);
+    mem_free(s->buf);
+    *s = (struct source){0};
+}
+
+/* Reads at least one more byte behind end, or sets ended. Moves what is left to the front, and
+ * makes the buffer larger when it is all one line. */
+static enum skiff_status source_fill(struct source *s, struct skiff_error *err)
+{
+    size_t left = s->end - s->at, got = 0;
+    if (s->at > 0) {
+        memmove(s->buf, s->buf + s->at, left);
+        s->at = 0;
+        s->end = left;
+    }
+    if (s->cap - left < BLOCK) {
+        void *fresh;
+        TRY(mem_alloc(2 * s->cap + TEXT_PAD, "read buffer", &fresh, err));
+        memcpy(fresh, s->buf, left);
+        mem_free(s->buf);
+        s->buf = fresh;
+        s->cap *= 2;
+    }
+    TRY(stream_read(s->stream, s->buf + s->end, s->cap - s->end, &got, err));
+    s->end += got;
+    s->ended = got == 0;
+    /* what follows the data is read by the parsers, never used */
+    memset(s->buf + s->end, 0, TEXT_PAD);
+    return SKIFF_OK;
+}
+
+static void source_hand_out(struct source *s, size_t n, size_t with_end, const char **line,
+                            size_t *out_n)
+{
+    *line = s->buf + s->at;
+    s->at += with_end;
+    s->bytes += (int64_t)with_end;
+    s->line++;
+    if (n && (*line)[n - 1] == '\r')
+        n--;
+    *out_n = n;
+}
+
+/* The line at `at` is too long: drops it, up to and with its end. */
+static enum skiff_status source_drop_line(struct source *s, struct skiff_error *err)
+{
+    s->line++;
+    for (;;) {
+        char *p = memchr(s->buf + s->at, '\n', s->end - s->at);
+        size_t n = p ? (size_t)(p + 1 - (s->buf + s->at)) : s->end - s->at;
+        s->at += n;
+        s->bytes += (int64_t)n;
+        if (p || s->ended)
+            break;
+        TRY(source_fill(s, err));
+    }
+    return error_set(err, SKIFF_RANGE, "the line is longer than %zu bytes", s->max_line);
+}
+
+enum skiff_status source_line(struct source *s, const char **line, size_t *n,
+                              struct skiff_error *err)
+{
+    size_t seen = 0; /* bytes from at that hold no line end */
+    for (;;) {
+        char *p = memchr(s->buf + s->at + seen, '\n', s->end - s->at - seen);
+        size_t length = p ? (size_t)(p - (s->buf + s->at)) : s->end - s->at;
+        if (__builtin_expect(length > s->max_line, 0))
+            return source_drop_line(s, err);
+        if (p) {
+            source_hand_out(s, length, length + 1, line, n);
+            return SKIFF_OK;
+        }
+        if (s->ended) {
+            if (length == 0)
+                return SKIFF_END;
+            s->buf[s->end] = '\n';
+            source_hand_out(s, length, length, line, n);
+            return SKIFF_OK;
+        }
+        seen = length;
+        TRY(source_fill(s, err));
+    }
+}
+
+enum skiff_status source_bytes(struct source *s, size_t n, const char **bytes,
+                               struct skiff_error *err)
+{
+    if (n > s->max_line)
+        return error_set(err, SKIFF_RANGE, "a piece of %zu bytes: at most %zu are read at once", n,
+                         s->max_line);
+    while (s->end - s->at < n && !s->ended)
+        TRY(source_fill(s, err));
+    size_t left = s->end - s->at;
+    if (left < n) {
+        if (left == 0)
+            return SKIFF_END;
+        return error_set(err, SKIFF_FORMAT,
+                         "the data ends too early: %zu bytes expected, %zu found", n, left);
+    }
+    *bytes = s->buf + s->at;
+    s->at += n;
+    s->bytes += (int64_t)n;
+    return SKIFF_OK;
+}

@@ -1,0 +1,26 @@
+/* What libsvm and libffm lines have in common: a label, tokens of numbers joined by colons, a
+ * comment behind #. */
+#ifndef DATA_SVM_H
+#define DATA_SVM_H
+
+#include "data/reader.h"
+
+/* The text without its comment; its end. */
+const char *svm_cut_comment(const char *text, const char *end);
+/* The label at *at to its slot (-1: checked, not stored); -1 (and below) becomes 0 in an int64
+ * slot. *at moves behind it. */
+enum skiff_status svm_label(const struct schema *schema, int slot, const char **at, const char *end,
+                            struct batch *b, struct skiff_error *err);
+
+struct svm_token {
+    int64_t index[2]; /* libffm: field, index; libsvm: index */
+    float value;
+};
+
+/* The token p[0..n): `parts` whole numbers and a value, colons between them. FORMAT names the
+ * token.
+ */
+enum skiff_status svm_token(const char *p, size_t n, int parts, struct svm_token *out,
+                            struct skiff_error *err);
+
+#endif

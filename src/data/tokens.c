@@ -1,0 +1,78 @@
+#include "data/tokens.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "data/text.h"
+
+void row_fill_init(struct row_fill *f, const struct schema *schema)
+{
+    f->count = schema->count;
+    f->dense = mem_must((size_t)schema->count * sizeof *f->dense + 1);
+}
+
+void row_fill_deinit(struct row_fill *f)
+{
+    free(f->dense);
+    *f = (struct row_fill){0};
+}
+
+void row_fill_begin(struct row_fill *f, struct batch *b)
+{
+    memset(f->dense, 0, (size_t)f->count * sizeof *f->dense);
+    batch_row_zero_dense(b);
+}
+
+static enum skiff_status too_many(const struct batch *b, int slot, struct skiff_error *err)
+{
+    const struct slot *s = &b->schema->slots[slot];
+    return error_set(err, SKIFF_FORMAT,
+                     "slot \"%s\" (%d of %d): expected %" PRId64
+                     " values (it is dense), found more",
+                     s->name, slot + 1, b->schema->count, s->width);
+}
+
+enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, const char *p,
+                               size_t n, uint64_t mod, struct skiff_error *err)
+{
+    struct column *c = &b->columns[slot];
+    size_t at = c->count;
+    if (c->ragged) {
+        if (!column_room(c, 1))
+            return reader_no_memory(b->schema, slot, err);
+    } else {
+        if ((size_t)f->dense[slot] == c->width)
+            return too_many(b, slot, err);
+        at = (size_t)b->rows * c->width + (size_t)f->dense[slot];
+    }
+    if (c->dtype == DTYPE_FP32) {
+        if (n == 0 || text_f32(p, &c->f32[at]) != p + n)
+            return reader_bad(b->schema, slot, "a number", p, n, err);
+    } else {
+        uint64_t v;
+        if (n == 0 || text_id(p, &v) != p + n)
+            return reader_bad(b->schema, slot, "a whole number", p, n, err);
+        c->i64[at] = (int64_t)(mod ? v % mod : v);
+    }
+    if (c->ragged)
+        c->count++;
+    else
+        f->dense[slot]++;
+    return SKIFF_OK;
+}
+
+enum skiff_status row_fill_end(struct row_fill *f, struct batch *b, struct skiff_error *err)
+{
+    for (int i = 0; i < f->count; i++) {
+        size_t got = (size_t)f->dense[i];
+        if (__builtin_expect(got && got != b->columns[i].width, 0)) {
+            batch_row_abort(b);
+            return error_set(err, SKIFF_FORMAT,
+                             "slot \"%s\" (%d of %d): expected %zu values (it is dense), found %zu",
+                             b->schema->slots[i].name, i + 1, b->schema->count, b->columns[i].width,
+                             got);
+        }
+    }
+    return batch_row_end(b, err);
+}
