@@ -115,12 +115,20 @@ DEFINE_HOT_MAP(tanh, math_tanh_f32, tanh(x));
 #define KX v
 #define SIG(t) (1 / (1 + exp(-(t))))
 
-DEFINE_SLOPE(relu, v > 0 ? d : 0);
+#define DEFINE_HOT_SLOPE(name, act, expr)                                                     \
+    static void name##_slope_f32(int64_t n, const float *in, const float *dout, float *dx,    \
+                                 const float *p)                                              \
+    {                                                                                         \
+        math_act_grad_f32(n, act, in, dout, dx);                                              \
+    }                                                                                         \
+    static void name##_slope_f64(int64_t n, const double *in, const double *dout, double *dx, \
+                                 const float *p) SLOPE_BODY(double, expr)
+DEFINE_HOT_SLOPE(relu, MATH_ACT_RELU, v > 0 ? d : 0);
+DEFINE_HOT_SLOPE(sigmoid, MATH_ACT_SIGMOID, d *v *(1 - v));
+DEFINE_HOT_SLOPE(tanh, MATH_ACT_TANH, d *(1 - v * v));
 DEFINE_SLOPE(relu6, v > 0 && v < p[0] ? d : 0);
 DEFINE_SLOPE(relu6_2x, v > 0 && v < 6 ? d : 0);
 DEFINE_SLOPE(leaky_relu, v > 0 ? d : p[0] * d);
-DEFINE_SLOPE(sigmoid, d *v *(1 - v));
-DEFINE_SLOPE(tanh, d *(1 - v * v));
 DEFINE_SLOPE(swish, d *SIG(p[0] * v) * (1 + p[0] * v * (1 - SIG(p[0] * v))));
 DEFINE_SLOPE(silu, d *SIG(v) * (1 + v * (1 - SIG(v))));
 DEFINE_SLOPE(softplus, d *SIG(v));
