@@ -31,6 +31,12 @@ static enum skiff_status read_all(int fd, const char *path, struct buf *out,
     if (S_ISDIR(st.st_mode))
         return error_set(err, SKIFF_IO, "cannot read %s: it is a folder, a file was expected",
                          path);
+    /* A buf ends the process when there is no memory; a file may be larger than that is worth. */
+    void *probe = st.st_size > 1 << 20 ? malloc((size_t)st.st_size + 4096) : NULL;
+    if (st.st_size > 1 << 20 && !probe)
+        return error_set(err, SKIFF_NOMEM, "cannot read %s: no memory for its %lld bytes", path,
+                         (long long)st.st_size);
+    free(probe);
     /* Pipes and /proc say size 0: read in pieces until the end, whatever stat says. */
     buf_reserve(out, (size_t)st.st_size + 1);
     for (;;) {

@@ -195,13 +195,19 @@ static void dtype_object(struct pickler *p, int code)
 /* Writes bytes as UTF-8 of the code points 0..255, in pieces. */
 static enum skiff_status latin1_text(struct pickler *p, const uint8_t *bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (bytes[i] < 0x80) {
-            buf_char(&p->b, (char)bytes[i]);
-        } else {
-            buf_char(&p->b, (char)(0xc0 | bytes[i] >> 6));
-            buf_char(&p->b, (char)(0x80 | (bytes[i] & 0x3f)));
+    char piece[2 * 8192];
+    for (size_t at = 0; at < n;) {
+        size_t end = n - at < 8192 ? n : at + 8192, len = 0;
+        for (; at < end; at++) {
+            uint8_t c = bytes[at];
+            if (c < 0x80) {
+                piece[len++] = (char)c;
+            } else {
+                piece[len++] = (char)(0xc0 | c >> 6);
+                piece[len++] = (char)(0x80 | (c & 0x3f));
+            }
         }
+        buf_add(&p->b, piece, len);
         if (p->b.len >= 1 << 16)
             TRY(flush(p));
     }

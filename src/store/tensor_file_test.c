@@ -365,6 +365,32 @@ static void extra_bytes(void **state)
     buf_deinit(&b);
 }
 
+/* What recv_save leaves of Adam's beta powers: the one element once per slice. */
+static void repeated_element(void **state)
+{
+    struct tensor a = make_f32(SHAPE_PTR(1), 0.5f), t = {0};
+    struct value v = {0};
+    struct buf b = BUF_INIT;
+    struct skiff_error err;
+    tensor_encode(&a, &b);
+    buf_add(&b, a.data, 4);
+    buf_add(&b, a.data, 4);
+    assert_int_equal(file_write(temp_path("pow"), b.data, b.len, NULL), SKIFF_OK);
+    assert_int_equal(tensor_file_read(temp_path("pow"), &t, NULL), SKIFF_OK);
+    assert_true(tensor_f32(&t)[0] == 0.5f);
+    assert_int_equal(value_file_read(temp_path("pow"), &v, NULL), SKIFF_OK);
+    assert_true(shape_equal(&v.tensor.shape, SHAPE_PTR(1)));
+    b.data[b.len - 1] ^= 1; /* another element: not that */
+    assert_int_equal(file_write(temp_path("pow"), b.data, b.len, NULL), SKIFF_OK);
+    assert_int_equal(tensor_file_read(temp_path("pow"), &t, &err), SKIFF_FORMAT);
+    assert_message_has(&err, "8 extra bytes");
+    assert_int_equal(value_file_read(temp_path("pow"), &v, &err), SKIFF_FORMAT);
+    tensor_deinit(&a);
+    tensor_deinit(&t);
+    value_deinit(&v);
+    buf_deinit(&b);
+}
+
 static void slices(void **state)
 {
     struct tensor a = make_f32(SHAPE_PTR(4, 3), 0), t = {0};
@@ -415,6 +441,7 @@ int main(void)
         cmocka_unit_test(more_room_than_rows),
         cmocka_unit_test(combined_files),
         cmocka_unit_test(extra_bytes),
+        cmocka_unit_test(repeated_element),
         cmocka_unit_test(slices),
         cmocka_unit_test(nothing_half_written),
     };

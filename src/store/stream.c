@@ -1,0 +1,243 @@
+#include "store/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian memory images");
+
+#define DESC_MAX 256 /* a TensorDesc of TENSOR_MAX_DIMS dims is far smaller */
+
+enum skiff_status source_read(struct source *s, void *to, uint64_t n, const char *part,
+                              struct skiff_error *err)
+{
+    if (n > source_left(s))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: ends inside %s: %" PRIu64 " bytes expected at offset %" PRIu64
+                         ", %" PRIu64 " found",
+                         s->what, part, n, s->pos, source_left(s));
+    if (s->mem && n) {
+        memcpy(to, s->mem + s->pos, n);
+    } else {
+        for (uint64_t done = 0; done < n;) {
+            ssize_t got = pread(s->fd, (char *)to + done, n - done, (off_t)(s->pos + done));
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got < 0)
+                return error_set_sys(err, "cannot read %s", s->what);
+            if (got == 0)
+                return error_set(err, SKIFF_FORMAT, "%s: became shorter while it was read",
+                                 s->what);
+            done += (uint64_t)got;
+        }
+    }
+    s->pos += n;
+    return SKIFF_OK;
+}
+
+enum skiff_status source_open(struct source *s, const char *path, struct skiff_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return error_set(err, SKIFF_NOT_FOUND, "cannot read %s: no such file", path);
+    if (fd < 0)
+        return error_set_sys(err, "cannot read %s", path);
+    struct stat st;
+    enum skiff_status status = SKIFF_OK;
+    if (fstat(fd, &st) < 0)
+        status = error_set_sys(err, "cannot read %s", path);
+    else if (!S_ISREG(st.st_mode))
+        status = error_set(err, SKIFF_IO, "cannot read %s: a regular file was expected", path);
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    *s = (struct source){.what = path, .fd = fd, .size = (uint64_t)st.st_size};
+    return SKIFF_OK;
+}
+
+enum skiff_status source_at_end(const struct source *s, struct skiff_error *err)
+{
+    if (source_left(s))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %" PRIu64 " bytes expected, %" PRIu64 " found (%" PRIu64
+                         " extra bytes after the last tensor)",
+                         s->what, s->pos, s->size, source_left(s));
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ TensorDesc */
+
+struct desc_reader {
+    const uint8_t *p, *end;
+};
+
+static bool varint_read(struct desc_reader *r, uint64_t *out)
+{
+    uint64_t v = 0;
+    for (int shift = 0; shift < 64 && r->p < r->end; shift += 7) {
+        uint8_t byte = *r->p++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *out = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool desc_add_dim(struct desc_reader *r, struct shape *shape, int *ndim)
+{
+    uint64_t v;
+    if (!varint_read(r, &v))
+        return false;
+    if (*ndim < TENSOR_MAX_DIMS)
+        shape->dims[*ndim] = (int64_t)v;
+    ++*ndim;
+    return true;
+}
+
+/* Skips a field that this version does not know. */
+static bool desc_skip(struct desc_reader *r, unsigned wire)
+{
+    uint64_t n = 0;
+    if (wire == 0)
+        return varint_read(r, &n);
+    if (wire == 1)
+        n = 8;
+    else if (wire == 5)
+        n = 4;
+    else if (wire != 2 || !varint_read(r, &n))
+        return false;
+    if (n > (uint64_t)(r->end - r->p))
+        return false;
+    r->p += n;
+    return true;
+}
+
+static bool desc_parse(const uint8_t *bytes, size_t n, uint64_t *out_type, struct shape *shape,
+                       int *ndim)
+{
+    struct desc_reader r = {bytes, bytes + n};
+    *out_type = UINT64_MAX;
+    *ndim = 0;
+    while (r.p < r.end) {
+        uint64_t tag, len;
+        if (!varint_read(&r, &tag))
+            return false;
+        if (tag == (1 << 3 | 0)) {
+            if (!varint_read(&r, out_type))
+                return false;
+        } else if (tag == (2 << 3 | 0)) {
+            if (!desc_add_dim(&r, shape, ndim))
+                return false;
+        } else if (tag == (2 << 3 | 2)) {
+            if (!varint_read(&r, &len) || len > (uint64_t)(r.end - r.p))
+                return false;
+            struct desc_reader packed = {r.p, r.p + len};
+            while (packed.p < packed.end)
+                if (!desc_add_dim(&packed, shape, ndim))
+                    return false;
+            r.p += len;
+        } else if (!desc_skip(&r, tag & 7)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum skiff_status desc_check(const char *what, uint64_t type, int ndim, struct head *h,
+                                    struct skiff_error *err)
+{
+    if (type == UINT64_MAX)
+        return error_set(err, SKIFF_FORMAT, "%s: tensor description has no data type", what);
+    size_t size = type > INT32_MAX ? 0 : dtype_size((enum dtype)type);
+    if (!size)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: unknown data type %" PRIu64 " in the tensor description", what, type);
+    if (ndim > TENSOR_MAX_DIMS)
+        return error_set(err, SKIFF_FORMAT, "%s: %d dims, at most %d are possible", what, ndim,
+                         TENSOR_MAX_DIMS);
+    h->dtype = (enum dtype)type;
+    h->shape.ndim = ndim;
+    uint64_t bytes = size;
+    bool has_zero = false;
+    for (int i = 0; i < ndim; i++) {
+        if (h->shape.dims[i] < 0)
+            return error_set(err, SKIFF_FORMAT, "%s: dim %d is %" PRId64 ", expected zero or more",
+                             what, i, h->shape.dims[i]);
+        has_zero |= h->shape.dims[i] == 0;
+    }
+    for (int i = 0; i < ndim && !has_zero; i++)
+        if (__builtin_mul_overflow(bytes, (uint64_t)h->shape.dims[i], &bytes) || bytes > INT64_MAX)
+            return error_set(err, SKIFF_FORMAT, "%s: dims are too large (dim %d is %" PRId64 ")",
+                             what, i, h->shape.dims[i]);
+    h->data_bytes = has_zero ? 0 : bytes;
+    return SKIFF_OK;
+}
+
+static void varint_write(struct buf *out, uint64_t v)
+{
+    while (v >= 0x80) {
+        buf_char(out, (char)(v | 0x80));
+        v >>= 7;
+    }
+    buf_char(out, (char)v);
+}
+
+void head_encode(const struct tensor *t, struct buf *out)
+{
+    struct buf desc = BUF_INIT;
+    buf_char(&desc, 1 << 3);
+    varint_write(&desc, t->dtype);
+    for (int i = 0; i < t->shape.ndim; i++) {
+        buf_char(&desc, 2 << 3);
+        varint_write(&desc, (uint64_t)t->shape.dims[i]);
+    }
+    buf_u32(out, 0);
+    buf_u32(out, (uint32_t)desc.len);
+    buf_add(out, desc.data, desc.len);
+    buf_deinit(&desc);
+}
+
+enum skiff_status version_read(struct source *s, const char *part, struct skiff_error *err)
+{
+    uint32_t version;
+    TRY(source_read(s, &version, 4, part, err));
+    if (version)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %s is %" PRIu32 " at offset %" PRIu64 ", expected 0 (not a tensor "
+                         "file of Paddle?)",
+                         s->what, part, version, s->pos - 4);
+    return SKIFF_OK;
+}
+
+enum skiff_status head_read(struct source *s, struct head *h, struct skiff_error *err)
+{
+    TRY(version_read(s, "the tensor version", err));
+    int32_t len;
+    TRY(source_read(s, &len, 4, "the length of the tensor description", err));
+    if (len < 0 || len > DESC_MAX)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: tensor description of %" PRId32 " bytes, expected 0 to %d", s->what,
+                         len, DESC_MAX);
+    uint8_t bytes[DESC_MAX];
+    TRY(source_read(s, bytes, (uint64_t)len, "the tensor description", err));
+    uint64_t type;
+    int ndim;
+    *h = (struct head){0};
+    if (!desc_parse(bytes, (size_t)len, &type, &h->shape, &ndim))
+        return error_set(err, SKIFF_FORMAT, "%s: malformed tensor description", s->what);
+    TRY(desc_check(s->what, type, ndim, h, err));
+    if (h->data_bytes > source_left(s)) {
+        char text[160];
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: %s %s needs %" PRIu64 " bytes of data, %" PRIu64 " found", s->what,
+                         dtype_name(h->dtype), shape_text(&h->shape, text), h->data_bytes,
+                         source_left(s));
+    }
+    return SKIFF_OK;
+}
