@@ -1,10 +1,10 @@
 /* LoDTensor stream: u32 0 | u64 levels | levels x (u64 bytes, offsets u64) | tensor part
  * SelectedRows:     u32 0 | u64 n | n x i64 row ids | i64 height | tensor part
- * (the tensor part: stream.h)
+ * (the tensor part: tensor_source.h)
  *
- * One decoder serves bytes in memory and files: it reads through a `source`, which always knows
- * how many bytes are left, so that no count from the file is believed before the bytes behind it
- * are known to be there; data go from the file straight into the tensor. */
+ * One decoder serves bytes in memory and files: it reads through a `tensor_source`, which always
+ * knows how many bytes are left, so that no count from the file is believed before the bytes behind
+ * it are known to be there; data go from the file straight into the tensor. */
 #include "store/tensor_file.h"
 
 #include <inttypes.h>
@@ -14,12 +14,12 @@
 
 #include "base/mem.h"
 #include "store/file.h"
-#include "store/stream.h"
+#include "store/tensor_source.h"
 
 /* ------------------------------------------------------------------ reading */
 
 /* Offsets must make sense among themselves; whether they fit the rows is checked by the caller. */
-static enum skiff_status lod_links_check(const struct source *s, const struct lod *l,
+static enum skiff_status lod_links_check(const struct tensor_source *s, const struct lod *l,
                                          struct skiff_error *err)
 {
     for (int k = 0; k < l->nlevels; k++) {
@@ -45,7 +45,7 @@ static enum skiff_status lod_links_check(const struct source *s, const struct lo
 }
 
 /* Sizes of the levels, without moving on: the room for a lod is made in one piece. */
-static enum skiff_status lod_sizes_read(struct source s, uint64_t levels, int64_t *counts,
+static enum skiff_status lod_sizes_read(struct tensor_source s, uint64_t levels, int64_t *counts,
                                         struct skiff_error *err)
 {
     if (levels > LOD_MAX_LEVELS)
@@ -53,12 +53,12 @@ static enum skiff_status lod_sizes_read(struct source s, uint64_t levels, int64_
                          s.what, levels, LOD_MAX_LEVELS);
     for (uint64_t k = 0; k < levels; k++) {
         uint64_t bytes;
-        TRY(source_read(&s, &bytes, 8, "the size of a lod level", err));
-        if (bytes % 8 || bytes > source_left(&s))
+        TRY(tensor_source_read(&s, &bytes, 8, "the size of a lod level", err));
+        if (bytes % 8 || bytes > tensor_source_left(&s))
             return error_set(err, SKIFF_FORMAT,
                              "%s: lod level %" PRIu64 " of %" PRIu64
                              " bytes; expected a multiple of 8, at most the %" PRIu64 " left",
-                             s.what, k, bytes, source_left(&s));
+                             s.what, k, bytes, tensor_source_left(&s));
         counts[k] = (int64_t)(bytes / 8);
         s.pos += bytes;
     }
@@ -66,10 +66,11 @@ static enum skiff_status lod_sizes_read(struct source s, uint64_t levels, int64_
 }
 
 /* *out gets a lod of its own, or NULL. */
-static enum skiff_status lod_read(struct source *s, struct lod **out, struct skiff_error *err)
+static enum skiff_status lod_read(struct tensor_source *s, struct lod **out,
+                                  struct skiff_error *err)
 {
     uint64_t levels;
-    TRY(source_read(s, &levels, 8, "the number of lod levels", err));
+    TRY(tensor_source_read(s, &levels, 8, "the number of lod levels", err));
     int64_t counts[LOD_MAX_LEVELS];
     TRY(lod_sizes_read(*s, levels, counts, err));
     struct lod *l = NULL;
@@ -78,7 +79,8 @@ static enum skiff_status lod_read(struct source *s, struct lod **out, struct ski
         enum skiff_status status = SKIFF_OK;
         for (uint64_t k = 0; k < levels && status == SKIFF_OK; k++) {
             s->pos += 8;
-            status = source_read(s, l->level[k].off, (uint64_t)counts[k] * 8, "a lod level", err);
+            status =
+                tensor_source_read(s, l->level[k].off, (uint64_t)counts[k] * 8, "a lod level", err);
         }
         if (status == SKIFF_OK)
             status = lod_links_check(s, l, err);
@@ -91,7 +93,7 @@ static enum skiff_status lod_read(struct source *s, struct lod **out, struct ski
     return SKIFF_OK;
 }
 
-static enum skiff_status lod_rows_check(const struct source *s, const struct lod *l,
+static enum skiff_status lod_rows_check(const struct tensor_source *s, const struct lod *l,
                                         const struct shape *shape, struct skiff_error *err)
 {
     const struct lod_level *last = lod_last(l);
@@ -105,19 +107,19 @@ static enum skiff_status lod_rows_check(const struct source *s, const struct lod
 
 enum lod_rule { LOD_MUST_FIT, LOD_MAY_DIFFER };
 
-static enum skiff_status tensor_read(struct source *s, enum lod_rule rule, struct tensor *out,
-                                     struct skiff_error *err)
+static enum skiff_status tensor_read(struct tensor_source *s, enum lod_rule rule,
+                                     struct tensor *out, struct skiff_error *err)
 {
     enum skiff_status status;
     struct lod *lod = NULL;
-    struct head h;
-    TRY_OUT(version_read(s, "the LoDTensor version", err));
+    struct tensor_head h;
+    TRY_OUT(tensor_source_version(s, "the LoDTensor version", err));
     TRY_OUT(lod_read(s, &lod, err));
-    TRY_OUT(head_read(s, &h, err));
+    TRY_OUT(tensor_source_head(s, &h, err));
     if (rule == LOD_MUST_FIT)
         TRY_OUT(lod_rows_check(s, lod, &h.shape, err));
     TRY_OUT(tensor_resize(out, h.dtype, &h.shape, err));
-    TRY_OUT(source_read(s, out->data, h.data_bytes, "the data of a tensor", err));
+    TRY_OUT(tensor_source_read(s, out->data, h.data_bytes, "the data of a tensor", err));
     tensor_drop_lod(out);
     out->lod = lod;
     lod = NULL;
@@ -126,22 +128,22 @@ out:
     return status;
 }
 
-static enum skiff_status rows_head_read(struct source *s, uint64_t *out_n, uint64_t *out_ids_at,
-                                        int64_t *out_height, struct head *h,
-                                        struct skiff_error *err)
+static enum skiff_status rows_head_read(struct tensor_source *s, uint64_t *out_n,
+                                        uint64_t *out_ids_at, int64_t *out_height,
+                                        struct tensor_head *h, struct skiff_error *err)
 {
-    TRY(version_read(s, "the SelectedRows version", err));
+    TRY(tensor_source_version(s, "the SelectedRows version", err));
     uint64_t n;
-    TRY(source_read(s, &n, 8, "the number of rows", err));
-    if (n > source_left(s) / 8)
+    TRY(tensor_source_read(s, &n, 8, "the number of rows", err));
+    if (n > tensor_source_left(s) / 8)
         return error_set(err, SKIFF_FORMAT,
                          "%s: %" PRIu64 " row ids need more than the %" PRIu64 " bytes left",
-                         s->what, n, source_left(s));
+                         s->what, n, tensor_source_left(s));
     *out_n = n;
     *out_ids_at = s->pos;
     s->pos += n * 8;
-    TRY(source_read(s, out_height, 8, "the height", err));
-    TRY(head_read(s, h, err));
+    TRY(tensor_source_read(s, out_height, 8, "the height", err));
+    TRY(tensor_source_head(s, h, err));
     char text[160];
     /* A table that grows holds more rows than it has ids for; the rest is unused room. */
     if (h->shape.ndim < 1 || (uint64_t)h->shape.dims[0] < n)
@@ -153,19 +155,20 @@ static enum skiff_status rows_head_read(struct source *s, uint64_t *out_n, uint6
     return SKIFF_OK;
 }
 
-static enum skiff_status rows_read(struct source *s, struct value *out, struct skiff_error *err)
+static enum skiff_status rows_read(struct tensor_source *s, struct value *out,
+                                   struct skiff_error *err)
 {
     uint64_t n, ids_at;
     int64_t height;
-    struct head h;
+    struct tensor_head h;
     TRY(rows_head_read(s, &n, &ids_at, &height, &h, err));
     uint64_t row = h.shape.dims[0] ? h.data_bytes / (uint64_t)h.shape.dims[0] : 0;
     h.shape.dims[0] = (int64_t)n;
     TRY(value_as_rows_shape(out, h.dtype, &h.shape, height, err));
-    struct source ids = *s;
+    struct tensor_source ids = *s;
     ids.pos = ids_at;
-    TRY(source_read(&ids, out->sel.rows, n * 8, "the row ids", err));
-    TRY(source_read(s, out->tensor.data, n * row, "the data of selected rows", err));
+    TRY(tensor_source_read(&ids, out->sel.rows, n * 8, "the row ids", err));
+    TRY(tensor_source_read(s, out->tensor.data, n * row, "the data of selected rows", err));
     s->pos += h.data_bytes - n * row;
     return SKIFF_OK;
 }
@@ -173,7 +176,7 @@ static enum skiff_status rows_read(struct source *s, struct value *out, struct s
 enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
                                 struct tensor *out, struct skiff_error *err)
 {
-    struct source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
+    struct tensor_source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
     struct tensor t = {0};
     enum skiff_status status = tensor_read(&s, LOD_MUST_FIT, &t, err);
     if (status < 0) {
@@ -189,7 +192,7 @@ enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, con
 enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
                               struct value *out, struct skiff_error *err)
 {
-    struct source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
+    struct tensor_source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
     struct value v = {0};
     enum skiff_status status = rows_read(&s, &v, err);
     if (status < 0) {
@@ -205,18 +208,18 @@ enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const
 /* Paddle's recv_save writes one header and then the data of every slice of a variable; of one that
  * is not cut but kept by every server (Adam's beta powers) that is the same element again and
  * again. Its load reads the first; such a rest is no fault. */
-static enum skiff_status tensor_at_end(struct source *s, const struct tensor *t,
+static enum skiff_status tensor_at_end(struct tensor_source *s, const struct tensor *t,
                                        struct skiff_error *err)
 {
     uint8_t again[16];
     size_t n = tensor_bytes(t);
-    struct source rest = *s;
-    if (t->lod || tensor_numel(t) != 1 || source_left(s) % n)
-        return source_at_end(s, err);
-    while (source_left(&rest)) {
-        TRY(source_read(&rest, again, n, "the data of a slice", err));
+    struct tensor_source rest = *s;
+    if (t->lod || tensor_numel(t) != 1 || tensor_source_left(s) % n)
+        return tensor_source_at_end(s, err);
+    while (tensor_source_left(&rest)) {
+        TRY(tensor_source_read(&rest, again, n, "the data of a slice", err));
         if (memcmp(again, t->data, n))
-            return source_at_end(s, err);
+            return tensor_source_at_end(s, err);
     }
     return SKIFF_OK;
 }
@@ -225,8 +228,8 @@ static enum skiff_status tensor_at_end(struct source *s, const struct tensor *t,
 static enum skiff_status file_of_one(const char *path, struct tensor *tensor, struct value *rows,
                                      struct skiff_error *err)
 {
-    struct source s;
-    TRY(source_open(&s, path, err));
+    struct tensor_source s;
+    TRY(tensor_source_open(&s, path, err));
     enum skiff_status status;
     struct tensor t = {0};
     struct value v = {0};
@@ -234,7 +237,7 @@ static enum skiff_status file_of_one(const char *path, struct tensor *tensor, st
         TRY_OUT(tensor_read(&s, LOD_MUST_FIT, &t, err));
     else
         TRY_OUT(rows_read(&s, &v, err));
-    TRY_OUT(tensor ? tensor_at_end(&s, &t, err) : source_at_end(&s, err));
+    TRY_OUT(tensor ? tensor_at_end(&s, &t, err) : tensor_source_at_end(&s, err));
     if (tensor) {
         tensor_deinit(tensor);
         *tensor = t;
@@ -262,36 +265,36 @@ enum skiff_status rows_file_read(const char *path, struct value *out, struct ski
 }
 
 /* Does a stream of that kind fill the file exactly? Reads heads only. */
-static enum skiff_status fits_tensor(struct source s, struct skiff_error *err)
+static enum skiff_status fits_tensor(struct tensor_source s, struct skiff_error *err)
 {
     int64_t counts[LOD_MAX_LEVELS];
     uint64_t levels;
-    struct head h;
-    TRY(version_read(&s, "the LoDTensor version", err));
-    TRY(source_read(&s, &levels, 8, "the number of lod levels", err));
+    struct tensor_head h;
+    TRY(tensor_source_version(&s, "the LoDTensor version", err));
+    TRY(tensor_source_read(&s, &levels, 8, "the number of lod levels", err));
     TRY(lod_sizes_read(s, levels, counts, err));
     for (uint64_t k = 0; k < levels; k++)
         s.pos += 8 + (uint64_t)counts[k] * 8;
-    TRY(head_read(&s, &h, err));
+    TRY(tensor_source_head(&s, &h, err));
     s.pos += h.data_bytes;
-    return source_at_end(&s, err);
+    return tensor_source_at_end(&s, err);
 }
 
-static enum skiff_status fits_rows(struct source s, struct skiff_error *err)
+static enum skiff_status fits_rows(struct tensor_source s, struct skiff_error *err)
 {
     uint64_t n, at;
     int64_t height;
-    struct head h;
+    struct tensor_head h;
     TRY(rows_head_read(&s, &n, &at, &height, &h, err));
     s.pos += h.data_bytes;
-    return source_at_end(&s, err);
+    return tensor_source_at_end(&s, err);
 }
 
 static enum skiff_status value_read(const char *path, enum lod_rule rule, struct value *out,
                                     struct skiff_error *err)
 {
-    struct source s;
-    TRY(source_open(&s, path, err));
+    struct tensor_source s;
+    TRY(tensor_source_open(&s, path, err));
     enum skiff_status status;
     struct skiff_error no_tensor = {0}, no_rows = {0};
     struct value v = {0};
@@ -333,12 +336,12 @@ enum skiff_status value_file_read_recorded(const char *path, struct value *out,
 enum skiff_status combined_file_read_named(const char *path, int n, const char *const *names,
                                            struct tensor **out, struct skiff_error *err)
 {
-    struct source s;
-    TRY(source_open(&s, path, err));
+    struct tensor_source s;
+    TRY(tensor_source_open(&s, path, err));
     enum skiff_status status = SKIFF_OK;
     struct tensor *list = mem_must(sizeof *list * (size_t)(n + 1));
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
-        if (!source_left(&s))
+        if (!tensor_source_left(&s))
             status = error_set(err, SKIFF_FORMAT, "%s: %d tensors expected, %d found", path, n, i);
         else
             status = tensor_read(&s, LOD_MUST_FIT, &list[i], err);
@@ -347,7 +350,7 @@ enum skiff_status combined_file_read_named(const char *path, int n, const char *
                          i + 1, n, names ? names[i] : "");
     }
     if (status == SKIFF_OK)
-        status = source_at_end(&s, err);
+        status = tensor_source_at_end(&s, err);
     for (int i = 0; i < n; i++) {
         if (status == SKIFF_OK) {
             tensor_deinit(out[i]);
@@ -367,22 +370,23 @@ enum skiff_status combined_file_read(const char *path, int n, struct tensor **ou
     return combined_file_read_named(path, n, NULL, out, err);
 }
 
-static enum skiff_status slice_read(struct source *s, int64_t seek, const struct shape *shape,
-                                    struct tensor *out, struct skiff_error *err)
+static enum skiff_status slice_read(struct tensor_source *s, int64_t seek,
+                                    const struct shape *shape, struct tensor *out,
+                                    struct skiff_error *err)
 {
     uint64_t levels;
-    struct head h;
-    TRY(version_read(s, "the LoDTensor version", err));
-    TRY(source_read(s, &levels, 8, "the number of lod levels", err));
+    struct tensor_head h;
+    TRY(tensor_source_version(s, "the LoDTensor version", err));
+    TRY(tensor_source_read(s, &levels, 8, "the number of lod levels", err));
     if (levels)
         return error_set(err, SKIFF_FORMAT,
                          "%s: has %" PRIu64 " lod levels; part of a tensor can be loaded only when "
                          "it has none",
                          s->what, levels);
-    TRY(head_read(s, &h, err));
+    TRY(tensor_source_head(s, &h, err));
     uint64_t data_at = s->pos;
     s->pos += h.data_bytes;
-    TRY(source_at_end(s, err));
+    TRY(tensor_source_at_end(s, err));
     int64_t all = (int64_t)(h.data_bytes / dtype_size(h.dtype)), part = shape_numel(shape);
     char text[160], full[160];
     if (part < 0 || seek < 0 || seek > all || part > all - seek)
@@ -392,15 +396,15 @@ static enum skiff_status slice_read(struct source *s, int64_t seek, const struct
                          s->what, shape_text(shape, text), seek, shape_text(&h.shape, full));
     TRY(tensor_resize(out, h.dtype, shape, err));
     s->pos = data_at + (uint64_t)seek * dtype_size(h.dtype);
-    return source_read(s, out->data, (uint64_t)part * dtype_size(h.dtype), "a slice", err);
+    return tensor_source_read(s, out->data, (uint64_t)part * dtype_size(h.dtype), "a slice", err);
 }
 
 enum skiff_status tensor_file_read_slice(const char *path, int64_t seek, const struct shape *shape,
                                          struct tensor *out, struct skiff_error *err)
 {
-    struct source s;
+    struct tensor_source s;
     struct tensor t = {0};
-    TRY(source_open(&s, path, err));
+    TRY(tensor_source_open(&s, path, err));
     enum skiff_status status = slice_read(&s, seek, shape, &t, err);
     close(s.fd);
     if (status < 0) {
@@ -415,7 +419,7 @@ enum skiff_status tensor_file_read_slice(const char *path, int64_t seek, const s
 /* ------------------------------------------------------------------ writing */
 
 /* All of the stream but the data. */
-static void tensor_head_encode(const struct tensor *t, struct buf *out)
+static void lod_tensor_head_encode(const struct tensor *t, struct buf *out)
 {
     buf_u32(out, 0);
     int levels = t->lod ? t->lod->nlevels : 0;
@@ -425,7 +429,7 @@ static void tensor_head_encode(const struct tensor *t, struct buf *out)
         buf_u64(out, (uint64_t)v->n * 8);
         buf_add(out, v->off, (size_t)v->n * 8);
     }
-    head_encode(t, out);
+    tensor_head_encode(t, out);
 }
 
 static void rows_head_encode(const struct value *v, struct buf *out)
@@ -434,7 +438,7 @@ static void rows_head_encode(const struct value *v, struct buf *out)
     buf_u64(out, v->sel.nrows);
     buf_add(out, v->sel.rows, v->sel.nrows * 8);
     buf_u64(out, (uint64_t)v->sel.height);
-    head_encode(&v->tensor, out);
+    tensor_head_encode(&v->tensor, out);
 }
 
 static void data_encode(const struct tensor *t, struct buf *out)
@@ -444,7 +448,7 @@ static void data_encode(const struct tensor *t, struct buf *out)
 
 void tensor_encode(const struct tensor *t, struct buf *out)
 {
-    tensor_head_encode(t, out);
+    lod_tensor_head_encode(t, out);
     data_encode(t, out);
 }
 
@@ -474,7 +478,7 @@ enum skiff_status value_file_write(const char *path, const struct value *v, stru
     if (v->kind == VALUE_ROWS)
         rows_head_encode(v, &head);
     else
-        tensor_head_encode(&v->tensor, &head);
+        lod_tensor_head_encode(&v->tensor, &head);
     enum skiff_status status = write_head_and_data(&w, &head, &v->tensor, err);
     buf_deinit(&head);
     if (status == SKIFF_OK)
@@ -492,7 +496,7 @@ enum skiff_status combined_file_write(const char *path, int n, const struct tens
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
         buf_reset(&head);
-        tensor_head_encode(in[i], &head);
+        lod_tensor_head_encode(in[i], &head);
         status = write_head_and_data(&w, &head, in[i], err);
     }
     buf_deinit(&head);

@@ -1,4 +1,4 @@
-#include "store/stream.h"
+#include "store/tensor_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
 
 #define DESC_MAX 256 /* a TensorDesc of TENSOR_MAX_DIMS dims is far smaller */
 
-enum skiff_status source_read(struct source *s, void *to, uint64_t n, const char *part,
-                              struct skiff_error *err)
+enum skiff_status tensor_source_read(struct tensor_source *s, void *to, uint64_t n,
+                                     const char *part, struct skiff_error *err)
 {
-    if (n > source_left(s))
+    if (n > tensor_source_left(s))
         return error_set(err, SKIFF_FORMAT,
                          "%s: ends inside %s: %" PRIu64 " bytes expected at offset %" PRIu64
                          ", %" PRIu64 " found",
-                         s->what, part, n, s->pos, source_left(s));
+                         s->what, part, n, s->pos, tensor_source_left(s));
     if (s->mem && n) {
         memcpy(to, s->mem + s->pos, n);
     } else {
@@ -38,7 +38,8 @@ enum skiff_status source_read(struct source *s, void *to, uint64_t n, const char
     return SKIFF_OK;
 }
 
-enum skiff_status source_open(struct source *s, const char *path, struct skiff_error *err)
+enum skiff_status tensor_source_open(struct tensor_source *s, const char *path,
+                                     struct skiff_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -55,17 +56,17 @@ enum skiff_status source_open(struct source *s, const char *path, struct skiff_e
         close(fd);
         return status;
     }
-    *s = (struct source){.what = path, .fd = fd, .size = (uint64_t)st.st_size};
+    *s = (struct tensor_source){.what = path, .fd = fd, .size = (uint64_t)st.st_size};
     return SKIFF_OK;
 }
 
-enum skiff_status source_at_end(const struct source *s, struct skiff_error *err)
+enum skiff_status tensor_source_at_end(const struct tensor_source *s, struct skiff_error *err)
 {
-    if (source_left(s))
+    if (tensor_source_left(s))
         return error_set(err, SKIFF_FORMAT,
                          "%s: %" PRIu64 " bytes expected, %" PRIu64 " found (%" PRIu64
                          " extra bytes after the last tensor)",
-                         s->what, s->pos, s->size, source_left(s));
+                         s->what, s->pos, s->size, tensor_source_left(s));
     return SKIFF_OK;
 }
 
@@ -149,8 +150,8 @@ static bool desc_parse(const uint8_t *bytes, size_t n, uint64_t *out_type, struc
     return true;
 }
 
-static enum skiff_status desc_check(const char *what, uint64_t type, int ndim, struct head *h,
-                                    struct skiff_error *err)
+static enum skiff_status desc_check(const char *what, uint64_t type, int ndim,
+                                    struct tensor_head *h, struct skiff_error *err)
 {
     if (type == UINT64_MAX)
         return error_set(err, SKIFF_FORMAT, "%s: tensor description has no data type", what);
@@ -188,7 +189,7 @@ static void varint_write(struct buf *out, uint64_t v)
     buf_char(out, (char)v);
 }
 
-void head_encode(const struct tensor *t, struct buf *out)
+void tensor_head_encode(const struct tensor *t, struct buf *out)
 {
     struct buf desc = BUF_INIT;
     buf_char(&desc, 1 << 3);
@@ -203,10 +204,11 @@ void head_encode(const struct tensor *t, struct buf *out)
     buf_deinit(&desc);
 }
 
-enum skiff_status version_read(struct source *s, const char *part, struct skiff_error *err)
+enum skiff_status tensor_source_version(struct tensor_source *s, const char *part,
+                                        struct skiff_error *err)
 {
     uint32_t version;
-    TRY(source_read(s, &version, 4, part, err));
+    TRY(tensor_source_read(s, &version, 4, part, err));
     if (version)
         return error_set(err, SKIFF_FORMAT,
                          "%s: %s is %" PRIu32 " at offset %" PRIu64 ", expected 0 (not a tensor "
@@ -215,29 +217,30 @@ enum skiff_status version_read(struct source *s, const char *part, struct skiff_
     return SKIFF_OK;
 }
 
-enum skiff_status head_read(struct source *s, struct head *h, struct skiff_error *err)
+enum skiff_status tensor_source_head(struct tensor_source *s, struct tensor_head *h,
+                                     struct skiff_error *err)
 {
-    TRY(version_read(s, "the tensor version", err));
+    TRY(tensor_source_version(s, "the tensor version", err));
     int32_t len;
-    TRY(source_read(s, &len, 4, "the length of the tensor description", err));
+    TRY(tensor_source_read(s, &len, 4, "the length of the tensor description", err));
     if (len < 0 || len > DESC_MAX)
         return error_set(err, SKIFF_FORMAT,
                          "%s: tensor description of %" PRId32 " bytes, expected 0 to %d", s->what,
                          len, DESC_MAX);
     uint8_t bytes[DESC_MAX];
-    TRY(source_read(s, bytes, (uint64_t)len, "the tensor description", err));
+    TRY(tensor_source_read(s, bytes, (uint64_t)len, "the tensor description", err));
     uint64_t type;
     int ndim;
-    *h = (struct head){0};
+    *h = (struct tensor_head){0};
     if (!desc_parse(bytes, (size_t)len, &type, &h->shape, &ndim))
         return error_set(err, SKIFF_FORMAT, "%s: malformed tensor description", s->what);
     TRY(desc_check(s->what, type, ndim, h, err));
-    if (h->data_bytes > source_left(s)) {
+    if (h->data_bytes > tensor_source_left(s)) {
         char text[160];
         return error_set(err, SKIFF_FORMAT,
                          "%s: %s %s needs %" PRIu64 " bytes of data, %" PRIu64 " found", s->what,
                          dtype_name(h->dtype), shape_text(&h->shape, text), h->data_bytes,
-                         source_left(s));
+                         tensor_source_left(s));
     }
     return SKIFF_OK;
 }
