@@ -179,16 +179,16 @@ static enum skiff_status block_grads(struct backward *b, struct block *block,
                                      struct skiff_error *err);
 
 /* The gradient block of an op that runs a block (while, conditional_block). */
-static enum skiff_status sub_grads(struct backward *b, const struct op *op, struct block **out,
-                                   struct skiff_error *err)
+static enum skiff_status sub_grads(struct backward *b, const struct block *block,
+                                   const struct op *op, struct block **out, struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     *out = NULL;
     if (!a || a->type != ATTR_BLOCK)
         return SKIFF_OK;
-    if (a->value.i < 0 || a->value.i >= b->nblocks)
-        return error_set(err, SKIFF_INVALID, "op %s: sub_block %d does not exist", op->type,
-                         a->value.i);
+    if (a->value.i <= block->idx || a->value.i >= b->nblocks)
+        return error_set(err, SKIFF_INVALID, "op %s of block %d cannot run block %d of %d",
+                         op->type, block->idx, a->value.i, b->nblocks);
     struct block *sub = b->p->blocks[a->value.i];
     struct block *grad = program_add_block(b->p, 0);
     grad->parent = sub->idx;
@@ -266,7 +266,7 @@ static enum skiff_status op_grads(struct backward *b, struct block *block, const
                            .fwd = op,
                            .unwanted = grad_unwanted,
                            .user = &b->no_grad[block->idx]};
-    TRY(sub_grads(b, op, &g.grad_block, err));
+    TRY(sub_grads(b, block, op, &g.grad_block, err));
     TRY(grad_build_ops(&g, err));
     const struct op_attr_value *device = op_attr(op, "op_device");
     for (int i = 0; i < g.nops; i++) {

@@ -43,8 +43,10 @@ static int by_slot(const void *a, const void *b)
 
 void op_sort_slots(struct op *op)
 {
-    qsort(op->ins, (size_t)op->nins, sizeof *op->ins, by_slot);
-    qsort(op->outs, (size_t)op->nouts, sizeof *op->outs, by_slot);
+    if (op->nins > 1)
+        qsort(op->ins, (size_t)op->nins, sizeof *op->ins, by_slot);
+    if (op->nouts > 1)
+        qsort(op->outs, (size_t)op->nouts, sizeof *op->outs, by_slot);
 }
 
 /* ---- adding up ---- */

@@ -32,12 +32,14 @@ static bool writes_any(const struct op *op, const struct str_map *set)
     return false;
 }
 
-static int sub_block_of(const struct program *p, const struct op *op)
+/* The block that an op of `b` runs, or NULL. Blocks come after the ones that hold their ops, so
+ * that a file in which they run in circles leads nowhere. */
+static struct block *sub_block_of(const struct block *b, const struct op *op)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
-    if (!a || a->type != ATTR_BLOCK || a->value.i <= 0 || a->value.i >= p->nblocks)
-        return -1;
-    return a->value.i;
+    if (!a || a->type != ATTR_BLOCK || a->value.i <= b->idx || a->value.i >= b->program->nblocks)
+        return NULL;
+    return b->program->blocks[a->value.i];
 }
 
 static bool is_optimize(const struct op *op)
@@ -47,9 +49,12 @@ static bool is_optimize(const struct op *op)
 }
 
 /* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
-static void drop_unneeded(struct program *p, struct block *b, struct str_map *needed,
-                          const struct str_map *feeds)
+static void drop_unneeded(struct block *b, struct str_map *needed, const struct str_map *feeds,
+                          bool *done)
 {
+    if (done[b->idx])
+        return;
+    done[b->idx] = true;
     bool *keep = mem_must((size_t)(b->nops + 1) * sizeof *keep);
     for (int i = b->nops - 1; i >= 0; i--) {
         struct op *op = b->ops[i];
@@ -62,14 +67,14 @@ static void drop_unneeded(struct program *p, struct block *b, struct str_map *ne
             block_remove_ops(b, i, 1);
     free(keep);
     for (int i = 0; i < b->nops; i++) {
-        int sub = sub_block_of(p, b->ops[i]);
-        if (sub < 0)
+        struct block *sub = sub_block_of(b, b->ops[i]);
+        if (!sub)
             continue;
         struct str_map inner;
         str_map_init(&inner);
         add_args(&inner, b->ops[i]->ins, b->ops[i]->nins, feeds);
         add_args(&inner, b->ops[i]->outs, b->ops[i]->nouts, feeds);
-        drop_unneeded(p, p->blocks[sub], &inner, feeds);
+        drop_unneeded(sub, &inner, feeds, done);
         str_map_deinit(&inner);
     }
 }
@@ -98,36 +103,49 @@ static void drop_unused_vars(struct block *b)
     str_map_deinit(&used);
 }
 
-/* Numbers blocks anew in the order in which ops refer to them; the others go. */
-static void number_block(struct program *p, struct block *b, int parent, struct block **order,
-                         int *n)
+/* Blocks in the order in which ops refer to them. */
+static void list_blocks(struct block *b, struct block **order, int *place, int *n)
 {
-    int idx = *n;
+    if (place[b->idx] >= 0)
+        return;
+    place[b->idx] = *n;
     order[(*n)++] = b;
     for (int i = 0; i < b->nops; i++) {
-        int sub = sub_block_of(p, b->ops[i]);
-        if (sub < 0)
-            continue;
-        op_set_attr(p, b->ops[i], "sub_block", ATTR_BLOCK, &(struct attr_value){.i = *n});
-        number_block(p, p->blocks[sub], idx, order, n);
+        struct block *sub = sub_block_of(b, b->ops[i]);
+        if (sub)
+            list_blocks(sub, order, place, n);
     }
-    b->parent = parent;
 }
 
+/* Numbers blocks anew; those that no op runs any more go. */
 static void compact_blocks(struct program *p)
 {
     struct block **order = mem_must((size_t)(p->nblocks + 1) * sizeof *order);
-    int n = 0;
-    number_block(p, program_root(p), -1, order, &n);
+    int *place = mem_must((size_t)(p->nblocks + 1) * sizeof *place), n = 0;
+    for (int i = 0; i < p->nblocks; i++)
+        place[i] = -1;
+    list_blocks(program_root(p), order, place, &n);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < order[i]->nops; k++) {
+            const struct block *sub = sub_block_of(order[i], order[i]->ops[k]);
+            if (sub)
+                op_set_attr(p, order[i]->ops[k], "sub_block", ATTR_BLOCK,
+                            &(struct attr_value){.i = place[sub->idx]});
+        }
+    for (int i = 0; i < p->nblocks; i++) {
+        int parent = p->blocks[i]->parent;
+        if (place[i] < 0) /* what a lost block holds beside the arena */
+            str_map_deinit(&p->blocks[i]->vars);
+        p->blocks[i]->parent = parent < 0 || parent >= p->nblocks ? -1 : place[parent];
+    }
     for (int i = 0; i < n; i++) {
         order[i]->idx = i;
         p->blocks[i] = order[i];
         drop_unused_vars(order[i]);
     }
-    for (int i = n; i < p->nblocks; i++) /* whatever a lost block holds beside the arena */
-        str_map_deinit(&p->blocks[i]->vars);
     p->nblocks = n;
     free(order);
+    free(place);
 }
 
 static void set_is_test(struct program *p)
@@ -249,7 +267,9 @@ static enum skiff_status prune_clone(struct program *p, const char *const *feeds
     str_map_init(&fed);
     for (int i = 0; i < nfeeds; i++)
         str_map_put(&fed, feeds[i], &fed);
-    drop_unneeded(p, program_root(p), &needed, &fed);
+    bool *done = mem_must((size_t)p->nblocks * sizeof *done);
+    drop_unneeded(program_root(p), &needed, &fed, done);
+    free(done);
     str_map_deinit(&needed);
     str_map_deinit(&fed);
     compact_blocks(p);

@@ -49,6 +49,12 @@ static inline int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static inline void sort_names(struct op_arg *a)
+{
+    if (a->n > 1)
+        qsort(a->names, (size_t)a->n, sizeof(char *), by_text);
+}
+
 /* Fluid lists what a sub-block reads and writes in the order of a Python set. */
 static inline void sort_block_args(struct program *p)
 {
@@ -56,9 +62,9 @@ static inline void sort_block_args(struct program *p)
         for (int k = 0; k < p->blocks[i]->nops; k++) {
             struct op *op = p->blocks[i]->ops[k];
             for (int s = 0; op_attr(op, "sub_block") && s < op->nins; s++)
-                qsort(op->ins[s].names, (size_t)op->ins[s].n, sizeof(char *), by_text);
+                sort_names(&op->ins[s]);
             for (int s = 0; op_attr(op, "sub_block") && s < op->nouts; s++)
-                qsort(op->outs[s].names, (size_t)op->outs[s].n, sizeof(char *), by_text);
+                sort_names(&op->outs[s]);
         }
 }
 

@@ -29,7 +29,7 @@ static inline struct ctr_net ctr_dnn(struct skiff_net *net, const struct ctr_siz
 {
     struct skiff_var *ids[32], *parts[33], *x;
     struct ctr_net r;
-    char name[8];
+    char name[16];
     struct skiff_var *dense = skiff_data(net, "dense_input", SKIFF_DIMS(13));
     for (int i = 0; i < s->slots; i++) {
         snprintf(name, sizeof name, "C%d", i + 1);

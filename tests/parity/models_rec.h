@@ -101,7 +101,7 @@ struct slot_inputs {
 static inline struct slot_inputs slot_inputs(struct skiff_net *net, int n)
 {
     struct slot_inputs in;
-    char name[8];
+    char name[16];
     in.dense = skiff_data(net, "dense", SKIFF_DIMS(5));
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "s%d", i);
