@@ -138,8 +138,25 @@ static void bind_side(struct binding *b, const struct op_slot *slots,
     *out = bound;
 }
 
+/* Does every place of the slot hold a variable? */
+static bool is_bound(const struct op_arg *arg)
+{
+    for (int i = 0; arg && i < arg->n; i++)
+        if (!arg->names[i][0] || !strcmp(arg->names[i], EMPTY_VAR))
+            return false;
+    return arg && arg->n;
+}
+
+/* Gradients may always be left out; other outputs are what the op is for. */
+static bool is_required_output(const struct op_slot *s)
+{
+    size_t n = strlen(s->name), m = strlen(GRAD_SUFFIX);
+    bool grad = n > m && !strcmp(s->name + n - m, GRAD_SUFFIX);
+    return !grad && !(s->flags & (SLOT_OPTIONAL | SLOT_EXTRA | SLOT_LIST));
+}
+
 /* Slots that the kind does not know are harmless when empty; otherwise the op would silently ignore
- * an input. */
+ * an input. Kernels rely on the required ones being there. */
 static enum skiff_status check_slots(const struct op *op, struct skiff_error *err)
 {
     for (int i = 0; i < op->nins; i++)
@@ -147,12 +164,14 @@ static enum skiff_status check_slots(const struct op *op, struct skiff_error *er
             return error_set(err, SKIFF_UNSUPPORTED,
                              "input slot %s (variable %s) is not known for this op",
                              op->ins[i].slot, op->ins[i].names[0]);
-    for (const struct op_slot *s = op->kind->ins; s && s->name; s++) {
-        const struct op_arg *arg = op_in(op, s->name);
-        if ((!arg || !arg->n) && !(s->flags & SLOT_OPTIONAL))
+    for (const struct op_slot *s = op->kind->ins; s && s->name; s++)
+        if (!(s->flags & SLOT_OPTIONAL) && !is_bound(op_in(op, s->name)))
             return error_set(err, SKIFF_INVALID, "input slot %s is required and has no variable",
                              s->name);
-    }
+    for (const struct op_slot *s = op->kind->outs; s && s->name; s++)
+        if (is_required_output(s) && !is_bound(op_out(op, s->name)))
+            return error_set(err, SKIFF_INVALID, "output slot %s is required and has no variable",
+                             s->name);
     return SKIFF_OK;
 }
 

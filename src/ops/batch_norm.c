@@ -57,7 +57,7 @@ static enum skiff_status bn_check(const struct infer *c, int first, int last,
     for (int s = first; s <= last; s++) {
         const struct shape *p = infer_in(c, s, 0);
         TRY(infer_want(c, s, DTYPE_FP32, err));
-        if (p && p->ndim && (p->ndim != 1 || !dims_agree(p->dims[0], channels)))
+        if (p && (c->running || p->ndim) && (p->ndim != 1 || !dims_agree(p->dims[0], channels)))
             return infer_fail(c, s, 0, err, "must have one value for each of %lld channels",
                               (long long)channels);
     }

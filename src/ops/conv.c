@@ -209,7 +209,8 @@ static enum skiff_status conv_grad_infer(struct infer *c, struct skiff_error *er
     TRY(conv_of(c, &v, err));
     TRY(infer_like(c, IN_INPUT, 0, err));
     TRY(infer_like(c, IN_FILTER, 1, err));
-    return infer_has(c, IN_BIAS) ? infer_like(c, IN_BIAS, 2, err) : SKIFF_OK;
+    struct shape bias = SHAPE(v.filters);
+    return infer_has(c, IN_BIAS) ? infer_out(c, 2, 0, DTYPE_FP32, &bias, err) : SKIFF_OK;
 }
 
 static void bias_grad(const struct conv *v, const float *dout, float *dbias)
@@ -251,8 +252,8 @@ static enum skiff_status conv_grad_run(struct kernel *k, struct skiff_error *err
             columns_walk(&v, dx + i * in_group, columns, true);
         }
     }
-    if (kernel_wants(k, 2))
-        bias_grad(&v, tensor_f32(kernel_in(k, IN_DOUT)), tensor_f32(kernel_out(k, 2)));
+    if (kernel_grad(k, 2, IN_BIAS))
+        bias_grad(&v, tensor_f32(kernel_in(k, IN_DOUT)), kernel_grad(k, 2, IN_BIAS));
     return SKIFF_OK;
 }
 

@@ -197,12 +197,13 @@ static enum skiff_status gru_grad_infer(struct infer *c, struct skiff_error *err
     return infer_has(c, IN_BIAS) ? infer_like(c, IN_BIAS, 3, err) : SKIFF_OK;
 }
 
+/* The gradient of the input at the same position, set to 0. */
 static float *grad_cleared(const struct kernel *k, int slot)
 {
-    if (!kernel_wants(k, slot))
-        return NULL;
-    floats_zero(tensor_f32(kernel_out(k, slot)), tensor_numel(kernel_out(k, slot)));
-    return tensor_f32(kernel_out(k, slot));
+    float *p = kernel_grad(k, slot, slot);
+    if (p)
+        floats_zero(p, tensor_numel(kernel_out(k, slot)));
+    return p;
 }
 
 struct gru_grad {

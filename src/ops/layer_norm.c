@@ -123,7 +123,8 @@ static enum skiff_status ln_grad_run(struct kernel *k, struct skiff_error *err)
     int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
     TRY(kernel_want_floats(k, LN_MEAN, rows, err));
     TRY(kernel_want_floats(k, LN_VARIANCE, rows, err));
-    float *dx = out_of(k, 0), *dscale = out_of(k, 1), *dbias = out_of(k, 2);
+    float *dx = out_of(k, 0), *dscale = kernel_grad(k, 1, LN_SCALE);
+    float *dbias = kernel_grad(k, 2, LN_BIAS);
     for (int64_t i = 0; i < cols; i++) {
         if (dscale)
             dscale[i] = 0;

@@ -78,6 +78,13 @@ static inline bool kernel_wants(const struct kernel *k, int slot)
 {
     return kernel_out_value(k, slot, 0) != NULL;
 }
+/* Room for the gradient of an input; NULL when it is not wanted, or when the input is absent, so
+ * that its size is not known. */
+static inline float *kernel_grad(const struct kernel *k, int out_slot, int in_slot)
+{
+    return kernel_wants(k, out_slot) && kernel_has(k, in_slot) ? tensor_f32(kernel_out(k, out_slot))
+                                                               : NULL;
+}
 /* Element of an int32 or int64 tensor. */
 static inline int64_t tensor_int_at(const struct tensor *t, int64_t i)
 {

@@ -198,7 +198,8 @@ static enum skiff_status conv_grad_run(struct kernel *k, struct skiff_error *err
 {
     const struct tensor *x = kernel_in(k, CV_X), *f = kernel_in(k, CV_FILTER);
     struct tensor *dx = kernel_out(k, CVG_DX), *df = kernel_out(k, CVG_DFILTER);
-    struct tensor *dpad = kernel_out(k, CVG_DPADDING);
+    struct tensor *dpad =
+        kernel_grad(k, CVG_DPADDING, CV_PADDING) ? kernel_out(k, CVG_DPADDING) : NULL;
     struct context c = context_of(k->attr, x->shape.dims[1]);
     bool trainable = k->attr[CV_TRAINABLE].b;
     int64_t rows = x->shape.dims[0], k_dim = f->shape.dims[0], m = f->shape.dims[1];

@@ -272,6 +272,20 @@ static enum skiff_status check_inputs(const struct block *b, const struct op *op
     return SKIFF_OK;
 }
 
+/* Shape rules rely on required inputs being there. */
+static enum skiff_status check_required(const struct infer *c, struct skiff_error *err)
+{
+    for (int s = 0; c->kind->ins && c->kind->ins[s].name; s++) {
+        int n = infer_in_count(c, s);
+        if (c->kind->ins[s].flags & SLOT_OPTIONAL)
+            continue;
+        for (int i = 0; i < (n ? n : 1); i++)
+            if (!infer_in(c, s, i))
+                return infer_fail(c, s, i, err, "the input is missing");
+    }
+    return SKIFF_OK;
+}
+
 enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *err)
 {
     if (!op->kind)
@@ -281,6 +295,7 @@ enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *e
     TRY(attrs_bind(op, &b->program->arena, &c.attr, err));
     if (op->kind->infer_kind)
         op->kind->infer_kind(&c);
+    TRY(check_required(&c, err));
     TRY(infer_run(&c, err));
     for (int s = 0; s < op->nouts; s++)
         for (int i = 0; i < op->outs[s].n; i++) {
