@@ -60,11 +60,13 @@ $(BUILD)/%.o: %.c
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS) -c $< -o $@
 
-# test programs: one per *_test.c, linked with the library's insides
+# test programs: one per *_test.c, linked with the library's insides; those under tests/ also with the other .c files
+# of their folder
+beside = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(if $(filter tests/%,$(1)),$(wildcard $(dir $(1))*.c))))
 define test_rule
-$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(BUILD)/libskiff.a
+$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(call beside,$(1)) $(BUILD)/libskiff.a
 	@mkdir -p $$(@D)
-	@$(CC) $(LDFLAGS) -o $$@ $$< $(BUILD)/libskiff.a $(LDLIBS) -lcmocka
+	@$(CC) $(LDFLAGS) -o $$@ $$^ $(LDLIBS) -lcmocka
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 

@@ -155,10 +155,28 @@ void id_map_reset(struct id_map *m, size_t expected)
     m->generation = 1;
 }
 
-uint32_t id_map_add(struct id_map *m, int64_t key, bool *out_new)
+static size_t id_map_home(const struct id_map *m, int64_t key)
 {
     uint64_t k = (uint64_t)key;
-    size_t i = (k ^ (k >> 32)) * GOLDEN >> m->shift;
+    return (k ^ (k >> 32)) * GOLDEN >> m->shift;
+}
+
+bool id_map_find(const struct id_map *m, int64_t key, uint32_t *out)
+{
+    if (!m->slots)
+        return false;
+    size_t i = id_map_home(m, key);
+    for (; m->slot[i].stamp == m->generation; i = (i + 1) & (m->slots - 1))
+        if (m->slot[i].key == key) {
+            *out = m->slot[i].where;
+            return true;
+        }
+    return false;
+}
+
+uint32_t id_map_add(struct id_map *m, int64_t key, bool *out_new)
+{
+    size_t i = id_map_home(m, key);
     struct id_map_slot *s = &m->slot[i];
     while (s->stamp == m->generation) {
         if (s->key == key) {

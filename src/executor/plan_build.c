@@ -249,8 +249,11 @@ static enum skiff_status mark_feeds(struct plan *plan, const char *const *feeds,
                              feeds[i]);
         struct plan_var *v;
         plan_resolve(plan, 0, feeds[i], &v);
-        if (v)
-            v->fed = !v->written;
+        if (!v)
+            continue;
+        v->fed = !v->written;
+        if (v->first <= v->last)
+            v->first = 0; /* it is filled before the first step */
     }
     return SKIFF_OK;
 }

@@ -81,9 +81,7 @@ static enum skiff_status sx_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status sxg_infer(struct infer *c, struct skiff_error *err)
 {
     struct shape x = *infer_in(c, SX_SOFTMAX, 0);
-    TRY(infer_out(c, 0, 0, infer_in_dtype(c, SX_SOFTMAX, 0), &x, err));
-    infer_share_lod(c, SX_SOFTMAX, 0, 0, 0);
-    return SKIFF_OK;
+    return infer_out(c, 0, 0, infer_in_dtype(c, SX_SOFTMAX, 0), &x, err);
 }
 
 static enum skiff_status sxg_run(struct kernel *k, struct skiff_error *err)

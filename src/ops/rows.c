@@ -157,6 +157,15 @@ static struct value *only_input(struct value *const *in, int n)
     return only;
 }
 
+static struct rows_merged rows_as_they_are(const struct rows_merged *size, const struct value *v)
+{
+    struct rows_merged m = *size;
+    m.ids = v->sel.rows;
+    m.values = tensor_f32(&v->tensor);
+    m.n = v->sel.nrows;
+    return m;
+}
+
 enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value *const *in, int n,
                              enum rows_order order, struct rows_merged *out,
                              struct skiff_error *err)
@@ -166,18 +175,20 @@ enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value 
     TRY(inputs_check(k, in, n, &m, &total, err));
     if (total > UINT32_MAX)
         return kernel_fail(k, SKIFF_RANGE, err, "%zu rows at once", total);
+    struct value *only = only_input(in, n);
+    if (only && only->sel.distinct &&
+        (order != ROWS_ASCENDING || ascending(only->sel.rows, total))) {
+        *out = rows_as_they_are(&m, only);
+        return SKIFF_OK;
+    }
     void *ids, *place, *seen, *values;
     TRY(kernel_scratch(k, 2 * total * sizeof(int64_t), &ids, err));
     TRY(kernel_scratch(k, total * sizeof(uint32_t), &place, err));
     rows_place(map, in, n, total, ids, place);
     size_t distinct = total ? map->count : 0;
-    struct value *only = only_input(in, n);
     bool sort = order == ROWS_ASCENDING || (order == ROWS_AS_PADDLE && distinct < total);
     if (only && distinct == total && (!sort || ascending(only->sel.rows, total))) {
-        m.ids = only->sel.rows;
-        m.values = tensor_f32(&only->tensor);
-        m.n = total;
-        *out = m;
+        *out = rows_as_they_are(&m, only);
         return SKIFF_OK;
     }
     if (sort)

@@ -5,9 +5,9 @@
  * -> out backward  concat_grad(dout) -> dt_i; [pool_grad | reshape_grad] -> de_i; lookup_grad ->
  * dW_i; sum(dW_i ...) -> dW
  *
- * become fused_embedding_concat and fused_embedding_concat_grad (ops/fused_embedding.c). Every
- * variable in between must be private to the match; otherwise the piece counts as dense. When
- * gradients exist they are fused too or nothing is. */
+ * become fused_embedding_concat and fused_embedding_concat_grad (ops/fused_embedding.c). A look-up
+ * whose variables are used elsewhere, or whose gradient ops are not all of this form, counts as a
+ * dense column, as do all look-ups of a table whose gradients do not come together in one sum. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -51,9 +51,14 @@ static int64_t padding_of(const struct op *lookup)
     return a && a->type == ATTR_LONG ? a->value.l : -1;
 }
 
+static const struct var *var_of(const struct graph *g, const char *name)
+{
+    return name ? block_find_var(g->block, name) : NULL;
+}
+
 static const struct var *matrix_var(const struct graph *g, const char *name)
 {
-    const struct var *v = name ? block_find_var(g->block, name) : NULL;
+    const struct var *v = var_of(g, name);
     return v && v->kind == VAR_LOD_TENSOR && v->shape.ndim == 2 ? v : NULL;
 }
 
@@ -72,14 +77,14 @@ static int pool_kind(const struct op *pool)
 /* One level of lod: the pool's result has none, and rows of the concat are sequences. */
 static bool pool_fits(const struct graph *g, const struct op *pool)
 {
-    const struct var *x = block_find_var(g->block, op_in1(pool, "X"));
+    const struct var *x = var_of(g, op_in1(pool, "X"));
     return x && x->lod_level == 1 && pool_kind(pool);
 }
 
 static bool table_fits(const struct graph *g, const struct op *lookup)
 {
     const struct var *w = matrix_var(g, op_in1(lookup, "W"));
-    const struct var *ids = block_find_var(g->block, op_in1(lookup, "Ids"));
+    const struct var *ids = var_of(g, op_in1(lookup, "Ids"));
     const struct op_attr_value *epmap = op_attr(lookup, "epmap");
     if (epmap && epmap->type == ATTR_STRINGS && epmap->value.n)
         return false; /* rows come from servers */
@@ -87,7 +92,7 @@ static bool table_fits(const struct graph *g, const struct op *lookup)
 }
 
 /* t_i comes from a look-up, perhaps through a pool or a reshape to [-1, width]. */
-static void match_piece(struct graph *g, const char *name, struct piece *p)
+static void match_piece(const struct graph *g, const char *name, struct piece *p)
 {
     *p = (struct piece){.kind = PIECE_DENSE, .name = name, .padding = -1};
     struct op *middle = graph_writer(g, name, FUSE_POOL);
@@ -121,15 +126,10 @@ static int table_index(struct match *m, const char *w)
 }
 
 /* The gradient ops behind piece i; false when they are not all there in the expected form. */
-static bool match_piece_grad(struct graph *g, struct match *m, int i)
+static bool match_piece_grad(const struct graph *g, struct match *m, int i)
 {
     struct piece *p = &m->pieces[i];
-    const struct op_arg *grads = op_out(m->concat_grad, "X@GRAD");
-    if (!grads || grads->n != m->n)
-        return false;
-    const char *d = grads->names[i];
-    if (p->kind == PIECE_DENSE)
-        return true;
+    const char *d = op_out(m->concat_grad, "X@GRAD")->names[i];
     if (p->middle) {
         p->middle_grad =
             graph_reader(g, d, "Out@GRAD",
@@ -142,7 +142,7 @@ static bool match_piece_grad(struct graph *g, struct match *m, int i)
     if (!p->lookup_grad || !graph_private(g, d, &p->lookup_grad, 1))
         return false;
     p->dw = op_out1(p->lookup_grad, "W@GRAD");
-    return p->dw && !graph_kept(g, p->dw) && attr_true(p->lookup_grad, "is_sparse") == m->sparse;
+    return p->dw && strcmp(p->dw, EMPTY_VAR) && !graph_kept(g, p->dw);
 }
 
 static bool piece_is_private(const struct graph *g, const struct match *m, const struct piece *p)
@@ -161,22 +161,57 @@ static bool piece_is_private(const struct graph *g, const struct match *m, const
     return graph_private(g, op_in1(p->middle, "X"), inner, 2);
 }
 
+/* Table and ids are read where concat stood, later than before; ids once for both directions; the
+ * gradient is written where concat_grad stood, earlier than before. Would anybody notice? */
+static bool piece_order_kept(const struct graph *g, const struct match *m, const struct piece *p)
+{
+    int lookup = graph_position(g, p->lookup), concat = graph_position(g, m->concat);
+    if (graph_written_between(g, p->w, lookup, concat) ||
+        graph_written_between(g, p->ids, lookup, concat))
+        return false;
+    if (!p->lookup_grad)
+        return true;
+    int grad = graph_position(g, p->lookup_grad);
+    return !graph_written_between(g, p->ids, lookup, grad) &&
+           !graph_touched_between(g, p->dw, graph_position(g, m->concat_grad), grad);
+}
+
+static void piece_make_dense(struct piece *p)
+{
+    *p = (struct piece){.kind = PIECE_DENSE, .name = p->name, .padding = -1};
+}
+
 /* dW of a table: the sum op that collects the look-ups' parts, when there is one. */
 static struct op *collecting_sum(const struct graph *g, const char *dw)
 {
     return graph_reader(g, dw, "X", FUSE_SUM);
 }
 
+/* Rows that stand twice in a sparse gradient are one row in the fused one. Optimizers, sums and
+ * what minimize puts in between (clips, decay) add such rows up anyway; others might tell. */
+static bool read_as_sum(const struct graph *g, const char *dw)
+{
+    const struct graph_name *n = str_map_get(&g->names, dw);
+    for (int i = 0; n && i < n->readers.n; i++) {
+        const struct op *op = n->readers.use[i].op;
+        int role = op_role_of(op);
+        bool optimizes = role != ROLE_UNSPECIFIED && (role & ROLE_OPTIMIZE);
+        if (!optimizes && !(op->kind && (op->kind->flags & OP_OPTIMIZER)))
+            return false;
+    }
+    return true;
+}
+
 /* Parts of one table go to one sum (or straight to the parameter's gradient), with one padding id.
  */
-static bool table_is_whole(const struct graph *g, const struct match *m, int table)
+static bool table_is_whole(const struct graph *g, const struct match *m, const char *w)
 {
     struct op *sum = NULL;
     int parts = 0;
     int64_t padding = -1;
     for (int i = 0; i < m->n; i++) {
         const struct piece *p = &m->pieces[i];
-        if (p->kind == PIECE_DENSE || p->table != table)
+        if (p->kind == PIECE_DENSE || strcmp(p->w, w))
             continue;
         struct op *s = collecting_sum(g, p->dw);
         if (parts++ == 0) {
@@ -185,31 +220,66 @@ static bool table_is_whole(const struct graph *g, const struct match *m, int tab
         } else if (s != sum || !sum || p->padding != padding) {
             return false;
         }
-        if (sum && !graph_private(g, p->dw, &sum, 1))
+        if (sum ? !graph_private(g, p->dw, &sum, 1) : m->sparse && !read_as_sum(g, p->dw))
             return false;
-        if (sum && graph_kept(g, op_out1(sum, "Out")))
-            return false; /* the sum orders its rows in a way of its own, and somebody will look */
     }
-    return true;
+    const char *out = sum ? op_out1(sum, "Out") : NULL;
+    /* a kept sum orders its rows in a way of its own, and somebody will look */
+    return !sum || (out && !graph_kept(g, out) &&
+                    !graph_touched_between(g, out, graph_position(g, m->concat_grad),
+                                           graph_position(g, sum)));
 }
 
-static bool match_backward(struct graph *g, struct match *m)
+static bool same_names(const struct op_arg *a, const struct op_arg *b)
 {
-    m->concat_grad = graph_reader(g, m->pieces[0].name, "X", FUSE_CONCAT_GRAD);
-    if (!m->concat_grad)
-        return true;
-    for (int i = 0; i < m->n; i++)
-        if (m->pieces[i].kind != PIECE_DENSE) {
-            m->sparse = attr_true(m->pieces[i].lookup, "is_sparse");
-            break;
+    bool same = a && b && a->n == b->n;
+    for (int i = 0; same && i < a->n; i++)
+        same = !strcmp(a->names[i], b->names[i]);
+    return same;
+}
+
+/* The gradient op of this very concat: it lists the same inputs, and one of them has no other. */
+static struct op *gradient_of(const struct graph *g, const struct match *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        if (m->pieces[i].kind == PIECE_DENSE)
+            continue;
+        struct op *op = graph_reader(g, m->pieces[i].name, "X", FUSE_CONCAT_GRAD);
+        if (op && same_names(op_in(op, "X"), op_in(m->concat, "X")))
+            return op;
+    }
+    return NULL;
+}
+
+/* With gradients: all look-ups are of one sort, sparse or not; the first one says which. */
+static void match_backward(const struct graph *g, struct match *m)
+{
+    bool known = false;
+    for (int i = 0; i < m->n; i++) {
+        struct piece *p = &m->pieces[i];
+        if (p->kind == PIECE_DENSE)
+            continue;
+        bool fits = match_piece_grad(g, m, i),
+             sparse = fits && attr_true(p->lookup_grad, "is_sparse");
+        if (fits && !known) {
+            m->sparse = sparse;
+            known = true;
         }
-    for (int i = 0; i < m->n; i++)
-        if (!match_piece_grad(g, m, i))
-            return false;
-    for (int t = 0; t < m->ntables; t++)
-        if (!table_is_whole(g, m, t))
-            return false;
-    return true;
+        if (!fits || sparse != m->sparse)
+            piece_make_dense(p);
+    }
+}
+
+static void match_tables(const struct graph *g, struct match *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        const char *w = m->pieces[i].w; /* NULL: dense */
+        if (!w || table_is_whole(g, m, w))
+            continue;
+        for (int j = i; j < m->n; j++)
+            if (m->pieces[j].w && !strcmp(m->pieces[j].w, w))
+                piece_make_dense(&m->pieces[j]);
+    }
 }
 
 static bool concat_fits(const struct graph *g, const struct op *concat)
@@ -239,17 +309,24 @@ static bool match_concat(struct graph *g, struct op *concat, struct match *m)
     m->tables = arena_alloc(&g->arena, (size_t)(x->n + 1) * sizeof(*m->tables));
     for (int i = 0; i < x->n; i++)
         match_piece(g, x->names[i], &m->pieces[i]);
-    for (int i = 0; i < x->n; i++)
+    m->concat_grad = gradient_of(g, m);
+    const struct op_arg *grads = m->concat_grad ? op_out(m->concat_grad, "X@GRAD") : NULL;
+    if (m->concat_grad && (!grads || grads->n != m->n || !op_in1(m->concat_grad, "Out@GRAD")))
+        return false;
+    if (m->concat_grad)
+        match_backward(g, m);
+    for (int i = 0; i < m->n; i++)
+        if (m->pieces[i].kind != PIECE_DENSE &&
+            (!piece_is_private(g, m, &m->pieces[i]) || !piece_order_kept(g, m, &m->pieces[i])))
+            piece_make_dense(&m->pieces[i]);
+    if (m->concat_grad)
+        match_tables(g, m);
+    for (int i = 0; i < m->n; i++)
         if (m->pieces[i].kind != PIECE_DENSE) {
             m->nlookups++;
             m->pieces[i].table = table_index(m, m->pieces[i].w);
         }
-    if (!m->nlookups || !match_backward(g, m))
-        return false;
-    for (int i = 0; i < m->n; i++)
-        if (m->pieces[i].kind != PIECE_DENSE && !piece_is_private(g, m, &m->pieces[i]))
-            return false;
-    return true;
+    return m->nlookups > 0;
 }
 
 /* ---- replacing ---- */
@@ -378,8 +455,7 @@ int fuse_embedding(struct graph *g)
     for (int i = 0; i < g->block->nops; i++) {
         struct op *op = g->block->ops[i];
         struct match m;
-        if (!op || !op->kind || op->kind->fuse != FUSE_CONCAT || graph_taken(g, op) ||
-            !match_concat(g, op, &m))
+        if (!op || !op->kind || op->kind->fuse != FUSE_CONCAT || !match_concat(g, op, &m))
             continue;
         replace(g, &m);
         fused++;

@@ -47,7 +47,9 @@ static int plain_matmul(const struct graph *g, const struct op *op)
     const struct op_attr_value *alpha = op_attr(op, "alpha");
     if (alpha && (alpha->type != ATTR_FLOAT || alpha->value.f != 1.0f))
         return 0;
-    return op_attr(op, "x_num_col_dims") ? attr_int(op, "x_num_col_dims", 1) : x->shape.ndim - 1;
+    int cols =
+        op_attr(op, "x_num_col_dims") ? attr_int(op, "x_num_col_dims", 1) : x->shape.ndim - 1;
+    return cols > 0 && cols < x->shape.ndim ? cols : 0;
 }
 
 /* Y of the addition is a vector along the last dimension. */
@@ -56,11 +58,11 @@ static bool is_bias(const struct graph *g, const struct op *add, int cols, const
     const struct var *b = block_find_var(g->block, op_in1(add, "Y"));
     const struct var *w = block_find_var(g->block, w_name);
     int axis = attr_int(add, "axis", -1);
-    return b && b->shape.ndim == 1 && b->shape.dims[0] == w->shape.dims[1] &&
-           (axis == -1 || axis == cols);
+    return b && b->dtype == DTYPE_FP32 && b->shape.ndim == 1 && b->shape.dims[0] >= 0 &&
+           b->shape.dims[0] == w->shape.dims[1] && (axis == -1 || axis == cols);
 }
 
-static bool match_forward(struct graph *g, struct op *matmul, struct fc_match *m)
+static bool match_forward(const struct graph *g, struct op *matmul, struct fc_match *m)
 {
     memset(m, 0, sizeof(*m));
     m->matmul = matmul;
@@ -73,24 +75,22 @@ static bool match_forward(struct graph *g, struct op *matmul, struct fc_match *m
     if (!m->add || !(m->bias = op_in1(m->add, "Y")) || !is_bias(g, m->add, m->cols, m->w))
         return false;
     m->t1 = m->t2 = op_out1(m->add, "Out");
-    m->act = graph_reader(g, m->t1, "X", FUSE_ACT);
+    m->act = m->t1 ? graph_reader(g, m->t1, "X", FUSE_ACT) : NULL;
     if (m->act)
         m->t2 = op_out1(m->act, "Out");
     return m->t2 != NULL;
 }
 
-/* With the activation fused, t1 may be read by nobody else; otherwise the activation is left out of
- * the match. */
-static void match_backward(struct graph *g, struct fc_match *m)
+static bool same_name(const char *a, const char *b)
 {
-    m->add_grad = graph_reader(g, m->bias, "Y", FUSE_ADD_GRAD);
-    m->matmul_grad = NULL;
-    const struct graph_name *n = str_map_get(&g->names, m->bias);
-    for (int i = 0; n && i < n->nreaders && !m->add_grad; i++) { /* a bias used twice has two */
-        const struct op *op = n->readers[i];
-        if (op->kind && op->kind->fuse == FUSE_ADD_GRAD && op_reads(op, m->t0))
-            m->add_grad = n->readers[i];
-    }
+    return a && b && !strcmp(a, b);
+}
+
+/* The gradient ops of exactly these forward ops. */
+static void match_backward(const struct graph *g, struct fc_match *m)
+{
+    m->act_grad = m->matmul_grad = NULL;
+    m->add_grad = graph_reader(g, m->t0, "X", FUSE_ADD_GRAD);
     if (!m->add_grad)
         return;
     const char *dt0 = op_out1(m->add_grad, "X@GRAD");
@@ -109,7 +109,12 @@ static bool backward_complete(const struct graph *g, const struct fc_match *m)
         return true; /* no backward at all: others reading t0, t1 are found by graph_private */
     if (!m->matmul_grad || !m->dout || (m->act && !m->act_grad))
         return false;
-    if (m->act_grad && m->act_grad->kind->fuse_arg != m->act->kind->fuse_arg)
+    if (!same_name(op_in1(m->add_grad, "Y"), m->bias) ||
+        !same_name(op_in1(m->matmul_grad, "X"), m->x) ||
+        !same_name(op_in1(m->matmul_grad, "Y"), m->w))
+        return false;
+    if (m->act_grad && (m->act_grad->kind->fuse_arg != m->act->kind->fuse_arg ||
+                        !same_name(op_in1(m->act_grad, "Out"), m->t2)))
         return false;
     const char *dt0 = op_out1(m->add_grad, "X@GRAD"), *dt1 = op_in1(m->add_grad, "Out@GRAD");
     if (!graph_private(g, dt0, &m->matmul_grad, 1))
@@ -124,6 +129,30 @@ static bool match_is_private(const struct graph *g, const struct fc_match *m)
     if (!graph_private(g, m->t0, t0_readers, 2))
         return false;
     return !m->act || graph_private(g, m->t1, t1_readers, 2);
+}
+
+/* The inputs are read where the last of the ops stood, the gradients of the bias are written where
+ * matmul_grad stood: later than before. Would anybody notice? */
+static bool order_kept(const struct graph *g, const struct fc_match *m)
+{
+    int matmul = graph_position(g, m->matmul), add = graph_position(g, m->add),
+        last = graph_position(g, m->act ? m->act : m->add);
+    if (graph_written_between(g, m->x, matmul, last) ||
+        graph_written_between(g, m->w, matmul, last) ||
+        graph_written_between(g, m->bias, add, last))
+        return false;
+    if (!m->add_grad)
+        return true;
+    int first = graph_position(g, m->act_grad ? m->act_grad : m->add_grad),
+        add_grad = graph_position(g, m->add_grad), matmul_grad = graph_position(g, m->matmul_grad);
+    return !graph_written_between(g, m->dout, first, matmul_grad) &&
+           !graph_written_between(g, m->t2, first, matmul_grad) &&
+           !graph_touched_between(g, op_out1(m->add_grad, "Y@GRAD"), add_grad, matmul_grad);
+}
+
+static bool match_fits(const struct graph *g, const struct fc_match *m)
+{
+    return backward_complete(g, m) && match_is_private(g, m) && order_kept(g, m);
 }
 
 static void set_one_in(struct graph *g, struct op *op, const char *slot, const char *name)
@@ -180,18 +209,15 @@ int fuse_fc(struct graph *g)
     for (int i = 0; i < nops; i++) {
         struct op *op = g->block->ops[i];
         struct fc_match m;
-        if (!op || !op->kind || op->kind->fuse != FUSE_MATMUL || graph_taken(g, op) ||
-            !match_forward(g, op, &m))
+        if (!op || !op->kind || op->kind->fuse != FUSE_MATMUL || !match_forward(g, op, &m))
             continue;
         match_backward(g, &m);
-        if (m.act && !(backward_complete(g, &m) && match_is_private(g, &m))) {
+        if (m.act && !match_fits(g, &m)) {
             m.act = NULL; /* the sum is needed elsewhere: fuse without the activation */
             m.t2 = m.t1;
-            m.act_grad = NULL;
-            m.add_grad = NULL;
             match_backward(g, &m);
         }
-        if (!backward_complete(g, &m) || !match_is_private(g, &m))
+        if (!match_fits(g, &m))
             continue;
         replace(g, &m);
         fused++;

@@ -1,14 +1,29 @@
 /* softmax(x) -> s; xent(s, label) -> y, with xent_grad -> ds and softmax_grad -> dx: the
  * probabilities s stay (metrics read them), ds and the helpers of the cross entropy (MatchX,
- * XShape) disappear. */
+ * XShape) disappear.
+ *
+ * The fused op stands where softmax stood, so that readers of s find it; or, when the label comes
+ * only after that, where xent stood. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
 
 struct match {
     struct op *softmax, *xent, *xent_grad, *softmax_grad;
+    struct op *place; /* softmax or xent: where the fused op stands */
     const char *x, *s, *label, *y;
 };
+
+static bool same_name(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+static int ignored_label(const struct op *xent)
+{
+    const struct op_attr_value *a = op_attr(xent, "ignore_index");
+    return a && a->type == ATTR_INT ? a->value.i : -100;
+}
 
 static bool last_axis(const struct op *softmax)
 {
@@ -38,6 +53,24 @@ static bool helpers_private(const struct graph *g, const struct match *m)
     return true;
 }
 
+/* The gradient op of this very cross entropy: all it reads besides the slots below are helpers that
+ * this one writes. */
+static bool is_gradient_of(const struct op *grad, const struct op *xent)
+{
+    for (int i = 0; i < grad->nins; i++) {
+        const struct op_arg *arg = &grad->ins[i];
+        if (!strcmp(arg->slot, "X") || !strcmp(arg->slot, "Label") || !strcmp(arg->slot, "Y@GRAD"))
+            continue;
+        for (int j = 0; j < arg->n; j++)
+            if (!op_writes(xent, arg->names[j]))
+                return false;
+    }
+    const struct op_arg *x = op_in(grad, "X");
+    return (!x || same_name(op_in1(grad, "X"), op_in1(xent, "X"))) &&
+           same_name(op_in1(grad, "Label"), op_in1(xent, "Label")) &&
+           ignored_label(grad) == ignored_label(xent);
+}
+
 static bool match_grads(const struct graph *g, struct match *m)
 {
     m->softmax_grad = graph_reader(g, m->s, "Out", FUSE_SOFTMAX_GRAD);
@@ -45,8 +78,25 @@ static bool match_grads(const struct graph *g, struct match *m)
         return true;
     const char *ds = op_in1(m->softmax_grad, "Out@GRAD");
     m->xent_grad = ds ? graph_writer(g, ds, FUSE_XENT_GRAD) : NULL;
-    return m->xent_grad && graph_private(g, ds, &m->softmax_grad, 1) &&
-           !strcmp(op_in1(m->xent_grad, "Label"), m->label) && op_out1(m->softmax_grad, "X@GRAD");
+    if (!m->xent_grad || !graph_private(g, ds, &m->softmax_grad, 1) ||
+        !is_gradient_of(m->xent_grad, m->xent) || !op_out1(m->softmax_grad, "X@GRAD"))
+        return false;
+    int from = graph_position(g, m->xent_grad), to = graph_position(g, m->softmax_grad);
+    const char *dy = op_in1(m->xent_grad, "Y@GRAD");
+    return dy && !graph_written_between(g, dy, from, to) &&
+           !graph_written_between(g, m->label, from, to);
+}
+
+static bool match_place(const struct graph *g, struct match *m)
+{
+    int softmax = graph_position(g, m->softmax), xent = graph_position(g, m->xent);
+    if (!graph_written_between(g, m->label, softmax, xent) &&
+        !graph_touched_between(g, m->y, softmax, xent))
+        m->place = m->softmax;
+    else if (!graph_written_between(g, m->x, softmax, xent) &&
+             !graph_touched_between(g, m->s, softmax, xent))
+        m->place = m->xent;
+    return m->place;
 }
 
 static bool match_xent(const struct graph *g, struct op *xent, struct match *m)
@@ -59,25 +109,25 @@ static bool match_xent(const struct graph *g, struct op *xent, struct match *m)
     if (!m->softmax || !m->label || !m->y || !last_axis(m->softmax))
         return false;
     m->x = op_in1(m->softmax, "X");
-    return types_fit(g, m) && match_grads(g, m) && helpers_private(g, m);
+    return m->x && types_fit(g, m) && match_grads(g, m) && helpers_private(g, m) &&
+           match_place(g, m);
 }
 
 static void set_ignore(struct graph *g, struct op *op, const struct match *m, int role)
 {
-    const struct op_attr_value *ignore = op_attr(m->xent, "ignore_index");
-    op_set_int(g->program, op, "ignore_index", ignore ? ignore->value.i : -100);
+    op_set_int(g->program, op, "ignore_index", ignored_label(m->xent));
     op_set_int(g->program, op, "op_role", role);
 }
 
 static void replace(struct graph *g, const struct match *m)
 {
-    struct op *fused = graph_replace(g, m->softmax, "fused_softmax_xent");
+    struct op *fused = graph_replace(g, m->place, "fused_softmax_xent");
     op_set_in(g->program, fused, "Logits", 1, &m->x);
     op_set_in(g->program, fused, "Label", 1, &m->label);
     op_set_out(g->program, fused, "Softmax", 1, &m->s);
     op_set_out(g->program, fused, "Y", 1, &m->y);
     set_ignore(g, fused, m, ROLE_FORWARD);
-    graph_drop(g, m->xent);
+    graph_drop(g, m->place == m->softmax ? m->xent : m->softmax);
     if (!m->softmax_grad)
         return;
     const char *dy = op_in1(m->xent_grad, "Y@GRAD"), *dx = op_out1(m->softmax_grad, "X@GRAD");

@@ -11,10 +11,9 @@ static bool is_label(const char *name)
     return !strncmp(name, "op_", 3);
 }
 
-static bool same_settings(const struct op *a, const struct op *b)
+/* Every attribute of a is one of b, with the same value. */
+static bool attrs_within(const struct op *a, const struct op *b)
 {
-    if (a->kind != b->kind || a->nins != b->nins || a->nouts != b->nouts)
-        return false;
     for (int i = 0; i < a->nattrs; i++) {
         const struct op_attr_value *x = &a->attrs[i], *y = op_attr(b, x->name);
         if (!is_label(x->name) &&
@@ -22,6 +21,12 @@ static bool same_settings(const struct op *a, const struct op *b)
             return false;
     }
     return true;
+}
+
+static bool same_settings(const struct op *a, const struct op *b)
+{
+    return a->kind == b->kind && a->nins == b->nins && a->nouts == b->nouts && attrs_within(a, b) &&
+           attrs_within(b, a);
 }
 
 /* Every slot holds one variable, or none in all of them. */

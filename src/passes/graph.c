@@ -16,39 +16,32 @@ static struct graph_name *name_of(struct graph *g, const char *name)
     return n;
 }
 
-static void push(struct graph *g, struct op ***list, int *n, int *cap, struct op *op)
+static void uses_add(struct graph *g, struct graph_uses *u, struct op *op, int at)
 {
-    if (*n == *cap) {
-        struct op **bigger =
-            arena_alloc(&g->arena, (size_t)(*cap ? 2 * *cap : 2) * sizeof(*bigger));
-        if (*n)
-            memcpy(bigger, *list, (size_t)*n * sizeof(*bigger));
-        *list = bigger;
-        *cap = *cap ? 2 * *cap : 2;
+    if (u->n == u->cap) {
+        int cap = u->cap ? 2 * u->cap : 2;
+        struct graph_use *bigger = arena_alloc(&g->arena, (size_t)cap * sizeof(*bigger));
+        if (u->n)
+            memcpy(bigger, u->use, (size_t)u->n * sizeof(*bigger));
+        u->use = bigger;
+        u->cap = cap;
     }
-    (*list)[(*n)++] = op;
+    u->use[u->n++] = (struct graph_use){op, at};
 }
 
-static void note_args(struct graph *g, struct op *op, const struct op_arg *args, int n, bool write,
-                      bool keep)
+static void note_op(struct graph *g, struct op *op, int at)
 {
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < args[i].n; j++) {
-            struct graph_name *name = name_of(g, args[i].names[j]);
-            name->kept |= keep;
-            if (write)
-                push(g, &name->writers, &name->nwriters, &name->writers_cap, op);
-            else
-                push(g, &name->readers, &name->nreaders, &name->readers_cap, op);
-        }
-}
-
-static int op_position(const struct graph *g, const struct op *op)
-{
-    for (int i = 0; i < g->block->nops; i++)
-        if (g->block->ops[i] == op)
-            return i;
-    return -1;
+    bool keep = at < 0 || (op->kind && (op->kind->flags & OP_RUNS_BLOCK));
+    for (int side = 0; side < 2; side++) {
+        const struct op_arg *args = side ? op->outs : op->ins;
+        int n = side ? op->nouts : op->nins;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < args[i].n; j++) {
+                struct graph_name *name = name_of(g, args[i].names[j]);
+                name->kept |= keep;
+                uses_add(g, side ? &name->writers : &name->readers, op, at);
+            }
+    }
 }
 
 void graph_init(struct graph *g, struct program *p, const char *const *keep, int nkeep)
@@ -56,16 +49,19 @@ void graph_init(struct graph *g, struct program *p, const char *const *keep, int
     memset(g, 0, sizeof(*g));
     g->program = p;
     g->block = program_root(p);
+    g->nops = g->block->nops;
     arena_init(&g->arena);
     str_map_init(&g->names);
-    g->taken = arena_alloc(&g->arena, (size_t)g->block->nops + 1);
-    for (int b = 0; b < p->nblocks; b++)
-        for (int i = 0; i < p->blocks[b]->nops; i++) {
-            struct op *op = p->blocks[b]->ops[i];
-            bool runs_block = op->kind && (op->kind->flags & OP_RUNS_BLOCK);
-            note_args(g, op, op->ins, op->nins, false, b || runs_block);
-            note_args(g, op, op->outs, op->nouts, true, b || runs_block);
-        }
+    id_map_init(&g->positions);
+    id_map_reset(&g->positions, (size_t)g->nops + 1);
+    for (int i = 0; i < g->nops; i++) {
+        bool fresh;
+        id_map_add(&g->positions, (int64_t)(intptr_t)g->block->ops[i], &fresh);
+        note_op(g, g->block->ops[i], i);
+    }
+    for (int b = 1; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            note_op(g, p->blocks[b]->ops[i], -1);
     for (int i = 0; i < nkeep; i++)
         name_of(g, keep[i])->kept = true;
     const struct str_map *vars = &g->block->vars;
@@ -78,26 +74,17 @@ void graph_init(struct graph *g, struct program *p, const char *const *keep, int
 
 void graph_deinit(struct graph *g)
 {
+    id_map_deinit(&g->positions);
     str_map_deinit(&g->names);
     arena_deinit(&g->arena);
 }
 
 int graph_position(const struct graph *g, const struct op *op)
 {
-    return op_position(g, op);
-}
-
-bool graph_taken(const struct graph *g, const struct op *op)
-{
-    int at = op_position(g, op);
-    return at < 0 || g->taken[at];
-}
-
-void graph_take(struct graph *g, const struct op *op)
-{
-    int at = op_position(g, op);
-    if (at >= 0)
-        g->taken[at] = true;
+    uint32_t at;
+    if (!id_map_find(&g->positions, (int64_t)(intptr_t)op, &at))
+        return -1;
+    return g->block->ops[at] == op ? (int)at : -1;
 }
 
 bool graph_kept(const struct graph *g, const char *name)
@@ -106,17 +93,26 @@ bool graph_kept(const struct graph *g, const char *name)
     return n && n->kept;
 }
 
-static bool is_class(const struct op *op, enum op_fuse_class fuse)
+static bool usable(const struct graph *g, const struct op *op, enum op_fuse_class fuse)
 {
-    return op->kind && op->kind->fuse == fuse;
+    return op->kind && op->kind->fuse == fuse && graph_position(g, op) >= 0;
 }
 
 struct op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse)
 {
     const struct graph_name *n = str_map_get(&g->names, name);
-    if (!n || n->nwriters != 1 || !is_class(n->writers[0], fuse) || graph_taken(g, n->writers[0]))
+    if (!n || n->writers.n != 1 || !usable(g, n->writers.use[0].op, fuse))
         return NULL;
-    return n->writers[0];
+    return n->writers.use[0].op;
+}
+
+static bool reads_through(const struct op *op, const char *slot, const char *name)
+{
+    const struct op_arg *arg = op_in(op, slot);
+    for (int i = 0; arg && i < arg->n; i++)
+        if (!strcmp(arg->names[i], name))
+            return true;
+    return false;
 }
 
 struct op *graph_reader(const struct graph *g, const char *name, const char *slot,
@@ -124,17 +120,13 @@ struct op *graph_reader(const struct graph *g, const char *name, const char *slo
 {
     const struct graph_name *n = str_map_get(&g->names, name);
     struct op *found = NULL;
-    for (int i = 0; n && i < n->nreaders; i++) {
-        struct op *op = n->readers[i];
-        const struct op_arg *arg = op_in(op, slot);
-        if (!is_class(op, fuse) || !arg || graph_taken(g, op))
+    for (int i = 0; n && i < n->readers.n; i++) {
+        struct op *op = n->readers.use[i].op;
+        if (op == found || !usable(g, op, fuse) || !reads_through(op, slot, name))
             continue;
-        for (int j = 0; j < arg->n; j++)
-            if (!strcmp(arg->names[j], name)) {
-                if (found && found != op)
-                    return NULL;
-                found = op;
-            }
+        if (found)
+            return NULL;
+        found = op;
     }
     return found;
 }
@@ -144,21 +136,42 @@ bool graph_private(const struct graph *g, const char *name, struct op *const *re
     const struct graph_name *u = str_map_get(&g->names, name);
     if (!u)
         return true;
-    if (u->kept || u->nwriters > 1)
+    if (u->kept || u->writers.n > 1)
         return false;
-    for (int i = 0; i < u->nreaders; i++) {
+    for (int i = 0; i < u->readers.n; i++) {
         bool allowed = false;
         for (int j = 0; j < n && !allowed; j++)
-            allowed = readers[j] == u->readers[i];
+            allowed = readers[j] == u->readers.use[i].op;
         if (!allowed)
             return false;
     }
     return true;
 }
 
+static bool used_between(const struct graph_uses *u, int a, int b)
+{
+    int first = a < b ? a : b, last = a < b ? b : a;
+    for (int i = 0; i < u->n; i++)
+        if (u->use[i].at < 0 || (u->use[i].at > first && u->use[i].at < last))
+            return true;
+    return false;
+}
+
+bool graph_written_between(const struct graph *g, const char *name, int a, int b)
+{
+    const struct graph_name *n = name ? str_map_get(&g->names, name) : NULL;
+    return n && used_between(&n->writers, a, b);
+}
+
+bool graph_touched_between(const struct graph *g, const char *name, int a, int b)
+{
+    const struct graph_name *n = name ? str_map_get(&g->names, name) : NULL;
+    return n && (used_between(&n->writers, a, b) || used_between(&n->readers, a, b));
+}
+
 struct op *graph_replace(struct graph *g, const struct op *at, const char *type)
 {
-    int position = op_position(g, at);
+    int position = graph_position(g, at);
     struct op *op = block_insert_op(g->block, -1, type);
     /* it was appended: bring it to its place; the op that stood there is gone */
     g->block->ops[position] = op;
@@ -168,7 +181,7 @@ struct op *graph_replace(struct graph *g, const struct op *at, const char *type)
 
 void graph_drop(struct graph *g, const struct op *op)
 {
-    int at = op_position(g, op);
+    int at = graph_position(g, op);
     if (at >= 0)
         g->block->ops[at] = NULL;
 }

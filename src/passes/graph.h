@@ -1,48 +1,65 @@
 /* Who writes and who reads each variable of a program: what fusing passes ask before they replace
- * ops. A snapshot: passes mark ops as taken while they match, and rebuild after they have changed
- * the program. */
+ * ops.
+ *
+ * A snapshot. Positions are those of the ops when the graph was made; replaced and dropped ops keep
+ * theirs until graph_sweep, and still count as readers and writers, which errs on the safe side.
+ * A pass that replaces ops moves what they read or write to another place; it must ask
+ * graph_written_between / graph_touched_between whether anybody in between would notice. */
 #ifndef PASSES_GRAPH_H
 #define PASSES_GRAPH_H
 
 #include "program/op_kind.h"
 #include "program/program.h"
 
+struct graph_use {
+    struct op *op;
+    int at; /* position in block 0; -1: the op is in a sub-block */
+};
+
+struct graph_uses {
+    struct graph_use *use;
+    int n, cap;
+};
+
 struct graph_name {
-    struct op **writers, **readers;
-    int nwriters, nreaders, writers_cap, readers_cap;
+    struct graph_uses writers, readers;
     bool kept; /* fetched, persistable, or used by a sub-block: must stay as it is */
 };
 
 struct graph {
     struct program *program;
     struct block *block; /* block 0 */
+    int nops;            /* of block 0 when the graph was made */
     struct arena arena;
-    struct str_map names; /* name -> struct graph_name */
-    bool *taken;          /* by position in block 0 */
+    struct str_map names;    /* name -> struct graph_name */
+    struct id_map positions; /* address of an op of block 0 -> its position */
 };
 
 void graph_init(struct graph *g, struct program *p, const char *const *keep, int nkeep);
 void graph_deinit(struct graph *g);
 
-/* The only op that writes `name`, when it is of class `fuse` and not taken; else NULL. */
+/* The only op that writes `name`, when it is of class `fuse` and still there; else NULL. */
 struct op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse);
-/* The only op of class `fuse` that reads `name` through input `slot`; NULL when there is none or
- * more than one. */
+/* The only op of class `fuse` that reads `name` through input `slot` and is still there; NULL when
+ * there is none or more than one. */
 struct op *graph_reader(const struct graph *g, const char *name, const char *slot,
                         enum op_fuse_class fuse);
-/* Is `name` written by exactly one op, not kept, and read by nobody but the n given ops (NULLs
+/* Is `name` written by at most one op, not kept, and read by nobody but the n given ops (NULLs
  * allowed)? */
 bool graph_private(const struct graph *g, const char *name, struct op *const *readers, int n);
-int graph_position(const struct graph *g, const struct op *op); /* in block 0, -1: not there */
 bool graph_kept(const struct graph *g, const char *name);
-bool graph_taken(const struct graph *g, const struct op *op);
-void graph_take(struct graph *g, const struct op *op);
+int graph_position(const struct graph *g, const struct op *op); /* in block 0, -1: not there */
 
-/* Replaces taken ops: `with` stands where `at` stood; all ops of `gone` disappear (with
- * graph_sweep). */
+/* Does an op between the positions a and b (neither of them counts) write `name`? Writers in
+ * sub-blocks count as being everywhere. A NULL name is never written. */
+bool graph_written_between(const struct graph *g, const char *name, int a, int b);
+/* The same, for readers too. */
+bool graph_touched_between(const struct graph *g, const char *name, int a, int b);
+
+/* A new op that stands where `at` stood; `at` is gone. */
 struct op *graph_replace(struct graph *g, const struct op *at, const char *type);
 void graph_drop(struct graph *g, const struct op *op);
-/* Removes what was dropped, after which the graph must be deinitialised. */
+/* Takes away what was dropped, after which the graph must be deinitialised. */
 void graph_sweep(struct graph *g);
 
 #endif

@@ -1,0 +1,16 @@
+/* Comparing values that two runs gave, and scopes as a whole. */
+#ifndef TESTS_FUSE_COMPARE_H
+#define TESTS_FUSE_COMPARE_H
+
+#include "executor/scope.h"
+
+/* 0 when equal up to rounding: |a - b| <= tolerance * (largest number of a + floor). Selected rows
+ * are compared as what they add up to. Otherwise says what differs. */
+bool values_agree(const struct value *a, const struct value *b, double tolerance, char *why,
+                  size_t room);
+/* Copies every variable of one scope into another. */
+void scope_copy(struct scope *to, const struct scope *from);
+bool scopes_agree(const struct scope *a, const struct scope *b, double tolerance, char *why,
+                  size_t room);
+
+#endif
