@@ -162,3 +162,54 @@ void skiff_while_end(struct skiff_while *w)
     str_map_deinit(&writes);
     w->body = NULL;
 }
+
+/* ---- arrays ---- */
+
+static struct var *new_array(struct layer *l, enum dtype dtype)
+{
+    struct skiff_net *net = l->net;
+    if (net_failed(net))
+        return NULL;
+    const char *name = arena_printf(&net->arena, "%s.out", l->name);
+    struct var *v = block_new_var(net, net->frame->block, name, dtype);
+    v->kind = VAR_LOD_TENSOR_ARRAY;
+    return v;
+}
+
+static bool is_array(struct skiff_net *net, const char *layer, const struct var *v)
+{
+    if (!net_has(net, layer, "array", v))
+        return false;
+    if (v->kind != VAR_LOD_TENSOR_ARRAY)
+        net_fail(net, SKIFF_INVALID, "layer %s: %s is not an array of tensors", layer, v->name);
+    return !net_failed(net);
+}
+
+struct var *skiff_layer_create_array(struct skiff_net *net, const char *dtype)
+{
+    struct layer l = layer_begin(net, "array", NULL);
+    return new_array(&l, net_dtype(net, "create_array", dtype, DTYPE_FP32));
+}
+
+struct var *skiff_layer_array_write(struct skiff_net *net, struct var *x, struct var *i,
+                                    struct var *array)
+{
+    if (!net_has(net, "array_write", "x", x) || !net_has(net, "array_write", "i", i) ||
+        (array && !is_array(net, "array_write", array)))
+        return NULL;
+    struct layer l = layer_begin(net, "array_write", NULL);
+    if (!array)
+        array = new_array(&l, x->dtype);
+    layer_op(net, "write_to_array", P_IN("X", x), P_IN("I", i), P_OUT("Out", array));
+    return net_failed(net) ? NULL : array;
+}
+
+struct var *skiff_layer_array_read(struct skiff_net *net, struct var *array, struct var *i)
+{
+    if (!is_array(net, "array_read", array) || !net_has(net, "array_read", "i", i))
+        return NULL;
+    struct layer l = layer_begin(net, "array_read", NULL);
+    struct var *out = layer_tmp(&l, array->dtype);
+    layer_op(net, "read_from_array", P_IN("X", array), P_IN("I", i), P_OUT("Out", out));
+    return net_failed(net) ? NULL : out;
+}

@@ -107,10 +107,13 @@ static bool has_grad(const struct op *op)
     return op->kind && (op->kind->grad || op->kind->make_grad);
 }
 
-/* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. */
+/* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. An op
+ * without gradient cuts the walk, as in Fluid; one that runs a block must not do so silently: it is
+ * *stuck. */
 static struct op **find_path(struct block *b, struct str_map *outputs, struct str_map *inputs,
-                             struct str_map *no_grad, int *n)
+                             struct str_map *no_grad, int *n, const struct op **stuck)
 {
+    *stuck = NULL;
     struct op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
     bool *on = mem_must((size_t)(b->nops + 1) * sizeof *on);
     for (int i = 0; i < b->nops; i++) {
@@ -121,10 +124,14 @@ static struct op **find_path(struct block *b, struct str_map *outputs, struct st
     }
     for (int i = b->nops - 1; i >= 0; i--) {
         struct op *op = b->ops[i];
-        if (any_in(op->outs, op->nouts, outputs) && has_grad(op))
+        bool leads = any_in(op->outs, op->nouts, outputs);
+        if (leads && has_grad(op)) {
             add_args(outputs, op->ins, op->nins, no_grad);
-        else
-            on[i] = false;
+            continue;
+        }
+        on[i] = false;
+        if (leads && op->kind && op->kind->flags & OP_RUNS_BLOCK)
+            *stuck = op;
     }
     *n = 0;
     for (int i = 0; i < b->nops; i++)
@@ -140,6 +147,15 @@ static struct op **find_path(struct block *b, struct str_map *outputs, struct st
                     set_add(no_grad, name);
             }
     return path;
+}
+
+static enum skiff_status check_stuck(const struct op *stuck, struct skiff_error *err)
+{
+    if (!stuck)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED,
+                     "op %s has no gradient here, and the loss depends on what its block writes",
+                     stuck->type);
 }
 
 /* Results of the path that lead nowhere (auxiliary outputs) have no gradient. */
@@ -180,7 +196,8 @@ static enum skiff_status block_grads(struct backward *b, struct block *block,
 
 /* The gradient block of an op that runs a block (while, conditional_block). */
 static enum skiff_status sub_grads(struct backward *b, const struct block *block,
-                                   const struct op *op, struct block **out, struct skiff_error *err)
+                                   const struct block *target, const struct op *op,
+                                   struct block **out, struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     *out = NULL;
@@ -190,8 +207,7 @@ static enum skiff_status sub_grads(struct backward *b, const struct block *block
         return error_set(err, SKIFF_INVALID, "op %s of block %d cannot run block %d of %d",
                          op->type, block->idx, a->value.i, b->nblocks);
     struct block *sub = b->p->blocks[a->value.i];
-    struct block *grad = program_add_block(b->p, 0);
-    grad->parent = sub->idx;
+    struct block *grad = program_add_block(b->p, target->idx);
     grad->forward_idx = sub->idx;
     bool kept = b->use_wanted;
     b->use_wanted = false;
@@ -258,7 +274,8 @@ static void note_vars(struct backward *b, const struct op *fwd, const struct op 
         }
 }
 
-static enum skiff_status op_grads(struct backward *b, struct block *block, const struct op *op,
+static enum skiff_status op_grads(struct backward *b, struct block *block,
+                                  const struct block *target, const struct op *op,
                                   struct grad_ops *all, struct skiff_error *err)
 {
     struct grad_build g = {.program = b->p,
@@ -266,7 +283,7 @@ static enum skiff_status op_grads(struct backward *b, struct block *block, const
                            .fwd = op,
                            .unwanted = grad_unwanted,
                            .user = &b->no_grad[block->idx]};
-    TRY(sub_grads(b, block, op, &g.grad_block, err));
+    TRY(sub_grads(b, block, target, op, &g.grad_block, err));
     TRY(grad_build_ops(&g, err));
     const struct op_attr_value *device = op_attr(op, "op_device");
     for (int i = 0; i < g.nops; i++) {
@@ -293,7 +310,7 @@ static enum skiff_status block_grads(struct backward *b, struct block *block,
     str_map_init(&known);
     enum skiff_status status = SKIFF_OK;
     for (int i = npath - 1; i >= 0; i--)
-        TRY_OUT(op_grads(b, block, path[i], &all, err));
+        TRY_OUT(op_grads(b, block, target, path[i], &all, err));
     grad_ops_add_up(&all, block->idx);
     grad_ops_drop_unwanted(&all, &b->no_grad[block->idx]);
     for (int i = 0; i < npath; i++) {
@@ -516,7 +533,8 @@ static enum skiff_status run_backward(struct backward *b, struct var *loss, stru
     str_map_init(&none);
     set_add(&outputs, loss->name);
     strip_set(p, &b->no_grad[0], &no_grad);
-    struct op **path = find_path(root, &outputs, NULL, &no_grad, &npath);
+    const struct op *stuck;
+    struct op **path = find_path(root, &outputs, NULL, &no_grad, &npath, &stuck);
     add_dead_outputs(root, path, npath, loss->name, &no_grad);
     grads_of_set(p, &no_grad, &b->no_grad[0]);
     seed_loss(p, root, loss, maker);
@@ -524,7 +542,9 @@ static enum skiff_status run_backward(struct backward *b, struct var *loss, stru
         b->use_wanted = true;
         set_add(&b->wanted, with_grad(p, loss->name));
     }
-    enum skiff_status status = block_grads(b, root, path, npath, root, err);
+    enum skiff_status status = check_stuck(stuck, err);
+    if (status == SKIFF_OK)
+        status = block_grads(b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(b, root, start, &none);
         status = make_all_vars(b, root, start, err);
@@ -608,7 +628,8 @@ enum skiff_status append_gradients(struct program *p, struct var *const *targets
         set_add(&from, inputs[i]->name);
     for (int i = 0; i < ntargets; i++)
         set_add(&outputs, targets[i]->name);
-    struct op **path = find_path(root, &outputs, &from, &no_grad, &npath);
+    const struct op *stuck;
+    struct op **path = find_path(root, &outputs, &from, &no_grad, &npath, &stuck);
     for (int i = 0; i < ntargets; i++) {
         const struct var *g = target_grads ? target_grads[i] : NULL;
         if (!g) {
@@ -620,7 +641,9 @@ enum skiff_status append_gradients(struct program *p, struct var *const *targets
     }
     b.use_wanted = o->times > 1;
     grads_of_set(p, &no_grad, &b.no_grad[0]);
-    enum skiff_status status = block_grads(&b, root, path, npath, root, err);
+    enum skiff_status status = check_stuck(stuck, err);
+    if (status == SKIFF_OK)
+        status = block_grads(&b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(&b, root, start, &given);
         status = make_all_vars(&b, root, start, err);

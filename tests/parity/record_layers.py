@@ -352,6 +352,74 @@ def while_loop():
 
 
 @group
+def more():
+    x, t = L.data('x', [4, 6]), L.data('t', [4, 6])
+    h = x * L.create_parameter([4, 6], 'float32')
+    parts = [L.cast(L.argmin(h, 1), 'float32'), L.selu(h), L.selu(h, 1.5, 0.5), L.kldiv_loss(h, t), L.kldiv_loss(h, t, 'none'), L.cast(L.size(h), 'float32'),
+             L.range(0, 10, 2, 'float32'), L.cast(L.where(L.less_than(h, t)), 'float32')]
+    v, i = L.argsort(h, axis=1)
+    parts += [v, L.cast(i, 'float32')]
+    return total(parts)
+
+
+@group
+def arrays():
+    x = L.data('x', [4])
+    i = L.fill_constant([1], 'int64', 0)
+    h = L.fc(x, 4)
+    a = L.array_write(h, i)
+    L.create_array('float32')
+    i = L.increment(i)
+    L.array_write(L.relu(h), i, a)
+    return L.mean(L.array_read(a, i))
+
+
+@group
+def loop_gradient():
+    x = L.data('x', [4])
+    i = L.fill_constant([1], 'int64', 0)
+    n = L.fill_constant([1], 'int64', 3)
+    i.stop_gradient = True
+    a = L.array_write(L.fc(x, 4), i)
+    cond = L.less_than(i, n)
+    w = L.While(cond)
+    with w.block():
+        h = L.array_read(a, i)
+        h = L.fc(h, 4, param_attr=fluid.ParamAttr(name='w'), bias_attr=False, act='tanh')
+        i = L.increment(i, in_place=True)
+        L.array_write(h, i, a)
+        L.less_than(i, n, cond=cond)
+    return L.mean(L.array_read(a, i))
+
+
+@group
+def nested_loops():
+    x = L.data('x', [4])
+    n = L.fill_constant([1], 'int64', 2)
+    i = L.fill_constant([1], 'int64', 0)
+    a = L.array_write(L.fc(x, 4), i)
+    outer = L.less_than(i, n)
+    w = L.While(outer)
+    with w.block():
+        h = L.array_read(a, i)
+        j = L.fill_constant([1], 'int64', 0)
+        b = L.array_write(h, j)
+        inner = L.less_than(j, n)
+        v = L.While(inner)
+        with v.block():
+            k = L.array_read(b, j)
+            k = L.fc(k, 4, param_attr=fluid.ParamAttr(name='w'), bias_attr=False)
+            j = L.increment(j, in_place=True)
+            L.array_write(k, j, b)
+            L.less_than(j, n, cond=inner)
+        h = L.array_read(b, j)
+        i = L.increment(i, in_place=True)
+        L.array_write(h, i, a)
+        L.less_than(i, n, cond=outer)
+    return L.mean(L.array_read(a, i))
+
+
+@group
 def scopes():
     with fluid.name_scope('a'):
         x = L.data('x', [6])
