@@ -54,6 +54,7 @@ $(BUILD)/src/program/pb.o: $(PROTO_C)
 # loops written to be vectorised; -O2 of gcc 12 leaves most of them scalar
 $(BUILD)/src/tensor/math.o: CFLAGS += -O3
 $(patsubst %,$(BUILD)/src/ops/%.o,activation elementwise elementwise_grad reduce scale): CFLAGS += -O3
+$(BUILD)/src/data/read_criteo.o: CFLAGS += -O3
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

@@ -13,7 +13,10 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
     if (max_rows < 1)
         return error_set(err, SKIFF_RANGE, "batch size %lld: at least 1 is needed",
                          (long long)max_rows);
-    b->columns = mem_must((size_t)schema->count * sizeof *b->columns + 1);
+    void *columns;
+    TRY(mem_alloc((size_t)schema->count * sizeof *b->columns, "columns", &columns, err));
+    b->columns = memset(columns, 0, (size_t)schema->count * sizeof *b->columns);
+    b->tensors = mem_must((size_t)schema->count * sizeof *b->tensors + 1);
     b->ragged = mem_must((size_t)schema->count * sizeof *b->ragged + 1);
     for (int i = 0; i < schema->count; i++) {
         struct column *c = &b->columns[i];
@@ -22,7 +25,7 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
         c->dtype = slot->dtype;
         c->ragged = slot->ragged;
         c->width = (size_t)slot->width;
-        c->tensor.owner = TENSOR_BORROWED;
+        b->tensors[i].owner = TENSOR_BORROWED;
         if (c->ragged)
             b->ragged[b->nragged++] = i;
         if (!mem_mul((size_t)max_rows, c->width, &c->cap) ||
@@ -45,9 +48,10 @@ void batch_deinit(struct batch *b)
 {
     for (int i = 0; b->columns && i < b->schema->count; i++) {
         mem_free(b->columns[i].data);
-        tensor_drop_lod(&b->columns[i].tensor);
+        tensor_drop_lod(&b->tensors[i]);
     }
-    free(b->columns);
+    mem_free(b->columns);
+    free(b->tensors);
     free(b->ragged);
     *b = (struct batch){0};
 }
@@ -58,9 +62,10 @@ enum skiff_status batch_reset(struct batch *b, struct skiff_error *err)
     b->rows = 0;
     for (int k = 0; k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
+        struct tensor *t = &b->tensors[b->ragged[k]];
         c->count = 0;
-        TRY(lod_make(&c->tensor.lod, 1, &offsets, err));
-        c->offsets = c->tensor.lod->level[0].off;
+        TRY(lod_make(&t->lod, 1, &offsets, err));
+        c->offsets = t->lod->level[0].off;
         c->offsets[0] = 0;
     }
     return SKIFF_OK;
@@ -82,22 +87,30 @@ bool column_grow(struct column *c, size_t n)
     return true;
 }
 
+/* A ragged column that got nothing in this row: one 0. */
+static bool pad_empty(struct batch *b, struct column *c)
+{
+    if ((int64_t)c->count != c->offsets[b->rows])
+        return true;
+    return c->dtype == DTYPE_FP32 ? column_add_f32(c, 0) : column_add_i64(c, 0);
+}
+
 enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err)
 {
     int64_t row = b->rows;
+    bool empty = false;
     for (int k = 0; k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
-        if (__builtin_expect((int64_t)c->count == c->offsets[row], 0)) {
-            bool ok = c->dtype == DTYPE_FP32 ? column_add_f32(c, 0) : column_add_i64(c, 0);
-            if (!ok) {
-                batch_row_abort(b);
-                return error_set(err, SKIFF_NOMEM, "no memory for a value of slot %s",
-                                 b->schema->slots[b->ragged[k]].name);
-            }
-        }
+        empty |= (int64_t)c->count == c->offsets[row];
+        c->offsets[row + 1] = (int64_t)c->count;
     }
-    for (int k = 0; k < b->nragged; k++) {
+    for (int k = 0; __builtin_expect(empty, 0) && k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
+        if (!pad_empty(b, c)) {
+            batch_row_abort(b);
+            return error_set(err, SKIFF_NOMEM, "no memory for a value of slot %s",
+                             b->schema->slots[b->ragged[k]].name);
+        }
         c->offsets[row + 1] = (int64_t)c->count;
     }
     b->rows = row + 1;
@@ -126,7 +139,7 @@ void batch_finish(struct batch *b)
 {
     for (int i = 0; i < b->schema->count; i++) {
         struct column *c = &b->columns[i];
-        struct tensor *t = &c->tensor;
+        struct tensor *t = &b->tensors[i];
         t->dtype = c->dtype;
         t->shape = b->schema->slots[i].shape;
         t->data = c->data;

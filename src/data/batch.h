@@ -17,16 +17,16 @@ struct column {
         int64_t *i64;
     };
     size_t count, cap; /* values */
-    int64_t *offsets;  /* ragged: rows + 1 of them, inside tensor.lod */
+    int64_t *offsets;  /* ragged: rows + 1 of them, inside the tensor's lod */
     size_t width;      /* dense: values of a row */
     enum dtype dtype;
     bool ragged;
-    struct tensor tensor;
-};
+} __attribute__((aligned(64))); /* readers touch every column in every row: one cache line each */
 
 struct batch {
     const struct schema *schema; /* borrowed */
     struct column *columns;      /* schema->count */
+    struct tensor *tensors;      /* what is fed, made by batch_finish */
     int *ragged;                 /* positions of the ragged ones */
     int nragged;
     int64_t rows, max_rows;
@@ -81,7 +81,7 @@ void batch_row_zero_dense(struct batch *b); /* the row's dense values become 0 *
 void batch_finish(struct batch *b);
 static inline const struct tensor *batch_tensor(const struct batch *b, int slot)
 {
-    return &b->columns[slot].tensor;
+    return &b->tensors[slot];
 }
 
 #endif

@@ -38,8 +38,8 @@ static inline uint64_t hasher_mod(const struct hasher *h, uint64_t x)
 {
     uint64_t q = (uint64_t)(((unsigned __int128)x * h->reciprocal) >> 64);
     uint64_t r = x - q * h->size;
-    while (r >= h->size)
-        r -= h->size;
+    r -= h->size & -(uint64_t)(r >= h->size); /* no branch: it could not be foretold */
+    r -= h->size & -(uint64_t)(r >= h->size);
     return r;
 }
 

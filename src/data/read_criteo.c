@@ -24,10 +24,11 @@
 extern const struct reader_class read_criteo;
 
 struct category {
-    int slot;
-    uint64_t prefix; /* its two bytes */
+    uint64_t prefix; /* the two bytes of its column text */
     int64_t missing; /* id of the empty value */
-    struct hash_prefix column;
+    int slot;
+    int field; /* behind the label: 13 and up */
+    const struct hash_prefix *column;
 };
 
 struct reader_criteo {
@@ -37,7 +38,7 @@ struct reader_criteo {
     int numbers[CRITEO_NUMBERS];
     int categories;
     struct category category[CRITEO_CATEGORIES]; /* those used, in file order */
-    int column[CRITEO_CATEGORIES];               /* their fields behind the label, from 13 */
+    struct hash_prefix column[CRITEO_CATEGORIES];
     struct hasher hasher;
     double min[CRITEO_NUMBERS], diff[CRITEO_NUMBERS];
     int fields, first; /* columns of a line; the field of I1 */
@@ -110,12 +111,13 @@ static void criteo_categories(struct reader_criteo *r, const int slots[CRITEO_CA
         if (slots[k] < 0)
             continue;
         struct category *c = &r->category[r->categories];
+        struct hash_prefix *column = &r->column[r->categories++];
+        column->len = (size_t)snprintf(column->text, HASH_PREFIX_MAX, "%d", 1 + CRITEO_NUMBERS + k);
+        c->column = column;
         c->slot = slots[k];
-        c->column.len =
-            (size_t)snprintf(c->column.text, HASH_PREFIX_MAX, "%d", 1 + CRITEO_NUMBERS + k);
-        c->prefix = (unsigned char)c->column.text[0] | (uint64_t)c->column.text[1] << 8;
-        c->missing = hasher_id(&r->hasher, &c->column, "", 0);
-        r->column[r->categories++] = CRITEO_NUMBERS + k;
+        c->field = CRITEO_NUMBERS + k;
+        c->prefix = (unsigned char)column->text[0] | (uint64_t)column->text[1] << 8;
+        c->missing = hasher_id(&r->hasher, column, "", 0);
     }
 }
 
@@ -220,18 +222,13 @@ static bool number_slow(const char *p, const char *end, double *out, bool *missi
     return false;
 }
 
-static inline bool number_at(const char *p, const char *end, double *out, bool *missing)
+/* Missing values come at random: nothing here branches on them. False: not 0 to 8 digits. */
+static inline bool number_at(const char *p, size_t n, double *out)
 {
     uint64_t v = text_load64(p);
-    size_t n = (size_t)(end - p);
-    *missing = n == 0;
-    if (n == 0)
-        return true;
-    if (__builtin_expect(n <= 8 && (size_t)text_digits8(v) >= n, 1)) {
-        *out = (double)text_value8(v, (int)n);
-        return true;
-    }
-    return number_slow(p, end, out, missing);
+    bool plain = n <= 8 && (size_t)text_digits8(v) >= n;
+    *out = (double)text_value8(v, n ? (int)(n & 15) : 8); /* of n 0 it is not used */
+    return plain;
 }
 
 static enum skiff_status put_label(struct reader_criteo *r, const char *p, const char *end,
@@ -255,11 +252,13 @@ static enum skiff_status put_numbers(struct reader_criteo *r, const char *text,
     for (int i = 0; i < CRITEO_NUMBERS; i++) {
         int field = r->first + i;
         const char *p = field ? text + tabs[field - 1] + 1 : text, *end = text + tabs[field];
-        double x = 0;
-        bool missing;
-        if (__builtin_expect(!number_at(p, end, &x, &missing), 0))
-            return bad_number(i, p, (size_t)(end - p), err);
-        scaled[i] = missing ? 0.0f : (float)((x - r->min[i]) / r->diff[i]);
+        size_t n = (size_t)(end - p);
+        double x;
+        bool missing = n == 0;
+        if (__builtin_expect(!number_at(p, n, &x), 0) && !number_slow(p, end, &x, &missing))
+            return bad_number(i, p, n, err);
+        float f = (float)((x - r->min[i]) / r->diff[i]);
+        scaled[i] = missing ? 0.0f : f;
     }
     if (r->dense >= 0)
         memcpy(batch_dense_f32(b, r->dense), scaled, sizeof scaled);
@@ -275,24 +274,35 @@ static enum skiff_status put_numbers(struct reader_criteo *r, const char *text,
     return SKIFF_OK;
 }
 
-static enum skiff_status put_categories(struct reader_criteo *r, const char *text,
-                                        const uint32_t *tabs, struct batch *b,
-                                        struct skiff_error *err)
+/* The ids of a line. Values are hashed as if all had 8 bytes, without a branch on those that are
+ * missing; what has another length is hashed again. */
+static inline void hash_categories(const struct reader_criteo *r, const char *text,
+                                   const uint32_t *tabs, int64_t ids[CRITEO_CATEGORIES])
 {
-    bool fast = r->hasher.kind == HASH_XXH64 && r->hasher.size;
+    size_t slow = r->hasher.kind != HASH_XXH64 || !r->hasher.size;
+    struct hasher h = r->hasher;
     for (int k = 0; k < r->categories; k++) {
         const struct category *c = &r->category[k];
-        int field = r->first + r->column[k];
-        const char *p = text + tabs[field - 1] + 1;
-        size_t n = tabs[field] - tabs[field - 1] - 1;
-        int64_t id;
-        if (__builtin_expect(n == 8 && fast, 1))
-            id = (int64_t)hasher_mod(&r->hasher, hash_xxh64_2_8(c->prefix, text_load64(p)));
-        else
-            id = n ? hasher_id(&r->hasher, &c->column, p, n) : c->missing;
-        if (!reader_put_i64(b, c->slot, id))
-            return reader_no_memory(r->base.schema, c->slot, err);
+        const uint32_t *tab = &tabs[r->first + c->field - 1];
+        const char *p = text + tab[0] + 1;
+        size_t n = tab[1] - tab[0] - 1;
+        uint64_t id = hasher_mod(&h, hash_xxh64_2_8(c->prefix, text_load64(p)));
+        uint64_t there = -(uint64_t)(n != 0);
+        ids[k] = (int64_t)((id & there) | ((uint64_t)c->missing & ~there));
+        if (__builtin_expect(((n & ~(size_t)8) | slow) != 0, 0) && n)
+            ids[k] = hasher_id(&h, c->column, p, n);
     }
+}
+
+static inline enum skiff_status put_categories(struct reader_criteo *r, const char *text,
+                                               const uint32_t *tabs, struct batch *b,
+                                               struct skiff_error *err)
+{
+    int64_t ids[CRITEO_CATEGORIES];
+    hash_categories(r, text, tabs, ids);
+    for (int k = 0; k < r->categories; k++)
+        if (!reader_put_i64(b, r->category[k].slot, ids[k]))
+            return reader_no_memory(r->base.schema, r->category[k].slot, err);
     return SKIFF_OK;
 }
 
