@@ -233,9 +233,11 @@ static enum skiff_status join_grad_run(struct kernel *k, struct skiff_error *err
     if (!out)
         return SKIFF_OK;
     TRY(join_plan(k, x, stack, &j, err));
-    if (tensor_numel(d) != shape_numel(&j.out))
-        return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD is %s, the joined items are %s",
-                           shape_text(&d->shape, a), shape_text(&j.out, b));
+    enum dtype dtype = x->array.items[0]->tensor.dtype;
+    if (d->dtype != dtype || tensor_numel(d) != shape_numel(&j.out))
+        return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD is %s %s, the joined items are %s %s",
+                           dtype_name(d->dtype), shape_text(&d->shape, a), dtype_name(dtype),
+                           shape_text(&j.out, b));
     value_clear(out);
     TRY(array_begin(out, x->array.count, err));
     int64_t at = 0;
