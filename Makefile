@@ -10,12 +10,13 @@ ARCH_FLAGS := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter $(if $(SAN),,-Werror)
 SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
-CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I$(BUILD)/gen -MMD -MP
+CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
 LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
+CLI_LIBS := -lyaml
 
 PROTO_C := $(BUILD)/gen/framework.pb-c.c
-LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c))) $(sort $(wildcard models/*/*/*.c))
+LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c))) $(sort $(wildcard models/*.c models/*/*.c models/*/*/*.c))
 CLI_SRC := $(sort $(filter-out %_test.c,$(wildcard src/cli/*.c)))
 TEST_SRC := $(sort $(wildcard src/*/*_test.c) $(wildcard tests/*/*_test.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -38,8 +39,13 @@ $(BUILD)/libskiff.a: $(LIB_OBJ)
 $(BUILD)/libskiff.so: $(LIB_OBJ)
 	@$(CC) -shared $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/skiff: $(CLI_OBJ) $(BUILD)/libskiff.a
-	@$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libskiff.a $(LDLIBS)
+# the commands without main, for their tests
+$(BUILD)/libcli.a: $(filter-out $(BUILD)/src/cli/main.o,$(CLI_OBJ))
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(BUILD)/skiff: $(BUILD)/src/cli/main.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
+	@$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
 
 $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 	@mkdir -p $(BUILD)/gen
@@ -65,15 +71,15 @@ $(BUILD)/%.o: %.c
 # of their folder
 beside = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_test.c,$(if $(filter tests/%,$(1)),$(wildcard $(dir $(1))*.c))))
 define test_rule
-$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(call beside,$(1)) $(BUILD)/libskiff.a
+$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(call beside,$(1)) $(BUILD)/libcli.a $(BUILD)/libskiff.a
 	@mkdir -p $$(@D)
-	@$(CC) $(LDFLAGS) -o $$@ $$^ $(LDLIBS) -lcmocka
+	@$(CC) $(LDFLAGS) -o $$@ $$^ $(CLI_LIBS) $(LDLIBS) -lcmocka
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 
-$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/libskiff.a
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)

@@ -276,14 +276,13 @@ skiff_layer_fused_embedding_seq_pool(struct skiff_net *net, struct skiff_var *in
 
 /* ---- one input, one output of the same shape ---- */
 
-#define SKIFF_UNARY_LAYERS(X)                                                                   \
-    X(sigmoid)                                                                                  \
-    X(logsigmoid)                                                                               \
-    X(exp)                                                                                      \
-    X(tanh)                                                                                     \
-    X(sqrt)                                                                                     \
-    X(rsqrt) X(abs) X(ceil) X(floor) X(cos) X(sin) X(round) X(reciprocal) X(square) X(softplus) \
-        X(softsign) X(relu) X(log) X(sign) X(erf)
+#define SKIFF_UNARY_LAYERS(X)                                                               \
+    X(sigmoid)                                                                              \
+    X(logsigmoid)                                                                           \
+    X(exp)                                                                                  \
+    X(tanh)                                                                                 \
+    X(sqrt) X(rsqrt) X(abs) X(ceil) X(floor) X(cos) X(sin) X(round) X(reciprocal) X(square) \
+        X(softplus) X(softsign) X(relu) X(log) X(sign) X(erf)
 #define SKIFF_DECLARE_UNARY(name) \
     SKIFF_API struct skiff_var *skiff_layer_##name(struct skiff_net *net, struct skiff_var *x);
 SKIFF_UNARY_LAYERS(SKIFF_DECLARE_UNARY)
@@ -302,13 +301,12 @@ SKIFF_UNARY_LAYERS(SKIFF_DECLARE_UNARY)
 
 /* Arguments as in Fluid; what is 0 takes Fluid's default. */
 struct skiff_act_options {
-    double alpha, slope, offset, threshold, beta, factor, scale;
+    double alpha, slope, offset, threshold, beta, factor;
     struct skiff_var *factor_var; /* pow */
     bool approximate;             /* gelu */
     const char *name;
 };
-#define SKIFF_ACT_LAYERS(X) \
-    X(leaky_relu) X(hard_sigmoid) X(relu6) X(swish) X(pow) X(gelu) X(elu) X(selu)
+#define SKIFF_ACT_LAYERS(X) X(leaky_relu) X(hard_sigmoid) X(relu6) X(swish) X(pow) X(gelu) X(elu)
 #define SKIFF_DECLARE_ACT(name)                                                                \
     SKIFF_API struct skiff_var *skiff_layer_##name(struct skiff_net *net, struct skiff_var *x, \
                                                    const struct skiff_act_options *o);
@@ -507,27 +505,15 @@ SKIFF_API struct skiff_var *skiff_layer_gather_nd(struct skiff_net *net, struct 
 SKIFF_API struct skiff_var *skiff_layer_scatter(struct skiff_net *net, struct skiff_var *x,
                                                 struct skiff_var *index, struct skiff_var *updates,
                                                 bool add, const char *name);
-/* layers.where: the indices [n, rank] of the true elements. */
-SKIFF_API struct skiff_var *skiff_layer_where(struct skiff_net *net, struct skiff_var *condition);
-/* The op where: x where the condition holds, y elsewhere. */
-SKIFF_API struct skiff_var *skiff_layer_where_select(struct skiff_net *net,
-                                                     struct skiff_var *condition,
-                                                     struct skiff_var *x, struct skiff_var *y,
-                                                     const char *name);
+SKIFF_API struct skiff_var *skiff_layer_where(struct skiff_net *net, struct skiff_var *condition,
+                                              struct skiff_var *x, struct skiff_var *y,
+                                              const char *name);
 SKIFF_API struct skiff_var *skiff_layer_one_hot(struct skiff_net *net, struct skiff_var *x,
                                                 int depth, bool allow_out_of_range);
 SKIFF_API struct skiff_var *skiff_layer_one_hot_v2(struct skiff_net *net, struct skiff_var *x,
                                                    int depth, bool allow_out_of_range);
 SKIFF_API struct skiff_var *skiff_layer_argmax(struct skiff_net *net, struct skiff_var *x,
                                                int axis);
-SKIFF_API struct skiff_var *skiff_layer_argmin(struct skiff_net *net, struct skiff_var *x,
-                                               int axis);
-struct skiff_argsort {
-    struct skiff_var *values, *indices;
-};
-SKIFF_API struct skiff_argsort skiff_layer_argsort(struct skiff_net *net, struct skiff_var *x,
-                                                   int axis, bool descending, const char *name);
-SKIFF_API struct skiff_var *skiff_layer_size(struct skiff_net *net, struct skiff_var *x);
 struct skiff_topk {
     struct skiff_var *values, *indices;
 };
@@ -579,6 +565,7 @@ struct skiff_random_options {
     double min, max;   /* uniform: -1, 1 */
     double mean, std;  /* gaussian: 0, 1 */
     int seed;
+    int input_dim_idx, output_dim_idx; /* *_batch_size_like */
 };
 SKIFF_API struct skiff_var *skiff_layer_uniform_random(struct skiff_net *net,
                                                        struct skiff_dims shape,
@@ -586,9 +573,10 @@ SKIFF_API struct skiff_var *skiff_layer_uniform_random(struct skiff_net *net,
 SKIFF_API struct skiff_var *skiff_layer_gaussian_random(struct skiff_net *net,
                                                         struct skiff_dims shape,
                                                         const struct skiff_random_options *o);
-/* start, start + step, ... below end */
-SKIFF_API struct skiff_var *skiff_layer_range(struct skiff_net *net, double start, double end,
-                                              double step, const char *dtype);
+SKIFF_API struct skiff_var *
+skiff_layer_uniform_random_batch_size_like(struct skiff_net *net, struct skiff_var *input,
+                                           struct skiff_dims shape,
+                                           const struct skiff_random_options *o);
 SKIFF_API struct skiff_var *skiff_layer_randint(struct skiff_net *net, int64_t low, int64_t high,
                                                 struct skiff_dims shape, const char *dtype,
                                                 int seed);

@@ -62,10 +62,6 @@ SKIFF_API struct skiff_var *skiff_layer_smooth_l1(struct skiff_net *net, struct 
                                                   double sigma /* 0: 1.0 */);
 SKIFF_API struct skiff_var *skiff_layer_mse_loss(struct skiff_net *net, struct skiff_var *x,
                                                  struct skiff_var *label);
-SKIFF_API struct skiff_var *skiff_layer_kldiv_loss(struct skiff_net *net, struct skiff_var *x,
-                                                   struct skiff_var *target,
-                                                   const char *reduction /* NULL: mean */,
-                                                   const char *name);
 SKIFF_API struct skiff_var *
 skiff_layer_teacher_student_sigmoid_loss(struct skiff_net *net, struct skiff_var *x,
                                          struct skiff_var *label, double up_bound /* 0: 15 */,
@@ -333,13 +329,6 @@ struct skiff_while;
 SKIFF_API struct skiff_while *skiff_while_begin(struct skiff_net *net, struct skiff_var *condition,
                                                 bool is_test);
 SKIFF_API void skiff_while_end(struct skiff_while *w);
-
-/* Arrays of tensors, for loops. array NULL: a new one. */
-SKIFF_API struct skiff_var *skiff_layer_create_array(struct skiff_net *net, const char *dtype);
-SKIFF_API struct skiff_var *skiff_layer_array_write(struct skiff_net *net, struct skiff_var *x,
-                                                    struct skiff_var *i, struct skiff_var *array);
-SKIFF_API struct skiff_var *skiff_layer_array_read(struct skiff_net *net, struct skiff_var *array,
-                                                   struct skiff_var *i);
 
 /* ---- learning rates ---- */
 

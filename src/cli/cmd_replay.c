@@ -110,9 +110,10 @@ static void replay_one(const char *dir, bool no_fuse, struct tally *t)
 }
 
 /* Folders below dir (or dir itself) that hold a case.txt. */
-static enum skiff_status find_cases(const char *dir, struct file_list *out, struct skiff_error *err)
+static enum skiff_status find_cases(const char *dir, struct case_files *out,
+                                    struct skiff_error *err)
 {
-    TRY(file_list_read(dir, out, err));
+    TRY(case_files_read(dir, out, err));
     int n = 0;
     for (int i = 0; i < out->n; i++) {
         char *slash = strrchr(out->names[i], '/');
@@ -130,7 +131,7 @@ static enum skiff_status find_cases(const char *dir, struct file_list *out, stru
 static int replay_below(const char *root, bool fused, bool unfused, struct tally *t)
 {
     struct skiff_error err = {0};
-    struct file_list cases;
+    struct case_files cases;
     if (!file_is_dir(root)) {
         error_set(&err, SKIFF_NOT_FOUND,
                   "%s is not a folder: give a folder with a case.txt in it or below it", root);
@@ -140,7 +141,7 @@ static int replay_below(const char *root, bool fused, bool unfused, struct tally
         return command_fail("replay", &err);
     if (!cases.n) {
         error_set(&err, SKIFF_NOT_FOUND, "%s: no case.txt in this folder or below it", root);
-        file_list_deinit(&cases);
+        case_files_deinit(&cases);
         return command_fail("replay", &err);
     }
     for (int i = 0; i < cases.n; i++) {
@@ -152,7 +153,7 @@ static int replay_below(const char *root, bool fused, bool unfused, struct tally
             replay_one(dir.data, true, t);
         buf_deinit(&dir);
     }
-    file_list_deinit(&cases);
+    case_files_deinit(&cases);
     return 0;
 }
 

@@ -106,7 +106,7 @@ const char *replay_case_path(struct replay_case *c, const char *format, ...)
     return arena_printf(&c->arena, "%s/%s", c->dir, rest);
 }
 
-static void list_add(struct file_list *l, const char *name)
+static void list_add(struct case_files *l, const char *name)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 32;
@@ -115,7 +115,7 @@ static void list_add(struct file_list *l, const char *name)
     l->names[l->n++] = mem_must_strdup(name);
 }
 
-static enum skiff_status list_below(const char *dir, const char *prefix, struct file_list *out,
+static enum skiff_status list_below(const char *dir, const char *prefix, struct case_files *out,
                                     struct skiff_error *err)
 {
     DIR *d = opendir(dir);
@@ -148,19 +148,19 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-enum skiff_status file_list_read(const char *dir, struct file_list *out, struct skiff_error *err)
+enum skiff_status case_files_read(const char *dir, struct case_files *out, struct skiff_error *err)
 {
-    *out = (struct file_list){0};
+    *out = (struct case_files){0};
     TRY(list_below(dir, "", out, err));
     if (out->n)
         qsort(out->names, (size_t)out->n, sizeof(*out->names), by_name);
     return SKIFF_OK;
 }
 
-void file_list_deinit(struct file_list *l)
+void case_files_deinit(struct case_files *l)
 {
     for (int i = 0; i < l->n; i++)
         free(l->names[i]);
     free(l->names);
-    *l = (struct file_list){0};
+    *l = (struct case_files){0};
 }

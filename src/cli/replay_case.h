@@ -27,11 +27,11 @@ const char *replay_case_path(struct replay_case *c, const char *format, ...)
 
 /* Files below a folder, by name relative to it (a '/' in a name is a sub-folder), sorted. Missing
  * folder: none. */
-struct file_list {
+struct case_files {
     char **names;
     int n, cap;
 };
-enum skiff_status file_list_read(const char *dir, struct file_list *out, struct skiff_error *err);
-void file_list_deinit(struct file_list *l);
+enum skiff_status case_files_read(const char *dir, struct case_files *out, struct skiff_error *err);
+void case_files_deinit(struct case_files *l);
 
 #endif

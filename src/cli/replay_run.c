@@ -50,8 +50,8 @@ static enum skiff_status read_expected(struct replay *r, const char *path, const
 
 static enum skiff_status load_init(struct replay *r, const char *dir, struct skiff_error *err)
 {
-    struct file_list files;
-    TRY(file_list_read(dir, &files, err));
+    struct case_files files;
+    TRY(case_files_read(dir, &files, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         char *path = arena_printf(&r->c->arena, "%s/%s", dir, files.names[i]);
@@ -59,7 +59,7 @@ static enum skiff_status load_init(struct replay *r, const char *dir, struct ski
         value_settle(v);
         status = read_value(r, path, files.names[i], v, err);
     }
-    file_list_deinit(&files);
+    case_files_deinit(&files);
     return status;
 }
 
@@ -93,8 +93,8 @@ static void feed_set_deinit(struct feed_set *f)
 static enum skiff_status read_feeds(struct replay *r, const char *dir, const char *suffix,
                                     struct feed_set *out, struct skiff_error *err)
 {
-    struct file_list files;
-    TRY(file_list_read(dir, &files, err));
+    struct case_files files;
+    TRY(case_files_read(dir, &files, err));
     out->feeds = mem_must_grow(out->feeds, (size_t)(out->n + files.n + 1) * sizeof(*out->feeds));
     out->values = mem_must_grow(out->values, (size_t)(out->n + files.n + 1) * sizeof(*out->values));
     bool listed = replay_case_get(r->c, "feeds", NULL) != NULL;
@@ -111,7 +111,7 @@ static enum skiff_status read_feeds(struct replay *r, const char *dir, const cha
     }
     for (int i = 0; i < out->n; i++)
         out->feeds[i].tensor = &out->values[i].tensor;
-    file_list_deinit(&files);
+    case_files_deinit(&files);
     return status;
 }
 
@@ -165,7 +165,7 @@ static enum skiff_status join_devices(const struct value *parts, int n, struct v
     return SKIFF_OK;
 }
 
-static const char **fetch_names(struct replay *r, const struct file_list *expected, int copies)
+static const char **fetch_names(struct replay *r, const struct case_files *expected, int copies)
 {
     const char **names =
         arena_alloc(&r->c->arena, (size_t)(expected->n * copies + 1) * sizeof(*names));
@@ -179,14 +179,14 @@ static const char **fetch_names(struct replay *r, const struct file_list *expect
 
 static enum skiff_status run_step(struct replay *r, int step, struct skiff_error *err)
 {
-    struct file_list expected = {0};
+    struct case_files expected = {0};
     struct feed_set feeds = {0};
     struct value *got = NULL;
     int copies = r->devices ? r->devices : 1;
     const char *dir = replay_case_path(r->c, "expect/%d", step);
     const char *where = arena_printf(&r->c->arena, "step %d", step);
     enum skiff_status status;
-    TRY_OUT(file_list_read(dir, &expected, err));
+    TRY_OUT(case_files_read(dir, &expected, err));
     TRY_OUT(read_step_feeds(r, step, &feeds, err));
     got = mem_must((size_t)(expected.n * copies + 1) * sizeof(*got));
     TRY_OUT(executor_run(r->executor, r->main, feeds.feeds, feeds.n,
@@ -212,15 +212,15 @@ out:
         value_deinit(&got[i]);
     free(got);
     feed_set_deinit(&feeds);
-    file_list_deinit(&expected);
+    case_files_deinit(&expected);
     return status;
 }
 
 static enum skiff_status compare_final(struct replay *r, struct skiff_error *err)
 {
-    struct file_list files;
+    struct case_files files;
     const char *dir = replay_case_path(r->c, "final");
-    TRY(file_list_read(dir, &files, err));
+    TRY(case_files_read(dir, &files, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         const struct value *v = scope_find(r->scope, files.names[i]);
@@ -232,7 +232,7 @@ static enum skiff_status compare_final(struct replay *r, struct skiff_error *err
         status = compare_one(r, "final", files.names[i], v,
                              arena_printf(&r->c->arena, "%s/%s", dir, files.names[i]), err);
     }
-    file_list_deinit(&files);
+    case_files_deinit(&files);
     return status;
 }
 
@@ -280,8 +280,8 @@ static enum skiff_status load_programs(struct replay *r, struct skiff_error *err
  * and printed. */
 static enum skiff_status check_programs(struct replay *r, struct skiff_error *err)
 {
-    struct file_list files;
-    TRY(file_list_read(r->c->dir, &files, err));
+    struct case_files files;
+    TRY(case_files_read(r->c->dir, &files, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         const char *name = files.names[i], *dot = strrchr(name, '.');
@@ -309,7 +309,7 @@ static enum skiff_status check_programs(struct replay *r, struct skiff_error *er
         program_destroy(p);
         program_destroy(again);
     }
-    file_list_deinit(&files);
+    case_files_deinit(&files);
     return status;
 }
 

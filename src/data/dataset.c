@@ -197,6 +197,11 @@ void dataset_fail(struct dataset *d, const struct skiff_error *err)
     atomic_store(&d->stop, true);
 }
 
+void dataset_interrupt(struct dataset *d)
+{
+    atomic_store(&d->stop, true);
+}
+
 enum skiff_status dataset_failure(struct dataset *d, struct skiff_error *err)
 {
     pthread_mutex_lock(&d->lock);

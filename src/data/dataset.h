@@ -63,6 +63,10 @@ enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch
 /* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */
 void dataset_stop(struct dataset *d);
 
+/* Makes dataset_next return END soon, also calls that are waiting; from any thread. The epoch is
+ * over then: dataset_stop comes next. */
+void dataset_interrupt(struct dataset *d);
+
 /* Share of the epoch's input that has been read, 0 .. 1; -1 when it cannot be known (standard
  * input). */
 double dataset_progress(const struct dataset *d);

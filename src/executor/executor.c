@@ -34,6 +34,7 @@ struct executor *executor_create(struct scope *scope, const struct executor_opti
     e->scope = scope;
     e->options.fuse = !options->no_fuse;
     e->options.is_test = options->is_test;
+    e->options.profile = options->profile;
     e->options.generator = &e->generator;
     mt64_seed_seq(&e->generator, options->has_seed ? options->seed : rng_entropy());
     return e;
@@ -135,4 +136,35 @@ enum skiff_status executor_run(struct executor *e, const struct program *p,
         TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
     c->last_used = ++e->clock;
     return plan_run(c->plan, feeds, nfeeds, fetches, nfetches, out, err);
+}
+
+static bool is_update(const struct op *op)
+{
+    int role = op_role_of(op);
+    return (op->kind->flags & OP_OPTIMIZER) ||
+           (role >= 0 && (role & (ROLE_OPTIMIZE | ROLE_LRSCHED)));
+}
+
+static void profile_add(struct profile *out, const struct plan_block *b)
+{
+    for (int i = 0; i < b->nsteps; i++) {
+        const struct step *s = &b->steps[i];
+        int at = i < out->count && out->steps[i].type == s->kernel.kind->type ? i : out->count;
+        if (at == out->count) {
+            size_t bytes = (size_t)++out->count * sizeof(*out->steps);
+            out->steps = mem_must_grow(out->steps, bytes);
+            out->steps[at] = (struct profile_step){.type = s->kernel.kind->type,
+                                                   .update = is_update(s->kernel.op)};
+        }
+        out->steps[at].calls += s->calls;
+        out->steps[at].seconds += 1e-9 * (double)s->nanoseconds;
+    }
+}
+
+void executor_profile(const struct executor *e, const struct program *p, struct profile *out)
+{
+    *out = (struct profile){0};
+    for (int i = 0; i < e->nplans; i++)
+        if (e->plans[i].program == p)
+            profile_add(out, &e->plans[i].plan->blocks[0]);
 }

@@ -20,6 +20,7 @@ struct executor_options {
     bool is_test;
     uint64_t seed; /* of the default 2.x generator (paddle.seed); 0: from the system */
     bool has_seed;
+    bool profile; /* measure the time of every step: executor_profile */
 };
 
 struct feed {
@@ -38,5 +39,19 @@ void executor_forget(struct executor *e, const struct program *p);
 enum skiff_status executor_run(struct executor *e, const struct program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
                                int nfetches, struct value *out, struct skiff_error *err);
+
+/* Where the time went: the steps of the plans of a program, summed position by position (plans for
+ * other batch sizes have the same steps). All 0 unless options.profile was set. */
+struct profile_step {
+    const char *type; /* of the op kind: lives for ever */
+    bool update;      /* optimizer or learning rate */
+    uint64_t calls;
+    double seconds;
+};
+struct profile {
+    struct profile_step *steps; /* free() them */
+    int count;
+};
+void executor_profile(const struct executor *e, const struct program *p, struct profile *out);
 
 #endif

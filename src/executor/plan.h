@@ -23,7 +23,8 @@ struct step {
     struct kernel kernel;
     struct plan_input *touched;
     int ntouched;
-    int op_index; /* in its block, for messages */
+    int op_index;                /* in its block, for messages */
+    uint64_t calls, nanoseconds; /* with plan.profile, block 0 only */
 };
 
 struct plan_var { /* a variable that belongs to the plan */
@@ -54,10 +55,11 @@ struct plan {
     void *slab;
     size_t slab_bytes;
     int layouts; /* how often the slab has been laid out */
+    bool profile;
 };
 
 struct plan_options {
-    bool fuse, is_test;
+    bool fuse, is_test, profile;
     struct mt64 *generator;
 };
 

@@ -286,6 +286,7 @@ enum skiff_status plan_create(const struct program *p, struct scope *scope,
     struct plan *plan = mem_must(sizeof(*plan));
     plan->program = p;
     plan->scope = scope;
+    plan->profile = options->profile;
     arena_init(&plan->arena);
     plan_env_init(plan, options);
     if (options->fuse)

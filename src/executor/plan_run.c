@@ -1,5 +1,6 @@
 /* Running a plan: feed, steps, fetch. */
 #include <string.h>
+#include <time.h>
 
 #include "executor/plan_parts.h"
 #include "program/infer.h"
@@ -68,11 +69,26 @@ static enum skiff_status run_step(struct step *s, struct skiff_error *err)
     return k->kind->run(k, err);
 }
 
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 enum skiff_status plan_run_block(struct plan *plan, int block, struct skiff_error *err)
 {
     struct plan_block *b = &plan->blocks[block];
+    bool profile = plan->profile && block == 0;
+    uint64_t before = profile ? now() : 0;
     for (int i = 0; i < b->nsteps; i++) {
         enum skiff_status status = run_step(&b->steps[i], err);
+        if (profile) {
+            uint64_t after = now();
+            b->steps[i].calls++;
+            b->steps[i].nanoseconds += after - before;
+            before = after;
+        }
         if (status < 0)
             return error_prefix(err, status, "block %d, op %d %s", block, b->steps[i].op_index,
                                 b->steps[i].kernel.op->type);

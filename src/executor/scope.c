@@ -8,6 +8,7 @@
 struct scope {
     pthread_mutex_t lock; /* guards the map; values are not guarded */
     struct str_map vars;  /* owned name -> owned struct value */
+    struct scope *parent; /* NULL: none */
 };
 
 struct scope *scope_create(void)
@@ -15,6 +16,13 @@ struct scope *scope_create(void)
     struct scope *s = mem_must(sizeof(*s));
     pthread_mutex_init(&s->lock, NULL);
     str_map_init(&s->vars);
+    return s;
+}
+
+struct scope *scope_create_child(struct scope *parent)
+{
+    struct scope *s = scope_create();
+    s->parent = parent;
     return s;
 }
 
@@ -33,7 +41,7 @@ void scope_destroy(struct scope *s)
     free(s);
 }
 
-struct value *scope_var(struct scope *s, const char *name)
+struct value *scope_own(struct scope *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
     struct value *v = str_map_get(&s->vars, name);
@@ -45,12 +53,31 @@ struct value *scope_var(struct scope *s, const char *name)
     return v;
 }
 
-struct value *scope_find(const struct scope *s, const char *name)
+/* Not settled. */
+static struct value *own_if_there(const struct scope *s, const char *name)
 {
     struct scope *self = (struct scope *)s; /* the lock is not part of what the caller sees */
     pthread_mutex_lock(&self->lock);
     struct value *v = str_map_get(&s->vars, name);
     pthread_mutex_unlock(&self->lock);
+    return v;
+}
+
+struct value *scope_var(struct scope *s, const char *name)
+{
+    for (; s->parent; s = s->parent) {
+        struct value *v = own_if_there(s, name);
+        if (v)
+            return v;
+    }
+    return scope_own(s, name);
+}
+
+struct value *scope_find(const struct scope *s, const char *name)
+{
+    struct value *v = NULL;
+    for (; s && !v; s = s->parent)
+        v = own_if_there(s, name);
     if (v)
         value_settle(v);
     return v;

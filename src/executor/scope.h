@@ -10,6 +10,11 @@
 struct scope;
 
 struct scope *scope_create(void);
+/* A scope in front of another: names that it owns (scope_own) hide those of the parent, all others
+ * are the parent's. For what every thread has for itself (metric states). The parent must outlive
+ * it. */
+struct scope *scope_create_child(struct scope *parent);
+struct value *scope_own(struct scope *s, const char *name); /* made when absent */
 void scope_destroy(struct scope *s);
 struct value *scope_var(struct scope *s, const char *name); /* made when absent */
 struct value *scope_find(const struct scope *s,

@@ -70,19 +70,6 @@ struct var *skiff_layer_elu(struct skiff_net *net, struct var *x, const struct s
     return layer_unary(net, "elu", o->name, x, PARTS(P_FLOAT("alpha", opt_float(o->alpha, 1.0))));
 }
 
-struct var *skiff_layer_selu(struct skiff_net *net, struct var *x,
-                             const struct skiff_act_options *o)
-{
-    o = o ? o : &act_defaults;
-    struct part attrs[3] = {{.kind = PART_END}, {.kind = PART_END}, {.kind = PART_END}};
-    int n = 0;
-    if (o->scale != 0)
-        attrs[n++] = (struct part)P_FLOAT("scale", opt_float(o->scale, 0));
-    if (o->alpha != 0)
-        attrs[n++] = (struct part)P_FLOAT("alpha", opt_float(o->alpha, 0));
-    return layer_unary(net, "selu", o->name, x, attrs);
-}
-
 struct var *skiff_layer_prelu(struct skiff_net *net, struct var *x, const char *mode,
                               const struct skiff_param_attr *param_attr, const char *name)
 {

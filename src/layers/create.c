@@ -181,18 +181,20 @@ struct var *skiff_layer_gaussian_random(struct skiff_net *net, struct skiff_dims
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_range(struct skiff_net *net, double start, double end, double step,
-                              const char *dtype)
+struct var *skiff_layer_uniform_random_batch_size_like(struct skiff_net *net, struct var *input,
+                                                       struct skiff_dims shape,
+                                                       const struct skiff_random_options *o)
 {
-    if (net_failed(net))
+    o = o ? o : &random_defaults;
+    if (!net_has(net, "uniform_random_batch_size_like", "input", input))
         return NULL;
-    struct layer l = layer_begin(net, "range", NULL);
-    struct var *from = skiff_fill_constant(net, SKIFF_DIMS(1), dtype, start);
-    struct var *to = skiff_fill_constant(net, SKIFF_DIMS(1), dtype, end);
-    struct var *by = skiff_fill_constant(net, SKIFF_DIMS(1), dtype, step);
-    struct var *out = layer_tmp_no_grad(&l, from ? from->dtype : DTYPE_FP32);
-    layer_op(net, "range", P_IN("Start", from), P_IN("End", to), P_IN("Step", by),
-             P_OUT("Out", out));
+    struct layer l = layer_begin(net, "uniform_random_batch_size_like", NULL);
+    enum dtype type = net_dtype(net, l.type, o->dtype, DTYPE_FP32);
+    struct var *out = layer_tmp(&l, type);
+    layer_op(net, l.type, P_IN("Input", input), P_OUT("Out", out),
+             P_LONGS("shape", shape.n, shape.d), P_INT("input_dim_idx", o->input_dim_idx),
+             P_INT("output_dim_idx", o->output_dim_idx), P_FLOAT("min", opt_float(o->min, -1.0)),
+             P_FLOAT("max", opt_float(o->max, 1.0)), P_INT("seed", o->seed), P_INT("dtype", type));
     return net_failed(net) ? NULL : out;
 }
 

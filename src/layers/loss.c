@@ -157,18 +157,6 @@ struct var *skiff_layer_smooth_l1(struct skiff_net *net, struct var *x, struct v
     return net_failed(net) ? NULL : loss;
 }
 
-struct var *skiff_layer_kldiv_loss(struct skiff_net *net, struct var *x, struct var *target,
-                                   const char *reduction, const char *name)
-{
-    if (!pair(net, "kldiv_loss", x, target))
-        return NULL;
-    struct layer l = layer_begin(net, "kldiv_loss", name);
-    struct var *loss = layer_tmp(&l, x->dtype);
-    layer_op(net, "kldiv_loss", P_IN("X", x), P_IN("Target", target), P_OUT("Loss", loss),
-             P_STR("reduction", reduction ? reduction : "mean"));
-    return net_failed(net) ? NULL : loss;
-}
-
 struct var *skiff_layer_teacher_student_sigmoid_loss(struct skiff_net *net, struct var *x,
                                                      struct var *label, double up_bound,
                                                      double lower_bound)

@@ -194,24 +194,14 @@ bool skiff_layer_unstack(struct skiff_net *net, struct var *x, int axis, int num
                     P_INT("num", num)) != NULL;
 }
 
-static struct var *measure(struct skiff_net *net, const char *type, struct var *x, enum dtype dtype)
-{
-    if (!net_has(net, type, "x", x))
-        return NULL;
-    struct layer l = layer_begin(net, type, NULL);
-    struct var *out = layer_tmp(&l, dtype);
-    layer_op(net, type, P_IN("Input", x), P_OUT("Out", out));
-    return net_failed(net) ? NULL : out;
-}
-
 struct var *skiff_layer_shape(struct skiff_net *net, struct var *x)
 {
-    return measure(net, "shape", x, DTYPE_INT32);
-}
-
-struct var *skiff_layer_size(struct skiff_net *net, struct var *x)
-{
-    return measure(net, "size", x, DTYPE_INT64);
+    if (!net_has(net, "shape", "x", x))
+        return NULL;
+    struct layer l = layer_begin(net, "shape", NULL);
+    struct var *out = layer_tmp(&l, DTYPE_INT32);
+    layer_op(net, "shape", P_IN("Input", x), P_OUT("Out", out));
+    return net_failed(net) ? NULL : out;
 }
 
 struct var *skiff_layer_gather(struct skiff_net *net, struct var *x, struct var *index,
@@ -250,18 +240,8 @@ struct var *skiff_layer_scatter(struct skiff_net *net, struct var *x, struct var
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_where(struct skiff_net *net, struct var *condition)
-{
-    if (!net_has(net, "where", "condition", condition))
-        return NULL;
-    struct layer l = layer_begin(net, "where_index", NULL);
-    struct var *out = layer_tmp(&l, DTYPE_INT64);
-    layer_op(net, "where_index", P_IN("Condition", condition), P_OUT("Out", out));
-    return net_failed(net) ? NULL : out;
-}
-
-struct var *skiff_layer_where_select(struct skiff_net *net, struct var *condition, struct var *x,
-                                     struct var *y, const char *name)
+struct var *skiff_layer_where(struct skiff_net *net, struct var *condition, struct var *x,
+                              struct var *y, const char *name)
 {
     if (!net_has(net, "where", "condition", condition) || !net_has(net, "where", "x", x) ||
         !net_has(net, "where", "y", y))
@@ -300,39 +280,14 @@ struct var *skiff_layer_one_hot_v2(struct skiff_net *net, struct var *x, int dep
     return one_hot(net, "one_hot_v2", x, depth, allow_out_of_range, false);
 }
 
-static struct var *arg_extreme(struct skiff_net *net, const char *type, struct var *x, int axis)
-{
-    if (!net_has(net, type, "x", x))
-        return NULL;
-    struct layer l = layer_begin(net, type, NULL);
-    struct var *out = layer_tmp_no_grad(&l, DTYPE_INT64);
-    layer_op(net, type, P_IN("X", x), P_OUT("Out", out), P_INT("axis", axis));
-    return net_failed(net) ? NULL : out;
-}
-
 struct var *skiff_layer_argmax(struct skiff_net *net, struct var *x, int axis)
 {
-    return arg_extreme(net, "arg_max", x, axis);
-}
-
-struct var *skiff_layer_argmin(struct skiff_net *net, struct var *x, int axis)
-{
-    return arg_extreme(net, "arg_min", x, axis);
-}
-
-struct skiff_argsort skiff_layer_argsort(struct skiff_net *net, struct var *x, int axis,
-                                         bool descending, const char *name)
-{
-    struct skiff_argsort r = {0};
-    if (!net_has(net, "argsort", "x", x))
-        return r;
-    struct layer l = layer_begin(net, "argsort", name);
-    struct var *out = layer_tmp_no_grad(&l, x->dtype);
-    struct var *ids = layer_tmp_no_grad(&l, DTYPE_INT64);
-    if (layer_op(net, "argsort", P_IN("X", x), P_OUT("Out", out), P_OUT("Indices", ids),
-                 P_INT("axis", axis), P_BOOL("descending", descending)))
-        r = (struct skiff_argsort){out, ids};
-    return r;
+    if (!net_has(net, "argmax", "x", x))
+        return NULL;
+    struct layer l = layer_begin(net, "arg_max", NULL);
+    struct var *out = layer_tmp_no_grad(&l, DTYPE_INT64);
+    layer_op(net, "arg_max", P_IN("X", x), P_OUT("Out", out), P_INT("axis", axis));
+    return net_failed(net) ? NULL : out;
 }
 
 struct skiff_topk skiff_layer_topk(struct skiff_net *net, struct var *x, int k, const char *name)

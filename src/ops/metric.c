@@ -9,10 +9,10 @@
  *   slide_steps S   [(1+S) B + 1]: a ring of S batches, their sum, and the number of batches so far
  * Area: from the highest bucket down, |neg step| * (pos before + pos after) / 2, divided by
  * positives times negatives; 0 when there is only one class. */
-#include <math.h>
 #include <string.h>
 
 #include "ops/seq_common.h"
+#include "tensor/auc.h"
 
 /* A single number is [1] in 1.x and has no dimensions in 2.x. */
 static struct shape one_number(const struct infer *c)
@@ -141,18 +141,6 @@ static void auc_count(const struct kernel *k, int64_t *pos, int64_t *neg)
     }
 }
 
-static double auc_area(const int64_t *pos, const int64_t *neg, int64_t buckets)
-{
-    double area = 0, npos = 0, nneg = 0;
-    for (int64_t b = buckets - 1; b >= 0; b--) {
-        double pos_before = npos, neg_before = nneg;
-        npos += (double)pos[b];
-        nneg += (double)neg[b];
-        area += fabs(nneg - neg_before) * (npos + pos_before) / 2.0;
-    }
-    return npos > 0 && nneg > 0 ? area / npos / nneg : 0.0;
-}
-
 /* A batch of one placeholder sample (filter_by_instag found nothing) has weight 0: not counted. */
 static bool auc_is_placeholder(const struct kernel *k)
 {
@@ -190,7 +178,7 @@ static enum skiff_status auc_run(struct kernel *k, struct skiff_error *err)
             return kernel_fail(k, SKIFF_INVALID, err, "output %s is missing",
                                k->kind->outs[1 + s].name);
         if (out[s]->data != in->data)
-            memcpy(out[s]->data, in->data, tensor_bytes(out[s])); /* the rule made it no longer */
+            memcpy(out[s]->data, in->data, tensor_bytes(in));
     }
     int64_t *pos = tensor_i64(out[0]), *neg = tensor_i64(out[1]);
     if (!auc_is_placeholder(k)) {

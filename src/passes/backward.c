@@ -107,13 +107,10 @@ static bool has_grad(const struct op *op)
     return op->kind && (op->kind->grad || op->kind->make_grad);
 }
 
-/* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. An op
- * without gradient cuts the walk, as in Fluid; one that runs a block must not do so silently: it is
- * *stuck. */
+/* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. */
 static struct op **find_path(struct block *b, struct str_map *outputs, struct str_map *inputs,
-                             struct str_map *no_grad, int *n, const struct op **stuck)
+                             struct str_map *no_grad, int *n)
 {
-    *stuck = NULL;
     struct op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
     bool *on = mem_must((size_t)(b->nops + 1) * sizeof *on);
     for (int i = 0; i < b->nops; i++) {
@@ -124,14 +121,10 @@ static struct op **find_path(struct block *b, struct str_map *outputs, struct st
     }
     for (int i = b->nops - 1; i >= 0; i--) {
         struct op *op = b->ops[i];
-        bool leads = any_in(op->outs, op->nouts, outputs);
-        if (leads && has_grad(op)) {
+        if (any_in(op->outs, op->nouts, outputs) && has_grad(op))
             add_args(outputs, op->ins, op->nins, no_grad);
-            continue;
-        }
-        on[i] = false;
-        if (leads && op->kind && op->kind->flags & OP_RUNS_BLOCK)
-            *stuck = op;
+        else
+            on[i] = false;
     }
     *n = 0;
     for (int i = 0; i < b->nops; i++)
@@ -147,15 +140,6 @@ static struct op **find_path(struct block *b, struct str_map *outputs, struct st
                     set_add(no_grad, name);
             }
     return path;
-}
-
-static enum skiff_status check_stuck(const struct op *stuck, struct skiff_error *err)
-{
-    if (!stuck)
-        return SKIFF_OK;
-    return error_set(err, SKIFF_UNSUPPORTED,
-                     "op %s has no gradient here, and the loss depends on what its block writes",
-                     stuck->type);
 }
 
 /* Results of the path that lead nowhere (auxiliary outputs) have no gradient. */
@@ -196,8 +180,7 @@ static enum skiff_status block_grads(struct backward *b, struct block *block,
 
 /* The gradient block of an op that runs a block (while, conditional_block). */
 static enum skiff_status sub_grads(struct backward *b, const struct block *block,
-                                   const struct block *target, const struct op *op,
-                                   struct block **out, struct skiff_error *err)
+                                   const struct op *op, struct block **out, struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     *out = NULL;
@@ -207,7 +190,8 @@ static enum skiff_status sub_grads(struct backward *b, const struct block *block
         return error_set(err, SKIFF_INVALID, "op %s of block %d cannot run block %d of %d",
                          op->type, block->idx, a->value.i, b->nblocks);
     struct block *sub = b->p->blocks[a->value.i];
-    struct block *grad = program_add_block(b->p, target->idx);
+    struct block *grad = program_add_block(b->p, 0);
+    grad->parent = sub->idx;
     grad->forward_idx = sub->idx;
     bool kept = b->use_wanted;
     b->use_wanted = false;
@@ -274,8 +258,7 @@ static void note_vars(struct backward *b, const struct op *fwd, const struct op 
         }
 }
 
-static enum skiff_status op_grads(struct backward *b, struct block *block,
-                                  const struct block *target, const struct op *op,
+static enum skiff_status op_grads(struct backward *b, struct block *block, const struct op *op,
                                   struct grad_ops *all, struct skiff_error *err)
 {
     struct grad_build g = {.program = b->p,
@@ -283,7 +266,7 @@ static enum skiff_status op_grads(struct backward *b, struct block *block,
                            .fwd = op,
                            .unwanted = grad_unwanted,
                            .user = &b->no_grad[block->idx]};
-    TRY(sub_grads(b, block, target, op, &g.grad_block, err));
+    TRY(sub_grads(b, block, op, &g.grad_block, err));
     TRY(grad_build_ops(&g, err));
     const struct op_attr_value *device = op_attr(op, "op_device");
     for (int i = 0; i < g.nops; i++) {
@@ -310,7 +293,7 @@ static enum skiff_status block_grads(struct backward *b, struct block *block,
     str_map_init(&known);
     enum skiff_status status = SKIFF_OK;
     for (int i = npath - 1; i >= 0; i--)
-        TRY_OUT(op_grads(b, block, target, path[i], &all, err));
+        TRY_OUT(op_grads(b, block, path[i], &all, err));
     grad_ops_add_up(&all, block->idx);
     grad_ops_drop_unwanted(&all, &b->no_grad[block->idx]);
     for (int i = 0; i < npath; i++) {
@@ -533,8 +516,7 @@ static enum skiff_status run_backward(struct backward *b, struct var *loss, stru
     str_map_init(&none);
     set_add(&outputs, loss->name);
     strip_set(p, &b->no_grad[0], &no_grad);
-    const struct op *stuck;
-    struct op **path = find_path(root, &outputs, NULL, &no_grad, &npath, &stuck);
+    struct op **path = find_path(root, &outputs, NULL, &no_grad, &npath);
     add_dead_outputs(root, path, npath, loss->name, &no_grad);
     grads_of_set(p, &no_grad, &b->no_grad[0]);
     seed_loss(p, root, loss, maker);
@@ -542,9 +524,7 @@ static enum skiff_status run_backward(struct backward *b, struct var *loss, stru
         b->use_wanted = true;
         set_add(&b->wanted, with_grad(p, loss->name));
     }
-    enum skiff_status status = check_stuck(stuck, err);
-    if (status == SKIFF_OK)
-        status = block_grads(b, root, path, npath, root, err);
+    enum skiff_status status = block_grads(b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(b, root, start, &none);
         status = make_all_vars(b, root, start, err);
@@ -628,8 +608,7 @@ enum skiff_status append_gradients(struct program *p, struct var *const *targets
         set_add(&from, inputs[i]->name);
     for (int i = 0; i < ntargets; i++)
         set_add(&outputs, targets[i]->name);
-    const struct op *stuck;
-    struct op **path = find_path(root, &outputs, &from, &no_grad, &npath, &stuck);
+    struct op **path = find_path(root, &outputs, &from, &no_grad, &npath);
     for (int i = 0; i < ntargets; i++) {
         const struct var *g = target_grads ? target_grads[i] : NULL;
         if (!g) {
@@ -641,9 +620,7 @@ enum skiff_status append_gradients(struct program *p, struct var *const *targets
     }
     b.use_wanted = o->times > 1;
     grads_of_set(p, &no_grad, &b.no_grad[0]);
-    enum skiff_status status = check_stuck(stuck, err);
-    if (status == SKIFF_OK)
-        status = block_grads(&b, root, path, npath, root, err);
+    enum skiff_status status = block_grads(&b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(&b, root, start, &given);
         status = make_all_vars(&b, root, start, err);

@@ -132,27 +132,6 @@ static void clip_groups_must_agree(void **state)
     skiff_net_destroy(net);
 }
 
-/* A branch on the way to the loss: its gradient would be lost. */
-static void branch_without_gradient_is_refused(void **state)
-{
-    struct skiff_net *net = skiff_net_create();
-    struct skiff_error err = {0};
-    struct var *x = skiff_data(net, "x", SKIFF_DIMS(4)), *h = skiff_fc(net, x, 4);
-    struct var *zero = skiff_fill_constant(net, SKIFF_DIMS(1), "float32", 0.0);
-    struct var *out = skiff_fc(net, h, 4);
-    struct skiff_switch *s = skiff_switch_begin(net);
-    skiff_switch_case(s, skiff_var_op(net, SKIFF_GT, skiff_mean(net, x), zero));
-    skiff_layer_assign(net, skiff_scale_by(net, h, .scale = 2.0), out);
-    skiff_switch_end(s);
-    struct var *loss = skiff_mean(net, out);
-    int ops = program_root(net->main)->nops;
-    assert_int_equal(skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.1),
-                     SKIFF_UNSUPPORTED);
-    assert_says(err, "conditional_block");
-    assert_int_equal(program_root(net->main)->nops, ops);
-    skiff_net_destroy(net);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,7 +142,6 @@ int main(void)
         cmocka_unit_test(rate_of_another_program),
         cmocka_unit_test(backward_and_apply_give_the_same_as_minimize),
         cmocka_unit_test(clip_groups_must_agree),
-        cmocka_unit_test(branch_without_gradient_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

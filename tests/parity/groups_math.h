@@ -313,26 +313,4 @@ static inline struct skiff_var *initializers(struct skiff_net *net)
     return total(net, &p);
 }
 
-static inline struct skiff_var *more(struct skiff_net *net)
-{
-    struct parts p = {.n = 0};
-    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4, 6));
-    struct skiff_var *t = skiff_data(net, "t", SKIFF_DIMS(4, 6));
-    struct skiff_var *h =
-        skiff_var_op(net, SKIFF_MUL, x, skiff_create_parameter(net, SKIFF_DIMS(4, 6)));
-    put(&p, as_float(net, skiff_layer_argmin(net, h, 1)));
-    put(&p, skiff_act(net, selu, h));
-    put(&p, skiff_act(net, selu, h, .scale = 1.5, .alpha = 0.5));
-    put(&p, skiff_layer_kldiv_loss(net, h, t, NULL, NULL));
-    put(&p, skiff_layer_kldiv_loss(net, h, t, "none", NULL));
-    put(&p, as_float(net, skiff_layer_size(net, h)));
-    put(&p, skiff_layer_range(net, 0, 10, 2, "float32"));
-    struct skiff_var *less = skiff_layer_less_than(net, h, t, NULL);
-    put(&p, as_float(net, skiff_layer_where(net, less)));
-    struct skiff_argsort sorted = skiff_layer_argsort(net, h, 1, false, NULL);
-    put(&p, sorted.values);
-    put(&p, as_float(net, sorted.indices));
-    return total(net, &p);
-}
-
 #endif

@@ -162,62 +162,6 @@ static struct skiff_var *while_loop(struct skiff_net *net)
     return NULL;
 }
 
-static struct skiff_var *arrays(struct skiff_net *net)
-{
-    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4));
-    struct skiff_var *i = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 0);
-    struct skiff_var *h = skiff_fc(net, x, 4), *a = skiff_layer_array_write(net, h, i, NULL);
-    skiff_layer_create_array(net, "float32");
-    i = skiff_layer_increment(net, i, 1.0, false);
-    skiff_layer_array_write(net, skiff_relu(net, h), i, a);
-    return skiff_mean(net, skiff_layer_array_read(net, a, i));
-}
-
-static struct skiff_var *loop_gradient(struct skiff_net *net)
-{
-    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4));
-    struct skiff_var *i = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 0);
-    struct skiff_var *n = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 3);
-    struct skiff_var *a = skiff_layer_array_write(net, skiff_fc(net, x, 4), i, NULL);
-    struct skiff_var *cond = skiff_layer_less_than(net, i, n, NULL);
-    struct skiff_while *w = skiff_while_begin(net, cond, false);
-    struct skiff_var *h = skiff_layer_array_read(net, a, i);
-    h = skiff_fc(net, h, 4, .param_attr = SKIFF_PARAM(.name = "w"), .bias_attr = SKIFF_NO_PARAM,
-                 .act = "tanh");
-    skiff_layer_increment(net, i, 1.0, false);
-    skiff_layer_array_write(net, h, i, a);
-    skiff_layer_less_than(net, i, n, cond);
-    skiff_while_end(w);
-    return skiff_mean(net, skiff_layer_array_read(net, a, i));
-}
-
-static struct skiff_var *nested_loops(struct skiff_net *net)
-{
-    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4));
-    struct skiff_var *n = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 2);
-    struct skiff_var *i = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 0);
-    struct skiff_var *a = skiff_layer_array_write(net, skiff_fc(net, x, 4), i, NULL);
-    struct skiff_var *outer = skiff_layer_less_than(net, i, n, NULL);
-    struct skiff_while *w = skiff_while_begin(net, outer, false);
-    struct skiff_var *h = skiff_layer_array_read(net, a, i);
-    struct skiff_var *j = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 0);
-    struct skiff_var *b = skiff_layer_array_write(net, h, j, NULL);
-    struct skiff_var *inner = skiff_layer_less_than(net, j, n, NULL);
-    struct skiff_while *v = skiff_while_begin(net, inner, false);
-    struct skiff_var *k = skiff_layer_array_read(net, b, j);
-    k = skiff_fc(net, k, 4, .param_attr = SKIFF_PARAM(.name = "w"), .bias_attr = SKIFF_NO_PARAM);
-    skiff_layer_increment(net, j, 1.0, false);
-    skiff_layer_array_write(net, k, j, b);
-    skiff_layer_less_than(net, j, n, inner);
-    skiff_while_end(v);
-    h = skiff_layer_array_read(net, b, j);
-    skiff_layer_increment(net, i, 1.0, false);
-    skiff_layer_array_write(net, h, i, a);
-    skiff_layer_less_than(net, i, n, outer);
-    skiff_while_end(w);
-    return skiff_mean(net, skiff_layer_array_read(net, a, i));
-}
-
 static struct skiff_var *scopes(struct skiff_net *net)
 {
     skiff_net_push_scope(net, "a");
@@ -268,11 +212,11 @@ static void check_group(const char *name, struct skiff_var *(*build)(struct skif
 
 #define GROUPS(X)                                                                                  \
     X(activations)                                                                                 \
-    X(elementwise) X(products) X(reductions) X(shapes) X(creation) X(initializers) X(embeddings)   \
-        X(sequences) X(losses) X(metrics) X(norms) X(recurrent) X(attributes) X(need_clip)         \
-            X(clip_by_value_set) X(two_losses) X(gradients) X(after_gradients) X(repeated)         \
-                X(unused_outputs) X(while_loop) X(more) X(arrays) X(loop_gradient) X(nested_loops) \
-                    X(scopes) X(distributed_table)
+    X(elementwise)                                                                                 \
+    X(products) X(reductions) X(shapes) X(creation) X(initializers) X(embeddings) X(sequences)     \
+        X(losses) X(metrics) X(norms) X(recurrent) X(attributes) X(need_clip) X(clip_by_value_set) \
+            X(two_losses) X(gradients) X(after_gradients) X(repeated) X(unused_outputs)            \
+                X(while_loop) X(scopes) X(distributed_table)
 
 #define GROUP_TEST(name)                  \
     static void test_##name(void **state) \

@@ -1,0 +1,10 @@
+/* One line per model: MODEL(symbol), the symbol of its struct model in net.c. */
+MODEL(model_rank_dnn)
+MODEL(model_rank_wide_deep)
+MODEL(model_rank_deepfm)
+MODEL(model_rank_dcn)
+MODEL(model_rank_fm)
+MODEL(model_rank_logistic_regression)
+MODEL(model_rank_dlrm)
+MODEL(model_recall_word2vec)
+MODEL(model_match_dssm)

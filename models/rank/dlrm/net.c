@@ -1,0 +1,80 @@
+#include "rank/dlrm/net.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "rank/rank.h"
+
+static struct skiff_var *layer(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
+                               int64_t size, const char *act)
+{
+    return skiff_fc(net, x, size, .act = act,
+                    .param_attr = SKIFF_PARAM(.initializer = skiff_init_truncated_normal(
+                                                  0.0, 1.0 / sqrt((double)inputs), 0)));
+}
+
+static struct skiff_var *layers(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
+                                const struct model_sizes *sizes, const char *last_act)
+{
+    for (int i = 0; i < sizes->n; i++) {
+        x = layer(net, x, inputs, sizes->size[i], i + 1 < sizes->n ? "relu" : last_act);
+        inputs = sizes->size[i];
+    }
+    return x;
+}
+
+/* Places of the pairs i < j (or i <= j) of an n x n matrix, row by row. */
+static struct skiff_var *pair_places(struct skiff_net *net, int64_t n, bool self, int64_t *count)
+{
+    int32_t *at = malloc((size_t)(n * n) * sizeof(*at));
+    struct skiff_var *places = NULL;
+    *count = 0;
+    for (int64_t i = 0; at && i < n; i++)
+        for (int64_t j = i + !self; j < n; j++)
+            at[(*count)++] = (int32_t)(i * n + j);
+    if (at)
+        places = skiff_layer_assign_value(net, SKIFF_DIMS(*count), "int32", at, NULL);
+    free(at);
+    return places;
+}
+
+/* Products of all pairs of the vectors [batch, n, width]: [batch, pairs]. */
+static struct skiff_var *products(struct skiff_net *net, struct skiff_var *vectors, int64_t n,
+                                  bool self, int64_t *count)
+{
+    struct skiff_var *z = skiff_matmul(net, vectors, vectors, .transpose_y = true);
+    z = skiff_layer_transpose(net, skiff_reshape(net, z, SKIFF_DIMS(-1, n * n)), SKIFF_DIMS(1, 0),
+                              NULL);
+    struct skiff_var *places = pair_places(net, n, self, count);
+    return skiff_layer_transpose(net, skiff_layer_gather(net, z, places, false), SKIFF_DIMS(1, 0),
+                                 NULL);
+}
+
+static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+{
+    struct rank_inputs in = rank_inputs_make(net, c, out);
+    struct model_sizes bottom =
+        model_sizes_of(c, "bot_layer_sizes", (const int64_t[]){512, 256, 64, in.width, 0});
+    struct model_sizes top =
+        model_sizes_of(c, "top_layer_sizes", (const int64_t[]){512, 256, 2, 0});
+    bool self = model_flag(c, "self_interaction", false);
+    struct skiff_var *x = layers(net, in.dense, in.dense_columns, &bottom, "relu");
+    struct skiff_var *rows = rank_embeddings(
+        net, &in, in.width,
+        SKIFF_PARAM(.name = "SparseFeatFactors", .initializer = skiff_init_truncated_normal(
+                                                     0.0, 1.0 / sqrt((double)in.width), 0)),
+        false);
+    int64_t n = in.slots + 1, pairs;
+    struct skiff_var *vectors = skiff_concat(net, SKIFF_VARS(rows, x), 1);
+    vectors = skiff_reshape(net, vectors, SKIFF_DIMS(-1, n, in.width));
+    struct skiff_var *z = products(net, vectors, n, self, &pairs);
+    struct skiff_var *logits =
+        layers(net, skiff_concat(net, SKIFF_VARS(x, z), 1), in.width + pairs, &top, NULL);
+    out->label = in.label;
+    struct skiff_var *cost =
+        skiff_softmax_with_cross_entropy(net, logits, in.label, .softmax = &out->predict);
+    out->loss = skiff_mean(net, cost);
+    model_add_auc(net, out->predict, in.label, out);
+}
+
+const struct model model_rank_dlrm = {"rank/dlrm", "DLRM", build};

@@ -1,0 +1,27 @@
+#include "rank/wide_deep/net.h"
+
+#include <math.h>
+
+#include "rank/rank.h"
+
+static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+{
+    struct rank_inputs in = rank_inputs_make(net, c, out);
+    struct model_sizes sizes =
+        model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
+    struct skiff_var *wide =
+        skiff_fc(net, in.dense, 1,
+                 .param_attr = SKIFF_PARAM(.initializer = skiff_init_truncated_normal(
+                                               0.0, 1.0 / sqrt((double)in.dense_columns), 0)));
+    int64_t inputs = in.slots * in.width + in.dense_columns;
+    struct skiff_var *x = rank_features(
+        net, &in,
+        SKIFF_PARAM(.name = "SparseFeatFactors", .initializer = skiff_init_uniform(-1, 1, 0)),
+        false);
+    x = model_layers(net, x, inputs, &sizes);
+    struct skiff_var *deep =
+        model_layer(net, x, sizes.n ? sizes.size[sizes.n - 1] : inputs, 1, NULL);
+    model_finish_sigmoid(net, skiff_elementwise(net, add, wide, deep), in.label, out);
+}
+
+const struct model model_rank_wide_deep = {"rank/wide_deep", "Wide & Deep", build};

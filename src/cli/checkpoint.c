@@ -1,0 +1,138 @@
+#include "cli/checkpoint.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/io.h"
+#include "store/file.h"
+
+#define PREFIX "rec_static"
+#define STATE "skiff_state.yaml"
+
+static void join(struct buf *out, const char *folder, int epoch, const char *name)
+{
+    buf_reset(out);
+    buf_printf(out, "%s/%d%s%s", folder, epoch, name[0] ? "/" : "", name);
+}
+
+/* What a program for inference is fed and gives: named by the user, or everything but the label and
+ * the prediction. */
+static enum skiff_status save_inference(struct job *j, const char *dir, struct skiff_error *err)
+{
+    const char *feeds[MODEL_MAX_INPUTS], *targets[1];
+    const char *const *named;
+    struct io_inference what = {.feeds = feeds, .targets = targets};
+    for (int i = 0; i < j->vars.ninputs; i++)
+        if (j->vars.inputs[i] != j->vars.label)
+            feeds[what.nfeeds++] = skiff_var_name(j->vars.inputs[i]);
+    targets[what.ntargets++] = skiff_var_name(j->vars.predict ? j->vars.predict : j->vars.loss);
+    int n = config_list(j->config, "runner.save_inference_feed_varnames", &named);
+    if (n > 0) {
+        what.feeds = named;
+        what.nfeeds = n;
+    }
+    n = config_list(j->config, "runner.save_inference_fetch_varnames", &named);
+    if (n > 0) {
+        what.targets = named;
+        what.ntargets = n;
+    }
+    return io_save_inference_dir(j->scope, j->main, &what, dir, NULL, NULL, err);
+}
+
+enum skiff_status checkpoint_save(struct job *j, const char *folder,
+                                  const struct checkpoint_state *state, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    enum skiff_status status = SKIFF_OK;
+    bool inference = config_bool(j->config, "runner.use_inference", false) ||
+                     config_bool(j->config, "runner.inference", false);
+    join(&path, folder, state->epoch, PREFIX);
+    TRY_OUT(file_make_parents(path.data, err));
+    if (inference) {
+        join(&path, folder, state->epoch, "");
+        TRY_OUT(save_inference(j, path.data, err));
+    }
+    join(&path, folder, state->epoch, PREFIX);
+    TRY_OUT(io_save(j->scope, j->main, path.data, err));
+    join(&path, folder, state->epoch, STATE);
+    buf_printf(&text, "epoch: %d\ncomplete: %s\nsamples: %lld\n", state->epoch,
+               state->complete ? "True" : "False", (long long)state->samples);
+    TRY_OUT(file_write(path.data, text.data, text.len, err));
+out:
+    buf_deinit(&path);
+    buf_deinit(&text);
+    return status;
+}
+
+bool checkpoint_exists(const char *folder, int epoch)
+{
+    struct buf path = BUF_INIT;
+    join(&path, folder, epoch, PREFIX ".pdparams");
+    bool there = file_exists(path.data);
+    buf_deinit(&path);
+    return there;
+}
+
+static enum skiff_status read_state(const char *folder, struct checkpoint_state *s,
+                                    struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    struct config *c = NULL;
+    enum skiff_status status = SKIFF_OK;
+    s->complete = true; /* saved by somebody else, who saves whole epochs */
+    s->samples = 0;
+    join(&path, folder, s->epoch, STATE);
+    if (file_exists(path.data))
+        status = config_open(path.data, &c, err);
+    if (c) {
+        s->complete = config_bool(c, "complete", true);
+        s->samples = config_int(c, "samples", 0);
+        status = config_check(c, err);
+        config_close(c);
+    }
+    buf_deinit(&path);
+    return status;
+}
+
+enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
+                                  struct skiff_error *err)
+{
+    DIR *d = opendir(folder);
+    out->epoch = -1;
+    if (!d)
+        return SKIFF_OK;
+    for (struct dirent *e; (e = readdir(d));) {
+        char *end;
+        long n = strtol(e->d_name, &end, 10);
+        if (end == e->d_name || *end || n <= out->epoch || n > 1000000)
+            continue;
+        if (checkpoint_exists(folder, (int)n))
+            out->epoch = (int)n;
+    }
+    closedir(d);
+    return out->epoch < 0 ? SKIFF_OK : read_state(folder, out, err);
+}
+
+enum skiff_status checkpoint_load(struct job *j, const char *path, struct skiff_error *err)
+{
+    struct buf prefix = BUF_INIT, params = BUF_INIT;
+    buf_printf(&prefix, "%s/" PREFIX, path);
+    buf_printf(&params, "%s.pdparams", prefix.data);
+    enum skiff_status status =
+        io_load(j->scope, j->main, file_exists(params.data) ? prefix.data : path, err);
+    buf_deinit(&prefix);
+    buf_deinit(&params);
+    return status;
+}
+
+enum skiff_status checkpoint_load_epoch(struct job *j, const char *folder, int epoch,
+                                        struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    join(&path, folder, epoch, "");
+    enum skiff_status status = checkpoint_load(j, path.data, err);
+    buf_deinit(&path);
+    return status;
+}

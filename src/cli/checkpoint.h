@@ -1,0 +1,29 @@
+/* Checkpoints: what train leaves behind after an epoch, and how it is found again.
+ *
+ *   <model_save_path>/<epoch>/rec_static.pdparams .pdopt .pdmodel   as PaddleRec's static trainer
+ *                             __model__ and parameters, one file each, with runner.use_inference
+ *                             skiff_state.yaml   epoch, whether it was finished, samples; last */
+#ifndef CLI_CHECKPOINT_H
+#define CLI_CHECKPOINT_H
+
+#include "cli/job.h"
+
+struct checkpoint_state {
+    int epoch;
+    bool complete;
+    int64_t samples;
+};
+
+enum skiff_status checkpoint_save(struct job *j, const char *folder,
+                                  const struct checkpoint_state *state, struct skiff_error *err);
+/* The newest epoch below the folder; epoch -1: there is none. */
+enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
+                                  struct skiff_error *err);
+/* Loads <folder>/<epoch>, or what lies at `path` itself (a folder with rec_static.*, a prefix, or a
+ * folder of parameters). */
+enum skiff_status checkpoint_load_epoch(struct job *j, const char *folder, int epoch,
+                                        struct skiff_error *err);
+enum skiff_status checkpoint_load(struct job *j, const char *path, struct skiff_error *err);
+bool checkpoint_exists(const char *folder, int epoch);
+
+#endif

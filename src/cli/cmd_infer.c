@@ -1,0 +1,164 @@
+/* skiff infer: saved epochs on test data. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/checkpoint.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "executor/trainer.h"
+
+static void help(void)
+{
+    printf("usage: skiff infer -m config.yaml [-o key=value ...]\n\n"
+           "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC.\n"
+           "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from\n"
+           "runner.infer_load_path; without an end, all that are there.\n\n"
+           "  -m FILE          the config\n"
+           "  -o key=value     sets a key; any number of them may follow\n");
+}
+
+struct judging {
+    struct job job;
+    struct dataset *data;
+    struct tally tally;
+    struct progress progress;
+    struct trainer_options options;
+    const char *load_path;
+    int first, end;
+    struct report_row *rows;
+    int nrows;
+    bool stopped;
+};
+
+static void on_batch(void *user, int thread, int64_t rows, const struct value *watched)
+{
+    struct judging *t = user;
+    tally_batch(&t->tally, thread, rows, watched);
+}
+
+static void on_tick(void *user)
+{
+    struct judging *t = user;
+    progress_tick(&t->progress);
+}
+
+static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
+{
+    struct config *c = t->job.config;
+    struct checkpoint_state last;
+    const char *saved = config_path(c, "runner.model_save_path", "model_output");
+    t->load_path = config_path(c, "runner.infer_load_path", NULL);
+    if (!t->load_path)
+        t->load_path = saved;
+    TRY(checkpoint_find(t->load_path, &last, err));
+    t->first = (int)config_int_in(c, "runner.infer_start_epoch", 0, 0, 1000000);
+    t->end = (int)config_int_in(c, "runner.infer_end_epoch", last.epoch + 1, 0, 1000000);
+    TRY(config_check(c, err));
+    if (t->end <= t->first)
+        return error_set(err, SKIFF_NOT_FOUND, "%s: no epochs from %d up to %d in %s",
+                         config_name(c), t->first, t->end, t->load_path);
+    return SKIFF_OK;
+}
+
+static void read_options(struct judging *t)
+{
+    int threads = job_threads(&t->job);
+    tally_init(&t->tally, &t->job.vars, threads);
+    progress_init(&t->progress, &t->tally,
+                  config_int_in(t->job.config, "runner.print_interval", 100, 1, INT64_MAX));
+    t->options = (struct trainer_options){.threads = threads,
+                                          .user = t,
+                                          .watched = t->tally.watched,
+                                          .nwatched = t->tally.nwatched,
+                                          .on_batch = on_batch,
+                                          .tick_period = t->progress.terminal ? 0.25 : 1.0,
+                                          .on_tick = on_tick,
+                                          .stop = interrupt_flag()};
+}
+
+static void print_line(const struct report_row *r)
+{
+    printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", r->epoch, r->seconds,
+           r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
+    if (!isnan(r->auc))
+        printf(" auc: %.4f", r->auc);
+    if (!isnan(r->log_loss))
+        printf(" log_loss: %.4f copc: %.4f", r->log_loss, r->copc);
+    printf("\n");
+    fflush(stdout);
+}
+
+static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_error *err)
+{
+    struct trainer_result r;
+    struct tally_sum sum;
+    if (!checkpoint_exists(t->load_path, epoch))
+        return error_set(err, SKIFF_NOT_FOUND, "%s/%d holds no saved model (rec_static.pdparams)",
+                         t->load_path, epoch);
+    TRY(checkpoint_load_epoch(&t->job, t->load_path, epoch, err));
+    tally_reset(&t->tally);
+    progress_start(&t->progress, t->data, epoch);
+    enum skiff_status status =
+        trainer_infer_dataset(t->job.scope, t->job.main, t->data, &t->options, &r, err);
+    progress_end(&t->progress);
+    if (status < 0)
+        return status;
+    t->stopped = r.stopped;
+    tally_read(&t->tally, &sum);
+    struct report_row *row = &t->rows[t->nrows++];
+    *row = (struct report_row){.epoch = epoch, .seconds = r.seconds};
+    report_row_fill(row, &t->tally, &sum);
+    double all = r.read_seconds + r.compute_seconds;
+    row->read = all > 0 ? r.read_seconds / all : 0;
+    row->compute = all > 0 ? r.compute_seconds / all : 0;
+    print_line(row);
+    return SKIFF_OK;
+}
+
+static enum skiff_status judge(struct judging *t, struct skiff_error *err)
+{
+    const char *type = config_text(t->job.config, "runner.reader_type", "QueueDataset");
+    TRY(read_range(t, err));
+    TRY(job_dataset_open(&t->job, &job_data_infer, &t->data, err));
+    read_options(t);
+    TRY(job_check(&t->job, "infer", err));
+    TRY(job_startup(&t->job, err));
+    if (type[0] == 'I' || type[0] == 'i')
+        TRY(dataset_load(t->data, err));
+    t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
+    for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
+        TRY(judge_epoch(t, epoch, err));
+    report_print(t->rows, t->nrows, false);
+    return SKIFF_OK;
+}
+
+int cmd_infer(int argc, char **argv)
+{
+    struct job_args args;
+    struct skiff_error err = {0};
+    int status = job_args_parse(&args, argc, argv, false, false);
+    if (status || args.help) {
+        if (args.help)
+            help();
+        return status;
+    }
+    struct judging t = {0};
+    if (job_open(&t.job, &args, false, &err) < 0)
+        return command_fail("infer", &err);
+    if (judge(&t, &err) < 0)
+        status = command_fail("infer", &err);
+    else if (t.stopped) {
+        fprintf(stderr, "skiff infer: stopped before the end\n");
+        status = 1;
+    }
+    dataset_destroy(t.data);
+    if (t.tally.lanes)
+        tally_deinit(&t.tally);
+    free(t.rows);
+    job_close(&t.job);
+    return status;
+}

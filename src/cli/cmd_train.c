@@ -1,0 +1,234 @@
+/* skiff train: a config to a trained model. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/checkpoint.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "executor/trainer.h"
+
+static void help(void)
+{
+    printf("usage: skiff train -m config.yaml [-o key=value ...] [--resume]\n\n"
+           "Trains the model that the config names, one epoch after the other, and saves it after\n"
+           "each. Configs are PaddleRec's; docs/config.md lists the keys.\n\n"
+           "  -m FILE          the config\n"
+           "  -o key=value     sets a key; any number of them may follow\n"
+           "  --resume         goes on behind the newest epoch in runner.model_save_path\n\n"
+           "Ctrl-C stops after the running batch and saves; a second one ends at once.\n"
+           "models:\n");
+    for (const struct model *const *m = model_all(); *m; m++)
+        printf("  %-26s %s\n", (*m)->name, (*m)->summary);
+}
+
+struct training {
+    struct job job;
+    struct dataset *data;
+    struct tally tally;
+    struct progress progress;
+    struct trainer_options options;
+    const char *save_path;
+    int first, epochs;
+    bool shuffle;
+    uint64_t seed;
+    struct report_row *rows;
+    int nrows;
+    bool stopped;
+};
+
+static void on_batch(void *user, int thread, int64_t rows, const struct value *watched)
+{
+    struct training *t = user;
+    tally_batch(&t->tally, thread, rows, watched);
+}
+
+static void on_tick(void *user)
+{
+    struct training *t = user;
+    progress_tick(&t->progress);
+}
+
+static void on_debug(void *user, const char *text)
+{
+    (void)user;
+    fputs(text, stderr);
+}
+
+static void read_options(struct training *t)
+{
+    struct config *c = t->job.config;
+    int threads = job_threads(&t->job);
+    t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
+    t->save_path = config_path(c, "runner.model_save_path", "model_output");
+    t->shuffle = config_bool(c, "runner.shuffle", false);
+    t->seed = (uint64_t)config_int(c, "runner.seed", 12345);
+    tally_init(&t->tally, &t->job.vars, threads);
+    progress_init(&t->progress, &t->tally,
+                  config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
+    t->options = (struct trainer_options){
+        .threads = threads,
+        .executor = {.seed = t->seed, .has_seed = true, .profile = true},
+        .reset_metrics = true,
+        .user = t,
+        .watched = t->tally.watched,
+        .nwatched = t->tally.nwatched,
+        .on_batch = on_batch,
+        .tick_period = t->progress.terminal ? 0.25 : 1.0,
+        .on_tick = on_tick,
+        .stop = interrupt_flag(),
+        .print_debug = config_bool(c, "runner.dataset_debug", false) ? on_debug : NULL};
+}
+
+/* Where parameters come from: the newest checkpoint, a given model, or the startup program alone.
+ */
+static enum skiff_status start_values(struct training *t, bool resume, struct skiff_error *err)
+{
+    struct checkpoint_state last = {.epoch = -1};
+    const char *init = config_path(t->job.config, "runner.model_init_path", NULL);
+    TRY(job_startup(&t->job, err));
+    if (resume)
+        TRY(checkpoint_find(t->save_path, &last, err));
+    if (last.epoch >= 0) {
+        t->first = last.epoch + last.complete;
+        log_info("going on from %s/%d, saved after %s epoch %d", t->save_path, last.epoch,
+                 last.complete ? "" : "a part of", last.epoch);
+        return checkpoint_load_epoch(&t->job, t->save_path, last.epoch, err);
+    }
+    if (resume)
+        log_info("nothing to go on from in %s: starting at epoch 0", t->save_path);
+    return init ? checkpoint_load(&t->job, init, err) : SKIFF_OK;
+}
+
+static enum skiff_status load_memory(struct training *t, struct skiff_error *err)
+{
+    if (dataset_memory_size(t->data) == 0) {
+        double start = seconds_now();
+        TRY(dataset_load(t->data, err));
+        log_info("%lld samples in memory after %.1f s", (long long)dataset_memory_size(t->data),
+                 seconds_now() - start);
+    }
+    return SKIFF_OK;
+}
+
+static void finish_row(struct training *t, int epoch, const struct trainer_result *r)
+{
+    struct tally_sum sum;
+    struct report_row *row = &t->rows[t->nrows++];
+    tally_read(&t->tally, &sum);
+    *row = (struct report_row){.epoch = epoch, .seconds = r->seconds};
+    report_row_fill(row, &t->tally, &sum);
+    double all = r->read_seconds + r->compute_seconds;
+    if (all > 0) {
+        row->read = r->read_seconds / all;
+        row->update = r->update_seconds / all;
+        row->compute = (r->compute_seconds - r->update_seconds) / all;
+    }
+    printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", epoch, r->seconds,
+           r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
+    if (!isnan(row->auc))
+        printf(" auc: %.4f", row->auc);
+    printf("\n");
+    fflush(stdout);
+}
+
+static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memory,
+                                     struct skiff_error *err)
+{
+    struct trainer_result r;
+    if (in_memory && t->shuffle)
+        TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
+    tally_reset(&t->tally);
+    progress_start(&t->progress, t->data, epoch);
+    enum skiff_status status =
+        trainer_train_dataset(t->job.scope, t->job.main, t->data, &t->options, &r, err);
+    progress_end(&t->progress);
+    if (status < 0)
+        return status;
+    finish_row(t, epoch, &r);
+    t->stopped = r.stopped;
+    const char *cache = dataset_cache_error(t->data);
+    if (cache)
+        log_warn("no cache was written: %s", cache);
+    struct checkpoint_state state = {epoch, !r.stopped, r.rows};
+    return checkpoint_save(&t->job, t->save_path, &state, err);
+}
+
+static void say_start(struct training *t)
+{
+    int files = (int)dataset_file_count(t->data), threads = t->options.threads;
+    log_info("%s: %d files, %d threads, %d epochs, models to %s", t->job.model->name, files,
+             threads, t->epochs, t->save_path);
+}
+
+static void say_idle(struct training *t, bool in_memory)
+{
+    int files = (int)dataset_file_count(t->data), threads = t->options.threads;
+    if (!in_memory && files < threads)
+        log_warn("%d of %d threads have nothing to do: a QueueDataset gives each file to one "
+                 "thread, and there %s %d; split the files, or set runner.reader_type to "
+                 "InmemoryDataset",
+                 threads - files, threads, files == 1 ? "is" : "are", files);
+}
+
+static enum skiff_status train(struct training *t, bool resume, struct skiff_error *err)
+{
+    const char *type = config_text(t->job.config, "runner.reader_type", "QueueDataset");
+    bool in_memory = type[0] == 'I' || type[0] == 'i';
+    TRY(job_dataset_open(&t->job, &job_data_train, &t->data, err));
+    read_options(t);
+    TRY(job_check(&t->job, "train", err));
+    TRY(start_values(t, resume, err));
+    say_start(t);
+    say_idle(t, in_memory);
+    if (in_memory)
+        TRY(load_memory(t, err));
+    t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
+    for (int epoch = t->first; epoch < t->epochs && !t->stopped; epoch++)
+        TRY(train_epoch(t, epoch, in_memory, err));
+    if (t->nrows)
+        report_print(t->rows, t->nrows, true);
+    else
+        log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
+    return SKIFF_OK;
+}
+
+static void training_close(struct training *t)
+{
+    dataset_destroy(t->data);
+    if (t->tally.lanes)
+        tally_deinit(&t->tally);
+    free(t->rows);
+    job_close(&t->job);
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct job_args args;
+    struct skiff_error err = {0};
+    int status = job_args_parse(&args, argc, argv, true, false);
+    if (status || args.help) {
+        if (args.help)
+            help();
+        return status;
+    }
+    struct training t = {0};
+    if (job_open(&t.job, &args, true, &err) < 0)
+        return command_fail("train", &err);
+    if (train(&t, args.resume, &err) < 0)
+        status = command_fail("train", &err);
+    else if (t.stopped) {
+        fflush(stdout);
+        fprintf(stderr,
+                "skiff train: stopped in epoch %d; the model is saved in %s/%d, --resume "
+                "goes on\n",
+                t.rows[t.nrows - 1].epoch, t.save_path, t.rows[t.nrows - 1].epoch);
+        status = 1;
+    }
+    training_close(&t);
+    return status;
+}

@@ -1,0 +1,304 @@
+#include "cli/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "executor/executor.h"
+#include "program/op_kind.h"
+
+/* ---- keys ---- */
+
+/* Keys of some command, so that no command finds those of another one unknown. Those of PaddleRec
+ * without effect here are marked in docs/config.md. */
+static const char *const known_keys[] = {
+    "runner.train_data_dir",
+    "runner.test_data_dir",
+    "runner.train_batch_size",
+    "runner.infer_batch_size",
+    "runner.epochs",
+    "runner.print_interval",
+    "runner.model_save_path",
+    "runner.model_init_path",
+    "runner.infer_load_path",
+    "runner.infer_start_epoch",
+    "runner.infer_end_epoch",
+    "runner.seed",
+    "runner.thread_num",
+    "runner.reader_type",
+    "runner.pipe_command",
+    "runner.dataset_debug",
+    "runner.parse_ins_id",
+    "runner.parse_content",
+    "runner.use_inference",
+    "runner.inference",
+    "runner.save_inference_feed_varnames",
+    "runner.save_inference_fetch_varnames",
+    "runner.model",
+    "runner.input_format",
+    "runner.shuffle",
+    "runner.cache",
+    "runner.cache_dir",
+    "runner.bad_lines",
+    "runner.drop_last",
+    /* understood, without effect on one machine's CPUs */
+    "runner.train_reader_path",
+    "runner.infer_reader_path",
+    "runner.use_gpu",
+    "runner.use_xpu",
+    "runner.use_npu",
+    "runner.use_auc",
+    "runner.auc_num",
+    "runner.use_visual",
+    "runner.use_fleet",
+    "runner.num_workers",
+    "runner.sync_mode",
+    "runner.geo_step",
+    "runner.split_file_list",
+    "runner.split_rows",
+    "runner.need_dump",
+    "runner.dump_fields",
+    "runner.dump_fields_path",
+    "runner.dump_param",
+    "runner.warmup_model_path",
+    "runner.example_count_method",
+    "runner.fs_name",
+    "runner.fs_ugi",
+    "runner.days",
+    "runner.pass_per_day",
+    "runner.split_interval",
+    "runner.split_per_pass",
+    "runner.start_day",
+    "runner.end_day",
+    "runner.checkpoint_per_pass",
+    "runner.save_delta_frequency",
+    "runner.data_donefile",
+    "runner.data_sleep_second",
+    "runner.train_thread_num",
+    "runner.shuffle_thread_num",
+    "runner.prefetch",
+    "runner.word_count_dict_path",
+    "runner.word_id_dict_path",
+    "workspace",
+};
+
+static void know_keys(struct config *c)
+{
+    for (size_t i = 0; i < sizeof(known_keys) / sizeof(known_keys[0]); i++)
+        config_know(c, known_keys[i]);
+    config_know_all(c, "runner.fs_client");
+    config_know_all(c, "table_parameters");
+}
+
+struct told {
+    const char *command;
+    char first[700];
+};
+
+static void tell_unknown(void *arg, bool likely, const char *text)
+{
+    struct told *t = arg;
+    if (likely && !t->first[0])
+        snprintf(t->first, sizeof(t->first), "%s", text);
+    else
+        fprintf(stderr, "skiff %s: %s\n", t->command, text);
+}
+
+enum skiff_status job_check(struct job *j, const char *command, struct skiff_error *err)
+{
+    struct told told = {.command = command};
+    TRY(config_check(j->config, err));
+    if (config_unknown(j->config, tell_unknown, &told))
+        return error_set(err, SKIFF_INVALID, "%s", told.first);
+    return SKIFF_OK;
+}
+
+/* ---- the model's view of hyper_parameters ---- */
+
+struct model_view {
+    struct model_config base;
+    struct config *config;
+};
+
+#define VIEW_KEY(c, key)                                            \
+    struct config *config = ((const struct model_view *)c)->config; \
+    char full[128];                                                 \
+    snprintf(full, sizeof(full), "hyper_parameters.%s", key)
+
+static int64_t view_integer(const struct model_config *c, const char *key, int64_t fallback)
+{
+    VIEW_KEY(c, key);
+    /* everything that models count is a size */
+    return config_int_in(config, full, fallback, 0, INT64_C(1) << 40);
+}
+
+static double view_real(const struct model_config *c, const char *key, double fallback)
+{
+    VIEW_KEY(c, key);
+    return config_real(config, full, fallback);
+}
+
+static bool view_flag(const struct model_config *c, const char *key, bool fallback)
+{
+    VIEW_KEY(c, key);
+    return config_bool(config, full, fallback);
+}
+
+static const char *view_text(const struct model_config *c, const char *key, const char *fallback)
+{
+    VIEW_KEY(c, key);
+    return config_text(config, full, fallback);
+}
+
+static int view_integers(const struct model_config *c, const char *key, int64_t *out, int max)
+{
+    VIEW_KEY(c, key);
+    int n = config_ints(config, full, out, max);
+    for (int i = 0; i < n; i++)
+        if (out[i] < 1 || out[i] > 1 << 20) {
+            config_refuse(config, full, "has a layer of size %lld", (long long)out[i]);
+            return -1;
+        }
+    return n;
+}
+
+static const struct model_config_class view_class = {view_integer, view_real, view_flag, view_text,
+                                                     view_integers};
+
+/* ---- which model ---- */
+
+static enum skiff_status no_model(const struct config *c, const char *what, struct skiff_error *err)
+{
+    struct buf names = BUF_INIT;
+    for (const struct model *const *m = model_all(); *m; m++)
+        buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
+    enum skiff_status status =
+        error_set(err, SKIFF_NOT_FOUND,
+                  "%s: no model %s; runner.model names one, or the folder of the config does: %s",
+                  config_name(c), what, names.data);
+    buf_deinit(&names);
+    return status;
+}
+
+/* "rank/dnn" of ".../rank/dnn", else "dnn". */
+static const struct model *model_of_path(const char *path)
+{
+    const char *last = strrchr(path, '/');
+    if (!last)
+        return model_find(path);
+    const char *two = last;
+    while (two > path && two[-1] != '/')
+        two--;
+    const struct model *m = model_find(two);
+    return m ? m : model_find(last + 1);
+}
+
+static enum skiff_status find_model(struct job *j, struct skiff_error *err)
+{
+    const char *name = config_text(j->config, "runner.model", NULL);
+    const char *workspace = config_text(j->config, "workspace", NULL);
+    const char *folder = config_folder(j->config);
+    j->model = name ? model_find(name) : model_of_path(folder);
+    if (!j->model && !name && workspace)
+        j->model = model_of_path(workspace);
+    return j->model ? SKIFF_OK : no_model(j->config, name ? name : folder, err);
+}
+
+/* ---- open, close ---- */
+
+static enum skiff_status make_schema(struct job *j, struct skiff_error *err)
+{
+    for (int i = 0; i < j->vars.ninputs; i++) {
+        const struct var *v = (const struct var *)j->vars.inputs[i];
+        TRY(schema_add(&j->schema, v->name, v->dtype, v->lod_level, &v->shape, err));
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status build(struct job *j, bool train, struct skiff_error *err)
+{
+    struct model_view view = {{&view_class}, j->config};
+    TRY(find_model(j, err));
+    j->net = skiff_net_create();
+    j->model->build(j->net, &view.base, &j->vars);
+    TRY(config_check(j->config, err));
+    TRY(skiff_net_check(j->net, err));
+    if (train)
+        TRY(job_minimize(j, err));
+    else
+        config_know_all(j->config, "hyper_parameters.optimizer");
+    j->main = (struct program *)skiff_net_main(j->net);
+    j->startup = (struct program *)skiff_net_startup(j->net);
+    return make_schema(j, err);
+}
+
+enum skiff_status job_open(struct job *j, const struct job_args *args, bool train,
+                           struct skiff_error *err)
+{
+    *j = (struct job){0};
+    schema_init(&j->schema);
+    enum skiff_status status = config_open(args->config, &j->config, err);
+    for (int i = 0; status == SKIFF_OK && i < args->noverrides; i++)
+        status = config_override(j->config, args->overrides[i], err);
+    if (status == SKIFF_OK) {
+        know_keys(j->config);
+        j->scope = scope_create();
+        status = build(j, train, err);
+    }
+    if (status < 0)
+        job_close(j);
+    return status;
+}
+
+void job_close(struct job *j)
+{
+    buf_deinit(&j->pipe);
+    schema_deinit(&j->schema);
+    scope_destroy(j->scope);
+    skiff_net_destroy(j->net);
+    config_close(j->config);
+    *j = (struct job){0};
+}
+
+int job_threads(struct job *j)
+{
+    return (int)config_int_in(j->config, "runner.thread_num", 1, 1, 1024);
+}
+
+/* ---- first values ---- */
+
+static int32_t mixed_seed(uint64_t seed, uint64_t index)
+{
+    uint64_t x = seed + (index + 1) * 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    x ^= x >> 31;
+    return (int32_t)(x % 2147483646u) + 1;
+}
+
+/* A seed for every op that has none: one seed for all of them would start equal layers with equal
+ * weights. */
+static void seed_ops(struct program *startup, uint64_t seed)
+{
+    const struct block *b = program_root(startup);
+    for (int i = 0; i < b->nops; i++) {
+        struct op *op = b->ops[i];
+        if (!op->kind || !(op->kind->flags & OP_RANDOM))
+            continue;
+        const struct op_attr_value *a = op_attr(op, "seed");
+        if (!a || !a->value.i)
+            op_set_int(startup, op, "seed", mixed_seed(seed, (uint64_t)i));
+    }
+}
+
+enum skiff_status job_startup(struct job *j, struct skiff_error *err)
+{
+    uint64_t seed = (uint64_t)config_int(j->config, "runner.seed", 12345);
+    seed_ops(j->startup, seed);
+    struct executor *e =
+        executor_create(j->scope, &(struct executor_options){.seed = seed, .has_seed = true});
+    enum skiff_status status = executor_run(e, j->startup, NULL, 0, NULL, 0, NULL, err);
+    executor_destroy(e);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* runner.* to datasets. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/job.h"
+#include "data/pipe.h"
+#include "store/file.h"
+
+const struct job_data job_data_train = {.dir_key = "runner.train_data_dir",
+                                        .batch_key = "runner.train_batch_size"};
+const struct job_data job_data_infer = {.dir_key = "runner.test_data_dir",
+                                        .batch_key = "runner.infer_batch_size"};
+
+/* Settings of readers, under runner.input_<name>. */
+static const char *const reader_keys[] = {"hash",   "hash_size", "normalise",  "stats",
+                                          "label",  "slots",     "columns",    "separator",
+                                          "header", "multi",     "index_base", "field_base"};
+
+static enum skiff_status set_from(struct job *j, const char *config_key, const char *key,
+                                  struct reader_config *r, struct skiff_error *err)
+{
+    const char *const *words;
+    int n = config_list(j->config, config_key, &words);
+    if (n < 0)
+        return SKIFF_OK;
+    struct buf text = BUF_INIT;
+    for (int i = 0; i < n; i++)
+        buf_printf(&text, "%s%s", i ? " " : "", words[i]);
+    const char *value = text.data ? text.data : "";
+    if (!strcmp(key, "stats"))
+        value = config_path(j->config, config_key, value);
+    enum skiff_status status = reader_config_set(r, key, value, err);
+    buf_deinit(&text);
+    return status < 0 ? error_prefix(err, status, "%s: %s", config_name(j->config), config_key)
+                      : SKIFF_OK;
+}
+
+/* Ids of hashed values stay inside the model's table unless the user says otherwise. */
+static enum skiff_status set_hash_size(struct job *j, struct reader_config *r,
+                                       struct skiff_error *err)
+{
+    char size[32];
+    int64_t rows = config_int(j->config, "hyper_parameters.sparse_feature_number", 0);
+    if (r->has_hash_size || rows <= 0 || !r->format || strcmp(r->format, "criteo"))
+        return SKIFF_OK;
+    snprintf(size, sizeof(size), "%lld", (long long)rows);
+    return reader_config_set(r, "hash_size", size, err);
+}
+
+static enum skiff_status read_reader(struct job *j, struct reader_config *r,
+                                     struct skiff_error *err)
+{
+    bool piped = config_has(j->config, "runner.pipe_command");
+    const char *format =
+        config_text(j->config, "runner.input_format", piped ? "multislot" : "slot_text");
+    if (!reader_find(format)) {
+        struct buf names = BUF_INIT;
+        for (const struct reader_class *const *c = reader_all(); *c; c++)
+            buf_printf(&names, "%s%s", names.len ? ", " : "", (*c)->name);
+        enum skiff_status status =
+            error_set(err, SKIFF_NOT_FOUND, "%s: runner.input_format: no reader %s; there are %s",
+                      config_name(j->config), format, names.data);
+        buf_deinit(&names);
+        return status;
+    }
+    TRY(reader_config_set(r, "format", format, err));
+    for (size_t i = 0; i < sizeof(reader_keys) / sizeof(reader_keys[0]); i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "runner.input_%s", reader_keys[i]);
+        TRY(set_from(j, key, reader_keys[i], r, err));
+    }
+    TRY(set_from(j, "runner.parse_ins_id", "parse_ins_id", r, err));
+    TRY(set_from(j, "runner.parse_content", "parse_content", r, err));
+    return set_hash_size(j, r, err);
+}
+
+/* PaddleRec runs "<command> <yaml> <folder of its utils>" where the config lies. The arguments are
+ * given to Python scripts only: cat or awk would take them for files. */
+static const char *pipe_of(struct job *j)
+{
+    const char *command = config_text(j->config, "runner.pipe_command", NULL);
+    if (!command || config_has(j->config, "runner.input_format") || pipe_is_plain(command))
+        return NULL;
+    size_t n = strlen(command);
+    const char *folder = config_folder(j->config), *slash = strrchr(config_name(j->config), '/');
+    const char *yaml = slash ? slash + 1 : config_name(j->config);
+    buf_reset(&j->pipe);
+    buf_printf(&j->pipe, "cd '%s' && %s", folder, command);
+    if (strstr(command, "python") && n > 3 && !strcmp(command + n - 3, ".py"))
+        buf_printf(&j->pipe, " '%s/%s' '%s/../../../tools/utils'", folder, yaml, folder);
+    return j->pipe.data;
+}
+
+enum skiff_status job_dataset_config(struct job *j, const struct job_data *data,
+                                     struct dataset_config *out, struct skiff_error *err)
+{
+    static const char *const kinds[] = {"QueueDataset",    "DataLoader",      "RecDataset",
+                                        "InmemoryDataset", "InMemoryDataset", NULL};
+    struct config *c = j->config;
+    dataset_config_init(out);
+    out->kind =
+        config_choice(c, "runner.reader_type", 0, kinds) >= 3 ? DATASET_MEMORY : DATASET_QUEUE;
+    out->schema = &j->schema;
+    out->pipe_command = pipe_of(j);
+    out->threads = job_threads(j);
+    out->batch_size = config_int_in(c, data->batch_key, 32, 1, 1 << 24);
+    out->drop_last = config_bool(c, "runner.drop_last", false);
+    out->cache = config_bool(c, "runner.cache", false);
+    out->cache_dir = config_path(c, "runner.cache_dir", NULL);
+    out->bad_limit =
+        data->bad_limit ? data->bad_limit : config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
+    out->on_bad = data->on_bad;
+    out->on_bad_arg = data->arg;
+    enum skiff_status status = read_reader(j, &out->reader, err);
+    if (status == SKIFF_OK)
+        status = config_check(c, err);
+    if (status < 0)
+        reader_config_deinit(&out->reader);
+    return status;
+}
+
+enum skiff_status job_files(struct job *j, const struct job_data *data,
+                            const char *const **out_names, int *out_count, struct skiff_error *err)
+{
+    if (data->files) {
+        *out_names = data->files;
+        *out_count = data->nfiles;
+        return SKIFF_OK;
+    }
+    int n = config_paths(j->config, data->dir_key, out_names);
+    if (n < 1)
+        return error_set(err, SKIFF_NOT_FOUND, "%s: %s is needed: a folder, files or patterns",
+                         config_name(j->config), data->dir_key);
+    *out_count = n;
+    return SKIFF_OK;
+}
+
+enum skiff_status job_dataset_open(struct job *j, const struct job_data *data, struct dataset **out,
+                                   struct skiff_error *err)
+{
+    struct dataset_config dc;
+    struct dataset *d = NULL;
+    const char *const *names;
+    int count;
+    TRY(job_dataset_config(j, data, &dc, err));
+    enum skiff_status status = dataset_create(&dc, &d, err);
+    if (status == SKIFF_OK)
+        status = job_files(j, data, &names, &count, err);
+    if (status == SKIFF_OK)
+        status = dataset_set_files(d, names, count, err);
+    reader_config_deinit(&dc.reader);
+    if (status < 0) {
+        dataset_destroy(d);
+        return error_prefix(err, status, "%s", data->files ? "files" : data->dir_key);
+    }
+    *out = d;
+    return SKIFF_OK;
+}

@@ -1,0 +1,39 @@
+/* Progress of an epoch: one line that is written over on a terminal, plain lines elsewhere. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include "cli/tally.h"
+#include "data/dataset.h"
+
+struct progress {
+    struct tally *tally;
+    const struct dataset *dataset;
+    const char *what; /* "epoch 0" */
+    char what_text[32];
+    bool terminal;
+    int64_t print_interval; /* batches between two plain lines, which come once a second at most */
+    int64_t printed;        /* batches at the last line */
+    double started;
+};
+
+void progress_init(struct progress *p, struct tally *tally, int64_t print_interval);
+/* epoch below 0: judging, without a number */
+void progress_start(struct progress *p, const struct dataset *dataset, int epoch);
+void progress_tick(struct progress *p); /* from one thread at a time */
+void progress_end(struct progress *p);  /* clears the line */
+
+double seconds_now(void);
+/* "1:02:03", "2:03", "45 s" */
+const char *seconds_text(double seconds, char out[static 32]);
+
+/* One row of the table at the end. */
+struct report_row {
+    int epoch;
+    int64_t samples;
+    double seconds, auc, log_loss, copc, loss, accuracy;
+    double read, compute, update; /* shares of the threads' time */
+};
+void report_row_fill(struct report_row *row, const struct tally *t, const struct tally_sum *s);
+void report_print(const struct report_row *rows, int n, bool training);
+
+#endif

@@ -1,0 +1,135 @@
+#include "cli/tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tensor/auc.h"
+
+static void watch(struct tally *t, const struct skiff_var *v)
+{
+    t->watched[t->nwatched++] = skiff_var_name(v);
+}
+
+void tally_init(struct tally *t, const struct model_net *net, int threads)
+{
+    *t = (struct tally){.threads = threads, .loss_is_sum = net->loss_is_sum};
+    t->lanes = mem_must((size_t)threads * sizeof(*t->lanes));
+    for (int i = 0; i < threads; i++)
+        pthread_mutex_init(&t->lanes[i].lock, NULL);
+    watch(t, net->loss);
+    t->has_predict = net->predict && net->label;
+    t->is_probability = t->has_predict && !net->not_probability;
+    if (t->has_predict) {
+        watch(t, net->predict);
+        watch(t, net->label);
+    }
+    t->has_accuracy = net->accuracy != NULL;
+    if (t->has_accuracy)
+        watch(t, net->accuracy);
+}
+
+void tally_deinit(struct tally *t)
+{
+    for (int i = 0; i < t->threads; i++)
+        pthread_mutex_destroy(&t->lanes[i].lock);
+    free(t->lanes);
+    *t = (struct tally){0};
+}
+
+void tally_reset(struct tally *t)
+{
+    for (int i = 0; i < t->threads; i++) {
+        pthread_mutex_lock(&t->lanes[i].lock);
+        memset(&t->lanes[i].sum, 0, sizeof(t->lanes[i].sum));
+        pthread_mutex_unlock(&t->lanes[i].lock);
+    }
+}
+
+static void count_predictions(struct tally_sum *s, const struct tensor *predict,
+                              const struct tensor *label)
+{
+    const int64_t n = predict->shape.dims[0], width = predict->shape.dims[1];
+    const float least = 1e-7f;
+    for (int64_t i = 0; i < n; i++) {
+        float p = tensor_f32(predict)[i * width + width - 1];
+        int64_t l = tensor_i64(label)[i];
+        int64_t bucket = (int64_t)(p * (float)(TALLY_BUCKETS - 1));
+        if (!(p >= 0.0f && p <= 1.0f) || l < 0)
+            continue;
+        (l > 0 ? s->pos : s->neg)[bucket]++;
+        float q = l > 0 ? p : 1.0f - p;
+        s->log_loss -= log((double)(q < least ? least : q));
+        s->clicks += l > 0;
+        s->predicted += (double)p;
+        s->judged++;
+    }
+}
+
+void tally_batch(struct tally *t, int thread, int64_t rows, const struct value *watched)
+{
+    struct tally_lane *lane = &t->lanes[thread];
+    double loss = (double)tensor_f32(&watched[0].tensor)[0];
+    pthread_mutex_lock(&lane->lock);
+    lane->sum.batches++;
+    lane->sum.samples += rows;
+    lane->sum.loss += t->loss_is_sum ? loss : loss * (double)rows;
+    if (t->has_predict)
+        count_predictions(&lane->sum, &watched[1].tensor, &watched[2].tensor);
+    if (t->has_accuracy)
+        lane->sum.right += (double)tensor_f32(&watched[t->nwatched - 1].tensor)[0] * (double)rows;
+    pthread_mutex_unlock(&lane->lock);
+}
+
+static void add(struct tally_sum *to, const struct tally_sum *from)
+{
+    to->batches += from->batches;
+    to->samples += from->samples;
+    to->loss += from->loss;
+    to->judged += from->judged;
+    to->log_loss += from->log_loss;
+    to->clicks += from->clicks;
+    to->predicted += from->predicted;
+    to->right += from->right;
+    for (int i = 0; i < TALLY_BUCKETS; i++) {
+        to->pos[i] += from->pos[i];
+        to->neg[i] += from->neg[i];
+    }
+}
+
+void tally_read(struct tally *t, struct tally_sum *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; i < t->threads; i++) {
+        pthread_mutex_lock(&t->lanes[i].lock);
+        add(out, &t->lanes[i].sum);
+        pthread_mutex_unlock(&t->lanes[i].lock);
+    }
+}
+
+double tally_loss(const struct tally *t, const struct tally_sum *s)
+{
+    (void)t;
+    return s->samples ? s->loss / (double)s->samples : NAN;
+}
+
+double tally_auc(const struct tally *t, const struct tally_sum *s)
+{
+    return t->has_predict && s->judged ? auc_area(s->pos, s->neg, TALLY_BUCKETS) : NAN;
+}
+
+double tally_log_loss(const struct tally *t, const struct tally_sum *s)
+{
+    return t->is_probability && s->judged ? s->log_loss / (double)s->judged : NAN;
+}
+
+double tally_copc(const struct tally *t, const struct tally_sum *s)
+{
+    return t->is_probability && s->predicted > 0 ? s->clicks / s->predicted : NAN;
+}
+
+double tally_accuracy(const struct tally *t, const struct tally_sum *s)
+{
+    return t->has_accuracy && s->samples ? s->right / (double)s->samples : NAN;
+}

@@ -1,0 +1,54 @@
+/* Tally: what is counted while a model trains or is judged: loss, AUC, log loss, calibration.
+ *
+ * Every thread counts for itself under a lock of its own that nobody else holds for long, and sums
+ * are taken at any time: exact over all samples whose batch is through. The AUC has the buckets of
+ * the models' own auc op. */
+#ifndef CLI_TALLY_H
+#define CLI_TALLY_H
+
+#include <pthread.h>
+
+#include "models/model.h"
+#include "tensor/value.h"
+
+#define TALLY_BUCKETS 4097
+#define TALLY_MAX_WATCHED 4
+
+struct tally_sum {
+    int64_t batches, samples;
+    double loss;                        /* sum over the samples */
+    int64_t judged;                     /* predictions with a label */
+    double log_loss, clicks, predicted; /* sums over them */
+    double right;                       /* accuracy times samples */
+    int64_t pos[TALLY_BUCKETS], neg[TALLY_BUCKETS];
+};
+
+struct tally_lane {
+    pthread_mutex_t lock;
+    struct tally_sum sum;
+};
+
+struct tally {
+    struct tally_lane *lanes;
+    int threads;
+    bool loss_is_sum, has_predict, is_probability, has_accuracy;
+    const char *watched[TALLY_MAX_WATCHED]; /* names to watch, in the order of tally_batch */
+    int nwatched;
+};
+
+void tally_init(struct tally *t, const struct model_net *net, int threads);
+void tally_deinit(struct tally *t);
+void tally_reset(struct tally *t);
+/* From trainer threads. */
+void tally_batch(struct tally *t, int thread, int64_t rows, const struct value *watched);
+/* From any thread. */
+void tally_read(struct tally *t, struct tally_sum *out);
+
+/* NAN where the model has no such number, or nothing was counted. */
+double tally_loss(const struct tally *t, const struct tally_sum *s);
+double tally_auc(const struct tally *t, const struct tally_sum *s);
+double tally_log_loss(const struct tally *t, const struct tally_sum *s);
+double tally_copc(const struct tally *t, const struct tally_sum *s); /* clicks over predicted */
+double tally_accuracy(const struct tally *t, const struct tally_sum *s);
+
+#endif

@@ -1,0 +1,429 @@
+/* The loop of the trainer's threads, and the thread beside them that calls handler and ticks. */
+#include "executor/trainer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "executor/trainer_parts.h"
+
+#define DEBUG_PERIOD 100
+#define BESIDE_STEP 0.02 /* seconds between two looks of the thread beside */
+
+struct trainer;
+
+struct worker {
+    struct trainer *trainer;
+    int index;
+    pthread_t thread;
+    struct scope *scope; /* child: own metric states */
+    struct executor *executor;
+    struct value *values; /* of trainer.names */
+    int64_t batches, rows;
+    double read_seconds, compute_seconds, started;
+    bool saw_stop;
+};
+
+struct trainer {
+    const struct program *program;
+    const struct trainer_source *source;
+    const struct trainer_options *options;
+    /* what every run fetches: fetches, watched and handled one behind the other; names that stand
+     * in two lists are fetched once */
+    const char **names;
+    int nnames, *fetch_at, *watch_at, *handle_at;
+    struct value *watch_values; /* per thread: nwatched */
+    struct worker *workers;
+    atomic_bool failed;
+    pthread_mutex_t lock; /* of what follows */
+    struct skiff_error error;
+    bool done; /* all workers are through */
+    bool want, ready;
+    struct value *handed; /* copies for the handler */
+    pthread_cond_t changed;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- names ---- */
+
+static int name_at(struct trainer *t, const char *name)
+{
+    for (int i = 0; i < t->nnames; i++)
+        if (!strcmp(t->names[i], name))
+            return i;
+    t->names[t->nnames] = name;
+    return t->nnames++;
+}
+
+static int *names_add(struct trainer *t, const char *const *names, int n)
+{
+    int *at = mem_must((size_t)(n + 1) * sizeof(*at));
+    for (int i = 0; i < n; i++)
+        at[i] = name_at(t, names[i]);
+    return at;
+}
+
+/* A handler may ask for variables that nobody writes: it gets none. */
+static bool has_value(const struct program *p, const char *name)
+{
+    const struct block *b = program_root(p);
+    const struct var *v = block_find_var(b, name);
+    if (v && var_persistable(v))
+        return true;
+    for (int i = 0; i < b->nops; i++)
+        if (op_reads(b->ops[i], name) || op_writes(b->ops[i], name))
+            return true;
+    return false;
+}
+
+static void names_collect(struct trainer *t)
+{
+    const struct trainer_options *o = t->options;
+    t->names = mem_must((size_t)(o->nfetches + o->nwatched + o->nhandled + 1) * sizeof(*t->names));
+    t->fetch_at = names_add(t, o->fetches, o->nfetches);
+    t->watch_at = names_add(t, o->watched, o->nwatched);
+    t->handle_at = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handle_at));
+    for (int i = 0; i < o->nhandled; i++)
+        t->handle_at[i] = has_value(t->program, o->handled[i]) ? name_at(t, o->handled[i]) : -1;
+}
+
+/* ---- one worker ---- */
+
+static void trainer_fail(struct trainer *t, const struct skiff_error *err)
+{
+    pthread_mutex_lock(&t->lock);
+    if (!atomic_exchange(&t->failed, true))
+        t->error = *err;
+    pthread_mutex_unlock(&t->lock);
+    if (t->source->interrupt)
+        t->source->interrupt(t->source->self);
+}
+
+static bool stop_wanted(const struct trainer *t)
+{
+    return t->options->stop && atomic_load(t->options->stop);
+}
+
+static void tell_watcher(struct worker *w, int64_t rows)
+{
+    const struct trainer_options *o = w->trainer->options;
+    if (!o->on_batch)
+        return;
+    /* shallow copies side by side: the callback sees one array */
+    struct value *seen = w->trainer->watch_values + (size_t)w->index * (size_t)o->nwatched;
+    for (int i = 0; i < o->nwatched; i++)
+        seen[i] = w->values[w->trainer->watch_at[i]];
+    o->on_batch(o->user, w->index, rows, seen);
+}
+
+static void tell_fetches(struct worker *w)
+{
+    const struct trainer_options *o = w->trainer->options;
+    int period = o->print_period > 0 ? o->print_period : 100;
+    if (w->index != 0 || !o->nfetches || !o->print || w->batches % period)
+        return;
+    struct buf text = BUF_INIT;
+    for (int i = 0; i < o->nfetches; i++)
+        print_fetched(&text, o->fetch_info ? o->fetch_info[i] : o->fetches[i], o->fetches[i],
+                      &w->values[w->trainer->fetch_at[i]]);
+    o->print(o->user, text.data);
+    buf_deinit(&text);
+}
+
+static void tell_debug(struct worker *w)
+{
+    const struct trainer_options *o = w->trainer->options;
+    if (w->index != 0 || !o->print_debug || w->batches % DEBUG_PERIOD)
+        return;
+    struct buf text = BUF_INIT;
+    struct profile profile;
+    executor_profile(w->executor, w->trainer->program, &profile);
+    print_profile(&text, &profile, w->batches, w->rows, w->read_seconds, now() - w->started);
+    o->print_debug(o->user, text.data);
+    free(profile.steps);
+    buf_deinit(&text);
+}
+
+static enum skiff_status hand_over(struct worker *w, struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    if (w->index != 0 || !t->options->handler)
+        return SKIFF_OK;
+    enum skiff_status status = SKIFF_OK;
+    pthread_mutex_lock(&t->lock);
+    if (t->want) {
+        for (int i = 0; i < t->options->nhandled && status == SKIFF_OK; i++)
+            if (t->handle_at[i] >= 0)
+                status = value_copy(&t->handed[i], &w->values[t->handle_at[i]], err);
+        t->want = false;
+        t->ready = status == SKIFF_OK;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    struct trainer_batch batch;
+    double start = now();
+    enum skiff_status status = t->source->next(t->source->self, w->index, &batch, err);
+    double read = now();
+    w->read_seconds += read - start;
+    if (status != SKIFF_OK)
+        return status;
+    TRY(executor_run(w->executor, t->program, batch.feeds, batch.nfeeds, t->names, t->nnames,
+                     w->values, err));
+    w->compute_seconds += now() - read;
+    w->batches++;
+    w->rows += batch.rows;
+    tell_watcher(w, batch.rows);
+    tell_fetches(w);
+    tell_debug(w);
+    return hand_over(w, err);
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct trainer *t = w->trainer;
+    struct skiff_error err = {0};
+    enum skiff_status status = SKIFF_OK;
+    w->started = now();
+    while (status == SKIFF_OK && !atomic_load(&t->failed)) {
+        if (stop_wanted(t)) {
+            w->saw_stop = true;
+            break;
+        }
+        status = work_one(w, &err);
+    }
+    if (status < 0)
+        trainer_fail(t, &err);
+    return NULL;
+}
+
+/* ---- the thread beside: handler, ticks, and waking of readers that wait when all shall stop ----
+ */
+
+static void call_handler(struct trainer *t)
+{
+    bool ready = t->ready;
+    t->ready = false;
+    if (!ready)
+        return;
+    pthread_mutex_unlock(&t->lock);
+    t->options->handler(t->options->user, t->handed);
+    pthread_mutex_lock(&t->lock);
+}
+
+static void wait_a_little(struct trainer *t)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(BESIDE_STEP * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&t->changed, &t->lock, &until);
+}
+
+static void *beside(void *arg)
+{
+    struct trainer *t = arg;
+    const struct trainer_options *o = t->options;
+    double period = o->handler_period > 0 ? o->handler_period : 60.0;
+    double handle_next = now() + period, tick_next = now() + o->tick_period;
+    bool interrupted = false;
+    pthread_mutex_lock(&t->lock);
+    while (!t->done) {
+        wait_a_little(t);
+        double at = now();
+        if (o->handler && at >= handle_next) {
+            t->want = true;
+            handle_next = at + period;
+        }
+        call_handler(t);
+        bool interrupt = !interrupted && stop_wanted(t) && t->source->interrupt;
+        bool tick = o->on_tick && at >= tick_next && !t->done;
+        pthread_mutex_unlock(&t->lock);
+        if (tick) {
+            o->on_tick(o->user);
+            tick_next = now() + o->tick_period;
+        }
+        if (interrupt) {
+            t->source->interrupt(t->source->self);
+            interrupted = true;
+        }
+        pthread_mutex_lock(&t->lock);
+    }
+    call_handler(t);
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* ---- putting it together ---- */
+
+static enum skiff_status workers_open(struct trainer *t, struct scope *root,
+                                      const struct str_map *states, struct skiff_error *err)
+{
+    const struct trainer_options *o = t->options;
+    for (int i = 0; i < o->threads; i++) {
+        struct worker *w = &t->workers[i];
+        struct executor_options eo = o->executor;
+        eo.profile |= o->print_debug != NULL;
+        eo.seed += (uint64_t)i;
+        w->trainer = t;
+        w->index = i;
+        w->scope = scope_create_child(root);
+        w->executor = executor_create(w->scope, &eo);
+        w->values = mem_must((size_t)(t->nnames + 1) * sizeof(*w->values));
+        TRY(metric_states_split(w->scope, root, states, o->reset_metrics || i > 0, err));
+    }
+    return SKIFF_OK;
+}
+
+static void workers_close(struct trainer *t)
+{
+    for (int i = 0; i < t->options->threads; i++) {
+        struct worker *w = &t->workers[i];
+        for (int v = 0; w->values && v < t->nnames; v++)
+            value_deinit(&w->values[v]);
+        free(w->values);
+        executor_destroy(w->executor);
+        scope_destroy(w->scope);
+    }
+}
+
+static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
+{
+    const struct trainer_options *o = t->options;
+    pthread_t side;
+    int started = 0, failure = 0;
+    bool has_side = o->handler || o->on_tick || o->stop;
+    if (has_side && (failure = pthread_create(&side, NULL, beside, t)))
+        has_side = false;
+    for (; !failure && started < o->threads; started++)
+        if ((failure =
+                 pthread_create(&t->workers[started].thread, NULL, work, &t->workers[started])))
+            break;
+    if (failure) {
+        struct skiff_error why = {0};
+        errno = failure;
+        error_set_sys(&why, "thread %d of the trainer cannot be started", started);
+        trainer_fail(t, &why);
+    }
+    for (int i = 0; i < started; i++)
+        pthread_join(t->workers[i].thread, NULL);
+    pthread_mutex_lock(&t->lock);
+    t->done = true;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    if (has_side)
+        pthread_join(side, NULL);
+    if (!atomic_load(&t->failed))
+        return SKIFF_OK;
+    if (err)
+        *err = t->error;
+    return t->error.code;
+}
+
+static void sum_up(const struct trainer *t, double seconds, struct trainer_result *r)
+{
+    *r = (struct trainer_result){.seconds = seconds};
+    for (int i = 0; i < t->options->threads; i++) {
+        const struct worker *w = &t->workers[i];
+        struct profile profile;
+        r->batches += w->batches;
+        r->rows += w->rows;
+        r->read_seconds += w->read_seconds;
+        r->compute_seconds += w->compute_seconds;
+        r->stopped |= w->saw_stop;
+        executor_profile(w->executor, t->program, &profile);
+        for (int s = 0; s < profile.count; s++)
+            if (profile.steps[s].update)
+                r->update_seconds += profile.steps[s].seconds;
+        free(profile.steps);
+    }
+    r->stopped |= stop_wanted(t);
+}
+
+static enum skiff_status merge_states(struct trainer *t, struct scope *root,
+                                      const struct str_map *states, struct skiff_error *err)
+{
+    struct scope **own = mem_must((size_t)t->options->threads * sizeof(*own));
+    for (int i = 0; i < t->options->threads; i++)
+        own[i] = t->workers[i].scope;
+    enum skiff_status status = metric_states_merge(root, own, t->options->threads, states, err);
+    free(own);
+    return status;
+}
+
+static void trainer_init(struct trainer *t)
+{
+    const struct trainer_options *o = t->options;
+    pthread_condattr_t attr;
+    names_collect(t);
+    t->workers = mem_must((size_t)o->threads * sizeof(*t->workers));
+    t->watch_values =
+        mem_must((size_t)o->threads * (size_t)(o->nwatched + 1) * sizeof(*t->watch_values));
+    t->handed = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handed));
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void trainer_deinit(struct trainer *t)
+{
+    workers_close(t);
+    for (int i = 0; i < t->options->nhandled; i++)
+        value_deinit(&t->handed[i]);
+    free(t->handed);
+    free(t->watch_values);
+    free(t->workers);
+    free(t->names);
+    free(t->fetch_at);
+    free(t->watch_at);
+    free(t->handle_at);
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+}
+
+enum skiff_status trainer_run(struct scope *scope, const struct program *program,
+                              const struct trainer_source *source,
+                              const struct trainer_options *options, struct trainer_result *result,
+                              struct skiff_error *err)
+{
+    if (options->threads < 1)
+        return error_set(err, SKIFF_INVALID, "a trainer needs at least one thread, not %d",
+                         options->threads);
+    struct trainer t = {.program = program, .source = source, .options = options};
+    struct trainer_result r = {0};
+    struct str_map states;
+    str_map_init(&states);
+    metric_states(program, &states);
+    trainer_init(&t);
+    enum skiff_status status = workers_open(&t, scope, &states, err);
+    if (status == SKIFF_OK) {
+        double start = now();
+        status = threads_run(&t, err);
+        sum_up(&t, now() - start, &r);
+        enum skiff_status merged =
+            merge_states(&t, scope, &states, status == SKIFF_OK ? err : NULL);
+        status = status == SKIFF_OK ? merged : status;
+    }
+    trainer_deinit(&t);
+    str_map_deinit(&states);
+    if (result)
+        *result = r;
+    return status;
+}

@@ -1,0 +1,92 @@
+/* States of metrics: apart while threads run, one again afterwards. */
+#include <string.h>
+
+#include "executor/trainer_parts.h"
+#include "program/op_kind.h"
+
+void metric_states(const struct program *p, struct str_map *out)
+{
+    const struct block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++) {
+        const struct op *op = b->ops[i];
+        if (!op->kind || !(op->kind->flags & OP_METRIC))
+            continue;
+        for (const struct op_slot *s = op->kind->outs; s->name; s++) {
+            const struct op_arg *arg = (s->flags & SLOT_INPLACE) ? op_out(op, s->name) : NULL;
+            for (int j = 0; arg && j < arg->n; j++) {
+                const struct var *v = block_find_var(b, arg->names[j]);
+                if (v && var_persistable(v))
+                    str_map_put(out, v->name, (void *)v);
+            }
+        }
+    }
+}
+
+static enum skiff_status split_one(struct scope *own, const struct scope *root, const char *name,
+                                   bool zero, struct skiff_error *err)
+{
+    struct value *from = scope_find(root, name);
+    if (!from || from->kind != VALUE_TENSOR)
+        return error_set(err, SKIFF_STATE,
+                         "metric state %s has no value (was the startup program run?)", name);
+    struct value *to = scope_own(own, name);
+    TRY(value_copy(to, from, err));
+    if (zero && to->tensor.data)
+        memset(to->tensor.data, 0, tensor_bytes(&to->tensor));
+    return SKIFF_OK;
+}
+
+enum skiff_status metric_states_split(struct scope *own, const struct scope *root,
+                                      const struct str_map *names, bool zero,
+                                      struct skiff_error *err)
+{
+    for (size_t i = 0; i < names->count; i++)
+        TRY(split_one(own, root, names->entries[i].key, zero, err));
+    return SKIFF_OK;
+}
+
+#define ADD(type)                   \
+    for (int64_t i = 0; i < n; i++) \
+    ((type *)to->data)[i] += ((const type *)from->data)[i]
+
+static enum skiff_status add_tensor(struct tensor *to, const struct tensor *from, const char *name,
+                                    struct skiff_error *err)
+{
+    int64_t n = tensor_numel(to);
+    if (to->dtype != from->dtype || tensor_numel(from) != n)
+        return error_set(err, SKIFF_STATE, "metric state %s differs between threads", name);
+    switch (to->dtype) {
+    case DTYPE_INT64:
+        ADD(int64_t);
+        return SKIFF_OK;
+    case DTYPE_INT32:
+        ADD(int32_t);
+        return SKIFF_OK;
+    case DTYPE_FP32:
+        ADD(float);
+        return SKIFF_OK;
+    case DTYPE_FP64:
+        ADD(double);
+        return SKIFF_OK;
+    default:
+        return error_set(err, SKIFF_DTYPE, "metric state %s is %s and cannot be added up", name,
+                         dtype_name(to->dtype));
+    }
+}
+
+enum skiff_status metric_states_merge(struct scope *root, struct scope *const *own, int threads,
+                                      const struct str_map *names, struct skiff_error *err)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->entries[i].key;
+        struct value *sum = scope_own(root, name);
+        for (int t = 0; t < threads; t++) {
+            struct value *part = scope_own(own[t], name);
+            if (t == 0)
+                TRY(value_copy(sum, part, err));
+            else
+                TRY(add_tensor(&sum->tensor, &part->tensor, name, err));
+        }
+    }
+    return SKIFF_OK;
+}

@@ -1,0 +1,92 @@
+/* What Paddle prints while it trains. */
+#include <inttypes.h>
+
+#include "executor/trainer_parts.h"
+
+static const char *c_type(enum dtype t)
+{
+    switch (t) {
+    case DTYPE_FP32:
+        return "float";
+    case DTYPE_FP64:
+        return "double";
+    case DTYPE_INT64:
+        return "int64_t";
+    case DTYPE_INT32:
+        return "int";
+    case DTYPE_INT16:
+        return "int16_t";
+    case DTYPE_INT8:
+        return "int8_t";
+    case DTYPE_UINT8:
+        return "uint8_t";
+    default:
+        return dtype_name(t);
+    }
+}
+
+static void print_element(struct buf *out, const struct tensor *t, int64_t i)
+{
+    switch (t->dtype) {
+    case DTYPE_FP32:
+        buf_printf(out, "%g", (double)tensor_f32(t)[i]);
+        break;
+    case DTYPE_FP64:
+        buf_printf(out, "%g", tensor_f64(t)[i]);
+        break;
+    case DTYPE_INT64:
+        buf_printf(out, "%" PRId64, tensor_i64(t)[i]);
+        break;
+    case DTYPE_INT32:
+        buf_printf(out, "%" PRId32, tensor_i32(t)[i]);
+        break;
+    case DTYPE_BOOL:
+    case DTYPE_UINT8:
+        buf_printf(out, "%d", ((const uint8_t *)t->data)[i]);
+        break;
+    default:
+        buf_str(out, "?");
+    }
+}
+
+static void print_lod(struct buf *out, const struct lod *lod)
+{
+    buf_str(out, "lod: {");
+    for (int l = 0; lod && l < lod->nlevels; l++) {
+        buf_char(out, '{');
+        for (int64_t i = 0; i < lod->level[l].n; i++)
+            buf_printf(out, "%s%" PRId64, i ? ", " : "", lod->level[l].off[i]);
+        buf_str(out, "}");
+    }
+    buf_str(out, "}\n");
+}
+
+void print_fetched(struct buf *out, const char *info, const char *name, const struct value *v)
+{
+    const struct tensor *t = &v->tensor;
+    buf_printf(out, "%s\t%s\t\t", info, name);
+    print_lod(out, t->lod);
+    buf_str(out, "\tdim: ");
+    for (int i = 0; i < t->shape.ndim; i++)
+        buf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape.dims[i]);
+    buf_printf(out, "\n\tlayout: NCHW\n\tdtype: %s\n\tdata: [", c_type(t->dtype));
+    int64_t n = tensor_numel(t);
+    for (int64_t i = 0; i < n; i++) {
+        if (i)
+            buf_char(out, ' ');
+        print_element(out, t, i);
+    }
+    buf_str(out, "]\n\t\n");
+}
+
+void print_profile(struct buf *out, const struct profile *p, int64_t batches, int64_t rows,
+                   double read_seconds, double seconds)
+{
+    double n = batches > 0 ? (double)batches : 1.0;
+    for (int i = 0; i < p->count; i++)
+        buf_printf(out, "op_name:[%d][%s], op_mean_time:[%fs]\n", i, p->steps[i].type,
+                   p->steps[i].seconds / n);
+    buf_printf(out, "mean read time: %fs\n", read_seconds / n);
+    buf_printf(out, "IO percent: %f\n", seconds > 0 ? 100.0 * read_seconds / seconds : 0.0);
+    buf_printf(out, "%6.2f instances/s\n", seconds > 0 ? (double)rows / seconds : 0.0);
+}
