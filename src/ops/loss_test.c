@@ -203,6 +203,39 @@ static void test_nce_labels(void **state)
     finish(&b, v, 6);
 }
 
+/* The noise classes that Paddle 1.8.5 and 2.6.2 drew with seed 3 from this distribution. */
+static void test_nce_custom_distribution(void **state)
+{
+    static const int64_t drawn[2][6] = {{2, 5, 8, 5, 4, 1}, {2, 5, 5, 5, 7, 7}};
+    static const float alias_probs[10] = {0.3934785f,  0.88491845f, 1.0f,       0.34839743f,
+                                          0.809454f,   0.9745565f,  0.8327886f, 0.5165136f,
+                                          0.31302005f, 0.60772663f};
+    for (int g = 0; g < 2; g++) {
+        struct bench b;
+        struct value v[9] = {0};
+        bench_start(&b, "nce", NULL);
+        b.kernel.kind = op_kind_find("nce", g ? GEN_2X : GEN_1X);
+        op_set_int(b.program, (struct op *)b.kernel.op, "num_total_classes", 10);
+        op_set_int(b.program, (struct op *)b.kernel.op, "num_neg_samples", 5);
+        op_set_int(b.program, (struct op *)b.kernel.op, "sampler", 2);
+        op_set_int(b.program, (struct op *)b.kernel.op, "seed", 3);
+        rebind(&b);
+        bind_all(&b, v,
+                 (const char *const[]){"Input", "Label", "Weight", "CustomDistProbs",
+                                       "CustomDistAlias", "CustomDistAliasProbs", NULL},
+                 (const char *const[]){"Cost", "SampleLogits", "SampleLabels", NULL});
+        tensor_of(&v[0], SHAPE(1, 1), 1);
+        ints_of(&v[1], SHAPE(1, 1), (int64_t[]){2});
+        tensor_of(&v[2], SHAPE(10, 1), 0);
+        tensor_of(&v[3], SHAPE(10), 0.1f);
+        ints_of(&v[4], SHAPE(10), (int64_t[]){1, 6, -1, 7, 2, 2, 2, 6, 3, 5});
+        floats_of(&v[5], SHAPE(10), alias_probs);
+        assert_int_equal(bench_run(&b), SKIFF_OK);
+        assert_memory_equal(v[8].tensor.data, drawn[g], sizeof drawn[g]);
+        finish(&b, v, 9);
+    }
+}
+
 static void test_random_streams(void **state)
 {
     struct bench b;
@@ -266,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_auc),
         cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_nce_labels),
+        cmocka_unit_test(test_nce_custom_distribution),
         cmocka_unit_test(test_random_streams),
         cmocka_unit_test(test_randint_range),
     };

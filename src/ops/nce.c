@@ -9,8 +9,8 @@
  *   0 uniform        mt19937_64, division; P = 1 / classes
  *   1 log uniform    (int)exp(u log(classes)) - 1 mod (classes - 1);
  *                    P(v) = log((v + 2) / (v + 1)) / log(classes)
- *   2 custom         mt19937, alias method over CustomDistAlias, CustomDistAliasProbs;
- *                    P = CustomDistProbs
+ *   2 custom         mt19937 (1.x) or mt19937_64 (2.x), alias method over CustomDistAlias,
+ *                    CustomDistAliasProbs; P = CustomDistProbs
  *
  * is_sparse: Weight@GRAD holds the classes that were seen, ascending, each once. */
 #include <math.h>
@@ -103,6 +103,7 @@ static enum skiff_status nce_infer(struct infer *c, struct skiff_error *err)
 
 struct sampler {
     int kind;
+    bool is_narrow; /* draws from mt32 */
     int64_t classes;
     float log_classes;
     const struct tensor *probs, *alias, *alias_probs;
@@ -119,23 +120,35 @@ static void sampler_init(struct sampler *s, const struct kernel *k)
     s->probs = kernel_in(k, IN_PROBS);
     s->alias = kernel_in(k, IN_ALIAS);
     s->alias_probs = kernel_in(k, IN_ALIAS_PROBS);
+    s->is_narrow = s->kind == SAMPLER_CUSTOM && k->kind->generations == GEN_1X;
     uint32_t start = seed ? (uint32_t)seed : (uint32_t)rng_entropy();
-    if (s->kind == SAMPLER_CUSTOM)
+    if (s->is_narrow)
         mt32_seed(&s->mt32, start);
     else
         mt64_seed(&s->mt64, start);
 }
 
+/* Uniform in [0, classes): the draw divided, redrawn beyond the last whole part. */
+static int64_t sample_class(struct sampler *s)
+{
+    uint64_t most = s->is_narrow ? UINT32_MAX : UINT64_MAX, v;
+    uint64_t part = most / (uint64_t)s->classes, past = part * (uint64_t)s->classes;
+    do
+        v = s->is_narrow ? mt32_next(&s->mt32) : mt64_next(&s->mt64);
+    while (v >= past);
+    return (int64_t)(v / part);
+}
+
 static int64_t sample_custom(struct sampler *s)
 {
-    uint64_t part = UINT32_MAX / (uint64_t)s->classes, past = part * (uint64_t)s->classes, v;
-    do
-        v = mt32_next(&s->mt32);
-    while (v >= past);
-    int64_t at = (int64_t)(v / part);
-    double a = mt32_next(&s->mt32), b = mt32_next(&s->mt32);
-    double p = (a + b * 4294967296.0) / 18446744073709551616.0;
-    int64_t alias = tensor_int_at(s->alias, at);
+    int64_t at = sample_class(s), alias = tensor_int_at(s->alias, at);
+    double p;
+    if (s->is_narrow) {
+        double a = mt32_next(&s->mt32), b = mt32_next(&s->mt32);
+        p = (a + b * 4294967296.0) / 18446744073709551616.0;
+    } else {
+        p = mt64_double(&s->mt64);
+    }
     return p > tensor_f32(s->alias_probs)[at] && alias != -1 ? alias : at;
 }
 
@@ -147,11 +160,7 @@ static int64_t sampler_next(struct sampler *s)
         double u = (double)mt64_next(&s->mt64) / 18446744073709551616.0;
         return ((int64_t)exp(u * s->log_classes) - 1) % (s->classes - 1);
     }
-    uint64_t part = UINT64_MAX / (uint64_t)s->classes, past = part * (uint64_t)s->classes, v;
-    do
-        v = mt64_next(&s->mt64);
-    while (v >= past);
-    return (int64_t)(v / part);
+    return sample_class(s);
 }
 
 static float sampler_probability(const struct sampler *s, int64_t v)
@@ -387,22 +396,23 @@ static const struct op_attr_spec nce_attrs[] = {A_REQ("num_total_classes", ATTR_
                                                 AF_BOOL("is_test", false, ATTR_ONLY_2X),
                                                 {0}};
 
-const struct op_kind ops_nce[] = {
-    {.type = "nce",
-     .flags = OP_RANDOM,
-     .ins = nce_ins,
-     .outs = nce_outs,
-     .attrs = nce_attrs,
-     .grad = "Input Label Weight Bias SampleWeight CustomDistProbs CustomDistAlias "
-             "CustomDistAliasProbs SampleLogits SampleLabels Cost@GRAD -> Input@GRAD Weight@GRAD "
-             "Bias@GRAD",
-     .infer = nce_infer,
-     .run = nce_run},
-    {.type = "nce_grad",
-     .flags = OP_OWN_SHAPE,
-     .ins = nce_grad_ins,
-     .outs = nce_grad_outs,
-     .attrs = nce_attrs,
-     .infer = nce_grad_infer,
-     .run = nce_grad_run},
-    {0}};
+#define NCE_ROW(gen)                                                                             \
+    {                                                                                            \
+        .type = "nce", .generations = gen, .flags = OP_RANDOM, .ins = nce_ins, .outs = nce_outs, \
+        .attrs = nce_attrs,                                                                      \
+        .grad = "Input Label Weight Bias SampleWeight CustomDistProbs CustomDistAlias "          \
+                "CustomDistAliasProbs SampleLogits SampleLabels Cost@GRAD -> Input@GRAD "        \
+                "Weight@GRAD Bias@GRAD",                                                         \
+        .infer = nce_infer, .run = nce_run                                                       \
+    }
+
+const struct op_kind ops_nce[] = {NCE_ROW(GEN_1X),
+                                  NCE_ROW(GEN_2X),
+                                  {.type = "nce_grad",
+                                   .flags = OP_OWN_SHAPE,
+                                   .ins = nce_grad_ins,
+                                   .outs = nce_grad_outs,
+                                   .attrs = nce_attrs,
+                                   .infer = nce_grad_infer,
+                                   .run = nce_grad_run},
+                                  {0}};
