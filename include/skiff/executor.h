@@ -47,8 +47,9 @@ SKIFF_API const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t 
 
 SKIFF_API struct skiff_scope *skiff_scope_create(void);
 SKIFF_API void skiff_scope_destroy(struct skiff_scope *s);
-/* The value of a variable, borrowed: data can be read and, between runs, written. NULL: there is
- * none. */
+/* The value of a variable, borrowed: data can be read and, until the next run, written. NULL: there
+ * is none. Find it anew after every run: rows that an optimizer has left behind are brought up to
+ * date when a variable is found. */
 SKIFF_API struct skiff_tensor *skiff_scope_find(struct skiff_scope *s, const char *name);
 /* Sets a variable to a copy of the tensor. */
 SKIFF_API enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,

@@ -165,13 +165,41 @@ void skiff_executor_forget(struct skiff_executor *e, const struct skiff_program 
     executor_forget((struct executor *)e, (const struct program *)p);
 }
 
+static enum skiff_status feeds_check(const struct skiff_program *p, const struct skiff_feed *feeds,
+                                     int n, struct skiff_error *err)
+{
+    if (!p)
+        return error_set(err, SKIFF_INVALID, "there is no program to run (NULL)");
+    for (int i = 0; i < n; i++) {
+        if (!feeds[i].name || !feeds[i].tensor)
+            return error_set(err, SKIFF_INVALID, "feed %d (%s) has no %s", i,
+                             feeds[i].name ? feeds[i].name : "NULL",
+                             feeds[i].name ? "tensor" : "name");
+        if (value_of(feeds[i].tensor)->kind != VALUE_TENSOR)
+            return error_set(err, SKIFF_UNSUPPORTED,
+                             "feed %s is not a plain tensor; selected rows cannot be fed",
+                             feeds[i].name);
+    }
+    return SKIFF_OK;
+}
+
+/* The lists of a run, as the executor wants them; on the stack when they are short, so that a
+ * steady step allocates nothing. */
+#define FEW_FEEDS 64
+#define FEW_FETCHES 8
+
 enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skiff_program *p,
                                      const struct skiff_feed *feeds, int nfeeds,
                                      const char *const *fetches, int nfetches,
                                      struct skiff_tensor **out, struct skiff_error *err)
 {
-    struct feed *inner = mem_must((size_t)(nfeeds + 1) * sizeof(*inner));
-    struct value *values = mem_must((size_t)(nfetches + 1) * sizeof(*values));
+    struct feed few_feeds[FEW_FEEDS], *inner = few_feeds;
+    struct value few_values[FEW_FETCHES] = {0}, *values = few_values;
+    TRY(feeds_check(p, feeds, nfeeds, err));
+    if (nfeeds > FEW_FEEDS)
+        inner = mem_must((size_t)nfeeds * sizeof(*inner));
+    if (nfetches > FEW_FETCHES)
+        values = mem_must((size_t)nfetches * sizeof(*values));
     for (int i = 0; i < nfeeds; i++)
         inner[i] = (struct feed){feeds[i].name, &value_of(feeds[i].tensor)->tensor};
     for (int i = 0; i < nfetches; i++)
@@ -187,7 +215,9 @@ enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skif
         else
             value_deinit(&values[i]);
     }
-    free(values);
-    free(inner);
+    if (values != few_values)
+        free(values);
+    if (inner != few_feeds)
+        free(inner);
     return status;
 }

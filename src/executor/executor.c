@@ -12,6 +12,7 @@
 struct cached_plan {
     struct plan *plan;
     const struct program *program;
+    int size; /* of the program then: one that has grown since gets a new plan */
     struct arena names;
     const char **feeds, **fetches;
     int64_t *batch; /* per feed: rows, or sequences of the topmost level */
@@ -72,6 +73,14 @@ static int64_t batch_of(const struct tensor *t)
     return t->shape.ndim ? t->shape.dims[0] : 1;
 }
 
+static int size_of(const struct program *p)
+{
+    int n = p->nblocks;
+    for (int b = 0; b < p->nblocks; b++)
+        n += p->blocks[b]->nops;
+    return n;
+}
+
 static bool serves(const struct cached_plan *c, const struct program *p, const struct feed *feeds,
                    int nfeeds, const char *const *fetches, int nfetches)
 {
@@ -102,7 +111,8 @@ static enum skiff_status make_plan(struct executor *e, const struct program *p,
                                    const struct feed *feeds, int nfeeds, const char *const *fetches,
                                    int nfetches, struct cached_plan **out, struct skiff_error *err)
 {
-    struct cached_plan c = {.program = p, .nfeeds = nfeeds, .nfetches = nfetches};
+    struct cached_plan c = {
+        .program = p, .size = size_of(p), .nfeeds = nfeeds, .nfetches = nfetches};
     arena_init(&c.names);
     c.feeds = arena_alloc(&c.names, (size_t)(nfeeds + 1) * sizeof(*c.feeds));
     c.batch = arena_alloc(&c.names, (size_t)(nfeeds + 1) * sizeof(*c.batch));
@@ -132,6 +142,10 @@ enum skiff_status executor_run(struct executor *e, const struct program *p,
     for (int i = 0; i < e->nplans && !c; i++)
         if (serves(&e->plans[i], p, feeds, nfeeds, fetches, nfetches))
             c = &e->plans[i];
+    if (c && c->size != size_of(p)) {
+        executor_forget(e, p);
+        c = NULL;
+    }
     if (!c)
         TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
     c->last_used = ++e->clock;

@@ -30,7 +30,8 @@ struct feed {
 
 struct executor *executor_create(struct scope *scope, const struct executor_options *options);
 void executor_destroy(struct executor *e);
-/* Drops the plans of a program that is about to be changed or destroyed. */
+/* Drops the plans of a program that is about to be changed or destroyed. (One that has only been
+ * appended to is found out without it.) */
 void executor_forget(struct executor *e, const struct program *p);
 
 /* Runs block 0 once. The values of `fetches` are deep-copied into out[i] (caller's, zeroed or

@@ -41,6 +41,8 @@ struct plan_block {
     int nsteps;
     struct plan_var **own; /* variables of this very block */
     int nown, own_cap;
+    bool open;     /* being built: an op inside must not run it again */
+    int root_step; /* the last step of block 0 that runs it, as far as lives are measured */
 };
 
 struct plan {
@@ -51,6 +53,7 @@ struct plan {
     struct arena arena;
     struct str_map *names; /* per block: name -> plan_var */
     struct plan_block *blocks;
+    int nblocks;
     struct kernel_scratch_space scratch;
     void *slab;
     size_t slab_bytes;

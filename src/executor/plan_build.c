@@ -7,20 +7,16 @@
 #include "passes/fuse.h"
 #include "program/bind.h"
 
-/* Where a name is declared, as seen from block b: the block itself, the forward block that a
- * gradient block belongs to, then the parents. -1: nowhere. */
+/* Where a name is declared, as block_find_var sees it from block b: the block itself, the forward
+ * block that a gradient block belongs to, then the parents. -1: nowhere. */
 static int declaring_block(const struct program *p, int b, const char *name)
 {
-    for (int depth = 0; b >= 0 && depth <= p->nblocks; depth++) {
-        const struct block *block = p->blocks[b];
-        if (block_own_var(block, name))
+    for (; b >= 0; b = p->blocks[b]->parent) {
+        int forward = p->blocks[b]->forward_idx;
+        if (block_own_var(p->blocks[b], name))
             return b;
-        if (block->forward_idx >= 0 && block->forward_idx < p->nblocks) {
-            int found = declaring_block(p, block->forward_idx, name);
-            if (found > 0) /* the root is reached through the parents anyway */
-                return found;
-        }
-        b = block->parent;
+        if (forward >= 0 && block_own_var(p->blocks[forward], name))
+            return forward;
     }
     return -1;
 }
@@ -202,6 +198,30 @@ static enum skiff_status bind_op(struct plan *plan, int block, int root_step, st
 static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
                                      struct skiff_error *err);
 
+/* A block that is run by another op, too: what it touches lives until then. */
+static void touch_block(struct plan *plan, int idx, int root_step)
+{
+    struct plan_block *b = &plan->blocks[idx];
+    if (b->root_step == root_step)
+        return;
+    b->root_step = root_step;
+    for (int i = 0; i < b->nsteps; i++) {
+        const struct op *op = b->steps[i].kernel.op;
+        for (int side = 0; side < 2; side++) {
+            const struct op_arg *args = side ? op->outs : op->ins;
+            int n = side ? op->nouts : op->nins;
+            for (int j = 0; j < n; j++)
+                for (int k = 0; k < args[j].n; k++) {
+                    struct plan_var *v;
+                    plan_resolve(plan, idx, args[j].names[k], &v);
+                    note_life(v, root_step, side);
+                }
+        }
+        if (op->kind->flags & OP_RUNS_BLOCK)
+            touch_block(plan, op_attr(op, "sub_block")->value.i, root_step);
+    }
+}
+
 /* Ops of a sub-block run during the step that owns it. A sub-block is built once, for its first
  * owner. */
 static enum skiff_status build_sub_block(struct plan *plan, const struct op *op, int root_step,
@@ -212,7 +232,19 @@ static enum skiff_status build_sub_block(struct plan *plan, const struct op *op,
         return error_set(err, SKIFF_FORMAT,
                          "attribute sub_block is missing or names no block (%d blocks)",
                          plan->program->nblocks);
-    return build_block(plan, a->value.i, root_step, err);
+    struct plan_block *sub = &plan->blocks[a->value.i];
+    if (sub->open)
+        return error_set(err, SKIFF_FORMAT,
+                         "sub_block is block %d, which runs this op: blocks run in a circle",
+                         a->value.i);
+    if (sub->steps) {
+        touch_block(plan, a->value.i, root_step);
+        return SKIFF_OK;
+    }
+    sub->open = true;
+    enum skiff_status status = build_block(plan, a->value.i, root_step, err);
+    sub->open = false;
+    return status;
 }
 
 static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
@@ -220,8 +252,7 @@ static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
 {
     const struct block *block = plan->program->blocks[idx];
     struct plan_block *pb = &plan->blocks[idx];
-    if (pb->steps)
-        return SKIFF_OK;
+    pb->root_step = root_step;
     pb->steps = arena_alloc(&plan->arena, (size_t)(block->nops + 1) * sizeof(*pb->steps));
     for (int i = 0; i < block->nops; i++) {
         struct op *op = block->ops[i];
@@ -292,10 +323,10 @@ enum skiff_status plan_create(const struct program *p, struct scope *scope,
     if (options->fuse)
         TRY_OUT(fuse(plan, fetches, nfetches, err));
     plan->env.program = plan->program;
-    int nblocks = plan->program->nblocks;
-    plan->names = arena_alloc(&plan->arena, (size_t)nblocks * sizeof(*plan->names));
-    plan->blocks = arena_alloc(&plan->arena, (size_t)nblocks * sizeof(*plan->blocks));
-    for (int i = 0; i < nblocks; i++)
+    plan->nblocks = plan->program->nblocks;
+    plan->names = arena_alloc(&plan->arena, (size_t)plan->nblocks * sizeof(*plan->names));
+    plan->blocks = arena_alloc(&plan->arena, (size_t)plan->nblocks * sizeof(*plan->blocks));
+    for (int i = 0; i < plan->nblocks; i++)
         str_map_init(&plan->names[i]);
     TRY_OUT(build_block(plan, 0, 0, err));
     TRY_OUT(mark_feeds(plan, feeds, nfeeds, err));
@@ -311,7 +342,7 @@ void plan_destroy(struct plan *plan)
 {
     if (!plan)
         return;
-    for (int b = 0; plan->blocks && b < plan->program->nblocks; b++) {
+    for (int b = 0; plan->blocks && b < plan->nblocks; b++) {
         struct plan_block *pb = &plan->blocks[b];
         for (int i = 0; i < pb->nsteps; i++)
             if (pb->steps[i].kernel.kind && pb->steps[i].kernel.kind->release)

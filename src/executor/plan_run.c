@@ -164,11 +164,16 @@ static enum skiff_status fetch_one(struct plan *plan, const char *name, struct v
     return value_copy(out, from, err);
 }
 
+/* Rows left behind by an optimizer on a local table are forgotten with it. */
 static void forget_locals(struct plan *plan)
 {
-    for (int b = 0; b < plan->program->nblocks; b++)
-        for (int i = 0; i < plan->blocks[b].nown; i++)
-            plan->blocks[b].own[i]->value.kind = VALUE_NONE;
+    for (int b = 0; b < plan->nblocks; b++)
+        for (int i = 0; i < plan->blocks[b].nown; i++) {
+            struct value *v = &plan->blocks[b].own[i]->value;
+            v->kind = VALUE_NONE;
+            if (v->lag)
+                value_set_lag(v, NULL);
+        }
 }
 
 enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,

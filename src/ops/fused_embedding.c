@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "ops/ops_common.h"
+#include "ops/seq_common.h"
 
 enum {
     EC_W,
@@ -102,6 +103,25 @@ static enum skiff_status bind_dense(struct kernel *k, struct piece *p, int64_t *
     return SKIFF_OK;
 }
 
+/* Ids of int32 are widened in scratch. */
+static enum skiff_status read_ids(struct kernel *k, const struct tensor *ids, const char *name,
+                                  const int64_t **out, struct skiff_error *err)
+{
+    void *wide;
+    int64_t n = tensor_numel(ids);
+    *out = tensor_i64(ids);
+    if (ids->dtype == DTYPE_INT64)
+        return SKIFF_OK;
+    if (ids->dtype != DTYPE_INT32)
+        return kernel_fail(k, SKIFF_DTYPE, err, "input Ids (%s) must be int64 or int32, found %s",
+                           name, dtype_name(ids->dtype));
+    TRY(kernel_scratch(k, (size_t)n * sizeof(int64_t) + 1, &wide, err));
+    for (int64_t i = 0; i < n; i++)
+        ((int64_t *)wide)[i] = tensor_i32(ids)[i];
+    *out = wide;
+    return SKIFF_OK;
+}
+
 static enum skiff_status bind_lookup(struct kernel *k, struct piece *p, int64_t *rows,
                                      struct skiff_error *err)
 {
@@ -111,12 +131,9 @@ static enum skiff_status bind_lookup(struct kernel *k, struct piece *p, int64_t 
     if (w->shape.ndim != 2 || w->dtype != DTYPE_FP32)
         return kernel_fail(k, SKIFF_SHAPE, err, "table %s must be a float32 matrix",
                            kernel_in_name(k, EC_W, p->table));
-    if (ids->dtype != DTYPE_INT64)
-        return kernel_fail(k, SKIFF_DTYPE, err, "input Ids (%s) must be int64, found %s", name,
-                           dtype_name(ids->dtype));
+    TRY(read_ids(k, ids, name, &p->ids, err));
     p->from = tensor_f32(w);
     p->width = w->shape.dims[1];
-    p->ids = tensor_i64(ids);
     p->nids = *rows = tensor_numel(ids);
     if (p->kind == PIECE_LOOKUP)
         return SKIFF_OK;
@@ -286,9 +303,10 @@ static void fill_piece(const struct piece *p, int64_t begin, int64_t end, float 
     }
 }
 
-/* concat gives the lod of its first input: a plain look-up has that of its ids, a pool has none of
- * one level. */
-static void share_first_lod(struct kernel *k, struct tensor *out)
+/* concat gives the lod of its first input: a plain look-up has that of its ids, a pool loses the
+ * lowest level. */
+static enum skiff_status share_first_lod(struct kernel *k, struct tensor *out,
+                                         struct skiff_error *err)
 {
     const struct piece *p = &((struct emb_state *)k->state)->pieces[0];
     if (p->kind == PIECE_DENSE)
@@ -296,7 +314,8 @@ static void share_first_lod(struct kernel *k, struct tensor *out)
     else if (p->kind == PIECE_LOOKUP)
         tensor_share_lod(out, kernel_in_at(k, EC_IDS, p->index));
     else
-        tensor_drop_lod(out);
+        return kernel_lod_without_last(out, kernel_in_at(k, EC_IDS, p->index), err);
+    return SKIFF_OK;
 }
 
 static enum skiff_status emb_run(struct kernel *k, struct skiff_error *err)
@@ -312,7 +331,7 @@ static enum skiff_status emb_run(struct kernel *k, struct skiff_error *err)
     struct shape shape = SHAPE(rows, cols);
     TRY(kernel_out_resize(k, EO_OUT, 0, DTYPE_FP32, &shape, err));
     struct tensor *out = kernel_out(k, EO_OUT);
-    share_first_lod(k, out);
+    TRY(share_first_lod(k, out, err));
     for (int64_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         int64_t end = begin + BLOCK_ROWS < rows ? begin + BLOCK_ROWS : rows;
         for (int i = 0; i < s->npieces; i++)

@@ -22,11 +22,13 @@ static enum skiff_status no_shapes(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status read_bool(struct kernel *k, int slot, bool *out, struct skiff_error *err)
 {
-    const struct tensor *t = kernel_in(k, slot);
-    if (!t || t->dtype != DTYPE_BOOL || tensor_numel(t) != 1)
-        return kernel_fail(k, SKIFF_INVALID, err, "the condition %s must be one bool",
-                           kernel_in_name(k, slot, 0));
-    *out = *(const bool *)t->data;
+    const struct value *v = kernel_in_value(k, slot, 0);
+    if (!v || v->kind != VALUE_TENSOR || v->tensor.dtype != DTYPE_BOOL ||
+        tensor_numel(&v->tensor) != 1)
+        return kernel_fail(k, SKIFF_INVALID, err, "the condition %s must be one bool%s",
+                           kernel_in_name(k, slot, 0),
+                           v && v->kind == VALUE_NONE ? "; it has no value" : "");
+    *out = *(const bool *)v->tensor.data;
     return SKIFF_OK;
 }
 
