@@ -1,0 +1,609 @@
+/* Datasets with threads, pipes, failures; shuffles; what is handed out and how long it holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "data/test_help.h"
+
+#define FILES 6
+#define ROWS 250 /* per file */
+
+static char dir[256];
+static char *names[FILES];
+static struct schema schema;
+
+static void config_make(struct dataset_config *c, enum dataset_kind kind)
+{
+    dataset_config_init(c);
+    c->kind = kind;
+    c->schema = &schema;
+    c->batch_size = 32;
+}
+
+static struct dataset *make(const struct dataset_config *c)
+{
+    struct dataset *d;
+    struct skiff_error err;
+    if (dataset_create(c, &d, &err) != SKIFF_OK ||
+        dataset_set_files(d, (const char *const *)names, FILES, &err) != SKIFF_OK)
+        fail_msg("%s", err.message);
+    return d;
+}
+
+/* ---- a training thread: takes all its batches ---- */
+
+struct trainer {
+    struct dataset *dataset;
+    int number;
+    pthread_t thread;
+    int64_t rows, batches, shorts;
+    unsigned char *seen; /* per row of all files: how often */
+    enum skiff_status status;
+    struct skiff_error err;
+};
+
+/* ids hold the row number (file * ROWS + line) twice, label its parity. */
+static void *trainer_run(void *arg)
+{
+    struct trainer *t = arg;
+    const struct batch *b;
+    while ((t->status = dataset_next(t->dataset, t->number, &b, &t->err)) == SKIFF_OK) {
+        const struct tensor *ids = batch_tensor(b, 0), *label = batch_tensor(b, 1);
+        t->rows += b->rows;
+        t->batches++;
+        t->shorts += b->rows < 32;
+        for (int64_t i = 0; i < b->rows; i++) {
+            const int64_t *at = tensor_i64(ids) + ids->lod->level[0].off[i];
+            if (at[0] != at[1] || tensor_i64(label)[i] != (at[0] & 1))
+                abort(); /* assertions of cmocka work in the main thread only */
+            t->seen[at[0] - 1]++;
+        }
+    }
+    return NULL;
+}
+
+/* Runs an epoch with all its threads; rows seen, and how often each. */
+static int64_t epoch(struct dataset *d, int want_threads, unsigned char seen[FILES * ROWS],
+                     enum skiff_status want, struct skiff_error *err)
+{
+    struct trainer t[16] = {0};
+    int threads = 0;
+    int64_t rows = 0;
+    memset(seen, 0, FILES * ROWS);
+    assert_int_equal(dataset_start(d, &threads, err), SKIFF_OK);
+    assert_int_equal(threads, want_threads);
+    for (int i = 0; i < threads; i++) {
+        t[i].dataset = d;
+        t[i].number = i;
+        t[i].seen = calloc(1, FILES * ROWS);
+        pthread_create(&t[i].thread, NULL, trainer_run, &t[i]);
+    }
+    for (int i = 0; i < threads; i++) {
+        pthread_join(t[i].thread, NULL);
+        assert_int_equal(t[i].status, want);
+        if (want < 0)
+            *err = t[i].err;
+        rows += t[i].rows;
+        assert_true(t[i].shorts <= 1 || want < 0);
+        for (int k = 0; k < FILES * ROWS; k++)
+            seen[k] += t[i].seen[k];
+        free(t[i].seen);
+    }
+    return rows;
+}
+
+static void all_once(const unsigned char seen[FILES * ROWS])
+{
+    for (int k = 0; k < FILES * ROWS; k++)
+        assert_int_equal(seen[k], 1);
+}
+
+static void test_queue_threads(void **state)
+{
+    static const int threads[] = {1, 2, 4, 6, 9}, ahead[] = {0, 1, -1};
+    unsigned char seen[FILES * ROWS];
+    struct skiff_error err;
+    for (int a = 0; a < 3; a++)
+        for (int k = 0; k < 5; k++) {
+            struct dataset_config c;
+            config_make(&c, DATASET_QUEUE);
+            c.threads = threads[k];
+            c.ahead = ahead[a];
+            struct dataset *d = make(&c);
+            for (int e = 0; e < 2; e++) {
+                int want = threads[k] < FILES ? threads[k] : FILES; /* one per file at most */
+                assert_int_equal(epoch(d, want, seen, SKIFF_END, &err), FILES * ROWS);
+                all_once(seen);
+                assert_true(dataset_progress(d) == 1);
+            }
+            dataset_destroy(d);
+        }
+}
+
+static void test_memory_threads(void **state)
+{
+    unsigned char seen[FILES * ROWS];
+    struct skiff_error err;
+    for (int threads = 1; threads < 6; threads += 2) {
+        struct dataset_config c;
+        config_make(&c, DATASET_MEMORY);
+        c.threads = threads;
+        struct dataset *d = make(&c);
+        assert_int_equal(dataset_memory_size(d), 0);
+        assert_int_equal(epoch(d, threads, seen, SKIFF_END, &err), 0); /* nothing loaded yet */
+        assert_int_equal(dataset_load(d, &err), SKIFF_OK);
+        assert_int_equal(dataset_memory_size(d), FILES * ROWS);
+        for (int e = 0; e < 3; e++) {
+            assert_int_equal(epoch(d, threads, seen, SKIFF_END, &err), FILES * ROWS);
+            all_once(seen);
+            assert_int_equal(dataset_local_shuffle(d, (uint64_t)e, &err), SKIFF_OK);
+        }
+        assert_int_equal(dataset_release(d, &err), SKIFF_OK);
+        assert_int_equal(dataset_memory_size(d), 0);
+        assert_int_equal(dataset_preload(d, 3, &err), SKIFF_OK);
+        assert_int_equal(dataset_load(d, &err), SKIFF_STATE);
+        assert_int_equal(dataset_wait_preload(d, &err), SKIFF_OK);
+        assert_int_equal(dataset_wait_preload(d, &err), SKIFF_STATE);
+        assert_int_equal(epoch(d, threads, seen, SKIFF_END, &err), FILES * ROWS);
+        all_once(seen);
+        assert_int_equal(dataset_preload(d, 0, &err), SKIFF_OK); /* given up by destroy */
+        dataset_destroy(d);
+    }
+}
+
+/* The first id of every row, in the order handed out to thread 0. */
+static void order(struct dataset *d, int64_t *out)
+{
+    const struct batch *b;
+    int threads;
+    size_t n = 0;
+    assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+    while (dataset_next(d, 0, &b, NULL) == SKIFF_OK)
+        for (int64_t i = 0; i < b->rows; i++)
+            out[n++] = b->columns[0].i64[b->columns[0].offsets[i]];
+    assert_int_equal(n, FILES * ROWS);
+}
+
+static void test_order(void **state)
+{
+    int64_t first[FILES * ROWS], again[FILES * ROWS];
+    struct dataset_config c;
+    config_make(&c, DATASET_QUEUE);
+    struct dataset *d = make(&c);
+    order(d, first);
+    for (int i = 0; i < FILES * ROWS; i++)
+        assert_int_equal(first[i], i + 1);
+    dataset_destroy(d);
+    /* loaded by many threads: still the order of files and lines; a shuffle is the same for a seed
+     */
+    config_make(&c, DATASET_MEMORY);
+    for (int round = 0; round < 2; round++) {
+        c.threads = 1;
+        d = make(&c);
+        assert_int_equal(dataset_preload(d, round ? 4 : 1, NULL), SKIFF_OK);
+        assert_int_equal(dataset_wait_preload(d, NULL), SKIFF_OK);
+        order(d, again);
+        assert_memory_equal(again, first, sizeof first);
+        assert_int_equal(dataset_local_shuffle(d, 42, NULL), SKIFF_OK);
+        order(d, again);
+        assert_memory_not_equal(again, first, sizeof first);
+        static int64_t shuffled[FILES * ROWS];
+        if (round)
+            assert_memory_equal(again, shuffled, sizeof first);
+        memcpy(shuffled, again, sizeof shuffled);
+        dataset_destroy(d);
+    }
+}
+
+/* *out holds until the second next call. */
+static void test_batches_hold(void **state)
+{
+    for (int k = 0; k < 3; k++) {
+        struct dataset_config c;
+        const struct batch *b = NULL, *before = NULL;
+        struct buf text = BUF_INIT, now = BUF_INIT;
+        int threads;
+        config_make(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
+        c.ahead = k == 1 ? -1 : 1;
+        struct dataset *d = make(&c);
+        if (k == 2)
+            assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+        while (dataset_next(d, 0, &b, NULL) == SKIFF_OK) {
+            const struct timespec tick = {0, 200000};
+            nanosleep(&tick, NULL); /* the reader runs as far ahead as it may */
+            if (before) {
+                buf_reset(&now);
+                batch_text(before, &now);
+                assert_string_equal(now.data, text.data);
+            }
+            buf_reset(&text);
+            batch_text(b, &text);
+            before = b;
+        }
+        dataset_destroy(d);
+        buf_deinit(&text);
+        buf_deinit(&now);
+    }
+}
+
+static void test_steady_epochs_allocate_nothing(void **state)
+{
+    for (int k = 0; k < 2; k++) {
+        struct dataset_config c;
+        const struct batch *b;
+        int threads;
+        config_make(&c, k ? DATASET_MEMORY : DATASET_QUEUE);
+        struct dataset *d = make(&c);
+        if (k)
+            assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+        for (int e = 0; e < 3; e++) {
+            uint64_t before = 0;
+            int64_t batches = 0;
+            assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+            while (dataset_next(d, 0, &b, NULL) == SKIFF_OK)
+                if (++batches == 10)
+                    before = mem_alloc_count();
+            assert_int_equal(mem_alloc_count(), before);
+        }
+        dataset_destroy(d);
+    }
+}
+
+static void test_short_last_batch(void **state)
+{
+    for (int k = 0; k < 4; k++) {
+        struct dataset_config c;
+        const struct batch *b;
+        int threads;
+        int64_t batches = 0, rows = 0;
+        config_make(&c, k & 1 ? DATASET_MEMORY : DATASET_QUEUE);
+        c.drop_last = k > 1;
+        c.batch_size = 1000;
+        struct dataset *d = make(&c);
+        if (k & 1)
+            assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+        for (; dataset_next(d, 0, &b, NULL) == SKIFF_OK; batches++)
+            rows += b->rows;
+        assert_int_equal(batches, k > 1 ? 1 : 2);
+        assert_int_equal(rows, k > 1 ? 1000 : FILES * ROWS);
+        dataset_destroy(d);
+    }
+}
+
+static void test_stop_early(void **state)
+{
+    for (int k = 0; k < 3; k++) {
+        struct dataset_config c;
+        const struct batch *b;
+        unsigned char seen[FILES * ROWS];
+        struct skiff_error err;
+        int threads, before = open_fds();
+        config_make(&c, DATASET_QUEUE);
+        c.threads = 3;
+        c.ahead = k == 2 ? -1 : 2;
+        c.pipe_command = k ? "cat; sleep 1000" : NULL; /* commands that would never end */
+        struct dataset *d = make(&c);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+        assert_int_equal(dataset_next(d, 1, &b, NULL), SKIFF_OK);
+        dataset_stop(d);
+        assert_int_equal(dataset_next(d, 1, &b, &err), SKIFF_STATE);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+        assert_int_equal(open_fds(), before);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK); /* destroyed while it runs */
+        if (k == 0) {
+            assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK); /* and started anew */
+            assert_int_equal(epoch(d, 3, seen, SKIFF_END, &err), FILES * ROWS);
+            all_once(seen);
+        }
+        dataset_destroy(d);
+        assert_int_equal(open_fds(), before);
+    }
+}
+
+static void test_failures(void **state)
+{
+    unsigned char seen[FILES * ROWS];
+    struct skiff_error err;
+    static const int ahead[] = {3, -1};
+    for (int k = 0; k < 2; k++) {
+        struct dataset_config c;
+        struct dataset *d;
+        const char *bad = temp_text(dir, "bad.txt", "2 1 1 1 1\n2 2 x 1 0\n");
+        const char *with_bad[] = {names[0], bad, names[1], names[2]};
+        config_make(&c, DATASET_QUEUE);
+        c.ahead = ahead[k];
+        c.threads = 3;
+        d = make(&c);
+        assert_int_equal(dataset_set_files(d, with_bad, 4, NULL), SKIFF_OK);
+        for (int e = 0; e < 2; e++) { /* every thread gets the error; the next epoch, too */
+            epoch(d, 3, seen, SKIFF_FORMAT, &err);
+            assert_non_null(strstr(err.message,
+                                   "bad.txt:2: slot \"ids\" (1 of 2): expected a whole "
+                                   "number as value 2 of 2, found \"x\""));
+        }
+        dataset_destroy(d);
+        c.bad_limit = 1;
+        d = make(&c);
+        assert_int_equal(dataset_set_files(d, with_bad, 4, NULL), SKIFF_OK);
+        assert_int_equal(epoch(d, 3, seen, SKIFF_END, &err), 3 * ROWS + 1);
+        assert_int_equal(dataset_bad_lines(d), 1);
+        dataset_destroy(d);
+        c.pipe_command = "cat; echo broken >&2; exit 5";
+        d = make(&c);
+        epoch(d, 3, seen, SKIFF_IO, &err);
+        assert_non_null(strstr(err.message, "exit status 5; its last words: broken"));
+        dataset_destroy(d);
+    }
+    struct dataset_config c;
+    config_make(&c, DATASET_MEMORY);
+    c.threads = 3;
+    c.pipe_command = "exit 5";
+    struct dataset *d = make(&c);
+    assert_int_equal(dataset_load(d, &err), SKIFF_IO);
+    assert_int_equal(dataset_memory_size(d), 0);
+    const char *missing = "/no/such/file";
+    assert_int_equal(dataset_set_files(d, &missing, 1, &err), SKIFF_NOT_FOUND);
+    assert_int_equal(dataset_file_count(d), FILES); /* as before */
+    dataset_destroy(d);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void test_misuse(void **state)
+{
+    struct dataset_config c;
+    struct dataset *d;
+    struct skiff_error err;
+    const struct batch *b;
+    int threads;
+    struct schema empty = {0};
+    config_make(&c, DATASET_QUEUE);
+    c.batch_size = -1;
+    assert_int_equal(dataset_create(&c, &d, &err), SKIFF_INVALID);
+    c.batch_size = 0;
+    c.threads = -1;
+    assert_int_equal(dataset_create(&c, &d, &err), SKIFF_INVALID);
+    c.threads = 0;
+    c.schema = &empty;
+    assert_int_equal(dataset_create(&c, &d, &err), SKIFF_INVALID);
+    c.schema = &schema;
+    c.reader.format = "nothing";
+    assert_int_equal(dataset_create(&c, &d, &err), SKIFF_NOT_FOUND);
+    c.reader.format = NULL;
+    assert_int_equal(dataset_create(&c, &d, &err), SKIFF_OK);
+    assert_int_equal(dataset_start(d, &threads, &err), SKIFF_STATE);
+    assert_non_null(strstr(err.message, "no files"));
+    assert_int_equal(dataset_next(d, 0, &b, &err), SKIFF_STATE);
+    assert_int_equal(dataset_load(d, &err), SKIFF_STATE);
+    assert_non_null(strstr(err.message, "a QueueDataset streams"));
+    assert_int_equal(dataset_local_shuffle(d, 1, &err), SKIFF_STATE);
+    assert_int_equal(dataset_slots_shuffle(d, NULL, 0, 1, &err), SKIFF_STATE);
+    assert_int_equal(dataset_global_shuffle(d, NULL, 1, &err), SKIFF_STATE);
+    assert_int_equal(dataset_release(d, &err), SKIFF_STATE);
+    assert_int_equal(dataset_set_files(d, (const char *const *)names, 1, &err), SKIFF_OK);
+    assert_int_equal(dataset_start(d, &threads, &err), SKIFF_OK);
+    assert_int_equal(dataset_next(d, 1, &b, &err), SKIFF_STATE);
+    dataset_destroy(d);
+}
+
+static void test_zero_rule(void **state)
+{
+    const char *path = temp_text(dir, "zeros", "3 0 5 0 1 0\n2 0 0 1 1\n");
+    for (int keep = 0; keep < 2; keep++) {
+        struct dataset_config c;
+        struct buf got = BUF_INIT;
+        const struct batch *b;
+        int threads;
+        config_make(&c, DATASET_MEMORY);
+        c.keep_zeros = keep;
+        struct dataset *d = make(&c);
+        assert_int_equal(dataset_set_files(d, &path, 1, NULL), SKIFF_OK);
+        assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+        assert_int_equal(dataset_next(d, 0, &b, NULL), SKIFF_OK);
+        batch_text(b, &got);
+        assert_string_equal(got.data, keep ? "0,5,0 0\n0,0 1\n" : "5 0\n0 1\n");
+        buf_deinit(&got);
+        dataset_destroy(d);
+    }
+}
+
+/* ids is shuffled among the samples, label stays; then back. */
+static void test_slots_shuffle(void **state)
+{
+    struct dataset_config c;
+    struct skiff_error err;
+    int64_t got[FILES * ROWS], again[FILES * ROWS];
+    const char *slots[] = {"ids"}, *wrong[] = {"nothing"};
+    const struct batch *b;
+    int threads, moved = 0, n = 0;
+    unsigned char seen[FILES * ROWS];
+    config_make(&c, DATASET_MEMORY);
+    struct dataset *d = make(&c);
+    assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+    assert_int_equal(dataset_slots_shuffle(d, wrong, 1, 1, &err), SKIFF_NOT_FOUND);
+    assert_int_equal(dataset_slots_shuffle(d, slots, 1, 1, &err), SKIFF_OK);
+    memset(seen, 0, sizeof seen);
+    assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+    while (dataset_next(d, 0, &b, NULL) == SKIFF_OK)
+        for (int64_t i = 0; i < b->rows; i++, n++) {
+            int64_t id = b->columns[0].i64[b->columns[0].offsets[i]];
+            seen[id - 1]++;
+            moved += id != n + 1;
+            assert_int_equal(b->columns[1].i64[i], (n + 1) & 1); /* the label of its own row */
+        }
+    all_once(seen); /* a permutation */
+    assert_true(moved > FILES * ROWS * 9 / 10);
+    order(d, got);
+    assert_int_equal(dataset_slots_shuffle(d, slots, 1, 1, &err), SKIFF_OK);
+    order(d, again);
+    assert_memory_equal(got, again, sizeof got); /* starts from the samples as loaded */
+    assert_int_equal(dataset_slots_shuffle(d, NULL, 0, 1, &err), SKIFF_OK);
+    order(d, got);
+    for (int i = 0; i < FILES * ROWS; i++)
+        assert_int_equal(got[i], i + 1);
+    dataset_destroy(d);
+}
+
+/* ---- global shuffle: three workers in this process ---- */
+
+#define WORKERS 3
+
+struct worker {
+    struct dataset *dataset;
+    struct dataset_exchange exchange;
+    pthread_t thread;
+    pthread_barrier_t *barrier;
+    struct worker *all;
+    enum skiff_status status;
+    struct skiff_error err;
+};
+
+static enum skiff_status worker_send(void *arg, int to, const void *samples, size_t bytes,
+                                     int64_t count, struct skiff_error *err)
+{
+    struct worker *w = arg;
+    return dataset_receive(w->all[to].dataset, samples, bytes, err);
+}
+
+static enum skiff_status worker_finish(void *arg, struct skiff_error *err)
+{
+    pthread_barrier_wait(((struct worker *)arg)->barrier);
+    return SKIFF_OK;
+}
+
+static void *worker_run(void *arg)
+{
+    struct worker *w = arg;
+    w->status = dataset_global_shuffle(w->dataset, &w->exchange, 9, &w->err);
+    return NULL;
+}
+
+static void test_global_shuffle(void **state)
+{
+    struct worker workers[WORKERS];
+    pthread_barrier_t barrier;
+    unsigned char seen[FILES * ROWS] = {0}, one[FILES * ROWS];
+    struct skiff_error err;
+    int64_t total = 0;
+    pthread_barrier_init(&barrier, NULL, WORKERS);
+    for (int i = 0; i < WORKERS; i++) {
+        struct dataset_config c;
+        struct worker *w = &workers[i];
+        config_make(&c, DATASET_MEMORY);
+        *w = (struct worker){.dataset = make(&c), .barrier = &barrier, .all = workers};
+        w->exchange = (struct dataset_exchange){w, i, WORKERS, worker_send, worker_finish};
+        assert_int_equal(dataset_set_files(w->dataset, (const char *const *)names + 2 * i, 2, &err),
+                         SKIFF_OK);
+        assert_int_equal(dataset_load(w->dataset, &err), SKIFF_OK);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]);
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].status, SKIFF_OK);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        int64_t n = dataset_memory_size(workers[i].dataset);
+        assert_int_equal(dataset_shuffle_size(workers[i].dataset), n);
+        assert_true(n > FILES * ROWS / WORKERS * 3 / 4 && n < FILES * ROWS / WORKERS * 5 / 4);
+        total += epoch(workers[i].dataset, 1, one, SKIFF_END, &err);
+        for (int k = 0; k < FILES * ROWS; k++)
+            seen[k] += one[k];
+    }
+    assert_int_equal(total, FILES * ROWS);
+    all_once(seen);
+    /* bytes that are no samples */
+    assert_int_equal(dataset_receive(workers[0].dataset, "abc", 3, &err), SKIFF_FORMAT);
+    assert_int_equal(dataset_receive(workers[0].dataset, "\x04\0\0\0zzzz", 8, &err), SKIFF_FORMAT);
+    assert_int_equal(dataset_receive(workers[0].dataset, "\xff\xff\xff\xffzzzz", 8, &err),
+                     SKIFF_FORMAT);
+    /* alone: a local shuffle */
+    assert_int_equal(dataset_global_shuffle(workers[0].dataset, NULL, 1, &err), SKIFF_OK);
+    for (int i = 0; i < WORKERS; i++)
+        dataset_destroy(workers[i].dataset);
+    pthread_barrier_destroy(&barrier);
+}
+
+static void test_cache(void **state)
+{
+    struct dataset_config c;
+    unsigned char seen[FILES * ROWS];
+    struct skiff_error err;
+    config_make(&c, DATASET_QUEUE);
+    c.threads = 2;
+    c.cache = true;
+    struct dataset *d = make(&c);
+    for (int e = 0; e < 3; e++) {
+        assert_int_equal(epoch(d, 2, seen, SKIFF_END, &err), FILES * ROWS);
+        all_once(seen);
+    }
+    dataset_stop(d);
+    assert_null(dataset_cache_error(d));
+    dataset_destroy(d);
+    c.cache_dir = "/no/such";
+    d = make(&c);
+    assert_int_equal(epoch(d, 2, seen, SKIFF_END, &err), FILES * ROWS);
+    dataset_stop(d);
+    assert_non_null(strstr(dataset_cache_error(d), "/no/such"));
+    dataset_destroy(d);
+}
+
+static int setup(void **state)
+{
+    struct buf text = BUF_INIT;
+    temp_make(dir);
+    schema_make(&schema, "ids:i label:i1");
+    for (int f = 0; f < FILES; f++) {
+        char name[16];
+        buf_reset(&text);
+        for (int i = 0; i < ROWS; i++) {
+            int row = f * ROWS + i + 1;
+            buf_printf(&text, "2 %d %d 1 %d\n", row, row, row & 1);
+        }
+        snprintf(name, sizeof name, "part-%d", f);
+        names[f] = strdup(temp_text(dir, name, text.data));
+    }
+    buf_deinit(&text);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    for (int f = 0; f < FILES; f++)
+        free(names[f]);
+    schema_deinit(&schema);
+    temp_remove(dir);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_queue_threads),
+        cmocka_unit_test(test_memory_threads),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_batches_hold),
+        cmocka_unit_test(test_steady_epochs_allocate_nothing),
+        cmocka_unit_test(test_short_last_batch),
+        cmocka_unit_test(test_stop_early),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_zero_rule),
+        cmocka_unit_test(test_slots_shuffle),
+        cmocka_unit_test(test_global_shuffle),
+        cmocka_unit_test(test_cache),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
