@@ -299,7 +299,7 @@ static enum skiff_status zero_grad_run(struct kernel *k, struct skiff_error *err
 {
     struct tensor *dx = kernel_out(k, 0);
     if (dx)
-        memset(dx->data, 0, tensor_bytes(dx));
+        tensor_clear(dx);
     return SKIFF_OK;
 }
 

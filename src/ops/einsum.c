@@ -133,6 +133,7 @@ struct label_walk {
     int n;
     int64_t size[MAX_LABELS], sa[MAX_LABELS], sb[MAX_LABELS], so[MAX_LABELS], index[MAX_LABELS];
     int64_t a, b, o;
+    int64_t out_count; /* elements of the result */
 };
 
 static bool walk_step(struct label_walk *w)
@@ -178,6 +179,7 @@ static int walk_init(struct kernel *k, int slot, struct label_walk *w, struct sk
         w->so[l] = stride;
         stride *= w->size[l];
     }
+    w->out_count = stride;
     for (int l = 0; l < e.nlabels; l++)
         if (w->size[l] == 0)
             return 0;
@@ -195,9 +197,9 @@ static enum skiff_status einsum_run(struct kernel *k, struct skiff_error *err)
     for (int i = 0; i < kernel_in_count(k, OPERANDS); i++) {
         struct tensor *copy = kernel_out_at(k, XSHAPE, i);
         if (copy)
-            memcpy(copy->data, kernel_in_at(k, OPERANDS, i)->data, tensor_bytes(copy));
+            bytes_copy(copy->data, kernel_in_at(k, OPERANDS, i)->data, tensor_bytes(copy));
     }
-    memset(out->data, 0, tensor_bytes(out));
+    tensor_clear(out);
     if (ready)
         DISPATCH_FLOAT(a->dtype, T, const T *pa = a->data; const T *pb = b ? b->data : NULL;
                        T *po = out->data; do po[w.o] += pa[w.a] * (pb ? pb[w.b] : 1);
@@ -216,10 +218,14 @@ static enum skiff_status einsum_grad_run(struct kernel *k, struct skiff_error *e
         return (enum skiff_status)ready;
     if (d->dtype != a->dtype)
         return kernel_fail(k, SKIFF_DTYPE, err, "Out@GRAD and the operands differ in type");
+    if (tensor_numel(d) != w.out_count)
+        return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) has %lld elements, expected %lld",
+                           kernel_in_name(k, G_DOUT, 0), (long long)tensor_numel(d),
+                           (long long)w.out_count);
     if (da)
-        memset(da->data, 0, tensor_bytes(da));
+        tensor_clear(da);
     if (db)
-        memset(db->data, 0, tensor_bytes(db));
+        tensor_clear(db);
     if (ready)
         DISPATCH_FLOAT(
             a->dtype, T, const T *pa = a->data; const T *pb = b ? b->data : NULL;
@@ -262,6 +268,9 @@ static enum skiff_status einsum_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status einsum_grad_infer(struct infer *c, struct skiff_error *err)
 {
+    if (infer_out_count(c, 0) > infer_in_count(c, G_XSHAPE))
+        return infer_fail(c, G_XSHAPE, 0, err, "%d operands for %d gradients",
+                          infer_in_count(c, G_XSHAPE), infer_out_count(c, 0));
     for (int i = 0; i < infer_in_count(c, G_XSHAPE); i++) {
         struct shape s = *infer_in(c, G_XSHAPE, i);
         TRY(infer_out(c, 0, i, infer_in_dtype(c, G_XSHAPE, i), &s, err));

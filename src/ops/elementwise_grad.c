@@ -83,7 +83,7 @@ static void *clear_if(struct tensor *t, bool repeated)
     if (!t)
         return NULL;
     if (repeated)
-        memset(t->data, 0, tensor_bytes(t));
+        tensor_clear(t);
     return t->data;
 }
 
@@ -116,12 +116,22 @@ static const struct shape *shape_or(const struct kernel *k, int slot)
     return t ? &t->shape : &kernel_in(k, DOUT)->shape;
 }
 
+/* X and Y need not be read, but their gradients have their types. */
+static enum skiff_status check_types(const struct kernel *k, struct skiff_error *err)
+{
+    TRY(kernel_check_dtype(k, DOUT, dtype_is_float, "float32 or float64", err));
+    for (int i = X; i <= Y; i++)
+        if (kernel_in(k, i))
+            TRY(kernel_check_same_dtype(k, i, DOUT, err));
+    return SKIFF_OK;
+}
+
 static enum skiff_status grad_run(struct kernel *k, grad_loop f32, grad_loop f64, bool reads_xy,
                                   struct skiff_error *err)
 {
     const struct tensor *d = kernel_in(k, DOUT);
     struct broadcast b;
-    TRY(kernel_check_dtype(k, DOUT, dtype_is_float, "float32 or float64", err));
+    TRY(check_types(k, err));
     if (!broadcast_plan(&b, shape_or(k, X), shape_or(k, Y), k->attr[0].i) ||
         shape_numel(&b.out) != tensor_numel(d))
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) does not have the shape of X and Y",
@@ -129,13 +139,15 @@ static enum skiff_status grad_run(struct kernel *k, grad_loop f32, grad_loop f64
     struct grad_run all = {.sx = b.sx[b.ndim - 1], .sy = b.sy[b.ndim - 1], .d = d->data};
     all.x = all.y = all.out = d->data;
     if (reads_xy) {
-        TRY(kernel_check_same_dtype(k, X, DOUT, err));
-        TRY(kernel_check_same_dtype(k, Y, DOUT, err));
         all.x = kernel_in(k, X)->data;
         all.y = kernel_in(k, Y)->data;
     }
-    if (k->kind->ins[OUT].name && kernel_in(k, OUT))
+    if (k->kind->ins[OUT].name) {
+        TRY(kernel_check_same_dtype(k, OUT, DOUT, err));
+        if (tensor_numel(kernel_in(k, OUT)) != tensor_numel(d))
+            return kernel_fail(k, SKIFF_SHAPE, err, "Out and Out@GRAD differ in size");
         all.out = kernel_in(k, OUT)->data;
+    }
     all.ax = is_repeated(b.sx, &b);
     all.ay = is_repeated(b.sy, &b);
     all.dx = clear_if(kernel_out(k, DX), all.ax);
@@ -157,13 +169,13 @@ static bool add_bias_grad(struct kernel *k, float sign)
     if ((!same && !bias) || shape_numel(&b.out) != tensor_numel(d))
         return false;
     if (dx && dx->data != d->data)
-        memcpy(dx->data, d->data, tensor_bytes(d));
+        bytes_copy(dx->data, d->data, tensor_bytes(d));
     if (!dy)
         return true;
     if (bias)
         math_sum_rows_f32(b.dims[0], b.dims[1], d->data, dy->data);
     else if (dy->data != d->data)
-        memcpy(dy->data, d->data, tensor_bytes(d));
+        bytes_copy(dy->data, d->data, tensor_bytes(d));
     if (sign != 1)
         math_scale_f32(tensor_numel(dy), sign, dy->data);
     return true;
@@ -171,10 +183,12 @@ static bool add_bias_grad(struct kernel *k, float sign)
 
 static enum skiff_status add_grad_run(struct kernel *k, struct skiff_error *err)
 {
+    TRY(check_types(k, err));
     return add_bias_grad(k, 1) ? SKIFF_OK : grad_run(k, add_f32, add_f64, false, err);
 }
 static enum skiff_status sub_grad_run(struct kernel *k, struct skiff_error *err)
 {
+    TRY(check_types(k, err));
     return add_bias_grad(k, -1) ? SKIFF_OK : grad_run(k, sub_f32, sub_f64, false, err);
 }
 #define DEFINE_RUN(name)                                                                \

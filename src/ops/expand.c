@@ -63,7 +63,7 @@ static enum skiff_status repeat_grad(struct kernel *k, int dout_slot, struct ski
     back = s;
     memcpy(back.src, s.dst, sizeof(back.src));
     memcpy(back.dst, s.src, sizeof(back.dst));
-    memset(dx->data, 0, tensor_bytes(dx));
+    tensor_clear(dx);
     strided_add(&back, d->dtype, d->data, dx->data);
     return SKIFF_OK;
 }

@@ -94,6 +94,9 @@ static enum skiff_status fill_constant_run(struct kernel *k, struct skiff_error 
     TRY(constant_shape(k, &s, err));
     TRY(check_fill_dtype(k, t, err));
     TRY(parse_value(k, k->attr[FCA_STR].s, k->attr[FCA_VALUE].f, &v, err));
+    if (from && tensor_numel(from) < 1)
+        return kernel_fail(k, SKIFF_SHAPE, err, "input ValueTensor (%s) is empty",
+                           kernel_in_name(k, FC_VALUE, 0));
     if (from) {
         v = (struct fill_value){.d = tensor_read_number(from)};
         if (from->dtype == DTYPE_INT64)
@@ -154,7 +157,7 @@ static enum skiff_status batch_like_run(struct kernel *k, struct skiff_error *er
 static enum skiff_status zeros_run(struct kernel *k, struct skiff_error *err)
 {
     struct tensor *out = kernel_out(k, 0);
-    memset(out->data, 0, tensor_bytes(out));
+    tensor_clear(out);
     return SKIFF_OK;
 }
 
@@ -262,6 +265,10 @@ static enum skiff_status range_run(struct kernel *k, struct skiff_error *err)
     TRY(kernel_check_dtype(k, START, dtype_is_number, "a number", err));
     TRY(kernel_check_same_dtype(k, END, START, err));
     TRY(kernel_check_same_dtype(k, STEP, START, err));
+    for (int s = START; s <= STEP; s++)
+        if (tensor_numel(kernel_in(k, s)) != 1)
+            return kernel_fail(k, SKIFF_SHAPE, err, "input %s (%s) must hold one number",
+                               k->kind->ins[s].name, kernel_in_name(k, s, 0));
     if (!(step != 0) || !((to >= from) == (step > 0) || to == from))
         return kernel_fail(k, SKIFF_INVALID, err, "cannot go from %g to %g by %g", from, to, step);
     double count = ceil((to - from) / step);

@@ -84,13 +84,15 @@ static enum skiff_status put_run(struct kernel *k, int axis, int dout_slot, enum
     struct tensor *dx = kernel_out(k, 0);
     if (!dx)
         return SKIFF_OK;
+    if (axis < 0 || axis >= dx->shape.ndim)
+        return kernel_fail(k, SKIFF_SHAPE, err, "X has no such axis");
     struct lines l = shape_lines(&dx->shape, axis);
     TRY(check_index(k, INDEX, l.n, err));
     TRY(kernel_check_dtype(k, dout_slot, dtype_is_number, "a number", err));
     if (tensor_numel(d) != l.outer * tensor_numel(index) * l.inner || d->dtype != dx->dtype)
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) does not fit X and Index",
                            kernel_in_name(k, dout_slot, 0));
-    memset(dx->data, 0, tensor_bytes(dx));
+    tensor_clear(dx);
     move_rows(l, index, d->dtype, d->data, dx->data, how);
     return SKIFF_OK;
 }
@@ -183,11 +185,14 @@ static enum skiff_status nd_run(struct kernel *k, const struct shape *x, const s
                                 const struct tensor *whole, bool take, struct skiff_error *err)
 {
     const struct tensor *index = kernel_in(k, INDEX);
+    if (index->shape.ndim < 1 || index->shape.dims[index->shape.ndim - 1] > x->ndim)
+        return kernel_fail(k, SKIFF_SHAPE, err, "input Index (%s) does not fit X",
+                           kernel_in_name(k, INDEX, 0));
     int depth = (int)index->shape.dims[index->shape.ndim - 1];
     int64_t n = shape_rows(&index->shape, index->shape.ndim - 1), inner = shape_cols(x, depth);
     size_t elem = dtype_size(part->dtype);
     TRY(kernel_check_dtype(k, INDEX, dtype_is_index, "int32 or int64", err));
-    if (tensor_numel(part) != n * inner)
+    if (tensor_numel(part) != n * inner || part->dtype != whole->dtype)
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD does not fit X and Index");
     for (int64_t i = 0; i < n; i++) {
         int64_t off = nd_offset(x, index, depth, i);
@@ -217,7 +222,7 @@ static enum skiff_status gather_nd_grad_run(struct kernel *k, struct skiff_error
     if (!dx)
         return SKIFF_OK;
     TRY(kernel_check_dtype(k, 2, dtype_is_number, "a number", err));
-    memset(dx->data, 0, tensor_bytes(dx));
+    tensor_clear(dx);
     return nd_run(k, &dx->shape, kernel_in(k, 2), dx, false, err);
 }
 
@@ -265,7 +270,7 @@ static enum skiff_status scatter_run(struct kernel *k, struct skiff_error *err)
     TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     TRY(kernel_check_same_dtype(k, S_UPDATES, X, err));
     if (out->data != x->data)
-        memcpy(out->data, x->data, tensor_bytes(x));
+        bytes_copy(out->data, x->data, tensor_bytes(x));
     int64_t n = tensor_numel(ids);
     for (int64_t i = 0; i < n && !k->attr[0].b; i++)
         memset((char *)out->data + (size_t)index_at(ids, i) * row, 0, row);
@@ -294,7 +299,7 @@ static enum skiff_status scatter_grad(struct kernel *k, bool clear_rows, struct 
         move_rows(l, ids, d->dtype, d->data, du->data, TAKE);
     if (!dx)
         return SKIFF_OK;
-    memcpy(dx->data, d->data, tensor_bytes(d));
+    bytes_copy(dx->data, d->data, tensor_bytes(d));
     int64_t n = tensor_numel(ids);
     for (int64_t i = 0; i < n && clear_rows; i++)
         memset((char *)dx->data + (size_t)index_at(ids, i) * row, 0, row);
@@ -459,7 +464,7 @@ static enum skiff_status masked_select_grad_run(struct kernel *k, struct skiff_e
     size_t elem = dtype_size(d->dtype);
     const char *from = d->data;
     int64_t n = tensor_numel(dx);
-    memset(dx->data, 0, tensor_bytes(dx));
+    tensor_clear(dx);
     for (int64_t i = 0; i < n; i++)
         if (((const bool *)mask->data)[i]) {
             memcpy((char *)dx->data + (size_t)i * elem, from, elem);

@@ -86,9 +86,9 @@ static void product_grad(const struct product *p, enum dtype t, const void *x, c
     bool add_x = batch_repeats(b, b->sx), add_y = batch_repeats(b, b->sy);
     int64_t m = p->m, n = p->n, k = p->k;
     if (dx && (add_x || n == 0))
-        memset(dx->data, 0, tensor_bytes(dx));
+        tensor_clear(dx);
     if (dy && (add_y || m == 0))
-        memset(dy->data, 0, tensor_bytes(dy));
+        tensor_clear(dy);
     struct broadcast_walk w;
     for (broadcast_start(&w, b); broadcast_more(&w); broadcast_step(&w, b))
         for (int64_t i = 0; i < b->dims[last]; i++) {
@@ -110,17 +110,20 @@ static void product_grad(const struct product *p, enum dtype t, const void *x, c
 
 static const struct broadcast one_batch = {.ndim = 1, .dims = {1}, .sx = {1}, .sy = {1}};
 
-/* ---- how each op sees its operands: fills p from known shapes; the rules have checked them ----
- */
+/* ---- how each op sees its operands: fills p; false when they do not fit ---- */
 
-static void mul_product(const struct kernel *k, struct product *p)
+static bool mul_product(const struct kernel *k, struct product *p)
 {
     const struct shape *x = &kernel_in(k, X)->shape, *y = &kernel_in(k, Y)->shape;
-    *p = (struct product){.m = shape_rows(x, k->attr[0].i),
-                          .k = shape_cols(x, k->attr[0].i),
-                          .n = shape_cols(y, k->attr[1].i),
+    int xn = k->attr[0].i, yn = k->attr[1].i;
+    if (xn < 1 || xn >= x->ndim || yn < 1 || yn >= y->ndim)
+        return false;
+    *p = (struct product){.m = shape_rows(x, xn),
+                          .k = shape_cols(x, xn),
+                          .n = shape_cols(y, yn),
                           .alpha = 1,
                           .batch = one_batch};
+    return p->k == shape_rows(y, yn);
 }
 
 /* The last two dims of an operand and its batch; a vector is one row (X) or one column (Y). */
@@ -140,18 +143,20 @@ static void split_operand(const struct shape *s, bool is_y, int64_t *rows, int64
 }
 
 /* attrs: transpose of X, of Y (matmul, matmul_v2); bmm has none */
-static void matmul_product(const struct kernel *k, bool tx, bool ty, float alpha, struct product *p)
+static bool matmul_product(const struct kernel *k, bool tx, bool ty, float alpha, struct product *p)
 {
     const struct shape *x = &kernel_in(k, X)->shape, *y = &kernel_in(k, Y)->shape;
     struct shape bx, by;
     int64_t xr, xc, yr, yc;
+    if (x->ndim < 1 || y->ndim < 1)
+        return false;
     split_operand(x, false, &xr, &xc, &bx);
     split_operand(y, true, &yr, &yc, &by);
     *p = (struct product){.tx = tx, .ty = ty, .alpha = alpha};
     p->m = tx ? xc : xr;
     p->k = tx ? xr : xc;
     p->n = ty ? yr : yc;
-    broadcast_plan(&p->batch, &bx, &by, -1);
+    return p->k == (ty ? yc : yr) && broadcast_plan(&p->batch, &bx, &by, -1);
 }
 
 static enum skiff_status run_forward(struct kernel *k, struct product *p, struct skiff_error *err)
@@ -179,18 +184,24 @@ static enum skiff_status run_grad(struct kernel *k, struct product *p, struct sk
     return SKIFF_OK;
 }
 
+static enum skiff_status operands_fail(const struct kernel *k, struct skiff_error *err)
+{
+    char x[160], y[160];
+    return kernel_fail(k, SKIFF_SHAPE, err, "X (%s) %s and Y (%s) %s cannot be multiplied",
+                       kernel_in_name(k, X, 0), shape_text(&kernel_in(k, X)->shape, x),
+                       kernel_in_name(k, Y, 0), shape_text(&kernel_in(k, Y)->shape, y));
+}
+
 #define DEFINE_RUNS(name, fill)                                                         \
     static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err)      \
     {                                                                                   \
         struct product p;                                                               \
-        fill;                                                                           \
-        return run_forward(k, &p, err);                                                 \
+        return fill ? run_forward(k, &p, err) : operands_fail(k, err);                  \
     }                                                                                   \
     static enum skiff_status name##_grad_run(struct kernel *k, struct skiff_error *err) \
     {                                                                                   \
         struct product p;                                                               \
-        fill;                                                                           \
-        return run_grad(k, &p, err);                                                    \
+        return fill ? run_grad(k, &p, err) : operands_fail(k, err);                     \
     }
 static bool is_matrix(const struct kernel *k, int slot)
 {

@@ -254,9 +254,15 @@ static enum skiff_status l2_norm_grad_run(struct kernel *k, struct skiff_error *
     const struct tensor *x = kernel_in(k, X), *d = kernel_in(k, NG_DOUT);
     const struct tensor *norm = kernel_in(k, NG_NORM);
     struct tensor *dx = kernel_out(k, 0);
-    struct lines l = shape_lines(&x->shape, axis_of(k->attr[AXIS].i, x->shape.ndim));
+    int axis = axis_of(k->attr[AXIS].i, x->shape.ndim);
     if (!dx)
         return SKIFF_OK;
+    if (axis < 0)
+        return kernel_fail(k, SKIFF_SHAPE, err, "attribute axis is %d, X has %d dims",
+                           k->attr[AXIS].i, x->shape.ndim);
+    struct lines l = shape_lines(&x->shape, axis);
+    if (tensor_numel(d) != tensor_numel(x) || tensor_numel(norm) != l.outer * l.inner)
+        return kernel_fail(k, SKIFF_SHAPE, err, "X, Norm and Out@GRAD do not fit");
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     TRY(kernel_check_same_dtype(k, NG_DOUT, X, err));
     TRY(kernel_check_same_dtype(k, NG_NORM, X, err));
@@ -327,8 +333,8 @@ static enum skiff_status cumsum_grad_run(struct kernel *k, struct skiff_error *e
     struct tensor d = *kernel_in(k, DOUT);
     if (!dx)
         return SKIFF_OK;
-    if (tensor_numel(&d) != tensor_numel(dx))
-        return kernel_fail(k, SKIFF_SHAPE, err, "X and Out@GRAD differ in size");
+    if (tensor_numel(&d) != tensor_numel(dx) || d.dtype != dx->dtype)
+        return kernel_fail(k, SKIFF_SHAPE, err, "X and Out@GRAD differ in size or type");
     d.shape = dx->shape;
     return cumsum_to(k, &d, dx, !k->attr[C_REVERSE].b, err);
 }

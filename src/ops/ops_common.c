@@ -128,7 +128,8 @@ int infer_read_int_list(const struct infer *c, int slot, int64_t *out, int max)
 double tensor_read_number(const struct tensor *t)
 {
     double v = 0;
-    DISPATCH_ALL(t->dtype, T, v = (double)*(const T *)t->data)
+    if (tensor_numel(t) > 0)
+        DISPATCH_ALL(t->dtype, T, v = (double)*(const T *)t->data)
     return v;
 }
 

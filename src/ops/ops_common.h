@@ -5,6 +5,8 @@
 #ifndef OPS_OPS_COMMON_H
 #define OPS_OPS_COMMON_H
 
+#include <string.h>
+
 #include "program/grad.h"
 #include "program/infer.h"
 #include "program/kernel.h"
@@ -114,6 +116,19 @@ enum skiff_status infer_xshape(struct infer *c, int in_slot, int out_slot, struc
 enum skiff_status infer_from_xshape(struct infer *c, int xshape_slot, int dout_slot, int out_slot,
                                     struct skiff_error *err);
 
+/* ---- bytes ---- a tensor without elements may have no data */
+static inline void tensor_clear(struct tensor *t)
+{
+    size_t n = tensor_bytes(t);
+    if (n)
+        memset(t->data, 0, n);
+}
+static inline void bytes_copy(void *to, const void *from, size_t n)
+{
+    if (n)
+        memcpy(to, from, n);
+}
+
 /* ---- small integer inputs ------------------------------------------------------------------ */
 /* Reads an int32/int64 tensor as numbers; -1 when it holds more than max, or another type. */
 int tensor_read_ints(const struct tensor *t, int64_t *out, int max);
@@ -123,7 +138,7 @@ int kernel_read_int_list(const struct kernel *k, int slot, int64_t *out, int max
  * there when the rule is called; only shapes that hang on small integer inputs look at them. */
 int infer_read_ints(const struct infer *c, int slot, int64_t *out, int max);
 int infer_read_int_list(const struct infer *c, int slot, int64_t *out, int max);
-/* Element 0 of a tensor of any number type. */
+/* Element 0 of a tensor of any number type; 0 when it has none. */
 double tensor_read_number(const struct tensor *t);
 
 /* ---- strided copies ------------------------------------------------------------------------

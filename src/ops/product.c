@@ -39,6 +39,9 @@ static enum skiff_status dot_grad_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y), *d = kernel_in(k, DOT_DOUT);
     struct tensor *dx = kernel_out(k, 0), *dy = kernel_out(k, 1);
     int last = x->shape.ndim - 1;
+    if (last < 0 || !shape_equal(&x->shape, &y->shape))
+        return kernel_fail(k, SKIFF_SHAPE, err, "X (%s) and Y (%s) must have one shape",
+                           kernel_in_name(k, X, 0), kernel_in_name(k, Y, 0));
     int64_t rows = shape_rows(&x->shape, last), cols = x->shape.dims[last];
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     TRY(kernel_check_same_dtype(k, Y, X, err));
@@ -96,6 +99,10 @@ static enum skiff_status bilinear_dims(const struct kernel *k, struct bilinear *
                                        struct skiff_error *err)
 {
     const struct shape *x = &kernel_in(k, X)->shape, *y = &kernel_in(k, Y)->shape;
+    const struct shape *w = &kernel_in(k, B_WEIGHT)->shape;
+    if (x->ndim != 2 || y->ndim != 2 || w->ndim != 3 || x->dims[0] != y->dims[0] ||
+        w->dims[1] != x->dims[1] || w->dims[2] != y->dims[1])
+        return kernel_fail(k, SKIFF_SHAPE, err, "X, Y and Weight do not fit");
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     TRY(kernel_check_same_dtype(k, Y, X, err));
     TRY(kernel_check_same_dtype(k, B_WEIGHT, X, err));
@@ -109,6 +116,9 @@ static enum skiff_status bilinear_run(struct kernel *k, struct skiff_error *err)
     struct bilinear n;
     TRY(bilinear_dims(k, &n, err));
     const struct tensor *bias = kernel_in(k, B_BIAS);
+    if (bias && (tensor_numel(bias) != n.nout || bias->dtype != kernel_in(k, X)->dtype))
+        return kernel_fail(k, SKIFF_SHAPE, err, "Bias (%s) must hold %lld elements of X's type",
+                           kernel_in_name(k, B_BIAS, 0), (long long)n.nout);
     DISPATCH_FLOAT(
         kernel_in(k, X)->dtype, T, const T *w = kernel_in(k, B_WEIGHT)->data;
         T *out = kernel_out(k, 0)->data; for (int64_t b = 0; b < n.batch; b++) {
@@ -131,7 +141,7 @@ static enum skiff_status bilinear_run(struct kernel *k, struct skiff_error *err)
 static void *cleared(struct tensor *t)
 {
     if (t)
-        memset(t->data, 0, tensor_bytes(t));
+        tensor_clear(t);
     return t ? t->data : NULL;
 }
 
@@ -140,6 +150,9 @@ static enum skiff_status bilinear_grad_run(struct kernel *k, struct skiff_error 
     struct bilinear n;
     TRY(bilinear_dims(k, &n, err));
     TRY(kernel_check_same_dtype(k, B_DOUT, X, err));
+    if (tensor_numel(kernel_in(k, B_DOUT)) != n.batch * n.nout)
+        return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) does not fit X and Weight",
+                           kernel_in_name(k, B_DOUT, 0));
     void *vx = cleared(kernel_out(k, B_DX)), *vy = cleared(kernel_out(k, B_DY));
     void *vw = cleared(kernel_out(k, B_DWEIGHT)), *vb = cleared(kernel_out(k, B_DBIAS));
     DISPATCH_FLOAT(
@@ -183,7 +196,10 @@ static enum skiff_status bilinear_infer(struct infer *c, struct skiff_error *err
 
 static enum skiff_status bilinear_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    struct shape bias = SHAPE(1, infer_in(c, B_DOUT, 0)->dims[1]);
+    const struct shape *d = infer_in(c, B_DOUT, 0);
+    if (d->ndim != 2)
+        return infer_fail(c, B_DOUT, 0, err, "must be a matrix");
+    struct shape bias = SHAPE(1, d->dims[1]);
     TRY(infer_grad_of(c, X, B_DX, err));
     TRY(infer_grad_of(c, Y, B_DY, err));
     TRY(infer_grad_of(c, B_WEIGHT, B_DWEIGHT, err));
@@ -224,10 +240,17 @@ static enum skiff_status cos_sim_grad_run(struct kernel *k, struct skiff_error *
 {
     const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);
     struct tensor *tx = kernel_out(k, 0), *ty = kernel_out(k, 1);
+    if (x->shape.ndim < 2 || y->shape.ndim != x->shape.ndim)
+        return kernel_fail(k, SKIFF_SHAPE, err, "X and Y do not fit");
     int64_t rows = x->shape.dims[0], yrows = y->shape.dims[0], cols = shape_cols(&x->shape, 1);
     TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
     for (int s = Y; s <= C_DOUT; s++)
         TRY(kernel_check_same_dtype(k, s, X, err));
+    if (shape_cols(&y->shape, 1) != cols || (yrows != rows && yrows != 1) ||
+        tensor_numel(kernel_in(k, C_XNORM)) != rows ||
+        tensor_numel(kernel_in(k, C_YNORM)) != yrows || tensor_numel(kernel_in(k, C_OUT)) != rows ||
+        tensor_numel(kernel_in(k, C_DOUT)) != rows)
+        return kernel_fail(k, SKIFF_SHAPE, err, "X, Y, their norms and Out@GRAD do not fit");
     cleared(ty);
     DISPATCH_FLOAT(
         x->dtype, T, const T *xn = kernel_in(k, C_XNORM)->data;

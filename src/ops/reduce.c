@@ -147,7 +147,9 @@ static enum skiff_status reduce_run(struct kernel *k, enum reduce_how how, struc
     TRY(kernel_plan(k, &p, err));
     if (!dtype_is_any(out->dtype))
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "out_dtype %d", k->attr[OUT_DTYPE].i);
-    if (p.reduce_count == 0 && p.out_count > 0 && (how == HOW_MAX || how == HOW_MIN))
+    bool chooses =
+        how == HOW_MAX || how == HOW_MIN || (how == HOW_MEAN && !dtype_is_float(x->dtype));
+    if (p.reduce_count == 0 && p.out_count > 0 && chooses)
         return kernel_fail(k, SKIFF_SHAPE, err, "input X (%s) has no elements to choose from",
                            kernel_in_name(k, X, 0));
     if (how <= HOW_MEAN && sum_fast(x, out, &p, how == HOW_MEAN))

@@ -16,7 +16,7 @@ enum { G_XSHAPE, G_DOUT };
 static void copy_elements(const struct tensor *from, struct tensor *to)
 {
     if (to && to->data != from->data)
-        memcpy(to->data, from->data, tensor_bytes(from));
+        bytes_copy(to->data, from->data, tensor_bytes(from));
 }
 
 static enum skiff_status reshape_run(struct kernel *k, struct skiff_error *err)
@@ -254,6 +254,12 @@ static enum skiff_status transpose_grad_run(struct kernel *k, struct skiff_error
         k->attr[0].n != d->shape.ndim)
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) does not fit X",
                            kernel_in_name(k, G_DOUT, 0));
+    for (int i = 0; i < d->shape.ndim; i++) {
+        int from = axis_of(k->attr[0].ints[i], d->shape.ndim);
+        if (from < 0 || d->shape.dims[i] != dx->shape.dims[from])
+            return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) is not X with its axes moved",
+                               kernel_in_name(k, G_DOUT, 0));
+    }
     transpose_walk(&k->attr[0], &dx->shape, &d->shape, &s);
     back = s;
     memcpy(back.src, s.dst, sizeof(back.src));

@@ -279,7 +279,7 @@ static enum skiff_status assign_run(struct kernel *k, struct skiff_error *err)
         return SKIFF_OK;
     if (in->kind != VALUE_TENSOR)
         return value_copy(out, in, err);
-    memcpy(out->tensor.data, in->tensor.data, tensor_bytes(&in->tensor));
+    bytes_copy(out->tensor.data, in->tensor.data, tensor_bytes(&in->tensor));
     return SKIFF_OK;
 }
 

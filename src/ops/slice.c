@@ -197,7 +197,7 @@ static enum skiff_status cut_grad_run(struct kernel *k, const int *slots, int do
     if (tensor_numel(d) != shape_numel(&cut.out) || d->dtype != dx->dtype)
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) does not fit the part",
                            kernel_in_name(k, dout_slot, 0));
-    memset(dx->data, 0, tensor_bytes(dx));
+    tensor_clear(dx);
     if (tensor_numel(d) == 0)
         return SKIFF_OK;
     cut_walk(&cut, &s, &first);
@@ -320,7 +320,11 @@ static enum skiff_status roll_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status roll_grad_run(struct kernel *k, struct skiff_error *err)
 {
     struct tensor *dx = kernel_out(k, 0);
-    return dx ? roll_by(k, kernel_in(k, R_DOUT), dx, -1, err) : SKIFF_OK;
+    const struct tensor *d = kernel_in(k, R_DOUT);
+    if (dx && (!shape_equal(&d->shape, &dx->shape) || d->dtype != dx->dtype))
+        return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) must be like X",
+                           kernel_in_name(k, R_DOUT, 0));
+    return dx ? roll_by(k, d, dx, -1, err) : SKIFF_OK;
 }
 
 /* ---- tril_triu ---- */

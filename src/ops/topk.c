@@ -376,7 +376,7 @@ static enum skiff_status topk_grad(struct kernel *k, int64_t axis, struct skiff_
     size_t elem = dtype_size(d->dtype);
     if (from.outer != l.outer || from.inner != l.inner)
         return kernel_fail(k, SKIFF_SHAPE, err, "X and Out@GRAD do not fit");
-    memset(dx->data, 0, tensor_bytes(dx));
+    tensor_clear(dx);
     for (int64_t i = 0; i < tensor_numel(d); i++) {
         int64_t o = i / (from.n * from.inner), at = tensor_i64(index)[i];
         if (at < 0 || at >= l.n)
@@ -436,7 +436,7 @@ static enum skiff_status one_hot_run(struct kernel *k, struct skiff_error *err)
     if (!dtype_is_any(out->dtype))
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "cannot make type %s",
                            dtype_name(out->dtype));
-    memset(out->data, 0, tensor_bytes(out));
+    tensor_clear(out);
     for (int64_t i = 0; i < n; i++) {
         int64_t id = x->dtype == DTYPE_INT64 ? tensor_i64(x)[i] : tensor_i32(x)[i];
         if (id >= 0 && id < depth)
