@@ -1,5 +1,5 @@
 /* Broadcasting, integer rules and errors of elementwise ops, comparisons and activations. */
-#include "ops/op_try.h"
+#include "ops/op_try_test.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * For each kind, all input slots get one tensor of the same type and shape, over a list of types
  * and shapes (no dims, empty, one element, matrices, many dims), lists twice; attributes that must
  * be given get zeros; then the same with slots left out, and with unknown dims while building. */
-#include "ops/op_try.h"
+#include "ops/op_try_test.h"
 
 #include <stdlib.h>
 

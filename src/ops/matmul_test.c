@@ -1,5 +1,5 @@
 /* Shapes that matrix products and reductions accept and refuse. */
-#include "ops/op_try.h"
+#include "ops/op_try_test.h"
 
 static float ones[64] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};

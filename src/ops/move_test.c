@@ -1,6 +1,6 @@
 /* Ops that move elements: joining, reshaping, cutting, picking, ordering, filling; what they give
  * at the edges and what they refuse. */
-#include "ops/op_try.h"
+#include "ops/op_try_test.h"
 
 static float n12[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 

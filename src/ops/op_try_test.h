@@ -8,8 +8,8 @@
  *     op_try_ok(&t);            or   op_try_fails(&t, SKIFF_SHAPE, "words of the message");
  *     ... t.out[0] ...
  *     op_try_stop(&t); */
-#ifndef OPS_OP_TRY_H
-#define OPS_OP_TRY_H
+#ifndef OPS_OP_TRY_TEST_H
+#define OPS_OP_TRY_TEST_H
 
 #include <stdarg.h>
 #include <stddef.h>
