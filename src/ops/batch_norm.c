@@ -102,22 +102,13 @@ static float momentum_of(const struct kernel *k)
     return given && tensor_numel(given) ? (float)tensor_read_number(given) : k->attr[AT_MOMENTUM].f;
 }
 
-static float *out_of(const struct kernel *k, int slot)
-{
-    return kernel_wants(k, slot) ? tensor_f32(kernel_out(k, slot)) : NULL;
-}
-
-static const float *in_of(const struct kernel *k, int slot)
-{
-    return kernel_has(k, slot) ? tensor_f32(kernel_in(k, slot)) : NULL;
-}
-
 /* Statistics of one channel into the outputs; gives mean and 1 / sqrt(variance + epsilon). */
 static void channel_prepare(struct kernel *k, struct rows3 r, int64_t c, float *m, float *s)
 {
-    const float *mean = in_of(k, IN_MEAN), *variance = in_of(k, IN_VARIANCE);
-    float *mean_out = out_of(k, OUT_MEAN), *variance_out = out_of(k, OUT_VARIANCE);
-    float *saved_mean = out_of(k, OUT_SAVED_MEAN), *saved_s = out_of(k, OUT_SAVED_VARIANCE);
+    const float *mean = kernel_in_f32(k, IN_MEAN), *variance = kernel_in_f32(k, IN_VARIANCE);
+    float *mean_out = kernel_out_f32(k, OUT_MEAN), *variance_out = kernel_out_f32(k, OUT_VARIANCE);
+    float *saved_mean = kernel_out_f32(k, OUT_SAVED_MEAN),
+          *saved_s = kernel_out_f32(k, OUT_SAVED_VARIANCE);
     float old_mean = mean[c], old_variance = variance[c], v = old_variance;
     *m = old_mean;
     if (!uses_global(k->attr)) {
@@ -144,11 +135,12 @@ static void single_pass(struct kernel *k, struct rows3 r)
     if (kernel_out(k, OUT_Y)->data != x->data)
         rows_move(kernel_out(k, OUT_Y)->data, x->data, r.channels, sizeof(float));
     for (int side = 0; side < 2; side++) {
-        float *saved = out_of(k, OUT_SAVED_MEAN + side), *stat = out_of(k, OUT_MEAN + side);
+        float *saved = kernel_out_f32(k, OUT_SAVED_MEAN + side),
+              *stat = kernel_out_f32(k, OUT_MEAN + side);
         if (saved)
             floats_zero(saved, r.channels);
-        if (stat && stat != in_of(k, IN_MEAN + side))
-            rows_move(stat, in_of(k, IN_MEAN + side), r.channels, sizeof(float));
+        if (stat && stat != kernel_in_f32(k, IN_MEAN + side))
+            rows_move(stat, kernel_in_f32(k, IN_MEAN + side), r.channels, sizeof(float));
     }
 }
 
@@ -156,7 +148,7 @@ static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, IN_X);
     struct rows3 r = rows3_of(k, &x->shape);
-    const float *scale = in_of(k, IN_SCALE), *bias = in_of(k, IN_BIAS);
+    const float *scale = kernel_in_f32(k, IN_SCALE), *bias = kernel_in_f32(k, IN_BIAS);
     float *y = tensor_f32(kernel_out(k, OUT_Y));
     if (r.outer * r.inner == 0)
         return SKIFF_OK;
@@ -193,8 +185,8 @@ static enum skiff_status bn_grad_infer(struct infer *c, struct skiff_error *err)
 static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, float m, float s, bool global)
 {
     const float *x = tensor_f32(kernel_in(k, GR_X)), *dy = tensor_f32(kernel_in(k, GR_DY));
-    const float *scale = in_of(k, GR_SCALE);
-    float *dx = out_of(k, 0), *dscale = out_of(k, 1), *dbias = out_of(k, 2);
+    const float *scale = kernel_in_f32(k, GR_SCALE);
+    float *dx = kernel_out_f32(k, 0), *dscale = kernel_out_f32(k, 1), *dbias = kernel_out_f32(k, 2);
     double sum = 0, sum_h = 0, n = (double)(r.outer * r.inner);
     for (int64_t o = 0; o < r.outer; o++)
         for (int64_t i = 0; i < r.inner; i++) {
@@ -232,9 +224,9 @@ static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
     TRY(kernel_want_floats(k, mean_slot, r.channels, err));
     TRY(kernel_want_floats(k, global ? GR_VARIANCE : GR_SAVED_VARIANCE, r.channels, err));
     for (int64_t c = 0; c < r.channels; c++) {
-        float m = in_of(k, mean_slot)[c];
-        float s = global ? 1.0f / sqrtf(in_of(k, GR_VARIANCE)[c] + k->attr[AT_EPSILON].f)
-                         : in_of(k, GR_SAVED_VARIANCE)[c];
+        float m = kernel_in_f32(k, mean_slot)[c];
+        float s = global ? 1.0f / sqrtf(kernel_in_f32(k, GR_VARIANCE)[c] + k->attr[AT_EPSILON].f)
+                         : kernel_in_f32(k, GR_SAVED_VARIANCE)[c];
         channel_grad(k, r, c, m, s, global);
     }
     return SKIFF_OK;

@@ -16,12 +16,6 @@ enum { OUT_Y, OUT_MATCH_X, OUT_XSHAPE };
 enum { AT_IGNORE, AT_SOFT };
 enum { G2_LABEL, G2_MATCH_X, G2_XSHAPE, G2_DY };
 
-static float finite_log(float p)
-{
-    float l = logf(p);
-    return isinf(l) ? (l > 0 ? 1e20f : -1e20f) : l;
-}
-
 /* Checks the label against X and gives the shape of Y. */
 static enum skiff_status y_shape(const struct infer *c, const struct shape *x, int label_slot,
                                  bool soft, struct shape *out, struct skiff_error *err)
@@ -80,7 +74,7 @@ static enum skiff_status xent_run(struct kernel *k, struct skiff_error *err)
             const float *p = tensor_f32(x) + i * classes, *l = tensor_f32(label) + i * classes;
             float sum = 0;
             for (int64_t j = 0; j < classes; j++)
-                sum += l[j] * finite_log(p[j]);
+                sum += l[j] * log_finite_f32(p[j]);
             y[i] = -sum;
         }
         return SKIFF_OK;
@@ -88,7 +82,7 @@ static enum skiff_status xent_run(struct kernel *k, struct skiff_error *err)
     TRY(labels_check(k, IN_LABEL, classes, ignore, err));
     for (int64_t i = 0; i < rows; i++) {
         int64_t l = tensor_int_at(label, i);
-        y[i] = l == ignore ? 0 : -finite_log(tensor_f32(x)[i * classes + l]);
+        y[i] = l == ignore ? 0 : -log_finite_f32(tensor_f32(x)[i * classes + l]);
     }
     return SKIFF_OK;
 }
@@ -168,7 +162,7 @@ static enum skiff_status xent2_run(struct kernel *k, struct skiff_error *err)
     for (int64_t i = 0; i < rows; i++) {
         int64_t l = tensor_int_at(label, i);
         float p = l == ignore ? 0 : tensor_f32(x)[i * classes + l];
-        y[i] = l == ignore ? 0 : -finite_log(p);
+        y[i] = l == ignore ? 0 : -log_finite_f32(p);
         if (match)
             tensor_f32(match)[i] = p;
     }

@@ -12,7 +12,6 @@
  *
  * is_sparse: W@GRAD holds the rows that were touched, ascending, each once. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/seq_common.h"
 #include "tensor/math.h"
@@ -172,40 +171,22 @@ static enum skiff_status hs_grad_infer(struct infer *c, struct skiff_error *err)
     return infer_has(c, GR_BIAS) ? infer_like(c, GR_BIAS, 2, err) : SKIFF_OK;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The nodes of all paths, ascending, each once. */
 static enum skiff_status nodes_of(struct kernel *k, const struct path *p, int64_t n, int64_t **out,
                                   int64_t *count, struct skiff_error *err)
 {
     void *space;
     TRY(kernel_scratch(k, (size_t)(n * p->columns + 1) * sizeof(int64_t), &space, err));
-    int64_t *ids = space, m = 0, unique = 0, node;
+    int64_t *ids = space, m = 0, node;
     bool bit;
     for (int64_t i = 0; i < n; i++) {
         int64_t label = tensor_int_at(kernel_in(k, GR_LABEL), i);
         for (int64_t j = 0; path_step(p, i, label, j, &node, &bit); j++)
             ids[m++] = node;
     }
-    qsort(ids, (size_t)m, sizeof(*ids), compare_ids);
-    for (int64_t i = 0; i < m; i++)
-        if (!unique || ids[unique - 1] != ids[i])
-            ids[unique++] = ids[i];
     *out = ids;
-    *count = unique;
+    *count = ids_unique(ids, m);
     return SKIFF_OK;
-}
-
-static int64_t row_of(const int64_t *ids, int64_t n, int64_t id)
-{
-    if (!ids)
-        return id;
-    const int64_t *at = bsearch(&id, ids, (size_t)n, sizeof(*ids), compare_ids);
-    return at - ids;
 }
 
 /* Sizes and clears the outputs; *ids is set for a sparse W@GRAD. */
@@ -271,7 +252,7 @@ static enum skiff_status hs_grad_run(struct kernel *k, struct skiff_error *err)
                 math_axpy_f32(width, dz, tensor_f32(w) + node * width, dx + i * width);
             if (dw)
                 math_axpy_f32(width, dz, tensor_f32(x) + i * width,
-                              dw + row_of(ids, count, node) * width);
+                              dw + (ids ? ids_find(ids, count, node) : node) * width);
         }
     }
     return SKIFF_OK;

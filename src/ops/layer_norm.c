@@ -44,23 +44,13 @@ static enum skiff_status ln_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 2, 0, DTYPE_FP32, &stat, err);
 }
 
-static const float *in_of(const struct kernel *k, int slot)
-{
-    return kernel_has(k, slot) ? tensor_f32(kernel_in(k, slot)) : NULL;
-}
-
-static float *out_of(const struct kernel *k, int slot)
-{
-    return kernel_wants(k, slot) ? tensor_f32(kernel_out(k, slot)) : NULL;
-}
-
 static enum skiff_status ln_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, LN_X);
     int64_t rows = shape_rows(&x->shape, k->attr[LN_AXIS].i);
     int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
-    const float *scale = in_of(k, LN_SCALE), *bias = in_of(k, LN_BIAS);
-    float *mean = out_of(k, 1), *variance = out_of(k, 2);
+    const float *scale = kernel_in_f32(k, LN_SCALE), *bias = kernel_in_f32(k, LN_BIAS);
+    float *mean = kernel_out_f32(k, 1), *variance = kernel_out_f32(k, 2);
     for (int64_t r = 0; r < rows; r++) {
         const float *from = tensor_f32(x) + r * cols;
         float *to = tensor_f32(kernel_out(k, 0)) + r * cols;
@@ -123,7 +113,7 @@ static enum skiff_status ln_grad_run(struct kernel *k, struct skiff_error *err)
     int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
     TRY(kernel_want_floats(k, LN_MEAN, rows, err));
     TRY(kernel_want_floats(k, LN_VARIANCE, rows, err));
-    float *dx = out_of(k, 0), *dscale = kernel_grad(k, 1, LN_SCALE);
+    float *dx = kernel_out_f32(k, 0), *dscale = kernel_grad(k, 1, LN_SCALE);
     float *dbias = kernel_grad(k, 2, LN_BIAS);
     for (int64_t i = 0; i < cols; i++) {
         if (dscale)
@@ -132,9 +122,9 @@ static enum skiff_status ln_grad_run(struct kernel *k, struct skiff_error *err)
             dbias[i] = 0;
     }
     for (int64_t r = 0; r < rows; r++) {
-        const float *from = tensor_f32(x) + r * cols, *dy = in_of(k, LN_DY) + r * cols;
-        float m = in_of(k, LN_MEAN)[r];
-        float s = 1.0f / sqrtf(in_of(k, LN_VARIANCE)[r] + k->attr[LN_EPSILON].f);
+        const float *from = tensor_f32(x) + r * cols, *dy = kernel_in_f32(k, LN_DY) + r * cols;
+        float m = kernel_in_f32(k, LN_MEAN)[r];
+        float s = 1.0f / sqrtf(kernel_in_f32(k, LN_VARIANCE)[r] + k->attr[LN_EPSILON].f);
         for (int64_t i = 0; i < cols; i++) {
             if (dscale)
                 dscale[i] += dy[i] * (from[i] - m) * s;
@@ -142,7 +132,7 @@ static enum skiff_status ln_grad_run(struct kernel *k, struct skiff_error *err)
                 dbias[i] += dy[i];
         }
         if (dx)
-            ln_grad_row(from, dy, in_of(k, LN_SCALE), m, s, cols, dx + r * cols);
+            ln_grad_row(from, dy, kernel_in_f32(k, LN_SCALE), m, s, cols, dx + r * cols);
     }
     return SKIFF_OK;
 }
@@ -207,7 +197,7 @@ static enum skiff_status prelu_step_of(struct kernel *k, struct prelu_step *out,
 
 static enum skiff_status prelu_run(struct kernel *k, struct skiff_error *err)
 {
-    const float *x = in_of(k, PR_X), *alpha = in_of(k, PR_ALPHA);
+    const float *x = kernel_in_f32(k, PR_X), *alpha = kernel_in_f32(k, PR_ALPHA);
     int64_t n = tensor_numel(kernel_in(k, PR_X));
     struct prelu_step step;
     TRY(prelu_step_of(k, &step, err));
@@ -229,11 +219,12 @@ static enum skiff_status prelu_grad_infer(struct infer *c, struct skiff_error *e
 
 static enum skiff_status prelu_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const float *x = in_of(k, PR_X), *alpha = in_of(k, PR_ALPHA), *dout = in_of(k, PR_DOUT);
+    const float *x = kernel_in_f32(k, PR_X), *alpha = kernel_in_f32(k, PR_ALPHA),
+                *dout = kernel_in_f32(k, PR_DOUT);
     int64_t n = tensor_numel(kernel_in(k, PR_X));
     struct prelu_step step;
     TRY(prelu_step_of(k, &step, err));
-    float *dx = out_of(k, 0), *dalpha = out_of(k, 1);
+    float *dx = kernel_out_f32(k, 0), *dalpha = kernel_out_f32(k, 1);
     if (dalpha)
         floats_zero(dalpha, step.count);
     for (int64_t i = 0; i < n; i++) {

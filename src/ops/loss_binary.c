@@ -21,37 +21,22 @@
 
 /* ---- shared ---- */
 
-/* Inputs 0..n-1 are float32 and of one shape (absent ones are passed over). */
-static enum skiff_status want_floats_alike(const struct infer *c, int n, struct skiff_error *err)
-{
-    for (int i = 0; i < n; i++) {
-        TRY(infer_want(c, i, DTYPE_FP32, err));
-        TRY(infer_want_alike(c, i, 0, err));
-    }
-    return SKIFF_OK;
-}
-
 /* Out like input 0, lod too. */
 static enum skiff_status loss_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want_floats_alike(c, 2, err));
     return infer_same(c, 0, 0, err);
 }
 
 static enum skiff_status loss_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 3, err));
+    TRY(infer_want_floats_alike(c, 3, err));
     return infer_like(c, 0, 0, err);
 }
 
 static float softplus_of_minus_abs(float x)
 {
     return logf(1.0f + expf(-fabsf(x)));
-}
-
-static float sigmoid(float x)
-{
-    return 1.0f / (1.0f + expf(-x));
 }
 
 /* ---- sigmoid_cross_entropy_with_logits ---- */
@@ -62,13 +47,13 @@ enum { SC_NORMALIZE, SC_IGNORE };
 
 static enum skiff_status sc_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 3, err));
+    TRY(infer_want_floats_alike(c, 3, err));
     return infer_same(c, 0, 0, err);
 }
 
 static enum skiff_status sc_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 4, err));
+    TRY(infer_want_floats_alike(c, 4, err));
     return infer_like(c, 0, 0, err);
 }
 
@@ -112,7 +97,7 @@ static enum skiff_status sc_grad_run(struct kernel *k, struct skiff_error *err)
         kernel_has(k, SCG_POS_WEIGHT) ? tensor_f32(kernel_in(k, SCG_POS_WEIGHT)) : NULL;
     float *dx = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
     for (int64_t i = 0; i < n; i++) {
-        float slope = sigmoid(x[i]) * (w ? w[i] : 1.0f) - l[i];
+        float slope = sigmoid_f32(x[i]) * (w ? w[i] : 1.0f) - l[i];
         dx[i] = sc_ignored(k, l[i]) ? 0.0f : dout[i] * slope * scale;
     }
     return SKIFF_OK;
@@ -190,7 +175,7 @@ static struct shape one_number(const struct infer *c)
 
 static enum skiff_status kl_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want_floats_alike(c, 2, err));
     const char *r = c->attr[0].s;
     if (!r ||
         (strcmp(r, "none") && strcmp(r, "mean") && strcmp(r, "sum") && strcmp(r, "batchmean")))
@@ -230,7 +215,7 @@ static enum skiff_status kl_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status kl_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want_floats_alike(c, 2, err));
     TRY(infer_want(c, 2, DTYPE_FP32, err));
     return infer_like(c, 0, 0, err);
 }
@@ -259,7 +244,7 @@ static enum skiff_status kl_grad_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status huber_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want_floats_alike(c, 2, err));
     TRY(infer_same(c, 0, 0, err));
     return infer_like(c, 1, 1, err);
 }
@@ -281,7 +266,7 @@ static enum skiff_status huber_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status huber_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want_floats_alike(c, 2, err));
     TRY(infer_like(c, 0, 0, err));
     return infer_like(c, 0, 1, err);
 }

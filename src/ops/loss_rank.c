@@ -6,21 +6,16 @@
  *       dX = dO * Inside * Outside * (|d| < 1/s ? s d : sign d), dY = -dX
  *   margin_rank_loss  Out = max(0, margin - Label (X1 - X2)), Activated = Out > 0
  *       dX1 = -dO * Activated * Label, dX2 = -dX1
- *   rank_loss  o = Left - Right: Out = log(1 + exp o) - Label o;  dLeft = dO (sigmoid(o) - Label)
- *   bpr_loss   Y = mean over j != l of log(1 + exp(x_j - x_l))
- *   teacher_student_sigmoid_loss, with b(x, t) = max(x,0) - x t + log(1 + exp(-|x|)):
- *       label < -1: b(x,0); < 0: b(x,1); < 1: b(x,0) + b(x,label); else b(x,1) + b(x,label-1)
- *       gradient: p = sigmoid of x cut to the bounds; p, p - 1, 2p - label; 0 at the bounds
- *   nll_loss   Out = -w_l X[l], Total_weight = sum w_l; reduction mean divides by it */
+ *   rank_loss  o = Left - Right: Out = log(1 + exp o) - Label o;  dLeft = dO (sigmoid(o) -
+ * Label) bpr_loss   Y = mean over j != l of log(1 + exp(x_j - x_l)) teacher_student_sigmoid_loss,
+ * with b(x, t) = max(x,0) - x t + log(1 + exp(-|x|)): label < -1: b(x,0); < 0: b(x,1); < 1: b(x,0)
+ * + b(x,label); else b(x,1) + b(x,label-1) gradient: p = sigmoid of x cut to the bounds; p, p - 1,
+ * 2p - label; 0 at the bounds nll_loss   Out = -w_l X[l], Total_weight = sum w_l; reduction mean
+ * divides by it */
 #include <math.h>
 #include <string.h>
 
 #include "ops/seq_common.h"
-
-static float sigmoid(float x)
-{
-    return 1.0f / (1.0f + expf(-x));
-}
 
 /* log(1 + exp x) without overflow */
 static float softplus(float x)
@@ -28,28 +23,14 @@ static float softplus(float x)
     return fmaxf(x, 0) + logf(1.0f + expf(-fabsf(x)));
 }
 
-static enum skiff_status want_floats_alike(const struct infer *c, int n, struct skiff_error *err)
-{
-    for (int i = 0; i < n; i++) {
-        TRY(infer_want(c, i, DTYPE_FP32, err));
-        TRY(infer_want_alike(c, i, 0, err));
-    }
-    return SKIFF_OK;
-}
-
 /* ---- smooth_l1_loss ---- */
 
 enum { SL_X, SL_Y, SL_INSIDE, SL_OUTSIDE };
 enum { SLG_DIFF, SLG_INSIDE, SLG_OUTSIDE, SLG_DOUT };
 
-static const float *optional(const struct kernel *k, int slot)
-{
-    return kernel_has(k, slot) ? tensor_f32(kernel_in(k, slot)) : NULL;
-}
-
 static enum skiff_status smooth_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 4, err));
+    TRY(infer_want_floats_alike(c, 4, err));
     struct shape x = *infer_in(c, SL_X, 0), out = {.ndim = 2, .dims = {x.dims[0], 1}};
     if (x.ndim < 2)
         return infer_fail(c, SL_X, 0, err, "must have at least 2 dimensions");
@@ -61,7 +42,7 @@ static enum skiff_status smooth_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, SL_X);
     const float *y = tensor_f32(kernel_in(k, SL_Y));
-    const float *inside = optional(k, SL_INSIDE), *outside = optional(k, SL_OUTSIDE);
+    const float *inside = kernel_in_f32(k, SL_INSIDE), *outside = kernel_in_f32(k, SL_OUTSIDE);
     float *out = tensor_f32(kernel_out(k, 1)), s = k->attr[0].f * k->attr[0].f;
     struct tensor *diff = kernel_out(k, 0);
     int64_t rows = x->shape.dims[0], width = shape_cols(&x->shape, 1);
@@ -81,7 +62,7 @@ static enum skiff_status smooth_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status smooth_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 3, err));
+    TRY(infer_want_floats_alike(c, 3, err));
     TRY(infer_want(c, SLG_DOUT, DTYPE_FP32, err));
     TRY(infer_like(c, SLG_DIFF, 0, err));
     return infer_like(c, SLG_DIFF, 1, err);
@@ -90,7 +71,7 @@ static enum skiff_status smooth_grad_infer(struct infer *c, struct skiff_error *
 static enum skiff_status smooth_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *diff = kernel_in(k, SLG_DIFF), *dout = kernel_in(k, SLG_DOUT);
-    const float *inside = optional(k, SLG_INSIDE), *outside = optional(k, SLG_OUTSIDE);
+    const float *inside = kernel_in_f32(k, SLG_INSIDE), *outside = kernel_in_f32(k, SLG_OUTSIDE);
     float s = k->attr[0].f * k->attr[0].f;
     int64_t n = tensor_numel(diff), width = shape_cols(&diff->shape, 1);
     if (tensor_numel(dout) * width != n)
@@ -114,7 +95,7 @@ static enum skiff_status smooth_grad_run(struct kernel *k, struct skiff_error *e
 
 static enum skiff_status margin_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 3, err));
+    TRY(infer_want_floats_alike(c, 3, err));
     TRY(infer_like(c, 2, 0, err));
     return infer_like(c, 2, 1, err);
 }
@@ -164,7 +145,7 @@ static enum skiff_status margin_grad_run(struct kernel *k, struct skiff_error *e
 
 static enum skiff_status rank_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 3, err));
+    TRY(infer_want_floats_alike(c, 3, err));
     return infer_like(c, 0, 0, err);
 }
 
@@ -189,7 +170,7 @@ static enum skiff_status rank_grad_run(struct kernel *k, struct skiff_error *err
             continue;
         float *to = tensor_f32(kernel_out(k, side)), sign = side ? -1.0f : 1.0f;
         for (int64_t i = 0; i < n; i++)
-            to[i] = sign * dout[i] * (sigmoid(left[i] - right[i]) - label[i]);
+            to[i] = sign * dout[i] * (sigmoid_f32(left[i] - right[i]) - label[i]);
     }
     return SKIFF_OK;
 }
@@ -278,7 +259,7 @@ static enum skiff_status bpr_grad_run(struct kernel *k, struct skiff_error *err)
         for (int64_t j = 0; j < classes; j++) {
             if (j == l)
                 continue;
-            dx[j] = scale * sigmoid(row[j] - row[l]);
+            dx[j] = scale * sigmoid_f32(row[j] - row[l]);
             sum += dx[j];
         }
         dx[l] = -sum;
@@ -292,7 +273,7 @@ enum { TS_UP, TS_LOW };
 
 static enum skiff_status ts_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 2, err));
+    TRY(infer_want_floats_alike(c, 2, err));
     return infer_same(c, 0, 0, err);
 }
 
@@ -317,7 +298,7 @@ static enum skiff_status ts_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status ts_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(want_floats_alike(c, 3, err));
+    TRY(infer_want_floats_alike(c, 3, err));
     return infer_like(c, 0, 0, err);
 }
 
@@ -330,7 +311,7 @@ static enum skiff_status ts_grad_run(struct kernel *k, struct skiff_error *err)
     const float *dy = tensor_f32(kernel_in(k, 2));
     float *dx = tensor_f32(kernel_out(k, 0)), up = k->attr[TS_UP].f, low = k->attr[TS_LOW].f;
     for (int64_t i = 0; i < n; i++) {
-        float p = sigmoid(fmaxf(fminf(x[i], up), low)), l = label[i];
+        float p = sigmoid_f32(fmaxf(fminf(x[i], up), low)), l = label[i];
         float slope = l < -1.0f ? p : l < 0.0f ? p - 1.0f : 2.0f * p - l;
         dx[i] = x[i] >= up || x[i] <= low ? 0.0f : slope * dy[i];
     }
@@ -383,7 +364,7 @@ static enum skiff_status nll_at(const struct kernel *k, int64_t i, int64_t *at, 
     const struct shape *x = &kernel_in(k, NLL_X)->shape;
     int64_t classes = x->dims[1], inner = shape_cols(x, 2);
     int64_t l = tensor_int_at(kernel_in(k, NLL_LABEL), i);
-    const float *w = optional(k, NLL_WEIGHT);
+    const float *w = kernel_in_f32(k, NLL_WEIGHT);
     *weight = 0;
     *at = -1;
     if (l == k->attr[NLL_IGNORE].l)

@@ -14,7 +14,6 @@
  *
  * is_sparse: Weight@GRAD holds the classes that were seen, ascending, each once. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/seq_common.h"
 #include "tensor/math.h"
@@ -247,12 +246,6 @@ static enum skiff_status nce_grad_infer(struct infer *c, struct skiff_error *err
     return infer_has(c, IN_BIAS) ? infer_like(c, IN_BIAS, 2, err) : SKIFF_OK;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static enum skiff_status unique_ids(struct kernel *k, const int64_t *ids, int64_t n, int64_t **out,
                                     int64_t *count, struct skiff_error *err)
 {
@@ -260,11 +253,7 @@ static enum skiff_status unique_ids(struct kernel *k, const int64_t *ids, int64_
     TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(int64_t), &space, err));
     int64_t *sorted = space;
     rows_move(sorted, ids, n, sizeof(int64_t));
-    qsort(sorted, (size_t)n, sizeof(*sorted), compare_ids);
-    *count = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (!*count || sorted[*count - 1] != sorted[i])
-            sorted[(*count)++] = sorted[i];
+    *count = ids_unique(sorted, n);
     *out = sorted;
     return SKIFF_OK;
 }
@@ -354,12 +343,9 @@ static enum skiff_status nce_grad_run(struct kernel *k, struct skiff_error *err)
                 db[id] += d;
             if (dx)
                 math_axpy_f32(width, d, w + id * width, dx + i * width);
-            if (dw) {
-                const int64_t *at =
-                    ids ? bsearch(&id, ids, (size_t)count, sizeof(*ids), compare_ids) : NULL;
+            if (dw)
                 math_axpy_f32(width, d, tensor_f32(x) + i * width,
-                              dw + (at ? at - ids : id) * width);
-            }
+                              dw + (ids ? ids_find(ids, count, id) : id) * width);
         }
     return SKIFF_OK;
 }

@@ -222,11 +222,6 @@ static float act_of(const struct rnn *r, float x)
     return r->mode == MODE_RELU ? cell_act_value(CELL_RELU, x) : tanhf(x);
 }
 
-static float sigmoid(float x)
-{
-    return cell_act_value(CELL_SIGMOID, x);
-}
-
 /* One sample at one step: x, h are its products with the weights; keeps gates, returns the state.
  */
 static float cell_forward(const struct rnn *r, const float *x, const float *h, int64_t j,
@@ -234,7 +229,7 @@ static float cell_forward(const struct rnn *r, const float *x, const float *h, i
 {
     int64_t d = r->hidden;
     if (r->mode == MODE_GRU) {
-        float reset = sigmoid(x[j] + h[j]), z = sigmoid(x[d + j] + h[d + j]);
+        float reset = sigmoid_f32(x[j] + h[j]), z = sigmoid_f32(x[d + j] + h[d + j]);
         float n = tanhf(x[2 * d + j] + reset * h[2 * d + j]);
         kept[j] = reset;
         kept[d + j] = z;
@@ -243,8 +238,8 @@ static float cell_forward(const struct rnn *r, const float *x, const float *h, i
         return z * h_prev + (1.0f - z) * n;
     }
     if (r->mode == MODE_LSTM) {
-        float i = sigmoid(x[j] + h[j]), f = sigmoid(x[d + j] + h[d + j]);
-        float g = tanhf(x[2 * d + j] + h[2 * d + j]), o = sigmoid(x[3 * d + j] + h[3 * d + j]);
+        float i = sigmoid_f32(x[j] + h[j]), f = sigmoid_f32(x[d + j] + h[d + j]);
+        float g = tanhf(x[2 * d + j] + h[2 * d + j]), o = sigmoid_f32(x[3 * d + j] + h[3 * d + j]);
         kept[j] = i;
         kept[d + j] = f;
         kept[2 * d + j] = g;

@@ -1,5 +1,8 @@
 #include "ops/seq_common.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include "base/mem.h"
 
 static const char *slot_name(const struct infer *c, int slot)
@@ -50,6 +53,15 @@ enum skiff_status infer_want_alike(const struct infer *c, int a, int b, struct s
     char text[160];
     return infer_fail(c, a, 0, err, "must have the shape of %s (%s) %s", slot_name(c, b),
                       infer_in_name(c, b, 0), shape_text(sb, text));
+}
+
+enum skiff_status infer_want_floats_alike(const struct infer *c, int n, struct skiff_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        TRY(infer_want(c, i, DTYPE_FP32, err));
+        TRY(infer_want_alike(c, i, 0, err));
+    }
+    return SKIFF_OK;
 }
 
 enum skiff_status infer_want_lod(const struct infer *c, int slot, struct skiff_error *err)
@@ -153,4 +165,37 @@ enum skiff_status kernel_bad_index(const struct kernel *k, int slot, int64_t at,
                        "input %s (%s): element %lld is %lld, must be in [0, %lld): %s",
                        k->kind->ins[slot].name, kernel_in_name(k, slot, 0), (long long)at,
                        (long long)value, (long long)limit, of_what);
+}
+
+static int ids_compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int64_t ids_unique(int64_t *ids, int64_t n)
+{
+    int64_t kept = 0;
+    qsort(ids, (size_t)n, sizeof(*ids), ids_compare);
+    for (int64_t i = 0; i < n; i++)
+        if (!kept || ids[kept - 1] != ids[i])
+            ids[kept++] = ids[i];
+    return kept;
+}
+
+int64_t ids_find(const int64_t *ids, int64_t n, int64_t id)
+{
+    const int64_t *at = bsearch(&id, ids, (size_t)n, sizeof(*ids), ids_compare);
+    return at - ids;
+}
+
+float sigmoid_f32(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+float log_finite_f32(float x)
+{
+    float l = logf(x);
+    return isinf(l) ? (l > 0 ? 1e20f : -1e20f) : l;
 }

@@ -56,6 +56,8 @@ enum skiff_status infer_want_rank(const struct infer *c, int slot, int rank,
                                   struct skiff_error *err);
 /* Two inputs must have the same shape, as far as it is known. */
 enum skiff_status infer_want_alike(const struct infer *c, int a, int b, struct skiff_error *err);
+/* Inputs 0..n-1 are float32 and of one shape (absent ones are passed over). */
+enum skiff_status infer_want_floats_alike(const struct infer *c, int n, struct skiff_error *err);
 /* At run time: the input must carry at least one lod level that fits its rows. */
 enum skiff_status infer_want_lod(const struct infer *c, int slot, struct skiff_error *err);
 
@@ -77,6 +79,15 @@ static inline bool kernel_has(const struct kernel *k, int slot)
 static inline bool kernel_wants(const struct kernel *k, int slot)
 {
     return kernel_out_value(k, slot, 0) != NULL;
+}
+/* The floats behind an input or output; NULL when it is absent. */
+static inline const float *kernel_in_f32(const struct kernel *k, int slot)
+{
+    return kernel_has(k, slot) ? tensor_f32(kernel_in(k, slot)) : NULL;
+}
+static inline float *kernel_out_f32(const struct kernel *k, int slot)
+{
+    return kernel_wants(k, slot) ? tensor_f32(kernel_out(k, slot)) : NULL;
 }
 /* Room for the gradient of an input; NULL when it is not wanted, or when the input is absent, so
  * that its size is not known. */
@@ -111,6 +122,15 @@ enum skiff_status kernel_lod_without_last(struct tensor *out, const struct tenso
 /* "op x, input Label (label): element 3 is 9, must be in [0, 5)" */
 enum skiff_status kernel_bad_index(const struct kernel *k, int slot, int64_t at, int64_t value,
                                    int64_t limit, const char *of_what, struct skiff_error *err);
+
+/* Sorts ids ascending, each once; returns how many are left. */
+int64_t ids_unique(int64_t *ids, int64_t n);
+/* Position of an id that is in the sorted list. */
+int64_t ids_find(const int64_t *ids, int64_t n, int64_t id);
+
+float sigmoid_f32(float x);
+/* log that gives -1e20 for 0 (and 1e20 for infinity), as Paddle's cross entropies count it. */
+float log_finite_f32(float x);
 
 /* Copies n rows of `bytes` each. */
 static inline void rows_move(void *to, const void *from, int64_t n, size_t bytes)

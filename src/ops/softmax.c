@@ -191,12 +191,6 @@ enum { SX_SOFTMAX, SX_LOSS };
 enum { SX_SOFT, SX_STABLE, SX_IGNORE, SX_AXIS, SX_USE_SOFTMAX };
 enum { SXG_LABEL, SXG_SOFTMAX, SXG_DLOSS };
 
-static float finite_log(float p)
-{
-    float l = logf(p);
-    return isinf(l) ? (l > 0 ? 1e20f : -1e20f) : l;
-}
-
 static bool use_softmax(const struct attr_value *attr)
 {
     return attr[SX_USE_SOFTMAX].b;
@@ -251,7 +245,7 @@ static float sx_loss_soft(struct rows3 r, const float *p, const float *label)
 {
     float loss = 0;
     for (int64_t j = 0; j < r.classes; j++)
-        loss -= label[j * r.inner] * finite_log(p[j * r.inner]);
+        loss -= label[j * r.inner] * log_finite_f32(p[j * r.inner]);
     return loss;
 }
 
@@ -279,7 +273,7 @@ static enum skiff_status sx_run(struct kernel *k, struct skiff_error *err)
                 continue;
             }
             int64_t l = tensor_int_at(label, at);
-            loss[at] = l == k->attr[SX_IGNORE].i ? 0 : -finite_log(p[base + l * r.inner]);
+            loss[at] = l == k->attr[SX_IGNORE].i ? 0 : -log_finite_f32(p[base + l * r.inner]);
         }
     return SKIFF_OK;
 }
