@@ -74,6 +74,16 @@ static void print_report(const char *dir, const char *how, const struct buf *rep
         printf("FAIL %s%s: ... and more\n", dir, how);
 }
 
+/* A case that cannot be run: listed like the others, and the reason stands on stderr, too. */
+static void report_broken(const char *dir, const char *how, const struct skiff_error *err,
+                          struct tally *t)
+{
+    printf("FAIL %s%s: %s\n", dir, how, err->message);
+    fflush(stdout);
+    fprintf(stderr, "skiff replay: %s%s: %s\n", dir, how, err->message);
+    t->failed++;
+}
+
 static void replay_one(const char *dir, bool no_fuse, struct tally *t)
 {
     struct skiff_error err = {0};
@@ -82,13 +92,11 @@ static void replay_one(const char *dir, bool no_fuse, struct tally *t)
     struct buf report = BUF_INIT;
     const char *how = no_fuse ? " (unfused)" : "";
     if (replay_case_open(dir, &c, &err) < 0) {
-        printf("FAIL %s%s: %s\n", dir, how, err.message);
-        t->failed++;
+        report_broken(dir, how, &err, t);
         return;
     }
     if (replay_run(&c, no_fuse, &result, &report, &err) < 0) {
-        printf("FAIL %s%s: %s\n", dir, how, err.message);
-        t->failed++;
+        report_broken(dir, how, &err, t);
     } else if (result.differences && known_defect(dir, c.quirk)) {
         printf("note %s%s: differs from Paddle as intended: %s (docs/differences.md)\n", dir, how,
                known_defect(dir, c.quirk));

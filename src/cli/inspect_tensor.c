@@ -211,10 +211,12 @@ static enum skiff_status print_other(const char *path, const struct buf *bytes,
     if (pickle_is((const uint8_t *)bytes->data, bytes->len)) {
         struct state s;
         state_init(&s);
-        TRY(pickle_decode((const uint8_t *)bytes->data, bytes->len, path, &s, err));
-        print_state(&s, o->all);
+        enum skiff_status status =
+            pickle_decode((const uint8_t *)bytes->data, bytes->len, path, &s, err);
+        if (status == SKIFF_OK)
+            print_state(&s, o->all);
         state_deinit(&s);
-        return SKIFF_OK;
+        return status;
     }
     /* several in one file? then the first at least is whole */
     struct tensor t = {0};

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "store/file.h"
+
+#define MOST_STEPS 1000000
 
 static enum skiff_status read_number(const struct replay_case *c, const char *key, double fallback,
                                      double *out, struct skiff_error *err)
@@ -22,6 +25,40 @@ static enum skiff_status read_number(const struct replay_case *c, const char *ke
     if (end == text || *end)
         return error_set(err, SKIFF_FORMAT, "%s/case.txt: %s must be a number, found \"%s\"",
                          c->dir, key, text);
+    return SKIFF_OK;
+}
+
+/* A count: a whole number from `least` to `most`; a missing one is `least`. */
+enum skiff_status replay_case_count(const struct replay_case *c, const char *key, int least,
+                                    int most, int *out, struct skiff_error *err)
+{
+    double v;
+    TRY(read_number(c, key, least, &v, err));
+    if (!(v >= least && v <= most) || v != (double)(int)v)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s/case.txt: %s must be a whole number from %d to %d, found %s", c->dir,
+                         key, least, most, replay_case_get(c, key, ""));
+    *out = (int)v;
+    return SKIFF_OK;
+}
+
+/* Case files say at least how many steps there are, unless they only hold programs. */
+static enum skiff_status read_values(struct replay_case *c, struct skiff_error *err)
+{
+    c->kind = replay_case_get(c, "kind", "");
+    c->quirk = replay_case_get(c, "quirk", NULL);
+    if (!replay_case_get(c, "steps", NULL) && strcmp(c->kind, "program"))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s/case.txt: no line \"steps: N\" found; a recorded case has one",
+                         c->dir);
+    TRY(replay_case_count(c, "steps", 0, MOST_STEPS, &c->steps, err));
+    TRY(replay_case_count(c, "feed_steps", 0, MOST_STEPS, &c->feed_steps, err));
+    TRY(read_number(c, "rtol", 1e-5, &c->rtol, err));
+    TRY(read_number(c, "atol", 1e-6, &c->atol, err));
+    if (!(c->rtol >= 0) || !(c->atol >= 0))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s/case.txt: rtol and atol must not be negative, found %g and %g", c->dir,
+                         c->rtol, c->atol);
     return SKIFF_OK;
 }
 
@@ -56,17 +93,9 @@ enum skiff_status replay_case_open(const char *dir, struct replay_case *out,
     str_map_init(&c->keys);
     c->dir = arena_strdup(&c->arena, dir);
     enum skiff_status status;
-    double steps = 0, feed_steps = 0;
     TRY_OUT(file_read(replay_case_path(c, "case.txt"), &text, err));
     read_keys(c, arena_strndup(&c->arena, text.data ? text.data : "", text.len));
-    TRY_OUT(read_number(c, "steps", 0, &steps, err));
-    TRY_OUT(read_number(c, "feed_steps", 0, &feed_steps, err));
-    TRY_OUT(read_number(c, "rtol", 1e-5, &c->rtol, err));
-    TRY_OUT(read_number(c, "atol", 1e-6, &c->atol, err));
-    c->steps = (int)steps;
-    c->feed_steps = (int)feed_steps;
-    c->kind = replay_case_get(c, "kind", "");
-    c->quirk = replay_case_get(c, "quirk", NULL);
+    TRY_OUT(read_values(c, err));
 out:
     buf_deinit(&text);
     if (status < 0)
@@ -115,6 +144,13 @@ static void list_add(struct case_files *l, const char *name)
     l->names[l->n++] = mem_must_strdup(name);
 }
 
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Links to folders below are not followed: they may lead back up. */
 static enum skiff_status list_below(const char *dir, const char *prefix, struct case_files *out,
                                     struct skiff_error *err)
 {
@@ -130,10 +166,11 @@ static enum skiff_status list_below(const char *dir, const char *prefix, struct 
         struct buf path = BUF_INIT, name = BUF_INIT;
         buf_printf(&path, "%s/%s", dir, e->d_name);
         buf_printf(&name, "%s%s", prefix, e->d_name);
-        if (file_is_dir(path.data)) {
+        bool folder = file_is_dir(path.data);
+        if (folder && !is_link(path.data)) {
             buf_char(&name, '/');
             status = list_below(path.data, name.data, out, err);
-        } else {
+        } else if (!folder) {
             list_add(out, name.data);
         }
         buf_deinit(&path);

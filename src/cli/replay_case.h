@@ -19,6 +19,8 @@ enum skiff_status replay_case_open(const char *dir, struct replay_case *out,
                                    struct skiff_error *err);
 void replay_case_close(struct replay_case *c);
 const char *replay_case_get(const struct replay_case *c, const char *key, const char *fallback);
+enum skiff_status replay_case_count(const struct replay_case *c, const char *key, int least,
+                                    int most, int *out, struct skiff_error *err);
 /* Is `word` in the blank-separated list under `key`? */
 bool replay_case_lists(const struct replay_case *c, const char *key, const char *word);
 /* dir + "/" + relative, in the case's arena */

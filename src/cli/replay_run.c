@@ -13,6 +13,8 @@
 #include "store/file.h"
 #include "store/tensor_file.h"
 
+#define MOST_DEVICES 64
+
 struct replay {
     struct replay_case *c;
     struct scope *scope;
@@ -74,6 +76,23 @@ static enum skiff_status load_all_init(struct replay *r, struct skiff_error *err
     return SKIFF_OK;
 }
 
+/* Every name in the list under `key` must be among the files of the folder. */
+static enum skiff_status check_listed(struct replay *r, const char *key, const char *dir,
+                                      const struct case_files *files, struct skiff_error *err)
+{
+    char *list = arena_strdup(&r->c->arena, replay_case_get(r->c, key, "")), *rest;
+    for (char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        bool found = false;
+        for (int i = 0; i < files->n && !found; i++)
+            found = !strcmp(files->names[i], name);
+        if (!found)
+            return error_set(err, SKIFF_NOT_FOUND,
+                             "%s/%s: no such file, though case.txt lists %s under %s", dir, name,
+                             name, key);
+    }
+    return SKIFF_OK;
+}
+
 struct feed_set {
     struct feed *feeds;
     struct value *values;
@@ -95,10 +114,10 @@ static enum skiff_status read_feeds(struct replay *r, const char *dir, const cha
 {
     struct case_files files;
     TRY(case_files_read(dir, &files, err));
+    enum skiff_status status = check_listed(r, "feeds", dir, &files, err);
     out->feeds = mem_must_grow(out->feeds, (size_t)(out->n + files.n + 1) * sizeof(*out->feeds));
     out->values = mem_must_grow(out->values, (size_t)(out->n + files.n + 1) * sizeof(*out->values));
     bool listed = replay_case_get(r->c, "feeds", NULL) != NULL;
-    enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         const char *name = files.names[i];
         if (listed && !replay_case_lists(r->c, "feeds", name))
@@ -154,8 +173,19 @@ static enum skiff_status join_devices(const struct value *parts, int n, struct v
                                       struct skiff_error *err)
 {
     struct shape shape = parts[0].tensor.shape;
-    for (int i = 1; i < n; i++)
-        shape.dims[0] += parts[i].tensor.shape.dims[0];
+    char one[160], other[160];
+    for (int i = 0; i < n; i++) {
+        struct shape s = parts[i].tensor.shape;
+        int64_t rows = s.dims[0];
+        s.dims[0] = shape.dims[0];
+        if (parts[i].kind != VALUE_TENSOR || s.ndim < 1 || !shape_equal(&s, &shape) ||
+            parts[i].tensor.dtype != parts[0].tensor.dtype)
+            return error_set(
+                err, SKIFF_SHAPE, "the devices' values %s and %s cannot stand one after the other",
+                shape_text(&parts[0].tensor.shape, one), shape_text(&parts[i].tensor.shape, other));
+        if (i)
+            shape.dims[0] += rows;
+    }
     TRY(value_as_tensor(out, parts[0].tensor.dtype, &shape, err));
     char *to = out->tensor.data;
     for (int i = 0; i < n; i++) {
@@ -187,6 +217,7 @@ static enum skiff_status run_step(struct replay *r, int step, struct skiff_error
     const char *where = arena_printf(&r->c->arena, "step %d", step);
     enum skiff_status status;
     TRY_OUT(case_files_read(dir, &expected, err));
+    TRY_OUT(check_listed(r, "fetches", dir, &expected, err));
     TRY_OUT(read_step_feeds(r, step, &feeds, err));
     got = mem_must((size_t)(expected.n * copies + 1) * sizeof(*got));
     TRY_OUT(executor_run(r->executor, r->main, feeds.feeds, feeds.n,
@@ -243,7 +274,7 @@ static enum skiff_status run_startup(struct replay *r, struct skiff_error *err)
         return SKIFF_OK;
     TRY(io_program_read(path, &r->startup, err));
     enum skiff_status status = executor_run(r->executor, r->startup, NULL, 0, NULL, 0, NULL, err);
-    return status < 0 ? error_prefix(err, status, "startup program") : status;
+    return status < 0 ? error_prefix(err, status, "%s", path) : status;
 }
 
 static enum skiff_status load_model(struct replay *r, struct skiff_error *err)
@@ -264,9 +295,13 @@ static enum skiff_status load_programs(struct replay *r, struct skiff_error *err
     if (!strcmp(r->c->kind, "inference"))
         return load_model(r, err);
     TRY(run_startup(r, err));
-    TRY(io_program_read(replay_case_path(r->c, "main.pb"), &r->main, err));
+    const char *path = replay_case_path(r->c, "main.pb");
+    TRY(io_program_read(path, &r->main, err));
+    enum skiff_status status = program_verify(r->main, err);
+    if (status < 0)
+        return error_prefix(err, status, "%s", path);
     if (!strcmp(r->c->kind, "parallel")) {
-        r->devices = atoi(replay_case_get(r->c, "devices", "0"));
+        TRY(replay_case_count(r->c, "devices", 1, MOST_DEVICES, &r->devices, err));
         bool scale_one = !strcmp(replay_case_get(r->c, "scale", "default"), "one");
         struct program *joint = NULL;
         TRY(replicate_program(r->main, r->devices, scale_one, &joint, err));

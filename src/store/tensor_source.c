@@ -51,7 +51,8 @@ enum skiff_status tensor_source_open(struct tensor_source *s, const char *path,
     if (fstat(fd, &st) < 0)
         status = error_set_sys(err, "cannot read %s", path);
     else if (!S_ISREG(st.st_mode))
-        status = error_set(err, SKIFF_IO, "cannot read %s: a regular file was expected", path);
+        status = error_set(err, SKIFF_IO, "cannot read %s: it is %s, a file was expected", path,
+                           S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
     if (status < 0) {
         close(fd);
         return status;
