@@ -1,5 +1,6 @@
 /* skiff: finds the command and runs it. */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,12 +34,27 @@ int command_usage(const char *name, const char *format, ...)
     return 2;
 }
 
+/* Names in C have an underscore where the user writes a dash. */
+static bool is_name(const char *word, const char *name)
+{
+    while (*word && (*word == *name || (*word == '-' && *name == '_'))) {
+        word++;
+        name++;
+    }
+    return !*word && !*name;
+}
+
 static void print_help(void)
 {
     printf("skiff: trains click-through-rate and recommendation models\n\n"
            "usage: skiff COMMAND [ARGUMENTS]\n\ncommands:\n");
-    for (int i = 0; i < ncommands; i++)
-        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    for (int i = 0; i < ncommands; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s", commands[i].name);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        printf("  %-10s %s\n", name, commands[i].summary);
+    }
     printf("\nskiff COMMAND --help says more. Exit status: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
@@ -54,7 +70,7 @@ int main(int argc, char **argv)
         return 0;
     }
     for (int i = 0; i < ncommands; i++)
-        if (!strcmp(argv[1], commands[i].name))
+        if (is_name(argv[1], commands[i].name))
             return commands[i].run(argc - 1, argv + 1);
     fprintf(stderr, "skiff: there is no command %s; skiff --help lists them\n", argv[1]);
     return 2;

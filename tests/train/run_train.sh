@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# skiff train, infer, check-data, synth, prepare as a user calls them: results, files, messages, exit statuses.
+set -uo pipefail
+skiff=$PWD/${BUILD:-build}/skiff
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+check() { # WHAT COMMAND...: the command must succeed
+    local what=$1
+    shift
+    if ! "$@"; then
+        echo "FAILED: $what"
+        tail -n 5 "$work/log" 2>/dev/null
+        failed=1
+    fi
+}
+run() { # STATUS COMMAND...: exit status as given; output in $work/log
+    local want=$1
+    shift
+    "$skiff" "$@" >"$work/log" 2>&1
+    local got=$?
+    [ "$got" = "$want" ] || {
+        echo "FAILED: skiff $* ended with $got, not $want"
+        tail -n 5 "$work/log"
+        failed=1
+    }
+}
+says() { check "output holds: $1" grep -qF -- "$1" "$work/log"; }
+
+run 0 synth --rows 3000 --test-rows 600 --files 2 --out "$work/data"
+says "no model can reach more than AUC"
+mkdir -p "$work/rank/dnn"
+cat >"$work/rank/dnn/config.yaml" <<YAML
+runner:
+  train_data_dir: ../../data/train
+  test_data_dir: "../../data/test/*"
+  input_format: criteo
+  train_batch_size: 100
+  infer_batch_size: 100
+  epochs: 2
+  print_interval: 1
+  model_save_path: out
+  infer_load_path: out
+  thread_num: 1
+hyper_parameters:
+  optimizer: {class: Adam, learning_rate: 0.01}
+  sparse_feature_number: 10007
+  sparse_feature_dim: 4
+  fc_sizes: [16, 8]
+YAML
+config=$work/rank/dnn/config.yaml
+out=$work/rank/dnn/out
+
+# train: the epoch line, the table, files in Paddle's form beside the config
+run 0 train -m "$config"
+check "epoch line" grep -qE '^Epoch: 1, using time: [0-9.]+ second, ips: [0-9]+ example/sec\. auc: 0\.[0-9]{4}$' "$work/log"
+check "table" grep -qE '^epoch +samples +samples/s +loss +auc +log loss +copc .*read +compute +update' "$work/log"
+for f in rec_static.pdparams rec_static.pdopt rec_static.pdmodel skiff_state.yaml; do
+    check "$f is there" test -s "$out/1/$f"
+done
+# one thread: bit for bit the same again; another seed is another start
+cp -r "$out" "$work/first"
+rm -rf "$out"
+run 0 train -m "$config"
+check "training repeats" cmp -s "$out/1/rec_static.pdparams" "$work/first/1/rec_static.pdparams"
+run 0 train -m "$config" -o runner.seed=1 "runner.model_save_path=$work/seed"
+check "another seed differs" bash -c "! cmp -s '$out/1/rec_static.pdparams' '$work/seed/1/rec_static.pdparams'"
+# one epoch, then --resume, gives what two epochs give
+run 0 train -m "$config" -o runner.epochs=1 "runner.model_save_path=$work/resumed"
+run 0 train -m "$config" --resume -o "runner.model_save_path=$work/resumed"
+says "going on from"
+check "resuming gives the same" cmp -s "$work/resumed/1/rec_static.pdparams" "$out/1/rec_static.pdparams"
+run 0 train -m "$config" --resume -o "runner.model_save_path=$work/resumed"
+says "nothing to train"
+# in memory, cache, two threads, other optimizers, an inference model
+run 0 train -m "$config" -o runner.reader_type=InmemoryDataset "runner.model_save_path=$work/memory"
+check "in memory is the same" cmp -s "$work/memory/1/rec_static.pdparams" "$out/1/rec_static.pdparams"
+run 0 train -m "$config" -o runner.cache=True "runner.cache_dir=$work" "runner.model_save_path=$work/cached"
+check "the cache gives the same" cmp -s "$work/cached/1/rec_static.pdparams" "$out/1/rec_static.pdparams"
+run 0 train -m "$config" -o runner.thread_num=2 runner.use_inference=True "runner.model_save_path=$work/two" \
+    hyper_parameters.optimizer.class=Adagrad
+check "inference model" test -s "$work/two/1/__model__"
+run 0 inspect model "$work/two/1"
+run 0 train -m "$config" -o runner.thread_num=3 runner.epochs=1 "runner.model_save_path=$work/three" runner.dataset_debug=True
+says "1 of 3 threads have nothing to do"
+
+# infer: all epochs, a range, models that are not there
+run 0 infer -m "$config"
+check "two epochs judged" test "$(grep -c '^Epoch: ' "$work/log")" = 2
+check "all samples" grep -qE '^ +1 +600 ' "$work/log"
+run 0 infer -m "$config" -o runner.infer_start_epoch=1 runner.infer_end_epoch=2 runner.thread_num=2
+check "one epoch judged" test "$(grep -c '^Epoch: 1' "$work/log")" = 1
+run 1 infer -m "$config" -o runner.infer_end_epoch=5
+says "out/2 holds no saved model"
+run 1 infer -m "$config" -o runner.infer_load_path=nowhere
+says "no epochs from 0"
+# training goes on from a model
+run 0 train -m "$config" -o "runner.model_init_path=$out/1" runner.epochs=1 "runner.model_save_path=$work/init"
+run 1 train -m "$config" -o "runner.model_init_path=$work/nothing"
+
+# Ctrl-C: stops after the batch, saves, says so; --resume goes on
+slow='while read -r l; do echo "$l"; sleep 0.01; done'
+"$skiff" train -m "$config" -o "runner.model_save_path=$work/int" runner.input_format= "runner.pipe_command=$slow" \
+    "runner.train_data_dir=$work/slots" runner.train_batch_size=2 >"$work/log" 2>&1 &
+pid=$!
+mkdir -p "$work/slots"
+wait $pid # the folder was not there yet: a failure that names it
+says "$work/slots"
+awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) { printf "1 %d", i % 2; for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 9000)
+    printf " 13"; for (d = 0; d < 13; d++) printf " %g", rand(); print "" } }' >"$work/slots/a"
+"$skiff" train -m "$config" -o "runner.model_save_path=$work/int" runner.input_format= "runner.pipe_command=$slow" \
+    "runner.train_data_dir=$work/slots" runner.train_batch_size=2 >"$work/log" 2>&1 &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+check "interrupted: status 1" test $? = 1
+says "skiff train: stopped in epoch 0; the model is saved in"
+check "marked as incomplete" grep -q "complete: False" "$work/int/0/skiff_state.yaml"
+run 0 train -m "$config" --resume -o runner.epochs=1 "runner.model_save_path=$work/int" runner.input_format=multislot "runner.train_data_dir=$work/slots"
+says "a part of epoch 0"
+
+# mistakes
+run 1 train -m "$config" -o runner.epocs=3
+says "unknown key runner.epocs (the nearest known one is runner.epochs)"
+run 1 train -m "$config" -o hyper_parameters.fc_size=[3]
+says "hyper_parameters.fc_sizes"
+run 1 train -m "$config" -o runner.epochs=many
+says "runner.epochs must be an integer"
+run 1 train -m "$config" -o hyper_parameters.optimizer.class=Adm
+says "must be SGD, Momentum"
+run 1 train -m "$config" -o runner.input_format=criteoo
+says "no reader criteoo"
+run 1 train -m "$config" -o runner.model=rank/none
+says "no model rank/none"
+run 1 train -m "$config" -o runner.train_data_dir=nowhere
+says "nowhere"
+run 1 train -m "$work/absent.yaml"
+run 2 train
+run 2 train -m "$config" --fast
+run 2 train -m "$config" -o epochs
+run 1 train -m "$config" -o runner.input_format= "runner.pipe_command=exit 3" "runner.train_data_dir=$work/slots"
+says "exit 3"
+for c in train infer check-data synth prepare; do
+    run 0 $c --help
+    says "usage: skiff $c"
+done
+
+# check-data: good rows, bad lines, ids outside the table
+run 0 check-data -m "$config"
+says "2 files"
+says "3000 samples, 0 bad lines"
+cp "$work/data/test/"* "$work/bad.tsv"
+printf 'what\t1\n' >>"$work/bad.tsv"
+run 1 check-data -m "$config" "$work/bad.tsv"
+says "bad.tsv"
+says "600 samples, 1 bad lines"
+run 1 check-data -m "$config" -o runner.input_format=multislot hyper_parameters.sparse_feature_number=100 "$work/slots/a"
+says "the table has 100 rows"
+# bad lines are skipped within the budget
+run 1 train -m "$config" -o "runner.train_data_dir=$work/bad.tsv" "runner.model_save_path=$work/badmodel"
+run 0 train -m "$config" -o "runner.train_data_dir=$work/bad.tsv" runner.bad_lines=1 "runner.model_save_path=$work/badmodel"
+
+# prepare: split and quantiles, used by train
+run 0 prepare --out "$work/prepared" "$work/data/train"
+says "for validation"
+run 0 train -m "$config" -o "runner.train_data_dir=$work/prepared/train" runner.input_normalise=quantile \
+    "runner.input_stats=$work/prepared/stats" runner.epochs=1 "runner.model_save_path=$work/quantile"
+run 2 prepare --out "$work/prepared"
+exit $failed
