@@ -154,6 +154,8 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     const char *cache = dataset_cache_error(t->data);
     if (cache)
         log_warn("no cache was written: %s", cache);
+    if (dataset_bad_lines(t->data))
+        log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(t->data));
     struct checkpoint_state state = {epoch, !r.stopped, r.rows};
     return checkpoint_save(&t->job, t->save_path, &state, err);
 }

@@ -175,6 +175,7 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
     d->failed = false;
     d->started = true;
     if (queue) {
+        atomic_store(&d->bad.count, 0); /* every epoch reads the same lines again */
         enum skiff_status status = queue_start(d, err);
         if (status < 0) {
             dataset_stop(d);

@@ -70,7 +70,7 @@ void dataset_interrupt(struct dataset *d);
 /* Share of the epoch's input that has been read, 0 .. 1; -1 when it cannot be known (standard
  * input). */
 double dataset_progress(const struct dataset *d);
-int64_t dataset_bad_lines(const struct dataset *d);  /* skipped so far */
+int64_t dataset_bad_lines(const struct dataset *d);  /* skipped so far in this epoch, or load */
 int64_t dataset_file_count(const struct dataset *d); /* after expansion */
 const struct schema *dataset_schema(const struct dataset *d);
 /* Why a cache could not be written, or NULL. */
