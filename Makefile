@@ -11,7 +11,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
 CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
-LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lm -lpthread
+LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lzmq -lsodium -lxxhash -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
 CLI_LIBS := -lyaml
 

@@ -15,20 +15,22 @@ extern "C" {
 #define SKIFF_API __attribute__((visibility("default")))
 
 /* name, value, text */
-#define SKIFF_STATUS_MAP(X)             \
-    X(END, 1, "end of data")            \
-    X(OK, 0, "ok")                      \
-    X(INVALID, -1, "invalid argument")  \
-    X(NOT_FOUND, -2, "not found")       \
-    X(FORMAT, -3, "malformed data")     \
-    X(SHAPE, -4, "shapes do not fit")   \
-    X(DTYPE, -5, "wrong data type")     \
-    X(UNSUPPORTED, -6, "not supported") \
-    X(NOMEM, -7, "out of memory")       \
-    X(IO, -8, "input/output error")     \
-    X(RANGE, -9, "value out of range")  \
-    X(STATE, -10, "wrong state")        \
-    X(INTERNAL, -11, "internal error")
+#define SKIFF_STATUS_MAP(X)              \
+    X(END, 1, "end of data")             \
+    X(OK, 0, "ok")                       \
+    X(INVALID, -1, "invalid argument")   \
+    X(NOT_FOUND, -2, "not found")        \
+    X(FORMAT, -3, "malformed data")      \
+    X(SHAPE, -4, "shapes do not fit")    \
+    X(DTYPE, -5, "wrong data type")      \
+    X(UNSUPPORTED, -6, "not supported")  \
+    X(NOMEM, -7, "out of memory")        \
+    X(IO, -8, "input/output error")      \
+    X(RANGE, -9, "value out of range")   \
+    X(STATE, -10, "wrong state")         \
+    X(INTERNAL, -11, "internal error")   \
+    X(TIMEOUT, -12, "no answer in time") \
+    X(PEER, -13, "the other side is gone")
 
 enum skiff_status {
 #define SKIFF_STATUS_ENUM(name, value, text) SKIFF_##name = value,

@@ -1,0 +1,4 @@
+/* One line per transport: TRANSPORT(name). */
+TRANSPORT(zmq)
+TRANSPORT(inproc)
+TRANSPORT(fault)

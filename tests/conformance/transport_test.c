@@ -1,0 +1,746 @@
+/* What transport.h promises, for every transport: zmq and inproc as they are and wrapped by fault
+ * (without faults nothing may change), zmq also encrypted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/clock.h"
+#include "net/transport.h"
+
+/* ---- one setting per row: the same tests for each ---- */
+
+struct setting {
+    const char *name, *kind, *inner;
+    bool encrypt;
+};
+
+static const struct setting settings[] = {
+    {"zmq", "zmq", NULL, false},
+    {"zmq, encrypted", "zmq", NULL, true},
+    {"inproc", "inproc", NULL, false},
+    {"fault over zmq", "fault", "zmq", false},
+    {"fault over inproc", "fault", "inproc", false},
+};
+
+static const struct setting *now_testing;
+static struct inproc_hub *hub;
+static struct fault_plan plan;
+
+static struct transport *open_with(size_t body_max, size_t peer_bytes)
+{
+    struct transport_options o = {.body_max = body_max,
+                                  .peer_bytes = peer_bytes,
+                                  .linger_ms = 200,
+                                  .encrypt = now_testing->encrypt,
+                                  .hub = hub,
+                                  .faults = &plan};
+    memset(o.key, 7, sizeof o.key);
+    if (now_testing->inner)
+        o.inner = transport_find(now_testing->inner);
+    struct transport *t = NULL;
+    struct skiff_error err = {0};
+    if (transport_find(now_testing->kind)->open(&o, &t, &err) < 0)
+        fail_msg("%s: %s", now_testing->name, err.message);
+    return t;
+}
+
+static struct transport *open_one(void)
+{
+    return open_with(0, 0);
+}
+
+static void close_one(struct transport *t)
+{
+    t->kind->close(t);
+}
+
+static void listen_at(struct transport *t, const char *address, char *bound)
+{
+    struct skiff_error err;
+    if (t->kind->listen(t, address, bound, &err) < 0)
+        fail_msg("%s: %s", now_testing->name, err.message);
+}
+
+static transport_peer connect_to(struct transport *t, const char *address)
+{
+    transport_peer peer;
+    struct skiff_error err;
+    if (t->kind->connect(t, address, &peer, &err) < 0)
+        fail_msg("%s: %s", now_testing->name, err.message);
+    return peer;
+}
+
+static struct packet packet_of(const char *head, struct block *body)
+{
+    struct packet p = {.head_len = strlen(head), .body = body, .len = block_len(body)};
+    memcpy(p.head, head, p.head_len);
+    return p;
+}
+
+/* Sends, trying again while there is no connection or no room. */
+static void send_until_sent(struct transport *t, transport_peer peer, const struct packet *p)
+{
+    int64_t end = clock_now() + 5 * CLOCK_SECOND;
+    while (t->kind->send(t, peer, p) != TRANSPORT_SENT) {
+        transport_peer from;
+        struct packet got;
+        assert_true(clock_now() < end);
+        /* a transport works while somebody is in receive */
+        assert_int_equal(t->kind->receive(t, clock_now() + 5 * CLOCK_MS, &from, &got, NULL),
+                         SKIFF_END);
+    }
+}
+
+static void send_text(struct transport *t, transport_peer peer, const char *text)
+{
+    struct packet p = packet_of(text, NULL);
+    send_until_sent(t, peer, &p);
+}
+
+/* The next packet; fails the test when none comes. */
+static transport_peer receive_one(struct transport *t, struct packet *out)
+{
+    int64_t end = clock_now() + 5 * CLOCK_SECOND;
+    transport_peer from = 0;
+    enum skiff_status status;
+    while ((status = t->kind->receive(t, end, &from, out, NULL)) == SKIFF_END)
+        if (clock_now() >= end)
+            fail_msg("%s: no packet came", now_testing->name);
+    assert_int_equal(status, SKIFF_OK);
+    return from;
+}
+
+static transport_peer expect_text(struct transport *t, const char *text)
+{
+    struct packet p;
+    transport_peer from = receive_one(t, &p);
+    assert_int_equal(p.head_len, strlen(text));
+    assert_memory_equal(p.head, text, p.head_len);
+    packet_deinit(&p);
+    return from;
+}
+
+static void expect_silence(struct transport *t, int ms)
+{
+    struct packet p;
+    transport_peer from;
+    int64_t end = clock_now() + ms * CLOCK_MS;
+    while (clock_now() < end)
+        assert_int_equal(t->kind->receive(t, end, &from, &p, NULL), SKIFF_END);
+}
+
+static struct block *pattern(size_t n, unsigned seed)
+{
+    struct block *b;
+    assert_int_equal(block_create(n, "test", &b, NULL), SKIFF_OK);
+    for (size_t i = 0; i < n; i++)
+        b->data[i] = (uint8_t)(i * 31 + seed);
+    return b;
+}
+
+static void expect_pattern(const struct packet *p, size_t n, unsigned seed)
+{
+    assert_int_equal(p->len, n);
+    for (size_t i = 0; i < n; i++)
+        if (packet_body(p)[i] != (uint8_t)(i * 31 + seed))
+            fail_msg("%s: byte %zu of a body differs", now_testing->name, i);
+}
+
+/* ---- tests ---- */
+
+static void there_and_back(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    send_text(client, to, "hello");
+    transport_peer from = expect_text(server, "hello");
+    send_text(server, from, "you too");
+    assert_true(expect_text(client, "you too") == to);
+    char text[64];
+    client->kind->describe(client, to, text, sizeof text);
+    assert_string_equal(text, "connected");
+    close_one(client);
+    close_one(server);
+}
+
+static void bodies_and_slices(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    static const size_t sizes[] = {1, 33, 1024, 1025, 65536, 3 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct block *b = pattern(sizes[i], 5);
+        struct packet p = packet_of("b", b), got;
+        send_until_sent(client, to, &p);
+        block_unref(b);
+        receive_one(server, &got);
+        expect_pattern(&got, sizes[i], 5);
+        packet_deinit(&got);
+    }
+    struct block *b = pattern(100000, 0);
+    struct packet p = packet_of("slice", b), got;
+    p.offset = 31000;
+    p.len = 5000;
+    send_until_sent(client, to, &p);
+    block_unref(b);
+    receive_one(server, &got);
+    expect_pattern(&got, 5000, (unsigned)31000 * 31);
+    packet_deinit(&got);
+    close_one(client);
+    close_one(server);
+}
+
+static void in_order(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    for (int i = 0; i < 500; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", i);
+        send_text(client, to, text);
+    }
+    for (int i = 0; i < 500; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", i);
+        expect_text(server, text);
+    }
+    close_one(client);
+    close_one(server);
+}
+
+static void many_peers(void **state)
+{
+    enum { N = 8 };
+    struct transport *server = open_one(), *client[N];
+    transport_peer to[N], from[N];
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    for (int i = 0; i < N; i++) {
+        client[i] = open_one();
+        to[i] = connect_to(client[i], bound);
+        send_text(client[i], to[i], "hi");
+        from[i] = expect_text(server, "hi");
+        for (int k = 0; k < i; k++)
+            assert_true(from[k] != from[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "for %d", i);
+        send_text(server, from[i], text);
+        assert_true(expect_text(client[i], text) == to[i]);
+    }
+    for (int i = 0; i < N; i++)
+        close_one(client[i]);
+    close_one(server);
+}
+
+/* One transport connects to two others and listens itself. */
+static void one_in_the_middle(void **state)
+{
+    struct transport *a = open_one(), *b = open_one(), *middle = open_one();
+    char at_a[ADDRESS_TEXT], at_b[ADDRESS_TEXT], at_middle[ADDRESS_TEXT];
+    listen_at(a, "127.0.0.1:0", at_a);
+    listen_at(b, "127.0.0.1:0", at_b);
+    listen_at(middle, "127.0.0.1:0", at_middle);
+    transport_peer to_a = connect_to(middle, at_a), to_b = connect_to(middle, at_b);
+    transport_peer to_middle = connect_to(a, at_middle);
+    send_text(middle, to_a, "for a");
+    send_text(middle, to_b, "for b");
+    expect_text(a, "for a");
+    expect_text(b, "for b");
+    send_text(a, to_middle, "from a");
+    transport_peer from_a = expect_text(middle, "from a");
+    assert_true(from_a != to_a && from_a != to_b);
+    close_one(a);
+    close_one(b);
+    close_one(middle);
+}
+
+/* The client is there first; send says FULL, not SENT, until somebody listens. */
+static void any_start_order(void **state)
+{
+    struct transport *probe = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(probe, "127.0.0.1:0", bound);
+    close_one(probe); /* now a port that nobody listens at */
+    transport_peer to = connect_to(client, bound);
+    struct packet p = packet_of("early", NULL);
+    assert_int_equal(client->kind->send(client, to, &p), TRANSPORT_FULL);
+    expect_silence(client, 120);
+    assert_int_equal(client->kind->send(client, to, &p), TRANSPORT_FULL);
+    char text[64];
+    client->kind->describe(client, to, text, sizeof text);
+    assert_true(strncmp(text, "no", 2) == 0);
+    struct transport *server = open_one();
+    listen_at(server, bound, NULL);
+    send_text(client, to, "late");
+    expect_text(server, "late");
+    close_one(client);
+    close_one(server);
+}
+
+/* A server that goes and comes back is reached through the same peer number. */
+static void reconnects(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    send_text(client, to, "one");
+    expect_text(server, "one");
+    close_one(server);
+    server = open_one();
+    expect_silence(client, 60);
+    listen_at(server, bound, NULL);
+    int64_t end = clock_now() + 5 * CLOCK_SECOND;
+    transport_peer from;
+    struct packet got, p = packet_of("two", NULL);
+    do { /* what is sent into a connection that is just breaking is lost */
+        assert_true(clock_now() < end);
+        client->kind->send(client, to, &p);
+        client->kind->receive(client, clock_now(), &from, &got, NULL);
+    } while (server->kind->receive(server, clock_now() + 20 * CLOCK_MS, &from, &got, NULL) !=
+             SKIFF_OK);
+    packet_deinit(&got);
+    send_text(server, from, "back");
+    assert_true(expect_text(client, "back") == to);
+    close_one(client);
+    close_one(server);
+}
+
+static void a_peer_that_left_is_gone(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    send_text(client, connect_to(client, bound), "hi");
+    transport_peer from = expect_text(server, "hi"), other;
+    close_one(client);
+    int64_t end = clock_now() + 5 * CLOCK_SECOND;
+    struct packet p = packet_of("anybody there?", NULL), got;
+    while (server->kind->send(server, from, &p) != TRANSPORT_GONE) {
+        assert_true(clock_now() < end);
+        server->kind->receive(server, clock_now() + 5 * CLOCK_MS, &other, &got, NULL);
+    }
+    assert_int_equal(server->kind->send(server, 123456789, &p), TRANSPORT_GONE);
+    close_one(server);
+}
+
+static void disconnect_ends_a_peer(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer first = connect_to(client, bound), second = connect_to(client, bound);
+    send_text(client, first, "first");
+    expect_text(server, "first");
+    client->kind->disconnect(client, first);
+    client->kind->disconnect(client, first);
+    struct packet p = packet_of("x", NULL);
+    assert_int_equal(client->kind->send(client, first, &p), TRANSPORT_GONE);
+    send_text(client, second, "second");
+    expect_text(server, "second");
+    close_one(client);
+    close_one(server);
+}
+
+/* A peer that does not read: send says FULL at the limit, and the memory is bounded; when it reads
+ * again, everything that was SENT arrives. */
+static void a_slow_peer_fills_up(void **state)
+{
+    struct transport *server = open_one(), *client = open_with(0, 4 << 20);
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound), from;
+    send_text(client, to, "hi");
+    expect_text(server, "hi");
+    struct block *b = pattern(1 << 20, 1);
+    struct packet p = packet_of("mb", b), got;
+    int sent = 0, full = 0;
+    while (full < 20 && sent < 1000) {
+        if (client->kind->send(client, to, &p) == TRANSPORT_SENT) {
+            sent++;
+        } else {
+            full++;
+            client->kind->receive(client, clock_now() + 5 * CLOCK_MS, &from, &got, NULL);
+        }
+    }
+    assert_true(sent >= 4 && sent < 1000);
+    assert_true(client->kind->backlog(client, to) <= 6 << 20);
+    for (int i = 0; i < sent; i++) {
+        receive_one(server, &got);
+        assert_int_equal(got.len, 1 << 20);
+        packet_deinit(&got);
+    }
+    send_until_sent(client, to, &p);
+    receive_one(server, &got);
+    packet_deinit(&got);
+    block_unref(b);
+    close_one(client);
+    close_one(server);
+}
+
+/* One who sends too much at once gets nothing through and disturbs nobody. */
+static void bodies_that_are_too_long(void **state)
+{
+    struct transport *server = open_with(100000, 0), *bad = open_one(), *good = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer bad_to = connect_to(bad, bound), good_to = connect_to(good, bound);
+    struct block *b = pattern(200000, 0);
+    struct packet p = packet_of("too long", b);
+    send_until_sent(bad, bad_to, &p);
+    expect_silence(server, 30);
+    send_text(good, good_to, "fine");
+    expect_text(server, "fine");
+    block_unref(b);
+    close_one(bad);
+    close_one(good);
+    close_one(server);
+}
+
+static void receive_keeps_its_deadline(void **state)
+{
+    struct transport *t = open_one();
+    transport_peer from;
+    struct packet p;
+    int64_t before = clock_now();
+    expect_silence(t, 50);
+    int64_t took = clock_now() - before;
+    assert_true(took >= 50 * CLOCK_MS && took < 1000 * CLOCK_MS);
+    assert_int_equal(t->kind->receive(t, 0, &from, &p, NULL), SKIFF_END);
+    close_one(t);
+}
+
+static void *wake_later(void *arg)
+{
+    struct transport *t = arg;
+    usleep(30000);
+    t->kind->wake(t);
+    return NULL;
+}
+
+static void wake_ends_a_wait(void **state)
+{
+    struct transport *t = open_one();
+    transport_peer from;
+    struct packet p;
+    pthread_t thread;
+    int64_t before = clock_now();
+    assert_int_equal(pthread_create(&thread, NULL, wake_later, t), 0);
+    assert_int_equal(t->kind->receive(t, before + 20 * CLOCK_SECOND, &from, &p, NULL), SKIFF_END);
+    assert_true(clock_now() - before < 5 * CLOCK_SECOND);
+    pthread_join(thread, NULL);
+    t->kind->wake(t); /* before the wait counts, too */
+    before = clock_now();
+    assert_int_equal(t->kind->receive(t, before + 20 * CLOCK_SECOND, &from, &p, NULL), SKIFF_END);
+    assert_true(clock_now() - before < 5 * CLOCK_SECOND);
+    close_one(t);
+}
+
+static void an_address_in_use(void **state)
+{
+    struct transport *a = open_one(), *b = open_one();
+    char bound[ADDRESS_TEXT];
+    struct skiff_error err;
+    listen_at(a, "127.0.0.1:0", bound);
+    assert_int_equal(b->kind->listen(b, bound, NULL, &err), SKIFF_IO);
+    assert_non_null(strstr(err.message, "in use"));
+    assert_non_null(strstr(err.message, bound));
+    assert_int_equal(b->kind->listen(b, "nonsense", NULL, &err), SKIFF_INVALID);
+    transport_peer peer;
+    assert_int_equal(b->kind->connect(b, "nonsense", &peer, &err), SKIFF_INVALID);
+    listen_at(b, "127.0.0.1:0", bound); /* and b can still be used */
+    close_one(a);
+    close_one(b);
+}
+
+/* A received body outlives the transport that brought it. */
+static void bodies_outlive_transports(void **state)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    struct block *b = pattern(50000, 9);
+    struct packet p = packet_of("keep", b), got;
+    send_until_sent(client, to, &p);
+    block_unref(b);
+    receive_one(server, &got);
+    close_one(client);
+    close_one(server);
+    expect_pattern(&got, 50000, 9);
+    packet_deinit(&got);
+}
+
+static void close_does_not_hang(void **state)
+{
+    struct transport *server = open_one(), *client = open_one(), *alone = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "127.0.0.1:0", bound);
+    transport_peer to = connect_to(client, bound);
+    send_text(client, to, "hi");
+    expect_text(server, "hi");
+    struct block *b = pattern(1 << 20, 0);
+    struct packet p = packet_of("unread", b);
+    for (int i = 0; i < 200; i++)
+        client->kind->send(client, to, &p);
+    block_unref(b);
+    connect_to(alone, "127.0.0.1:1");
+    int64_t before = clock_now();
+    close_one(client);
+    close_one(alone);
+    close_one(server);
+    assert_true(clock_now() - before < 3 * CLOCK_SECOND);
+}
+
+static bool has_ipv6(void)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *list;
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    bool yes = fd >= 0 && getaddrinfo("::1", "0", &hints, &list) == 0;
+    if (yes) {
+        yes = bind(fd, list->ai_addr, list->ai_addrlen) == 0;
+        freeaddrinfo(list);
+    }
+    if (fd >= 0)
+        close(fd);
+    return yes;
+}
+
+static bool localhost_has_ipv6(void)
+{
+    struct addrinfo hints = {.ai_family = AF_INET6}, *list;
+    if (getaddrinfo("localhost", NULL, &hints, &list) != 0)
+        return false;
+    freeaddrinfo(list);
+    return true;
+}
+
+static void try_pair(const char *listen_address, const char *connect_host)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT], to_address[ADDRESS_TEXT + 80];
+    listen_at(server, listen_address, bound);
+    snprintf(to_address, sizeof to_address, "%s:%s", connect_host, strrchr(bound, ':') + 1);
+    transport_peer to = connect_to(client, to_address);
+    send_text(client, to, "hi");
+    expect_text(server, "hi");
+    close_one(client);
+    close_one(server);
+}
+
+/* Names and both families; a name with two addresses of which only one is listened at. */
+static void names_and_families(void **state)
+{
+    if (strstr(now_testing->name, "inproc"))
+        return; /* its addresses are just texts */
+    try_pair("localhost:0", "localhost");
+    try_pair("127.0.0.1:0", "localhost");
+    try_pair("*:0", "127.0.0.1");
+    if (!has_ipv6())
+        return;
+    try_pair("[::1]:0", "[::1]");
+    try_pair("*:0", "[::1]");
+    if (localhost_has_ipv6())
+        try_pair("[::1]:0", "localhost");
+}
+
+static int count_entries(const char *path)
+{
+    DIR *d = opendir(path);
+    int n = 0;
+    if (!d)
+        return -1;
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void nothing_is_left_open(void **state)
+{
+    int fds = 0, threads = 0;
+    for (int round = 0; round < 4; round++) {
+        struct transport *server = open_one(), *client = open_one();
+        char bound[ADDRESS_TEXT];
+        listen_at(server, "127.0.0.1:0", bound);
+        transport_peer to = connect_to(client, bound);
+        connect_to(client, "127.0.0.1:1");
+        send_text(client, to, "hi");
+        expect_text(server, "hi");
+        close_one(client);
+        close_one(server);
+        if (round == 0) {
+            fds = count_entries("/proc/self/fd");
+            threads = count_entries("/proc/self/task");
+        }
+    }
+    assert_int_equal(count_entries("/proc/self/fd"), fds);
+    assert_int_equal(count_entries("/proc/self/task"), threads);
+}
+
+/* ---- the faults themselves ---- */
+
+/* Sends n numbered packets through the plan and counts how often each arrives. */
+static void run_faults(int n, int *out_arrivals, bool *out_ordered, struct fault_stats *out)
+{
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "a:0", bound);
+    transport_peer to = connect_to(client, bound), from;
+    int last = -1;
+    *out_ordered = true;
+    for (int i = 0; i < n; i++) {
+        char text[16];
+        struct packet p, got;
+        snprintf(text, sizeof text, "%d", i);
+        p = packet_of(text, NULL);
+        client->kind->send(client, to, &p);
+        client->kind->receive(client, 0, &from, &got, NULL);
+    }
+    int64_t end = clock_now() + 100 * CLOCK_MS;
+    while (clock_now() < end) {
+        struct packet got;
+        transport_peer other;
+        client->kind->receive(client, 0, &other, &got, NULL);
+        if (server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL) != SKIFF_OK)
+            continue;
+        got.head[got.head_len] = 0;
+        int i = atoi((char *)got.head);
+        packet_deinit(&got);
+        if (i >= 0 && i < n)
+            out_arrivals[i]++;
+        *out_ordered = *out_ordered && i >= last;
+        last = i;
+    }
+    fault_count(client, out);
+    close_one(client);
+    close_one(server);
+}
+
+static void faults_happen_by_the_seed(void **state)
+{
+    enum { N = 2000 };
+    static int first[N], second[N];
+    struct fault_stats a, b;
+    bool ordered;
+    now_testing = &settings[4];
+    plan =
+        (struct fault_plan){.seed = 3, .drop = 0.1, .twice = 0.1, .late = 0.2, .late_ms = {1, 10}};
+    run_faults(N, first, &ordered, &a);
+    assert_false(ordered);
+    assert_true(a.dropped > N / 20 && a.doubled > N / 20 && a.delayed > N / 10);
+    run_faults(N, second, &ordered, &b);
+    assert_int_equal(a.dropped, b.dropped);
+    assert_int_equal(a.doubled, b.doubled);
+    int never = 0, twice = 0;
+    for (int i = 0; i < N; i++) {
+        never += first[i] == 0;
+        twice += first[i] > 1;
+    }
+    assert_true(never > N / 10 && never < N / 2); /* both ends drop */
+    assert_true(twice > N / 20);
+    plan = (struct fault_plan){0};
+}
+
+static void links_are_cut_and_restored(void **state)
+{
+    now_testing = &settings[4];
+    struct transport *server = open_one(), *client = open_one();
+    char bound[ADDRESS_TEXT];
+    listen_at(server, "a:0", bound);
+    transport_peer to = connect_to(client, bound);
+    send_text(client, to, "one");
+    expect_text(server, "one");
+    fault_cut(client, true);
+    send_text(client, to, "lost");
+    expect_silence(server, 20);
+    fault_cut(client, false);
+    send_text(client, to, "two");
+    expect_text(server, "two");
+    close_one(client);
+    plan = (struct fault_plan){.cut_every_ms = 60, .cut_for_ms = 30};
+    client = open_one();
+    to = connect_to(client, bound);
+    int arrived = 0, sent = 0;
+    for (int64_t end = clock_now() + 240 * CLOCK_MS; clock_now() < end; sent++) {
+        struct packet got;
+        transport_peer from;
+        send_text(client, to, "x");
+        if (server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL) == SKIFF_OK) {
+            packet_deinit(&got);
+            arrived++;
+        }
+    }
+    assert_true(arrived > 0 && arrived < sent);
+    close_one(client);
+    close_one(server);
+    plan = (struct fault_plan){0};
+}
+
+static void kinds_are_found_by_name(void **state)
+{
+    assert_string_equal(transport_find("zmq")->name, "zmq");
+    assert_null(transport_find("pigeon"));
+    for (size_t i = 0; transport_at(i); i++)
+        assert_ptr_equal(transport_find(transport_at(i)->name), transport_at(i));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(bodies_and_slices),
+        cmocka_unit_test(in_order),
+        cmocka_unit_test(many_peers),
+        cmocka_unit_test(one_in_the_middle),
+        cmocka_unit_test(any_start_order),
+        cmocka_unit_test(reconnects),
+        cmocka_unit_test(a_peer_that_left_is_gone),
+        cmocka_unit_test(disconnect_ends_a_peer),
+        cmocka_unit_test(a_slow_peer_fills_up),
+        cmocka_unit_test(bodies_that_are_too_long),
+        cmocka_unit_test(receive_keeps_its_deadline),
+        cmocka_unit_test(wake_ends_a_wait),
+        cmocka_unit_test(an_address_in_use),
+        cmocka_unit_test(bodies_outlive_transports),
+        cmocka_unit_test(close_does_not_hang),
+        cmocka_unit_test(names_and_families),
+        cmocka_unit_test(nothing_is_left_open),
+    };
+    const struct CMUnitTest fault_tests[] = {
+        cmocka_unit_test(faults_happen_by_the_seed),
+        cmocka_unit_test(links_are_cut_and_restored),
+        cmocka_unit_test(kinds_are_found_by_name),
+    };
+    int failed = 0;
+    hub = inproc_hub_create();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        now_testing = &settings[i];
+        printf("---- %s\n", now_testing->name);
+        failed += cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    failed += cmocka_run_group_tests(fault_tests, NULL, NULL);
+    inproc_hub_destroy(hub);
+    return failed;
+}
