@@ -104,6 +104,8 @@ enum op_flag {
     OP_NO_GRAD_NEEDED =
         512, /* has no gradient by nature (metrics, comparisons): cuts the backward walk silently */
     OP_EMPTY_OK = 1024, /* runs with inputs that have not been written yet (VALUE_NONE) */
+    OP_DISTRIBUTED =
+        2048, /* part of a split program (trainers and servers), made by passes/split */
 };
 
 /* What fusing passes look for, so that they need not know names. */

@@ -1,0 +1,230 @@
+/* Ops of split programs (passes/split.h): what trainers and servers say to each other. Slots,
+ * attributes and defaults are those of Paddle 1.8.5, for programs of both generations.
+ *   send, recv                    variables to and from servers
+ *   send_barrier, fetch_barrier   all trainers have sent, have received
+ *   listen_and_serv               the server: one block per parameter slice
+ *   split_byref, split_selected_rows    a gradient cut by rows
+ *   distributed_lookup_table      rows of a table cut by row ranges, for all its look-ups at once
+ *   split_ids, prefetch, merge_ids      rows of a table cut by id modulo servers
+ *   lookup_sparse_table           such a table's rows on its server
+ *   fake_init                     a table that the trainer does not hold
+ *   ref_by_trainer_id             DC-ASGD: what that trainer pulled last
+ *   checkpoint_notify, recv_save  saving what the servers hold
+ * The rules below are for building; a split program runs in a distributed job only. */
+#include <string.h>
+
+#include "ops/ops_common.h"
+
+static enum skiff_status no_shapes(struct infer *c, struct skiff_error *err)
+{
+    return SKIFF_OK;
+}
+
+static enum skiff_status needs_job(struct kernel *k, struct skiff_error *err)
+{
+    return kernel_fail(k, SKIFF_UNSUPPORTED, err,
+                       "runs only in a distributed job (trainers and parameter servers)");
+}
+
+/* Output i = X with `rows[i]` rows. */
+static enum skiff_status cut_rows(struct infer *c, int i, int64_t rows, struct skiff_error *err)
+{
+    struct shape shape = *infer_in(c, 0, 0);
+    shape.dims[0] = rows;
+    if (infer_in_is_rows(c, 0, 0))
+        infer_out_kind(c, 0, i, VAR_SELECTED_ROWS);
+    return infer_out(c, 0, i, infer_in_dtype(c, 0, 0), &shape, err);
+}
+
+static enum skiff_status check_sections(const struct infer *c, const char *name,
+                                        struct skiff_error *err)
+{
+    const struct shape *x = infer_in(c, 0, 0);
+    if (!x || x->ndim < 1)
+        return infer_fail(c, 0, 0, err, "rows are needed to cut");
+    if (c->attr[0].n != infer_out_count(c, 0))
+        return infer_fail(c, 0, 0, err, "%s has %d numbers for %d outputs", name, c->attr[0].n,
+                          infer_out_count(c, 0));
+    return SKIFF_OK;
+}
+
+static enum skiff_status split_byref_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(check_sections(c, "sections", err));
+    for (int i = 0; i < infer_out_count(c, 0); i++)
+        TRY(cut_rows(c, i, c->attr[0].ints[i], err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status split_rows_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(check_sections(c, "height_sections", err));
+    for (int i = 0; i < infer_out_count(c, 0); i++)
+        TRY(cut_rows(c, i, c->attr[0].longs[i], err));
+    return SKIFF_OK;
+}
+
+enum { TABLE_IDS, TABLE_W };
+enum { TABLE_VERSION = 4 };
+
+/* lookup_table: Ids [.., 1] -> [.., width]; lookup_table_v2: Ids [..] -> [.., width] */
+static enum skiff_status table_infer(struct infer *c, struct skiff_error *err)
+{
+    const struct shape *w = infer_in(c, TABLE_W, 0);
+    bool v2 = !strcmp(c->attr[TABLE_VERSION].s, "lookup_table_v2");
+    if (!w || w->ndim != 2)
+        return infer_fail(c, TABLE_W, 0, err, "a table has two dims");
+    if (infer_in_count(c, TABLE_IDS) != infer_out_count(c, 0))
+        return infer_fail(c, TABLE_IDS, 0, err, "%d lists of ids for %d outputs",
+                          infer_in_count(c, TABLE_IDS), infer_out_count(c, 0));
+    int64_t width = w->dims[1];
+    enum dtype dtype = infer_in_dtype(c, TABLE_W, 0);
+    for (int i = 0; i < infer_out_count(c, 0); i++) {
+        const struct shape *ids = infer_in(c, TABLE_IDS, i);
+        if (!ids || ids->ndim < 1 || ids->ndim >= TENSOR_MAX_DIMS)
+            return infer_fail(c, TABLE_IDS, i, err, "ids have 1 to %d dims", TENSOR_MAX_DIMS - 1);
+        struct shape out = *ids;
+        if (v2)
+            out.dims[out.ndim++] = width;
+        else
+            out.dims[out.ndim - 1] = width;
+        TRY(infer_out(c, 0, i, dtype, &out, err));
+        infer_share_lod(c, TABLE_IDS, i, 0, i);
+    }
+    return SKIFF_OK;
+}
+
+/* Paddle's rule gives as many rows as Ids has dims; the number is settled at run time. */
+static enum skiff_status sparse_table_infer(struct infer *c, struct skiff_error *err)
+{
+    const struct shape *w = infer_in(c, 0, 0), *ids = infer_in(c, 1, 0);
+    if (!w || w->ndim != 2 || !ids)
+        return infer_fail(c, 0, 0, err, "a table has two dims");
+    struct shape out = SHAPE(ids->ndim, w->dims[1]);
+    return infer_out(c, 0, 0, infer_in_dtype(c, 0, 0), &out, err);
+}
+
+static enum skiff_status fake_init_infer(struct infer *c, struct skiff_error *err)
+{
+    if (c->attr[0].n > TENSOR_MAX_DIMS)
+        return infer_fail(c, -1, 0, err, "shape has %d dims; at most %d", c->attr[0].n,
+                          TENSOR_MAX_DIMS);
+    struct shape shape = shape_of(c->attr[0].n, c->attr[0].longs);
+    return infer_out(c, 0, 0, DTYPE_FP32, &shape, err);
+}
+
+/* ---- table ---- */
+
+static const char *const default_endpoint[] = {"127.0.0.1:6164"};
+static const char *const default_table[] = {""};
+#define A_ENDPOINTS(attr)                                                                 \
+    {                                                                                     \
+        .name = attr, .type = ATTR_STRINGS, .def = {.n = 1, .strings = default_endpoint } \
+    }
+
+static const struct op_slot nothing[] = {{0}};
+static const struct op_slot x_list[] = {{"X", SLOT_LIST | SLOT_OPTIONAL}, {0}};
+static const struct op_slot x_one[] = {{"X", 0}, {0}};
+static const struct op_slot out_list[] = {{"Out", SLOT_LIST | SLOT_OPTIONAL}, {0}};
+static const struct op_slot out_one[] = {{"Out", 0}, {0}};
+static const struct op_slot ids_list[] = {{"Ids", SLOT_LIST}, {0}};
+static const struct op_slot table_ins[] = {{"Ids", SLOT_LIST}, {"W", 0}, {0}};
+static const struct op_slot table_outs[] = {{"Outputs", SLOT_LIST}, {0}};
+static const struct op_slot merge_ins[] = {
+    {"Ids", SLOT_LIST}, {"Rows", SLOT_LIST}, {"X", SLOT_LIST}, {0}};
+static const struct op_slot sparse_table_ins[] = {{"W", 0}, {"Ids", 0}, {0}};
+static const struct op_slot by_trainer_ins[] = {{"X", SLOT_LIST}, {"TrainerId", 0}, {0}};
+
+static const struct op_attr_spec no_attrs[] = {{0}};
+static const struct op_attr_spec send_attrs[] = {A_INT("trainer_id", 0),
+                                                 A_ENDPOINTS("epmap"),
+                                                 A_LONGS("sections"),
+                                                 A_STRS("send_varnames"),
+                                                 A_INT("num", 0),
+                                                 A_BOOL("merge_add", false),
+                                                 A_BOOL("use_send_handler", true),
+                                                 {0}};
+static const struct op_attr_spec recv_attrs[] = {A_STRS("epmap"),
+                                                 A_INT("trainer_id", 0),
+                                                 A_BOOL("with_barrier", true),
+                                                 A_STRS("varnames"),
+                                                 A_STRS("recv_varnames"),
+                                                 A_INT("do_not_run", 0),
+                                                 {0}};
+static const struct op_attr_spec send_barrier_attrs[] = {
+    A_INT("trainer_id", 0), A_ENDPOINTS("endpoints"), A_BOOL("half_async", false), {0}};
+static const struct op_attr_spec fetch_barrier_attrs[] = {
+    A_INT("trainer_id", 0), A_ENDPOINTS("endpoints"), {0}};
+static const struct op_attr_spec serve_attrs[] = {A_STR("endpoint", "127.0.0.1:6164"),
+                                                  A_INT("pserver_id", -1),
+                                                  A_STRS("grad_to_block_id"),
+                                                  A_INT("distributed_mode", 0),
+                                                  A_BOOL("dc_asgd", false),
+                                                  {.name = "optimize_blocks", .type = ATTR_BLOCKS},
+                                                  A_STRS("prefetch_var_name_to_block_id"),
+                                                  A_STRS("sparse_grad_to_param"),
+                                                  A_INT("Fanin", 1),
+                                                  A_INT("checkpint_block_id", -1),
+                                                  A_INT("lr_decay_block_id", -1),
+                                                  A_INT("rpc_get_thread_num", 1),
+                                                  A_INT("rpc_send_thread_num", 1),
+                                                  A_INT("rpc_prefetch_thread_num", 1),
+                                                  {0}};
+static const struct op_attr_spec byref_attrs[] = {A_INTS("sections"), A_INT("num", 0), {0}};
+static const struct op_attr_spec split_rows_attrs[] = {A_LONGS("height_sections"), {0}};
+static const struct op_attr_spec prefetch_attrs[] = {
+    A_INT("trainer_id", 0), A_ENDPOINTS("epmap"), {0}};
+static const struct op_attr_spec table_attrs[] = {
+    {.name = "table_names", .type = ATTR_STRINGS, .def = {.n = 1, .strings = default_table}},
+    A_LONGS("height_sections"),
+    A_ENDPOINTS("endpoints"),
+    A_INT("trainer_id", 0),
+    A_STR("lookup_table_version", "lookup_table"),
+    A_LONG("padding_idx", -1),
+    A_INT("dtype", 5),
+    {0}};
+static const struct op_attr_spec sparse_table_attrs[] = {
+    A_LONG("padding_idx", -1), A_BOOL("auto_grown_table", true), A_BOOL("is_test", false), {0}};
+static const struct op_attr_spec fake_init_attrs[] = {A_REQ("shape", ATTR_LONGS), {0}};
+static const struct op_attr_spec notify_attrs[] = {A_ENDPOINTS("epmap"),
+                                                   A_REQ("dir", ATTR_STRING),
+                                                   A_REQ("lookup_table", ATTR_STRING),
+                                                   A_INT("trainer_id", 0),
+                                                   {0}};
+static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
+                                                      A_BOOL("overwrite", true),
+                                                      A_REQ("file_path", ATTR_STRING),
+                                                      A_LONGS("shape"),
+                                                      A_STRS("slice_varnames"),
+                                                      A_STRS("remote_varnames"),
+                                                      A_STRS("slice_shapes"),
+                                                      A_STRS("endpoints"),
+                                                      A_INT("trainer_id", 0),
+                                                      {0}};
+
+#define JOB(t, i, o, a, rule)                                                                \
+    {                                                                                        \
+        .type = t,                                                                           \
+        .flags = OP_DISTRIBUTED | OP_SIDE_EFFECT | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | \
+                 OP_EMPTY_OK | OP_NO_GRAD_NEEDED,                                            \
+        .ins = i, .outs = o, .attrs = a, .infer = rule, .run = needs_job                     \
+    }
+
+const struct op_kind ops_distributed[] = {
+    JOB("send", x_list, out_list, send_attrs, no_shapes),
+    JOB("recv", x_list, out_list, recv_attrs, no_shapes),
+    JOB("send_barrier", x_list, out_list, send_barrier_attrs, no_shapes),
+    JOB("fetch_barrier", x_list, out_list, fetch_barrier_attrs, no_shapes),
+    JOB("listen_and_serv", x_list, nothing, serve_attrs, no_shapes),
+    JOB("split_byref", x_one, out_list, byref_attrs, split_byref_infer),
+    JOB("split_selected_rows", x_one, out_list, split_rows_attrs, split_rows_infer),
+    JOB("distributed_lookup_table", table_ins, table_outs, table_attrs, table_infer),
+    JOB("split_ids", ids_list, out_list, no_attrs, no_shapes),
+    JOB("prefetch", x_list, out_list, prefetch_attrs, no_shapes),
+    JOB("merge_ids", merge_ins, out_list, no_attrs, no_shapes),
+    JOB("lookup_sparse_table", sparse_table_ins, out_one, sparse_table_attrs, sparse_table_infer),
+    JOB("fake_init", nothing, out_one, fake_init_attrs, fake_init_infer),
+    JOB("ref_by_trainer_id", by_trainer_ins, out_one, no_attrs, no_shapes),
+    JOB("checkpoint_notify", nothing, nothing, notify_attrs, no_shapes),
+    JOB("recv_save", nothing, nothing, recv_save_attrs, no_shapes),
+    {0}};

@@ -1,0 +1,157 @@
+/* GEO: trainers keep their whole program, optimizer and tables and all, and tell after each batch
+ * which rows they touched (one `send` of the ids, send_varnames = the tables). Every few batches
+ * the communicator sends differences (X.delta); servers add them (sum). */
+#include <string.h>
+
+#include "passes/split_parts.h"
+
+static const char *delta_name(struct block *b, const char *name)
+{
+    return arena_printf(&b->program->arena, "%s.delta", name);
+}
+
+static enum var_kind delta_kind(const struct split_param *p)
+{
+    return p->looked_up ? VAR_SELECTED_ROWS : p->var->kind;
+}
+
+/* ---- trainer ---- */
+
+static void add_deltas(const struct split *s, struct block *b)
+{
+    for (int i = 0; i < s->nparams; i++) {
+        const struct split_param *p = &s->params[i];
+        build_var(b, delta_name(b, p->name), delta_kind(p), p->var->dtype, &p->var->shape, false);
+        for (int k = 0; p->nblocks > 1 && k < p->nblocks; k++) {
+            const struct split_block *block = &p->blocks[k];
+            build_var(b, block->param, p->var->kind, p->var->dtype, &block->shape, false);
+            build_var(b, delta_name(b, block->param), delta_kind(p), p->var->dtype, &block->shape,
+                      false);
+        }
+    }
+}
+
+/* Ids and tables in pairs, each pair once. */
+static void list_lookups(const struct split *s, struct block *b, struct names_list *ids,
+                         struct names_list *tables)
+{
+    for (int i = 0; i < b->nops; i++) {
+        struct op *op = b->ops[i];
+        if (!op_is_lookup(op) || !op_attr(op, "is_sparse"))
+            continue;
+        const char *w = op_in1(op, "W"), *id = op_in1(op, "Ids");
+        const struct split_param *p = split_find_param(s, w);
+        bool seen = !p || !p->looked_up;
+        if (!strcmp(op->type, "lookup_table"))
+            op_set_bool(b->program, op, "remote_prefetch", false);
+        for (int k = 0; k < ids->n && !seen; k++)
+            seen = !strcmp(ids->v[k], id) && !strcmp(tables->v[k], w);
+        if (seen)
+            continue;
+        names_add(&b->program->arena, ids, id);
+        names_add(&b->program->arena, tables, w);
+    }
+}
+
+enum skiff_status split_geo_trainer_main(const struct split *s, struct program **out,
+                                         struct skiff_error *err)
+{
+    struct program *p = split_clone(s->main);
+    struct block *b = program_root(p);
+    struct names_list ids = {0}, tables = {0};
+    add_deltas(s, b);
+    list_lookups(s, b, &ids, &tables);
+    struct op *op = build_op(b, -1, "send");
+    build_in(b, op, "X", ids.n, ids.v);
+    build_out1(b, op, "Out", split_control_var(b, 0));
+    op_set_strings(p, op, "send_varnames", tables.n, tables.v);
+    enum skiff_status status = build_done(b, op, err);
+    if (status < 0)
+        program_destroy(p);
+    else
+        *out = p;
+    return status;
+}
+
+enum skiff_status split_geo_finish_startup(const struct split *s, struct program *startup,
+                                           struct skiff_error *err)
+{
+    static const char *const init = "param_init";
+    struct block *b = program_root(startup);
+    for (int i = 0; i < s->nparams; i++)
+        build_var(b, delta_name(b, s->params[i].name), delta_kind(&s->params[i]),
+                  s->params[i].var->dtype, &s->params[i].var->shape, false);
+    block_add_var(b, init)->persistable = IS_FALSE;
+    struct op *op = build_op(b, -1, "send");
+    build_in1(b, op, "X", init);
+    build_out1(b, op, "Out", split_control_var(b, 1));
+    op_set_strings(startup, op, "send_varnames", 1, &init);
+    return build_done(b, op, err);
+}
+
+/* ---- server ---- */
+
+struct geo_server {
+    struct program *p;
+    struct names_list grads, sparse;
+    int32_t *blocks;
+    int nblocks;
+};
+
+static enum skiff_status add_slice(struct geo_server *v, const struct split_param *p,
+                                   const struct split_block *k, struct skiff_error *err)
+{
+    struct arena *a = &v->p->arena;
+    struct block *root = program_root(v->p), *b = program_add_block(v->p, 0);
+    const char *pair[] = {k->param, delta_name(b, k->param)};
+    build_var(root, k->param, p->var->kind, p->var->dtype, &k->shape, true);
+    build_var(root, pair[1], delta_kind(p), p->var->dtype, &k->shape, false);
+    struct op *op = build_op(b, -1, "sum");
+    build_in(b, op, "X", 2, pair);
+    build_out1(b, op, "Out", k->param);
+    v->blocks[v->nblocks++] = b->idx;
+    names_add(a, &v->grads, arena_printf(a, "%s:%d", pair[1], b->idx));
+    if (p->looked_up)
+        names_add(a, &v->sparse, arena_printf(a, "%s:%s", pair[1], k->param));
+    return build_done(b, op, err);
+}
+
+static enum skiff_status fill_server(const struct split *s, int server, struct geo_server *v,
+                                     struct skiff_error *err)
+{
+    const struct split_config *c = &s->config;
+    struct block *root = program_root(v->p);
+    for (int i = 0; i < s->nparams; i++) {
+        const struct split_block *k = split_block_on(&s->params[i], server);
+        if (k)
+            TRY(add_slice(v, &s->params[i], k, err));
+    }
+    struct op *op = build_op(root, -1, "listen_and_serv");
+    op_set_attr(v->p, op, "optimize_blocks", ATTR_BLOCKS,
+                &(struct attr_value){.n = v->nblocks, .ints = v->blocks});
+    op_set_string(v->p, op, "endpoint", s->endpoints[server]);
+    op_set_int(v->p, op, "Fanin", s->trainers);
+    op_set_int(v->p, op, "distributed_mode", SPLIT_GEO);
+    op_set_strings(v->p, op, "grad_to_block_id", v->grads.n, v->grads.v);
+    op_set_strings(v->p, op, "sparse_grad_to_param", v->sparse.n, v->sparse.v);
+    op_set_int(v->p, op, "rpc_get_thread_num", c->rpc_get_thread_num);
+    op_set_int(v->p, op, "rpc_send_thread_num", c->rpc_send_thread_num);
+    op_set_int(v->p, op, "rpc_prefetch_thread_num", c->rpc_prefetch_thread_num);
+    return build_done(root, op, err);
+}
+
+enum skiff_status split_geo_server_main(const struct split *s, int server, struct program **out,
+                                        struct skiff_error *err)
+{
+    struct geo_server v = {.p = program_create()};
+    v.p->generation = s->main->generation;
+    v.p->version = s->main->version;
+    v.p->random_seed = s->main->random_seed;
+    v.blocks = arena_alloc(&v.p->arena, ((size_t)s->nparams + 1) * sizeof *v.blocks);
+    enum skiff_status status = fill_server(s, server, &v, err);
+    if (status < 0)
+        program_destroy(v.p);
+    else
+        *out = v.p;
+    return status;
+}

@@ -1,0 +1,173 @@
+/* Inside of split: what is known after split_create, and what the files of the pass share.
+ *
+ * split_create works out everything that trainers and servers must agree on, once, on copies of the
+ * two programs ("base"): which ops move to the servers, which parameters are cut and where their
+ * blocks go, how gradients are called. Building a trainer or server program then only reads it. */
+#ifndef PASSES_SPLIT_PARTS_H
+#define PASSES_SPLIT_PARTS_H
+
+#include "passes/split.h"
+#include "program/op_kind.h"
+
+struct split_block {
+    const char *param;  /* X, or X.block<i> when X is cut */
+    const char *grad;   /* the trainer's: X@GRAD[.block<i>][.trainer_<k>] */
+    const char *merged; /* the server's: X@GRAD[.block<i>] */
+    struct shape shape;
+    int64_t first_row;
+    int server;
+};
+
+struct split_param {
+    const char *name, *grad; /* as the user's program calls them */
+    const char *sent;        /* the gradient's name in the trainer's program */
+    const struct var *var, *grad_var;
+    bool rows;      /* the gradient is SelectedRows */
+    bool remote;    /* trainers pull rows by id and do not hold the parameter */
+    bool looked_up; /* GEO: ids say which rows changed */
+    int nblocks;
+    struct split_block *blocks;
+};
+
+struct split_table { /* is_distributed: rows live on server id % servers */
+    const char *name, *grad;
+    const struct var *var, *grad_var;
+    const struct op *update;
+    int64_t padding;    /* padding_idx of its look-ups */
+    const char *prefix; /* of its prefetch variables; "" for the first table, as in Paddle */
+};
+
+struct split {
+    struct arena arena;
+    struct split_config config;
+    enum split_mode mode;
+    bool sync;         /* the trainer's ops hold the barriers */
+    bool merge;        /* servers add up one gradient per trainer */
+    bool merge_tables; /* the same for distributed tables */
+    bool count_steps;  /* async: the learning rate follows the trainers' step counters */
+    int trainer_id, trainers;
+    const char **endpoints;
+    int nendpoints;
+    struct program *main, *startup; /* base */
+    bool *is_update, *is_rate;      /* by position in block 0 of main: optimizer's, lr schedule's */
+    struct split_param *params;
+    int nparams;
+    int *order; /* params as they are sent: their own order, or shuffled when nothing is cut */
+    struct split_table *tables;
+    const char **table_names;
+    int ntables;
+    const char *counter; /* step counter of this trainer (count_steps) */
+    struct placement *placed;
+    int nplaced, placed_cap;
+    struct buf notes;
+};
+
+/* ---- split_build.c: ops and variables, as Fluid's append_op and create_var make them ---- */
+
+struct names_list {
+    const char **v;
+    int n, cap;
+};
+void names_add(struct arena *a, struct names_list *l, const char *name);
+
+struct op *build_op(struct block *b, int at, const char *type);
+void build_in(struct block *b, struct op *op, const char *slot, int n, const char *const *names);
+void build_out(struct block *b, struct op *op, const char *slot, int n, const char *const *names);
+void build_in1(struct block *b, struct op *op, const char *slot, const char *name);
+void build_out1(struct block *b, struct op *op, const char *slot, const char *name);
+/* Empty inputs, default attributes, shapes. */
+enum skiff_status build_done(struct block *b, struct op *op, struct skiff_error *err);
+/* Attributes of another op; the name scope is not taken over. */
+void build_copy_attrs(struct block *b, struct op *to, const struct op *from);
+void build_role(struct block *b, struct op *op, int role, const char *param, const char *grad);
+
+struct var *build_var(struct block *b, const char *name, enum var_kind kind, enum dtype dtype,
+                      const struct shape *shape, bool persistable);
+/* Like `from`, under its own or another name. */
+struct var *build_var_like(struct block *b, const char *name, const struct var *from,
+                           bool persistable);
+/* Fluid's _clone_variable: tensors become persistable. */
+struct var *build_clone_var(struct block *b, const struct var *from);
+void build_rename_var(struct block *b, const char *from, const char *to);
+int block_position(const struct block *b, const struct op *op);
+int block_last_writer(const struct block *b, const char *name); /* -1: none */
+bool attr_bool(const struct op *op, const char *name);          /* false when absent */
+/* op_role_var = [param, grad]; false when the op has none. */
+bool op_role_pair(const struct op *op, const char **param, const char **grad);
+struct program *split_clone(const struct program *p); /* at the root scope, forward role */
+
+/* ---- split_blocks.c ---- */
+
+enum skiff_status split_parse_endpoints(struct split *s, const char *text, struct skiff_error *err);
+enum skiff_status split_place_params(struct split *s, struct skiff_error *err);
+enum skiff_status split_place_accumulators(struct split *s, struct skiff_error *err);
+const struct split_param *split_find_param(const struct split *s, const char *name);
+/* The block of a parameter that lives on a server; NULL. */
+const struct split_block *split_block_on(const struct split_param *p, int server);
+/* DC-ASGD: is the parameter's gradient corrected? Sparse ones are not. */
+static inline bool split_compensates(const struct split *s, const struct split_param *p)
+{
+    return s->config.enable_dc_asgd && !p->rows;
+}
+/* Shape of an accumulator of the block: as the parameter, or its own. */
+struct shape split_accumulator_shape(const struct split_param *p, const struct split_block *block,
+                                     const struct var *accumulator);
+
+/* ---- what the pass looks for ---- */
+
+static inline bool op_is_update(const struct op *op) /* an optimizer's op, by its slots */
+{
+    return op_in1(op, "Param") && op_in1(op, "LearningRate");
+}
+static inline bool op_is_lookup(const struct op *op)
+{
+    return op->kind && op->kind->fuse == FUSE_LOOKUP && op_in1(op, "W") && op_in1(op, "Ids");
+}
+
+static inline int64_t op_padding(const struct op *op) /* -1: none */
+{
+    const struct op_attr_value *a = op_attr(op, "padding_idx");
+    return a && a->type == ATTR_LONG ? a->value.l : -1;
+}
+
+/* ---- split_tables.c: the trainer's look-ups ---- */
+
+/* Puts distributed_lookup_table in place of the look-ups of a remote parameter. */
+enum skiff_status split_merge_lookups(const struct split *s, struct block *b,
+                                      const struct split_param *p, struct skiff_error *err);
+/* split_ids, prefetch, merge_ids in place of a distributed table's look-ups; its gradient goes out
+ * with `control` as output of the send (NULL: none). */
+enum skiff_status split_table_lookups(const struct split *s, struct block *b,
+                                      const struct split_table *t, const char *control,
+                                      struct skiff_error *err);
+/* Names of what is exchanged for a table with server i. */
+const char *split_table_ids(const struct split *s, const struct split_table *t, int i,
+                            struct arena *a);
+const char *split_table_rows(const struct split *s, const struct split_table *t, int i,
+                             struct arena *a);
+const char *split_table_grad(const struct split *s, const struct split_table *t, int trainer, int i,
+                             struct arena *a);
+
+/* ---- split_trainer.c, split_startup.c, split_server.c, split_geo.c ---- */
+
+/* "__control_var@<n>": a variable that only orders ops. */
+const char *split_control_var(struct block *b, int n);
+enum skiff_status split_trainer_main(const struct split *s, struct program **out,
+                                     struct skiff_error *err);
+enum skiff_status split_trainer_startup(const struct split *s, struct program **out,
+                                        struct skiff_error *err);
+/* Variables that only the optimizer's ops use: the trainer has none of them. */
+void split_optimizer_vars(const struct split *s, struct str_map *out);
+enum skiff_status split_server_startup(const struct split *s, int server,
+                                       const struct program *main, struct program **out,
+                                       struct skiff_error *err);
+enum skiff_status split_server_main(const struct split *s, int server, struct program **out,
+                                    struct skiff_error *err);
+enum skiff_status split_geo_trainer_main(const struct split *s, struct program **out,
+                                         struct skiff_error *err);
+enum skiff_status split_geo_finish_startup(const struct split *s, struct program *startup,
+                                           struct skiff_error *err);
+enum skiff_status split_geo_server_main(const struct split *s, int server, struct program **out,
+                                        struct skiff_error *err);
+
+#endif
