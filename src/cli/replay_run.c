@@ -149,6 +149,18 @@ static enum skiff_status read_step_feeds(struct replay *r, int step, struct feed
     return SKIFF_OK;
 }
 
+/* Variables that the recorded network itself gives less exactly have a tolerance of their own:
+ * "atol_of: NAME=VALUE ...". */
+static double atol_of(const struct replay_case *c, const char *name)
+{
+    size_t n = strlen(name);
+    const char *list = replay_case_get(c, "atol_of", "");
+    for (const char *p = strstr(list, name); p; p = strstr(p + 1, name))
+        if ((p == list || p[-1] == ' ') && p[n] == '=')
+            return strtod(p + n + 1, NULL);
+    return c->atol;
+}
+
 static enum skiff_status compare_one(struct replay *r, const char *where, const char *name,
                                      const struct value *got, const char *path,
                                      struct skiff_error *err)
@@ -158,7 +170,7 @@ static enum skiff_status compare_one(struct replay *r, const char *where, const 
     enum skiff_status status = read_expected(r, path, name, &want, err);
     if (status == SKIFF_OK) {
         r->result->compared++;
-        if (!replay_compare(got, &want, r->c->rtol, r->c->atol, &text)) {
+        if (!replay_compare(got, &want, r->c->rtol, atol_of(r->c, name), &text)) {
             r->result->differences++;
             buf_printf(r->report, "%s, %s: %s\n", where, name, text.data);
         }
