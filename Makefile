@@ -99,7 +99,7 @@ bench: setup
 build-tests: all $(TESTS) $(FUZZ)
 
 check: build-tests
-	@BUILD=$(BUILD) tools/run-tests $(T)
+	@BUILD=$(BUILD) TSAN_OPTIONS=suppressions=tests/tsan.supp tools/run-tests $(T)
 
 # every fuzz target for SECONDS each
 SECONDS ?= 60

@@ -130,7 +130,7 @@ enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
     }
     for (int i = 0; i < b->n; i++) {
         struct value *to = scope_var(s, b->names[i]);
-        if (to->kind == VALUE_NONE && !to->tensor.data && !to->lag) {
+        if (to->kind == VALUE_NONE && !to->tensor.data && !value_lag(to)) {
             value_deinit(to);
             *to = b->loaded[i];
             b->loaded[i] = (struct value){0};

@@ -43,7 +43,7 @@ static enum skiff_status prepare_step(struct step *s, struct skiff_error *err)
 {
     for (int i = 0; i < s->ntouched; i++) {
         const struct plan_input *t = &s->touched[i];
-        if (t->value->lag && !t->rowwise)
+        if (!t->rowwise)
             value_settle(t->value);
         if (!t->is_output && t->value->kind != VALUE_TENSOR)
             TRY(check_input(s, t, err));

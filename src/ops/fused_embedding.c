@@ -217,13 +217,14 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
 {
     struct emb_state *s = k->state;
     struct value *w = kernel_in_value(k, EC_W, table);
+    struct lag *lag = value_lag(w);
     int64_t total = 0;
     for (int i = 0; i < s->npieces; i++)
         if (s->pieces[i].kind != PIECE_DENSE && s->pieces[i].table == table) {
             s->pieces[i].first = total;
             total += s->pieces[i].nids;
         }
-    if (!kernel_out_count(k, EO_WHERE) && !w->lag)
+    if (!kernel_out_count(k, EO_WHERE) && !lag)
         return SKIFF_OK;
     struct shape shape = SHAPE(total);
     int64_t *rows;
@@ -245,8 +246,8 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
         shape = SHAPE((int64_t)n);
         TRY(kernel_out_resize(k, EO_ROWS, table, DTYPE_INT64, &shape, err));
     }
-    if (w->lag)
-        w->lag->class->settle_rows(w->lag, rows, n);
+    if (lag)
+        lag->class->settle_rows(lag, rows, n);
     return SKIFF_OK;
 }
 

@@ -143,7 +143,8 @@ static enum skiff_status ids_check(const struct kernel *k, const int64_t *ids, i
 static enum skiff_status rows_settle(struct kernel *k, struct value *w, const int64_t *ids,
                                      int64_t n, int64_t padding, struct skiff_error *err)
 {
-    if (!w->lag)
+    struct lag *lag = value_lag(w);
+    if (!lag)
         return SKIFF_OK;
     if (padding != -1) {
         void *p;
@@ -155,7 +156,7 @@ static enum skiff_status rows_settle(struct kernel *k, struct value *w, const in
         ids = kept;
         n = m;
     }
-    w->lag->class->settle_rows(w->lag, ids, (size_t)n);
+    lag->class->settle_rows(lag, ids, (size_t)n);
     return SKIFF_OK;
 }
 

@@ -66,11 +66,11 @@ void optimizer_lag_end(const struct optimizer_target *t)
 /* The lag that all values of the target share, if it is the right one. */
 static struct rows_lag *lag_of(const struct optimizer_target *t)
 {
-    struct lag *lag = t->param->lag;
+    struct lag *lag = value_lag(t->param);
     if (!lag || lag->class != &rows_lag_class)
         return NULL;
     for (int i = 0; i < t->rule->states; i++)
-        if (t->state_value[i] && t->state_value[i]->lag != lag)
+        if (t->state_value[i] && value_lag(t->state_value[i]) != lag)
             return NULL;
     struct rows_lag *l = (struct rows_lag *)lag;
     return catch_up_fits(l->rows, t->rule, &t->params, t->rows, t->width) ? l : NULL;

@@ -203,7 +203,7 @@ void catch_up_rows(struct catch_up *c, const int64_t *ids, size_t n)
         if (i + 2 * AHEAD < n && (uint64_t)ids[i + 2 * AHEAD] < (uint64_t)c->rows)
             __builtin_prefetch(&c->stamp[ids[i + 2 * AHEAD]], 1);
         if (i + AHEAD < n && (uint64_t)ids[i + AHEAD] < (uint64_t)c->rows &&
-            c->stamp[ids[i + AHEAD]] != now)
+            __atomic_load_n(&c->stamp[ids[i + AHEAD]], __ATOMIC_RELAXED) != now)
             row_fetch(c, ids[i + AHEAD]);
         if ((uint64_t)ids[i] < (uint64_t)c->rows)
             row_catch_up(c, ids[i], now);

@@ -153,8 +153,7 @@ enum skiff_status value_copy(struct value *to, const struct value *from, struct 
 {
     if (to == from)
         return SKIFF_OK;
-    if (from->lag)
-        from->lag->class->settle_all(from->lag);
+    value_settle(from);
     value_settle(to); /* else rows behind would be caught up over the copy */
     switch (from->kind) {
     case VALUE_NONE:
@@ -181,12 +180,12 @@ enum skiff_status value_copy(struct value *to, const struct value *from, struct 
 
 void value_set_lag(struct value *v, struct lag *lag)
 {
-    struct lag *old = v->lag;
+    struct lag *old = value_lag(v);
     if (old == lag)
         return;
     if (lag)
         __atomic_add_fetch(&lag->refs, 1, __ATOMIC_RELAXED);
-    v->lag = lag;
+    __atomic_store_n(&v->lag, lag, __ATOMIC_RELEASE);
     if (old && __atomic_sub_fetch(&old->refs, 1, __ATOMIC_ACQ_REL) == 0)
         old->class->destroy(old);
 }

@@ -53,7 +53,7 @@ struct value {
     struct value_array array; /* ARRAY; SCOPES keep theirs in `opaque` */
     void *opaque;             /* SCOPES: owned through opaque_free */
     void (*opaque_free)(void *);
-    struct lag *lag; /* NULL: everything is up to date */
+    struct lag *lag; /* NULL: everything is up to date; read it with value_lag */
 };
 
 void value_deinit(struct value *v); /* frees everything, back to {0} */
@@ -73,10 +73,17 @@ enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *
 enum skiff_status value_copy(struct value *to, const struct value *from, struct skiff_error *err);
 
 void value_set_lag(struct value *v, struct lag *lag); /* takes a reference; NULL drops it */
-static inline void value_settle(struct value *v)
+/* Threads that share a value may come upon a lag that another one has just attached: it is
+ * complete. */
+static inline struct lag *value_lag(const struct value *v)
 {
-    if (v->lag)
-        v->lag->class->settle_all(v->lag);
+    return __atomic_load_n(&v->lag, __ATOMIC_ACQUIRE);
+}
+static inline void value_settle(const struct value *v)
+{
+    struct lag *lag = value_lag(v);
+    if (lag)
+        lag->class->settle_all(lag);
 }
 
 #endif
