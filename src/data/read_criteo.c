@@ -227,7 +227,8 @@ static inline bool number_at(const char *p, size_t n, double *out)
 {
     uint64_t v = text_load64(p);
     bool plain = n <= 8 && (size_t)text_digits8(v) >= n;
-    *out = (double)text_value8(v, n ? (int)(n & 15) : 8); /* of n 0 it is not used */
+    size_t digits = n - 1 < 8 ? n : 8; /* of other n the value is not used */
+    *out = (double)text_value8(v, (int)digits);
     return plain;
 }
 
