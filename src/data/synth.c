@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "data/stats.h"
 
-#define HEAD 48 /* values of a column that have a weight */
+#define HEAD 32 /* values of a column that have a weight */
 #define PAIRS 3 /* pairs of columns with weights of their own */
 #define PAIR_HEAD 8
 #define CLICK_RATE 0.256 /* of Criteo */
@@ -95,7 +95,7 @@ static void row_draw(const struct synth_model *m, int64_t at, struct row *r)
     for (int c = 0; c < CRITEO_CATEGORIES; c++) {
         double u = draw(&d);
         bool missing = category_missing[c] > 0 && draw(&d) < category_missing[c];
-        r->rank[c] = missing ? -1 : (int64_t)exp(u * m->log_size[c]) - 1;
+        r->rank[c] = missing ? -1 : (int64_t)exp(u * u * m->log_size[c]) - 1;
         if (r->rank[c] >= vocabulary[c])
             r->rank[c] = vocabulary[c] - 1;
     }
@@ -166,7 +166,7 @@ struct synth_model *synth_model_create(uint64_t seed)
     for (int p = 0; p < PAIRS; p++)
         for (int a = 0; a < PAIR_HEAD; a++)
             for (int b = 0; b < PAIR_HEAD; b++)
-                m->pair[p][a][b] = 0.5 * draw_normal(&d);
+                m->pair[p][a][b] = 0.4 * draw_normal(&d);
     model_calibrate(m);
     return m;
 }

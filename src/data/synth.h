@@ -5,9 +5,9 @@
  * ranges of rows. The click of a row is drawn with probability p = sigmoid(planted score of its
  * values); since p is a function of what stands in the row, nothing can rank rows better than p.
  *
- * Score: a weight per value of C1..C26 for the 48 most frequent values of each column, weights for
+ * Score: a weight per value of C1..C26 for the 32 most frequent values of each column, weights for
  * pairs of values of six columns, and a piecewise linear part for I1..I13 (up to the maximum of the
- * Paddle documents). Values are drawn log-uniformly over each column's vocabulary, so few are
+ * Paddle documents). The rank of a value in its column is V^(u*u) of a uniform u, so few are
  * frequent and many are rare, as in Criteo. */
 #ifndef DATA_SYNTH_H
 #define DATA_SYNTH_H
