@@ -112,12 +112,11 @@ setup:
 test: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) check
 
-# the main job: the documents' CTR-DNN on data that it makes, then inference
+# the main job: click logs are made, the documents' CTR-DNN is trained on them and judged
 run: setup
 	@echo "run: building"
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(EXAMPLES)
-	@echo "run: training the CTR-DNN on made-up data, then testing it"
-	@$(BUILD)/examples/ctr_dnn
+	@BUILD=$(BUILD) tools/run-main
 
 format:
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h')

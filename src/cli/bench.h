@@ -1,0 +1,42 @@
+/* Parts of `skiff bench`. The net is the documents' CTR-DNN, the rows are Criteo-shaped. */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "data/dataset.h"
+
+/* bench_gemm.c: the GEMMs of a training step alone (forward, gradients of weights and inputs), by
+ * `threads` threads at once, for about `seconds`: samples a second over all of them. */
+double bench_gemm_rate(int64_t batch, int threads, double seconds);
+double bench_gemm_flops(void); /* of one sample */
+
+/* bench_data.c: files to measure with, in a folder of their own. */
+struct bench_data {
+    char dir[256];
+    int64_t rows;
+    struct schema schema; /* dense_input, C1..C26, label */
+};
+enum skiff_status bench_data_open(struct bench_data *d, int64_t rows, int files,
+                                  struct skiff_error *err);
+void bench_data_close(struct bench_data *d); /* removes the files */
+/* format: criteo or multislot. ahead: as in dataset_config. */
+enum skiff_status bench_dataset(const struct bench_data *d, const char *format, int threads,
+                                int64_t batch, int ahead, struct dataset **out,
+                                struct skiff_error *err);
+/* Rows a second of one thread that only reads. */
+enum skiff_status bench_read_rate(const struct bench_data *d, const char *format, double *out,
+                                  struct skiff_error *err);
+
+/* bench_train.c: one net and its scope, trained epoch by epoch. */
+struct bench_net;
+enum skiff_status bench_net_open(const char *optimizer, bool lazy, struct bench_net **out,
+                                 struct skiff_error *err);
+void bench_net_close(struct bench_net *n);
+/* Samples a second of an epoch from text. */
+enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, double *out,
+                                 struct skiff_error *err);
+
+#endif

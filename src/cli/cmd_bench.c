@@ -1,0 +1,132 @@
+/* skiff bench: limits of this machine, and the share of them that training from text reaches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+
+#define MAX_ROUNDS 100
+
+struct bench_flags {
+    int64_t rows, threads, rounds;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof(*v), by_value);
+    return v[n / 2];
+}
+
+static enum skiff_status measure_reading(const struct bench_data *d, const struct bench_flags *f,
+                                         struct skiff_error *err)
+{
+    static const char *const formats[] = {"criteo", "multislot"};
+    printf("\nreading alone, one thread, from the page cache:\n");
+    for (int k = 0; k < 2; k++) {
+        double rates[MAX_ROUNDS];
+        for (int i = 0; i < f->rounds; i++)
+            TRY(bench_read_rate(d, formats[k], &rates[i], err));
+        double middle = median(rates, (int)f->rounds);
+        printf("  %-10s %6.2f million rows/s (best %.2f)\n", formats[k], 1e-6 * middle,
+               1e-6 * rates[f->rounds - 1]);
+    }
+    return SKIFF_OK;
+}
+
+/* In turns with the GEMMs, so that other work on the machine disturbs both alike. */
+static enum skiff_status measure_net(const struct bench_data *d, const struct bench_flags *f,
+                                     int64_t batch, const char *name, const char *optimizer,
+                                     bool lazy, struct skiff_error *err)
+{
+    double share[MAX_ROUNDS], rate[MAX_ROUNDS], limit[MAX_ROUNDS];
+    struct dataset *data = NULL;
+    struct bench_net *net;
+    TRY(bench_net_open(optimizer, lazy, &net, err));
+    enum skiff_status status = bench_dataset(d, "criteo", (int)f->threads, batch, 0, &data, err);
+    for (int i = -1; status == SKIFF_OK && i < f->rounds; i++) { /* the first one warms up */
+        int at = i < 0 ? 0 : i;
+        limit[at] = bench_gemm_rate(batch, (int)f->threads, 0.5);
+        status = bench_net_rate(net, data, &rate[at], err);
+        share[at] = rate[at] / limit[at];
+    }
+    if (status == SKIFF_OK) {
+        printf("  %5lld  %-10s %9.0f %16.0f %11.0f %%\n", (long long)batch, name,
+               median(rate, (int)f->rounds), median(limit, (int)f->rounds),
+               100 * median(share, (int)f->rounds));
+        fflush(stdout);
+    }
+    dataset_destroy(data);
+    bench_net_close(net);
+    return status;
+}
+
+static enum skiff_status measure_training(const struct bench_data *d, const struct bench_flags *f,
+                                          struct skiff_error *err)
+{
+    static const struct {
+        const char *name, *optimizer;
+        bool lazy;
+    } rules[] = {{"SGD", "sgd", false}, {"Adam", "adam", false}, {"Adam lazy", "adam", true}};
+    static const int64_t batches[] = {1000, 100};
+    printf("\ntraining the documents' CTR-DNN from Criteo text, %lld threads:\n"
+           "  batch  optimizer  samples/s  the GEMMs alone      share\n",
+           (long long)f->threads);
+    for (int b = 0; b < 2; b++)
+        for (int k = 0; k < 3; k++)
+            TRY(measure_net(d, f, batches[b], rules[k].name, rules[k].optimizer, rules[k].lazy,
+                            err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status bench(const struct bench_flags *f, struct skiff_error *err)
+{
+    struct bench_data data;
+    double one = bench_gemm_rate(1000, 1, 0.5), all = bench_gemm_rate(1000, (int)f->threads, 0.5);
+    printf("GEMMs of the documents' CTR-DNN (%.2f MFLOP a sample), batch 1000: %.0f samples/s on "
+           "one thread (%.0f GFLOP/s), %.0f on %lld\n",
+           1e-6 * bench_gemm_flops(), one, 1e-9 * one * bench_gemm_flops(), all,
+           (long long)f->threads);
+    fflush(stdout);
+    TRY(bench_data_open(&data, f->rows, (int)f->threads, err));
+    enum skiff_status status = measure_reading(&data, f, err);
+    if (status == SKIFF_OK)
+        status = measure_training(&data, f, err);
+    bench_data_close(&data);
+    return status;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct bench_flags f = {.rows = 100000, .threads = cores > 0 ? cores : 1, .rounds = 5};
+    const struct flag flags[] = {
+        {"--rows", FLAG_INT, &f.rows, "rows to measure with (100000)"},
+        {"--threads", FLAG_INT, &f.threads, "training threads (one a core)"},
+        {"--rounds", FLAG_INT, &f.rounds, "measurements; their median counts (5)"},
+        {0}};
+    struct skiff_error err = {0};
+    bool help;
+    int status = flags_parse(argc, argv, flags, NULL, NULL, &help);
+    if (status || help) {
+        if (help) {
+            printf("usage: skiff bench [--rows N] [--threads N] [--rounds N]\n\n"
+                   "Measures the GEMMs of the documents' CTR-DNN alone, the readers alone, and\n"
+                   "training from text as a share of what the GEMMs allow. All in one run, in\n"
+                   "turns: figures of different runs or machines do not compare.\n\n");
+            flags_print(flags);
+        }
+        return status;
+    }
+    if (f.rows < 1 || f.threads < 1 || f.threads > 1024 || f.rounds < 1 || f.rounds > MAX_ROUNDS)
+        return command_usage("bench", "rows and threads must be at least 1, rounds 1 to %d",
+                             MAX_ROUNDS);
+    return bench(&f, &err) < 0 ? command_fail("bench", &err) : 0;
+}
