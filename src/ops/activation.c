@@ -177,7 +177,7 @@ static bool map_integers(map_f32 f32, const struct tensor *x, struct tensor *out
     int64_t n = tensor_numel(x);
     if (f32 == square_map_f32) {
         DISPATCH_INDEX(x->dtype, T, const T *a = x->data; T *o = out->data;
-                       for (int64_t i = 0; i < n; i++) o[i] = a[i] * a[i])
+                       for (int64_t i = 0; i < n; i++) o[i] = (T)WRAP_MUL(a[i], a[i]))
         return true;
     }
     if (f32 == abs_map_f32) {

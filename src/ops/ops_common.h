@@ -58,6 +58,18 @@
         break;                                               \
     }
 
+/* Sums and products of integers wrap around, as the machine does it; floats as usual. */
+#define WRAP_ADD(a, b)            \
+    _Generic((a), float           \
+             : (a) + (b), double  \
+             : (a) + (b), default \
+             : (int64_t)((uint64_t)(a) + (uint64_t)(b)))
+#define WRAP_MUL(a, b)            \
+    _Generic((a), float           \
+             : (a) * (b), double  \
+             : (a) * (b), default \
+             : (int64_t)((uint64_t)(a) * (uint64_t)(b)))
+
 static inline bool dtype_is_float(enum dtype t)
 {
     return t == DTYPE_FP32 || t == DTYPE_FP64;

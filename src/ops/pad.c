@@ -155,6 +155,7 @@ static enum skiff_status pad_grad_run(struct kernel *k, struct skiff_error *err)
     if (wrong)
         return kernel_fail(k, SKIFF_SHAPE, err, "%s", wrong);
     TRY(kernel_check_dtype(k, DOUT, dtype_is_float, "float32 or float64", err));
+    TRY(kernel_check_same_dtype(k, DOUT, X, err));
     tensor_clear(dx);
     DISPATCH_FLOAT(
         d->dtype, T, for (int64_t i = 0; i < n; i++) {

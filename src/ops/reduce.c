@@ -127,8 +127,9 @@ static void reduce_to(const struct tensor *x, struct tensor *out, const struct r
     for (int64_t o = 0; o < p.out_count; o++)
         DISPATCH_ALL(
             x->dtype, T, const T *base = (const T *)x->data + reduce_kept_offset(&p, o);
-            ACC(T) acc = how == HOW_PROD; if (how <= HOW_MEAN) EACH_REDUCED(T, base, acc += v);
-            else if (how == HOW_PROD) EACH_REDUCED(T, base, acc *= v); else {
+            ACC(T) acc = how == HOW_PROD;
+            if (how <= HOW_MEAN) EACH_REDUCED(T, base, acc = WRAP_ADD(acc, v));
+            else if (how == HOW_PROD) EACH_REDUCED(T, base, acc = WRAP_MUL(acc, v)); else {
                 acc = *base;
                 if (how == HOW_MAX)
                     EACH_REDUCED(T, base, acc = v > acc || v != v ? v : acc);
@@ -263,6 +264,8 @@ static enum skiff_status reduce_grad_run(struct kernel *k, enum reduce_how how,
         return SKIFF_OK;
     TRY(kernel_check_dtype(k, DOUT, dtype_is_float, "float32 or float64", err));
     TRY(kernel_check_same_dtype(k, X, DOUT, err));
+    if (out)
+        TRY(kernel_check_same_dtype(k, OUT, DOUT, err));
     TRY(kernel_plan(k, &p, err));
     if (tensor_numel(d) != p.out_count || (out && tensor_numel(out) != p.out_count))
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD (%s) has %lld elements, expected %lld",

@@ -104,8 +104,10 @@ static enum skiff_status reshape_infer(struct infer *c, struct skiff_error *err)
             unknown = i;
         if (out.dims[i] < -1)
             return infer_fail(c, X, 0, err, "shape %s is not valid", shape_text(&out, text));
-        if (i != unknown)
-            rest = rest < 0 || out.dims[i] < 0 ? -1 : rest * out.dims[i];
+        if (i != unknown && (rest < 0 || out.dims[i] < 0))
+            rest = -1;
+        else if (i != unknown && __builtin_mul_overflow(rest, out.dims[i], &rest))
+            return infer_fail(c, X, 0, err, "shape %s is too large", shape_text(&out, text));
     }
     if (unknown >= 0 && total >= 0 && rest > 0 && total % rest == 0)
         out.dims[unknown] = total / rest;

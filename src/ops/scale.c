@@ -34,8 +34,9 @@ static enum skiff_status scale_run(struct kernel *k, struct skiff_error *err)
     if (kernel_in_is_rows(k, X, 0))
         rows_copy_ids(kernel_out_value(k, 0, 0), kernel_in_value(k, X, 0));
     DISPATCH_NUMBER(x->dtype, T, T ts = (T)s; T tb = (T)b; const T *p = x->data; T *o = out->data;
-                    if (after) for (int64_t i = 0; i < n; i++) o[i] = (T)(ts * p[i] + tb);
-                    else for (int64_t i = 0; i < n; i++) o[i] = (T)(ts * (p[i] + tb)))
+                    if (after) for (int64_t i = 0; i < n; i++) o[i] =
+                        (T)WRAP_ADD(WRAP_MUL(ts, p[i]), tb);
+                    else for (int64_t i = 0; i < n; i++) o[i] = (T)WRAP_MUL(ts, WRAP_ADD(p[i], tb)))
     return SKIFF_OK;
 }
 
