@@ -8,10 +8,10 @@
 #include "passes/split_parts.h"
 #include "program/infer.h"
 
-/* Optimizers whose state can be cut with the parameter (those of DistributeTranspiler). */
+/* Optimizers whose state can be cut with the parameter: those of DistributeTranspiler, and 2.x. */
 static const char *const optimizers[] = {"sgd",  "momentum", "lars_momentum",   "adagrad",
                                          "adam", "adamax",   "decayed_adagrad", "rmsprop",
-                                         "ftrl"};
+                                         "ftrl", "adamw"};
 
 static bool is_known_optimizer(const char *type)
 {
@@ -348,10 +348,21 @@ static enum skiff_status check_job(const struct split_job *job, struct skiff_err
     return SKIFF_OK;
 }
 
+/* Slots and variables are there: the rest relies on it. */
+static enum skiff_status check_program(const char *what, const struct program *p,
+                                       struct skiff_error *err)
+{
+    enum skiff_status status =
+        program_verify_with(p, VERIFY_SKIP_UNKNOWN | VERIFY_SKIP_SHAPES, err);
+    return status < 0 ? error_prefix(err, status, "%s", what) : status;
+}
+
 static enum skiff_status work_out(struct split *s, const struct split_job *job,
                                   struct skiff_error *err)
 {
     TRY(check_job(job, err));
+    TRY(check_program("main program", s->main, err));
+    TRY(check_program("startup program", s->startup, err));
     TRY(split_config_check(&s->config, err));
     TRY(set_mode(s, job, err));
     TRY(split_parse_endpoints(s, job->pservers, err));

@@ -121,7 +121,8 @@ static inline bool op_is_update(const struct op *op) /* an optimizer's op, by it
 }
 static inline bool op_is_lookup(const struct op *op)
 {
-    return op->kind && op->kind->fuse == FUSE_LOOKUP && op_in1(op, "W") && op_in1(op, "Ids");
+    return op->kind && op->kind->fuse == FUSE_LOOKUP && op_in1(op, "W") && op_in1(op, "Ids") &&
+           op_out1(op, "Out");
 }
 
 static inline int64_t op_padding(const struct op *op) /* -1: none */

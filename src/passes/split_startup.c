@@ -186,14 +186,14 @@ static void cut_values(struct program *p, struct op *op, int64_t whole, int64_t 
 
 /* Makes an init op of the whole one of the slice. */
 static enum skiff_status cut_init(const struct split *s, int server, struct block *b, struct op *op,
-                                  const struct op *from, const struct var *to,
-                                  struct skiff_error *err)
+                                  const struct op *from, const char *name, struct skiff_error *err)
 {
     const struct op_attr_value *shape = op_attr(from, "shape");
-    const struct var *whole = block_own_var(program_root(s->startup), from->outs[0].names[0]);
-    const struct split_param *p = split_find_param(s, from->outs[0].names[0]);
+    const struct var *whole = block_own_var(program_root(s->startup), name);
+    const struct var *to = local_var(s, server, b, name);
+    const struct split_param *p = split_find_param(s, name);
     const struct split_block *block = p ? split_block_on(p, server) : NULL;
-    if (!whole || shape_equal(&whole->shape, &to->shape))
+    if (!whole || !to || shape_equal(&whole->shape, &to->shape))
         return SKIFF_OK;
     if (!shape || (shape->type != ATTR_LONGS && shape->type != ATTR_INTS))
         return error_set(err, SKIFF_UNSUPPORTED,
@@ -207,40 +207,66 @@ static enum skiff_status cut_init(const struct split *s, int server, struct bloc
     return SKIFF_OK;
 }
 
-static enum skiff_status copy_inputs(struct block *b, struct op *op, const struct op *from,
-                                     struct skiff_error *err)
+/* How an init op of the user's startup program touches this server. */
+struct init_reach {
+    int here, elsewhere; /* outputs */
+    bool reads_elsewhere, writes_only_inputs;
+};
+
+static struct init_reach init_reach(const struct split *s, int server, struct block *b,
+                                    const struct op *op)
 {
-    for (int i = 0; i < from->nins; i++) {
-        for (int k = 0; k < from->ins[i].n; k++)
-            if (!block_own_var(b, from->ins[i].names[k]))
-                return error_set(err, SKIFF_UNSUPPORTED,
-                                 "startup op %s needs %s, which does not live on this server",
-                                 from->type, from->ins[i].names[k]);
-        build_in(b, op, from->ins[i].slot, from->ins[i].n, from->ins[i].names);
-    }
-    return SKIFF_OK;
+    struct init_reach r = {.writes_only_inputs = true};
+    for (int i = 0; i < op->nouts; i++)
+        for (int k = 0; k < op->outs[i].n; k++) {
+            bool here = local_var(s, server, b, op->outs[i].names[k]) != NULL;
+            r.here += here;
+            r.elsewhere += !here;
+            if (here && !op_reads(op, op->outs[i].names[k]))
+                r.writes_only_inputs = false;
+        }
+    for (int i = 0; i < op->nins; i++)
+        for (int k = 0; k < op->ins[i].n; k++)
+            if (!local_var(s, server, b, op->ins[i].names[k]))
+                r.reads_elsewhere = true;
+    return r;
 }
 
+static void copy_args(const struct split *s, int server, struct block *b, struct op *op,
+                      const struct op *from, bool input)
+{
+    const struct op_arg *args = input ? from->ins : from->outs;
+    for (int i = 0; i < (input ? from->nins : from->nouts); i++) {
+        struct names_list here = {0};
+        for (int k = 0; k < args[i].n; k++) {
+            const struct var *v = local_var(s, server, b, args[i].names[k]);
+            if (v)
+                names_add(&b->program->arena, &here, v->name);
+        }
+        if (input || here.n)
+            (input ? build_in : build_out)(b, op, args[i].slot, here.n, here.v);
+    }
+}
+
+/* An op that only rearranges what it reads (coalesce_tensor) is not needed where a part of that
+ * lives elsewhere. */
 static enum skiff_status copy_init(const struct split *s, int server, struct block *b,
                                    const struct op *from, struct skiff_error *err)
 {
-    const struct var *first = NULL;
-    struct op *op = NULL;
-    for (int i = 0; i < from->nouts; i++) {
-        struct var *v = from->outs[i].n ? local_var(s, server, b, from->outs[i].names[0]) : NULL;
-        if (!v)
-            continue;
-        if (!op)
-            op = build_op(b, -1, from->type);
-        build_out1(b, op, from->outs[i].slot, v->name);
-        first = i ? first : v;
-    }
-    if (!op)
+    struct init_reach r = init_reach(s, server, b, from);
+    if (!r.here || ((r.reads_elsewhere || r.elsewhere) && r.writes_only_inputs))
         return SKIFF_OK;
+    if (r.reads_elsewhere)
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "startup op %s reads variables that do not live on this server",
+                         from->type);
+    struct op *op = build_op(b, -1, from->type);
+    copy_args(s, server, b, op, from, true);
+    copy_args(s, server, b, op, from, false);
     build_copy_attrs(b, op, from);
-    TRY(copy_inputs(b, op, from, err));
-    if (first)
-        TRY(cut_init(s, server, b, op, from, first, err));
+    for (int i = 0; i < from->nouts; i++)
+        if (from->outs[i].n == 1)
+            TRY(cut_init(s, server, b, op, from, from->outs[i].names[0], err));
     return build_done(b, op, err);
 }
 
