@@ -10,6 +10,7 @@
 #define DEFAULT_BATCH 32
 #define DEFAULT_AHEAD 4
 #define THREADS_MAX 1024
+#define PIECES_PER_THREAD 4 /* so that threads end at about the same time */
 
 void dataset_config_init(struct dataset_config *c)
 {
@@ -87,6 +88,7 @@ void dataset_destroy(struct dataset *d)
     dataset_stop(d);
     memory_deinit(d);
     lanes_free(d);
+    free(d->pieces);
     file_list_deinit(&d->files);
     reader_config_deinit(&d->reader);
     schema_deinit(&d->schema);
@@ -156,6 +158,61 @@ static enum skiff_status lanes_make(struct dataset *d, int threads, int nbatches
     return SKIFF_OK;
 }
 
+/* Cuts the bytes of file `file` into `count` pieces; one when there are fewer bytes than pieces. */
+static int pieces_cut(struct file_piece *out, int file, int64_t bytes, int count)
+{
+    int64_t step = bytes / count;
+    if (step == 0) {
+        out[0] = (struct file_piece){file, 0, bytes};
+        return 1;
+    }
+    for (int k = 0; k < count; k++)
+        out[k] = (struct file_piece){file, step * k, k == count - 1 ? bytes : step * (k + 1)};
+    return count;
+}
+
+/* Cuts files when there are fewer than threads. Nothing happens where pieces cannot be: compressed
+ * files, pipe commands, formats with a header, the cache. */
+static void pieces_make(struct dataset *d)
+{
+    const struct reader_class *class =
+        reader_find(d->reader.format ? d->reader.format : "multislot");
+    int per_file = (d->config.threads + d->files.count - 1) / d->files.count * PIECES_PER_THREAD;
+    int64_t bytes;
+    int n = 0;
+    free(d->pieces);
+    d->pieces = NULL;
+    d->cursor.pieces = NULL;
+    if (!d->config.split_files || d->config.cache || d->files.count >= d->config.threads ||
+        !class->line || class->begin || !pipe_is_plain(d->config.pipe_command))
+        return;
+    for (int i = 0; i < d->files.count; i++)
+        if (!stream_is_plain(d->files.paths[i], &bytes))
+            return;
+    d->pieces = mem_must((size_t)d->files.count * (size_t)per_file * sizeof *d->pieces);
+    for (int i = 0; i < d->files.count; i++)
+        if (stream_is_plain(d->files.paths[i], &bytes))
+            n += pieces_cut(d->pieces + n, i, bytes, per_file);
+    d->cursor.pieces = d->pieces;
+    d->cursor.npieces = n;
+}
+
+/* Standard input is gone when it has been read once. */
+static enum skiff_status check_stdin(struct dataset *d, struct skiff_error *err)
+{
+    for (int i = 0; i < d->files.count; i++) {
+        if (strcmp(d->files.paths[i], "-") != 0)
+            continue;
+        if (d->read_stdin)
+            return error_set(
+                err, SKIFF_STATE,
+                "standard input can be read only once: for more epochs use files, or an "
+                "InMemoryDataset");
+        d->read_stdin = true;
+    }
+    return SKIFF_OK;
+}
+
 enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err)
 {
     if (d->loader)
@@ -165,8 +222,13 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
     int threads = d->config.threads;
     if (queue && d->files.count == 0)
         return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
-    if (queue && threads > d->files.count)
-        threads = d->files.count;
+    if (queue) {
+        TRY(check_stdin(d, err));
+        pieces_make(d);
+        int most = d->pieces ? d->cursor.npieces : d->files.count;
+        if (threads > most)
+            threads = most;
+    }
     int nbatches = queue && d->config.ahead > 0 ? d->config.ahead + 2 : 2;
     TRY(lanes_make(d, threads, nbatches, err));
     atomic_store(&d->stop, false);

@@ -27,9 +27,11 @@ struct dataset_config {
     const char *pipe_command;    /* NULL or "cat": none */
     int threads;                 /* queue: at most one per file is used; 0: 1 */
     int64_t batch_size;          /* 0: Paddle's default, 32 */
-    int ahead;      /* queue: batches prepared by the reader thread; 0: 4; -1: no reader
-                       threads, dataset_next reads itself */
-    bool drop_last; /* leave out a last batch that is not full */
+    int ahead;        /* queue: batches prepared by the reader thread; 0: 4; -1: no reader
+                         threads, dataset_next reads itself */
+    bool split_files; /* queue: with fewer files than threads, cut plain files of line formats into
+                         pieces, so that all threads have work; a header or pipe forbids it */
+    bool drop_last;   /* leave out a last batch that is not full */
     bool cache;
     const char *cache_dir;
     int64_t bad_limit; /* see bad_lines */
@@ -57,7 +59,8 @@ enum skiff_status dataset_set_files(struct dataset *d, const char *const *names,
 enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err);
 /* The next batch for this thread (0 .. threads-1); END when there is none left. May block for the
  * reader. *out holds until the second next call of the same thread, so that the batch before may
- * still be in use. After a failure every thread gets the same error. */
+ * still be in use. After a failure every thread
+ * that asks gets the same error (one that has seen its END before does not). */
 enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
                                struct skiff_error *err);
 /* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */

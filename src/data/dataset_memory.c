@@ -121,6 +121,7 @@ enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_e
     l->nthreads = threads;
     atomic_store(&d->stop, false);
     atomic_store(&d->cursor.next, 0);
+    d->cursor.pieces = NULL;
     d->failed = false;
     for (int i = 0; i < threads; i++) {
         struct load_thread *t = &l->threads[i];

@@ -50,6 +50,8 @@ struct dataset {
     struct scan_plan plan;
     struct bad_lines bad;
     struct file_cursor cursor;
+    struct file_piece *pieces; /* of the cursor; NULL: whole files */
+    bool read_stdin;           /* an epoch has taken it */
     struct lane *lanes;
     int nlanes;
     bool started;

@@ -1,6 +1,7 @@
 #include "data/scan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "data/pipe.h"
@@ -94,6 +95,7 @@ enum skiff_status scan_open_file(struct scan *s, const struct file_list *files, 
     enum skiff_status status = SKIFF_OK;
     scan_close_file(s);
     s->path = files->paths[file];
+    s->piece = s->lines_before = 0;
     bool cached = s->plan->cache && cache_place(s->plan, s->path, &cache, &key);
     if (cached && scan_open_cached(s, cache.data, key)) {
         s->file = file;
@@ -113,15 +115,65 @@ out:
     return status;
 }
 
+enum skiff_status scan_open_piece(struct scan *s, const struct file_list *files,
+                                  const struct file_piece *piece, struct skiff_error *err)
+{
+    struct stream *stream;
+    const char *line;
+    size_t n;
+    int64_t from = piece->begin > 0 ? piece->begin - 1 : 0;
+    scan_close_file(s);
+    s->path = files->paths[piece->file];
+    TRY(stream_open_at(s->path, from, s->plan->stop, &stream, err));
+    TRY(scan_begin(s, stream, s->reader, err));
+    s->file = piece->file;
+    s->piece = from;
+    s->lines_before = piece->begin > 0 ? -1 : 0;
+    s->source.limit = piece->end - from;
+    if (piece->begin > 0) {
+        /* the line that the byte before the piece belongs to is another piece's */
+        enum skiff_status status = source_line(&s->source, &line, &n, err);
+        if (status < 0 && status != SKIFF_RANGE)
+            return status;
+    }
+    return SKIFF_OK;
+}
+
 enum skiff_status scan_next_file(struct scan *s, struct file_cursor *cursor,
                                  struct skiff_error *err)
 {
-    int file = atomic_fetch_add(&cursor->next, 1);
-    if (file >= cursor->files->count) {
-        atomic_store(&cursor->next, cursor->files->count); /* never wraps */
+    int count = cursor->pieces ? cursor->npieces : cursor->files->count;
+    int next = atomic_fetch_add(&cursor->next, 1);
+    if (next >= count) {
+        atomic_store(&cursor->next, count); /* never wraps */
         return SKIFF_END;
     }
-    return scan_open_file(s, cursor->files, file, err);
+    if (cursor->pieces)
+        return scan_open_piece(s, cursor->files, &cursor->pieces[next], err);
+    return scan_open_file(s, cursor->files, next, err);
+}
+
+/* The number of the line in its file. Of a piece the lines before it are counted when the first one
+ * is asked for: bad lines are rare. */
+static int64_t scan_line_number(struct scan *s)
+{
+    if (s->lines_before < 0) {
+        char buf[65536];
+        int64_t left = s->piece, lines = 0;
+        FILE *f = fopen(s->path, "re");
+        while (f && left > 0) {
+            size_t n = fread(buf, 1, left < (int64_t)sizeof buf ? (size_t)left : sizeof buf, f);
+            if (n == 0)
+                break;
+            left -= (int64_t)n;
+            for (const char *p = buf; (p = memchr(p, '\n', (size_t)(buf + n - p))); p++)
+                lines++;
+        }
+        if (f)
+            fclose(f);
+        s->lines_before = lines;
+    }
+    return s->lines_before + s->source.line;
 }
 
 /* Counts a bad line and tells it; OK when it may be skipped. */
@@ -129,13 +181,14 @@ static enum skiff_status scan_bad_line(struct scan *s, struct skiff_error *why,
                                        struct skiff_error *err)
 {
     struct bad_lines *bad = s->plan->bad;
-    error_prefix(why, why->code, "%s:%" PRId64, s->path, s->source.line);
+    int64_t line = scan_line_number(s);
+    error_prefix(why, why->code, "%s:%" PRId64, s->path, line);
     int64_t limit = bad ? bad->limit : 0, count = 1;
     if (bad) {
         pthread_mutex_lock(&bad->lock);
         count = atomic_fetch_add(&bad->count, 1) + 1;
         if (bad->on_bad)
-            bad->on_bad(bad->arg, s->path, s->source.line, why);
+            bad->on_bad(bad->arg, s->path, line, why);
         pthread_mutex_unlock(&bad->lock);
     }
     if (limit < 0 || count <= limit)

@@ -42,8 +42,16 @@ struct scan_plan {
     const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it is set */
 };
 
+/* A part of a plain file, cut anywhere: the lines that begin in it. */
+struct file_piece {
+    int file;
+    int64_t begin, end;
+};
+
 struct file_cursor {
     const struct file_list *files;
+    const struct file_piece *pieces; /* NULL: whole files */
+    int npieces;
     atomic_int next;
 };
 
@@ -53,8 +61,10 @@ struct scan {
     struct reader *active; /* of the open file; NULL: none is open */
     struct source source;
     bool has_source;
-    int file;         /* position of the open file, or -1 */
-    const char *path; /* of the open file, as the user knows it */
+    int file;             /* position of the open file, or -1 */
+    const char *path;     /* of the open file, as the user knows it */
+    int64_t piece;        /* where the open piece begins; 0: at the beginning of the file */
+    int64_t lines_before; /* lines in front of the piece; -1: not counted yet */
     struct binary_writer writer;
     bool writing;
     struct skiff_error cache_error; /* code 0: none */
@@ -71,6 +81,9 @@ enum skiff_status scan_next_file(struct scan *s, struct file_cursor *cursor,
                                  struct skiff_error *err);
 enum skiff_status scan_open_file(struct scan *s, const struct file_list *files, int file,
                                  struct skiff_error *err);
+/* Opens a piece: only for line formats without a header, plain files, no pipe command; no cache. */
+enum skiff_status scan_open_piece(struct scan *s, const struct file_list *files,
+                                  const struct file_piece *piece, struct skiff_error *err);
 /* Appends samples of the open file until the batch has max_rows; END at the end of the file (the
  * batch may have got rows then, too; the file is closed). Failures name the file and, where there
  * is one, the line. */

@@ -34,6 +34,7 @@ void source_next(struct source *s, struct stream *stream)
     s->ended = false;
     s->line = 0;
     s->bytes = 0;
+    s->limit = -1;
 }
 
 void source_close(struct source *s)
@@ -101,6 +102,8 @@ enum skiff_status source_line(struct source *s, const char **line, size_t *n,
                               struct skiff_error *err)
 {
     size_t seen = 0; /* bytes from at that hold no line end */
+    if (__builtin_expect(s->limit >= 0 && s->bytes >= s->limit, 0))
+        return SKIFF_END;
     for (;;) {
         char *p = memchr(s->buf + s->at + seen, '\n', s->end - s->at - seen);
         size_t length = p ? (size_t)(p - (s->buf + s->at)) : s->end - s->at;

@@ -21,6 +21,7 @@ struct source {
     size_t max_line;
     int64_t line;  /* number of the line handed out last, from 1 */
     int64_t bytes; /* of the content handed out */
+    int64_t limit; /* no line begins at or behind this byte of the stream; -1: no limit */
 };
 
 /* Takes the stream over, also when it fails. max_line 0: SOURCE_MAX_LINE. */

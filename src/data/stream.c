@@ -100,6 +100,15 @@ static int64_t raw_tell(struct stream *base)
 
 static const struct stream_class raw_class = {"plain", raw_read, raw_close, raw_tell};
 
+static const struct stream_decoder *decoder_of(const char *head, size_t n)
+{
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++)
+        if (n >= decoders[i].magic_len &&
+            memcmp(head, decoders[i].magic, decoders[i].magic_len) == 0)
+            return &decoders[i];
+    return NULL;
+}
+
 /* Looks at the first bytes of s and puts the decoder they ask for on top of it. Takes s over. */
 static enum skiff_status stream_decode(struct stream_raw *s, struct stream **out,
                                        struct skiff_error *err)
@@ -119,10 +128,9 @@ static enum skiff_status stream_decode(struct stream_raw *s, struct stream **out
             s->head[0] != decoders[2].magic[0])
             break; /* plain: do not wait for more of a slow terminal */
     }
-    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++)
-        if (s->head_len >= decoders[i].magic_len &&
-            memcmp(s->head, decoders[i].magic, decoders[i].magic_len) == 0)
-            return decoders[i].open(&s->base, out, err);
+    const struct stream_decoder *decoder = decoder_of(s->head, s->head_len);
+    if (decoder)
+        return decoder->open(&s->base, out, err);
     *out = &s->base;
     return SKIFF_OK;
 }
@@ -164,6 +172,39 @@ enum skiff_status stream_open(const char *path, const atomic_bool *stop, struct 
     if (flags >= 0)
         fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
     return stream_open_fd(fd, path, stop, out, err);
+}
+
+enum skiff_status stream_open_at(const char *path, int64_t offset, const atomic_bool *stop,
+                                 struct stream **out, struct skiff_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || lseek(fd, offset, SEEK_SET) < 0) {
+        enum skiff_status status = error_set_sys(err, "%s: cannot open", path);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    struct stream_raw *s = mem_must(sizeof *s);
+    s->base = (struct stream){&raw_class, mem_must_strdup(path)};
+    s->fd = fd;
+    s->stop = stop;
+    *out = &s->base;
+    return SKIFF_OK;
+}
+
+bool stream_is_plain(const char *path, int64_t *out_bytes)
+{
+    struct stat st;
+    char head[HEAD];
+    if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, head, sizeof head);
+    close(fd);
+    *out_bytes = st.st_size;
+    return n >= 0 && !decoder_of(head, (size_t)n);
 }
 
 enum skiff_status stream_open_memory(const void *bytes, size_t n, const char *name,

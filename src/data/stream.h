@@ -54,6 +54,11 @@ enum skiff_status stream_lz4_open(struct stream *below, struct stream **out,
  * (files_expand walks them). stop may be NULL. */
 enum skiff_status stream_open(const char *path, const atomic_bool *stop, struct stream **out,
                               struct skiff_error *err);
+/* A plain regular file from byte `offset` on, without decoding. */
+enum skiff_status stream_open_at(const char *path, int64_t offset, const atomic_bool *stop,
+                                 struct stream **out, struct skiff_error *err);
+/* True for a regular file whose content is not compressed; *out_bytes is its size. */
+bool stream_is_plain(const char *path, int64_t *out_bytes);
 /* The same for an open descriptor, which is taken over. */
 enum skiff_status stream_open_fd(int fd, const char *name, const atomic_bool *stop,
                                  struct stream **out, struct skiff_error *err);
