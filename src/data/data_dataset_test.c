@@ -394,6 +394,37 @@ static void test_stop_early(void **state)
     }
 }
 
+/* From another thread: who waits gets END, also behind a command that says nothing. */
+static void test_interrupt(void **state)
+{
+    for (int k = 0; k < 3; k++) {
+        struct dataset_config c;
+        const struct batch *b;
+        struct trainer t = {.seen = calloc(1, FILES * ROWS)};
+        int threads;
+        config_make(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
+        c.ahead = k == 1 ? -1 : 2;
+        c.pipe_command = k < 2 ? "sleep 1000" : NULL;
+        struct dataset *d = t.dataset = make(&c);
+        if (k == 2)
+            assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+        if (k == 2) {
+            assert_int_equal(dataset_next(d, 0, &b, NULL), SKIFF_OK);
+            dataset_interrupt(d);
+        }
+        pthread_create(&t.thread, NULL, trainer_run, &t);
+        const struct timespec tick = {0, 20000000};
+        nanosleep(&tick, NULL);
+        dataset_interrupt(d);
+        pthread_join(t.thread, NULL);
+        assert_int_equal(t.status, SKIFF_END);
+        assert_int_equal(t.rows, 0);
+        dataset_destroy(d);
+        free(t.seen);
+    }
+}
+
 static void test_failures(void **state)
 {
     unsigned char seen[FILES * ROWS];
@@ -682,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_steady_epochs_allocate_nothing),
         cmocka_unit_test(test_short_last_batch),
         cmocka_unit_test(test_stop_early),
+        cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_zero_rule),

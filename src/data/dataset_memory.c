@@ -242,6 +242,8 @@ enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct ba
                               struct skiff_error *err)
 {
     size_t want = (size_t)d->config.batch_size;
+    if (atomic_load(&d->stop))
+        return SKIFF_END;
     size_t from = atomic_fetch_add(&d->next_sample, want);
     if (from >= d->store.count) {
         atomic_store(&d->next_sample, d->store.count); /* never wraps */
