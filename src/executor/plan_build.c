@@ -303,7 +303,8 @@ static void mark_fetches(struct plan *plan, const char *const *fetches, int nfet
 static enum skiff_status fuse(struct plan *plan, const char *const *fetches, int nfetches,
                               struct skiff_error *err)
 {
-    TRY(fuse_program(plan->program, fetches, nfetches, &plan->fused, err));
+    TRY(fuse_program(plan->program, fetches, nfetches, VERIFY_SKIP_SHAPES | VERIFY_SKIP_UNKNOWN,
+                     &plan->fused, err));
     plan->program = plan->fused;
     return SKIFF_OK;
 }

@@ -469,6 +469,48 @@ static enum skiff_status emb_grad_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* ---- shapes, while building ---- */
+
+/* Columns of piece i, -1: not known. */
+static int64_t piece_width(const struct infer *c, int i)
+{
+    const int32_t *piece = c->attr[EA_PIECES].ints + 3 * i;
+    const struct shape *s =
+        piece[0] == PIECE_DENSE ? infer_in(c, EC_X, piece[1]) : infer_in(c, EC_W, piece[2]);
+    return s && s->ndim == 2 ? s->dims[1] : -1;
+}
+
+static enum skiff_status emb_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape out = SHAPE(-1, 0), list = SHAPE(-1);
+    for (int i = 0; i < c->attr[EA_PIECES].n / 3; i++) {
+        int64_t width = piece_width(c, i);
+        out.dims[1] = width < 0 || out.dims[1] < 0 ? -1 : out.dims[1] + width;
+    }
+    TRY(infer_out(c, EO_OUT, 0, DTYPE_FP32, &out, err));
+    for (int t = 0; t < infer_out_count(c, EO_ROWS); t++)
+        TRY(infer_out(c, EO_ROWS, t, DTYPE_INT64, &list, err));
+    for (int t = 0; t < infer_out_count(c, EO_WHERE); t++)
+        TRY(infer_out(c, EO_WHERE, t, DTYPE_INT32, &list, err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status emb_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    for (int t = 0; t < infer_out_count(c, EG_DW); t++) {
+        struct shape w = *infer_in(c, EC_W, t);
+        if (c->attr[EA_SPARSE].b)
+            TRY(infer_out_rows(c, EG_DW, t, DTYPE_FP32, -1, w.dims[1], w.dims[0], err));
+        else
+            TRY(infer_out(c, EG_DW, t, DTYPE_FP32, &w, err));
+    }
+    for (int i = 0; i < infer_out_count(c, EG_DX); i++) {
+        struct shape x = *infer_in(c, EC_X, i);
+        TRY(infer_out(c, EG_DX, i, DTYPE_FP32, &x, err));
+    }
+    return SKIFF_OK;
+}
+
 static const struct op_slot emb_ins[] = {
     {"W", SLOT_LIST | SLOT_ROWWISE}, {"Ids", SLOT_LIST}, {"X", SLOT_LIST | SLOT_OPTIONAL}, {0}};
 static const struct op_slot emb_outs[] = {
@@ -491,6 +533,7 @@ const struct op_kind ops_fused_embedding[] = {
      .ins = emb_ins,
      .outs = emb_outs,
      .attrs = emb_attrs,
+     .infer = emb_infer,
      .prepare = emb_prepare,
      .release = emb_release,
      .run = emb_run},
@@ -499,6 +542,7 @@ const struct op_kind ops_fused_embedding[] = {
      .ins = emb_grad_ins,
      .outs = emb_grad_outs,
      .attrs = emb_attrs,
+     .infer = emb_grad_infer,
      .prepare = emb_prepare,
      .release = emb_release,
      .run = emb_grad_run},

@@ -10,17 +10,37 @@ static const struct fuse_pass passes[] = {
     {"update", fuse_update},
 };
 
+/* The program before and after a pass. */
+static enum skiff_status check_pass(const char *pass, const struct program *before,
+                                    const struct program *after, unsigned flags,
+                                    struct skiff_error *err)
+{
+    struct skiff_error why = {0};
+    flags |= VERIFY_JOINED;
+    if (program_verify_with(after, flags, &why) == SKIFF_OK ||
+        program_verify_with(before, flags, NULL) < 0)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INTERNAL, "fusing pass %s: %s", pass, why.message);
+}
+
 enum skiff_status fuse_program(const struct program *p, const char *const *keep, int nkeep,
-                               struct program **out, struct skiff_error *err)
+                               unsigned verify, struct program **out, struct skiff_error *err)
 {
     struct program *fused = program_clone(p);
-    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+    enum skiff_status status = SKIFF_OK;
+    for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && status == SKIFF_OK; i++) {
         struct graph g;
         graph_init(&g, fused, keep, nkeep);
-        if (passes[i].run(&g))
+        bool changed = passes[i].run(&g) > 0;
+        if (changed)
             graph_sweep(&g);
         graph_deinit(&g);
+        if (changed)
+            status = check_pass(passes[i].name, p, fused, verify, err);
     }
-    *out = fused;
-    return SKIFF_OK;
+    if (status < 0)
+        program_destroy(fused);
+    else
+        *out = fused;
+    return status;
 }

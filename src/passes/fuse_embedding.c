@@ -338,6 +338,16 @@ struct lists { /* slots of the fused ops */
     int nids, nx;
 };
 
+/* A new variable: numbers of which nobody knows yet how many. */
+static const char *add_list(struct graph *g, const char *name, enum dtype dtype)
+{
+    struct var *v = block_add_var(g->block, name);
+    v->dtype = dtype;
+    v->has_tensor = true;
+    v->shape = SHAPE(-1);
+    return v->name;
+}
+
 static void collect(struct graph *g, const struct match *m, struct lists *l)
 {
     size_t n = (size_t)m->n + 1;
@@ -365,10 +375,10 @@ static void collect(struct graph *g, const struct match *m, struct lists *l)
         l->dx[l->nx] = grads ? grads->names[i] : EMPTY_VAR;
         l->x[l->nx++] = p->name;
     }
-    for (int t = 0; t < m->ntables; t++) {
+    for (int t = 0; t < m->ntables && m->concat_grad; t++) {
         const char *out = op_out1(m->concat, "Out");
-        l->rows[t] = arena_printf(a, "%s@ROWS@%d", out, t);
-        l->where[t] = arena_printf(a, "%s@WHERE@%d", out, t);
+        l->rows[t] = add_list(g, arena_printf(a, "%s@ROWS@%d", out, t), DTYPE_INT64);
+        l->where[t] = add_list(g, arena_printf(a, "%s@WHERE@%d", out, t), DTYPE_INT32);
     }
 }
 

@@ -369,7 +369,9 @@ enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt, struct v
         opt->rate_dtype = loss->dtype;
         apply_pairs(opt, pairs, n);
     }
-    return skiff_net_check(opt->net, err);
+    TRY(skiff_net_check(opt->net, err));
+    enum skiff_status status = program_verify(opt->net->frame->main, err);
+    return status < 0 ? error_prefix(err, status, "after minimize") : status;
 }
 
 enum skiff_status skiff_net_minimize(struct skiff_net *net, struct var *loss, const char *type,

@@ -282,6 +282,18 @@ static enum skiff_status prune_clone(struct program *p, const char *const *feeds
     return SKIFF_OK;
 }
 
+/* What was cut out of a sound program is sound. */
+static enum skiff_status verify_cut(const struct program *whole, const struct program *cut,
+                                    struct skiff_error *err)
+{
+    struct skiff_error why = {0};
+    unsigned flags = VERIFY_SKIP_UNKNOWN | VERIFY_SKIP_SHAPES;
+    if (program_verify_with(cut, flags, &why) == SKIFF_OK ||
+        program_verify_with(whole, flags, NULL) < 0)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INTERNAL, "prune: %s", why.message);
+}
+
 enum skiff_status prune_for_inference(const struct program *p, const char *const *feeds, int nfeeds,
                                       const char *const *targets, int ntargets,
                                       struct program **out, struct skiff_error *err)
@@ -290,6 +302,8 @@ enum skiff_status prune_for_inference(const struct program *p, const char *const
         return error_set(err, SKIFF_INVALID, "prune: no targets are given");
     struct program *copy = program_clone(p);
     enum skiff_status status = prune_clone(copy, feeds, nfeeds, targets, ntargets, err);
+    if (status == SKIFF_OK)
+        status = verify_cut(p, copy, err);
     if (status < 0)
         program_destroy(copy);
     else
@@ -308,8 +322,12 @@ enum skiff_status program_clone_for_test(const struct program *p, struct program
     set_is_test(copy);
     copy->has_version = false;
     copy->version = 0;
-    *out = copy;
-    return SKIFF_OK;
+    enum skiff_status status = verify_cut(p, copy, err);
+    if (status < 0)
+        program_destroy(copy);
+    else
+        *out = copy;
+    return status;
 }
 
 /* ---- public names ---- */

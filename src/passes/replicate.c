@@ -28,13 +28,21 @@ const char *replicate_name(const struct program *joint, const char *name, int de
     return device_name(joint, name, device, arena);
 }
 
+/* What running asks for; nothing that lies in the other program's arena. */
 static void copy_var(struct program *to, const struct var *v, const char *name)
 {
     struct var *n = block_add_var(program_root(to), name);
-    const char *kept = n->name;
-    *n = *v;
-    n->name = kept;
-    n->producer = NULL;
+    *n = (struct var){.name = n->name,
+                      .kind = v->kind,
+                      .dtype = v->dtype,
+                      .has_tensor = v->has_tensor,
+                      .shape = v->shape,
+                      .lod_level = v->lod_level,
+                      .persistable = v->persistable,
+                      .need_check_feed = v->need_check_feed,
+                      .is_parameter = v->is_parameter,
+                      .has_stop_gradient = v->has_stop_gradient,
+                      .stop_gradient = v->stop_gradient};
 }
 
 static void copy_args(struct replication *r, struct op *to, const struct op *from, int device)
@@ -134,6 +142,11 @@ enum skiff_status replicate_program(const struct program *p, int devices, bool s
     for (int i = 0; i < b->nops; i++)
         if (is_update(b->ops[i]))
             copy_op(&r, b->ops[i], -1);
+    enum skiff_status status = program_verify(r.to, err);
+    if (status < 0) {
+        program_destroy(r.to);
+        return error_prefix(err, status, "data parallel");
+    }
     *out = r.to;
     return SKIFF_OK;
 }

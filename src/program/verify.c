@@ -46,6 +46,12 @@ static bool is_grad_name(const char *name)
     return n > m && strcmp(name + n - m, GRAD_SUFFIX) == 0;
 }
 
+static bool is_joined(const struct verify *v, int n)
+{
+    return v->flags & VERIFY_JOINED && v->op->kind->fuse == FUSE_UPDATE && v->op->nins &&
+           n == v->op->ins[0].n;
+}
+
 static enum skiff_status check_slot(struct verify *v, const struct op_slot *slot, bool input,
                                     const struct op_arg *arg)
 {
@@ -56,7 +62,7 @@ static enum skiff_status check_slot(struct verify *v, const struct op_slot *slot
     if (n == 0 && !may_lack)
         return error_set(v->err, SKIFF_INVALID, PLACE ": the slot is required and has no variable",
                          PLACE_ARGS(v, side, slot->name));
-    if (n > 1 && !(slot->flags & SLOT_LIST))
+    if (n > 1 && !(slot->flags & SLOT_LIST) && !is_joined(v, n))
         return error_set(
             v->err, SKIFF_INVALID, PLACE ": expected one variable, found %d (%s, %s%s)",
             PLACE_ARGS(v, side, slot->name), n, arg->names[0], arg->names[1], n > 2 ? ", ..." : "");

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "compare.h"
+#include "passes/fuse.h"
 #include "program/op_kind.h"
 #include "random_net.h"
 
@@ -125,6 +126,20 @@ static void train_step(struct pair *p, uint64_t seed, int step)
     compare_outputs(p, seed, "testing", step, fetches, 1);
 }
 
+/* After every fusing pass the program is sound, shapes included. */
+static void check_passes(struct pair *p, uint64_t seed)
+{
+    struct skiff_error err = {0};
+    const struct skiff_program *programs[] = {skiff_net_main(p->net.net), p->net.test};
+    for (int i = 0; i < 2; i++) {
+        struct program *fused;
+        if (program_verify(program_of(programs[i]), &err) < 0 ||
+            fuse_program(program_of(programs[i]), &p->net.loss, 1, 0, &fused, &err) < 0)
+            fail_msg("seed %llu (%s): %s", (unsigned long long)seed, p->net.about, err.message);
+        program_destroy(fused);
+    }
+}
+
 static void run_seed(uint64_t seed, bool disturb)
 {
     struct pair p = {0};
@@ -143,6 +158,7 @@ static void run_seed(uint64_t seed, bool disturb)
     side_open(&p.plain, true);
     side_open(&p.fused, false);
     list_names(&p);
+    check_passes(&p, seed);
     run(&p, &p.plain, skiff_net_startup(p.net.net), NULL, 0, NULL, 0);
     scope_copy(p.fused.scope, p.plain.scope);
     for (int i = 0; i < STEPS; i++)
