@@ -2,11 +2,11 @@
  * promises.
  *
  *   plan_create   bind every slot to a value and every attribute to its place, block by block
- *   plan_run      feed, run the steps of block 0, fetch; then see whether the slab must be laid out
- * anew
+ *   plan_run      feed, run the steps of block 0, fetch; lay out the slab anew when it was too
+ * small
  *
  * Values: persistable variables live in the scope; all others belong to the plan and are forgotten
- * when a run ends. Threads: a plan is used by one thread at a time. */
+ * when a run starts. Threads: a plan is used by one thread at a time. */
 #ifndef EXECUTOR_PLAN_H
 #define EXECUTOR_PLAN_H
 

@@ -1,8 +1,9 @@
 /* fused_embedding_concat: look-ups (with or without pooling) and dense columns side by side, one
  * step.
  *
- *   Out[r] = piece_0[r] | piece_1[r] | ...        a piece is W[Ids[r]], a pool over the ids of
- * sequence r, or a row of X
+ *   Out[r] = piece_0[r] | piece_1[r] | ...
+ *
+ * A piece is W[Ids[r]], a pool over the ids of sequence r, or a row of X.
  *
  * Attribute pieces: 3 numbers each: kind (enum piece_kind), position in Ids or X, position in W
  * (look-ups); paddings: one id per piece (-1: none) that reads as a zero row.

@@ -1,9 +1,12 @@
 /* fused_fc: Out = act(X W + Bias), one step for mul, elementwise_add and an activation.
  *
  * X [.., k] is read as [m, k] (x_num_col_dims leading dims make the rows), W is [k, n], Bias [n] or
- * absent. Gradient, with act' from Out: D  = Out@GRAD * act'(Out)          (in scratch; straight
- * Out@GRAD without activation) X@GRAD = D W^T,  W@GRAD = X^T D,  Bias@GRAD = column sums of D Made
- * by passes/fuse_fc.c only. */
+ * absent. Gradient:
+ *   D         = Out@GRAD * act'(Out)    in scratch; Out@GRAD itself without activation
+ *   X@GRAD    = D W^T
+ *   W@GRAD    = X^T D
+ *   Bias@GRAD = column sums of D
+ * Made by passes/fuse_fc.c only. */
 #include "ops/ops_common.h"
 #include "tensor/math.h"
 

@@ -1,10 +1,11 @@
 /* fused_softmax_xent: softmax over the last dimension and cross entropy with hard labels, one step.
  *
- *   Softmax_j = exp(max(x_j - max x, -64)) / sum;   Y = -log(Softmax[label]), at most 1e20; 0 where
- * label is ignore_index Logits@GRAD_j = Y@GRAD * (Softmax_j - [j == label]);  0 where label is
- * ignore_index
+ *   Softmax_j     = exp(max(x_j - max x, -64)) / sum
+ *   Y             = min(-log(Softmax[label]), 1e20)
+ *   Logits@GRAD_j = Y@GRAD * (Softmax_j - [j == label])
  *
- * The clamps are Paddle's. Made by passes/fuse_softmax_xent.c only. */
+ * Y and the gradient are 0 where label is ignore_index. The clamps are Paddle's. Made by
+ * passes/fuse_softmax_xent.c only. */
 #include <math.h>
 
 #include "ops/ops_common.h"

@@ -1,9 +1,13 @@
 /* Look-ups side by side: concat(axis 1) over look-ups, each perhaps through a pool or a reshape to
  * rows, and dense columns, together with all their gradient ops.
  *
- *   forward   lookup(W, ids_i) -> e_i; [pool(e_i) | reshape(e_i)] -> t_i; concat(t_0, x, t_1, ...)
- * -> out backward  concat_grad(dout) -> dt_i; [pool_grad | reshape_grad] -> de_i; lookup_grad ->
- * dW_i; sum(dW_i ...) -> dW
+ *   forward   lookup(W, ids_i) -> e_i
+ *             pool(e_i) or reshape(e_i) -> t_i; or nothing
+ *             concat(t_0, x, t_1, ...) -> out
+ *   backward  concat_grad(dout) -> dt_0, dx, dt_1, ...
+ *             pool_grad or reshape_grad -> de_i; or nothing
+ *             lookup_grad -> dW_i
+ *             sum(dW_0, dW_1, ...) -> dW
  *
  * become fused_embedding_concat and fused_embedding_concat_grad (ops/fused_embedding.c). A look-up
  * whose variables are used elsewhere, or whose gradient ops are not all of this form, counts as a
@@ -38,12 +42,6 @@ struct match {
     int ntables;
     bool sparse;
 };
-
-static bool attr_true(const struct op *op, const char *name)
-{
-    const struct op_attr_value *a = op_attr(op, name);
-    return a && a->type == ATTR_BOOLEAN && a->value.b;
-}
 
 static int64_t padding_of(const struct op *lookup)
 {
@@ -230,11 +228,11 @@ static bool table_is_whole(const struct graph *g, const struct match *m, const c
                                            graph_position(g, sum)));
 }
 
-static bool same_names(const struct op_arg *a, const struct op_arg *b)
+static bool same_lists(const struct op_arg *a, const struct op_arg *b)
 {
     bool same = a && b && a->n == b->n;
     for (int i = 0; same && i < a->n; i++)
-        same = !strcmp(a->names[i], b->names[i]);
+        same = same_name(a->names[i], b->names[i]);
     return same;
 }
 
@@ -245,7 +243,7 @@ static struct op *gradient_of(const struct graph *g, const struct match *m)
         if (m->pieces[i].kind == PIECE_DENSE)
             continue;
         struct op *op = graph_reader(g, m->pieces[i].name, "X", FUSE_CONCAT_GRAD);
-        if (op && same_names(op_in(op, "X"), op_in(m->concat, "X")))
+        if (op && same_lists(op_in(op, "X"), op_in(m->concat, "X")))
             return op;
     }
     return NULL;
@@ -284,10 +282,9 @@ static void match_tables(const struct graph *g, struct match *m)
 
 static bool concat_fits(const struct graph *g, const struct op *concat)
 {
-    const struct op_attr_value *axis = op_attr(concat, "axis");
+    int axis = attr_int(concat, "axis", 0);
     const struct op_arg *x = op_in(concat, "X"), *tensor = op_in(concat, "AxisTensor");
-    if (!axis || axis->type != ATTR_INT || (axis->value.i != 1 && axis->value.i != -1) || !x ||
-        (tensor && tensor->n))
+    if ((axis != 1 && axis != -1) || !x || (tensor && tensor->n))
         return false;
     for (int i = 0; i < x->n; i++) {
         const struct var *v = matrix_var(g, x->names[i]);

@@ -2,12 +2,14 @@
  * nothing but an activation (which may be missing), together with the three gradient ops when the
  * program has them.
  *
- *   forward   matmul(X, W) -> t0;  add(t0, b) -> t1;  act(t1) -> t2          => fused_fc(X, W, b)
- * -> t2 backward  act_grad(t2, dt2) -> dt1;  add_grad(dt1) -> dt0, db;  matmul_grad(X, W, dt0) ->
- * dX, dW
- *                                                                             => fused_fc_grad(X,
- * W, t2, dt2) -> dX, dW, db t0, t1, dt1, dt0 disappear, so nobody else may read them and none may
- * be fetched. */
+ *   forward   matmul(X, W) -> t0
+ *             add(t0, b) -> t1
+ *             act(t1) -> t2                      =>  fused_fc(X, W, b) -> t2
+ *   backward  act_grad(t2, dt2) -> dt1
+ *             add_grad(dt1) -> dt0, db
+ *             matmul_grad(X, W, dt0) -> dX, dW   =>  fused_fc_grad(X, W, t2, dt2) -> dX, dW, db
+ *
+ * t0, t1, dt1, dt0 disappear, so nobody else may read them and none may be fetched. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
@@ -19,18 +21,6 @@ struct fc_match {
     const char *dout;
     int cols; /* x_num_col_dims */
 };
-
-static int attr_int(const struct op *op, const char *name, int fallback)
-{
-    const struct op_attr_value *a = op_attr(op, name);
-    return a && a->type == ATTR_INT ? a->value.i : fallback;
-}
-
-static bool attr_true(const struct op *op, const char *name)
-{
-    const struct op_attr_value *a = op_attr(op, name);
-    return a && a->type == ATTR_BOOLEAN && a->value.b;
-}
 
 /* A plain X [.., k] times W [k, n] in float32, and how many leading dims of X make its rows; 0: not
  * of that form. */
@@ -79,11 +69,6 @@ static bool match_forward(const struct graph *g, struct op *matmul, struct fc_ma
     if (m->act)
         m->t2 = op_out1(m->act, "Out");
     return m->t2 != NULL;
-}
-
-static bool same_name(const char *a, const char *b)
-{
-    return a && b && !strcmp(a, b);
 }
 
 /* The gradient ops of exactly these forward ops. */

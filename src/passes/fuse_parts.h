@@ -4,7 +4,26 @@
 #ifndef PASSES_FUSE_PARTS_H
 #define PASSES_FUSE_PARTS_H
 
+#include <string.h>
+
 #include "passes/graph.h"
+
+static inline bool same_name(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+static inline bool attr_true(const struct op *op, const char *name)
+{
+    const struct op_attr_value *a = op_attr(op, name);
+    return a && a->type == ATTR_BOOLEAN && a->value.b;
+}
+
+static inline int attr_int(const struct op *op, const char *name, int fallback)
+{
+    const struct op_attr_value *a = op_attr(op, name);
+    return a && a->type == ATTR_INT ? a->value.i : fallback;
+}
 
 struct fuse_pass {
     const char *name;

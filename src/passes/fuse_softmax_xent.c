@@ -14,15 +14,9 @@ struct match {
     const char *x, *s, *label, *y;
 };
 
-static bool same_name(const char *a, const char *b)
-{
-    return a && b && !strcmp(a, b);
-}
-
 static int ignored_label(const struct op *xent)
 {
-    const struct op_attr_value *a = op_attr(xent, "ignore_index");
-    return a && a->type == ATTR_INT ? a->value.i : -100;
+    return attr_int(xent, "ignore_index", -100);
 }
 
 static bool last_axis(const struct op *softmax)

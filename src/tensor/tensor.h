@@ -1,11 +1,12 @@
 /* Dense tensor: element type, shape, row-major bytes, lod.
  *
  * Storage: `data` has room for `cap` bytes. Who owns it:
- *   TENSOR_HEAP     the tensor (mem_alloc); resize may move it
- *   TENSOR_PLANNED  a plan's slab; a resize beyond cap moves the tensor to the heap, and the plan
- * makes room for it the next time it is laid out TENSOR_BORROWED somebody else's bytes (a feed, a
- * view); resize beyond cap moves to the heap A tensor of zero bytes is {0}. Threads: one writer, or
- * many readers. */
+ *   TENSOR_HEAP      the tensor (mem_alloc); resize may move it
+ *   TENSOR_PLANNED   a plan's slab
+ *   TENSOR_BORROWED  somebody else (a feed)
+ * A resize beyond cap moves planned and borrowed tensors to the heap; the plan makes room the next
+ * time it is laid out. A tensor that was never resized is {0}. Threads: one writer, or many
+ * readers. */
 #ifndef TENSOR_TENSOR_H
 #define TENSOR_TENSOR_H
 
