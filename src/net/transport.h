@@ -47,7 +47,7 @@ enum transport_sent {
 struct transport_stats {
     uint64_t accepted;  /* connections of others to us */
     uint64_t lost;      /* connections that broke or were closed */
-    uint64_t strangers; /* connections that did not get through the transport's own handshake */
+    uint64_t strangers; /* connections that have not got through the transport's handshake (yet) */
     uint64_t malformed; /* packets thrown away: wrong number of pieces, head too long */
 };
 

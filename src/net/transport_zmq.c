@@ -83,6 +83,7 @@ struct zmq_transport {
     struct item *items;
     size_t nitems, cursor;
     int wake_fd;
+    uint64_t greeted; /* connections of others that got through the handshake */
     struct transport_stats stats;
 };
 
@@ -615,6 +616,8 @@ static bool read_event(struct zmq_transport *t, void *monitor, struct dialed *d)
         if (d) {
             d->connected = true;
             d->tries = 0;
+        } else {
+            t->greeted++;
         }
         break;
     case ZMQ_EVENT_DISCONNECTED:
@@ -625,9 +628,10 @@ static bool read_event(struct zmq_transport *t, void *monitor, struct dialed *d)
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-        t->stats.strangers++;
-        if (d)
+        if (d) {
             d->tries++;
+            t->stats.strangers++;
+        }
         break;
     case ZMQ_EVENT_CONNECT_RETRIED:
         if (d && !d->connected) {
@@ -745,7 +749,9 @@ static void describe_zmq(struct transport *base, transport_peer peer, char *out,
 
 static void stats_zmq(struct transport *base, struct transport_stats *out)
 {
-    *out = ((struct zmq_transport *)base)->stats;
+    struct zmq_transport *t = (struct zmq_transport *)base;
+    *out = t->stats;
+    out->strangers += t->stats.accepted - t->greeted;
 }
 
 static void close_zmq(struct transport *base)

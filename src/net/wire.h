@@ -65,7 +65,8 @@ bool net_id_equal(struct net_id a, struct net_id b);
     X(WORKING, 11)  /* server -> client: I have it, the result will come */         \
     X(UNKNOWN, 12)  /* server -> client: I do not have it, send it again */         \
     X(BUSY, 13)     /* server -> client: no room for it now, send it later */       \
-    X(ACK, 14)      /* client -> server: only the field ack counts */
+    X(ACK, 14)      /* client -> server: only the field ack counts */               \
+    X(PING, 15)     /* either way, when all is quiet: shows whether the link stands */
 
 enum wire_type {
 #define WIRE_TYPE_ENUM(name, value) WIRE_##name = value,

@@ -1,0 +1,133 @@
+/* Node: one process's place in the job's network: a transport, and the network thread that alone
+ * uses it. It brings links up by hello (hello.h) and keeps them up, sends and receives frames, cuts
+ * long messages into parts and puts them together again. rpc is a service on top of it.
+ *
+ * A link is what a node has with another one. An outgoing link (node_connect) exists from then on,
+ * goes up when both sides have proven themselves, and comes up again by itself after a break. An
+ * incoming one exists while it is up. Strangers - no hello, another job, another secret, nonsense -
+ * never become links; they are counted, and logged once a second at most.
+ *
+ * Threads: "network thread" marks what only services call, from their own callbacks; the rest may
+ * be called by any thread. Callbacks run on the network thread and must not block. */
+#ifndef NET_NODE_H
+#define NET_NODE_H
+
+#include "net/hello.h"
+#include "net/transport.h"
+#include "net/wire.h"
+
+struct node;
+
+struct node_options {
+    const struct transport_kind *kind;
+    struct transport_options transport; /* key and body_max are set by the node */
+    struct net_id id;
+    uint64_t incarnation;     /* 0: the time of the start, so that a later one is larger */
+    const char *name;         /* for messages; NULL: "worker 0 (host, process 4711)" */
+    const char *job, *secret; /* NULL: "" */
+    size_t part_bytes;        /* longer messages are cut; 0: 8 MB */
+    uint64_t message_max;     /* longest message taken; 0: 64 GB */
+    size_t assembly_bytes;    /* for unfinished messages; 0: 16 GB */
+    size_t queue_bytes;       /* waiting for one link; 0: 1 GB */
+    int hello_ms;             /* a stranger has this long to prove himself; 0: 5000 */
+    int ping_ms;              /* silence on a link before a PING; 0: 1000 */
+};
+
+/* Services read it; only the node writes, except `user`. */
+struct link {
+    struct node *node;
+    struct hello_side peer;     /* valid since it first was up */
+    char address[ADDRESS_TEXT]; /* where we connect to; "" for incoming links */
+    bool outgoing, up;
+    int64_t heard; /* when the last frame came */
+    void *user;    /* the service's */
+};
+
+struct node_service {
+    uint32_t types; /* 1 << type for every frame type that it takes */
+    /* May an incoming peer have a link? A failure is sent to it as reason. May be NULL. */
+    enum skiff_status (*admit)(void *self, const struct hello_side *peer, struct skiff_error *err);
+    /* Each may be NULL. After link_down of an incoming link the pointer is not valid any more. */
+    void (*link_up)(void *self, struct link *link);
+    void (*link_down)(void *self, struct link *link);
+    /* The other side of an outgoing link refuses us, for good. */
+    void (*link_refused)(void *self, struct link *link, const struct skiff_error *reason);
+    /* A whole message of a link that is up. body (NULL when empty) is borrowed: ref it to keep. */
+    void (*frame)(void *self, struct link *link, const struct wire_head *head, struct block *body);
+    /* Called often; gives the time by which it must be called again. */
+    int64_t (*tick)(void *self, int64_t now);
+};
+
+/* Something to be done on the network thread; lies in the poster's memory until it has run. */
+struct node_task {
+    struct node_task *next;
+    void (*run)(struct node_task *task);
+};
+
+/* Opens the transport; the network thread does not run yet. On failure nothing is left. */
+enum skiff_status node_create(const struct node_options *options, struct node **out,
+                              struct skiff_error *err);
+/* Before node_start. The service and self must outlive node_stop. */
+void node_attach(struct node *node, const struct node_service *service, void *self);
+/* Before node_start; may look up a name. out_bound: ADDRESS_TEXT bytes or NULL. */
+enum skiff_status node_listen(struct node *node, const char *address, char *out_bound,
+                              struct skiff_error *err);
+enum skiff_status node_start(struct node *node, struct skiff_error *err);
+/* Says BYE on all links, joins the network thread, closes the transport (linger_ms at most). Tasks
+ * posted before have run; none may be posted later. Services hear no link_down from it. */
+void node_stop(struct node *node);
+void node_destroy(struct node *node); /* after node_stop, or never started; NULL is fine */
+
+/* A link that belongs to the node and lives until node_destroy; `user` is set before any callback.
+ * The other side must turn out to be `expected`, if its role is not NET_NOBODY. Does not block. */
+enum skiff_status node_connect(struct node *node, const char *address, struct net_id expected,
+                               void *user, struct link **out, struct skiff_error *err);
+
+void node_post(struct node *node, struct node_task *task);
+/* Runs call(arg) on the network thread and waits for it; directly when the node does not run. Not
+ * for the network thread itself. */
+void node_run(struct node *node, void (*call)(void *arg), void *arg);
+
+const struct hello_side *node_self(const struct node *node);
+
+/* Network thread. Sends a message on a link that is up; type, flags, method, sequence, ack and key
+ * are taken from head, body may be NULL; the node takes a reference of its own. False: the link is
+ * down, or too much waits for it already. True does not mean that it arrives. */
+bool node_send(struct link *link, const struct wire_head *head, struct block *body);
+/* Network thread. Bytes that wait for this link here and in the transport. */
+size_t node_backlog(const struct link *link);
+/* Network thread. "connected", "no connection after 12 tries", "waiting for hello" ... */
+void node_describe(const struct link *link, char *out, size_t room);
+/* Network thread. Ends an incoming link; link_down is called. */
+void node_drop(struct link *link);
+/* Network thread. An incoming link's other side has gone for sure: nothing can be sent to it. */
+bool node_is_gone(struct link *link);
+
+/* What happened, since the start. */
+#define NODE_COUNT_MAP(X)                                                         \
+    X(frames_in)                                                                  \
+    X(frames_out)                                                                 \
+    X(bytes_in)                                                                   \
+    X(bytes_out)                                                                  \
+    X(nonsense) /* not a frame */                                                 \
+    X(corrupt)  /* checksum does not fit */                                       \
+    X(other_version)                                                              \
+    X(other_job) X(other_secret) X(slow) /* hello begun and not finished */       \
+        X(unknown)                       /* frames of peers without a hello */    \
+        X(impostors)                     /* frames under somebody else's name */  \
+        X(refused)                       /* peers that a service did not admit */ \
+        X(bad_parts) X(overflows)        /* messages that were not queued */      \
+        X(links_up) X(links_down)
+
+struct node_counts {
+#define NODE_COUNT_FIELD(name) uint64_t name;
+    NODE_COUNT_MAP(NODE_COUNT_FIELD)
+#undef NODE_COUNT_FIELD
+    uint64_t strangers; /* connections that did not get through the transport's handshake */
+};
+void node_counts(struct node *node, struct node_counts *out);
+
+/* The transport, for tests that cut links (transport.h, fault_cut). */
+struct transport *node_transport(struct node *node);
+
+#endif

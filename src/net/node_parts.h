@@ -1,0 +1,122 @@
+/* What node.c, node_link.c and node_hello.c share. Everything here belongs to the network thread,
+ * except what the lock guards and the atomic counters. */
+#ifndef NET_NODE_PARTS_H
+#define NET_NODE_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "net/assembly.h"
+#include "net/node.h"
+
+#define NODE_SERVICES 4
+#define NODE_BUCKETS 256
+#define PENDING_MAX 256 /* hellos under way; one more pushes the oldest out */
+
+/* A message that waits for room in the transport. */
+struct outgoing {
+    struct outgoing *next;
+    struct wire_head head;
+    struct block *body;
+};
+
+struct node_link {
+    struct link link;       /* first */
+    struct node_link *next; /* of the node's outgoing list, or of its bucket */
+    transport_peer peer;
+    struct net_id expected;
+    struct node_task connect_task;
+    struct outgoing *queue, **queue_end;
+    size_t queued; /* bytes */
+    int64_t said;  /* when the last frame went out */
+    struct assembly_set assemblies;
+    /* outgoing links: the hello under way */
+    struct hello hello;
+    bool hello_open, refused;
+    int64_t hello_next, hello_wait;
+    /* incoming links: tag of the hello that brought it up */
+    uint64_t tag;
+    bool dead; /* freed at the end of the loop's round */
+};
+
+/* A stranger who has said HELLO. */
+struct pending {
+    transport_peer peer;
+    struct hello hello;
+    int64_t since; /* 0: free */
+};
+
+enum node_count {
+#define NODE_COUNT_ENUM(name) COUNT_##name,
+    NODE_COUNT_MAP(NODE_COUNT_ENUM)
+#undef NODE_COUNT_ENUM
+        NODE_COUNTS
+};
+
+struct node {
+    struct node_options options;
+    struct hello_self self;
+    struct transport *transport;
+    struct {
+        const struct node_service *calls;
+        void *self;
+    } service[NODE_SERVICES];
+    size_t nservices;
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock; /* guards tasks; a leaf */
+    struct node_task *tasks, **tasks_end;
+    atomic_bool has_tasks, stopping;
+
+    struct node_link *outgoing;
+    struct node_link *incoming[NODE_BUCKETS]; /* by transport peer */
+    struct node_link *graveyard;
+    size_t blocked; /* links with a queue */
+    struct pending pending[PENDING_MAX];
+    struct assembly_budget budget;
+    int64_t next_care, last_log;
+    uint64_t unlogged;
+    atomic_uint_fast64_t counts[NODE_COUNTS];
+    atomic_uint_fast64_t strangers;
+};
+
+void node_add(struct node *node, enum node_count what, uint64_t n);
+/* Counts, and logs when the last line is a second old; `text` says what happened and to whom. */
+void node_note(struct node *node, enum node_count what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- node_link.c ---- */
+
+struct node_link *link_create(struct node *node, bool outgoing);
+void link_destroy(struct node_link *l);
+struct node_link *link_find(struct node *node, transport_peer peer); /* either kind, or NULL */
+void link_add_incoming(struct node *node, struct node_link *l);
+void link_set_up(struct node_link *l);
+void link_set_down(struct node_link *l);
+/* Takes an incoming link away; its memory is freed later. */
+void link_bury(struct node_link *l);
+void link_clear_graveyard(struct node *node);
+/* Sends what waits, as far as there is room. */
+void link_pump(struct node_link *l);
+/* A frame of the hello, outside of any queue. False: no room. */
+bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, uint8_t flags,
+                   uint64_t tag, struct block *body);
+/* REFUSE with a reason. */
+void link_send_refusal(struct node *node, transport_peer peer, uint64_t tag,
+                       const struct skiff_error *reason);
+
+/* ---- node_hello.c ---- */
+
+/* The frames HELLO, CHALLENGE, PROOF, WELCOME, REFUSE, WHO. l is NULL for strangers. */
+void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
+                 const struct wire_head *head, struct block *body);
+/* An outgoing link is down, or thought to be: says hello again. */
+void hello_restart(struct node_link *l);
+/* A frame of another version came from peer. */
+void hello_other_version(struct node *node, transport_peer peer, struct node_link *l,
+                         uint16_t version);
+/* Starts and repeats hellos, forgets slow strangers; gives the time of the next thing to do. */
+int64_t hello_tick(struct node *node, int64_t now);
+
+#endif
