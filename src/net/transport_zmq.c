@@ -39,7 +39,7 @@
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
-    return "called_from_lib:libzmq.so\n";
+    return "called_from_lib:libzmq.so\ncalled_from_lib:libsodium.so\n";
 }
 #endif
 
@@ -117,12 +117,14 @@ struct loan {
     struct block *block;
     struct account *account;
     size_t bytes;
+    atomic_bool lent; /* hands the fields to the library's thread */
 };
 
 /* Called by the library's thread (or ours) when the bytes have left or the connection is gone. */
 static void loan_end(void *data, void *hint)
 {
     struct loan *loan = hint;
+    atomic_load(&loan->lent);
     struct account *a = loan->account;
     size_t left = atomic_fetch_sub(&a->bytes, loan->bytes) - loan->bytes;
     if (left <= a->limit / 2 && atomic_exchange(&a->wanted, false))
@@ -461,7 +463,8 @@ static void make_body(struct account *a, const struct packet *packet, zmq_msg_t 
         return;
     }
     struct loan *loan = mem_must(sizeof *loan);
-    *loan = (struct loan){block_ref(packet->body), a, packet->len};
+    *loan = (struct loan){block_ref(packet->body), a, packet->len, false};
+    atomic_store(&loan->lent, true);
     atomic_fetch_add(&a->refs, 1);
     atomic_fetch_add(&a->bytes, packet->len);
     zmq_msg_init_data(msg, from, packet->len, loan_end, loan);
