@@ -78,6 +78,7 @@ struct placement {
     const char *slice, *origin; /* names */
     enum placement_kind kind;
     bool is_slice; /* a part of the origin */
+    bool sparse;   /* gradients (GEO: differences) come as rows */
     int block;
     int64_t offset, first_row; /* elements, rows before this slice */
     struct shape shape;        /* of the slice */
@@ -102,11 +103,12 @@ const char *const *split_tables(const struct split *s, int *n);
  * replaced, a server without parameters. */
 const char *split_notes(const struct split *s);
 
-/* get_trainer_program and the trainer's startup program, for job.trainer_id. */
+/* get_trainer_program and the trainer's startup program, for job.trainer_id. In GEO the startup ops
+ * do not fetch sparse tables, as in Paddle; whoever runs the "param_init" send must do so. */
 enum skiff_status split_trainer(const struct split *s, struct program **main,
                                 struct program **startup, struct skiff_error *err);
-/* get_pserver_programs. In GEO with a sparse table the startup ops do not fetch the tables, as in
- * Paddle; whoever runs the trainer's "param_init" send must do so. */
+/* get_pserver_programs. Init ops have the shape of the slice; where the same numbers are wanted as
+ * on one machine, placement.offset says which part of the whole's stream a slice is. */
 enum skiff_status split_server(const struct split *s, const char *endpoint, struct program **main,
                                struct program **startup, struct skiff_error *err);
 

@@ -158,6 +158,7 @@ static struct placement placement_of(const struct split *s, const struct split_p
                               .origin = p->name,
                               .kind = p->remote ? PLACED_PREFETCH : PLACED_PARAM,
                               .is_slice = p->nblocks > 1,
+                              .sparse = s->mode == SPLIT_GEO ? p->looked_up : p->rows,
                               .block = i,
                               .offset = b->first_row * width,
                               .first_row = b->first_row,

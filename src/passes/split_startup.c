@@ -200,10 +200,17 @@ static enum skiff_status cut_init(const struct split *s, int server, struct bloc
                          "%s is cut in blocks, but its initial value comes from op %s, which "
                          "cannot be cut",
                          whole->name, from->type);
-    int64_t row = shape_numel(&to->shape) / to->shape.dims[0];
+    if (p && !shape_equal(&whole->shape, &p->var->shape)) {
+        char a[160], m[160];
+        return error_set(err, SKIFF_SHAPE,
+                         "%s is %s in the startup program, %s in the main program", name,
+                         shape_text(&whole->shape, a), shape_text(&p->var->shape, m));
+    }
     set_shape(b->program, op, &to->shape);
-    cut_values(b->program, op, shape_numel(&whole->shape), block ? block->first_row * row : 0,
-               shape_numel(&to->shape));
+    if (block) {
+        int64_t n = shape_numel(&whole->shape), row = n / whole->shape.dims[0];
+        cut_values(b->program, op, n, block->first_row * row, shape_numel(&to->shape));
+    }
     return SKIFF_OK;
 }
 
