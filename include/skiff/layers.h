@@ -276,13 +276,12 @@ skiff_layer_fused_embedding_seq_pool(struct skiff_net *net, struct skiff_var *in
 
 /* ---- one input, one output of the same shape ---- */
 
-#define SKIFF_UNARY_LAYERS(X)                                                               \
-    X(sigmoid)                                                                              \
-    X(logsigmoid)                                                                           \
-    X(exp)                                                                                  \
-    X(tanh)                                                                                 \
-    X(sqrt) X(rsqrt) X(abs) X(ceil) X(floor) X(cos) X(sin) X(round) X(reciprocal) X(square) \
-        X(softplus) X(softsign) X(relu) X(log) X(sign) X(erf)
+/* clang-format off */
+#define SKIFF_UNARY_LAYERS(X) \
+    X(sigmoid) X(logsigmoid) X(exp) X(tanh) X(sqrt) X(rsqrt) X(abs) X(ceil) X(floor) \
+    X(cos) X(sin) X(round) X(reciprocal) X(square) X(softplus) X(softsign) X(relu) X(log) \
+    X(sign) X(erf)
+/* clang-format on */
 #define SKIFF_DECLARE_UNARY(name) \
     SKIFF_API struct skiff_var *skiff_layer_##name(struct skiff_net *net, struct skiff_var *x);
 SKIFF_UNARY_LAYERS(SKIFF_DECLARE_UNARY)

@@ -210,13 +210,14 @@ static void check_group(const char *name, struct skiff_var *(*build)(struct skif
     assert_int_equal(n, 0);
 }
 
-#define GROUPS(X)                                                                                  \
-    X(activations)                                                                                 \
-    X(elementwise)                                                                                 \
-    X(products) X(reductions) X(shapes) X(creation) X(initializers) X(embeddings) X(sequences)     \
-        X(losses) X(metrics) X(norms) X(recurrent) X(attributes) X(need_clip) X(clip_by_value_set) \
-            X(two_losses) X(gradients) X(after_gradients) X(repeated) X(unused_outputs)            \
-                X(while_loop) X(scopes) X(distributed_table)
+/* clang-format off */
+#define GROUPS(X) \
+    X(activations) X(elementwise) X(products) X(reductions) X(shapes) X(creation) \
+    X(initializers) X(embeddings) X(sequences) X(losses) X(metrics) X(norms) X(recurrent) \
+    X(attributes) X(need_clip) X(clip_by_value_set) X(two_losses) X(gradients) \
+    X(after_gradients) X(repeated) X(unused_outputs) X(while_loop) X(scopes) \
+    X(distributed_table)
+/* clang-format on */
 
 #define GROUP_TEST(name)                  \
     static void test_##name(void **state) \
