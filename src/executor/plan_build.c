@@ -300,6 +300,21 @@ static void mark_fetches(struct plan *plan, const char *const *fetches, int nfet
     }
 }
 
+/* Kernels of internal ops trust the passes that make them. */
+static enum skiff_status refuse_internal(const struct program *p, struct skiff_error *err)
+{
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++) {
+            const struct op *op = p->blocks[b]->ops[i];
+            if (op->kind && (op->kind->flags & OP_INTERNAL))
+                return error_set(
+                    err, SKIFF_UNSUPPORTED,
+                    "block %d, op %d %s: this is an op of Skiff's plans; programs cannot hold it",
+                    b, i, op->type);
+        }
+    return SKIFF_OK;
+}
+
 static enum skiff_status fuse(struct plan *plan, const char *const *fetches, int nfetches,
                               struct skiff_error *err)
 {
@@ -321,6 +336,7 @@ enum skiff_status plan_create(const struct program *p, struct scope *scope,
     plan->profile = options->profile;
     arena_init(&plan->arena);
     plan_env_init(plan, options);
+    TRY_OUT(refuse_internal(p, err));
     if (options->fuse)
         TRY_OUT(fuse(plan, fetches, nfetches, err));
     plan->env.program = plan->program;

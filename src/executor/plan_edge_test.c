@@ -110,6 +110,17 @@ static void test_forward_blocks_in_circles(void **state)
               SKIFF_STATE, "nowhere");
 }
 
+static void test_internal_ops(void **state)
+{
+    run_fails("program generation=1 version=1008005\n"
+              "block 0 parent=-1 {\n"
+              "  var w LOD_TENSOR float32 [4,2] persistable=True\n"
+              "  var ids LOD_TENSOR int64 [-1,1]\n  var y LOD_TENSOR float32 [-1,2]\n"
+              "  op fused_embedding_concat {W:[w] Ids:[ids]} -> {Out:[y]} pieces=ints[1,77,9] "
+              "paddings=longs[]\n}\n",
+              SKIFF_UNSUPPORTED, "fused_embedding_concat");
+}
+
 /* One block run by two ops: what it reads must live until the second one, though others could use
  * the room in between. */
 static void test_block_with_two_owners(void **state)
@@ -245,11 +256,9 @@ static void test_undeclared_feeds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_condition_without_value),
-        cmocka_unit_test(test_blocks_in_circles),
-        cmocka_unit_test(test_forward_blocks_in_circles),
-        cmocka_unit_test(test_block_with_two_owners),
-        cmocka_unit_test(test_program_that_grows),
+        cmocka_unit_test(test_condition_without_value),   cmocka_unit_test(test_blocks_in_circles),
+        cmocka_unit_test(test_forward_blocks_in_circles), cmocka_unit_test(test_internal_ops),
+        cmocka_unit_test(test_block_with_two_owners),     cmocka_unit_test(test_program_that_grows),
         cmocka_unit_test(test_undeclared_feeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static enum skiff_status check_pass(const char *pass, const struct program *befo
                                     struct skiff_error *err)
 {
     struct skiff_error why = {0};
-    flags |= VERIFY_JOINED;
+    flags |= VERIFY_FUSED;
     if (program_verify_with(after, flags, &why) == SKIFF_OK ||
         program_verify_with(before, flags, NULL) < 0)
         return SKIFF_OK;

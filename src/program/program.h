@@ -235,8 +235,8 @@ enum skiff_status program_verify(const struct program *p, struct skiff_error *er
 enum verify_flag {
     VERIFY_SKIP_UNKNOWN = 1, /* ops of unknown types are passed over instead of refused */
     VERIFY_SKIP_SHAPES = 2,
-    VERIFY_JOINED = 4, /* optimizer ops may be several in one, as passes/fuse_update.c makes them:
-                          each slot lists as many variables as the first one */
+    VERIFY_FUSED = 4, /* what fusing passes make is allowed: internal ops (op_kind.h), and optimizer
+                         ops joined into one, each slot listing as many variables as the first */
 };
 enum skiff_status program_verify_with(const struct program *p, unsigned flags,
                                       struct skiff_error *err);

@@ -31,6 +31,10 @@ struct verify {
 
 static enum skiff_status check_known(struct verify *v)
 {
+    if (v->op->kind && v->op->kind->flags & OP_INTERNAL && !(v->flags & VERIFY_FUSED))
+        return error_set(v->err, SKIFF_UNSUPPORTED,
+                         "block %d, op %d: %s is an op of Skiff's plans; programs cannot hold it",
+                         v->block->idx, v->at, v->op->type);
     if (v->op->kind)
         return SKIFF_OK;
     const char *near = op_kind_nearest(v->op->type);
@@ -48,7 +52,7 @@ static bool is_grad_name(const char *name)
 
 static bool is_joined(const struct verify *v, int n)
 {
-    return v->flags & VERIFY_JOINED && v->op->kind->fuse == FUSE_UPDATE && v->op->nins &&
+    return v->flags & VERIFY_FUSED && v->op->kind->fuse == FUSE_UPDATE && v->op->nins &&
            n == v->op->ins[0].n;
 }
 
