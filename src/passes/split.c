@@ -373,7 +373,7 @@ static enum skiff_status work_out(struct split *s, const struct split_job *job,
     TRY(split_place_params(s, err));
     note_params(s);
     if (s->mode != SPLIT_GEO)
-        TRY(split_place_accumulators(s, err));
+        split_place_accumulators(s);
     for (int i = 0; i < s->nparams; i++)
         if (s->mode != SPLIT_GEO && strcmp(s->params[i].sent, s->params[i].grad)) {
             build_rename_var(program_root(s->main), s->params[i].grad, s->params[i].sent);

@@ -252,7 +252,7 @@ static void place_states(struct split *s, const struct op *op, const struct spli
     }
 }
 
-enum skiff_status split_place_accumulators(struct split *s, struct skiff_error *err)
+void split_place_accumulators(struct split *s)
 {
     const struct block *b = program_root(s->main);
     for (int server = 0; server < s->nendpoints; server++)
@@ -263,5 +263,4 @@ enum skiff_status split_place_accumulators(struct split *s, struct skiff_error *
             if (p && split_block_on(p, server))
                 place_states(s, b->ops[i], p, server);
         }
-    return SKIFF_OK;
 }

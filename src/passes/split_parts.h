@@ -100,7 +100,7 @@ struct program *split_clone(const struct program *p); /* at the root scope, forw
 
 enum skiff_status split_parse_endpoints(struct split *s, const char *text, struct skiff_error *err);
 enum skiff_status split_place_params(struct split *s, struct skiff_error *err);
-enum skiff_status split_place_accumulators(struct split *s, struct skiff_error *err);
+void split_place_accumulators(struct split *s);
 const struct split_param *split_find_param(const struct split *s, const char *name);
 /* The block of a parameter that lives on a server; NULL. */
 const struct split_block *split_block_on(const struct split_param *p, int server);
@@ -142,10 +142,8 @@ enum skiff_status split_table_lookups(const struct split *s, struct block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err);
 /* Names of what is exchanged for a table with server i. */
-const char *split_table_ids(const struct split *s, const struct split_table *t, int i,
-                            struct arena *a);
-const char *split_table_rows(const struct split *s, const struct split_table *t, int i,
-                             struct arena *a);
+const char *split_table_ids(const struct split_table *t, int i, struct arena *a);
+const char *split_table_rows(const struct split_table *t, int i, struct arena *a);
 const char *split_table_grad(const struct split *s, const struct split_table *t, int trainer, int i,
                              struct arena *a);
 

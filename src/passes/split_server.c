@@ -339,8 +339,8 @@ static enum skiff_status add_table_prefetch(struct server *v, const struct block
                                             const struct split_table *t, struct skiff_error *err)
 {
     struct block *b = program_add_block(v->p, update->idx);
-    const char *ids = split_table_ids(v->s, t, v->index, arena_of(v));
-    const char *rows = split_table_rows(v->s, t, v->index, arena_of(v));
+    const char *ids = split_table_ids(t, v->index, arena_of(v));
+    const char *rows = split_table_rows(t, v->index, arena_of(v));
     struct shape any = {2, {-1, 1}}, wide = {2, {-1, t->var->shape.dims[1]}};
     build_var(v->root, ids, VAR_LOD_TENSOR, DTYPE_INT64, &any, false);
     build_var(v->root, rows, VAR_LOD_TENSOR, t->var->dtype, &wide, false);

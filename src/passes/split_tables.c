@@ -154,14 +154,12 @@ enum skiff_status split_merge_lookups(const struct split *s, struct block *b,
 
 /* ---- cut by id ---- */
 
-const char *split_table_ids(const struct split *s, const struct split_table *t, int i,
-                            struct arena *a)
+const char *split_table_ids(const struct split_table *t, int i, struct arena *a)
 {
     return arena_printf(a, "%sprefetch_compress_in_tmp_%d", t->prefix, i);
 }
 
-const char *split_table_rows(const struct split *s, const struct split_table *t, int i,
-                             struct arena *a)
+const char *split_table_rows(const struct split_table *t, int i, struct arena *a)
 {
     return arena_printf(a, "%sprefetch_compress_out_tmp_%d", t->prefix, i);
 }
@@ -184,8 +182,8 @@ static enum skiff_status prefetch_rows(const struct split *s, struct lookups *l,
     const char **in = arena_alloc(a, (size_t)n * sizeof *in);
     const char **rows = arena_alloc(a, (size_t)n * sizeof *rows);
     for (int i = 0; i < n; i++) {
-        in[i] = split_table_ids(s, t, i, a);
-        rows[i] = split_table_rows(s, t, i, a);
+        in[i] = split_table_ids(t, i, a);
+        rows[i] = split_table_rows(t, i, a);
         build_var_like(b, in[i], ids, false);
         build_var_like(b, rows[i], out, false);
     }

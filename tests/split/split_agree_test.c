@@ -49,7 +49,7 @@ static void check_slice(const struct job *j, const char *name, const char *endpo
         complain(j, "has another number of rows on its server", name);
 }
 
-static void note_send(struct job *j, const struct program *p, const struct op *op)
+static void note_send(struct job *j, const struct op *op)
 {
     const struct attr_value *endpoints = list_attr(op, "epmap");
     const struct attr_value *names = list_attr(op, "send_varnames");
@@ -128,7 +128,7 @@ static void check_trainer(struct job *j, const struct split_case *c, int id)
         for (int i = 0; i < program_root(p)->nops; i++) {
             const struct op *op = program_root(p)->ops[i];
             if (!strcmp(op->type, "send") && !j->geo)
-                note_send(j, p, op);
+                note_send(j, op);
             else if (!strcmp(op->type, "recv"))
                 check_recv(j, p, op);
             else if (!strcmp(op->type, "distributed_lookup_table"))
