@@ -8,5 +8,6 @@
 #include <skiff/net.h>
 #include <skiff/optimizer.h>
 #include <skiff/status.h>
+#include <skiff/train.h>
 
 #endif

@@ -96,7 +96,7 @@ static enum skiff_status check(struct job *j, const struct job_args *args, int64
                              .reader = &dc.reader,
                              .pipe_command = dc.pipe_command,
                              .bad = &bad,
-                             .stop = interrupt_flag()};
+                             .stop = interrupt_watch()};
     enum skiff_status status = job_check(j, "check-data", err);
     if (status == SKIFF_OK)
         status = job_files(j, &where, &names, &count, err);

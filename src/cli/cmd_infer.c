@@ -40,6 +40,12 @@ static void on_batch(void *user, int thread, int64_t rows, const struct value *w
     tally_batch(&t->tally, thread, rows, watched);
 }
 
+static bool wants_stop(void *user)
+{
+    (void)user;
+    return interrupt_wanted();
+}
+
 static void on_tick(void *user)
 {
     struct judging *t = user;
@@ -67,6 +73,7 @@ static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
 static void read_options(struct judging *t)
 {
     int threads = job_threads(&t->job);
+    interrupt_watch();
     tally_init(&t->tally, &t->job.vars, threads);
     progress_init(&t->progress, &t->tally,
                   config_int_in(t->job.config, "runner.print_interval", 100, 1, INT64_MAX));
@@ -77,7 +84,7 @@ static void read_options(struct judging *t)
                                           .on_batch = on_batch,
                                           .tick_period = t->progress.terminal ? 0.25 : 1.0,
                                           .on_tick = on_tick,
-                                          .stop = interrupt_flag()};
+                                          .wants_stop = wants_stop};
 }
 
 static void print_line(const struct report_row *r)
@@ -121,13 +128,12 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
 
 static enum skiff_status judge(struct judging *t, struct skiff_error *err)
 {
-    const char *type = config_text(t->job.config, "runner.reader_type", "QueueDataset");
     TRY(read_range(t, err));
     TRY(job_dataset_open(&t->job, &job_data_infer, &t->data, err));
     read_options(t);
     TRY(job_check(&t->job, "infer", err));
     TRY(job_startup(&t->job, err));
-    if (type[0] == 'I' || type[0] == 'i')
+    if (job_in_memory(&t->job))
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)

@@ -52,7 +52,7 @@ static enum skiff_status prepare(const struct prepare_flags *f, const char **nam
                                           .quantile = f->quantile,
                                           .seed = (uint64_t)f->seed,
                                           .bad = &bad,
-                                          .stop = interrupt_flag()};
+                                          .stop = interrupt_watch()};
     if (status == SKIFF_OK)
         status = prepare_run(&config, r, err);
     file_list_deinit(&files);

@@ -47,6 +47,12 @@ static void on_batch(void *user, int thread, int64_t rows, const struct value *w
     tally_batch(&t->tally, thread, rows, watched);
 }
 
+static bool wants_stop(void *user)
+{
+    (void)user;
+    return interrupt_wanted();
+}
+
 static void on_tick(void *user)
 {
     struct training *t = user;
@@ -63,6 +69,7 @@ static void read_options(struct training *t)
 {
     struct config *c = t->job.config;
     int threads = job_threads(&t->job);
+    interrupt_watch();
     t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
@@ -80,7 +87,7 @@ static void read_options(struct training *t)
         .on_batch = on_batch,
         .tick_period = t->progress.terminal ? 0.25 : 1.0,
         .on_tick = on_tick,
-        .stop = interrupt_flag(),
+        .wants_stop = wants_stop,
         .print_debug = config_bool(c, "runner.dataset_debug", false) ? on_debug : NULL};
 }
 
@@ -179,8 +186,7 @@ static void say_idle(struct training *t, bool in_memory)
 
 static enum skiff_status train(struct training *t, bool resume, struct skiff_error *err)
 {
-    const char *type = config_text(t->job.config, "runner.reader_type", "QueueDataset");
-    bool in_memory = type[0] == 'I' || type[0] == 'i';
+    bool in_memory = job_in_memory(&t->job);
     TRY(job_dataset_open(&t->job, &job_data_train, &t->data, err));
     read_options(t);
     TRY(job_check(&t->job, "train", err));

@@ -3,8 +3,10 @@
 #define CLI_INTERRUPT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* SIGINT and SIGTERM set the flag from now on. */
-const atomic_bool *interrupt_flag(void);
+const atomic_bool *interrupt_watch(void);
+bool interrupt_wanted(void);
 
 #endif

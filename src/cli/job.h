@@ -66,7 +66,8 @@ enum skiff_status job_check(struct job *j, const char *command, struct skiff_err
 
 /* Fills the parameters: runner.seed, so that the same seed gives the same start. */
 enum skiff_status job_startup(struct job *j, struct skiff_error *err);
-int job_threads(struct job *j); /* runner.thread_num */
+int job_threads(struct job *j);    /* runner.thread_num */
+bool job_in_memory(struct job *j); /* runner.reader_type */
 
 /* job_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status job_minimize(struct job *j, struct skiff_error *err);

@@ -92,15 +92,19 @@ static const char *pipe_of(struct job *j)
     return j->pipe.data;
 }
 
+bool job_in_memory(struct job *j)
+{
+    static const char *const kinds[] = {"QueueDataset", "DataLoader", "RecDataset",
+                                        "InmemoryDataset", NULL};
+    return config_choice(j->config, "runner.reader_type", 0, kinds) == 3;
+}
+
 enum skiff_status job_dataset_config(struct job *j, const struct job_data *data,
                                      struct dataset_config *out, struct skiff_error *err)
 {
-    static const char *const kinds[] = {"QueueDataset",    "DataLoader",      "RecDataset",
-                                        "InmemoryDataset", "InMemoryDataset", NULL};
     struct config *c = j->config;
     dataset_config_init(out);
-    out->kind =
-        config_choice(c, "runner.reader_type", 0, kinds) >= 3 ? DATASET_MEMORY : DATASET_QUEUE;
+    out->kind = job_in_memory(j) ? DATASET_MEMORY : DATASET_QUEUE;
     out->schema = &j->schema;
     out->pipe_command = pipe_of(j);
     out->threads = job_threads(j);

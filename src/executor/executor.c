@@ -22,6 +22,7 @@ struct cached_plan {
 
 struct executor {
     struct scope *scope;
+    struct executor_options given;
     struct plan_options options;
     struct mt64 generator;
     struct cached_plan plans[MAX_PLANS];
@@ -33,12 +34,19 @@ struct executor *executor_create(struct scope *scope, const struct executor_opti
 {
     struct executor *e = mem_must(sizeof(*e));
     e->scope = scope;
+    e->given = *options;
     e->options.fuse = !options->no_fuse;
     e->options.is_test = options->is_test;
     e->options.profile = options->profile;
     e->options.generator = &e->generator;
     mt64_seed_seq(&e->generator, options->has_seed ? options->seed : rng_entropy());
     return e;
+}
+
+struct scope *executor_settings(const struct executor *e, struct executor_options *out)
+{
+    *out = e->given;
+    return e->scope;
 }
 
 static void cached_deinit(struct cached_plan *c)

@@ -30,6 +30,8 @@ struct feed {
 
 struct executor *executor_create(struct scope *scope, const struct executor_options *options);
 void executor_destroy(struct executor *e);
+/* Its scope; its options go to *out. */
+struct scope *executor_settings(const struct executor *e, struct executor_options *out);
 /* Drops the plans of a program that is about to be changed or destroyed. (One that has only been
  * appended to is found out without it.) */
 void executor_forget(struct executor *e, const struct program *p);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -110,7 +111,7 @@ static void trainer_fail(struct trainer *t, const struct skiff_error *err)
 
 static bool stop_wanted(const struct trainer *t)
 {
-    return t->options->stop && atomic_load(t->options->stop);
+    return t->options->wants_stop && t->options->wants_stop(t->options->user);
 }
 
 static void tell_watcher(struct worker *w, int64_t rows)
@@ -307,7 +308,7 @@ static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
     const struct trainer_options *o = t->options;
     pthread_t side;
     int started = 0, failure = 0;
-    bool has_side = o->handler || o->on_tick || o->stop;
+    bool has_side = o->handler || o->on_tick || o->wants_stop;
     if (has_side && (failure = pthread_create(&side, NULL, beside, t)))
         has_side = false;
     for (; !failure && started < o->threads; started++)

@@ -12,8 +12,6 @@
 #ifndef EXECUTOR_TRAINER_H
 #define EXECUTOR_TRAINER_H
 
-#include <stdatomic.h>
-
 #include "executor/executor.h"
 
 struct trainer_batch {
@@ -64,7 +62,8 @@ struct trainer_options {
     double tick_period;
     void (*on_tick)(void *user);
 
-    const atomic_bool *stop; /* NULL, or: threads end after their running batch once it is set */
+    /* Threads end after their running batch once it gives true; asked by all of them. */
+    bool (*wants_stop)(void *user);
 };
 
 struct trainer_result {
@@ -72,7 +71,7 @@ struct trainer_result {
     double seconds;
     /* Summed over the threads. Update is measured only with executor.profile. */
     double read_seconds, compute_seconds, update_seconds;
-    bool stopped; /* by the stop flag, before the end of the data */
+    bool stopped; /* wants_stop gave true */
 };
 
 /* A failure of one thread ends the others after their running batch; the first one is returned.

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,7 +77,6 @@ struct memory_source {
     int limit, fail_at, pause_us;
     int block_at; /* this one waits for interrupt */
     atomic_bool interrupted;
-    atomic_bool *set_stop_at_end;
 };
 
 static void fill(struct tensor *t, enum dtype dtype, int64_t cols)
@@ -277,6 +277,11 @@ static void see_handler(void *user, const struct value *values)
     s->kinds[1] = (int)values[1].kind;
 }
 
+static bool see_stop(void *user)
+{
+    return atomic_load(&((struct seen *)user)->stop);
+}
+
 static void see_tick(void *user)
 {
     ((struct seen *)user)->ticks++;
@@ -365,7 +370,7 @@ static void stops_after_the_batch(void **state)
                                     .watched = &loss,
                                     .nwatched = 1,
                                     .on_batch = see_batch,
-                                    .stop = &seen.stop};
+                                    .wants_stop = see_stop};
         assert_int_equal(run(&n, &m, &o, &r, &err), SKIFF_OK);
         assert_true(r.stopped);
         assert_true(r.batches >= 5 && r.batches <= 7);

@@ -1,0 +1,99 @@
+/* Training from files: datasets, train_from_dataset, infer_from_dataset.
+ *
+ *     struct skiff_dataset *d = skiff_dataset_create("QueueDataset", &err);
+ *     skiff_dataset_set_vars(d, inputs, ninputs);
+ *     skiff_dataset_set(d, "format", "criteo");
+ *     skiff_dataset_set_batch_size(d, 1000);
+ *     skiff_dataset_set_threads(d, 2);
+ *     skiff_dataset_set_files(d, files, nfiles);
+ *     skiff_executor_train(exe, skiff_net_main(net), d, NULL, NULL, &err);
+ *
+ * Setters keep the first error for the next call that returns a status. Threads: one dataset, one
+ * thread; while it is trained from, nothing may be called on it. */
+#ifndef SKIFF_TRAIN_H
+#define SKIFF_TRAIN_H
+
+#include <skiff/executor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct skiff_dataset;
+
+/* kind: "QueueDataset" streams the files; "InMemoryDataset" loads them first. */
+SKIFF_API struct skiff_dataset *skiff_dataset_create(const char *kind, struct skiff_error *err);
+SKIFF_API void skiff_dataset_destroy(struct skiff_dataset *d); /* NULL is fine */
+
+/* set_use_var: the variables that samples have, in the order of the text; float32 or int64. */
+SKIFF_API void skiff_dataset_set_vars(struct skiff_dataset *d, struct skiff_var *const *vars,
+                                      int n);
+SKIFF_API void skiff_dataset_set_batch_size(struct skiff_dataset *d, int64_t n); /* 32 */
+SKIFF_API void skiff_dataset_set_threads(struct skiff_dataset *d, int n);        /* 1 */
+/* Files, folders, patterns, "-". */
+SKIFF_API void skiff_dataset_set_files(struct skiff_dataset *d, const char *const *files, int n);
+/* A program that turns a file (its standard input) into MultiSlot text. NULL or "cat": none. */
+SKIFF_API void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command);
+/* A setting of the reader: "format" (multislot, criteo, slot_text, ...), "hash", "hash_size", ...
+ * as docs/config.md lists them; and "cache" (true), "bad_lines" (a number), "drop_last" (true). */
+SKIFF_API void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value);
+
+/* InMemoryDataset. */
+SKIFF_API enum skiff_status skiff_dataset_load(struct skiff_dataset *d, struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_dataset_preload(struct skiff_dataset *d, int threads,
+                                                  struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_dataset_wait_preload(struct skiff_dataset *d,
+                                                       struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_dataset_local_shuffle(struct skiff_dataset *d, uint64_t seed,
+                                                        struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_dataset_slots_shuffle(struct skiff_dataset *d,
+                                                        const char *const *slots, int n,
+                                                        uint64_t seed, struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_dataset_release(struct skiff_dataset *d, struct skiff_error *err);
+SKIFF_API int64_t skiff_dataset_memory_size(const struct skiff_dataset *d);
+
+/* Everything may be left out. */
+struct skiff_train_options {
+    int threads; /* 0: the dataset's */
+    /* Thread 0 gives every print_period-th of its batches as text, in the form that Paddle prints,
+     * to `print`. info NULL: the names. */
+    const char *const *fetch_list, *const *fetch_info;
+    int nfetch;
+    int print_period; /* 100 */
+    void (*print)(void *user, const char *text);
+    /* debug: every 100 batches of thread 0, the mean time of every op and of reading. */
+    void (*print_debug)(void *user, const char *text);
+    /* Fetch handler: every period_secs on a thread of its own, with the values of thread 0 after a
+     * batch; values[i] is NULL for a variable that nobody writes. Borrowed for the call. */
+    const char *const *handler_vars;
+    int nhandler_vars;
+    double handler_period_secs; /* 60 */
+    void (*handler)(void *user, const struct skiff_tensor *const *values);
+    /* Once it gives true, threads end after their running batch; asked by all of them. */
+    bool (*wants_stop)(void *user);
+    void *user;
+};
+
+struct skiff_train_result {
+    int64_t batches, samples;
+    double seconds;
+    double read_seconds, compute_seconds; /* summed over the threads */
+    bool stopped;
+};
+
+/* One pass over the dataset by several threads that share the parameters without locks. States of
+ * metrics (auc) are exact over all threads. options, result may be NULL. */
+SKIFF_API enum skiff_status
+skiff_executor_train(struct skiff_executor *e, const struct skiff_program *p,
+                     struct skiff_dataset *d, const struct skiff_train_options *options,
+                     struct skiff_train_result *result, struct skiff_error *err);
+/* The same without backward and optimizer ops, and with fresh metrics. */
+SKIFF_API enum skiff_status
+skiff_executor_infer(struct skiff_executor *e, const struct skiff_program *p,
+                     struct skiff_dataset *d, const struct skiff_train_options *options,
+                     struct skiff_train_result *result, struct skiff_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

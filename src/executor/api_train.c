@@ -1,0 +1,301 @@
+/* The public face of datasets and training from them. A dataset is made when it is first used, from
+ * what was set until then; a setting that comes later makes it anew, without its samples. */
+#include <skiff/train.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "executor/trainer.h"
+
+struct skiff_dataset {
+    struct dataset_config config;
+    struct schema schema;
+    char *pipe;
+    char **files;
+    int nfiles;
+    struct dataset *made; /* NULL: settings have changed */
+    struct skiff_error error;
+};
+
+static void changed(struct skiff_dataset *d)
+{
+    dataset_destroy(d->made);
+    d->made = NULL;
+}
+
+struct skiff_dataset *skiff_dataset_create(const char *kind, struct skiff_error *err)
+{
+    bool queue = kind && !strcmp(kind, "QueueDataset");
+    if (!queue && (!kind || strcmp(kind, "InMemoryDataset"))) {
+        error_set(err, SKIFF_NOT_FOUND, "datasets are QueueDataset or InMemoryDataset, not %s",
+                  kind ? kind : "NULL");
+        return NULL;
+    }
+    struct skiff_dataset *d = mem_must(sizeof(*d));
+    dataset_config_init(&d->config);
+    schema_init(&d->schema);
+    d->config.kind = queue ? DATASET_QUEUE : DATASET_MEMORY;
+    return d;
+}
+
+static void drop_files(struct skiff_dataset *d)
+{
+    for (int i = 0; i < d->nfiles; i++)
+        free(d->files[i]);
+    free(d->files);
+    d->files = NULL;
+    d->nfiles = 0;
+}
+
+void skiff_dataset_destroy(struct skiff_dataset *d)
+{
+    if (!d)
+        return;
+    changed(d);
+    drop_files(d);
+    reader_config_deinit(&d->config.reader);
+    schema_deinit(&d->schema);
+    free(d->pipe);
+    free(d);
+}
+
+/* Keeps the first error; returns whether there is one. */
+static bool failed(struct skiff_dataset *d, enum skiff_status status, const struct skiff_error *err)
+{
+    if (status < 0 && !d->error.code)
+        d->error = *err;
+    return d->error.code != 0;
+}
+
+void skiff_dataset_set_vars(struct skiff_dataset *d, struct skiff_var *const *vars, int n)
+{
+    struct skiff_error err = {0};
+    changed(d);
+    schema_deinit(&d->schema);
+    schema_init(&d->schema);
+    for (int i = 0; i < n; i++) {
+        const struct var *v = (const struct var *)vars[i];
+        enum skiff_status status =
+            v ? schema_add(&d->schema, v->name, v->dtype, v->lod_level, &v->shape, &err)
+              : error_set(&err, SKIFF_INVALID, "variable %d of the dataset is NULL", i);
+        if (failed(d, status, &err))
+            return;
+    }
+}
+
+void skiff_dataset_set_batch_size(struct skiff_dataset *d, int64_t n)
+{
+    struct skiff_error err = {0};
+    changed(d);
+    d->config.batch_size = n;
+    if (n < 1)
+        failed(d, error_set(&err, SKIFF_INVALID, "batch size %lld: at least 1", (long long)n),
+               &err);
+}
+
+void skiff_dataset_set_threads(struct skiff_dataset *d, int n)
+{
+    changed(d);
+    d->config.threads = n < 1 ? 1 : n;
+}
+
+void skiff_dataset_set_files(struct skiff_dataset *d, const char *const *files, int n)
+{
+    drop_files(d);
+    d->files = mem_must((size_t)(n + 1) * sizeof(*d->files));
+    for (int i = 0; i < n; i++)
+        d->files[i] = mem_must_strdup(files[i]);
+    d->nfiles = n;
+    struct skiff_error err = {0};
+    if (d->made) /* samples in memory stay */
+        failed(d, dataset_set_files(d->made, files, n, &err), &err);
+}
+
+void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command)
+{
+    changed(d);
+    free(d->pipe);
+    d->pipe = command ? mem_must_strdup(command) : NULL;
+    d->config.pipe_command = d->pipe;
+}
+
+void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value)
+{
+    struct skiff_error err = {0};
+    changed(d);
+    bool yes = !strcmp(value, "true") || !strcmp(value, "True") || !strcmp(value, "1");
+    if (!strcmp(key, "cache"))
+        d->config.cache = yes;
+    else if (!strcmp(key, "drop_last"))
+        d->config.drop_last = yes;
+    else if (!strcmp(key, "bad_lines"))
+        d->config.bad_limit = strtoll(value, NULL, 10);
+    else
+        failed(d, reader_config_set(&d->config.reader, key, value, &err), &err);
+}
+
+static enum skiff_status ready(struct skiff_dataset *d, struct skiff_error *err)
+{
+    if (d->error.code) {
+        enum skiff_status code = d->error.code;
+        if (err)
+            *err = d->error;
+        d->error = (struct skiff_error){0};
+        return code;
+    }
+    if (d->made)
+        return SKIFF_OK;
+    struct dataset *made;
+    d->config.schema = &d->schema;
+    TRY(dataset_create(&d->config, &made, err));
+    enum skiff_status status =
+        dataset_set_files(made, (const char *const *)d->files, d->nfiles, err);
+    if (status < 0) {
+        dataset_destroy(made);
+        return status;
+    }
+    d->made = made;
+    return SKIFF_OK;
+}
+
+enum skiff_status skiff_dataset_load(struct skiff_dataset *d, struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_load(d->made, err);
+}
+
+enum skiff_status skiff_dataset_preload(struct skiff_dataset *d, int threads,
+                                        struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_preload(d->made, threads, err);
+}
+
+enum skiff_status skiff_dataset_wait_preload(struct skiff_dataset *d, struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_wait_preload(d->made, err);
+}
+
+enum skiff_status skiff_dataset_local_shuffle(struct skiff_dataset *d, uint64_t seed,
+                                              struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_local_shuffle(d->made, seed, err);
+}
+
+enum skiff_status skiff_dataset_slots_shuffle(struct skiff_dataset *d, const char *const *slots,
+                                              int n, uint64_t seed, struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_slots_shuffle(d->made, slots, n, seed, err);
+}
+
+enum skiff_status skiff_dataset_release(struct skiff_dataset *d, struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_release(d->made, err);
+}
+
+int64_t skiff_dataset_memory_size(const struct skiff_dataset *d)
+{
+    return d->made ? dataset_memory_size(d->made) : 0;
+}
+
+/* ---- training ---- */
+
+struct caller { /* what callbacks need */
+    const struct skiff_train_options *options;
+    const struct skiff_tensor **values;
+};
+
+static void call_print(void *user, const char *text)
+{
+    const struct skiff_train_options *o = ((struct caller *)user)->options;
+    o->print(o->user, text);
+}
+
+static void call_debug(void *user, const char *text)
+{
+    const struct skiff_train_options *o = ((struct caller *)user)->options;
+    o->print_debug(o->user, text);
+}
+
+static void call_handler(void *user, const struct value *values)
+{
+    struct caller *c = user;
+    for (int i = 0; i < c->options->nhandler_vars; i++)
+        c->values[i] =
+            values[i].kind == VALUE_NONE ? NULL : (const struct skiff_tensor *)&values[i];
+    c->options->handler(c->options->user, c->values);
+}
+
+static bool call_stop(void *user)
+{
+    const struct skiff_train_options *o = ((struct caller *)user)->options;
+    return o->wants_stop(o->user);
+}
+
+typedef enum skiff_status (*run_function)(struct scope *, const struct program *, struct dataset *,
+                                          const struct trainer_options *, struct trainer_result *,
+                                          struct skiff_error *);
+
+static enum skiff_status run(struct skiff_executor *e, const struct skiff_program *p,
+                             struct skiff_dataset *d, const struct skiff_train_options *given,
+                             struct skiff_train_result *result, run_function how,
+                             struct skiff_error *err)
+{
+    static const struct skiff_train_options none;
+    const struct skiff_train_options *o = given ? given : &none;
+    struct caller c = {.options = o};
+    struct trainer_result r;
+    if (!p || !d)
+        return error_set(err, SKIFF_INVALID, "there is no %s to train %s",
+                         p ? "dataset" : "program", p ? "from" : "");
+    if (o->nfetch && !o->fetch_list)
+        return error_set(err, SKIFF_INVALID, "nfetch is %d, but there is no fetch_list", o->nfetch);
+    TRY(ready(d, err));
+    c.values = mem_must((size_t)(o->nhandler_vars + 1) * sizeof(*c.values));
+    struct trainer_options t = {.threads = o->threads,
+                                .user = &c,
+                                .fetches = o->fetch_list,
+                                .fetch_info = o->fetch_info,
+                                .nfetches = o->nfetch,
+                                .print_period = o->print_period,
+                                .print = o->print ? call_print : NULL,
+                                .print_debug = o->print_debug ? call_debug : NULL,
+                                .handled = o->handler_vars,
+                                .nhandled = o->handler ? o->nhandler_vars : 0,
+                                .handler_period = o->handler_period_secs,
+                                .handler = o->handler ? call_handler : NULL,
+                                .wants_stop = o->wants_stop ? call_stop : NULL};
+    struct scope *scope = executor_settings((struct executor *)e, &t.executor);
+    enum skiff_status status = how(scope, (const struct program *)p, d->made, &t, &r, err);
+    free(c.values);
+    if (result && status == SKIFF_OK)
+        *result = (struct skiff_train_result){.batches = r.batches,
+                                              .samples = r.rows,
+                                              .seconds = r.seconds,
+                                              .read_seconds = r.read_seconds,
+                                              .compute_seconds = r.compute_seconds,
+                                              .stopped = r.stopped};
+    return status;
+}
+
+enum skiff_status skiff_executor_train(struct skiff_executor *e, const struct skiff_program *p,
+                                       struct skiff_dataset *d,
+                                       const struct skiff_train_options *options,
+                                       struct skiff_train_result *result, struct skiff_error *err)
+{
+    return run(e, p, d, options, result, trainer_train_dataset, err);
+}
+
+enum skiff_status skiff_executor_infer(struct skiff_executor *e, const struct skiff_program *p,
+                                       struct skiff_dataset *d,
+                                       const struct skiff_train_options *options,
+                                       struct skiff_train_result *result, struct skiff_error *err)
+{
+    return run(e, p, d, options, result, trainer_infer_dataset, err);
+}
