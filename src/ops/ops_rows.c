@@ -134,9 +134,11 @@ static enum skiff_status sum_dense(struct kernel *k, const struct value *like,
                                    struct skiff_error *err)
 {
     struct value *out = kernel_out_value(k, 0, 0);
+    bool unwritten = false; /* in place, but there was nothing yet: counts as zero */
     char a[160], b[160];
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
         const struct value *v = kernel_in_value(k, 0, i);
+        unwritten = unwritten || (v == out && !dense_part(v));
         if (dense_part(v) && (tensor_numel(&v->tensor) != tensor_numel(&like->tensor) ||
                               v->tensor.dtype != like->tensor.dtype))
             return kernel_fail(k, SKIFF_SHAPE, err, "input %s is %s %s, the first one is %s %s",
@@ -150,6 +152,8 @@ static enum skiff_status sum_dense(struct kernel *k, const struct value *like,
     const struct value *first = kernel_in_value(k, 0, 0);
     if (out != like)
         TRY(kernel_out_resize(k, 0, 0, like->tensor.dtype, &like->tensor.shape, err));
+    if (unwritten)
+        memset(out->tensor.data, 0, tensor_bytes(&out->tensor));
     if (first && first != out && first->kind == VALUE_TENSOR)
         tensor_share_lod(&out->tensor, &first->tensor);
     int64_t n = tensor_numel(&out->tensor);

@@ -135,9 +135,27 @@ static bool order_kept(const struct graph *g, const struct fc_match *m)
            !graph_touched_between(g, op_out1(m->add_grad, "Y@GRAD"), add_grad, matmul_grad);
 }
 
+/* What disappears is not needed by the fused ops under another title. */
+static bool nothing_lost(const struct fc_match *m)
+{
+    bool grad = m->add_grad != NULL;
+    const char *lost[] = {m->t0, m->act ? m->t1 : NULL,
+                          grad ? op_out1(m->add_grad, "X@GRAD") : NULL,
+                          m->act_grad ? op_in1(m->add_grad, "Out@GRAD") : NULL};
+    const char *used[] = {m->x,
+                          m->w,
+                          m->bias,
+                          m->t2,
+                          m->dout,
+                          grad ? op_out1(m->add_grad, "Y@GRAD") : NULL,
+                          grad ? op_out1(m->matmul_grad, "X@GRAD") : NULL,
+                          grad ? op_out1(m->matmul_grad, "Y@GRAD") : NULL};
+    return !names_meet(lost, 4, used, 8);
+}
+
 static bool match_fits(const struct graph *g, const struct fc_match *m)
 {
-    return backward_complete(g, m) && match_is_private(g, m) && order_kept(g, m);
+    return backward_complete(g, m) && match_is_private(g, m) && order_kept(g, m) && nothing_lost(m);
 }
 
 static void set_one_in(struct graph *g, struct op *op, const char *slot, const char *name)

@@ -13,6 +13,16 @@ static inline bool same_name(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
+/* Does one of the names stand in both lists? NULLs do not count. */
+static inline bool names_meet(const char *const *a, int na, const char *const *b, int nb)
+{
+    for (int i = 0; i < na; i++)
+        for (int j = 0; j < nb; j++)
+            if (same_name(a[i], b[j]))
+                return true;
+    return false;
+}
+
 static inline bool attr_true(const struct op *op, const char *name)
 {
     const struct op_attr_value *a = op_attr(op, name);

@@ -1,6 +1,7 @@
 /* One optimizer step over many tensors: neighbouring optimizer ops of the same kind and settings
  * become one op whose slots list all their variables (the kernels loop over them). Neighbours only:
- * nothing can stand between them that reads what one of them writes. */
+ * nothing can stand between them that reads what one of them writes. And what one of them writes no
+ * other one touches: the joined op sizes all its outputs before it computes anything. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
@@ -55,6 +56,51 @@ static bool joinable(const struct op *op)
     return true;
 }
 
+/* What the ops of a group touch. */
+struct touched {
+    struct str_map read, written;
+};
+
+/* Adds the op's names, unless it writes what others touch or touches what others write. */
+static bool touched_add(struct touched *t, const struct op *op)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct op_arg *args = side ? op->outs : op->ins;
+        for (int i = 0; i < (side ? op->nouts : op->nins); i++)
+            for (int j = 0; j < args[i].n; j++)
+                if (str_map_has(&t->written, args[i].names[j]) ||
+                    (side && str_map_has(&t->read, args[i].names[j])))
+                    return false;
+    }
+    for (int side = 0; side < 2; side++) {
+        const struct op_arg *args = side ? op->outs : op->ins;
+        for (int i = 0; i < (side ? op->nouts : op->nins); i++)
+            for (int j = 0; j < args[i].n; j++)
+                str_map_put(side ? &t->written : &t->read, args[i].names[j], t);
+    }
+    return true;
+}
+
+/* How many ops from position `first` on can be joined. */
+static int count_joinable(const struct graph *g, int first)
+{
+    const struct op *op = g->block->ops[first];
+    struct touched t;
+    int n = 1;
+    str_map_init(&t.read);
+    str_map_init(&t.written);
+    touched_add(&t, op);
+    for (; first + n < g->block->nops; n++) {
+        const struct op *next = g->block->ops[first + n];
+        if (!same_settings(op, next) || !same_slots(op, next) || !joinable(next) ||
+            !touched_add(&t, next))
+            break;
+    }
+    str_map_deinit(&t.read);
+    str_map_deinit(&t.written);
+    return n;
+}
+
 static void join(struct graph *g, int first, int n)
 {
     struct op *op = g->block->ops[first];
@@ -83,13 +129,7 @@ int fuse_update(struct graph *g)
         struct op *op = g->block->ops[i];
         if (!op || !op->kind || op->kind->fuse != FUSE_UPDATE || !joinable(op))
             continue;
-        int n = 1;
-        while (i + n < g->block->nops) {
-            struct op *next = g->block->ops[i + n];
-            if (!same_settings(op, next) || !same_slots(op, next) || !joinable(next))
-                break;
-            n++;
-        }
+        int n = count_joinable(g, i);
         if (n > 1) {
             join(g, i, n);
             fused++;

@@ -584,6 +584,57 @@ void random_net_disturb(struct random_net *r)
     }
 }
 
+/* ---- programs that nobody would write ---- */
+
+static struct op_arg *some_arg(struct random_net *r, struct op *op, bool output)
+{
+    int n = output ? op->nouts : op->nins;
+    return n ? (output ? op->outs : op->ins) + random_below(r, n) : NULL;
+}
+
+static const char *some_name(struct random_net *r, const struct block *b)
+{
+    return b->vars.entries[random_below(r, (int)b->vars.count)].key;
+}
+
+static void break_once(struct random_net *r, struct program *p, struct block *b)
+{
+    int at = random_below(r, b->nops);
+    struct op *op = b->ops[at];
+    bool output = random_chance(r, 0.3);
+    struct op_arg *arg = some_arg(r, op, output);
+    switch (random_below(r, 6)) {
+    case 0:
+        block_remove_ops(b, at, 1);
+        return;
+    case 1: /* changes places with one behind it */
+        if (at + 1 < b->nops) {
+            int other = at + 1 + random_below(r, b->nops - at - 1 < 4 ? b->nops - at - 1 : 4);
+            b->ops[at] = b->ops[other];
+            b->ops[other] = op;
+        }
+        return;
+    case 2: /* once more, at the same place */
+        block_put_op(b, at, op);
+        return;
+    case 3:
+        if (arg)
+            arg->n = 0;
+        return;
+    default: /* another variable */
+        if (arg && arg->n)
+            (output ? op_rename_out : op_rename_in)(p, op, arg->names[random_below(r, arg->n)],
+                                                    some_name(r, b));
+    }
+}
+
+void random_net_break(struct random_net *r)
+{
+    struct program *p = (struct program *)skiff_net_main(r->net);
+    for (int k = 1 + random_below(r, 3); k > 0; k--)
+        break_once(r, p, program_root(p));
+}
+
 /* ---- batches ---- */
 
 static void set_size(struct random_input *in, enum dtype dtype, int64_t rows, int64_t cols)

@@ -41,6 +41,8 @@ enum skiff_status random_net_open(struct random_net *r, uint64_t seed, struct sk
 /* Puts ops into the main program that change variables where they lie, at random places: what a
  * pass moves across them gives other numbers. */
 void random_net_disturb(struct random_net *r);
+/* Drops, doubles, swaps and rewires ops of the main program at random. It may not run any more. */
+void random_net_break(struct random_net *r);
 void random_net_close(struct random_net *r);
 /* Fills the inputs with a batch of this many rows and lists them. */
 int random_net_batch(struct random_net *r, int64_t rows, struct feed feeds[RANDOM_MAX_INPUTS]);
