@@ -106,9 +106,17 @@ bool node_is_gone(struct link *link);
 /* What happened, since the start. */
 /* clang-format off */
 #define NODE_COUNT_MAP(X) \
-    X(frames_in) X(frames_out) X(bytes_in) X(bytes_out) X(nonsense) X(corrupt) \
-    X(other_version) X(other_job) X(other_secret) X(slow) X(unknown) X(impostors) \
-    X(refused) X(bad_parts) X(overflows) X(links_up) X(links_down)
+    X(frames_in) X(frames_out) X(bytes_in) X(bytes_out) \
+    X(nonsense)  /* not a frame */ \
+    X(corrupt)   /* checksum does not fit */ \
+    X(other_version) X(other_job) X(other_secret) \
+    X(slow)      /* hello begun and not finished */ \
+    X(unknown)   /* frames of peers without a hello */ \
+    X(impostors) /* frames under somebody else's name */ \
+    X(refused)   /* peers that a service did not admit */ \
+    X(bad_parts) \
+    X(overflows) /* messages that were not queued */ \
+    X(links_up) X(links_down)
 /* clang-format on */
 
 struct node_counts {
