@@ -462,6 +462,10 @@ static enum skiff_status emb_grad_run(struct kernel *k, struct skiff_error *err)
                 s->pieces[i].first = total;
                 total += s->pieces[i].nids;
             }
+        if (tensor_numel(kernel_in_at(k, EC_WHERE, t)) != total)
+            return kernel_fail(k, SKIFF_STATE, err,
+                               "the ids of table %s have changed since they were looked up",
+                               kernel_in_name(k, EC_W, t));
         TRY(grad_table(k, t, rows, cols, err));
     }
     for (int i = 0; i < s->npieces; i++)

@@ -76,6 +76,20 @@ static const struct op_slot fcg_outs[] = {
 static enum skiff_status fcg_infer(struct infer *c, struct skiff_error *err)
 {
     const struct shape x = *infer_in(c, FG_X, 0), w = *infer_in(c, FG_W, 0);
+    int cols = c->attr[FC_ATTR_COLS].i;
+    if (w.ndim != 2 || x.ndim <= cols)
+        return infer_fail(c, FG_W, 0, err,
+                          "the weight must be a matrix and X must have more than %d dims", cols);
+    if (dims_conflict(dims_product(&x, cols, x.ndim), w.dims[0]))
+        return infer_fail(c, FG_X, 0, err, "does not fit the weight's %lld rows",
+                          (long long)w.dims[0]);
+    int64_t rows = dims_product(&x, 0, cols);
+    int64_t size = rows < 0 || w.dims[1] < 0 ? -1 : rows * w.dims[1];
+    for (int slot = FG_OUT; slot <= FG_DOUT; slot++) {
+        const struct shape *s = infer_in(c, slot, 0);
+        if (s && dims_conflict(dims_product(s, 0, s->ndim), size))
+            return infer_fail(c, slot, 0, err, "must have %lld elements", (long long)size);
+    }
     TRY(infer_out(c, FG_DX, 0, infer_in_dtype(c, FG_X, 0), &x, err));
     infer_share_lod(c, FG_X, 0, FG_DX, 0);
     TRY(infer_out(c, FG_DW, 0, infer_in_dtype(c, FG_W, 0), &w, err));

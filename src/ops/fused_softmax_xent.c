@@ -82,12 +82,22 @@ static enum skiff_status sx_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status sxg_infer(struct infer *c, struct skiff_error *err)
 {
     struct shape x = *infer_in(c, SX_SOFTMAX, 0);
+    int64_t rows = dims_product(&x, 0, x.ndim - 1);
+    static const int per_row[] = {SX_LABEL, SX_DY};
+    for (int i = 0; i < 2; i++) {
+        const struct shape *s = infer_in(c, per_row[i], 0);
+        if (x.ndim < 2 || dims_conflict(rows, dims_product(s, 0, s->ndim)))
+            return infer_fail(c, per_row[i], 0, err, "there must be one number per row, %lld",
+                              (long long)rows);
+    }
     return infer_out(c, 0, 0, infer_in_dtype(c, SX_SOFTMAX, 0), &x, err);
 }
 
 static enum skiff_status sxg_run(struct kernel *k, struct skiff_error *err)
 {
     TRY(check_types(k, err));
+    if (kernel_in(k, SX_SOFTMAX)->dtype != DTYPE_FP32 || kernel_in(k, SX_DY)->dtype != DTYPE_FP32)
+        return kernel_fail(k, SKIFF_DTYPE, err, "softmax and the gradient must be float32");
     const struct tensor *s = kernel_in(k, SX_SOFTMAX);
     const int64_t *label = tensor_i64(kernel_in(k, SX_LABEL));
     const float *softmax = tensor_f32(s), *dy = tensor_f32(kernel_in(k, SX_DY));
