@@ -67,7 +67,7 @@ struct node_task {
 /* Opens the transport; the network thread does not run yet. On failure nothing is left. */
 enum skiff_status node_create(const struct node_options *options, struct node **out,
                               struct skiff_error *err);
-/* Before node_start. The service and self must outlive node_stop. */
+/* Before node_start, or on the network thread. The service and self must outlive node_stop. */
 void node_attach(struct node *node, const struct node_service *service, void *self);
 /* Before node_start; may look up a name. out_bound: ADDRESS_TEXT bytes or NULL. */
 enum skiff_status node_listen(struct node *node, const char *address, char *out_bound,

@@ -9,7 +9,7 @@
 #include "net/assembly.h"
 #include "net/node.h"
 
-#define NODE_SERVICES 4
+#define NODE_SERVICES 16
 #define NODE_BUCKETS 256
 #define PENDING_MAX 256 /* hellos under way; one more pushes the oldest out */
 

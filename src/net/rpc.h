@@ -48,6 +48,9 @@ enum skiff_status rpc_connect(struct rpc_client *client, const char *address,
                               struct net_id expected, struct rpc_peer **out,
                               struct skiff_error *err);
 
+/* What the node has with it; see there who may read it. */
+const struct link *rpc_peer_link(const struct rpc_peer *peer);
+
 struct rpc_ask {
     const char *what; /* for messages: "push of fc_0.w_0"; must outlive the call */
     uint32_t method;

@@ -409,6 +409,11 @@ enum skiff_status rpc_connect(struct rpc_client *client, const char *address,
     return SKIFF_OK;
 }
 
+const struct link *rpc_peer_link(const struct rpc_peer *peer)
+{
+    return peer->link;
+}
+
 static enum skiff_status call_create(struct rpc_peer *peer, const struct rpc_ask *ask,
                                      struct rpc_call **out, struct skiff_error *err)
 {

@@ -354,14 +354,14 @@ static void exactly_once_inproc(void **state)
 {
     struct fault_plan plan = {
         .seed = 11, .drop = 0.08, .twice = 0.15, .corrupt = 0.02, .late = 0.2, .late_ms = {0, 15}};
-    run_crowd("inproc", &plan, 4, 1000);
+    run_crowd("inproc", &plan, 4, 600);
 }
 
 static void exactly_once_zmq(void **state)
 {
     struct fault_plan plan = {
         .seed = 21, .drop = 0.05, .twice = 0.15, .corrupt = 0.01, .late = 0.2, .late_ms = {0, 10}};
-    run_crowd("zmq", &plan, 3, 1000);
+    run_crowd("zmq", &plan, 3, 700);
 }
 
 static void exactly_once_with_cuts(void **state)
@@ -373,7 +373,7 @@ static void exactly_once_with_cuts(void **state)
                               .late_ms = {0, 5},
                               .cut_every_ms = 120,
                               .cut_for_ms = 40};
-    run_crowd("zmq", &plan, 2, 1000);
+    run_crowd("zmq", &plan, 2, 700);
 }
 
 /* Replies are dropped once the client has said that it has them. */

@@ -1,0 +1,415 @@
+/* The member's side of membership.h. The list and the heartbeats belong to the network thread; the
+ * lock lets other threads read the list and wait in barriers. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "net/clock.h"
+#include "net/membership_parts.h"
+
+/* A thread that waits in a barrier. It ends with the answer, or when there will be none. */
+struct meeting {
+    struct meeting *next;
+    atomic_uint refs;     /* the thread's and the call's */
+    pthread_mutex_t lock; /* a leaf */
+    pthread_cond_t changed;
+    bool ended;
+    enum skiff_status status;
+    uint32_t dropped;
+    struct skiff_error err;
+};
+
+struct enrolment {
+    struct node *node;
+    struct rpc_peer *host;
+    struct membership_options options;
+    char address[ADDRESS_TEXT];
+    struct member *members;
+    size_t nmembers;
+    struct meeting *meetings;
+    pthread_mutex_t lock; /* guards members and meetings; a meeting's lock may be taken inside */
+    uint64_t epoch;
+    int64_t next_beat, answered, last_tick;
+    bool host_dead, self_dead;
+    atomic_bool left;
+};
+
+/* ---- meetings ---- */
+
+static void meeting_unref(struct meeting *t)
+{
+    if (atomic_fetch_sub(&t->refs, 1) != 1)
+        return;
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+static void meeting_end(struct meeting *t, enum skiff_status status, uint32_t dropped,
+                        const struct skiff_error *err)
+{
+    pthread_mutex_lock(&t->lock);
+    if (!t->ended) {
+        t->ended = true;
+        t->status = status;
+        t->dropped = dropped;
+        if (status < 0)
+            t->err = *err;
+        pthread_cond_signal(&t->changed);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void meeting_answer(void *arg, enum skiff_status status, struct block *reply,
+                           const struct skiff_error *err)
+{
+    struct meeting *t = arg;
+    struct wire_reader r;
+    struct skiff_error bad;
+    uint32_t dropped = 0;
+    if (status == SKIFF_OK) {
+        reader_init_block(&r, reply);
+        dropped = reader_u32(&r);
+        status = reader_end(&r, "answer of a barrier", &bad);
+        err = &bad;
+    }
+    meeting_end(t, status, dropped, err);
+    meeting_unref(t);
+}
+
+static void end_meetings(struct enrolment *e, const char *who, const char *reason)
+{
+    struct skiff_error err;
+    error_set(&err, SKIFF_PEER, "%s %s", who, reason);
+    pthread_mutex_lock(&e->lock);
+    for (struct meeting *t = e->meetings; t; t = t->next)
+        meeting_end(t, SKIFF_PEER, 0, &err);
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- the list ---- */
+
+static struct member *find_member(struct enrolment *e, struct net_id id)
+{
+    for (size_t i = 0; i < e->nmembers; i++)
+        if (net_id_equal(e->members[i].id, id))
+            return &e->members[i];
+    return NULL;
+}
+
+/* Puts what is known of a member into the list and tells of it, if it is news. */
+static void take_member(struct enrolment *e, const struct member *after)
+{
+    enum member_state before = MEMBER_ABSENT;
+    pthread_mutex_lock(&e->lock);
+    struct member *old = find_member(e, after->id);
+    bool news = !old || old->state != after->state || old->incarnation != after->incarnation;
+    if (old) {
+        before = old->state;
+        *old = *after;
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (news && e->options.changed)
+        e->options.changed(e->options.self, after, before);
+}
+
+static enum skiff_status take_changes(struct enrolment *e, const struct block *reply,
+                                      struct skiff_error *err)
+{
+    struct wire_reader r;
+    struct member member;
+    reader_init_block(&r, reply);
+    uint64_t epoch = reader_u64(&r);
+    size_t n = reader_count(&r, 16);
+    for (size_t i = 0; i < n; i++) {
+        member_read(&r, &member);
+        if (r.fault)
+            break;
+        take_member(e, &member);
+    }
+    TRY(reader_end(&r, "list of members", err));
+    e->epoch = epoch;
+    return SKIFF_OK;
+}
+
+static void tell_of(struct enrolment *e, struct net_id id, enum member_state state,
+                    const char *name, const char *reason)
+{
+    struct member after = {.id = id};
+    pthread_mutex_lock(&e->lock);
+    struct member *known = find_member(e, id);
+    if (known)
+        after = *known;
+    pthread_mutex_unlock(&e->lock);
+    after.state = state;
+    snprintf(after.name, sizeof after.name, "%s", name);
+    snprintf(after.reason, sizeof after.reason, "%s", reason);
+    take_member(e, &after);
+}
+
+/* ---- heartbeats: network thread ---- */
+
+static struct block *join_body(const struct enrolment *e)
+{
+    struct wire_writer w;
+    struct block *body = NULL;
+    writer_init(&w);
+    writer_u32(&w, e->options.workers);
+    writer_u32(&w, e->options.servers);
+    writer_string(&w, e->address);
+    writer_finish(&w, &body, NULL);
+    return body;
+}
+
+static void host_answers(struct enrolment *e)
+{
+    const struct hello_side *host = &rpc_peer_link(e->host)->peer;
+    e->answered = clock_now();
+    if (e->host_dead) {
+        e->host_dead = false;
+        tell_of(e, host->id, MEMBER_HERE, host->name, "");
+    }
+}
+
+/* The host does not want us any more. */
+static void self_dies(struct enrolment *e, const char *reason)
+{
+    const struct hello_side *self = node_self(e->node);
+    if (e->self_dead)
+        return;
+    e->self_dead = true;
+    tell_of(e, self->id, MEMBER_DEAD, self->name, reason);
+    end_meetings(e, "this process is out of the job:", reason);
+}
+
+static void on_beat_answer(void *arg, enum skiff_status status, struct block *reply,
+                           const struct skiff_error *err)
+{
+    struct enrolment *e = arg;
+    if (atomic_load(&e->left))
+        return;
+    if (status == SKIFF_OK) {
+        host_answers(e);
+        take_changes(e, reply, NULL);
+    } else if (status == SKIFF_NOT_FOUND) { /* the host has restarted and forgotten us */
+        struct rpc_ask ask = {.what = "joining the job again",
+                              .method = METHOD_JOIN,
+                              .flags = RPC_ANY_LIFE,
+                              .body = join_body(e),
+                              .deadline = clock_after(clock_now(), e->options.silence_ms)};
+        host_answers(e);
+        e->epoch = 0;
+        rpc_then(e->host, &ask, on_beat_answer, e, NULL);
+        block_unref(ask.body);
+    } else if (status != SKIFF_TIMEOUT && status != SKIFF_PEER) {
+        self_dies(e, err->message);
+    }
+}
+
+static void send_beat(struct enrolment *e, int64_t now)
+{
+    struct wire_writer w;
+    struct rpc_ask ask = {.what = "heartbeat",
+                          .method = METHOD_BEAT,
+                          .flags = RPC_READ | RPC_ANY_LIFE,
+                          .deadline = clock_after(now, e->options.silence_ms)};
+    writer_init(&w);
+    writer_u64(&w, e->epoch);
+    if (writer_finish(&w, &ask.body, NULL) == SKIFF_OK)
+        rpc_then(e->host, &ask, on_beat_answer, e, NULL);
+    block_unref(ask.body);
+    e->next_beat = clock_after(now, e->options.beat_ms);
+}
+
+static int64_t on_tick(void *self, int64_t now)
+{
+    struct enrolment *e = self;
+    if (atomic_load(&e->left) || e->self_dead)
+        return CLOCK_NEVER;
+    int64_t limit = e->options.silence_ms * CLOCK_MS, gap = now - e->last_tick;
+    if (gap > 2 * e->options.beat_ms * CLOCK_MS)
+        e->answered += gap; /* we were stopped: that is not the host's silence */
+    e->last_tick = now;
+    if (now >= e->next_beat)
+        send_beat(e, now);
+    if (!e->host_dead && now - e->answered > limit) {
+        const struct link *link = rpc_peer_link(e->host);
+        char reason[256], state[128];
+        node_describe(link, state, sizeof state);
+        snprintf(reason, sizeof reason, "has not answered for %.1f s (%s)",
+                 (double)(now - e->answered) / 1e9, state);
+        e->host_dead = true;
+        tell_of(e, link->peer.id, MEMBER_DEAD, link->peer.name, reason);
+        end_meetings(e, link->peer.name, reason);
+    }
+    return clock_min(e->next_beat, e->host_dead ? CLOCK_NEVER : e->answered + limit + 1);
+}
+
+static const struct node_service enrolment_service = {.tick = on_tick};
+
+/* ---- joining and leaving ---- */
+
+struct start {
+    struct enrolment *enrolment;
+    struct block *list;
+    enum skiff_status status;
+    struct skiff_error *err;
+};
+
+static void start_beats(void *arg)
+{
+    struct start *s = arg;
+    struct enrolment *e = s->enrolment;
+    e->answered = e->last_tick = clock_now();
+    e->next_beat = clock_after(e->answered, e->options.beat_ms);
+    s->status = take_changes(e, s->list, s->err);
+    if (s->status == SKIFF_OK)
+        node_attach(e->node, &enrolment_service, e);
+}
+
+static void list_absent(struct enrolment *e)
+{
+    const struct membership_options *o = &e->options;
+    e->nmembers = (size_t)o->workers + o->servers;
+    e->members = mem_must((e->nmembers + 1) * sizeof *e->members);
+    for (size_t i = 0; i < e->nmembers; i++) {
+        bool worker = i < o->workers;
+        e->members[i].id = (struct net_id){worker ? NET_WORKER : NET_SERVER,
+                                           (uint32_t)(worker ? i : i - o->workers)};
+        net_id_print(e->members[i].id, e->members[i].name);
+    }
+}
+
+enum skiff_status enrolment_join(struct node *node, struct rpc_peer *host, const char *address,
+                                 const struct membership_options *options, int64_t deadline,
+                                 struct enrolment **out, struct skiff_error *err)
+{
+    struct enrolment *e = mem_must(sizeof *e);
+    e->node = node;
+    e->host = host;
+    e->options = *options;
+    e->options.beat_ms = options->beat_ms ? options->beat_ms : 1000;
+    e->options.silence_ms = options->silence_ms ? options->silence_ms : 10000;
+    snprintf(e->address, sizeof e->address, "%s", address);
+    list_absent(e);
+    pthread_mutex_init(&e->lock, NULL);
+    struct rpc_ask ask = {.what = "joining the job",
+                          .method = METHOD_JOIN,
+                          .flags = RPC_ANY_LIFE,
+                          .body = join_body(e),
+                          .deadline = deadline};
+    struct start s = {.enrolment = e, .err = err};
+    s.status = rpc_ask(host, &ask, &s.list, err);
+    block_unref(ask.body);
+    if (s.status == SKIFF_OK)
+        node_run(node, start_beats, &s);
+    block_unref(s.list);
+    if (s.status < 0)
+        enrolment_destroy(e);
+    else
+        *out = e;
+    return s.status;
+}
+
+enum skiff_status enrolment_leave(struct enrolment *e, int64_t deadline, struct skiff_error *err)
+{
+    struct rpc_ask ask = {.what = "leaving the job",
+                          .method = METHOD_LEAVE,
+                          .flags = RPC_ANY_LIFE,
+                          .deadline = deadline};
+    atomic_store(&e->left, true);
+    return rpc_ask(e->host, &ask, NULL, err);
+}
+
+void enrolment_destroy(struct enrolment *e)
+{
+    if (!e)
+        return;
+    pthread_mutex_destroy(&e->lock);
+    free(e->members);
+    free(e);
+}
+
+size_t enrolment_list(struct enrolment *e, struct member *out, size_t room)
+{
+    pthread_mutex_lock(&e->lock);
+    for (size_t i = 0; i < e->nmembers && i < room; i++)
+        out[i] = e->members[i];
+    pthread_mutex_unlock(&e->lock);
+    return e->nmembers;
+}
+
+/* ---- barriers ---- */
+
+static enum skiff_status barrier_body(const struct barrier *b, int64_t deadline, struct block **out,
+                                      struct skiff_error *err)
+{
+    struct wire_writer w;
+    if (strlen(b->name) >= BARRIER_NAME)
+        return error_set(err, SKIFF_INVALID, "barrier '%s': the name is longer than %d bytes",
+                         b->name, BARRIER_NAME - 1);
+    /* the host ends the wait a little before we do: it knows who is missing */
+    int64_t left = (deadline - clock_now()) / CLOCK_MS, early = left / 10;
+    left -= early < 500 ? early : 500;
+    writer_init(&w);
+    writer_string(&w, b->name);
+    writer_u8(&w, (uint8_t)b->role);
+    writer_u8(&w, (uint8_t)b->policy);
+    writer_u32(&w, left < 0 ? 0 : left > UINT32_MAX ? UINT32_MAX : (uint32_t)left);
+    writer_varint(&w, b->set ? b->nset : 0);
+    for (size_t i = 0; b->set && i < b->nset; i++)
+        writer_u32(&w, net_id_pack(b->set[i]));
+    return writer_finish(&w, out, err);
+}
+
+static struct meeting *meeting_create(struct enrolment *e)
+{
+    struct meeting *t = mem_must(sizeof *t);
+    atomic_init(&t->refs, 2);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    pthread_mutex_lock(&e->lock);
+    t->next = e->meetings;
+    e->meetings = t;
+    pthread_mutex_unlock(&e->lock);
+    return t;
+}
+
+static void meeting_remove(struct enrolment *e, struct meeting *t)
+{
+    pthread_mutex_lock(&e->lock);
+    struct meeting **at = &e->meetings;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    pthread_mutex_unlock(&e->lock);
+}
+
+enum skiff_status enrolment_barrier(struct enrolment *e, const struct barrier *barrier,
+                                    int64_t deadline, uint32_t *out_dropped,
+                                    struct skiff_error *err)
+{
+    struct rpc_ask ask = {.what = "barrier", .method = METHOD_BARRIER, .deadline = deadline};
+    TRY(barrier_body(barrier, deadline, &ask.body, err));
+    struct meeting *t = meeting_create(e);
+    enum skiff_status status = rpc_then(e->host, &ask, meeting_answer, t, err);
+    block_unref(ask.body);
+    if (status == SKIFF_OK) {
+        pthread_mutex_lock(&t->lock);
+        while (!t->ended) /* the call ends by its deadline */
+            pthread_cond_wait(&t->changed, &t->lock);
+        status = t->status;
+        if (status < 0 && err)
+            *err = t->err;
+        if (status == SKIFF_OK && out_dropped)
+            *out_dropped = t->dropped;
+        pthread_mutex_unlock(&t->lock);
+    } else {
+        meeting_unref(t); /* the call's */
+    }
+    meeting_remove(e, t);
+    meeting_unref(t);
+    return status;
+}
