@@ -1,6 +1,8 @@
 """The documents' CTR-DNN in real Paddle 1.8.5: trained on MultiSlot files, judged on others after every epoch.
+PIPE: the pipe command, "cat" when it is not set.
 usage: paddle_train.py SEED EPOCHS BATCH RATE OPTIMIZER THREADS VALID_FILE TRAIN_FILE..."""
 import math
+import os
 import sys
 import time
 
@@ -40,7 +42,7 @@ def read(path):
 def judge():
     p, y = [], []
     for feed in read(valid):
-        p.append(exe.run(test, feed=feed, fetch_list=[x.name])[0][:, 1])
+        p.append(np.array(exe.run(test, feed=feed, fetch_list=[x.name], return_numpy=False)[0])[:, 1])
         y.append(feed["label"][:, 0])
     p, y = np.concatenate(p).astype("float64"), np.concatenate(y)
     order = np.argsort(p, kind="mergesort")
@@ -54,7 +56,7 @@ def judge():
 
 dataset = fluid.DatasetFactory().create_dataset()
 dataset.set_use_var([dense] + ids + [label])
-dataset.set_pipe_command("cat")
+dataset.set_pipe_command(os.environ.get("PIPE", "cat"))
 dataset.set_batch_size(batch)
 dataset.set_thread(threads)
 dataset.set_filelist(train)

@@ -8,9 +8,17 @@
 #include "base/error.h"
 #include "data/dataset.h"
 
+/* Wall time says how fast something is, processor time how much work it is: the latter hardly
+ * depends on what else the machine does. */
+struct bench_rate {
+    double rate; /* samples a second */
+    double cpu;  /* processor seconds a sample, over all threads of the process */
+};
+double bench_cpu_seconds(void); /* of the process, so far */
+
 /* bench_gemm.c: the GEMMs of a training step alone (forward, gradients of weights and inputs), by
- * `threads` threads at once, for about `seconds`: samples a second over all of them. */
-double bench_gemm_rate(int64_t batch, int threads, double seconds);
+ * `threads` threads at once, for about `seconds`. */
+struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds);
 double bench_gemm_flops(void); /* of one sample */
 
 /* bench_data.c: files to measure with, in a folder of their own. */
@@ -35,8 +43,8 @@ struct bench_net;
 enum skiff_status bench_net_open(const char *optimizer, bool lazy, struct bench_net **out,
                                  struct skiff_error *err);
 void bench_net_close(struct bench_net *n);
-/* Samples a second of an epoch from text. */
-enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, double *out,
+/* An epoch from text. */
+enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, struct bench_rate *out,
                                  struct skiff_error *err);
 
 #endif

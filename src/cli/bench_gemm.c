@@ -1,5 +1,6 @@
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "cli/bench.h"
@@ -20,7 +21,8 @@ double bench_gemm_flops(void)
 struct gemms {
     float *x[LAYERS + 1], *d[LAYERS + 1], *w[LAYERS], *dw[LAYERS];
     int64_t batch;
-    double seconds, rate;
+    double seconds, spent;
+    int64_t samples;
     pthread_t thread;
 };
 
@@ -53,7 +55,8 @@ static void *gemms_run(void *arg)
     double start = seconds_now(), now = start;
     for (; now - start < g->seconds; now = seconds_now(), steps++)
         gemms_step(g);
-    g->rate = (double)(steps * g->batch) / (now - start);
+    g->samples = steps * g->batch;
+    g->spent = now - start;
     return NULL;
 }
 
@@ -81,25 +84,36 @@ static void gemms_deinit(struct gemms *g)
     }
 }
 
-double bench_gemm_rate(int64_t batch, int threads, double seconds)
+double bench_cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds)
 {
     struct gemms *g = mem_must((size_t)threads * sizeof(*g));
-    double rate = 0;
+    struct bench_rate r = {0};
+    int64_t samples = 0;
     int started = 0;
     for (int i = 0; i < threads; i++) {
         g[i].batch = batch;
         g[i].seconds = seconds;
         gemms_init(&g[i]);
     }
+    double cpu = bench_cpu_seconds();
     while (started < threads &&
            pthread_create(&g[started].thread, NULL, gemms_run, &g[started]) == 0)
         started++;
     for (int i = 0; i < threads; i++) {
         if (i < started)
             pthread_join(g[i].thread, NULL);
-        rate += g[i].rate;
+        samples += g[i].samples;
+        r.rate += g[i].spent > 0 ? (double)g[i].samples / g[i].spent : 0.0;
         gemms_deinit(&g[i]);
     }
+    r.cpu = (bench_cpu_seconds() - cpu) / (double)(samples ? samples : 1);
     free(g);
-    return rate;
+    return r;
 }

@@ -42,12 +42,14 @@ void bench_net_close(struct bench_net *n)
     free(n);
 }
 
-enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, double *out,
+enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, struct bench_rate *out,
                                  struct skiff_error *err)
 {
     struct trainer_result r;
+    double cpu = bench_cpu_seconds();
     TRY(trainer_train_dataset(n->scope, (const struct program *)skiff_net_main(n->net), data,
                               &(struct trainer_options){0}, &r, err));
-    *out = (double)r.rows / r.seconds;
+    *out = (struct bench_rate){.rate = (double)r.rows / r.seconds,
+                               .cpu = (bench_cpu_seconds() - cpu) / (double)r.rows};
     return SKIFF_OK;
 }

@@ -46,21 +46,24 @@ static enum skiff_status measure_net(const struct bench_data *d, const struct be
                                      int64_t batch, const char *name, const char *optimizer,
                                      bool lazy, struct skiff_error *err)
 {
-    double share[MAX_ROUNDS], rate[MAX_ROUNDS], limit[MAX_ROUNDS];
+    double share[MAX_ROUNDS], rate[MAX_ROUNDS], limit[MAX_ROUNDS], work[MAX_ROUNDS];
     struct dataset *data = NULL;
     struct bench_net *net;
     TRY(bench_net_open(optimizer, lazy, &net, err));
     enum skiff_status status = bench_dataset(d, "criteo", (int)f->threads, batch, 0, &data, err);
     for (int i = -1; status == SKIFF_OK && i < f->rounds; i++) { /* the first one warms up */
         int at = i < 0 ? 0 : i;
-        limit[at] = bench_gemm_rate(batch, (int)f->threads, 0.5);
-        status = bench_net_rate(net, data, &rate[at], err);
-        share[at] = rate[at] / limit[at];
+        struct bench_rate own, gemm = bench_gemm_rate(batch, (int)f->threads, 0.5);
+        status = bench_net_rate(net, data, &own, err);
+        limit[at] = gemm.rate;
+        rate[at] = own.rate;
+        share[at] = own.rate / gemm.rate;
+        work[at] = gemm.cpu / own.cpu;
     }
     if (status == SKIFF_OK) {
-        printf("  %5lld  %-10s %9.0f %16.0f %11.0f %%\n", (long long)batch, name,
+        printf("  %5lld  %-10s %9.0f %16.0f %8.0f %% %8.0f %%\n", (long long)batch, name,
                median(rate, (int)f->rounds), median(limit, (int)f->rounds),
-               100 * median(share, (int)f->rounds));
+               100 * median(share, (int)f->rounds), 100 * median(work, (int)f->rounds));
         fflush(stdout);
     }
     dataset_destroy(data);
@@ -77,7 +80,8 @@ static enum skiff_status measure_training(const struct bench_data *d, const stru
     } rules[] = {{"SGD", "sgd", false}, {"Adam", "adam", false}, {"Adam lazy", "adam", true}};
     static const int64_t batches[] = {1000, 100};
     printf("\ntraining the documents' CTR-DNN from Criteo text, %lld threads:\n"
-           "  batch  optimizer  samples/s  the GEMMs alone      share\n",
+           "share: of the speed of the GEMMs alone; work: their processor time over ours\n"
+           "  batch  optimizer  samples/s  the GEMMs alone      share       work\n",
            (long long)f->threads);
     for (int b = 0; b < 2; b++)
         for (int k = 0; k < 3; k++)
@@ -89,7 +93,8 @@ static enum skiff_status measure_training(const struct bench_data *d, const stru
 static enum skiff_status bench(const struct bench_flags *f, struct skiff_error *err)
 {
     struct bench_data data;
-    double one = bench_gemm_rate(1000, 1, 0.5), all = bench_gemm_rate(1000, (int)f->threads, 0.5);
+    double one = bench_gemm_rate(1000, 1, 0.5).rate;
+    double all = bench_gemm_rate(1000, (int)f->threads, 0.5).rate;
     printf("GEMMs of the documents' CTR-DNN (%.2f MFLOP a sample), batch 1000: %.0f samples/s on "
            "one thread (%.0f GFLOP/s), %.0f on %lld\n",
            1e-6 * bench_gemm_flops(), one, 1e-9 * one * bench_gemm_flops(), all,
