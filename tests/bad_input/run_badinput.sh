@@ -8,6 +8,7 @@ data=$PWD/tests/data/saved
 temp=$(mktemp -d)
 trap 'chmod -R u+rwX "$temp"; rm -rf "$temp"' EXIT
 failed=0
+export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99 # 1 is a status of our own
 BUILD=${BUILD:-build} tests/golden/unpack.sh || exit 1
 golden=$PWD/${BUILD:-build}/golden
 
