@@ -111,7 +111,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     progress_start(&t->progress, t->data, epoch);
     enum skiff_status status =
         trainer_infer_dataset(t->job.scope, t->job.main, t->data, &t->options, &r, err);
-    progress_end(&t->progress);
+    progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
     t->stopped = r.stopped;

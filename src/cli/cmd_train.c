@@ -153,7 +153,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     progress_start(&t->progress, t->data, epoch);
     enum skiff_status status =
         trainer_train_dataset(t->job.scope, t->job.main, t->data, &t->options, &r, err);
-    progress_end(&t->progress);
+    progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
     finish_row(t, epoch, &r);

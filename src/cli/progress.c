@@ -52,10 +52,18 @@ static void add_number(struct buf *b, const char *name, double v)
         buf_printf(b, ", %s %.4f", name, v);
 }
 
+/* What has been trained on; in the first epoch what has been read, which is a little more. */
+static double share_of(const struct progress *p, const struct tally_sum *s)
+{
+    if (p->expected > 0)
+        return s->samples < p->expected ? (double)s->samples / (double)p->expected : 1.0;
+    return dataset_progress(p->dataset);
+}
+
 /* "37 %, 81234 samples/s, loss 0.4712, auc 0.7512, 12 s left" */
 static void describe(const struct progress *p, const struct tally_sum *s, struct buf *out)
 {
-    double spent = seconds_now() - p->started, share = dataset_progress(p->dataset);
+    double spent = seconds_now() - p->started, share = share_of(p, s);
     char left[32];
     if (share >= 0)
         buf_printf(out, "%.0f %%, ", 100 * share);
@@ -77,7 +85,7 @@ void progress_tick(struct progress *p)
     p->printed = s.batches;
     describe(p, &s, &text);
     if (p->terminal) {
-        double share = dataset_progress(p->dataset);
+        double share = share_of(p, &s);
         int done = share > 0 ? (int)(share * columns) : 0;
         fprintf(stderr, "\r%s |%.*s%*s| %s\033[K", p->what, done,
                 "########################################", columns - done, "", text.data);
@@ -88,8 +96,10 @@ void progress_tick(struct progress *p)
     buf_deinit(&text);
 }
 
-void progress_end(struct progress *p)
+void progress_end(struct progress *p, int64_t samples)
 {
+    if (samples > 0)
+        p->expected = samples;
     if (p->terminal) {
         fprintf(stderr, "\r\033[K");
         fflush(stderr);

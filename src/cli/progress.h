@@ -14,13 +14,15 @@ struct progress {
     int64_t print_interval; /* batches between two plain lines, which come once a second at most */
     int64_t printed;        /* batches at the last line */
     double started;
+    int64_t expected; /* samples of the epoch, once one has been through; 0: not known */
 };
 
 void progress_init(struct progress *p, struct tally *tally, int64_t print_interval);
 /* epoch below 0: judging, without a number */
 void progress_start(struct progress *p, const struct dataset *dataset, int epoch);
 void progress_tick(struct progress *p); /* from one thread at a time */
-void progress_end(struct progress *p);  /* clears the line */
+/* Clears the line. samples: of the whole epoch, or 0 when it was not finished. */
+void progress_end(struct progress *p, int64_t samples);
 
 double seconds_now(void);
 /* "1:02:03", "2:03", "45 s" */
