@@ -228,14 +228,16 @@ static int64_t on_tick(void *self, int64_t now)
     struct enrolment *e = self;
     if (atomic_load(&e->left) || e->self_dead)
         return CLOCK_NEVER;
+    const struct link *link = rpc_peer_link(e->host);
     int64_t limit = e->options.silence_ms * CLOCK_MS, gap = now - e->last_tick;
+    if (link->up && link->heard > e->answered)
+        e->answered = link->heard; /* a long message may hold up the heartbeats */
     if (gap > 2 * e->options.beat_ms * CLOCK_MS)
         e->answered += gap; /* we were stopped: that is not the host's silence */
     e->last_tick = now;
     if (now >= e->next_beat)
         send_beat(e, now);
     if (!e->host_dead && now - e->answered > limit) {
-        const struct link *link = rpc_peer_link(e->host);
         char reason[256], state[128];
         node_describe(link, state, sizeof state);
         snprintf(reason, sizeof reason, "has not answered for %.1f s (%s)",

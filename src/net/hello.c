@@ -8,6 +8,9 @@ void hello_self_init(struct hello_self *self, const struct hello_side *side, con
 {
     *self = (struct hello_self){.side = *side};
     snprintf(self->job_name, sizeof self->job_name, "%s", job);
+    for (char *p = self->side.name; *p; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?'; /* as the other side will read it: the proofs cover the names */
     self->job = wire_hash((const uint8_t *)self->job_name, strlen(self->job_name));
     secret_derive(secret, "skiff hello", self->job_name, self->key);
 }
@@ -80,8 +83,8 @@ enum skiff_status hello_challenge(const struct hello_self *self, const struct wi
     struct wire_reader r;
     reader_init_block(&r, body);
     read_nonce(&r, next.client_nonce);
-    reader_string(&r, next.peer.name, sizeof next.peer.name);
-    reader_string(&r, job, sizeof job);
+    reader_name(&r, next.peer.name, sizeof next.peer.name);
+    reader_name(&r, job, sizeof job);
     TRY(reader_end(&r, "hello", err));
     if (head->job != self->job)
         return error_set(err, SKIFF_INVALID, "%s belongs to job '%s', %s to job '%s'",
@@ -123,7 +126,7 @@ enum skiff_status hello_prove(const struct hello_self *self, struct hello *h,
     struct wire_reader r;
     reader_init_block(&r, body);
     read_nonce(&r, next.server_nonce);
-    reader_string(&r, next.peer.name, sizeof next.peer.name);
+    reader_name(&r, next.peer.name, sizeof next.peer.name);
     const uint8_t *proof = reader_bytes(&r, SECRET_BYTES);
     TRY(reader_end(&r, "challenge", err));
     uint8_t mac[SECRET_BYTES];

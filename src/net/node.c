@@ -16,6 +16,7 @@
 #define ROUND_FRAMES 64             /* frames in a row before timers get their turn */
 #define BLOCKED_WAIT (5 * CLOCK_MS) /* links with a queue are tried again after this */
 #define CARE_EVERY (250 * CLOCK_MS) /* pings, half-finished messages */
+#define BODY_MAX ((size_t)16 << 20) /* so that nodes with other part sizes understand us */
 #define HELLO_TYPES                                                                    \
     (1u << WIRE_HELLO | 1u << WIRE_CHALLENGE | 1u << WIRE_PROOF | 1u << WIRE_WELCOME | \
      1u << WIRE_REFUSE | 1u << WIRE_WHO)
@@ -291,7 +292,7 @@ static void set_defaults(struct node_options *o)
     if (!o->assembly_bytes)
         o->assembly_bytes = (size_t)16 << 30;
     if (!o->queue_bytes)
-        o->queue_bytes = (size_t)1 << 30;
+        o->queue_bytes = (size_t)256 << 20;
     if (!o->hello_ms)
         o->hello_ms = 5000;
     if (!o->ping_ms)
@@ -327,7 +328,7 @@ enum skiff_status node_create(const struct node_options *options, struct node **
     name_side(&node->options, &side);
     hello_self_init(&node->self, &side, node->options.job, node->options.secret);
     struct transport_options t = node->options.transport;
-    t.body_max = node->options.part_bytes;
+    t.body_max = node->options.part_bytes > BODY_MAX ? node->options.part_bytes : BODY_MAX;
     secret_derive(node->options.secret, "skiff transport", node->self.job_name, t.key);
     node->options.job = node->options.secret = node->options.name = NULL; /* the caller's */
     enum skiff_status status = options->kind->open(&t, &node->transport, err);

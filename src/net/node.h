@@ -28,7 +28,7 @@ struct node_options {
     size_t part_bytes;        /* longer messages are cut; 0: 8 MB */
     uint64_t message_max;     /* longest message taken; 0: 64 GB */
     size_t assembly_bytes;    /* for unfinished messages; 0: 16 GB */
-    size_t queue_bytes;       /* waiting for one link; 0: 1 GB */
+    size_t queue_bytes;       /* waiting for one link; 0: 256 MB */
     int hello_ms;             /* a stranger has this long to prove himself; 0: 5000 */
     int ping_ms;              /* silence on a link before a PING; 0: 1000 */
 };

@@ -82,6 +82,10 @@ enum skiff_status rpc_ask(struct rpc_peer *peer, const struct rpc_ask *ask,
 /* Waits until the server answers at all. */
 enum skiff_status rpc_await(struct rpc_peer *peer, int64_t deadline, struct skiff_error *err);
 
+/* Any thread. The server is dead (membership says so): what is outstanding fails with this reason
+ * now, what comes later fails at once, until another process answers at its address. */
+void rpc_give_up(struct rpc_peer *peer, const struct skiff_error *reason);
+
 struct rpc_client_counts {
     uint64_t calls, replies, probes, resent, timeouts;
 };

@@ -27,7 +27,7 @@ struct rpc_peer {
     uint64_t acked; /* the last ack that went out */
     int64_t said;
     uint64_t incarnation; /* of the server; 0: never seen */
-    bool refused;
+    bool refused;         /* by the other side, or given up by us */
     struct skiff_error refusal;
 };
 
@@ -224,6 +224,8 @@ static void on_link_up(void *self, struct link *link)
     if (!link->outgoing)
         return;
     int64_t now = clock_now();
+    if (peer->incarnation != link->peer.incarnation)
+        peer->refused = false; /* another process than the one we gave up */
     peer->incarnation = link->peer.incarnation;
     for (uint64_t seq = peer->ring.low; seq < peer->ring.next; seq++) {
         struct rpc_call *call = seq_ring_get(&peer->ring, seq);
@@ -241,9 +243,9 @@ static void on_link_up(void *self, struct link *link)
     }
 }
 
-static void on_link_refused(void *self, struct link *link, const struct skiff_error *reason)
+/* Ends what is outstanding and what will come. */
+static void peer_refuse(struct rpc_peer *peer, const struct skiff_error *reason)
 {
-    struct rpc_peer *peer = link->user;
     peer->refused = true;
     peer->refusal = *reason;
     for (uint64_t seq = peer->ring.low; seq < peer->ring.next; seq++) {
@@ -251,6 +253,31 @@ static void on_link_refused(void *self, struct link *link, const struct skiff_er
         if (call)
             call_end(call, reason->code, NULL, reason);
     }
+}
+
+static void on_link_refused(void *self, struct link *link, const struct skiff_error *reason)
+{
+    peer_refuse(link->user, reason);
+}
+
+struct give_up {
+    struct node_task task; /* first */
+    struct rpc_peer *peer;
+    struct skiff_error reason;
+};
+
+static void give_up_now(struct node_task *task)
+{
+    struct give_up *g = (struct give_up *)task;
+    peer_refuse(g->peer, &g->reason);
+    free(g);
+}
+
+void rpc_give_up(struct rpc_peer *peer, const struct skiff_error *reason)
+{
+    struct give_up *g = mem_must(sizeof *g);
+    *g = (struct give_up){.task.run = give_up_now, .peer = peer, .reason = *reason};
+    node_post(peer->client->node, &g->task);
 }
 
 static void call_answer(struct rpc_call *call, const struct wire_head *head, struct block *body)

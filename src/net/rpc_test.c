@@ -573,6 +573,35 @@ static void a_server_restarts(void **state)
     }
 }
 
+/* Declared dead by somebody who knows: calls end at once, until a new process answers. */
+static void a_server_is_given_up(void **state)
+{
+    struct counters server;
+    struct client client;
+    struct skiff_error err, reason;
+    char address[ADDRESS_TEXT];
+    struct node_options so = test_options("inproc", SERVER(0), NULL);
+    struct node_options co = test_options("inproc", WORKER(0), NULL);
+    counters_start(&server, &so, "127.0.0.1:0", NULL);
+    strcpy(address, server.address);
+    client_start(&client, &co, address);
+    struct rpc_ask a = {.what = "hang", .method = HANG, .deadline = clock_now() + 9 * CLOCK_SECOND};
+    struct rpc_call *call;
+    assert_int_equal(rpc_start(client.peer, &a, &call, NULL), SKIFF_OK);
+    wait_until(hung_count(&server) == 1);
+    error_set(&reason, SKIFF_PEER, "server 0 is dead");
+    rpc_give_up(client.peer, &reason);
+    assert_int_equal(rpc_wait(call, NULL, &err), SKIFF_PEER);
+    assert_string_equal(err.message, "server 0 is dead");
+    assert_int_equal(ask(&client, ADD, 1, 0, number(1), 5000, NULL, &err), SKIFF_PEER);
+    rpc_reply(server.hung[0], NULL);
+    counters_stop(&server);
+    counters_start(&server, &so, address, NULL);
+    wait_until(ask(&client, ADD, 1, 0, number(1), 5000, NULL, &err) == SKIFF_OK);
+    client_stop(&client);
+    counters_stop(&server);
+}
+
 /* A read that is under way when the server restarts is simply asked again. */
 static void a_read_survives_a_restart(void **state)
 {
@@ -849,6 +878,7 @@ int main(void)
         cmocka_unit_test(a_busy_server),
         cmocka_unit_test(callbacks),
         cmocka_unit_test(a_server_restarts),
+        cmocka_unit_test(a_server_is_given_up),
         cmocka_unit_test(a_read_survives_a_restart),
         cmocka_unit_test(refusals),
         cmocka_unit_test(fenced_incarnations),

@@ -84,7 +84,7 @@ static enum skiff_status inproc_open(const struct transport_options *options,
     t->base.kind = transport_find("inproc");
     t->hub = options->hub;
     t->body_max = options->body_max ? options->body_max : (size_t)16 << 20;
-    t->peer_bytes = options->peer_bytes ? options->peer_bytes : (size_t)256 << 20;
+    t->peer_bytes = options->peer_bytes ? options->peer_bytes : (size_t)64 << 20;
     t->last = &t->first;
     pthread_mutex_lock(&t->hub->lock);
     t->next = t->hub->endpoints;

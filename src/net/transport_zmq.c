@@ -302,7 +302,7 @@ static enum skiff_status open_zmq(const struct transport_options *options, struc
     if (!t->options.body_max)
         t->options.body_max = (size_t)16 << 20;
     if (!t->options.peer_bytes)
-        t->options.peer_bytes = (size_t)256 << 20;
+        t->options.peer_bytes = (size_t)64 << 20;
     if (!t->options.linger_ms)
         t->options.linger_ms = 1000;
     t->context = context;

@@ -154,6 +154,8 @@ uint64_t reader_varint(struct wire_reader *r);
 int64_t reader_signed(struct wire_reader *r);
 /* Copies at most room-1 bytes and a NUL; a longer string, or one with a NUL inside, is a fault. */
 void reader_string(struct wire_reader *r, char *out, size_t room);
+/* The same, and anything that is not printable ASCII becomes '?': for names that go to a log. */
+void reader_name(struct wire_reader *r, char *out, size_t room);
 /* A count of elements of at least `each` bytes, which must be there. */
 size_t reader_count(struct wire_reader *r, size_t each);
 /* Borrowed, not aligned: copy with memcpy or reader_*_to. */

@@ -236,6 +236,16 @@ static void values_that_make_no_sense(void **state)
     expect_fault("ab", 2, read_byte, "1 bytes left over behind byte 1");
 }
 
+static void names_are_made_printable(void **state)
+{
+    struct wire_reader r;
+    char name[16];
+    reader_init(&r, "\x09wor\nker\x1b\xff", 10);
+    reader_name(&r, name, sizeof name);
+    assert_string_equal(name, "wor?ker??");
+    assert_int_equal(reader_end(&r, "name", NULL), SKIFF_OK);
+}
+
 /* An error code of a later version is still a failure. */
 static void unknown_error_codes(void **state)
 {
@@ -364,12 +374,19 @@ static void addresses_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_come_back),          cmocka_unit_test(flipped_bits_are_noticed),
-        cmocka_unit_test(heads_that_make_no_sense), cmocka_unit_test(another_version_is_told_apart),
-        cmocka_unit_test(values_come_back),         cmocka_unit_test(values_that_make_no_sense),
-        cmocka_unit_test(unknown_error_codes),      cmocka_unit_test(writer_without_memory),
-        cmocka_unit_test(macs_as_published),        cmocka_unit_test(keys_depend_on_everything),
-        cmocka_unit_test(addresses_are_read),       cmocka_unit_test(addresses_that_are_none),
+        cmocka_unit_test(heads_come_back),
+        cmocka_unit_test(flipped_bits_are_noticed),
+        cmocka_unit_test(heads_that_make_no_sense),
+        cmocka_unit_test(another_version_is_told_apart),
+        cmocka_unit_test(values_come_back),
+        cmocka_unit_test(values_that_make_no_sense),
+        cmocka_unit_test(names_are_made_printable),
+        cmocka_unit_test(unknown_error_codes),
+        cmocka_unit_test(writer_without_memory),
+        cmocka_unit_test(macs_as_published),
+        cmocka_unit_test(keys_depend_on_everything),
+        cmocka_unit_test(addresses_are_read),
+        cmocka_unit_test(addresses_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,6 +241,14 @@ void reader_string(struct wire_reader *r, char *out, size_t room)
     out[n] = 0;
 }
 
+void reader_name(struct wire_reader *r, char *out, size_t room)
+{
+    reader_string(r, out, room);
+    for (; *out; out++)
+        if (*out < ' ' || *out > '~')
+            *out = '?';
+}
+
 static const uint8_t *get_array(struct wire_reader *r, size_t each, size_t *out_n)
 {
     size_t n = reader_count(r, each);
@@ -296,7 +304,7 @@ void reader_error(struct wire_reader *r, struct skiff_error *out)
 {
     struct skiff_error e = {.code = known_code(reader_signed(r))};
     e.sys_errno = (int)reader_signed(r);
-    reader_string(r, e.origin, sizeof e.origin);
+    reader_name(r, e.origin, sizeof e.origin);
     reader_string(r, e.message, sizeof e.message);
     *out = e;
 }
