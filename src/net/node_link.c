@@ -12,22 +12,37 @@ struct node_link *link_create(struct node *node, bool outgoing)
     struct node_link *l = mem_must(sizeof *l);
     l->link.node = node;
     l->link.outgoing = outgoing;
-    l->queue_end = &l->queue;
+    l->small.end = &l->small.first;
+    l->large.end = &l->large.first;
     assembly_init(&l->assemblies, &node->budget);
     return l;
 }
 
+static bool is_blocked(const struct node_link *l)
+{
+    return l->small.first || l->large.first;
+}
+
+/* Takes the first message out; the queue is not empty. */
+static void queue_pop(struct out_queue *q)
+{
+    struct outgoing *o = q->first;
+    q->first = o->next;
+    if (!q->first)
+        q->end = &q->first;
+    q->count--;
+    block_unref(o->body);
+    free(o);
+}
+
 static void queue_clear(struct node_link *l)
 {
-    if (l->queue)
+    if (is_blocked(l))
         l->link.node->blocked--;
-    while (l->queue) {
-        struct outgoing *o = l->queue;
-        l->queue = o->next;
-        block_unref(o->body);
-        free(o);
-    }
-    l->queue_end = &l->queue;
+    while (l->small.first)
+        queue_pop(&l->small);
+    while (l->large.first)
+        queue_pop(&l->large);
     l->queued = 0;
 }
 
@@ -156,71 +171,82 @@ static enum transport_sent send_part(struct node_link *l, struct wire_head *h, s
     return sent;
 }
 
-/* Sends the parts that are left. GONE ends an incoming link; an outgoing one waits. */
-static enum transport_sent send_parts(struct node_link *l, struct wire_head *h, struct block *body)
+/* Sends one part. GONE ends an incoming link; an outgoing one waits. */
+static enum transport_sent send_next(struct node_link *l, struct wire_head *h, struct block *body)
 {
-    enum transport_sent sent = TRANSPORT_SENT;
-    while (h->part < h->parts && (sent = send_part(l, h, body)) == TRANSPORT_SENT)
+    enum transport_sent sent = send_part(l, h, body);
+    if (sent == TRANSPORT_SENT)
         h->part++;
-    if (sent == TRANSPORT_GONE && !l->link.outgoing)
+    else if (sent == TRANSPORT_GONE && !l->link.outgoing)
         link_bury(l);
     return sent;
 }
 
-static void enqueue(struct node_link *l, const struct wire_head *h, struct block *body)
+static void enqueue(struct node_link *l, struct out_queue *q, const struct wire_head *h,
+                    struct block *body)
 {
     struct outgoing *o = mem_must(sizeof *o);
     *o = (struct outgoing){.head = *h, .body = block_ref(body)};
-    if (!l->queue)
+    if (!is_blocked(l))
         l->link.node->blocked++;
-    *l->queue_end = o;
-    l->queue_end = &o->next;
-    l->queued += WIRE_HEAD + block_len(body);
+    *q->end = o;
+    q->end = &o->next;
+    q->count++;
+    if (q == &l->large)
+        l->queued += block_len(body);
 }
 
 void link_pump(struct node_link *l)
 {
-    while (l->queue && !l->dead) {
-        struct outgoing *o = l->queue;
-        if (send_parts(l, &o->head, o->body) != TRANSPORT_SENT)
-            return; /* a buried link has cleared its queue */
-        l->queue = o->next;
-        if (!l->queue) {
-            l->queue_end = &l->queue;
+    while (is_blocked(l)) { /* a buried link has cleared its queues */
+        struct out_queue *q = l->small.first ? &l->small : &l->large;
+        struct outgoing *o = q->first;
+        if (send_next(l, &o->head, o->body) != TRANSPORT_SENT)
+            return;
+        if (o->head.part < o->head.parts)
+            continue;
+        if (q == &l->large)
+            l->queued -= block_len(o->body);
+        queue_pop(q);
+        if (!is_blocked(l))
             l->link.node->blocked--;
-        }
-        l->queued -= WIRE_HEAD + block_len(o->body);
-        block_unref(o->body);
-        free(o);
     }
+}
+
+/* False: too much waits for this link already. */
+static bool has_room(struct node_link *l, const struct out_queue *q)
+{
+    struct node *node = l->link.node;
+    if (q == &l->small ? q->count < SMALL_QUEUE : l->queued <= node->options.queue_bytes)
+        return true;
+    node_note(node, COUNT_overflows, "%s: %zu bytes wait for it; a message is dropped",
+              l->link.peer.name, l->queued);
+    return false;
 }
 
 bool node_send(struct link *link, const struct wire_head *head, struct block *body)
 {
     struct node_link *l = (struct node_link *)link;
-    struct node *node = link->node;
     struct wire_head h = *head;
-    uint64_t each = node->options.part_bytes;
+    uint64_t each = link->node->options.part_bytes;
     if (!link->up || l->dead)
         return false;
-    fill_head(node, &h);
+    fill_head(link->node, &h);
     h.total = block_len(body);
     h.part = 0;
     uint64_t parts = h.total ? (h.total + each - 1) / each : 1;
-    if (parts > WIRE_PARTS_MAX || l->queued > node->options.queue_bytes) {
-        node_note(node, COUNT_overflows, "%s: %zu bytes wait for it; a message is dropped",
-                  link->peer.name, l->queued);
+    struct out_queue *q = h.total <= SMALL_MESSAGE ? &l->small : &l->large;
+    if (parts > WIRE_PARTS_MAX || !has_room(l, q))
         return false;
-    }
     h.parts = (uint32_t)parts;
     l->said = clock_now();
-    if (l->queue) {
-        enqueue(l, &h, body);
-        return true;
-    }
-    enum transport_sent sent = send_parts(l, &h, body);
+    enum transport_sent sent = TRANSPORT_SENT;
+    if (q->first)
+        sent = TRANSPORT_FULL;
+    while (sent == TRANSPORT_SENT && h.part < h.parts)
+        sent = send_next(l, &h, body);
     if (sent == TRANSPORT_FULL || (sent == TRANSPORT_GONE && link->outgoing))
-        enqueue(l, &h, body);
+        enqueue(l, q, &h, body);
     return sent != TRANSPORT_GONE || link->outgoing;
 }
 

@@ -13,11 +13,19 @@
 #define NODE_BUCKETS 256
 #define PENDING_MAX 256 /* hellos under way; one more pushes the oldest out */
 
+#define SMALL_MESSAGE 4096u /* bytes of body: heartbeats, probes, barriers, errors */
+#define SMALL_QUEUE 65536u
+
 /* A message that waits for room in the transport. */
 struct outgoing {
     struct outgoing *next;
-    struct wire_head head;
+    struct wire_head head; /* head.part: the next to send */
     struct block *body;
+};
+
+struct out_queue {
+    struct outgoing *first, **end;
+    size_t count;
 };
 
 struct node_link {
@@ -26,9 +34,9 @@ struct node_link {
     transport_peer peer;
     struct net_id expected;
     struct node_task connect_task;
-    struct outgoing *queue, **queue_end;
-    size_t queued; /* bytes */
-    int64_t said;  /* when the last frame went out */
+    struct out_queue small, large; /* small ones do not wait behind the parts of large ones */
+    size_t queued;                 /* bytes of the large ones */
+    int64_t said;                  /* when the last frame went out */
     struct assembly_set assemblies;
     /* outgoing links: the hello under way */
     struct hello hello;

@@ -57,7 +57,7 @@ struct transport_kind;
 
 struct transport_options {
     size_t body_max;   /* longest body that is taken in; 0: 16 MB */
-    size_t peer_bytes; /* on the way to one peer before send says FULL; 0: 64 MB */
+    size_t peer_bytes; /* on the way to one peer before send says FULL to large packets; 0: 64 MB */
     int linger_ms;     /* how long close waits for packets to leave; 0: 1000 */
     bool encrypt;      /* by a key that both sides derive from `key` */
     uint8_t key[32];

@@ -488,7 +488,7 @@ static enum transport_sent send_zmq(struct transport *base, transport_peer peer,
     if ((!d && (peer & OUTGOING)) || !socket)
         return TRANSPORT_GONE;
     struct account *a = d ? d->account : account_of(t, peer);
-    if (account_full(a))
+    if (packet->len > SMALL_BODY && account_full(a))
         return TRANSPORT_FULL;
     if (!d) {
         uint8_t id[5] = {0, (uint8_t)(peer >> 24), (uint8_t)(peer >> 16), (uint8_t)(peer >> 8),
