@@ -114,6 +114,8 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
+    if (!r.rows && !r.stopped)
+        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in runner.test_data_dir");
     t->stopped = r.stopped;
     tally_read(&t->tally, &sum);
     struct report_row *row = &t->rows[t->nrows++];

@@ -156,6 +156,8 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
+    if (!r.rows && !r.stopped)
+        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in runner.train_data_dir");
     finish_row(t, epoch, &r);
     t->stopped = r.stopped;
     const char *cache = dataset_cache_error(t->data);

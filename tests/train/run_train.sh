@@ -90,6 +90,12 @@ check "two epochs judged" test "$(grep -c '^Epoch: ' "$work/log")" = 2
 check "all samples" grep -qE '^ +1 +600 ' "$work/log"
 run 0 infer -m "$config" -o runner.infer_start_epoch=1 runner.infer_end_epoch=2 runner.thread_num=2
 check "one epoch judged" test "$(grep -c '^Epoch: 1' "$work/log")" = 1
+# metrics are exact over all threads: one and two give the same digits
+for n in 1 2; do
+    run 0 infer -m "$config" -o "runner.test_data_dir=$work/data/train" runner.infer_start_epoch=1 "runner.thread_num=$n"
+    sed -n 's/^Epoch: 1.*sec\. //p' "$work/log" >"$work/exact$n"
+done
+check "two threads judge as one" cmp -s "$work/exact1" "$work/exact2"
 run 1 infer -m "$config" -o runner.infer_end_epoch=5
 says "out/2 holds no saved model"
 run 1 infer -m "$config" -o runner.infer_load_path=nowhere
@@ -135,6 +141,9 @@ run 1 train -m "$config" -o runner.model=rank/none
 says "no model rank/none"
 run 1 train -m "$config" -o runner.train_data_dir=nowhere
 says "nowhere"
+: >"$work/empty.tsv"
+run 1 train -m "$config" -o "runner.train_data_dir=$work/empty.tsv"
+says "there are no samples"
 run 1 train -m "$work/absent.yaml"
 run 2 train
 run 2 train -m "$config" --fast
