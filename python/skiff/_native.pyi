@@ -1,0 +1,544 @@
+"""The native module of Skiff: networks, programs, values, running, training, files, splitting.
+
+All logic is in C; this module converts arguments and results. Rules that hold everywhere:
+
+* Errors are raised by the call that fails. The message is Skiff's own. Types: ValueError (bad arguments, shapes that do not
+  fit, values out of range, malformed data), TypeError (wrong data types, Python objects of the wrong kind), KeyError (a name
+  that does not exist), FileNotFoundError / OSError (files), NotImplementedError (not supported), MemoryError, TimeoutError,
+  ConnectionError (the other side is gone), RuntimeError (everything else). SkiffError is mixed into none of them; the C status
+  is in the attribute `status` ("INVALID", "SHAPE", ...) of the exception.
+* After a failed layer the net has forgotten the error: building goes on.
+* Calls that may take long (run, train, load, save) release the interpreter lock. Net, Program and what belongs to it are for
+  one thread at a time; so are an Executor and a Dataset.
+* Arrays: whatever has the buffer protocol (numpy arrays, memoryview, array.array) goes in without a copy where its memory is
+  contiguous; Tensor has the buffer protocol, so `numpy.asarray(tensor)` is a view. numpy itself is imported only when a numpy
+  array has to be made. bfloat16 is uint16 for numpy.
+* Data types are names: "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool".
+* Program, Block, Var, Op, Tensor and Scope may be subclassed; `set_classes` says which class the module makes itself.
+  A Program remembers its wrappers: the same variable is the same Python object as long as the program lives, so attributes
+  that a subclass keeps on it stay.
+"""
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+
+__version__: str
+
+# ---- what describes parameters -------------------------------------------------------------------------------------------
+
+#: An initializer, regularizer or clip: a pair (kind, fields), or any object with an attribute `_spec` that is such a pair.
+#: Fields left out have Fluid's defaults.
+#:   initializers  ("constant", {value, force_cpu})      ("uniform", {low, high, seed, diag_num, diag_step, diag_val})
+#:                 ("normal", {loc, scale, seed})        ("truncated_normal", {loc, scale, seed})
+#:                 ("xavier", {uniform, fan_in, fan_out, seed})   ("msra", {uniform, fan_in, seed})
+#:                 ("bilinear", {})                      ("values", {values: array of float32 or int32})
+#:   regularizers  ("l1", {coeff})  ("l2", {coeff})
+#:   clips         ("value", {max, min})   ("norm", {clip_norm})
+#:                 ("global_norm", {clip_norm, group_name, need_clip: callable(Var) -> bool})   (need_clip for all kinds)
+Spec = Union[Tuple[str, Dict[str, Any]], Any]
+
+#: A parameter attribute: None (defaults), False (there is no such parameter), a str (its name), or any object, of whose
+#: attributes these are looked at: name, initializer, learning_rate, regularizer, gradient_clip (or grad_clip, need not be
+#: there), trainable, do_model_average. Objects without them have the defaults.
+ParamAttr = Any
+
+# ---- programs ------------------------------------------------------------------------------------------------------------
+
+class Program:
+    """A program: blocks of variables and ops. `Program()` makes an empty one of 1.x meaning."""
+
+    random_seed: int
+    #: 1 or 2: which meaning op types have (Paddle 1.x or 2.x). Setting it binds the ops there are anew.
+    generation: int
+    version: int
+    #: op_role and op_role_var given to ops that are appended from now on (0 forward, 1 backward, 2 optimize, 4 rpc, 8 dist,
+    #: 16 lr schedule, 256 loss; or-ed).
+    op_role: int
+    op_role_var: List[str]
+    #: attribute op_namescope of ops that are appended from now on
+    op_namescope: str
+    def __init__(self) -> None: ...
+    @property
+    def num_blocks(self) -> int: ...
+    def block(self, idx: int) -> Block: ...
+    def create_block(self, parent: int = 0, forward: int = -1) -> Block:
+        """A new block at the end. Where layers append is the net's business: Net.enter_block, Net.block."""
+    def clone(self, for_test: bool = False) -> Program:
+        """A deep copy. for_test: without backward and optimizer ops, is_test set, as Fluid does."""
+    def prune(self, feeds: Sequence[str], targets: Sequence[str]) -> Program:
+        """What save_inference_model keeps: what the targets need of the feeds."""
+    def text(self) -> str:
+        """Readable form, one variable or op a line (src/program/README.md has the grammar)."""
+    def to_bytes(self) -> bytes:
+        """ProgramDesc, as in a __model__ file."""
+    def find_var(self, name: str) -> Optional[Var]:
+        """In any block; the global block first."""
+    def verify(self) -> None:
+        """Raises when something does not fit: unknown ops, missing slots, shapes."""
+    def diff(self, other: Program) -> str:
+        """The differences in words, "" when there are none (op_callstack and orders are ignored)."""
+    def edited(self) -> None:
+        """Says that the program was changed (executors compile it anew). Calls of this module say so themselves."""
+
+def parse_program(data: bytes) -> Program:
+    """From ProgramDesc bytes (or the text form)."""
+def read_program(path: str) -> Program: ...
+def write_program(program: Program, path: str) -> None: ...
+
+class Block:
+    @property
+    def idx(self) -> int: ...
+    @property
+    def parent_idx(self) -> int: ...
+    #: the block that this one is the gradient of; -1: none
+    forward_idx: int
+    @property
+    def program(self) -> Program: ...
+    def vars(self) -> List[Var]:
+        """The block's own, in order of creation."""
+    def var_names(self) -> List[str]: ...
+    def var(self, name: str) -> Var:
+        """The block's own; KeyError when there is none."""
+    def has_var(self, name: str) -> bool: ...
+    def find_var(self, name: str) -> Optional[Var]:
+        """Here or in a parent."""
+    def create_var(
+        self,
+        name: str,
+        *,
+        shape: Optional[Sequence[int]] = None,
+        dtype: Optional[str] = None,
+        lod_level: Optional[int] = None,
+        kind: str = "LOD_TENSOR",
+        persistable: Optional[bool] = None,
+        stop_gradient: bool = False,
+        need_check_feed: Optional[bool] = None,
+    ) -> Var:
+        """The existing variable of that name if there is one; what is given must then agree with it (ValueError), as in Fluid.
+        A variable of kind LOD_TENSOR without dtype takes the type that the op writing it gives. None: the field stays as it is
+        (absent in the file for a new variable)."""
+    def create_parameter(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: str,
+        *,
+        trainable: bool = True,
+        learning_rate: float = 1.0,
+        regularizer: Optional[Spec] = None,
+        gradient_clip: Optional[Spec] = None,
+        do_model_average: bool = True,
+        is_distributed: bool = False,
+        stop_gradient: bool = False,
+        initializer: Optional[Spec] = None,
+        net: Optional["Net"] = None,
+    ) -> Var:
+        """A persistable variable that minimize treats as a parameter. With net and initializer: the op that fills it is also
+        put at the front of this block (for startup blocks)."""
+    def remove_var(self, name: str) -> None: ...
+    def rename_var(self, old: str, new: str) -> Var:
+        """Also in all ops of this block."""
+    @property
+    def num_ops(self) -> int: ...
+    def ops(self) -> List[Op]: ...
+    def op(self, idx: int) -> Op: ...
+    def append_op(
+        self,
+        type: str,
+        inputs: Optional[Mapping[str, Any]] = None,
+        outputs: Optional[Mapping[str, Any]] = None,
+        attrs: Optional[Mapping[str, Any]] = None,
+        *,
+        at: int = -1,
+        infer: bool = True,
+        raw: bool = False,
+    ) -> Op:
+        """An op at position `at` (-1: the end; 0: prepend), any type that the registry has, as Fluid's append_op does it.
+
+        Slots: a Var, a str (the name), or a list of them. Declared input slots that are not given are listed empty; undeclared
+        slots and attributes are dropped, None values too. Attributes get the declared type (a float for a FLOAT attribute may
+        be given as int; a Block for BLOCK; a dtype name or number for `dtype`, `in_dtype`, `out_dtype`), missing ones their
+        defaults, and the op the current role, role variables and name scope of the program. Then the shape rule runs and fills
+        the output variables; output variables that do not exist are made. In programs of generation 1 an output variable that
+        has a dtype keeps it; in generation 2 the rule decides.
+        infer=False: no shape rule. raw=True: slots and attributes exactly as given (types from the Python values: bool, int ->
+        INT, or LONG when it does not fit, float -> FLOAT, str, lists), unknown op types allowed, no shape rule."""
+    def remove_ops(self, at: int, n: int = 1) -> None: ...
+    def infer_op(self, idx: int) -> None:
+        """Runs the shape rule of an op again."""
+
+class Var:
+    """A variable of a program. Attributes can be read and, where a setter is named, set."""
+
+    name: str  # setter: Block.rename_var of its block
+    shape: Tuple[int, ...]
+    dtype: Optional[str]  # None: not known yet
+    lod_level: int
+    persistable: bool
+    stop_gradient: bool
+    need_check_feed: bool
+    #: "LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY", "STEP_SCOPES", "FEED_MINIBATCH", "FETCH_LIST", "RAW", "READER", ...
+    kind: str
+    #: made by create_parameter or a layer (or marked in a 2.x file)
+    @property
+    def is_parameter(self) -> bool: ...
+    trainable: bool  # of parameters; True for others
+    learning_rate: float
+    regularizer: Optional[Spec]
+    gradient_clip: Optional[Spec]
+    do_model_average: bool
+    is_distributed: bool
+    @property
+    def block(self) -> Block: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def op(self) -> Optional[Op]:
+        """The op that writes it last, as far as it was seen while building."""
+
+class Op:
+    @property
+    def type(self) -> str: ...
+    @property
+    def block(self) -> Block: ...
+    @property
+    def idx(self) -> int:
+        """Its position now; -1 when it was removed."""
+    @property
+    def input_names(self) -> List[str]:
+        """The slots."""
+    @property
+    def output_names(self) -> List[str]: ...
+    def input(self, slot: str) -> List[str]:
+        """Names of the variables; [] when the slot is not there."""
+    def output(self, slot: str) -> List[str]: ...
+    @property
+    def input_arg_names(self) -> List[str]: ...
+    @property
+    def output_arg_names(self) -> List[str]: ...
+    def set_input(self, slot: str, names: Sequence[Union[str, Var]]) -> None: ...
+    def set_output(self, slot: str, names: Sequence[Union[str, Var]]) -> None: ...
+    def rename_input(self, old: str, new: str) -> None: ...
+    def rename_output(self, old: str, new: str) -> None: ...
+    @property
+    def attr_names(self) -> List[str]: ...
+    def has_attr(self, name: str) -> bool: ...
+    def attr(self, name: str) -> Any:
+        """int, float, bool, str, list; the index of a block. KeyError when the op has no such attribute."""
+    def attr_type(self, name: str) -> str:
+        """"INT", "FLOATS", "BLOCK", ... """
+    def all_attrs(self) -> Dict[str, Any]: ...
+    def set_attr(self, name: str, value: Any, type: Optional[str] = None) -> None:
+        """In the type that is declared, the one it has, the given one, or that of the Python value."""
+    def remove_attr(self, name: str) -> None: ...
+    def text(self) -> str:
+        """Its line of Program.text()."""
+    def known(self) -> bool:
+        """Whether the registry has the type."""
+
+def op_types(generation: int = 1) -> List[str]:
+    """Every op type of the registry."""
+def op_info(type: str, generation: int = 1) -> Dict[str, Any]:
+    """{"inputs": [(slot, list?, optional?)], "outputs": [...], "attrs": [(name, "INT", default or None, required?)]};
+    KeyError when there is no such op; the message has the nearest name."""
+
+def set_classes(**classes: Type) -> None:
+    """Program=, Block=, Var=, Parameter=, Op=, Tensor=, Scope=: the classes (subclasses of this module's; Parameter of Var) of
+    which the module makes instances. They are made without calling __init__; a method `_skiff_made(self)`, where the class has
+    one, is called instead."""
+
+# ---- nets ----------------------------------------------------------------------------------------------------------------
+
+class Net:
+    """Where layers append: a stack of program pairs, the counters of unique names, name scopes. It begins with two empty
+    programs of its own."""
+
+    def __init__(self) -> None: ...
+    @property
+    def main(self) -> Program: ...
+    @property
+    def startup(self) -> Program: ...
+    #: where layers append: a block of `main`. Settable to any block of it.
+    block: Block
+    def push_programs(self, main: Program, startup: Optional[Program] = None) -> None: ...
+    def pop_programs(self) -> None: ...
+    def set_programs(self, main: Optional[Program] = None, startup: Optional[Program] = None) -> None:
+        """Replaces the pair on top (switch_main_program, switch_startup_program)."""
+    def push_names(self, prefix: str = "") -> None:
+        """unique_name.guard: fresh counters until the pop."""
+    def pop_names(self) -> None: ...
+    def switch_names(self, names: Optional[Names]) -> Names:
+        """unique_name.switch: these counters from now on (None: fresh ones); the ones before are given back."""
+    def name(self, key: str) -> str:
+        """unique_name.generate."""
+    def push_scope(self, name: str) -> None:
+        """name_scope: op_namescope of ops."""
+    def pop_scope(self) -> None: ...
+    def enter_block(self) -> Block:
+        """A new block of main under the current one; layers append to it until leave_block."""
+    def leave_block(self) -> Block:
+        """Back to the parent, which is returned."""
+    def init_var(self, var: Var, initializer: Spec) -> None:
+        """Makes the variable in the startup program too, with the op that fills it at the front (Fluid's
+        helper.set_variable_initializer)."""
+    def set_gradient_clip(self, clip: Optional[Spec], params: Optional[Sequence[str]] = None) -> None: ...
+    def backward(
+        self,
+        loss: Var,
+        parameters: Optional[Sequence[Union[str, Var]]] = None,
+        no_grad: Optional[Sequence[Union[str, Var]]] = None,
+    ) -> List[Tuple[Var, Var]]:
+        """append_backward: (parameter, gradient) pairs."""
+    def gradients(
+        self,
+        targets: Sequence[Var],
+        inputs: Sequence[Var],
+        target_gradients: Optional[Sequence[Optional[Var]]] = None,
+        no_grad: Optional[Sequence[Union[str, Var]]] = None,
+    ) -> List[Optional[Var]]: ...
+    def switch_begin(self) -> Switch: ...
+    def while_begin(self, condition: Var, is_test: bool = False) -> While: ...
+
+class Names:
+    """Counters of unique names, made by Net.switch_names."""
+
+class Switch:
+    def case(self, condition: Var) -> None: ...
+    def default(self) -> None: ...
+    def end(self) -> None: ...
+
+class While:
+    def end(self) -> None: ...
+
+class layers:
+    """The submodule `skiff._native.layers`: one function per C layer of include/skiff/layers.h and layers_nn.h, generated:
+    `layers.fc(net, input, size, num_flatten_dims=, param_attr=, bias_attr=, act=, name=)`. Required arguments by position or by
+    name, options by name; None means left out, an explicit 0 is 0. `struct skiff_vars` takes a Var or a list of them; dims a list or
+    tuple of ints (or one int); int[2] an int or a pair. Learning-rate schedules are `lr_noam` ... Results: a Var, a tuple of Vars
+    (auc: (auc, batch_auc, [4 states]); topk: (values, indices); ...), a list (split, unstack).
+    Where C negates an option, Python does too (`no_batch_size`, `frozen`, ...: the names are those of the header).
+    `layers._signatures` is a dict name -> text, e.g. "fc(net, input: vars, size: int, *, num_flatten_dims: int, ...)"."""
+
+    _signatures: Dict[str, str]
+    def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+def var_op(net: Net, op: str, a: Union[Var, float], b: Union[Var, float]) -> Var:
+    """a op b as Python writes it on variables; op: + - * / ** // % == != < <= > >=; one of a, b may be a number."""
+def var_neg(net: Net, a: Var) -> Var: ...
+def var_astype(net: Net, a: Var, dtype: str) -> Var: ...
+
+class Optimizer:
+    """type: sgd, momentum, adagrad, adam, adamax, decayed_adagrad, adadelta, rmsprop, ftrl, lamb, lars_momentum. Options by the
+    names of struct skiff_optimizer_options (include/skiff/optimizer.h); learning_rate is a number or a Var; an explicit 0 is 0."""
+
+    def __init__(self, net: Net, type: str, learning_rate: Union[float, Var, None] = None, **options: Any) -> None: ...
+    def backward(
+        self,
+        loss: Var,
+        parameters: Optional[Sequence[Union[str, Var]]] = None,
+        no_grad: Optional[Sequence[Union[str, Var]]] = None,
+    ) -> List[Tuple[Var, Var]]: ...
+    def apply(self, pairs: Sequence[Tuple[Var, Optional[Var]]]) -> List[Op]:
+        """Clipping, decay and update ops; the update ops that were appended."""
+    def minimize(
+        self,
+        loss: Var,
+        parameters: Optional[Sequence[Union[str, Var]]] = None,
+        no_grad: Optional[Sequence[Union[str, Var]]] = None,
+    ) -> Tuple[List[Op], List[Tuple[Var, Var]]]:
+        """Both, on the net's current programs: the update ops and the (parameter, gradient) pairs, as Fluid's minimize."""
+    @property
+    def learning_rate(self) -> Optional[Var]:
+        """The variable of the rate in the current main program; None before the first apply."""
+    def accumulator_names(self) -> List[str]:
+        """Names of the accumulators made so far."""
+
+# ---- values --------------------------------------------------------------------------------------------------------------
+
+class Tensor:
+    """A value: a dense tensor with sequence levels (LoD), selected rows, or a list of tensors. Either the object's own, or the
+    value of a variable in a scope (then writing it writes the variable). Buffer protocol: a view of an own tensor; of a value in
+    a scope a snapshot (a copy), because running moves values."""
+
+    def __init__(self, array: Any = None, recursive_sequence_lengths: Optional[Sequence[Sequence[int]]] = None,
+                 dtype: Optional[str] = None) -> None:
+        """From an array (copied), nested lists of numbers (float32 or int64, or the given dtype), or nothing."""
+    def set(self, array: Any, dtype: Optional[str] = None) -> None:
+        """Another content; the LoD is dropped."""
+    @property
+    def initialized(self) -> bool: ...
+    @property
+    def kind(self) -> str:
+        """"none", "tensor", "rows", "array"."""
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> Tuple[int, ...]: ...
+    def lod(self) -> List[List[int]]:
+        """Offsets, one list per level."""
+    def set_lod(self, lod: Sequence[Sequence[int]]) -> None: ...
+    def recursive_sequence_lengths(self) -> List[List[int]]: ...
+    def set_recursive_sequence_lengths(self, lengths: Sequence[Sequence[int]]) -> None: ...
+    def has_valid_recursive_sequence_lengths(self) -> bool: ...
+    def numpy(self) -> Any:
+        """A numpy array of its own (one copy)."""
+    def copy(self) -> Tensor: ...
+    # selected rows
+    @property
+    def rows(self) -> Optional[List[int]]:
+        """The ids; None for a plain tensor."""
+    @property
+    def height(self) -> int: ...
+    def set_rows(self, rows: Sequence[int], height: int, array: Any) -> None: ...
+    # tensor arrays
+    def __len__(self) -> int:
+        """Items of an array; rows (dimension 0) of a tensor."""
+    def item(self, i: int) -> Tensor:
+        """A copy of item i of an array."""
+
+class Scope:
+    """Named values. Scope(parent): a scope in front of another."""
+
+    def __init__(self, parent: Optional[Scope] = None) -> None: ...
+    def var(self, name: str) -> Tensor:
+        """The value of that name, here or in a parent; made here (kind "none") when there is none."""
+    def find(self, name: str) -> Optional[Tensor]:
+        """None when there is none; a value that nobody has written yet is found, with kind "none"."""
+    def set(self, name: str, value: Any) -> None:
+        """A copy of an array or Tensor."""
+    def names(self) -> List[str]:
+        """Of this scope and its parents."""
+    def new_scope(self) -> Scope: ...
+
+# ---- running -------------------------------------------------------------------------------------------------------------
+
+class Executor:
+    """Runs programs. One executor, one thread."""
+
+    def __init__(self, scope: Optional[Scope] = None, *, no_fuse: bool = False, is_test: bool = False, seed: Optional[int] = None) -> None:
+        """scope: the one used when run is given none (None: a new one). seed: paddle.seed of 2.x."""
+    @property
+    def scope(self) -> Scope: ...
+    def run(
+        self,
+        program: Program,
+        feed: Optional[Mapping[str, Any]] = None,
+        fetch: Sequence[Union[str, Var]] = (),
+        scope: Optional[Scope] = None,
+        return_numpy: bool = False,
+    ) -> List[Any]:
+        """Runs the program once. Feeds: Tensor, anything with the buffer protocol, (nested) lists of numbers. An array whose type
+        is not the variable's is converted when it is a list of Python numbers, and refused (TypeError) otherwise, as in Paddle; an int32 array for an int64 variable
+        (and float64 for float32) is converted with convert=True of set_feed_conversion. Fetches come as Tensor, with return_numpy
+        as numpy arrays (which raises for values with LoD, as Paddle does)."""
+    def train(
+        self,
+        program: Program,
+        dataset: Dataset,
+        *,
+        scope: Optional[Scope] = None,
+        threads: int = 0,
+        fetch_list: Sequence[Union[str, Var]] = (),
+        fetch_info: Optional[Sequence[str]] = None,
+        print_period: int = 100,
+        print: Optional[Callable[[str], Any]] = None,
+        debug: Optional[Callable[[str], Any]] = None,
+        handler_vars: Sequence[Union[str, Var]] = (),
+        handler_period: float = 60.0,
+        handler: Optional[Callable[[List[Optional[Tensor]]], Any]] = None,
+    ) -> Dict[str, Any]:
+        """One pass over the dataset (train_from_dataset). print gets the lines that Paddle prints (None: sys.stdout); handler is
+        called on a thread of its own with copies of the values of handler_vars. An exception in a callback ends the training and
+        is raised; so does Ctrl-C. Result: {"batches", "samples", "seconds", "read_seconds", "compute_seconds", "stopped"}."""
+    def infer(self, program: Program, dataset: Dataset, **options: Any) -> Dict[str, Any]:
+        """infer_from_dataset: the same without backward and optimizer ops, with fresh metrics."""
+    def forget(self, program: Program) -> None:
+        """Drops what was compiled of the program (a program that goes away is forgotten by itself)."""
+    def close(self) -> None: ...
+
+class Dataset:
+    """kind: "QueueDataset" or "InMemoryDataset"."""
+
+    def __init__(self, kind: str) -> None: ...
+    def set_vars(self, vars: Sequence[Var]) -> None: ...
+    def set_batch_size(self, n: int) -> None: ...
+    def set_threads(self, n: int) -> None: ...
+    def set_files(self, files: Sequence[str]) -> None: ...
+    def set_pipe_command(self, command: Optional[str]) -> None: ...
+    def set(self, key: str, value: Any) -> None:
+        """"format", "hash", ... of docs/config.md; "cache", "bad_lines", "drop_last"."""
+    def load(self) -> None: ...
+    def preload(self, threads: int = 0) -> None: ...
+    def wait_preload(self) -> None: ...
+    def local_shuffle(self, seed: int = 0) -> None: ...
+    def slots_shuffle(self, slots: Sequence[str], seed: int = 0) -> None: ...
+    def release(self) -> None: ...
+    @property
+    def memory_size(self) -> int: ...
+    def batches(self) -> Iterator[Dict[str, Tensor]]:
+        """The batches, one after the other, as feeds (one thread reads)."""
+
+# ---- files ---------------------------------------------------------------------------------------------------------------
+
+def save_params(scope: Scope, program: Program, dirname: str, filename: Optional[str] = None) -> None: ...
+def load_params(scope: Scope, program: Program, dirname: str, filename: Optional[str] = None) -> None: ...
+def save_persistables(scope: Scope, program: Program, dirname: str, filename: Optional[str] = None) -> None: ...
+def load_persistables(scope: Scope, program: Program, dirname: str, filename: Optional[str] = None) -> None: ...
+def save_vars(scope: Scope, program: Program, names: Sequence[Union[str, Var]], dirname: str, filename: Optional[str] = None) -> None: ...
+def load_vars(scope: Scope, program: Program, names: Sequence[Union[str, Var]], dirname: str, filename: Optional[str] = None) -> None: ...
+def save(scope: Scope, program: Program, prefix: str) -> None:
+    """fluid.save: PREFIX.pdparams, .pdopt, .pdmodel."""
+def load(scope: Scope, program: Program, prefix: str) -> None: ...
+def save_inference_model(
+    scope: Scope, program: Program, feeds: Sequence[str], targets: Sequence[Union[str, Var]], dirname: str,
+    model_filename: Optional[str] = None, params_filename: Optional[str] = None,
+) -> None: ...
+def save_inference_prefix(
+    scope: Scope, program: Program, feeds: Sequence[str], targets: Sequence[Union[str, Var]], prefix: str
+) -> None:
+    """2.x: PREFIX.pdmodel, PREFIX.pdiparams."""
+def load_inference_model(
+    scope: Optional[Scope], path: str, model_filename: Optional[str] = None, params_filename: Optional[str] = None
+) -> Tuple[Program, List[str], List[str]]:
+    """(program, feed names, target names); path: a folder or a 2.x prefix; scope None: only the program."""
+def read_state(path: str) -> Dict[str, Tensor]:
+    """The tensors of a .pdparams or .pdopt file."""
+def write_state(path: str, state: Mapping[str, Any]) -> None: ...
+def read_tensor(path: str) -> Tensor:
+    """A Paddle tensor file (one variable of save_params)."""
+def write_tensor(path: str, tensor: Any) -> None: ...
+
+# ---- splitting -----------------------------------------------------------------------------------------------------------
+
+class Split:
+    """DistributeTranspiler and GeoSgdTranspiler. config: the fields of DistributeTranspilerConfig and ServerRuntimeConfig by their
+    names (split_method: "RoundRobin" or "HashName"; an explicit sync_mode / runtime_split_send_recv that exclude each other:
+    ValueError with Paddle's text)."""
+
+    def __init__(
+        self, main: Program, startup: Program, *, trainer_id: int, pservers: str, trainers: int, sync_mode: bool = True,
+        config: Optional[Mapping[str, Any]] = None,
+    ) -> None: ...
+    def trainer(self) -> Tuple[Program, Program]:
+        """(main, startup) of a trainer."""
+    def server(self, endpoint: str) -> Tuple[Program, Program]: ...
+    @property
+    def endpoints(self) -> List[str]: ...
+    @property
+    def tables(self) -> List[str]: ...
+    @property
+    def mode(self) -> str:
+        """"sync", "async", "half_async", "geo"."""
+    @property
+    def notes(self) -> str: ...
+    def placement(self) -> List[Dict[str, Any]]:
+        """[{"slice", "origin", "kind", "is_slice", "sparse", "block", "offset", "first_row", "shape", "endpoint", "server"}]"""
+
+def split_config_default() -> Dict[str, Any]: ...
+def split_config_fleet(mode: str) -> Dict[str, Any]:
+    """What fleet's strategies set; mode: "sync", "async", "half_async", "geo"."""
+
+# ---- metrics -------------------------------------------------------------------------------------------------------------
+
+def auc_update(stat_pos: Any, stat_neg: Any, predictions: Any, labels: Any) -> None:
+    """Counts predictions (float32 [n, 1] or [n, 2]: the last column) with labels (int) into the int64 buckets, in place."""
+def auc_area(stat_pos: Any, stat_neg: Any) -> float:
+    """Area under the ROC curve of two histograms of buckets (int64 or float64)."""
