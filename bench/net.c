@@ -76,7 +76,7 @@ static void handle_pull(void *self, struct rpc_request *q)
 {
     struct wire_reader r;
     struct wire_writer w;
-    struct block *reply;
+    struct blob *reply;
     size_t n;
     reader_init_block(&r, q->body);
     const uint8_t *ids = reader_ids(&r, &n);
@@ -100,7 +100,7 @@ static void handle_dense(void *self, struct rpc_request *q)
 {
     struct wire_reader r;
     struct wire_writer w;
-    struct block *reply;
+    struct blob *reply;
     size_t n;
     reader_init_block(&r, q->body);
     const uint8_t *g = reader_floats(&r, &n);
@@ -148,7 +148,7 @@ static void run_server(int out)
 static double seconds = 1;
 
 /* Calls per second with `window` requests outstanding. */
-static double measure(struct rpc_peer *peer, uint32_t method, struct block *body, int window)
+static double measure(struct rpc_peer *peer, uint32_t method, struct blob *body, int window)
 {
     struct rpc_call *call[64] = {0};
     struct rpc_ask ask = {.what = "bench", .method = method, .body = body};
@@ -157,12 +157,12 @@ static double measure(struct rpc_peer *peer, uint32_t method, struct block *body
     long done = 0;
     for (long i = 0; now < end; i++) {
         struct rpc_call **slot = &call[i % window];
-        struct block *reply = NULL;
+        struct blob *reply = NULL;
         if (*slot) {
             check(rpc_wait(*slot, &reply, &err), &err);
             done++;
         }
-        block_unref(reply);
+        blob_unref(reply);
         ask.deadline = clock_now() + 10 * CLOCK_SECOND;
         check(rpc_start(peer, &ask, slot, &err), &err);
         now = clock_now();
@@ -174,12 +174,12 @@ static double measure(struct rpc_peer *peer, uint32_t method, struct block *body
     return rate;
 }
 
-static struct block *body_of(size_t ids, size_t floats)
+static struct blob *body_of(size_t ids, size_t floats)
 {
     static int64_t id[ROWS];
     static float value[DENSE_FLOATS];
     struct wire_writer w;
-    struct block *b;
+    struct blob *b;
     struct skiff_error err;
     for (size_t i = 0; i < ids; i++)
         id[i] = (int64_t)(i * 7919 % TABLE);
@@ -267,8 +267,8 @@ int main(int argc, char **argv)
     check(node_start(node, &err), &err);
     check(rpc_await(peer, clock_now() + 5 * CLOCK_SECOND, &err), &err);
 
-    struct block *push = body_of(ROWS, ROWS * DIM), *pull = body_of(ROWS, 0);
-    struct block *dense_push = body_of(0, DENSE_FLOATS);
+    struct blob *push = body_of(ROWS, ROWS * DIM), *pull = body_of(ROWS, 0);
+    struct blob *dense_push = body_of(0, DENSE_FLOATS);
     double small = measure(peer, PING, NULL, 1), many = measure(peer, PING, NULL, 32);
     double pushes = measure(peer, PUSH, push, 4), pulls = measure(peer, PULL, pull, 4);
     double dense_rate = measure(peer, DENSE, dense_push, 1);
@@ -280,9 +280,9 @@ int main(int argc, char **argv)
     printf("pull           %8.2f million rows/s\n", pulls * ROWS / 1e6);
     printf("dense 1.7 MB   %8.2f ms push + apply + pull  (bare TCP %.2f ms)\n", 1e3 / dense_rate,
            1e3 / tcp_dense);
-    block_unref(push);
-    block_unref(pull);
-    block_unref(dense_push);
+    blob_unref(push);
+    blob_unref(pull);
+    blob_unref(dense_push);
     node_stop(node);
     rpc_client_destroy(client);
     node_destroy(node);

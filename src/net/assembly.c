@@ -11,7 +11,7 @@ struct assembly {
     uint64_t sequence, total, part_bytes; /* part_bytes: of every part but the last */
     uint32_t parts, missing;
     int64_t touched;
-    struct block *block;
+    struct blob *block;
     uint8_t *have; /* one bit per part */
 };
 
@@ -27,7 +27,7 @@ static void drop(struct assembly_set *set, struct assembly **at)
     *at = a->next;
     set->count--;
     set->budget->used -= a->total;
-    block_unref(a->block);
+    blob_unref(a->block);
     free(a->have);
     free(a);
 }
@@ -85,8 +85,8 @@ static enum skiff_status begin(struct assembly_set *set, const struct wire_head 
             err, SKIFF_RANGE,
             "message of %llu bytes: %zu of %zu bytes for unfinished messages are taken",
             (unsigned long long)h->total, budget->used, budget->limit);
-    struct block *block;
-    TRY(block_create(h->total, "message in parts", &block, err));
+    struct blob *block;
+    TRY(blob_create(h->total, "message in parts", &block, err));
     struct assembly *a = mem_must(sizeof *a);
     *a = (struct assembly){.type = h->type,
                            .sequence = h->sequence,
@@ -105,7 +105,7 @@ static enum skiff_status begin(struct assembly_set *set, const struct wire_head 
 }
 
 enum skiff_status assembly_add(struct assembly_set *set, const struct wire_head *h,
-                               const uint8_t *body, int64_t now, struct block **out,
+                               const uint8_t *body, int64_t now, struct blob **out,
                                struct skiff_error *err)
 {
     *out = NULL;
@@ -126,7 +126,7 @@ enum skiff_status assembly_add(struct assembly_set *set, const struct wire_head 
     a->touched = now;
     memcpy(a->block->data + h->part * part_bytes, body, h->length);
     if (--a->missing == 0) {
-        *out = block_ref(a->block);
+        *out = blob_ref(a->block);
         drop(set, find(set, h));
     }
     return SKIFF_OK;

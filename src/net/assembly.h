@@ -29,7 +29,7 @@ void assembly_deinit(struct assembly_set *set);
  * NULL; it is the caller's. RANGE: too long or over the budget; FORMAT: it does not fit the parts
  * that came before. The set stays usable. */
 enum skiff_status assembly_add(struct assembly_set *set, const struct wire_head *h,
-                               const uint8_t *body, int64_t now, struct block **out,
+                               const uint8_t *body, int64_t now, struct blob **out,
                                struct skiff_error *err);
 /* Drops what has stood still for too long; gives the number of messages dropped. */
 size_t assembly_expire(struct assembly_set *set, int64_t now);

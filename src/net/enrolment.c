@@ -62,7 +62,7 @@ static void meeting_end(struct meeting *t, enum skiff_status status, uint32_t dr
     pthread_mutex_unlock(&t->lock);
 }
 
-static void meeting_answer(void *arg, enum skiff_status status, struct block *reply,
+static void meeting_answer(void *arg, enum skiff_status status, struct blob *reply,
                            const struct skiff_error *err)
 {
     struct meeting *t = arg;
@@ -115,7 +115,7 @@ static void take_member(struct enrolment *e, const struct member *after)
         e->options.changed(e->options.self, after, before);
 }
 
-static enum skiff_status take_changes(struct enrolment *e, const struct block *reply,
+static enum skiff_status take_changes(struct enrolment *e, const struct blob *reply,
                                       struct skiff_error *err)
 {
     struct wire_reader r;
@@ -151,10 +151,10 @@ static void tell_of(struct enrolment *e, struct net_id id, enum member_state sta
 
 /* ---- heartbeats: network thread ---- */
 
-static struct block *join_body(const struct enrolment *e)
+static struct blob *join_body(const struct enrolment *e)
 {
     struct wire_writer w;
-    struct block *body = NULL;
+    struct blob *body = NULL;
     writer_init(&w);
     writer_u32(&w, e->options.workers);
     writer_u32(&w, e->options.servers);
@@ -184,7 +184,7 @@ static void self_dies(struct enrolment *e, const char *reason)
     end_meetings(e, "this process is out of the job:", reason);
 }
 
-static void on_beat_answer(void *arg, enum skiff_status status, struct block *reply,
+static void on_beat_answer(void *arg, enum skiff_status status, struct blob *reply,
                            const struct skiff_error *err)
 {
     struct enrolment *e = arg;
@@ -202,7 +202,7 @@ static void on_beat_answer(void *arg, enum skiff_status status, struct block *re
         host_answers(e);
         e->epoch = 0;
         rpc_then(e->host, &ask, on_beat_answer, e, NULL);
-        block_unref(ask.body);
+        blob_unref(ask.body);
     } else if (status != SKIFF_TIMEOUT && status != SKIFF_PEER) {
         self_dies(e, err->message);
     }
@@ -219,7 +219,7 @@ static void send_beat(struct enrolment *e, int64_t now)
     writer_u64(&w, e->epoch);
     if (writer_finish(&w, &ask.body, NULL) == SKIFF_OK)
         rpc_then(e->host, &ask, on_beat_answer, e, NULL);
-    block_unref(ask.body);
+    blob_unref(ask.body);
     e->next_beat = clock_after(now, e->options.beat_ms);
 }
 
@@ -255,7 +255,7 @@ static const struct node_service enrolment_service = {.tick = on_tick};
 
 struct start {
     struct enrolment *enrolment;
-    struct block *list;
+    struct blob *list;
     enum skiff_status status;
     struct skiff_error *err;
 };
@@ -304,10 +304,10 @@ enum skiff_status enrolment_join(struct node *node, struct rpc_peer *host, const
                           .deadline = deadline};
     struct start s = {.enrolment = e, .err = err};
     s.status = rpc_ask(host, &ask, &s.list, err);
-    block_unref(ask.body);
+    blob_unref(ask.body);
     if (s.status == SKIFF_OK)
         node_run(node, start_beats, &s);
-    block_unref(s.list);
+    blob_unref(s.list);
     if (s.status < 0)
         enrolment_destroy(e);
     else
@@ -345,7 +345,7 @@ size_t enrolment_list(struct enrolment *e, struct member *out, size_t room)
 
 /* ---- barriers ---- */
 
-static enum skiff_status barrier_body(const struct barrier *b, int64_t deadline, struct block **out,
+static enum skiff_status barrier_body(const struct barrier *b, int64_t deadline, struct blob **out,
                                       struct skiff_error *err)
 {
     struct wire_writer w;
@@ -397,7 +397,7 @@ enum skiff_status enrolment_barrier(struct enrolment *e, const struct barrier *b
     TRY(barrier_body(barrier, deadline, &ask.body, err));
     struct meeting *t = meeting_create(e);
     enum skiff_status status = rpc_then(e->host, &ask, meeting_answer, t, err);
-    block_unref(ask.body);
+    blob_unref(ask.body);
     if (status == SKIFF_OK) {
         pthread_mutex_lock(&t->lock);
         while (!t->ended) /* the call ends by its deadline */

@@ -29,7 +29,7 @@ static enum skiff_status transcript_mac(const struct hello_self *self, const str
                                         struct skiff_error *err)
 {
     struct wire_writer w;
-    struct block *b;
+    struct blob *b;
     writer_init(&w);
     writer_string(&w, label);
     writer_u32(&w, WIRE_VERSION);
@@ -44,12 +44,12 @@ static enum skiff_status transcript_mac(const struct hello_self *self, const str
     writer_string(&w, server->name);
     TRY(writer_finish(&w, &b, err));
     secret_mac(self->key, sizeof self->key, b->data, b->len, out);
-    block_unref(b);
+    blob_unref(b);
     return SKIFF_OK;
 }
 
 enum skiff_status hello_reopen(const struct hello_self *self, const struct hello *h,
-                               struct block **out_body, struct skiff_error *err)
+                               struct blob **out_body, struct skiff_error *err)
 {
     struct wire_writer w;
     writer_init(&w);
@@ -59,8 +59,8 @@ enum skiff_status hello_reopen(const struct hello_self *self, const struct hello
     return writer_finish(&w, out_body, err);
 }
 
-enum skiff_status hello_open(const struct hello_self *self, struct hello *h,
-                             struct block **out_body, struct skiff_error *err)
+enum skiff_status hello_open(const struct hello_self *self, struct hello *h, struct blob **out_body,
+                             struct skiff_error *err)
 {
     *h = (struct hello){0};
     secret_random(h->client_nonce, sizeof h->client_nonce);
@@ -75,8 +75,8 @@ static void read_nonce(struct wire_reader *r, uint8_t nonce[32])
 }
 
 enum skiff_status hello_challenge(const struct hello_self *self, const struct wire_head *head,
-                                  const struct block *body, struct hello *h,
-                                  struct block **out_body, struct skiff_error *err)
+                                  const struct blob *body, struct hello *h, struct blob **out_body,
+                                  struct skiff_error *err)
 {
     struct hello next = {.peer = {head->sender, head->incarnation, ""}};
     char job[HELLO_NAME];
@@ -118,8 +118,8 @@ static enum skiff_status compare_mac(const struct hello_self *self, const uint8_
 }
 
 enum skiff_status hello_prove(const struct hello_self *self, struct hello *h,
-                              const struct wire_head *head, const struct block *body,
-                              struct block **out_body, struct skiff_error *err)
+                              const struct wire_head *head, const struct blob *body,
+                              struct blob **out_body, struct skiff_error *err)
 {
     struct hello next = *h;
     next.peer = (struct hello_side){head->sender, head->incarnation, ""};
@@ -133,16 +133,16 @@ enum skiff_status hello_prove(const struct hello_self *self, struct hello *h,
     TRY(transcript_mac(self, &next, "server", &self->side, &next.peer, mac, err));
     TRY(compare_mac(self, proof, mac, &next.peer, err));
     TRY(transcript_mac(self, &next, "client", &self->side, &next.peer, mac, err));
-    TRY(block_copy(mac, sizeof mac, "proof", out_body, err));
+    TRY(blob_copy(mac, sizeof mac, "proof", out_body, err));
     *h = next;
     return SKIFF_OK;
 }
 
 enum skiff_status hello_check(const struct hello_self *self, const struct hello *h,
-                              const struct wire_head *head, const struct block *body,
+                              const struct wire_head *head, const struct blob *body,
                               struct skiff_error *err)
 {
-    if (block_len(body) != SECRET_BYTES || !net_id_equal(head->sender, h->peer.id) ||
+    if (blob_len(body) != SECRET_BYTES || !net_id_equal(head->sender, h->peer.id) ||
         head->incarnation != h->peer.incarnation)
         return error_set(err, SKIFF_FORMAT, "proof: it does not fit the hello of %s", h->peer.name);
     uint8_t mac[SECRET_BYTES];

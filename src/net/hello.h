@@ -45,23 +45,23 @@ void hello_self_init(struct hello_self *self, const struct hello_side *side, con
 uint64_t hello_tag(const struct hello *h);
 
 /* Client: starts anew. */
-enum skiff_status hello_open(const struct hello_self *self, struct hello *h,
-                             struct block **out_body, struct skiff_error *err);
+enum skiff_status hello_open(const struct hello_self *self, struct hello *h, struct blob **out_body,
+                             struct skiff_error *err);
 /* Client: the same HELLO once more, because no answer came. */
 enum skiff_status hello_reopen(const struct hello_self *self, const struct hello *h,
-                               struct block **out_body, struct skiff_error *err);
+                               struct blob **out_body, struct skiff_error *err);
 /* Server: answers a HELLO. The same HELLO again gets the same answer; h is zeroed before the first.
  * On failure (another job, nonsense) h is untouched and err is for the client. */
 enum skiff_status hello_challenge(const struct hello_self *self, const struct wire_head *head,
-                                  const struct block *body, struct hello *h,
-                                  struct block **out_body, struct skiff_error *err);
+                                  const struct blob *body, struct hello *h, struct blob **out_body,
+                                  struct skiff_error *err);
 /* Client: checks the server's proof and makes its own. */
 enum skiff_status hello_prove(const struct hello_self *self, struct hello *h,
-                              const struct wire_head *head, const struct block *body,
-                              struct block **out_body, struct skiff_error *err);
+                              const struct wire_head *head, const struct blob *body,
+                              struct blob **out_body, struct skiff_error *err);
 /* Server: checks the client's proof. */
 enum skiff_status hello_check(const struct hello_self *self, const struct hello *h,
-                              const struct wire_head *head, const struct block *body,
+                              const struct wire_head *head, const struct blob *body,
                               struct skiff_error *err);
 
 #endif

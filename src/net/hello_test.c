@@ -15,7 +15,7 @@ struct two {
     struct hello_self client, server;
     struct hello at_client, at_server;
     struct wire_head from_client, from_server;
-    struct block *hello, *challenge, *proof;
+    struct blob *hello, *challenge, *proof;
 };
 
 static void two_init(struct two *t, const char *client_secret, const char *client_job)
@@ -33,9 +33,9 @@ static void two_init(struct two *t, const char *client_secret, const char *clien
 
 static void two_deinit(struct two *t)
 {
-    block_unref(t->hello);
-    block_unref(t->challenge);
-    block_unref(t->proof);
+    blob_unref(t->hello);
+    blob_unref(t->challenge);
+    blob_unref(t->proof);
 }
 
 static enum skiff_status two_challenge(struct two *t, struct skiff_error *err)
@@ -60,12 +60,12 @@ static void a_good_hello(void **state)
     two_init(&t, "secret", "job");
     assert_int_equal(two_challenge(&t, NULL), SKIFF_OK);
     /* the same HELLO again: the same answer */
-    struct block *again;
+    struct blob *again;
     assert_int_equal(
         hello_challenge(&t.server, &t.from_client, t.hello, &t.at_server, &again, NULL), SKIFF_OK);
     assert_int_equal(again->len, t.challenge->len);
     assert_memory_equal(again->data, t.challenge->data, again->len);
-    block_unref(again);
+    blob_unref(again);
     assert_int_equal(two_prove(&t, NULL), SKIFF_OK);
     assert_int_equal(two_check(&t, NULL), SKIFF_OK);
     assert_string_equal(t.at_client.peer.name, "server 0");
@@ -122,9 +122,9 @@ struct stranger {
     transport_peer peer;
 };
 
-static void stranger_say(struct stranger *s, enum wire_type type, uint64_t tag, struct block *body)
+static void stranger_say(struct stranger *s, enum wire_type type, uint64_t tag, struct blob *body)
 {
-    struct packet p = {.head_len = WIRE_HEAD, .body = body, .len = block_len(body)};
+    struct packet p = {.head_len = WIRE_HEAD, .body = body, .len = blob_len(body)};
     struct wire_head h = {.type = type,
                           .sender = WORKER(5),
                           .sequence = tag,
@@ -167,14 +167,14 @@ static void strangers_at_the_door(void **state)
     struct hello_self me;
     struct hello h;
     struct hello_side side = {WORKER(5), 0, "somebody"};
-    struct block *body;
+    struct blob *body;
     uint8_t guess[32] = {1, 2, 3};
     struct node_counts counts;
     hello_self_init(&me, &side, "test", "a guess");
     assert_int_equal(hello_open(&me, &h, &body, NULL), SKIFF_OK);
     stranger_say(&s, WIRE_HELLO, hello_tag(&h), body);
     stranger_hear(&s, WIRE_CHALLENGE);
-    struct block *proof = test_block(guess, sizeof guess);
+    struct blob *proof = test_block(guess, sizeof guess);
     stranger_say(&s, WIRE_PROOF, hello_tag(&h), proof);
     stranger_hear(&s, WIRE_REFUSE);
     node_counts(node, &counts);
@@ -189,8 +189,8 @@ static void strangers_at_the_door(void **state)
     stranger_say(&s, WIRE_WELCOME, hello_tag(&h), NULL);
     wait_until((node_counts(node, &counts), counts.nonsense == 1));
     assert_int_equal(counts.links_up, 0);
-    block_unref(body);
-    block_unref(proof);
+    blob_unref(body);
+    blob_unref(proof);
     s.transport->kind->close(s.transport);
     node_destroy(node);
 }
@@ -209,7 +209,7 @@ static struct wire_head part_of(uint64_t seq, uint32_t part, uint32_t parts, uin
 }
 
 static enum skiff_status add(struct assembly_set *set, struct wire_head h, const char *text,
-                             int64_t now, struct block **out, struct skiff_error *err)
+                             int64_t now, struct blob **out, struct skiff_error *err)
 {
     return assembly_add(set, &h, (const uint8_t *)text, now, out, err);
 }
@@ -218,7 +218,7 @@ static void parts_in_any_order(void **state)
 {
     struct assembly_budget budget = {.message_max = 100, .limit = 100, .idle = 10};
     struct assembly_set set;
-    struct block *out;
+    struct blob *out;
     assembly_init(&set, &budget);
     assert_int_equal(add(&set, part_of(1, 2, 3, 2, 10), "ij", 0, &out, NULL), SKIFF_OK);
     assert_null(out);
@@ -230,7 +230,7 @@ static void parts_in_any_order(void **state)
     assert_non_null(out);
     assert_int_equal(out->len, 10);
     assert_memory_equal(out->data, "abcdefghij", 10);
-    block_unref(out);
+    blob_unref(out);
     assert_int_equal(budget.used, 2);
     assert_int_equal(assembly_expire(&set, 11), 1);
     assert_int_equal(budget.used, 0);
@@ -241,7 +241,7 @@ static void parts_that_do_not_fit(void **state)
 {
     struct assembly_budget budget = {.message_max = 50, .limit = 60, .idle = 10};
     struct assembly_set set;
-    struct block *out;
+    struct blob *out;
     struct skiff_error err;
     assembly_init(&set, &budget);
     assert_int_equal(add(&set, part_of(1, 0, 2, 40, 51), "", 0, &out, &err), SKIFF_RANGE);
@@ -259,7 +259,7 @@ static void parts_that_do_not_fit(void **state)
     assert_int_equal(add(&set, part_of(3, 1, 2, 8, 10), text, 0, &out, &err), SKIFF_FORMAT);
     assert_int_equal(add(&set, part_of(1, 1, 2, 10, 40), text, 0, &out, NULL), SKIFF_OK);
     assert_non_null(out);
-    block_unref(out);
+    blob_unref(out);
     for (uint64_t seq = 10; seq < 10 + 2 * ASSEMBLIES_MAX; seq++) { /* never finished */
         budget.limit = 1000;
         assert_int_equal(add(&set, part_of(seq, 0, 2, 1, 2), text, (int64_t)seq, &out, NULL),

@@ -165,7 +165,7 @@ static enum skiff_status join(struct membership *m, struct rpc_request *q, struc
 static void reply_changes(struct membership *m, struct rpc_request *q, uint64_t since)
 {
     struct wire_writer w;
-    struct block *reply;
+    struct blob *reply;
     struct skiff_error err;
     size_t n = 0;
     for (size_t i = 0; i < m->nseats; i++)

@@ -34,7 +34,7 @@ static void room_open(struct membership *m, struct barrier_room *room,
         dropped += !find_arrival(room, room->set[i]);
     while (room->arrivals) {
         struct arrival *a = room->arrivals;
-        struct block *reply = NULL;
+        struct blob *reply = NULL;
         struct wire_writer w;
         room->arrivals = a->next;
         writer_init(&w);
@@ -140,8 +140,8 @@ static enum skiff_status read_set(struct membership *m, struct wire_reader *r, s
     return SKIFF_OK;
 }
 
-static enum skiff_status read_wish(struct membership *m, const struct block *body,
-                                   struct wish *wish, struct skiff_error *err)
+static enum skiff_status read_wish(struct membership *m, const struct blob *body, struct wish *wish,
+                                   struct skiff_error *err)
 {
     struct wire_reader r;
     reader_init_block(&r, body);

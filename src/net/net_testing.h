@@ -58,10 +58,10 @@ static inline void test_listen(struct node *node, const char *address, char *bou
         fail_msg("%s", err.message);
 }
 
-static inline struct block *test_block(const void *bytes, size_t n)
+static inline struct blob *test_block(const void *bytes, size_t n)
 {
-    struct block *b = NULL;
-    assert_int_equal(block_copy(bytes, n, "test", &b, NULL), SKIFF_OK);
+    struct blob *b = NULL;
+    assert_int_equal(blob_copy(bytes, n, "test", &b, NULL), SKIFF_OK);
     return b;
 }
 

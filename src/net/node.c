@@ -51,7 +51,7 @@ void node_note(struct node *node, enum node_count what, const char *format, ...)
 /* The whole message as a block of the caller's reference; NULL body for an empty one. */
 static enum skiff_status take_message(struct node *node, struct node_link *l,
                                       const struct wire_head *h, const struct packet *p,
-                                      struct block **out, bool *out_whole)
+                                      struct blob **out, bool *out_whole)
 {
     *out_whole = true;
     *out = NULL;
@@ -67,14 +67,14 @@ static enum skiff_status take_message(struct node *node, struct node_link *l,
     if (p->len == 0)
         return SKIFF_OK;
     if (p->offset == 0 && p->len == p->body->len) {
-        *out = block_ref(p->body);
+        *out = blob_ref(p->body);
         return SKIFF_OK;
     }
-    return block_copy(packet_body(p), p->len, "message", out, NULL);
+    return blob_copy(packet_body(p), p->len, "message", out, NULL);
 }
 
 static void deliver(struct node *node, struct node_link *l, const struct wire_head *h,
-                    struct block *body)
+                    struct blob *body)
 {
     for (size_t i = 0; i < node->nservices; i++)
         if (node->service[i].calls->types & (1u << h->type)) {
@@ -89,7 +89,7 @@ static void deliver(struct node *node, struct node_link *l, const struct wire_he
 static void link_frame(struct node *node, struct node_link *l, const struct wire_head *h,
                        const struct packet *p)
 {
-    struct block *body;
+    struct blob *body;
     bool whole;
     if (!net_id_equal(h->sender, l->link.peer.id) || h->incarnation != l->link.peer.incarnation) {
         node_note(node, COUNT_impostors, "a frame on the link of %s names another sender",
@@ -109,7 +109,7 @@ static void link_frame(struct node *node, struct node_link *l, const struct wire
     if (take_message(node, l, h, p, &body, &whole) < 0 || !whole)
         return;
     deliver(node, l, h, body);
-    block_unref(body);
+    blob_unref(body);
 }
 
 /* Decodes and checks; false: it was counted and dropped. */
@@ -149,11 +149,11 @@ static void on_packet(struct node *node, transport_peer peer, const struct packe
         return;
     if (HELLO_TYPES & (1u << h.type)) {
         if (h.parts == 1) {
-            struct block *body = NULL;
+            struct blob *body = NULL;
             bool whole;
             if (take_message(node, l, &h, p, &body, &whole) == SKIFF_OK)
                 hello_frame(node, peer, l, &h, body);
-            block_unref(body);
+            blob_unref(body);
         }
         return;
     }

@@ -53,7 +53,7 @@ struct node_service {
     /* The other side of an outgoing link refuses us, for good. */
     void (*link_refused)(void *self, struct link *link, const struct skiff_error *reason);
     /* A whole message of a link that is up. body (NULL when empty) is borrowed: ref it to keep. */
-    void (*frame)(void *self, struct link *link, const struct wire_head *head, struct block *body);
+    void (*frame)(void *self, struct link *link, const struct wire_head *head, struct blob *body);
     /* Called often; gives the time by which it must be called again. */
     int64_t (*tick)(void *self, int64_t now);
 };
@@ -93,7 +93,7 @@ const struct hello_side *node_self(const struct node *node);
 /* Network thread. Sends a message on a link that is up; type, flags, method, sequence, ack and key
  * are taken from head, body may be NULL; the node takes a reference of its own. False: the link is
  * down, or too much waits for it already. True does not mean that it arrives. */
-bool node_send(struct link *link, const struct wire_head *head, struct block *body);
+bool node_send(struct link *link, const struct wire_head *head, struct blob *body);
 /* Network thread. Bytes that wait for this link here and in the transport. */
 size_t node_backlog(const struct link *link);
 /* Network thread. "connected", "no connection after 12 tries", "waiting for hello" ... */

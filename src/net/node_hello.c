@@ -35,7 +35,7 @@ void hello_restart(struct node_link *l)
 static void say_hello(struct node_link *l, int64_t now)
 {
     struct node *node = l->link.node;
-    struct block *body;
+    struct blob *body;
     enum skiff_status status = l->hello_open ? hello_reopen(&node->self, &l->hello, &body, NULL)
                                              : hello_open(&node->self, &l->hello, &body, NULL);
     l->hello_next = now + HELLO_BLOCKED;
@@ -46,7 +46,7 @@ static void say_hello(struct node_link *l, int64_t now)
         l->hello_next = now + l->hello_wait;
         l->hello_wait = clock_min(2 * l->hello_wait, HELLO_LAST);
     }
-    block_unref(body);
+    blob_unref(body);
 }
 
 static enum skiff_status check_expected(const struct node_link *l, struct net_id found,
@@ -62,11 +62,11 @@ static enum skiff_status check_expected(const struct node_link *l, struct net_id
                      net_id_print(l->expected, expected_text));
 }
 
-static void on_challenge(struct node_link *l, const struct wire_head *head, struct block *body)
+static void on_challenge(struct node_link *l, const struct wire_head *head, struct blob *body)
 {
     struct node *node = l->link.node;
     struct skiff_error err;
-    struct block *proof;
+    struct blob *proof;
     if (l->link.up || !l->hello_open || head->sequence != hello_tag(&l->hello))
         return;
     enum skiff_status status = check_expected(l, head->sender, &err);
@@ -79,7 +79,7 @@ static void on_challenge(struct node_link *l, const struct wire_head *head, stru
         return;
     }
     link_send_raw(node, l->peer, WIRE_PROOF, 0, hello_tag(&l->hello), proof);
-    block_unref(proof);
+    blob_unref(proof);
 }
 
 static void on_welcome(struct node_link *l, const struct wire_head *head)
@@ -93,7 +93,7 @@ static void on_welcome(struct node_link *l, const struct wire_head *head)
     link_set_up(l);
 }
 
-static void on_refuse(struct node_link *l, const struct wire_head *head, struct block *body)
+static void on_refuse(struct node_link *l, const struct wire_head *head, struct blob *body)
 {
     struct wire_reader r;
     struct skiff_error reason;
@@ -107,7 +107,7 @@ static void on_refuse(struct node_link *l, const struct wire_head *head, struct 
     refuse_link(l, &reason);
 }
 
-static void client_frame(struct node_link *l, const struct wire_head *head, struct block *body)
+static void client_frame(struct node_link *l, const struct wire_head *head, struct blob *body)
 {
     switch (head->type) {
     case WIRE_CHALLENGE:
@@ -163,12 +163,12 @@ static void refuse_stranger(struct node *node, transport_peer peer, uint64_t tag
 }
 
 static void on_hello(struct node *node, transport_peer peer, const struct wire_head *head,
-                     struct block *body)
+                     struct blob *body)
 {
     struct pending *p = find_pending(node, peer);
     struct hello h = {0};
     struct skiff_error err;
-    struct block *answer;
+    struct blob *answer;
     if (p)
         h = p->hello;
     if (hello_challenge(&node->self, head, body, &h, &answer, &err) < 0) {
@@ -182,7 +182,7 @@ static void on_hello(struct node *node, transport_peer peer, const struct wire_h
         p = add_pending(node, peer);
     p->hello = h;
     link_send_raw(node, peer, WIRE_CHALLENGE, 0, hello_tag(&h), answer);
-    block_unref(answer);
+    blob_unref(answer);
 }
 
 static enum skiff_status ask_services(struct node *node, const struct hello_side *peer,
@@ -228,7 +228,7 @@ static void welcome(struct node *node, struct pending *p)
 }
 
 static void on_proof(struct node *node, transport_peer peer, struct node_link *l,
-                     const struct wire_head *head, struct block *body)
+                     const struct wire_head *head, struct blob *body)
 {
     struct pending *p = find_pending(node, peer);
     struct skiff_error err;
@@ -264,7 +264,7 @@ static void on_client_refuse(struct node *node, transport_peer peer, const struc
 }
 
 void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
-                 const struct wire_head *head, struct block *body)
+                 const struct wire_head *head, struct blob *body)
 {
     if (l && l->link.outgoing)
         client_frame(l, head, body);

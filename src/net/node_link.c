@@ -31,7 +31,7 @@ static void queue_pop(struct out_queue *q)
     if (!q->first)
         q->end = &q->first;
     q->count--;
-    block_unref(o->body);
+    blob_unref(o->body);
     free(o);
 }
 
@@ -129,10 +129,10 @@ static void fill_head(struct node *node, struct wire_head *h)
 }
 
 bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, uint8_t flags,
-                   uint64_t tag, struct block *body)
+                   uint64_t tag, struct blob *body)
 {
     struct wire_head h = {.type = type, .flags = flags, .sequence = tag, .parts = 1};
-    struct packet p = {.head_len = WIRE_HEAD, .body = body, .len = block_len(body)};
+    struct packet p = {.head_len = WIRE_HEAD, .body = body, .len = blob_len(body)};
     fill_head(node, &h);
     h.length = h.total = p.len;
     wire_head_encode(&h, wire_hash(packet_body(&p), p.len), p.head);
@@ -144,17 +144,17 @@ void link_send_refusal(struct node *node, transport_peer peer, uint64_t tag,
                        const struct skiff_error *reason)
 {
     struct wire_writer w;
-    struct block *body;
+    struct blob *body;
     writer_init(&w);
     writer_error(&w, reason);
     if (writer_finish(&w, &body, NULL) < 0)
         return;
     link_send_raw(node, peer, WIRE_REFUSE, WIRE_ERROR, tag, body);
-    block_unref(body);
+    blob_unref(body);
 }
 
 /* One part of a message; head.part says which. */
-static enum transport_sent send_part(struct node_link *l, struct wire_head *h, struct block *body)
+static enum transport_sent send_part(struct node_link *l, struct wire_head *h, struct blob *body)
 {
     struct node *node = l->link.node;
     uint64_t each = node->options.part_bytes, offset = h->part * each;
@@ -172,7 +172,7 @@ static enum transport_sent send_part(struct node_link *l, struct wire_head *h, s
 }
 
 /* Sends one part. GONE ends an incoming link; an outgoing one waits. */
-static enum transport_sent send_next(struct node_link *l, struct wire_head *h, struct block *body)
+static enum transport_sent send_next(struct node_link *l, struct wire_head *h, struct blob *body)
 {
     enum transport_sent sent = send_part(l, h, body);
     if (sent == TRANSPORT_SENT)
@@ -183,17 +183,17 @@ static enum transport_sent send_next(struct node_link *l, struct wire_head *h, s
 }
 
 static void enqueue(struct node_link *l, struct out_queue *q, const struct wire_head *h,
-                    struct block *body)
+                    struct blob *body)
 {
     struct outgoing *o = mem_must(sizeof *o);
-    *o = (struct outgoing){.head = *h, .body = block_ref(body)};
+    *o = (struct outgoing){.head = *h, .body = blob_ref(body)};
     if (!is_blocked(l))
         l->link.node->blocked++;
     *q->end = o;
     q->end = &o->next;
     q->count++;
     if (q == &l->large)
-        l->queued += block_len(body);
+        l->queued += blob_len(body);
 }
 
 void link_pump(struct node_link *l)
@@ -206,7 +206,7 @@ void link_pump(struct node_link *l)
         if (o->head.part < o->head.parts)
             continue;
         if (q == &l->large)
-            l->queued -= block_len(o->body);
+            l->queued -= blob_len(o->body);
         queue_pop(q);
         if (!is_blocked(l))
             l->link.node->blocked--;
@@ -224,7 +224,7 @@ static bool has_room(struct node_link *l, const struct out_queue *q)
     return false;
 }
 
-bool node_send(struct link *link, const struct wire_head *head, struct block *body)
+bool node_send(struct link *link, const struct wire_head *head, struct blob *body)
 {
     struct node_link *l = (struct node_link *)link;
     struct wire_head h = *head;
@@ -232,7 +232,7 @@ bool node_send(struct link *link, const struct wire_head *head, struct block *bo
     if (!link->up || l->dead)
         return false;
     fill_head(link->node, &h);
-    h.total = block_len(body);
+    h.total = blob_len(body);
     h.part = 0;
     uint64_t parts = h.total ? (h.total + each - 1) / each : 1;
     struct out_queue *q = h.total <= SMALL_MESSAGE ? &l->small : &l->large;

@@ -20,7 +20,7 @@
 struct outgoing {
     struct outgoing *next;
     struct wire_head head; /* head.part: the next to send */
-    struct block *body;
+    struct blob *body;
 };
 
 struct out_queue {
@@ -109,7 +109,7 @@ void link_clear_graveyard(struct node *node);
 void link_pump(struct node_link *l);
 /* A frame of the hello, outside of any queue. False: no room. */
 bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, uint8_t flags,
-                   uint64_t tag, struct block *body);
+                   uint64_t tag, struct blob *body);
 /* REFUSE with a reason. */
 void link_send_refusal(struct node *node, transport_peer peer, uint64_t tag,
                        const struct skiff_error *reason);
@@ -118,7 +118,7 @@ void link_send_refusal(struct node *node, transport_peer peer, uint64_t tag,
 
 /* The frames HELLO, CHALLENGE, PROOF, WELCOME, REFUSE, WHO. l is NULL for strangers. */
 void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
-                 const struct wire_head *head, struct block *body);
+                 const struct wire_head *head, struct blob *body);
 /* An outgoing link is down, or thought to be: says hello again. */
 void hello_restart(struct node_link *l);
 /* A frame of another version came from peer. */

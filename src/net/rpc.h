@@ -55,14 +55,14 @@ struct rpc_ask {
     const char *what; /* for messages: "push of fc_0.w_0"; must outlive the call */
     uint32_t method;
     uint64_t key;
-    unsigned flags;     /* of enum rpc_flags */
-    struct block *body; /* may be NULL; the call takes a reference of its own */
-    int64_t deadline;   /* of clock.h; CLOCK_NEVER is allowed only for what is sure to end */
+    unsigned flags;    /* of enum rpc_flags */
+    struct blob *body; /* may be NULL; the call takes a reference of its own */
+    int64_t deadline;  /* of clock.h; CLOCK_NEVER is allowed only for what is sure to end */
 };
 
 /* On success reply (may be NULL: empty) is borrowed; on failure err says whom it waited for. Runs
  * on the network thread and must not block. */
-typedef void (*rpc_done)(void *arg, enum skiff_status status, struct block *reply,
+typedef void (*rpc_done)(void *arg, enum skiff_status status, struct blob *reply,
                          const struct skiff_error *err);
 
 /* Any thread; none of these blocks, except rpc_wait. */
@@ -70,15 +70,14 @@ enum skiff_status rpc_start(struct rpc_peer *peer, const struct rpc_ask *ask, st
                             struct skiff_error *err);
 /* Blocks until the call has ended, which is by its deadline at the latest. Ends the life of the
  * call. out_reply (may be NULL) gets the caller's reference, NULL for an empty reply. */
-enum skiff_status rpc_wait(struct rpc_call *call, struct block **out_reply,
-                           struct skiff_error *err);
+enum skiff_status rpc_wait(struct rpc_call *call, struct blob **out_reply, struct skiff_error *err);
 bool rpc_is_done(struct rpc_call *call);
 /* Instead of start and wait: done is called once, always, when this returns OK. */
 enum skiff_status rpc_then(struct rpc_peer *peer, const struct rpc_ask *ask, rpc_done done,
                            void *arg, struct skiff_error *err);
 /* start and wait */
-enum skiff_status rpc_ask(struct rpc_peer *peer, const struct rpc_ask *ask,
-                          struct block **out_reply, struct skiff_error *err);
+enum skiff_status rpc_ask(struct rpc_peer *peer, const struct rpc_ask *ask, struct blob **out_reply,
+                          struct skiff_error *err);
 /* Waits until the server answers at all. */
 enum skiff_status rpc_await(struct rpc_peer *peer, int64_t deadline, struct skiff_error *err);
 
@@ -111,7 +110,7 @@ struct rpc_request {
     uint32_t method;
     uint64_t key;
     int shard;
-    struct block *body; /* NULL: empty; belongs to the request */
+    struct blob *body; /* NULL: empty; belongs to the request */
 };
 
 typedef void (*rpc_handler)(void *self, struct rpc_request *request);
@@ -133,7 +132,7 @@ void rpc_server_stop(struct rpc_server *server);
 void rpc_server_destroy(struct rpc_server *server); /* after node_stop; NULL is fine */
 
 /* Any thread. Takes over the caller's reference to reply (NULL: empty). */
-void rpc_reply(struct rpc_request *request, struct block *reply);
+void rpc_reply(struct rpc_request *request, struct blob *reply);
 void rpc_fail(struct rpc_request *request, const struct skiff_error *reason);
 
 /* Network thread. From now on nothing of this incarnation is taken any more; it is told why. */

@@ -38,7 +38,7 @@ struct rpc_call {
     uint32_t method;
     uint64_t key, seq;
     unsigned flags;
-    struct block *body;
+    struct blob *body;
     int64_t started, deadline, retry_at, retry_wait;
     unsigned probes;
     bool sent;     /* the request went out since the link came up */
@@ -54,7 +54,7 @@ struct rpc_call {
     pthread_cond_t ended_cond;
     bool ended;
     enum skiff_status status;
-    struct block *reply;
+    struct blob *reply;
     struct skiff_error err;
 };
 
@@ -72,15 +72,15 @@ static void call_unref(struct rpc_call *call)
 {
     if (atomic_fetch_sub(&call->refs, 1) != 1)
         return;
-    block_unref(call->body);
-    block_unref(call->reply);
+    blob_unref(call->body);
+    blob_unref(call->reply);
     pthread_cond_destroy(&call->ended_cond);
     pthread_mutex_destroy(&call->lock);
     free(call);
 }
 
 /* Takes the call out of the ring and tells whoever waits. reply is borrowed. */
-static void call_end(struct rpc_call *call, enum skiff_status status, struct block *reply,
+static void call_end(struct rpc_call *call, enum skiff_status status, struct blob *reply,
                      const struct skiff_error *err)
 {
     struct rpc_peer *peer = call->peer;
@@ -97,7 +97,7 @@ static void call_end(struct rpc_call *call, enum skiff_status status, struct blo
         pthread_mutex_lock(&call->lock);
         call->ended = true;
         call->status = status;
-        call->reply = block_ref(reply);
+        call->reply = blob_ref(reply);
         if (status < 0)
             call->err = *err;
         pthread_cond_signal(&call->ended_cond);
@@ -280,7 +280,7 @@ void rpc_give_up(struct rpc_peer *peer, const struct skiff_error *reason)
     node_post(peer->client->node, &g->task);
 }
 
-static void call_answer(struct rpc_call *call, const struct wire_head *head, struct block *body)
+static void call_answer(struct rpc_call *call, const struct wire_head *head, struct blob *body)
 {
     atomic_fetch_add(&call->peer->client->replies, 1);
     if (!(head->flags & WIRE_ERROR)) {
@@ -298,8 +298,7 @@ static void call_answer(struct rpc_call *call, const struct wire_head *head, str
     call_end(call, err.code, NULL, &err);
 }
 
-static void on_frame(void *self, struct link *link, const struct wire_head *head,
-                     struct block *body)
+static void on_frame(void *self, struct link *link, const struct wire_head *head, struct blob *body)
 {
     struct rpc_peer *peer = link->user;
     if (!link->outgoing)
@@ -458,7 +457,7 @@ static enum skiff_status call_create(struct rpc_peer *peer, const struct rpc_ask
     call->flags = ask->flags;
     if (ask->body && atomic_load(&ask->body->refs) == 1)
         wire_body_seal(ask->body); /* nobody else sees it yet */
-    call->body = block_ref(ask->body);
+    call->body = blob_ref(ask->body);
     call->deadline = ask->deadline;
     call->started = clock_now();
     call->retry_wait = peer->client->retry_first;
@@ -503,7 +502,7 @@ bool rpc_is_done(struct rpc_call *call)
     return ended;
 }
 
-enum skiff_status rpc_wait(struct rpc_call *call, struct block **out_reply, struct skiff_error *err)
+enum skiff_status rpc_wait(struct rpc_call *call, struct blob **out_reply, struct skiff_error *err)
 {
     pthread_mutex_lock(&call->lock);
     while (!call->ended) /* the network thread ends every call by its deadline */
@@ -512,14 +511,14 @@ enum skiff_status rpc_wait(struct rpc_call *call, struct block **out_reply, stru
     if (status < 0 && err)
         *err = call->err;
     if (status >= 0 && out_reply)
-        *out_reply = block_ref(call->reply);
+        *out_reply = blob_ref(call->reply);
     pthread_mutex_unlock(&call->lock);
     call_unref(call);
     return status;
 }
 
-enum skiff_status rpc_ask(struct rpc_peer *peer, const struct rpc_ask *ask,
-                          struct block **out_reply, struct skiff_error *err)
+enum skiff_status rpc_ask(struct rpc_peer *peer, const struct rpc_ask *ask, struct blob **out_reply,
+                          struct skiff_error *err)
 {
     struct rpc_call *call;
     TRY(rpc_start(peer, ask, &call, err));

@@ -45,7 +45,7 @@ struct request {
     bool read, abandoned, failed;
     rpc_handler handler;
     void *self;
-    struct block *reply;
+    struct blob *reply;
     struct request *kept_next, **kept_at; /* of the replies that are kept, oldest first */
     struct request *live_next, **live_at; /* of all */
 };
@@ -81,7 +81,7 @@ struct rpc_server {
 /* ---- requests ---- */
 
 static struct request *request_create(struct rpc_server *server, struct session *s,
-                                      const struct wire_head *head, struct block *body)
+                                      const struct wire_head *head, struct blob *body)
 {
     struct request *q = mem_must(sizeof *q);
     q->pub = (struct rpc_request){.server = server,
@@ -90,7 +90,7 @@ static struct request *request_create(struct rpc_server *server, struct session 
                                   .method = head->method,
                                   .key = head->key,
                                   .shard = (int)(head->key % (uint64_t)server->nshards),
-                                  .body = block_ref(body)};
+                                  .body = blob_ref(body)};
     q->session = s;
     q->seq = head->sequence;
     q->read = head->flags & WIRE_READ;
@@ -112,16 +112,16 @@ static void request_forget(struct rpc_server *server, struct request *q)
         else
             server->kept_end = q->kept_at;
         q->kept_at = NULL;
-        atomic_fetch_sub(&server->kept_bytes, block_len(q->reply));
+        atomic_fetch_sub(&server->kept_bytes, blob_len(q->reply));
     }
-    block_unref(q->reply);
+    blob_unref(q->reply);
     q->reply = NULL;
 }
 
 static void request_destroy(struct rpc_server *server, struct request *q)
 {
     request_forget(server, q);
-    block_unref(q->pub.body);
+    blob_unref(q->pub.body);
     *q->live_at = q->live_next;
     if (q->live_next)
         q->live_next->live_at = q->live_at;
@@ -135,7 +135,7 @@ static void request_keep(struct rpc_server *server, struct request *q)
     q->kept_at = server->kept_end;
     *server->kept_end = q;
     server->kept_end = &q->kept_next;
-    atomic_fetch_add(&server->kept_bytes, block_len(q->reply));
+    atomic_fetch_add(&server->kept_bytes, blob_len(q->reply));
     while (atomic_load(&server->kept_bytes) > server->keep_limit && server->kept != q) {
         struct request *oldest = server->kept;
         request_forget(server, oldest);
@@ -146,16 +146,16 @@ static void request_keep(struct rpc_server *server, struct request *q)
 /* ---- answers ---- */
 
 static bool answer(struct session *s, enum wire_type type, uint64_t seq, uint8_t flags,
-                   struct block *body)
+                   struct blob *body)
 {
     struct wire_head h = {.type = type, .flags = flags, .sequence = seq};
     return s->link && node_send(s->link, &h, body);
 }
 
-static struct block *error_block(const struct skiff_error *reason)
+static struct blob *error_block(const struct skiff_error *reason)
 {
     struct wire_writer w;
-    struct block *b = NULL;
+    struct blob *b = NULL;
     writer_init(&w);
     writer_error(&w, reason);
     writer_finish(&w, &b, NULL); /* without memory for it the error is an empty one */
@@ -168,7 +168,7 @@ static void request_finish(struct node_task *task)
     struct request *q = (struct request *)((char *)task - offsetof(struct request, task));
     struct rpc_server *server = q->pub.server;
     struct session *s = q->session;
-    block_unref(q->pub.body);
+    blob_unref(q->pub.body);
     q->pub.body = NULL;
     q->state = REQUEST_DONE;
     if (q->abandoned) {
@@ -184,7 +184,7 @@ static void request_finish(struct node_task *task)
     }
 }
 
-void rpc_reply(struct rpc_request *request, struct block *reply)
+void rpc_reply(struct rpc_request *request, struct blob *reply)
 {
     struct request *q = (struct request *)request;
     if (reply && atomic_load(&reply->refs) == 1)
@@ -207,7 +207,7 @@ static void *shard_loop(void *arg)
     struct shard *shard = arg;
     struct request *q;
     while ((q = spsc_pop(&shard->queue))) {
-        atomic_fetch_sub(&shard->server->queued, block_len(q->pub.body));
+        atomic_fetch_sub(&shard->server->queued, blob_len(q->pub.body));
         q->handler(q->self, &q->pub);
     }
     return NULL;
@@ -227,21 +227,21 @@ static void refuse_method(struct rpc_server *server, struct session *s,
     struct skiff_error err;
     error_set(&err, SKIFF_NOT_FOUND, "%s has no method %u", node_self(server->node)->name,
               head->method);
-    struct block *b = error_block(&err);
+    struct blob *b = error_block(&err);
     answer(s, WIRE_REPLY, head->sequence, WIRE_ERROR, b);
-    block_unref(b);
+    blob_unref(b);
 }
 
 /* A request that was not known: gives it to its handler, or sends it away without a trace. */
 static void dispatch(struct rpc_server *server, struct session *s, const struct wire_head *head,
-                     struct block *body)
+                     struct blob *body)
 {
     const struct handler *h = find_handler(server, head->method);
     if (!h) {
         refuse_method(server, s, head);
         return;
     }
-    bool full = atomic_load(&server->queued) + block_len(body) > server->queue_limit &&
+    bool full = atomic_load(&server->queued) + blob_len(body) > server->queue_limit &&
                 atomic_load(&server->queued) > 0;
     if (atomic_load(&server->stopping) || (h->where == RPC_ON_SHARD && full)) {
         atomic_fetch_add(&server->busy, 1);
@@ -258,12 +258,12 @@ static void dispatch(struct rpc_server *server, struct session *s, const struct 
         h->call(h->self, &q->pub);
         return;
     }
-    atomic_fetch_add(&server->queued, block_len(body));
+    atomic_fetch_add(&server->queued, blob_len(body));
     if (spsc_push(&server->shards[q->pub.shard].queue, q)) {
         atomic_fetch_add(&server->requests, 1);
         return;
     }
-    atomic_fetch_sub(&server->queued, block_len(body));
+    atomic_fetch_sub(&server->queued, blob_len(body));
     seq_ring_put(&s->ring, q->seq, NULL);
     request_destroy(server, q);
     atomic_fetch_add(&server->busy, 1);
@@ -358,15 +358,14 @@ static void answer_known(struct rpc_server *server, struct session *s, struct re
         error_set(&err, SKIFF_STATE,
                   "%s has carried out the request, but could not keep the reply for so long",
                   node_self(server->node)->name);
-        struct block *b = error_block(&err);
+        struct blob *b = error_block(&err);
         answer(s, WIRE_REPLY, q->seq, WIRE_ERROR, b);
-        block_unref(b);
+        blob_unref(b);
         break;
     }
 }
 
-static void on_frame(void *self, struct link *link, const struct wire_head *head,
-                     struct block *body)
+static void on_frame(void *self, struct link *link, const struct wire_head *head, struct blob *body)
 {
     struct rpc_server *server = self;
     struct session *s = link->user;

@@ -44,7 +44,7 @@ static void handle_add(void *self, struct rpc_request *q)
     struct wire_reader r;
     struct wire_writer w;
     struct skiff_error err;
-    struct block *reply;
+    struct blob *reply;
     reader_init_block(&r, q->body);
     uint64_t n = reader_varint(&r);
     if (reader_end(&r, "add", &err) < 0 || q->key >= COUNTERS) {
@@ -68,7 +68,7 @@ static void handle_read(void *self, struct rpc_request *q)
 
 static void handle_echo(void *self, struct rpc_request *q)
 {
-    rpc_reply(q, block_ref(q->body));
+    rpc_reply(q, blob_ref(q->body));
 }
 
 static void handle_hang(void *self, struct rpc_request *q)
@@ -155,7 +155,7 @@ static void client_stop(struct client *c)
 }
 
 static enum skiff_status ask(struct client *c, uint32_t method, uint64_t key, unsigned flags,
-                             struct block *body, int ms, struct block **reply,
+                             struct blob *body, int ms, struct blob **reply,
                              struct skiff_error *err)
 {
     struct rpc_ask a = {.what = "a test",
@@ -165,14 +165,14 @@ static enum skiff_status ask(struct client *c, uint32_t method, uint64_t key, un
                         .body = body,
                         .deadline = clock_now() + ms * CLOCK_MS};
     enum skiff_status status = rpc_ask(c->peer, &a, reply, err);
-    block_unref(body);
+    blob_unref(body);
     return status;
 }
 
-static struct block *number(uint64_t n)
+static struct blob *number(uint64_t n)
 {
     struct wire_writer w;
-    struct block *b;
+    struct blob *b;
     writer_init(&w);
     writer_varint(&w, n);
     assert_int_equal(writer_finish(&w, &b, NULL), SKIFF_OK);
@@ -181,14 +181,14 @@ static struct block *number(uint64_t n)
 
 static uint64_t read_counter(struct client *c, uint64_t key)
 {
-    struct block *reply = NULL;
+    struct blob *reply = NULL;
     uint64_t v;
     struct skiff_error err;
     if (ask(c, READ, key, RPC_READ, NULL, 10000, &reply, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(block_len(reply), 8);
+    assert_int_equal(blob_len(reply), 8);
     memcpy(&v, reply->data, 8);
-    block_unref(reply);
+    blob_unref(reply);
     return v;
 }
 
@@ -205,11 +205,11 @@ static void answers_and_errors(void **state)
         counters_start(&server, &so, "127.0.0.1:0", NULL);
         client_start(&client, &co, server.address);
         struct skiff_error err;
-        struct block *reply = NULL;
+        struct blob *reply = NULL;
         assert_int_equal(rpc_await(client.peer, clock_now() + 5 * CLOCK_SECOND, NULL), SKIFF_OK);
         for (int i = 0; i < 10; i++) {
             assert_int_equal(ask(&client, ADD, 7, 0, number(3), 5000, &reply, NULL), SKIFF_OK);
-            block_unref(reply);
+            blob_unref(reply);
         }
         assert_int_equal(read_counter(&client, 7), 30);
         assert_int_equal(ask(&client, FAIL, 0, 0, NULL, 5000, NULL, &err), SKIFF_SHAPE);
@@ -256,18 +256,18 @@ static void long_messages_in_parts(void **state)
         client_start(&client, &co, server.address);
         for (size_t n = 9999; n < 2000000; n = n * 3 + 1) {
             size_t size = k < 2 || n < 200000 ? n : 200000;
-            struct block *b, *reply = NULL;
-            assert_int_equal(block_create(size, "test", &b, NULL), SKIFF_OK);
+            struct blob *b, *reply = NULL;
+            assert_int_equal(blob_create(size, "test", &b, NULL), SKIFF_OK);
             for (size_t i = 0; i < size; i++)
                 b->data[i] = (uint8_t)(i * 7 + i / 1000);
-            block_ref(b);
+            blob_ref(b);
             struct skiff_error err;
             if (ask(&client, ECHO, 1, 0, b, 20000, &reply, &err) < 0)
                 fail_msg("%s", err.message);
-            assert_int_equal(block_len(reply), size);
+            assert_int_equal(blob_len(reply), size);
             assert_memory_equal(reply->data, b->data, size);
-            block_unref(b);
-            block_unref(reply);
+            blob_unref(b);
+            blob_unref(reply);
         }
         client_stop(&client);
         counters_stop(&server);
@@ -291,10 +291,10 @@ static void *crowd_run(void *arg)
     for (int i = 0; i < me->requests + me->window && !me->failure[0]; i++) {
         int slot = i % me->window;
         struct skiff_error err;
-        struct block *reply = NULL;
+        struct blob *reply = NULL;
         if (call[slot] && rpc_wait(call[slot], &reply, &err) < 0)
             snprintf(me->failure, sizeof me->failure, "%s", err.message);
-        block_unref(reply);
+        blob_unref(reply);
         call[slot] = NULL;
         if (i >= me->requests)
             continue;
@@ -307,7 +307,7 @@ static void *crowd_run(void *arg)
         me->sum[a.key] += rng >> 60;
         if (rpc_start(me->client.peer, &a, &call[slot], &err) < 0)
             snprintf(me->failure, sizeof me->failure, "%s", err.message);
-        block_unref(a.body);
+        blob_unref(a.body);
     }
     return NULL;
 }
@@ -387,8 +387,8 @@ static void kept_replies_go_away(void **state)
     counters_start(&server, &so, "127.0.0.1:0", NULL);
     client_start(&client, &co, server.address);
     for (int i = 0; i < 20; i++) {
-        struct block *b;
-        assert_int_equal(block_create(1000, "test", &b, NULL), SKIFF_OK);
+        struct blob *b;
+        assert_int_equal(blob_create(1000, "test", &b, NULL), SKIFF_OK);
         memset(b->data, 1, 1000);
         assert_int_equal(ask(&client, ECHO, 0, 0, b, 5000, NULL, NULL), SKIFF_OK);
         rpc_server_counts(server.rpc, &counts);
@@ -455,10 +455,10 @@ static void a_late_answer(void **state)
     assert_false(rpc_is_done(call));
     assert_int_equal(hung_count(&server), 1); /* asking again did not carry it out again */
     rpc_reply(server.hung[0], number(5));
-    struct block *reply = NULL;
+    struct blob *reply = NULL;
     assert_int_equal(rpc_wait(call, &reply, NULL), SKIFF_OK);
-    assert_int_equal(block_len(reply), 1);
-    block_unref(reply);
+    assert_int_equal(blob_len(reply), 1);
+    blob_unref(reply);
     struct rpc_client_counts counts;
     rpc_client_counts(client.rpc, &counts);
     assert_true(counts.probes > 0);
@@ -478,15 +478,15 @@ static void a_busy_server(void **state)
     counters_start(&server, &so, "127.0.0.1:0", &small);
     client_start(&client, &co, server.address);
     struct rpc_call *call[16];
-    struct block *b;
-    assert_int_equal(block_create(1000, "test", &b, NULL), SKIFF_OK);
+    struct blob *b;
+    assert_int_equal(blob_create(1000, "test", &b, NULL), SKIFF_OK);
     memset(b->data, 0, 1000);
     for (int i = 0; i < 16; i++) {
         struct rpc_ask a = {
             .what = "slow", .method = SLOW, .body = b, .deadline = clock_now() + 20 * CLOCK_SECOND};
         assert_int_equal(rpc_start(client.peer, &a, &call[i], NULL), SKIFF_OK);
     }
-    block_unref(b);
+    blob_unref(b);
     for (int i = 0; i < 16; i++)
         assert_int_equal(rpc_wait(call[i], NULL, NULL), SKIFF_OK);
     struct rpc_server_counts counts;
@@ -499,11 +499,11 @@ static void a_busy_server(void **state)
 
 static atomic_int done_ok, done_failed;
 
-static void count_done(void *arg, enum skiff_status status, struct block *reply,
+static void count_done(void *arg, enum skiff_status status, struct blob *reply,
                        const struct skiff_error *err)
 {
     if (status == SKIFF_OK)
-        atomic_fetch_add(&done_ok, (int)block_len(reply));
+        atomic_fetch_add(&done_ok, (int)blob_len(reply));
     else if (err->code == status && arg == &done_ok)
         atomic_fetch_add(&done_failed, 1);
 }
@@ -522,7 +522,7 @@ static void callbacks(void **state)
     a.body = number(7);
     for (int i = 0; i < 100; i++)
         assert_int_equal(rpc_then(client.peer, &a, count_done, &done_ok, NULL), SKIFF_OK);
-    block_unref(a.body);
+    blob_unref(a.body);
     a.body = NULL;
     a.method = FAIL;
     assert_int_equal(rpc_then(client.peer, &a, count_done, &done_ok, NULL), SKIFF_OK);

@@ -27,6 +27,6 @@ const struct transport_kind *transport_find(const char *name)
 
 void packet_deinit(struct packet *p)
 {
-    block_unref(p->body);
+    blob_unref(p->body);
     *p = (struct packet){0};
 }

@@ -20,14 +20,14 @@
 
 #include "base/error.h"
 #include "net/address.h"
-#include "net/block.h"
+#include "net/blob.h"
 
 #define PACKET_HEAD 128
 
 struct packet {
     size_t head_len; /* 1 .. PACKET_HEAD */
     uint8_t head[PACKET_HEAD];
-    struct block *body; /* may be NULL when len is 0 */
+    struct blob *body;  /* may be NULL when len is 0 */
     size_t offset, len; /* the slice of body that is meant */
 };
 

@@ -98,7 +98,7 @@ static void hold(struct fault *f, int64_t due, bool incoming, transport_peer pee
     h->incoming = incoming;
     h->peer = peer;
     h->packet = *packet;
-    block_ref(packet->body);
+    blob_ref(packet->body);
     struct held **at = &f->held;
     while (*at && (*at)->due <= due)
         at = &(*at)->next;
@@ -110,16 +110,16 @@ static void hold(struct fault *f, int64_t due, bool incoming, transport_peer pee
 static void corrupt(struct fault *f, struct packet *p)
 {
     uint64_t bit = draw(f) % ((p->head_len + p->len) * 8), head_bits = p->head_len * 8;
-    struct block *copy = NULL;
+    struct blob *copy = NULL;
     if (bit >= head_bits &&
-        block_copy(packet_body(p), p->len, "corrupted packet", &copy, NULL) == SKIFF_OK) {
+        blob_copy(packet_body(p), p->len, "corrupted packet", &copy, NULL) == SKIFF_OK) {
         bit -= head_bits;
         copy->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         p->body = copy;
         p->offset = 0;
     } else {
         p->head[bit % head_bits / 8] ^= (uint8_t)(1 << bit % 8);
-        block_ref(p->body);
+        blob_ref(p->body);
     }
     atomic_fetch_add(&f->corrupted, 1);
 }
@@ -145,7 +145,7 @@ static bool judge(struct fault *f, bool incoming, transport_peer peer, const str
         struct packet changed = *packet;
         corrupt(f, &changed);
         hold(f, due, incoming, peer, &changed);
-        block_unref(changed.body);
+        blob_unref(changed.body);
         return false;
     }
     if (late) {

@@ -209,7 +209,7 @@ static void deliver(struct inproc *to, transport_peer from, size_t *account,
 {
     struct parcel *p = mem_must(sizeof *p);
     p->packet = *packet;
-    block_ref(packet->body);
+    blob_ref(packet->body);
     p->from = from;
     p->account = account;
     *account += packet->head_len + packet->len;

@@ -114,7 +114,7 @@ static void wake_write(int fd)
 
 /* A body that the library holds. */
 struct loan {
-    struct block *block;
+    struct blob *block;
     struct account *account;
     size_t bytes;
     atomic_bool lent; /* hands the fields to the library's thread */
@@ -129,7 +129,7 @@ static void loan_end(void *data, void *hint)
     size_t left = atomic_fetch_sub(&a->bytes, loan->bytes) - loan->bytes;
     if (left <= a->limit / 2 && atomic_exchange(&a->wanted, false))
         wake_write(a->wake_fd);
-    block_unref(loan->block);
+    blob_unref(loan->block);
     account_unref(a);
     free(loan);
 }
@@ -463,7 +463,7 @@ static void make_body(struct account *a, const struct packet *packet, zmq_msg_t 
         return;
     }
     struct loan *loan = mem_must(sizeof *loan);
-    *loan = (struct loan){block_ref(packet->body), a, packet->len, false};
+    *loan = (struct loan){blob_ref(packet->body), a, packet->len, false};
     atomic_store(&loan->lent, true);
     atomic_fetch_add(&a->refs, 1);
     atomic_fetch_add(&a->bytes, packet->len);
@@ -511,7 +511,7 @@ static enum transport_sent send_zmq(struct transport *base, transport_peer peer,
 
 /* ---- receive ---- */
 
-static void release_message(struct block *b)
+static void release_message(struct blob *b)
 {
     zmq_msg_close(b->owner);
     free(b->owner);
@@ -558,7 +558,7 @@ static void take_body(zmq_msg_t *msg, struct packet *out)
     zmq_msg_t *kept = mem_must(sizeof *kept);
     zmq_msg_init(kept);
     zmq_msg_move(kept, msg);
-    out->body = block_wrap(zmq_msg_data(kept), out->len, release_message, kept);
+    out->body = blob_wrap(zmq_msg_data(kept), out->len, release_message, kept);
 }
 
 /* The pieces of one packet. END: nothing is there; FORMAT: it was thrown away. */

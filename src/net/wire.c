@@ -56,7 +56,7 @@ uint64_t wire_hash(const uint8_t *body, size_t len)
     return XXH3_64bits(body, len);
 }
 
-void wire_body_seal(struct block *b)
+void wire_body_seal(struct blob *b)
 {
     if (b && !b->hashed) {
         b->hash = wire_hash(b->data, b->len);

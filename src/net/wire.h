@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "net/block.h"
+#include "net/blob.h"
 
 #define WIRE_HEAD 96
 #define WIRE_MAGIC 0x57464b53u
@@ -105,7 +105,7 @@ bool wire_checksum_ok(const uint8_t *head, const uint8_t *body, size_t len);
 
 uint64_t wire_hash(const uint8_t *body, size_t len);
 /* Computes the hash of a whole block now, in this thread, so that the network thread need not. */
-void wire_body_seal(struct block *b);
+void wire_body_seal(struct blob *b);
 
 /* ---- values in bodies ----
  *
@@ -132,8 +132,8 @@ void writer_string(struct wire_writer *w, const char *s);
 void writer_floats(struct wire_writer *w, const float *v, size_t n);
 void writer_ids(struct wire_writer *w, const int64_t *v, size_t n);
 void writer_error(struct wire_writer *w, const struct skiff_error *e);
-/* The bytes as a block of the caller's; the writer is empty afterwards, also on failure. */
-enum skiff_status writer_finish(struct wire_writer *w, struct block **out, struct skiff_error *err);
+/* The bytes as a blob of the caller's; the writer is empty afterwards, also on failure. */
+enum skiff_status writer_finish(struct wire_writer *w, struct blob **out, struct skiff_error *err);
 
 /* A reader remembers the first fault and gives 0, "" or NULL from then on: read everything, then
  * ask reader_end once. Counts are compared with the bytes at hand before they are given out. */
@@ -145,8 +145,8 @@ struct wire_reader {
 };
 
 void reader_init(struct wire_reader *r, const void *data, size_t len);
-void reader_init_block(struct wire_reader *r, const struct block *b); /* NULL: no bytes */
-const uint8_t *reader_bytes(struct wire_reader *r, size_t n);         /* raw; NULL after a fault */
+void reader_init_block(struct wire_reader *r, const struct blob *b); /* NULL: no bytes */
+const uint8_t *reader_bytes(struct wire_reader *r, size_t n);        /* raw; NULL after a fault */
 uint8_t reader_u8(struct wire_reader *r);
 uint32_t reader_u32(struct wire_reader *r);
 uint64_t reader_u64(struct wire_reader *r);

@@ -145,7 +145,7 @@ static void values_come_back(void **state)
     writer_ids(&w, ids, 5);
     writer_error(&w, &e);
     writer_floats(&w, NULL, 0);
-    struct block *b;
+    struct blob *b;
     assert_int_equal(writer_finish(&w, &b, NULL), SKIFF_OK);
 
     struct wire_reader r;
@@ -177,7 +177,7 @@ static void values_come_back(void **state)
     assert_non_null(reader_floats(&r, &n));
     assert_int_equal(n, 0);
     assert_int_equal(reader_end(&r, "sample", NULL), SKIFF_OK);
-    block_unref(b);
+    blob_unref(b);
 }
 
 static void expect_fault(const void *bytes, size_t n, void (*read)(struct wire_reader *),
@@ -251,7 +251,7 @@ static void unknown_error_codes(void **state)
 {
     struct wire_writer w;
     struct wire_reader r;
-    struct block *b;
+    struct blob *b;
     struct skiff_error e = {.code = (enum skiff_status) - 500, .message = "later"}, back;
     writer_init(&w);
     writer_error(&w, &e);
@@ -260,13 +260,13 @@ static void unknown_error_codes(void **state)
     reader_error(&r, &back);
     assert_int_equal(back.code, SKIFF_INTERNAL);
     assert_string_equal(back.message, "later");
-    block_unref(b);
+    blob_unref(b);
 }
 
 static void writer_without_memory(void **state)
 {
     struct wire_writer w;
-    struct block *b = NULL;
+    struct blob *b = NULL;
     struct skiff_error err;
     writer_init(&w);
     writer_u8(&w, 1);

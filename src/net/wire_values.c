@@ -122,20 +122,20 @@ void writer_error(struct wire_writer *w, const struct skiff_error *e)
     writer_string(w, e->message);
 }
 
-static void release_bytes(struct block *b)
+static void release_bytes(struct blob *b)
 {
     mem_free(b->owner);
     free(b);
 }
 
-enum skiff_status writer_finish(struct wire_writer *w, struct block **out, struct skiff_error *err)
+enum skiff_status writer_finish(struct wire_writer *w, struct blob **out, struct skiff_error *err)
 {
     if (w->failed) {
         size_t len = w->len;
         writer_deinit(w);
         return error_set(err, SKIFF_NOMEM, "message: no memory for more than %zu bytes", len);
     }
-    *out = block_wrap(w->data, w->len, release_bytes, w->data);
+    *out = blob_wrap(w->data, w->len, release_bytes, w->data);
     writer_init(w);
     return SKIFF_OK;
 }
@@ -147,9 +147,9 @@ void reader_init(struct wire_reader *r, const void *data, size_t len)
     *r = (struct wire_reader){.data = data, .len = len};
 }
 
-void reader_init_block(struct wire_reader *r, const struct block *b)
+void reader_init_block(struct wire_reader *r, const struct blob *b)
 {
-    reader_init(r, b ? b->data : NULL, block_len(b));
+    reader_init(r, b ? b->data : NULL, blob_len(b));
 }
 
 static void reader_fail(struct wire_reader *r, const char *fault)

@@ -1,6 +1,7 @@
 /* split_create: what trainers and servers agree on. See split_parts.h. */
 #include "passes/split.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -441,6 +442,35 @@ const char *const *split_tables(const struct split *s, int *n)
 {
     *n = s->ntables;
     return s->table_names;
+}
+
+/* FNV-1a over the text of everything that must agree. */
+static void hash_text(uint64_t *h, const char *text)
+{
+    for (const char *c = text; *c; c++)
+        *h = (*h ^ (unsigned char)*c) * 1099511628211u;
+    *h = (*h ^ '\n') * 1099511628211u;
+}
+
+uint64_t split_hash(const struct split *s)
+{
+    uint64_t h = 14695981039346656037u;
+    char line[96];
+    int n, servers;
+    const struct placement *p = split_placement(s, &n);
+    split_endpoints(s, &servers);
+    snprintf(line, sizeof line, "%d %d %d", (int)split_mode_of(s), s->trainers, servers);
+    hash_text(&h, line);
+    for (int i = 0; i < n; i++) {
+        hash_text(&h, p[i].slice);
+        hash_text(&h, p[i].origin);
+        snprintf(line, sizeof line, "%d %d %lld %lld", (int)p[i].kind, p[i].server,
+                 (long long)p[i].offset, (long long)shape_numel(&p[i].shape));
+        hash_text(&h, line);
+    }
+    for (int i = 0; i < s->ntables; i++)
+        hash_text(&h, s->table_names[i]);
+    return h;
 }
 
 const char *split_notes(const struct split *s)

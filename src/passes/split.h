@@ -99,6 +99,9 @@ enum split_mode split_mode_of(const struct split *s);
 const char *const *split_endpoints(const struct split *s, int *n);
 /* Distributed tables (is_distributed): id modulo servers, rows by id; not in the placement. */
 const char *const *split_tables(const struct split *s, int *n);
+/* Of the mode, the counts and the placement of all slices: processes whose hashes differ were not
+ * started with the same program and lists. */
+uint64_t split_hash(const struct split *s);
 /* What the user should know, one line each ("" when there is nothing): an optimizer that was
  * replaced, a server without parameters. */
 const char *split_notes(const struct split *s);

@@ -1,4 +1,5 @@
 /* Programs and blocks: creation, variables, op lists, deep copy. */
+#include "program/job.h"
 #include "program/program.h"
 
 #include <stdlib.h>
@@ -35,8 +36,16 @@ void program_destroy(struct program *p)
         return;
     for (int i = 0; i < p->nblocks; i++)
         str_map_deinit(&p->blocks[i]->vars);
+    job_unref(p->job);
     arena_deinit(&p->arena);
     free(p);
+}
+
+void program_set_job(struct program *p, struct job *job)
+{
+    struct job *old = p->job;
+    p->job = job_ref(job);
+    job_unref(old);
 }
 
 /* A list in the arena that must take one more entry of `size` bytes. */
@@ -246,6 +255,7 @@ struct program *program_clone(const struct program *from)
 {
     struct program *p = program_create_bare();
     clone_fields(p, from);
+    program_set_job(p, from->job);
     for (int i = 0; i < from->nblocks; i++) {
         const struct block *fb = from->blocks[i];
         struct block *b = program_push_block(p, fb->parent, fb->forward_idx);

@@ -153,11 +153,15 @@ struct program {
     const char *const *current_role_var; /* op_role_var given to ops appended now */
     int ncurrent_role_var;
     const char *current_namescope; /* op_namescope; "/" at first */
+    struct job *job;               /* of a split program (job.h); a reference; NULL: local */
 };
 
 struct program *program_create(void); /* one empty block 0; version 1008005, GEN_1X */
 void program_destroy(struct program *p);
 struct program *program_clone(const struct program *p); /* deep */
+
+/* Takes a reference; clones get one too. NULL: local again. */
+void program_set_job(struct program *p, struct job *job);
 
 struct block *program_add_block(struct program *p, int parent);
 static inline struct block *program_root(const struct program *p)

@@ -83,9 +83,9 @@ static transport_peer connect_to(struct transport *t, const char *address)
     return peer;
 }
 
-static struct packet packet_of(const char *head, struct block *body)
+static struct packet packet_of(const char *head, struct blob *body)
 {
-    struct packet p = {.head_len = strlen(head), .body = body, .len = block_len(body)};
+    struct packet p = {.head_len = strlen(head), .body = body, .len = blob_len(body)};
     memcpy(p.head, head, p.head_len);
     return p;
 }
@@ -142,10 +142,10 @@ static void expect_silence(struct transport *t, int ms)
         assert_int_equal(t->kind->receive(t, end, &from, &p, NULL), SKIFF_END);
 }
 
-static struct block *pattern(size_t n, unsigned seed)
+static struct blob *pattern(size_t n, unsigned seed)
 {
-    struct block *b;
-    assert_int_equal(block_create(n, "test", &b, NULL), SKIFF_OK);
+    struct blob *b;
+    assert_int_equal(blob_create(n, "test", &b, NULL), SKIFF_OK);
     for (size_t i = 0; i < n; i++)
         b->data[i] = (uint8_t)(i * 31 + seed);
     return b;
@@ -186,20 +186,20 @@ static void bodies_and_slices(void **state)
     transport_peer to = connect_to(client, bound);
     static const size_t sizes[] = {1, 33, 1024, 1025, 65536, 3 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct block *b = pattern(sizes[i], 5);
+        struct blob *b = pattern(sizes[i], 5);
         struct packet p = packet_of("b", b), got;
         send_until_sent(client, to, &p);
-        block_unref(b);
+        blob_unref(b);
         receive_one(server, &got);
         expect_pattern(&got, sizes[i], 5);
         packet_deinit(&got);
     }
-    struct block *b = pattern(100000, 0);
+    struct blob *b = pattern(100000, 0);
     struct packet p = packet_of("slice", b), got;
     p.offset = 31000;
     p.len = 5000;
     send_until_sent(client, to, &p);
-    block_unref(b);
+    blob_unref(b);
     receive_one(server, &got);
     expect_pattern(&got, 5000, (unsigned)31000 * 31);
     packet_deinit(&got);
@@ -373,7 +373,7 @@ static void a_slow_peer_fills_up(void **state)
     transport_peer to = connect_to(client, bound), from;
     send_text(client, to, "hi");
     expect_text(server, "hi");
-    struct block *b = pattern(1 << 20, 1);
+    struct blob *b = pattern(1 << 20, 1);
     struct packet p = packet_of("mb", b), got;
     int sent = 0, full = 0;
     while (full < 20 && sent < 1000) {
@@ -394,7 +394,7 @@ static void a_slow_peer_fills_up(void **state)
     send_until_sent(client, to, &p);
     receive_one(server, &got);
     packet_deinit(&got);
-    block_unref(b);
+    blob_unref(b);
     close_one(client);
     close_one(server);
 }
@@ -406,13 +406,13 @@ static void bodies_that_are_too_long(void **state)
     char bound[ADDRESS_TEXT];
     listen_at(server, "127.0.0.1:0", bound);
     transport_peer bad_to = connect_to(bad, bound), good_to = connect_to(good, bound);
-    struct block *b = pattern(200000, 0);
+    struct blob *b = pattern(200000, 0);
     struct packet p = packet_of("too long", b);
     send_until_sent(bad, bad_to, &p);
     expect_silence(server, 30);
     send_text(good, good_to, "fine");
     expect_text(server, "fine");
-    block_unref(b);
+    blob_unref(b);
     close_one(bad);
     close_one(good);
     close_one(server);
@@ -481,10 +481,10 @@ static void bodies_outlive_transports(void **state)
     char bound[ADDRESS_TEXT];
     listen_at(server, "127.0.0.1:0", bound);
     transport_peer to = connect_to(client, bound);
-    struct block *b = pattern(50000, 9);
+    struct blob *b = pattern(50000, 9);
     struct packet p = packet_of("keep", b), got;
     send_until_sent(client, to, &p);
-    block_unref(b);
+    blob_unref(b);
     receive_one(server, &got);
     close_one(client);
     close_one(server);
@@ -500,11 +500,11 @@ static void close_does_not_hang(void **state)
     transport_peer to = connect_to(client, bound);
     send_text(client, to, "hi");
     expect_text(server, "hi");
-    struct block *b = pattern(1 << 20, 0);
+    struct blob *b = pattern(1 << 20, 0);
     struct packet p = packet_of("unread", b);
     for (int i = 0; i < 200; i++)
         client->kind->send(client, to, &p);
-    block_unref(b);
+    blob_unref(b);
     connect_to(alone, "127.0.0.1:1");
     int64_t before = clock_now();
     close_one(client);

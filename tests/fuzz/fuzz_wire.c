@@ -105,7 +105,7 @@ static int fuzz_parts(const uint8_t *data, size_t n)
     assembly_init(&set, &budget);
     for (int64_t now = 0; n >= WIRE_HEAD; now++) {
         struct wire_head h;
-        struct block *message = NULL;
+        struct blob *message = NULL;
         uint16_t version;
         if (wire_head_decode(data, WIRE_HEAD, &h, &version, NULL) < 0 || h.parts < 2 ||
             h.length > n - WIRE_HEAD)
@@ -116,7 +116,7 @@ static int fuzz_parts(const uint8_t *data, size_t n)
             require(message->len == h.total && h.total <= budget.message_max);
             whole = 1;
         }
-        block_unref(message);
+        blob_unref(message);
         data += WIRE_HEAD + h.length;
         n -= WIRE_HEAD + h.length;
         assembly_expire(&set, now);
@@ -132,8 +132,8 @@ static int fuzz_hello(const uint8_t *data, size_t n)
     struct hello_side side = {.id = {NET_SERVER, 0}, .name = "server 0"};
     struct hello h = {0};
     struct wire_head head = {.sender = {NET_WORKER, 1}};
-    struct block *body, *out = NULL;
-    if (n < 1 || block_copy(data + 1, n - 1, "fuzz", &body, NULL) < 0)
+    struct blob *body, *out = NULL;
+    if (n < 1 || blob_copy(data + 1, n - 1, "fuzz", &body, NULL) < 0)
         return 0;
     hello_self_init(&self, &side, "job", "secret");
     head.job = self.job;
@@ -145,8 +145,8 @@ static int fuzz_hello(const uint8_t *data, size_t n)
     else
         require(hello_check(&self, &h, &head, body, NULL) < 0);
     require((out != NULL) == (status == SKIFF_OK));
-    block_unref(out);
-    block_unref(body);
+    blob_unref(out);
+    blob_unref(body);
     return status == SKIFF_OK;
 }
 

@@ -1,0 +1,164 @@
+/* Fleet: who this process is in a job of trainers (workers) and parameter servers, and what it does
+ * there. The words are Fluid's:
+ *
+ *     struct skiff_fleet *fleet = skiff_fleet_create();
+ *     skiff_fleet_init_env(fleet, SKIFF_ROLE_ENV_AUTO, &err);
+ *     skiff_fleet_minimize(fleet, opt, loss, &(struct skiff_strategy){.mode = "async"}, &err);
+ *     if (skiff_fleet_is_server(fleet)) {
+ *         skiff_fleet_init_server(fleet, NULL, &err);
+ *         skiff_fleet_run_server(fleet, &err);          returns when the job is complete
+ *     } else {
+ *         skiff_fleet_init_worker(fleet, scope, &err);
+ *         skiff_executor_run(exe, skiff_fleet_startup_program(fleet), ...);
+ *         skiff_executor_train(exe, skiff_fleet_main_program(fleet), dataset, ...);
+ *         skiff_fleet_save_persistables(fleet, scope, dir, &err);
+ *         skiff_fleet_stop_worker(fleet, &err);
+ *     }
+ *
+ * Threads: one fleet, one thread, but skiff_fleet_stop_server, which any thread may call. */
+#ifndef SKIFF_FLEET_H
+#define SKIFF_FLEET_H
+
+#include <skiff/executor.h>
+#include <skiff/optimizer.h>
+#include <skiff/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct skiff_fleet;
+
+SKIFF_API struct skiff_fleet *skiff_fleet_create(void);
+SKIFF_API void skiff_fleet_destroy(struct skiff_fleet *f); /* leaves the job; NULL is fine */
+
+/* ---- roles ---- */
+
+enum skiff_role_env {
+    SKIFF_ROLE_ENV_AUTO,   /* whichever set is there; none: one worker, no servers (2.x) */
+    SKIFF_ROLE_ENV_CLOUD,  /* TRAINING_ROLE, PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, ...
+                            */
+    SKIFF_ROLE_ENV_MANUAL, /* PADDLE_TRAINING_ROLE, PADDLE_PSERVER_IPS, PADDLE_PSERVER_PORT, ... */
+};
+enum skiff_role_kind { SKIFF_WORKER = 1, SKIFF_SERVER = 2 };
+
+struct skiff_role {
+    enum skiff_role_kind role;
+    int current_id, worker_num;
+    const char *const *server_endpoints;
+    int nservers;
+    const char *const *worker_endpoints; /* may be NULL */
+    int nworker_endpoints;
+};
+
+SKIFF_API enum skiff_status skiff_fleet_init_env(struct skiff_fleet *f, enum skiff_role_env env,
+                                                 struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_init_user(struct skiff_fleet *f,
+                                                  const struct skiff_role *role,
+                                                  struct skiff_error *err);
+SKIFF_API bool skiff_fleet_is_initialized(const struct skiff_fleet *f);
+SKIFF_API bool skiff_fleet_is_worker(const struct skiff_fleet *f);
+SKIFF_API bool skiff_fleet_is_server(const struct skiff_fleet *f);
+SKIFF_API bool skiff_fleet_is_first_worker(const struct skiff_fleet *f);
+SKIFF_API int skiff_fleet_worker_index(const struct skiff_fleet *f);
+SKIFF_API int skiff_fleet_server_index(const struct skiff_fleet *f);
+SKIFF_API int skiff_fleet_worker_num(const struct skiff_fleet *f);
+SKIFF_API int skiff_fleet_server_num(const struct skiff_fleet *f);
+SKIFF_API const char *skiff_fleet_server_endpoints(const struct skiff_fleet *f); /* "a:1,b:2" */
+SKIFF_API const char *skiff_fleet_worker_endpoints(const struct skiff_fleet *f);
+
+/* split_files: contiguous blocks, the first ones get one more. *out (free() it, not its elements)
+ * points into files. */
+SKIFF_API enum skiff_status skiff_fleet_split_files(const struct skiff_fleet *f,
+                                                    const char *const *files, int n,
+                                                    const char *const **out, int *out_n,
+                                                    struct skiff_error *err);
+
+/* ---- strategy ---- */
+
+/* Everything may be left out: 0, NULL mean Paddle's defaults. */
+struct skiff_strategy {
+    const char *mode;         /* "sync" (default), "half_async", "async", "geo" */
+    int geo_steps;            /* geo_sgd_need_push_nums, k_steps: 100 */
+    bool no_slice;            /* slice_var_up = False */
+    int64_t min_block_size;   /* 8192 */
+    const char *split_method; /* "RoundRobin", "HashName" */
+    bool dc_asgd;
+    bool direct;        /* programs of the bare DistributeTranspiler: ops exchange at once */
+    bool stop_on_death; /* a trainer that dies ends the job; otherwise the rest goes on */
+    int threads;        /* CPU_NUM */
+    /* TrainerRuntimeConfig; 0: default; -1 means 0 where 0 has a meaning */
+    int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
+        send_wait_times, independent_recv_thread, is_sgd_optimizer;
+};
+
+/* ---- programs ---- */
+
+/* distributed_optimizer(opt, strategy).minimize(loss): minimizes, then splits by the role. */
+SKIFF_API enum skiff_status skiff_fleet_minimize(struct skiff_fleet *f, struct skiff_optimizer *opt,
+                                                 struct skiff_var *loss,
+                                                 const struct skiff_strategy *strategy,
+                                                 const struct skiff_minimize_options *o,
+                                                 struct skiff_error *err);
+/* The same for programs that are minimized already (DistributeTranspiler, Python). The programs
+ * must outlive the fleet. */
+SKIFF_API enum skiff_status skiff_fleet_split(struct skiff_fleet *f,
+                                              const struct skiff_program *main,
+                                              const struct skiff_program *startup,
+                                              const struct skiff_strategy *strategy,
+                                              struct skiff_error *err);
+/* The fleet's; of the role. They carry the job: whoever runs them takes part in it. NULL before. */
+SKIFF_API struct skiff_program *skiff_fleet_main_program(const struct skiff_fleet *f);
+SKIFF_API struct skiff_program *skiff_fleet_startup_program(const struct skiff_fleet *f);
+SKIFF_API const char *skiff_fleet_notes(const struct skiff_fleet *f); /* of the split; "" */
+
+/* ---- servers ---- */
+
+/* model_dir NULL: fresh parameters; otherwise any saved model, made with any number of servers. */
+SKIFF_API enum skiff_status skiff_fleet_init_server(struct skiff_fleet *f, const char *model_dir,
+                                                    struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_run_server(struct skiff_fleet *f, struct skiff_error *err);
+SKIFF_API void skiff_fleet_stop_server(struct skiff_fleet *f);
+
+/* ---- workers ---- */
+
+SKIFF_API enum skiff_status
+skiff_fleet_init_worker(struct skiff_fleet *f, struct skiff_scope *scope, struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_stop_worker(struct skiff_fleet *f, struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_barrier_worker(struct skiff_fleet *f,
+                                                       struct skiff_error *err);
+/* In place over all workers; op "sum", "max", "min". One worker: nothing to do. */
+SKIFF_API enum skiff_status skiff_fleet_all_reduce_double(struct skiff_fleet *f, const char *op,
+                                                          double *v, size_t n,
+                                                          struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_all_reduce_int64(struct skiff_fleet *f, const char *op,
+                                                         int64_t *v, size_t n,
+                                                         struct skiff_error *err);
+/* AUC over all workers from the buckets of an auc layer (names of its pos and neg states). */
+SKIFF_API enum skiff_status skiff_fleet_auc(struct skiff_fleet *f, struct skiff_scope *scope,
+                                            const char *pos, const char *neg, double *out,
+                                            struct skiff_error *err);
+/* Every worker may call it; worker 0 writes. Slices are gathered into Paddle's files. main_program
+ * NULL: the fleet's. */
+SKIFF_API enum skiff_status skiff_fleet_save_persistables(struct skiff_fleet *f,
+                                                          struct skiff_scope *scope,
+                                                          const char *dir, struct skiff_error *err);
+/* A model that runs alone: the network before the split. prefix: 2.x's two files instead of dir. */
+SKIFF_API enum skiff_status
+skiff_fleet_save_inference_model(struct skiff_fleet *f, struct skiff_scope *scope,
+                                 const char *const *feeds, int nfeeds, const char *const *targets,
+                                 int ntargets, const char *dir_or_prefix, bool is_prefix,
+                                 struct skiff_error *err);
+/* global_shuffle of an InMemoryDataset over all workers. */
+SKIFF_API enum skiff_status skiff_fleet_global_shuffle(struct skiff_fleet *f,
+                                                       struct skiff_dataset *d, uint64_t seed,
+                                                       struct skiff_error *err);
+
+/* What happens, one line each, for logs: from any thread. */
+SKIFF_API void skiff_fleet_on_say(struct skiff_fleet *f, void (*say)(void *user, const char *line),
+                                  void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* Comm: a trainer's job (program/job.h) in one of the modes: it decides when gradients go out and
+ * parameters come in. One file per mode: mode_sync.c, mode_half_async.c, mode_async.c, mode_geo.c,
+ * and mode_direct.c for programs of the bare transpiler, whose ops exchange at once.
+ *
+ * The promises of every mode stand in docs/consistency.md. */
+#ifndef COMM_COMM_H
+#define COMM_COMM_H
+
+#include "comm/session.h"
+#include "executor/scope.h"
+
+enum comm_mode_kind { COMM_DIRECT, COMM_SYNC, COMM_HALF_ASYNC, COMM_ASYNC, COMM_GEO };
+
+/* TrainerRuntimeConfig: spec 4.1; 0 (or negative for is_sgd, independent_recv): the default, which
+ * depends on `threads` (CPU_NUM). */
+struct comm_options {
+    enum comm_mode_kind mode;
+    struct session_options session;
+    int threads;
+    int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv;
+    int thread_pool_size, send_wait_times;
+    int independent_recv_thread, is_sgd_optimizer;
+    int geo_need_push_nums;
+};
+
+/* A job whose session opens on first use, or by comm_start. `trainer` (its ops say what is sent and
+ * received) and `scope` (parameters) must outlive the job's running time. One reference is the
+ * caller's. */
+enum skiff_status comm_create(const struct comm_options *options, const struct program *trainer,
+                              struct job **out, struct skiff_error *err);
+/* init_worker: opens the session; modes with threads start them. scope: where parameters live. */
+enum skiff_status comm_start(struct job *j, struct scope *scope, struct skiff_error *err);
+/* stop_worker's first half: sends what is queued, joins threads. Nothing is lost. */
+enum skiff_status comm_stop(struct job *j, struct skiff_error *err);
+/* NULL before the session is open. */
+struct session *comm_session(struct job *j);
+
+#endif

@@ -1,0 +1,88 @@
+/* Session: a trainer's connections to all servers of its job: one node, one rpc peer per server,
+ * the membership of server 0. Everything that a trainer asks servers for goes through here; when
+ * and what is exchanged is decided by the modes (mode.h).
+ *
+ * Any start order: session_open waits until all servers are there (and says every few seconds, by
+ * `say`, which are not), checks that they belong to this job - mode, counts, placement - and joins.
+ * Threads: all calls may come from any thread but the network thread, and block until their
+ * deadline at most. A server that dies fails all calls at once, with its name. */
+#ifndef COMM_SESSION_H
+#define COMM_SESSION_H
+
+#include "net/membership.h"
+#include "net/ps.h"
+#include "program/job.h"
+
+struct session;
+
+struct session_options {
+    int worker, workers, servers;
+    const char *const *endpoints; /* of the servers */
+    enum ps_mode mode;
+    uint64_t program_hash;                  /* split_hash; 0: not checked */
+    const char *job, *secret;               /* NULL: "" */
+    const struct transport_kind *transport; /* NULL: ZeroMQ */
+    const char *transport_fault;            /* settings of the fault transport, for tests; NULL */
+    int connect_ms; /* all servers must have answered by then; 0: 30 minutes */
+    int request_ms; /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
+    int silence_ms; /* a peer is dead after this; 0: 10000 */
+    void (*say)(void *user, const char *line); /* for the log; may be NULL */
+    void *user;
+};
+
+enum skiff_status session_open(const struct session_options *options, struct session **out,
+                               struct skiff_error *err);
+/* Goodbye to the servers (COMPLETE): they do not wait for us any more. May be called twice. */
+enum skiff_status session_leave(struct session *s, struct skiff_error *err);
+void session_close(struct session *s); /* leaves if need be, frees; NULL is fine */
+
+int session_worker(const struct session *s);
+int session_workers(const struct session *s);
+int session_server_of(const struct session *s, const char *endpoint); /* -1: unknown */
+
+/* One exchange with every server concerned, all under way at the same time: pushes[i] (whole
+ * values, cut here by their slices; rows get local ids) and pulls[i] (filled from their slices).
+ * With PS_END_STEP every server gets a message, whether or not it has something to do. */
+struct session_push {
+    struct job_slices to;
+    const struct value *x;
+};
+struct session_pull {
+    struct job_slices from;
+    struct value *out; /* shaped already: the whole variable */
+};
+enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t flags,
+                                   const struct session_push *pushes, int npush,
+                                   const struct session_pull *pulls, int npull,
+                                   struct skiff_error *err);
+/* Rows of distinct ids, in their order: out[i * width ..] = row of ids[i]. */
+enum skiff_status session_pull_rows(struct session *s, const struct job_slices *table,
+                                    const int64_t *ids, size_t n, int64_t width, float *out,
+                                    struct skiff_error *err);
+/* Rows that changed since this trainer last asked, by slice; ids of the whole table. free() both.
+ */
+enum skiff_status session_pull_changed(struct session *s, const struct job_slices *table,
+                                       int64_t width, int64_t **out_ids, float **out_rows,
+                                       size_t *out_n, struct skiff_error *err);
+/* Any variable that servers hold, in parts (saving): rows first .. first + n of the slice. */
+enum skiff_status session_pull_part(struct session *s, int server, const char *name, int64_t first,
+                                    int64_t n, struct value *out, struct skiff_error *err);
+
+enum skiff_status session_barrier(struct session *s, const char *name, struct skiff_error *err);
+/* In place; op "sum", "max", "min". All workers that are in the job take part. */
+enum skiff_status session_reduce_double(struct session *s, const char *tag, const char *op,
+                                        double *v, size_t n, struct skiff_error *err);
+enum skiff_status session_reduce_int64(struct session *s, const char *tag, const char *op,
+                                       int64_t *v, size_t n, struct skiff_error *err);
+enum skiff_status session_mail_put(struct session *s, int to, const char *tag, const void *data,
+                                   size_t bytes, struct skiff_error *err);
+enum skiff_status session_mail_take(struct session *s, int from, const char *tag, void **out,
+                                    size_t *out_bytes, struct skiff_error *err); /* free() it */
+
+struct session_counts {
+    uint64_t bytes_out, bytes_in, exchanges, rows_pulled;
+    double wait_seconds; /* of training threads for the network */
+};
+void session_counts(struct session *s, struct session_counts *out);
+
+#endif

@@ -1,0 +1,48 @@
+/* Blob: bytes that several holders share by reference: a message on its way may lie in a send
+ * queue, in a library's buffer and in the list of what may have to be sent again at the same time,
+ * without a copy.
+ *
+ * Ownership: a new blob has one reference, its creator's. The last unref frees it.
+ * Threads: references are counted atomically. The bytes are written by the creator before anybody
+ * else gets a reference and never after. */
+#ifndef NET_BLOB_H
+#define NET_BLOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct blob {
+    atomic_uint refs;
+    uint8_t *data;
+    size_t len;
+    bool hashed;   /* hash is set: see wire_body_seal */
+    uint64_t hash; /* of all bytes */
+    /* gives back data and the blob itself; called once, by whichever thread drops the last
+     * reference, and must not block */
+    void (*release)(struct blob *b);
+    void *owner;
+};
+
+/* Accounted, 64-byte aligned, not zeroed. `what` names the thing for the message. */
+enum skiff_status blob_create(size_t len, const char *what, struct blob **out,
+                              struct skiff_error *err);
+/* Accounted copy of bytes. */
+enum skiff_status blob_copy(const void *bytes, size_t len, const char *what, struct blob **out,
+                            struct skiff_error *err);
+/* A blob over bytes that are somebody else's: `release` gives them back and frees the blob with
+ * free(). */
+struct blob *blob_wrap(void *data, size_t len, void (*release)(struct blob *), void *owner);
+
+struct blob *blob_ref(struct blob *b); /* gives b back; NULL is fine */
+void blob_unref(struct blob *b);       /* NULL is fine */
+
+static inline size_t blob_len(const struct blob *b)
+{
+    return b ? b->len : 0;
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* What trainers and parameter servers say to each other: methods and bodies on top of rpc.h. Every
+ * body is written field by field (wire.h's writers and readers), every decoder checks every length
+ * and is fuzzed.
+ *
+ * Variables have the server's names ("fc_0.w_0.block1", "fc_0.w_0@GRAD.block1"): the split program
+ * (passes/split.h) is the same on all sides, so nothing is negotiated, only checked (PS_DESCRIBE).
+ *
+ * PS_EXCHANGE is the work horse: it pushes some variables and asks for others, in one round trip.
+ *   sync     every exchange with PS_END_STEP belongs to step `step` of that trainer (0, 1, ...).
+ *            The server keeps what each trainer pushed; when all trainers that are still in the job
+ *            have ended the step, it merges in trainer order, runs its blocks, and only then
+ *            answers, with the new values. So no further barrier is needed.
+ *   others   what arrives is applied on arrival, in order of arrival, then wanted values are read.
+ *   GEO      names end with ".delta": added to the variable; rows are noted for all trainers.
+ * A push of the same trainer and step that comes without PS_END_STEP is kept for that step.
+ *
+ * One server process has `shards` threads; ps_shard(name, shards) says which of them owns a
+ * variable; one message carries variables of one shard only (rpc_ask.key = shard). */
+#ifndef NET_PS_H
+#define NET_PS_H
+
+#include "net/blob.h"
+#include "net/wire.h"
+
+enum ps_method {
+    PS_DESCRIBE = 16, /* who are you: mode, counts, shards, variables; RPC_READ */
+    PS_EXCHANGE,
+    PS_PULL_ROWS,    /* rows by id of one slice; RPC_READ */
+    PS_PULL_CHANGED, /* GEO: rows that changed since this trainer last asked */
+    PS_PULL_PART,    /* rows first..first+n of any variable, for saving; RPC_READ */
+    PS_SCAN,         /* rows of a table that is keyed by id: from a cursor on; RPC_READ */
+    PS_SAVE_TABLE,   /* write your part of a table into a folder */
+    PS_REDUCE,       /* server 0: sum, max, min over all workers that are in the job */
+    PS_MAIL_PUT,     /* server 0 (relay): bytes for another worker ... */
+    PS_MAIL_TAKE,    /* ... which takes them; waits until they are there */
+};
+
+enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = enum split_mode */
+
+#define PS_NAME 256
+#define PS_END_STEP 1u /* exchange: this trainer has pushed all of this step */
+#define PS_GONE 2u     /* exchange, sync: this trainer has no more data and leaves the barrier */
+
+/* A variable in a body. Data are borrowed: from the caller when written, from the blob when read;
+ * data in a blob may be unaligned. rows NULL: a dense tensor. */
+struct ps_item {
+    char name[PS_NAME];
+    uint32_t dtype; /* enum dtype of the tensor room, checked by the user */
+    int ndim;
+    int64_t dims[9]; /* rows: dims[0] is the number of rows in data */
+    int64_t nrows;   /* rows: number of ids, == dims[0] */
+    bool has_rows;
+    const unsigned char *rows; /* nrows little-endian int64 */
+    const unsigned char *data;
+    size_t bytes;
+};
+
+struct ps_exchange {
+    uint32_t trainer, flags;
+    uint64_t step;
+    uint32_t nitems, nwant;
+    struct ps_item *items; /* read: allocated by the reader, free() */
+    char (*want)[PS_NAME]; /* read: allocated by the reader, free() */
+};
+
+int ps_shard(const char *name, int shards);
+
+/* Writers append a body; readers fill *out from a blob, FORMAT with the reason otherwise. What a
+ * reader gives points into the blob and lives as long as it. */
+void ps_write_item(struct wire_writer *w, const struct ps_item *item);
+void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x);
+enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out,
+                                   struct skiff_error *err);
+void ps_exchange_deinit(struct ps_exchange *x); /* what the reader allocated */
+/* Reply of an exchange, of PULL_PART and (rows) of PULL_CHANGED: a list of items. */
+void ps_write_items(struct wire_writer *w, const struct ps_item *items, uint32_t n);
+enum skiff_status ps_read_items(const struct blob *b, struct ps_item **out, uint32_t *out_n,
+                                struct skiff_error *err);
+
+/* PULL_ROWS: ids are local rows of a contiguous slice, or ids of a table keyed by id. The reply is
+ * n * width floats and nothing else, so that it can be copied straight to its place. */
+struct ps_pull_rows {
+    char name[PS_NAME];
+    uint32_t trainer;
+    const uint8_t *ids; /* unaligned when read */
+    size_t n;
+};
+void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer,
+                        const int64_t *ids, size_t n);
+enum skiff_status ps_read_pull_rows(const struct blob *b, struct ps_pull_rows *out,
+                                    struct skiff_error *err);
+
+/* PULL_CHANGED, PULL_PART, SCAN: a name and two numbers (trainer and 0; first and count; cursor and
+ * count). SCAN replies with one item with rows and the next cursor (0: no more). */
+void ps_write_range(struct wire_writer *w, const char *name, uint64_t a, uint64_t b);
+enum skiff_status ps_read_range(const struct blob *blk, char name[static PS_NAME], uint64_t *a,
+                                uint64_t *b, struct skiff_error *err);
+
+/* DESCRIBE */
+struct ps_describe {
+    uint32_t server, servers, trainers, mode, shards;
+    uint64_t program_hash; /* of the server's placement: trainers refuse another one */
+};
+void ps_write_describe(struct wire_writer *w, const struct ps_describe *d);
+enum skiff_status ps_read_describe(const struct blob *b, struct ps_describe *out,
+                                   struct skiff_error *err);
+
+/* REDUCE: who gives the same tag meets; op "sum", "max", "min"; float64 or int64 elements. The
+ * reply has the result in the same form. MAIL: tag, from, to, bytes. */
+struct ps_reduce {
+    char tag[PS_NAME], op[8];
+    uint32_t worker, dtype;
+    const uint8_t *data;
+    size_t n; /* elements of 8 bytes */
+};
+void ps_write_reduce(struct wire_writer *w, const struct ps_reduce *r);
+enum skiff_status ps_read_reduce(const struct blob *b, struct ps_reduce *out,
+                                 struct skiff_error *err);
+struct ps_mail {
+    char tag[PS_NAME];
+    uint32_t from, to;
+    const uint8_t *data;
+    size_t bytes;
+};
+void ps_write_mail(struct wire_writer *w, const struct ps_mail *m);
+enum skiff_status ps_read_mail(const struct blob *b, struct ps_mail *out, struct skiff_error *err);
+
+#endif

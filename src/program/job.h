@@ -1,0 +1,76 @@
+/* Job: what a program that was split (passes/split.h) shares with other processes. The kernels of
+ * send, recv, the barriers, distributed_lookup_table, listen_and_serv, ... call it; rooms above
+ * (comm for trainers, fleet for both roles) implement it. A program holds a reference; clones of
+ * the program hold one too. A program without a job is a local one, and these kernels say so.
+ *
+ * Names are those of the ops' attributes: the servers' names of slices ("fc_0.w_0@GRAD.block1").
+ * Threads: every call may come from several trainer threads at a time, and may block until its
+ * deadline; the error then says whom it waited for. Borrowed arguments are valid during the call
+ * only. */
+#ifndef PROGRAM_JOB_H
+#define PROGRAM_JOB_H
+
+#include <stdbool.h>
+
+#include "tensor/value.h"
+
+struct job;
+struct program;
+struct scope;
+
+/* One variable cut by rows over servers: slice i has sections[i] rows and is `names[i]` at
+ * endpoints[i]. */
+struct job_slices {
+    const char *origin; /* the trainer's variable */
+    int n;
+    const char *const *names, *const *endpoints;
+    const int64_t *sections; /* rows; NULL with n 1: the whole */
+    bool modulo;             /* instead of ranges: id modulo n, ids stay as they are */
+};
+
+/* Rows of one table for several lists of ids at once; out[i] gets ids[i]'s rows, [count, width]. */
+struct job_lookup {
+    struct job_slices table;
+    int n;
+    const struct tensor *const *ids;
+    struct tensor *const *out; /* shaped already */
+    int64_t padding_idx;       /* its rows are zero; -1: none */
+};
+
+struct job_class {
+    /* A gradient (or counter) goes out: at once, or into the communicator's queue by mode. */
+    enum skiff_status (*send)(struct job *j, const struct job_slices *to, const struct value *x,
+                              bool merge_add, struct skiff_error *err);
+    /* Fills `out` (the whole variable) with the servers' values. */
+    enum skiff_status (*recv)(struct job *j, const struct job_slices *from, struct value *out,
+                              struct skiff_error *err);
+    /* The batch of this thread has sent / received everything. */
+    enum skiff_status (*send_barrier)(struct job *j, struct skiff_error *err);
+    enum skiff_status (*fetch_barrier)(struct job *j, struct skiff_error *err);
+    enum skiff_status (*lookup)(struct job *j, const struct job_lookup *l, struct skiff_error *err);
+    /* GEO: "param_init" and the ids of a batch. names[i] is the table of ids[i]. */
+    enum skiff_status (*send_ids)(struct job *j, int n, const char *const *names,
+                                  const struct tensor *const *ids, struct skiff_error *err);
+    /* listen_and_serv: serves until the job is complete. */
+    enum skiff_status (*serve)(struct job *j, const struct program *p, struct scope *scope,
+                               struct skiff_error *err);
+    /* checkpoint_notify: every server saves its part of the table under dir. */
+    enum skiff_status (*save_table)(struct job *j, const char *dir, const char *table,
+                                    struct skiff_error *err);
+    /* Trainer threads of a run of train_from_dataset: n begin; one has no more data. */
+    void (*threads_begin)(struct job *j, int n);
+    void (*thread_end)(struct job *j);
+    /* exe.close: this process has done its part. May be called twice. */
+    enum skiff_status (*close)(struct job *j, struct skiff_error *err);
+    void (*destroy)(struct job *j);
+}; /* a slot that a role does not have is NULL; job_* below answer with UNSUPPORTED then */
+
+struct job {
+    const struct job_class *class;
+    int refs; /* atomic */
+};
+
+struct job *job_ref(struct job *j); /* NULL is fine */
+void job_unref(struct job *j);
+
+#endif

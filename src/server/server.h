@@ -1,0 +1,70 @@
+/* The parameter server: one process's part of the parameters, served to trainers.
+ *
+ * A server is made from its server program (passes/split.h): block 0 holds listen_and_serv, whose
+ * attributes name a block per parameter slice (merge, decay, optimizer), the block of the learning
+ * rate, the tables. The variables live in a scope, as anywhere; updates are run by executors over
+ * these blocks, so that a server computes exactly what a local run would. Sparse tables that are
+ * keyed by id (modulo, or without a declared size) keep a map from ids to rows (table/).
+ *
+ *     server_create(&options, &s, err)       variables are declared
+ *     server_init(s, err)                    the startup program, slices get the numbers that one
+ *                                            machine would have given to these elements
+ *     server_load(s, dir, err)               init_server(dir): slices of the files of any saved
+ * model server_run(s, err)                     listens, serves; OK when the job is complete, PEER
+ * when it has failed (the error says who) server_stop(s)                         from any thread or
+ * signal handler: makes run return
+ *
+ * Threads: server_run's caller waits; requests run on shard threads; the net room has its own. */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include "executor/scope.h"
+#include "net/node.h"
+#include "passes/split.h"
+
+struct server;
+
+enum server_on_death {
+    ON_DEATH_GO_ON,
+    ON_DEATH_STOP
+}; /* a trainer dies: the rest goes on / the job ends */
+
+struct server_options {
+    const struct program *main, *startup; /* of this server; must outlive it */
+    const struct placement *placement;    /* of the whole job; must outlive the server */
+    int nplacement;
+    enum split_mode mode;
+    int index, servers, trainers;
+    const char *const *endpoints;           /* `servers` of them; [index] is ours */
+    const char *listen;                     /* address to listen at; NULL: endpoints[index] */
+    const char *job, *secret;               /* NULL: "" */
+    const struct transport_kind *transport; /* NULL: ZeroMQ */
+    const char *transport_fault;            /* settings of the fault transport, for tests; NULL */
+    int shards;                             /* 0: 1 */
+    int silence_ms;                         /* a peer is dead after this; 0: 10000 */
+    int start_ms;                           /* all trainers must have come by then; 0: 30 minutes */
+    enum server_on_death on_death;
+    struct scope *scope; /* whose variables to use; NULL: an own one */
+    /* What happens, for the log: one line each, from any thread. May be NULL. */
+    void (*say)(void *user, const char *line);
+    void *user;
+};
+
+enum skiff_status server_create(const struct server_options *options, struct server **out,
+                                struct skiff_error *err);
+enum skiff_status server_init(struct server *s, struct skiff_error *err);
+enum skiff_status server_load(struct server *s, const char *dir, struct skiff_error *err);
+enum skiff_status server_run(struct server *s, struct skiff_error *err);
+void server_stop(struct server *s);
+void server_destroy(struct server *s); /* NULL is fine */
+
+struct server_counts {
+    uint64_t pushes, pulls, rows_pushed, rows_pulled, steps, bytes_in, bytes_out;
+    int trainers_here, trainers_gone, trainers_dead;
+};
+void server_counts(struct server *s, struct server_counts *out); /* any thread */
+
+/* Hash of the placement of all slices, the number of servers and trainers, and the mode. Both sides
+ * compute it; it lies in passes so that comm can, too: split_hash (passes/split.h). */
+
+#endif
