@@ -15,7 +15,9 @@
  * A push of the same trainer and step that comes without PS_END_STEP is kept for that step.
  *
  * One server process has `shards` threads; ps_shard(name, shards) says which of them owns a
- * variable; one message carries variables of one shard only (rpc_ask.key = shard). */
+ * variable (a gradient, a delta and a trainer's part go where their variable goes); one message
+ * carries variables of one shard only (rpc_ask.key = shard). PS_END_STEP goes to every shard of
+ * every server: each shard ends the step by itself. */
 #ifndef NET_PS_H
 #define NET_PS_H
 
@@ -96,7 +98,21 @@ void ps_write_range(struct wire_writer *w, const char *name, uint64_t a, uint64_
 enum skiff_status ps_read_range(const struct blob *blk, char name[static PS_NAME], uint64_t *a,
                                 uint64_t *b, struct skiff_error *err);
 
-/* DESCRIBE */
+/* SCAN's reply: rows with their ids, and the next cursor. */
+void ps_write_scan(struct wire_writer *w, const struct ps_item *item, uint64_t next);
+enum skiff_status ps_read_scan(const struct blob *b, struct ps_item *out, uint64_t *out_next,
+                               struct skiff_error *err);
+
+/* SAVE_TABLE: the reply is empty. */
+struct ps_save_table {
+    char table[PS_NAME], dir[4096];
+};
+void ps_write_save_table(struct wire_writer *w, const struct ps_save_table *s);
+enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table *out,
+                                     struct skiff_error *err);
+
+/* DESCRIBE: the request's body is empty, or the trainer's own description (server 0, shards 1),
+ * which the server compares with its own and refuses when they differ. */
 struct ps_describe {
     uint32_t server, servers, trainers, mode, shards;
     uint64_t program_hash; /* of the server's placement: trainers refuse another one */

@@ -1,0 +1,138 @@
+/* Bodies that trainers and servers send each other (net/ps.h). The first byte of an input says
+ * which reader gets the rest. Whatever is accepted lies inside the body, and written again and read
+ * again it is the same. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/ps.h"
+
+const char *const fuzz_seeds[] = {"tests/data/ps", NULL};
+
+static void require(int promise)
+{
+    if (!promise)
+        abort();
+}
+
+static void touch(const struct blob *b, const uint8_t *p, size_t n)
+{
+    require(n == 0 || (p >= b->data && n <= b->len && p <= b->data + b->len - n));
+    volatile uint8_t last = n ? p[n - 1] : 0;
+    (void)last;
+}
+
+static void check_item(const struct blob *b, const struct ps_item *item)
+{
+    require(strlen(item->name) < PS_NAME && item->ndim >= 0 && item->ndim <= 9);
+    touch(b, item->data, item->bytes);
+    if (item->has_rows) {
+        require(item->ndim > 0 && item->dims[0] == item->nrows);
+        touch(b, item->rows, (size_t)item->nrows * 8);
+    }
+    uint64_t n = 1;
+    for (int i = 0; i < item->ndim; i++) {
+        require(item->dims[i] >= 0);
+        n *= (uint64_t)item->dims[i];
+    }
+    require(n <= item->bytes);
+}
+
+/* The bytes of w, which is emptied, as a blob. */
+static struct blob *rewritten(struct wire_writer *w)
+{
+    struct blob *b = NULL;
+    require(writer_finish(w, &b, NULL) == SKIFF_OK);
+    return b;
+}
+
+static int fuzz_exchange(const struct blob *b)
+{
+    struct ps_exchange x, again;
+    struct wire_writer w;
+    if (ps_read_exchange(b, &x, NULL) < 0)
+        return 0;
+    for (uint32_t i = 0; i < x.nitems; i++)
+        check_item(b, &x.items[i]);
+    writer_init(&w);
+    ps_write_exchange(&w, &x);
+    struct blob *copy = rewritten(&w);
+    require(ps_read_exchange(copy, &again, NULL) == SKIFF_OK);
+    require(again.nitems == x.nitems && again.nwant == x.nwant && again.step == x.step);
+    require(!x.nwant || memcmp(again.want, x.want, x.nwant * sizeof *x.want) == 0);
+    blob_unref(copy);
+    ps_exchange_deinit(&again);
+    ps_exchange_deinit(&x);
+    return 1;
+}
+
+static int fuzz_items(const struct blob *b)
+{
+    struct ps_item *items;
+    uint32_t n;
+    if (ps_read_items(b, &items, &n, NULL) < 0)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        check_item(b, &items[i]);
+    free(items);
+    return 1;
+}
+
+static int fuzz_small(uint8_t which, const struct blob *b)
+{
+    struct ps_pull_rows pull;
+    struct ps_item item;
+    struct ps_save_table save;
+    struct ps_describe describe;
+    struct ps_reduce reduce;
+    struct ps_mail mail;
+    char name[PS_NAME];
+    uint64_t first, second;
+    switch (which) {
+    case 2:
+        if (ps_read_pull_rows(b, &pull, NULL) < 0)
+            return 0;
+        touch(b, pull.ids, pull.n * 8);
+        return 1;
+    case 3:
+        return ps_read_range(b, name, &first, &second, NULL) == SKIFF_OK;
+    case 4:
+        if (ps_read_scan(b, &item, &first, NULL) < 0)
+            return 0;
+        check_item(b, &item);
+        return 1;
+    case 5:
+        return ps_read_save_table(b, &save, NULL) == SKIFF_OK;
+    case 6:
+        return ps_read_describe(b, &describe, NULL) == SKIFF_OK;
+    case 7:
+        if (ps_read_reduce(b, &reduce, NULL) < 0)
+            return 0;
+        touch(b, reduce.data, reduce.n * 8);
+        return 1;
+    case 8:
+        if (ps_read_mail(b, &mail, NULL) < 0)
+            return 0;
+        touch(b, mail.data, mail.bytes);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int fuzz_one(const uint8_t *data, size_t n)
+{
+    struct blob *b;
+    int accepted;
+    if (n < 1 || blob_copy(data + 1, n - 1, "fuzz", &b, NULL) < 0)
+        return 0;
+    if (data[0] == 0)
+        accepted = fuzz_exchange(b);
+    else if (data[0] == 1)
+        accepted = fuzz_items(b);
+    else
+        accepted = fuzz_small(data[0], b);
+    blob_unref(b);
+    return accepted;
+}
