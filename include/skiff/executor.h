@@ -45,7 +45,37 @@ skiff_tensor_data(const struct skiff_tensor *t); /* borrowed; elements in row-ma
 /* SelectedRows: the ids of the rows of the data; NULL and 0 for a plain tensor. */
 SKIFF_API const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t *out_n);
 
+/* "none" (not written yet), "tensor", "rows" (selected rows), "array" (of tensors). */
+SKIFF_API const char *skiff_tensor_kind(const struct skiff_tensor *t);
+/* Looks at memory of the caller's, which must stay until the tensor is resized, borrows anew or is
+ * destroyed; for feeds. The lod is dropped. */
+SKIFF_API enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype, int ndim,
+                                                const int64_t *dims, const void *data,
+                                                struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_tensor_copy(struct skiff_tensor *to,
+                                              const struct skiff_tensor *from,
+                                              struct skiff_error *err);
+/* Sequences of several levels: level k has counts[k] offsets, which begin with 0; all of them one
+ * after the other in `offsets`. 0 levels: none. */
+SKIFF_API enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels,
+                                                 const int64_t *counts, const int64_t *offsets,
+                                                 struct skiff_error *err);
+SKIFF_API int skiff_tensor_lod_levels(const struct skiff_tensor *t);
+/* The offsets of a level, *out_n of them. */
+SKIFF_API const int64_t *skiff_tensor_lod(const struct skiff_tensor *t, int level, int64_t *out_n);
+/* Makes it selected rows: dims[0] rows of a table of `height`; fill skiff_tensor_data and the ids.
+ */
+SKIFF_API enum skiff_status skiff_tensor_resize_rows(struct skiff_tensor *t, const char *dtype,
+                                                     int ndim, const int64_t *dims, int64_t height,
+                                                     int64_t **out_ids, struct skiff_error *err);
+SKIFF_API int64_t skiff_tensor_height(const struct skiff_tensor *t); /* 0: not selected rows */
+/* Arrays of tensors. */
+SKIFF_API int64_t skiff_tensor_items(const struct skiff_tensor *t);
+SKIFF_API const struct skiff_tensor *skiff_tensor_item(const struct skiff_tensor *t, int64_t i);
+
 SKIFF_API struct skiff_scope *skiff_scope_create(void);
+/* A scope in front of another, which must outlive it. */
+SKIFF_API struct skiff_scope *skiff_scope_create_child(struct skiff_scope *parent);
 SKIFF_API void skiff_scope_destroy(struct skiff_scope *s);
 /* The value of a variable, borrowed: data can be read and, until the next run, written. NULL: there
  * is none. Find it anew after every run: rows that an optimizer has left behind are brought up to
@@ -54,6 +84,14 @@ SKIFF_API struct skiff_tensor *skiff_scope_find(struct skiff_scope *s, const cha
 /* Sets a variable to a copy of the tensor. */
 SKIFF_API enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,
                                             const struct skiff_tensor *t, struct skiff_error *err);
+
+/* As skiff_scope_find, and also values that nobody has written yet. */
+SKIFF_API struct skiff_tensor *skiff_scope_peek(struct skiff_scope *s, const char *name);
+/* The same, made in this scope when it is nowhere. */
+SKIFF_API struct skiff_tensor *skiff_scope_var(struct skiff_scope *s, const char *name);
+/* Calls `each` with the names of this scope (not its parent's), in order of creation. */
+SKIFF_API void skiff_scope_names(const struct skiff_scope *s,
+                                 void (*each)(void *user, const char *name), void *user);
 
 struct skiff_executor_options {
     bool no_fuse; /* run programs op by op, as they are written */

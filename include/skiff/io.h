@@ -56,6 +56,13 @@ struct skiff_model_files {
     const char *model, *params; /* file names in the folder; NULL: the default */
 };
 
+/* save_inference_model with file names of one's own: params NULL is one file per parameter. */
+SKIFF_API enum skiff_status
+skiff_save_inference_files(struct skiff_scope *s, const struct skiff_program *p,
+                           const char *const *feeds, int nfeeds, const char *const *targets,
+                           int ntargets, const char *dir, const struct skiff_model_files *files,
+                           struct skiff_error *err);
+
 /* path: a folder, or a 2.x prefix. The parameters go into the scope (NULL: only the program is
  * read). */
 SKIFF_API enum skiff_status skiff_load_inference_model(struct skiff_scope *s, const char *path,
@@ -75,6 +82,29 @@ SKIFF_API enum skiff_status skiff_program_read(const char *path, struct skiff_pr
                                                struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_program_write(const struct skiff_program *p, const char *path,
                                                 struct skiff_error *err);
+
+/* One variable's file, as save_vars writes it. */
+SKIFF_API enum skiff_status skiff_tensor_read(const char *path, struct skiff_tensor **out,
+                                              struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_tensor_write(const struct skiff_tensor *t, const char *path,
+                                               struct skiff_error *err);
+
+/* A .pdparams or .pdopt file: names and tensors in order. */
+struct skiff_state;
+SKIFF_API struct skiff_state *skiff_state_create(void);
+SKIFF_API void skiff_state_destroy(struct skiff_state *s); /* NULL is fine */
+SKIFF_API enum skiff_status skiff_state_read(const char *path, struct skiff_state **out,
+                                             struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_state_write(const struct skiff_state *s, const char *path,
+                                              struct skiff_error *err);
+/* A copy of the tensor under that name, instead of one that is there. */
+SKIFF_API enum skiff_status skiff_state_set(struct skiff_state *s, const char *name,
+                                            const struct skiff_tensor *t, struct skiff_error *err);
+SKIFF_API int skiff_state_count(const struct skiff_state *s);
+SKIFF_API const char *skiff_state_name(const struct skiff_state *s, int i);
+/* A copy of the i-th tensor; NULL and no error for an entry that is not an array. */
+SKIFF_API enum skiff_status skiff_state_get(const struct skiff_state *s, int i,
+                                            struct skiff_tensor **out, struct skiff_error *err);
 
 #ifdef __cplusplus
 }

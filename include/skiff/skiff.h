@@ -2,6 +2,7 @@
 #ifndef SKIFF_SKIFF_H
 #define SKIFF_SKIFF_H
 
+#include <skiff/build.h>
 #include <skiff/executor.h>
 #include <skiff/io.h>
 #include <skiff/layers.h>
@@ -9,5 +10,6 @@
 #include <skiff/optimizer.h>
 #include <skiff/status.h>
 #include <skiff/train.h>
+#include <skiff/transpile.h>
 
 #endif

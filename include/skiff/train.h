@@ -52,6 +52,12 @@ SKIFF_API enum skiff_status skiff_dataset_slots_shuffle(struct skiff_dataset *d,
 SKIFF_API enum skiff_status skiff_dataset_release(struct skiff_dataset *d, struct skiff_error *err);
 SKIFF_API int64_t skiff_dataset_memory_size(const struct skiff_dataset *d);
 
+/* Reading by hand: begin, then next until SKIFF_END. The feeds hold until the second next call. */
+SKIFF_API enum skiff_status skiff_dataset_begin(struct skiff_dataset *d, struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_dataset_next(struct skiff_dataset *d,
+                                               const struct skiff_feed **out_feeds, int *out_n,
+                                               int64_t *out_rows, struct skiff_error *err);
+
 /* Everything may be left out. */
 struct skiff_train_options {
     int threads; /* 0: the dataset's */

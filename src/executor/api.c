@@ -119,6 +119,128 @@ const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t *out_n)
     return rows ? v->sel.rows : NULL;
 }
 
+const char *skiff_tensor_kind(const struct skiff_tensor *t)
+{
+    switch (value_of(t)->kind) {
+    case VALUE_TENSOR:
+        return "tensor";
+    case VALUE_ROWS:
+        return "rows";
+    case VALUE_ARRAY:
+        return "array";
+    default:
+        return "none";
+    }
+}
+
+enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype, int ndim,
+                                      const int64_t *dims, const void *data,
+                                      struct skiff_error *err)
+{
+    struct value *v = value_of(t);
+    struct tensor *x = &v->tensor;
+    struct shape shape;
+    enum dtype type;
+    if (!dtype_parse(dtype, &type))
+        return error_set(err, SKIFF_DTYPE, "there is no element type \"%s\" (float32, int64, ...)",
+                         dtype);
+    TRY(shape_from(ndim, dims, &shape, err));
+    if (x->owner != TENSOR_BORROWED || v->kind != VALUE_TENSOR)
+        value_deinit(v);
+    v->kind = VALUE_TENSOR;
+    tensor_drop_lod(x);
+    x->dtype = type;
+    x->shape = shape;
+    x->owner = TENSOR_BORROWED;
+    x->data = (void *)data;
+    x->cap = tensor_bytes(x);
+    return SKIFF_OK;
+}
+
+enum skiff_status skiff_tensor_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
+                                    struct skiff_error *err)
+{
+    value_settle(value_of(to));
+    value_settle(value_of(from));
+    return value_copy(value_of(to), value_of(from), err);
+}
+
+enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels, const int64_t *counts,
+                                       const int64_t *offsets, struct skiff_error *err)
+{
+    struct tensor *x = &value_of(t)->tensor;
+    struct lod *made = NULL;
+    if (levels <= 0) {
+        tensor_drop_lod(x);
+        return SKIFF_OK;
+    }
+    if (levels > LOD_MAX_LEVELS)
+        return error_set(err, SKIFF_RANGE, "a tensor has at most %d sequence levels, not %d",
+                         LOD_MAX_LEVELS, levels);
+    for (int k = 0; k < levels; k++)
+        if (counts[k] < 1)
+            return error_set(err, SKIFF_INVALID, "sequence level %d has no offsets", k);
+    TRY(lod_make(&made, levels, counts, err));
+    for (int k = 0; k < levels; offsets += counts[k++])
+        memcpy(made->level[k].off, offsets, (size_t)counts[k] * sizeof(*offsets));
+    enum skiff_status status =
+        lod_check(made, x->shape.ndim ? x->shape.dims[0] : 1, "the tensor", err);
+    if (status < 0) {
+        lod_unref(made);
+        return status;
+    }
+    tensor_drop_lod(x);
+    x->lod = made;
+    return SKIFF_OK;
+}
+
+int skiff_tensor_lod_levels(const struct skiff_tensor *t)
+{
+    const struct lod *l = value_of(t)->tensor.lod;
+    return l ? l->nlevels : 0;
+}
+
+const int64_t *skiff_tensor_lod(const struct skiff_tensor *t, int level, int64_t *out_n)
+{
+    const struct lod *l = value_of(t)->tensor.lod;
+    bool there = l && level >= 0 && level < l->nlevels;
+    *out_n = there ? l->level[level].n : 0;
+    return there ? l->level[level].off : NULL;
+}
+
+enum skiff_status skiff_tensor_resize_rows(struct skiff_tensor *t, const char *dtype, int ndim,
+                                           const int64_t *dims, int64_t height, int64_t **out_ids,
+                                           struct skiff_error *err)
+{
+    struct value *v = value_of(t);
+    struct shape shape;
+    enum dtype type;
+    if (!dtype_parse(dtype, &type))
+        return error_set(err, SKIFF_DTYPE, "there is no element type \"%s\" (float32, int64, ...)",
+                         dtype);
+    TRY(shape_from(ndim, dims, &shape, err));
+    TRY(value_as_rows_shape(v, type, &shape, height, err));
+    *out_ids = v->sel.rows;
+    return SKIFF_OK;
+}
+
+int64_t skiff_tensor_height(const struct skiff_tensor *t)
+{
+    return value_of(t)->kind == VALUE_ROWS ? value_of(t)->sel.height : 0;
+}
+
+int64_t skiff_tensor_items(const struct skiff_tensor *t)
+{
+    return value_of(t)->kind == VALUE_ARRAY ? (int64_t)value_of(t)->array.count : 0;
+}
+
+const struct skiff_tensor *skiff_tensor_item(const struct skiff_tensor *t, int64_t i)
+{
+    if (i < 0 || i >= skiff_tensor_items(t))
+        return NULL;
+    return (const struct skiff_tensor *)value_of(t)->array.items[i];
+}
+
 struct skiff_scope *skiff_scope_create(void)
 {
     return (struct skiff_scope *)scope_create();
@@ -141,6 +263,33 @@ enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,
     struct value *v = scope_var((struct scope *)s, name);
     value_settle(v);
     return value_copy(v, value_of(t), err);
+}
+
+struct skiff_scope *skiff_scope_create_child(struct skiff_scope *parent)
+{
+    return (struct skiff_scope *)scope_create_child((struct scope *)parent);
+}
+
+struct skiff_tensor *skiff_scope_peek(struct skiff_scope *s, const char *name)
+{
+    return (struct skiff_tensor *)scope_find((struct scope *)s, name);
+}
+
+struct skiff_tensor *skiff_scope_var(struct skiff_scope *s, const char *name)
+{
+    struct skiff_tensor *t = skiff_scope_peek(s, name);
+    return t ? t : (struct skiff_tensor *)scope_own((struct scope *)s, name);
+}
+
+void skiff_scope_names(const struct skiff_scope *s, void (*each)(void *user, const char *name),
+                       void *user)
+{
+    struct str_map names;
+    str_map_init(&names);
+    scope_names((const struct scope *)s, &names);
+    for (size_t i = 0; i < names.count; i++)
+        each(user, names.entries[i].key);
+    str_map_deinit(&names);
 }
 
 struct skiff_executor *skiff_executor_create(struct skiff_scope *scope,

@@ -90,6 +90,17 @@ enum skiff_status skiff_save_inference_model(struct skiff_scope *s, const struct
     return io_save_inference_dir(scope_of(s), program_of(p), &what, dir, NULL, NULL, err);
 }
 
+enum skiff_status skiff_save_inference_files(struct skiff_scope *s, const struct skiff_program *p,
+                                             const char *const *feeds, int nfeeds,
+                                             const char *const *targets, int ntargets,
+                                             const char *dir, const struct skiff_model_files *files,
+                                             struct skiff_error *err)
+{
+    struct io_inference what = {feeds, nfeeds, targets, ntargets};
+    return io_save_inference_dir(scope_of(s), program_of(p), &what, dir,
+                                 files ? files->model : NULL, files ? files->params : NULL, err);
+}
+
 enum skiff_status skiff_save_inference_prefix(struct skiff_scope *s, const struct skiff_program *p,
                                               const char *const *feeds, int nfeeds,
                                               const char *const *targets, int ntargets,

@@ -17,10 +17,25 @@ struct skiff_dataset {
     int nfiles;
     struct dataset *made; /* NULL: settings have changed */
     struct skiff_error error;
+    /* reading by hand */
+    int read_threads, read_thread; /* of the dataset: how many have batches, whose turn it is */
+    struct value *read_values;     /* borrow from the batch */
+    struct skiff_feed *read_feeds;
 };
+
+static void read_end(struct skiff_dataset *d)
+{
+    for (size_t i = 0; d->read_values && i < (size_t)d->schema.count; i++)
+        tensor_drop_lod(&d->read_values[i].tensor);
+    free(d->read_values);
+    free(d->read_feeds);
+    d->read_values = NULL;
+    d->read_feeds = NULL;
+}
 
 static void changed(struct skiff_dataset *d)
 {
+    read_end(d);
     dataset_destroy(d->made);
     d->made = NULL;
 }
@@ -202,6 +217,54 @@ enum skiff_status skiff_dataset_release(struct skiff_dataset *d, struct skiff_er
 int64_t skiff_dataset_memory_size(const struct skiff_dataset *d)
 {
     return d->made ? dataset_memory_size(d->made) : 0;
+}
+
+/* ---- reading by hand ---- */
+
+enum skiff_status skiff_dataset_begin(struct skiff_dataset *d, struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    read_end(d);
+    TRY(dataset_start(d->made, &d->read_threads, err));
+    d->read_thread = 0;
+    d->read_values = mem_must((size_t)(d->schema.count + 1) * sizeof(*d->read_values));
+    d->read_feeds = mem_must((size_t)(d->schema.count + 1) * sizeof(*d->read_feeds));
+    return SKIFF_OK;
+}
+
+/* One thread after the other: a queue's reader threads wait meanwhile. */
+enum skiff_status skiff_dataset_next(struct skiff_dataset *d, const struct skiff_feed **out_feeds,
+                                     int *out_n, int64_t *out_rows, struct skiff_error *err)
+{
+    const struct batch *b = NULL;
+    if (!d->read_feeds)
+        return error_set(err, SKIFF_STATE, "the dataset is not being read: begin comes first");
+    enum skiff_status status = SKIFF_END;
+    for (; d->read_thread < d->read_threads; d->read_thread++) {
+        status = dataset_next(d->made, d->read_thread, &b, err);
+        if (status != SKIFF_END)
+            break;
+    }
+    if (status != SKIFF_OK) {
+        read_end(d);
+        dataset_stop(d->made);
+        return status;
+    }
+    for (int i = 0; i < (int)d->schema.count; i++) {
+        struct value *v = &d->read_values[i];
+        const struct tensor *from = batch_tensor(b, i);
+        tensor_drop_lod(&v->tensor);
+        v->kind = VALUE_TENSOR;
+        v->tensor = *from;
+        v->tensor.owner = TENSOR_BORROWED;
+        v->tensor.lod = lod_ref(from->lod);
+        d->read_feeds[i] =
+            (struct skiff_feed){d->schema.slots[i].name, (const struct skiff_tensor *)v};
+    }
+    *out_feeds = d->read_feeds;
+    *out_n = (int)d->schema.count;
+    *out_rows = b->rows;
+    return SKIFF_OK;
 }
 
 /* ---- training ---- */

@@ -301,7 +301,7 @@ static void print_args(struct buf *out, const struct op_arg *args, int n)
     buf_char(out, '}');
 }
 
-static void print_op(struct buf *out, const struct op *op)
+void text_op(struct buf *out, const struct op *op)
 {
     buf_str(out, "    op ");
     text_word(out, op->type);
@@ -363,7 +363,7 @@ void program_print(const struct program *p, struct buf *out)
         for (size_t k = 0; k < b->vars.count; k++)
             print_var(out, b->vars.entries[k].value);
         for (int k = 0; k < b->nops; k++)
-            print_op(out, b->ops[k]);
+            text_op(out, b->ops[k]);
         buf_str(out, "}\n");
     }
     text_locale_leave(&locale);

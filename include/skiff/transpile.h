@@ -1,0 +1,99 @@
+/* Splitting a training program into what trainers and what parameter servers run: Paddle's
+ * DistributeTranspiler and GeoSgdTranspiler.
+ *
+ *     struct skiff_split_config config = skiff_split_config_default();
+ *     struct skiff_split_job job = {main, startup, .pservers = "10.0.0.1:6170,10.0.0.2:6170",
+ *                                   .trainers = 2, .sync_mode = true};
+ *     skiff_split_create(&job, &config, &s, &err);
+ *     skiff_split_trainer(s, &main_t, &startup_t, &err);
+ *     skiff_split_server(s, "10.0.0.1:6170", &main_s, &startup_s, &err);
+ *
+ * Every process of a job that says the same gets the same placement; nothing is negotiated. */
+#ifndef SKIFF_TRANSPILE_H
+#define SKIFF_TRANSPILE_H
+
+#include <skiff/net.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum skiff_split_mode {
+    SKIFF_SPLIT_SYNC = 0,
+    SKIFF_SPLIT_ASYNC = 1,
+    SKIFF_SPLIT_HALF_ASYNC = 2,
+    SKIFF_SPLIT_GEO = 3,
+};
+
+/* DistributeTranspilerConfig and ServerRuntimeConfig by their names; begin with a default. */
+struct skiff_split_config {
+    bool slice_var_up;
+    const char *split_method; /* "RoundRobin", "HashName" */
+    int64_t min_block_size;
+    bool enable_dc_asgd;
+    const char *mode; /* "pserver" */
+    bool print_log, wait_port;
+    bool sync_mode, runtime_split_send_recv; /* exclude each other */
+    bool half_async, completely_not_async;
+    bool geo_sgd_mode;
+    int geo_sgd_need_push_nums;
+    int rpc_send_thread_num, rpc_get_thread_num, rpc_prefetch_thread_num;
+};
+SKIFF_API struct skiff_split_config skiff_split_config_default(void);
+/* What fleet's strategies set. */
+SKIFF_API struct skiff_split_config skiff_split_config_fleet(enum skiff_split_mode mode);
+/* The setters of Paddle's config, with its errors (SKIFF_INVALID). */
+SKIFF_API enum skiff_status skiff_split_config_set_sync_mode(struct skiff_split_config *c,
+                                                             bool value, struct skiff_error *err);
+SKIFF_API enum skiff_status
+skiff_split_config_set_runtime_split_send_recv(struct skiff_split_config *c, bool value,
+                                               struct skiff_error *err);
+
+struct skiff_split_job {
+    const struct skiff_program *main, *startup; /* after minimize; they are not changed */
+    int trainer_id;
+    const char *pservers; /* "ip:port,ip:port"; the order counts */
+    int trainers;
+    bool sync_mode; /* the argument of transpile */
+};
+
+struct skiff_split;
+SKIFF_API enum skiff_status skiff_split_create(const struct skiff_split_job *job,
+                                               const struct skiff_split_config *config,
+                                               struct skiff_split **out, struct skiff_error *err);
+SKIFF_API void skiff_split_destroy(struct skiff_split *s); /* NULL is fine */
+
+/* The programs are the caller's. */
+SKIFF_API enum skiff_status skiff_split_trainer(const struct skiff_split *s,
+                                                struct skiff_program **main,
+                                                struct skiff_program **startup,
+                                                struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_split_server(const struct skiff_split *s, const char *endpoint,
+                                               struct skiff_program **main,
+                                               struct skiff_program **startup,
+                                               struct skiff_error *err);
+
+/* What follows lives as long as the split. */
+SKIFF_API enum skiff_split_mode skiff_split_mode_of(const struct skiff_split *s);
+SKIFF_API const char *const *skiff_split_endpoints(const struct skiff_split *s, int *out_n);
+SKIFF_API const char *const *skiff_split_tables(const struct skiff_split *s, int *out_n);
+SKIFF_API const char *skiff_split_notes(const struct skiff_split *s); /* lines; "" when none */
+
+struct skiff_placement { /* Paddle's VarsDistributed */
+    const char *slice, *origin;
+    const char *kind; /* "Param", "RemotePrefetch", "Optimizer" */
+    bool is_slice, sparse;
+    int block;
+    int64_t offset, first_row;
+    int ndim;
+    const int64_t *dims; /* of the slice */
+    const char *endpoint;
+    int server;
+};
+SKIFF_API int skiff_split_placements(const struct skiff_split *s);
+SKIFF_API struct skiff_placement skiff_split_placement(const struct skiff_split *s, int i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
