@@ -147,6 +147,11 @@ struct fault_plan {
     int cut_every_ms, cut_for_ms;
 };
 
+/* "seed=7 drop=0.05 twice=0.05 corrupt=0.01 late=0.1 late_ms=1-20 cut_every_ms=500 cut_for_ms=50":
+ * any of them in any order; what is not named is 0 (seed 1, late_ms 1-20). */
+enum skiff_status fault_plan_parse(const char *text, struct fault_plan *out,
+                                   struct skiff_error *err);
+
 /* Cuts (nothing passes) and restores by hand; any thread. */
 void fault_cut(struct transport *t, bool cut);
 

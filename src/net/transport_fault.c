@@ -249,6 +249,58 @@ static void fault_close(struct transport *t)
     free(f);
 }
 
+static bool plan_set(struct fault_plan *p, const char *key, size_t n, const char *value, char **end)
+{
+    struct {
+        const char *key;
+        double *number;
+    } shares[] = {
+        {"drop", &p->drop}, {"twice", &p->twice}, {"corrupt", &p->corrupt}, {"late", &p->late}};
+    struct {
+        const char *key;
+        int *ms;
+    } times[] = {{"cut_every_ms", &p->cut_every_ms}, {"cut_for_ms", &p->cut_for_ms}};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (strlen(shares[i].key) == n && !strncmp(key, shares[i].key, n)) {
+            *shares[i].number = strtod(value, end);
+            return *shares[i].number >= 0 && *shares[i].number <= 1;
+        }
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (strlen(times[i].key) == n && !strncmp(key, times[i].key, n)) {
+            *times[i].ms = (int)strtol(value, end, 10);
+            return *times[i].ms >= 0;
+        }
+    if (n == 4 && !strncmp(key, "seed", n)) {
+        p->seed = strtoull(value, end, 10);
+        return true;
+    }
+    if (n != 7 || strncmp(key, "late_ms", n))
+        return false;
+    p->late_ms[0] = (int)strtol(value, end, 10);
+    if (**end == '-')
+        p->late_ms[1] = (int)strtol(*end + 1, end, 10);
+    return p->late_ms[0] >= 0 && p->late_ms[1] >= p->late_ms[0];
+}
+
+enum skiff_status fault_plan_parse(const char *text, struct fault_plan *out,
+                                   struct skiff_error *err)
+{
+    struct fault_plan p = {.seed = 1, .late_ms = {1, 20}};
+    for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, "=");
+        char *end = NULL;
+        if (at[n] != '=' || !plan_set(&p, at, n, at + n + 1, &end) || end == at + n + 1 ||
+            (*end && *end != ' '))
+            return error_set(err, SKIFF_INVALID,
+                             "settings of the fault transport: cannot read '%s' (known: seed, "
+                             "drop, twice, corrupt, late, late_ms, cut_every_ms, cut_for_ms)",
+                             at);
+        at = end;
+    }
+    *out = p;
+    return SKIFF_OK;
+}
+
 void fault_cut(struct transport *t, bool cut)
 {
     atomic_store(&((struct fault *)t)->cut, cut);

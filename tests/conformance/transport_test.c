@@ -706,6 +706,24 @@ static void kinds_are_found_by_name(void **state)
         assert_ptr_equal(transport_find(transport_at(i)->name), transport_at(i));
 }
 
+static void fault_settings(void **state)
+{
+    struct fault_plan p;
+    struct skiff_error err;
+    assert_int_equal(
+        fault_plan_parse(" seed=7 drop=0.25  late=1 late_ms=3-9 cut_every_ms=5", &p, &err),
+        SKIFF_OK);
+    assert_int_equal(p.seed, 7);
+    assert_true(p.drop == 0.25 && p.late == 1 && p.twice == 0);
+    assert_int_equal(p.late_ms[0], 3);
+    assert_int_equal(p.late_ms[1], 9);
+    assert_int_equal(p.cut_every_ms, 5);
+    static const char *const bad[] = {"drop",        "drop=",  "drop=2",
+                                      "late_ms=9-3", "lost=1", "drop=1x"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(fault_plan_parse(bad[i], &p, &err), SKIFF_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -732,6 +750,7 @@ int main(void)
         cmocka_unit_test(faults_happen_by_the_seed),
         cmocka_unit_test(links_are_cut_and_restored),
         cmocka_unit_test(kinds_are_found_by_name),
+        cmocka_unit_test(fault_settings),
     };
     int failed = 0;
     hub = inproc_hub_create();
