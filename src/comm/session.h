@@ -44,12 +44,12 @@ int session_server_of(const struct session *s, const char *endpoint); /* -1: unk
  * values, cut here by their slices; rows get local ids) and pulls[i] (filled from their slices).
  * With PS_END_STEP every server gets a message, whether or not it has something to do. */
 struct session_push {
-    struct job_slices to;
+    struct job_slices to; /* dense, several slices without sections: each gets the whole */
     const struct value *x;
 };
 struct session_pull {
-    struct job_slices from;
-    struct value *out; /* shaped already: the whole variable */
+    struct job_slices from; /* sections are not needed: the replies tell */
+    struct value *out;      /* shaped already: the whole variable; one slice: takes what comes */
 };
 enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t flags,
                                    const struct session_push *pushes, int npush,
@@ -78,6 +78,10 @@ enum skiff_status session_mail_put(struct session *s, int to, const char *tag, c
                                    size_t bytes, struct skiff_error *err);
 enum skiff_status session_mail_take(struct session *s, int from, const char *tag, void **out,
                                     size_t *out_bytes, struct skiff_error *err); /* free() it */
+
+/* Every server writes its part of a table under dir. */
+enum skiff_status session_save_table(struct session *s, const char *dir, const char *table,
+                                     struct skiff_error *err);
 
 struct session_counts {
     uint64_t bytes_out, bytes_in, exchanges, rows_pulled;

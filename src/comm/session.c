@@ -1,0 +1,414 @@
+/* Opening and closing a session: connections, checks, membership. */
+#include "comm/session.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/session_parts.h"
+
+#define SAY_EVERY_MS 3000
+#define LEAVE_MS 5000
+
+static void session_say(struct session *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void session_say(struct session *s, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    if (!s->options.say)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    s->options.say(s->options.user, line);
+}
+
+/* ---- who is in the job ---- */
+
+/* Everything that waits for this server, or will ask it, fails with this reason. */
+static void server_is_dead(struct session *s, const struct member *m)
+{
+    struct skiff_error reason;
+    error_set(&reason, SKIFF_PEER, "parameter server %u (%s) is dead: %s", m->id.index,
+              s->endpoints[m->id.index], m->reason[0] ? m->reason : "no sign of life");
+    rpc_give_up(s->peers[m->id.index], &reason);
+    pthread_mutex_lock(&s->lock);
+    if (!s->failure.code)
+        s->failure = reason;
+    pthread_mutex_unlock(&s->lock);
+    session_say(s, "%s", reason.message);
+}
+
+/* We have been silent for too long, and the others go on without us. */
+static void we_are_dead(struct session *s, const struct member *m)
+{
+    struct skiff_error reason;
+    error_set(&reason, SKIFF_PEER,
+              "worker %d has been declared dead by server 0 (%s): %s; start it again",
+              s->options.worker, s->endpoints[0], m->reason);
+    for (int i = 0; i < s->options.servers; i++)
+        rpc_give_up(s->peers[i], &reason);
+    pthread_mutex_lock(&s->lock);
+    s->failure = reason;
+    pthread_mutex_unlock(&s->lock);
+    session_say(s, "%s", reason.message);
+}
+
+/* On the network thread. */
+static void member_changed_now(void *self, const struct member *after, enum member_state before)
+{
+    struct session *s = self;
+    char who[NET_ID_TEXT];
+    if (after->state == MEMBER_DEAD && after->id.role == NET_SERVER &&
+        after->id.index < (uint32_t)s->options.servers) {
+        server_is_dead(s, after);
+        return;
+    }
+    if (after->id.role != NET_WORKER)
+        return;
+    if (after->id.index == (uint32_t)s->options.worker) {
+        if (after->state == MEMBER_DEAD)
+            we_are_dead(s, after);
+        return;
+    }
+    net_id_print(after->id, who);
+    if (after->state == MEMBER_DEAD)
+        session_say(s, "%s is dead: %s", who, after->reason);
+    else if (after->state == MEMBER_LEFT)
+        session_say(s, "%s has finished", who);
+}
+
+/* ---- connecting ---- */
+
+static enum skiff_status open_node(struct session *s, struct fault_plan *faults,
+                                   struct skiff_error *err)
+{
+    const struct session_options *o = &s->options;
+    struct node_options n = {.kind = o->transport ? o->transport : transport_find("zmq"),
+                             .id = {NET_WORKER, (uint32_t)o->worker},
+                             .job = o->job,
+                             .secret = o->secret};
+    if (o->transport_fault) {
+        TRY(fault_plan_parse(o->transport_fault, faults, err));
+        n.transport.inner = n.kind;
+        n.transport.faults = faults;
+        n.kind = transport_find("fault");
+    }
+    TRY(node_create(&n, &s->node, err));
+    s->client = rpc_client_create(s->node, NULL);
+    TRY(node_start(s->node, err));
+    for (int i = 0; i < o->servers; i++)
+        TRY(rpc_connect(s->client, s->endpoints[i], (struct net_id){NET_SERVER, (uint32_t)i},
+                        &s->peers[i], err));
+    return SKIFF_OK;
+}
+
+/* Asks those that have not answered yet, all at once. Another failure than "no answer" is for good.
+ */
+static enum skiff_status greet(struct session *s, bool *here, int64_t until,
+                               struct skiff_error *err)
+{
+    struct skiff_error why;
+    enum skiff_status worst = SKIFF_OK;
+    struct rpc_call **calls = mem_must((size_t)s->options.servers * sizeof *calls);
+    for (int i = 0; i < s->options.servers && worst == SKIFF_OK; i++) {
+        struct rpc_ask ask = {.what = "first contact",
+                              .method = RPC_METHOD_PING,
+                              .flags = RPC_READ,
+                              .deadline = until};
+        if (!here[i])
+            worst = rpc_start(s->peers[i], &ask, &calls[i], err);
+    }
+    for (int i = 0; i < s->options.servers; i++) {
+        if (!calls[i])
+            continue;
+        enum skiff_status status = rpc_wait(calls[i], NULL, &why);
+        here[i] = status == SKIFF_OK;
+        if (status < 0 && status != SKIFF_TIMEOUT && worst == SKIFF_OK) {
+            worst = error_set(err, status, "parameter server %d (%s): %s", i, s->endpoints[i],
+                              why.message);
+        }
+    }
+    free(calls);
+    return worst;
+}
+
+/* "127.0.0.1:6170, 127.0.0.1:6171"; gives the number. */
+static int list_missing(const struct session *s, const bool *here, char *out, size_t room)
+{
+    int n = 0;
+    size_t len = 0;
+    out[0] = '\0';
+    for (int i = 0; i < s->options.servers; i++) {
+        if (here[i])
+            continue;
+        if (len < room)
+            len += (size_t)snprintf(out + len, room - len, "%s%s", n ? ", " : "", s->endpoints[i]);
+        n++;
+    }
+    return n;
+}
+
+static enum skiff_status await_servers(struct session *s, int64_t deadline, struct skiff_error *err)
+{
+    char missing[512];
+    int64_t start = clock_now();
+    bool *here = mem_must((size_t)s->options.servers * sizeof *here);
+    enum skiff_status status = SKIFF_OK;
+    for (;;) {
+        int64_t now = clock_now();
+        TRY_OUT(greet(s, here, clock_min(deadline, clock_after(now, SAY_EVERY_MS)), err));
+        int n = list_missing(s, here, missing, sizeof missing);
+        if (!n)
+            break;
+        double waited = (double)(clock_now() - start) / 1e9;
+        if (clock_now() >= deadline) {
+            status = error_set(err, SKIFF_TIMEOUT,
+                               "worker %d: %d of %d parameter servers did not answer in %.1f s: "
+                               "%s; are they started, and are these the addresses they listen at?",
+                               s->options.worker, n, s->options.servers, waited, missing);
+            goto out;
+        }
+        session_say(s, "waiting for %d of %d parameter servers for %.0f s: %s", n,
+                    s->options.servers, waited, missing);
+    }
+out:
+    free(here);
+    return status;
+}
+
+/* ---- is it our job? ---- */
+
+static const char *mode_text(uint32_t mode)
+{
+    static const char *const text[] = {"sync", "async", "half-async", "GEO"};
+    return mode < 4 ? text[mode] : "unknown";
+}
+
+static enum skiff_status check_description(const struct session *s, int i,
+                                           const struct ps_describe *d, struct skiff_error *err)
+{
+    const struct session_options *o = &s->options;
+    if (d->server != (uint32_t)i || d->servers != (uint32_t)o->servers ||
+        d->trainers != (uint32_t)o->workers)
+        return error_set(err, SKIFF_INVALID,
+                         "server %d (%s) says that it is server %u of %u for %u trainers; worker "
+                         "%d was started with %d servers and %d trainers: start all with the same "
+                         "lists",
+                         i, s->endpoints[i], d->server, d->servers, d->trainers, o->worker,
+                         o->servers, o->workers);
+    if (d->mode != (uint32_t)o->mode)
+        return error_set(err, SKIFF_INVALID,
+                         "server %d (%s) runs in %s mode, worker %d in %s mode: start all with the "
+                         "same strategy",
+                         i, s->endpoints[i], mode_text(d->mode), o->worker, mode_text(o->mode));
+    if (o->program_hash && d->program_hash && d->program_hash != o->program_hash)
+        return error_set(err, SKIFF_INVALID,
+                         "server %d (%s) holds other parameters (placement %016" PRIx64
+                         ") than worker %d expects (%016" PRIx64
+                         "): start all with the same network and settings",
+                         i, s->endpoints[i], d->program_hash, o->worker, o->program_hash);
+    return SKIFF_OK;
+}
+
+static struct blob *own_description(const struct session *s)
+{
+    const struct session_options *o = &s->options;
+    struct wire_writer w;
+    struct blob *body = NULL;
+    struct ps_describe d = {.servers = (uint32_t)o->servers,
+                            .trainers = (uint32_t)o->workers,
+                            .mode = (uint32_t)o->mode,
+                            .shards = 1,
+                            .program_hash = o->program_hash};
+    writer_init(&w);
+    ps_write_describe(&w, &d);
+    writer_finish(&w, &body, NULL);
+    return body;
+}
+
+static enum skiff_status check_servers(struct session *s, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct round *r = round_create(s, s->options.servers);
+    for (int i = 0; i < s->options.servers; i++) {
+        struct round_ask ask = {
+            .server = i, .method = PS_DESCRIBE, .flags = RPC_READ, .body = own_description(s)};
+        TRY_OUT(round_start(r, i, &ask, err, "description of server %d", i));
+    }
+    TRY_OUT(round_wait(r, err));
+    for (int i = 0; i < s->options.servers; i++) {
+        struct ps_describe d;
+        TRY_OUT(ps_read_describe(r->slots[i].reply, &d, err));
+        TRY_OUT(check_description(s, i, &d, err));
+        s->shards[i] = (int)d.shards;
+    }
+out:
+    round_unref(r);
+    return status;
+}
+
+static enum skiff_status join(struct session *s, int64_t deadline, struct skiff_error *err)
+{
+    const struct session_options *o = &s->options;
+    int silence = o->silence_ms > 0 ? o->silence_ms : 10000;
+    struct membership_options m = {.workers = (uint32_t)o->workers,
+                                   .servers = (uint32_t)o->servers,
+                                   .silence_ms = silence,
+                                   .beat_ms = silence < 5000 ? silence / 5 : 1000,
+                                   .changed = member_changed_now,
+                                   .self = s};
+    return enrolment_join(s->node, s->peers[0], "", &m, deadline, &s->enrolment, err);
+}
+
+/* ---- session ---- */
+
+static char *text_copy(const char *text)
+{
+    return text ? mem_must_strdup(text) : NULL;
+}
+
+static struct session *session_create(const struct session_options *options)
+{
+    struct session *s = mem_must(sizeof *s);
+    size_t n = (size_t)options->servers;
+    s->options = *options;
+    s->options.job = text_copy(options->job);
+    s->options.secret = text_copy(options->secret);
+    s->options.transport_fault = text_copy(options->transport_fault);
+    s->endpoints = mem_must(n * sizeof *s->endpoints);
+    for (size_t i = 0; i < n; i++)
+        s->endpoints[i] = mem_must_strdup(options->endpoints[i]);
+    s->options.endpoints = (const char *const *)s->endpoints;
+    s->peers = mem_must(n * sizeof *s->peers);
+    s->shards = mem_must(n * sizeof *s->shards);
+    s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+enum skiff_status session_open(const struct session_options *options, struct session **out,
+                               struct skiff_error *err)
+{
+    if (options->servers < 1 || options->workers < 1 || options->worker < 0 ||
+        options->worker >= options->workers)
+        return error_set(err, SKIFF_INVALID,
+                         "worker %d of %d with %d parameter servers: no such job", options->worker,
+                         options->workers, options->servers);
+    struct session *s = session_create(options);
+    struct fault_plan faults;
+    int64_t deadline =
+        clock_after(clock_now(), options->connect_ms > 0 ? options->connect_ms : 1800000);
+    enum skiff_status status = open_node(s, &faults, err);
+    if (status == SKIFF_OK)
+        status = await_servers(s, deadline, err);
+    if (status == SKIFF_OK)
+        status = check_servers(s, err);
+    if (status == SKIFF_OK)
+        status = join(s, deadline, err);
+    if (status < 0)
+        session_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+/* Sync servers must not wait for our next step. */
+static enum skiff_status say_gone(struct session *s, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    int n = 0, at = 0;
+    for (int i = 0; i < s->options.servers; i++)
+        n += s->shards[i];
+    struct round *r = round_create(s, n);
+    for (int i = 0; i < s->options.servers; i++)
+        for (int shard = 0; shard < s->shards[i]; shard++) {
+            struct ps_exchange x = {.trainer = (uint32_t)s->options.worker, .flags = PS_GONE};
+            struct wire_writer w;
+            struct round_ask ask = {.server = i, .method = PS_EXCHANGE, .shard = shard};
+            writer_init(&w);
+            ps_write_exchange(&w, &x);
+            TRY_OUT(writer_finish(&w, &ask.body, err));
+            TRY_OUT(round_start(r, at++, &ask, err, "goodbye of worker %d", s->options.worker));
+        }
+    TRY_OUT(round_wait(r, err));
+out:
+    round_unref(r);
+    return status;
+}
+
+enum skiff_status session_leave(struct session *s, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    pthread_mutex_lock(&s->lock);
+    bool left = s->left, failed = s->failure.code < 0;
+    s->left = true;
+    pthread_mutex_unlock(&s->lock);
+    if (left || !s->enrolment)
+        return SKIFF_OK;
+    if (s->options.mode == PS_SYNC && !failed)
+        status = say_gone(s, err);
+    struct skiff_error why;
+    enum skiff_status goodbye =
+        enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why);
+    if (status == SKIFF_OK && goodbye < 0 && !failed) {
+        status = goodbye;
+        if (err)
+            *err = why;
+    }
+    return status;
+}
+
+void session_close(struct session *s)
+{
+    if (!s)
+        return;
+    session_leave(s, NULL);
+    if (s->node)
+        node_stop(s->node);
+    rpc_client_destroy(s->client);
+    enrolment_destroy(s->enrolment);
+    node_destroy(s->node);
+    for (int i = 0; i < s->options.servers; i++)
+        free(s->endpoints[i]);
+    free(s->endpoints);
+    free(s->peers);
+    free(s->shards);
+    free((char *)s->options.job);
+    free((char *)s->options.secret);
+    free((char *)s->options.transport_fault);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int session_worker(const struct session *s)
+{
+    return s->options.worker;
+}
+
+int session_workers(const struct session *s)
+{
+    return s->options.workers;
+}
+
+int session_server_of(const struct session *s, const char *endpoint)
+{
+    for (int i = 0; i < s->options.servers; i++)
+        if (!strcmp(s->endpoints[i], endpoint))
+            return i;
+    return -1;
+}
+
+void session_counts(struct session *s, struct session_counts *out)
+{
+    *out = (struct session_counts){.bytes_out = atomic_load(&s->bytes_out),
+                                   .bytes_in = atomic_load(&s->bytes_in),
+                                   .exchanges = atomic_load(&s->exchanges),
+                                   .rows_pulled = atomic_load(&s->rows_pulled),
+                                   .wait_seconds = (double)atomic_load(&s->wait_ns) / 1e9};
+}

@@ -1,0 +1,399 @@
+/* An exchange: whole values are cut by their slices into one message per server and shard, and the
+ * replies are put together again. Dense slices are written from where they lie; rows are gathered
+ * slice by slice; replies are copied straight to their place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/session_parts.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ids and floats go out as they lie");
+
+/* ---- slices ---- */
+
+int64_t slices_first(const struct job_slices *slices, int i)
+{
+    int64_t first = 0;
+    for (int k = 0; k < i && slices->sections && !slices->modulo; k++)
+        first += slices->sections[k];
+    return first;
+}
+
+enum skiff_status slice_server(const struct session *s, const struct job_slices *slices, int i,
+                               int *out, struct skiff_error *err)
+{
+    int server = session_server_of(s, slices->endpoints[i]);
+    if (server < 0)
+        return error_set(
+            err, SKIFF_NOT_FOUND,
+            "%s: slice %s is at %s, which is not one of the job's %d parameter servers",
+            slices->origin, slices->names[i], slices->endpoints[i], s->options.servers);
+    if (strlen(slices->names[i]) >= PS_NAME)
+        return error_set(err, SKIFF_RANGE, "%s: the name of slice %d is longer than %d bytes",
+                         slices->origin, i, PS_NAME - 1);
+    *out = server;
+    return SKIFF_OK;
+}
+
+/* Slice of an id and the id there; -1: in none. */
+static int slice_of(const struct job_slices *slices, int64_t id, int64_t *local)
+{
+    *local = id;
+    if (slices->modulo)
+        return (int)((uint64_t)id % (uint64_t)slices->n);
+    if (!slices->sections)
+        return 0;
+    for (int i = 0; i < slices->n && *local >= 0; i++) {
+        if (*local < slices->sections[i])
+            return i;
+        *local -= slices->sections[i];
+    }
+    return -1;
+}
+
+enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
+                                const int64_t *ids, size_t n, struct skiff_error *err)
+{
+    size_t slots = (size_t)slices->n;
+    void *p;
+    memset(c, 0, sizeof *c);
+    TRY(mem_alloc(2 * slots * sizeof(size_t) + n * (sizeof(int64_t) + sizeof(size_t)) +
+                      n * sizeof(int32_t) + 64,
+                  "rows for servers", &p, err));
+    c->count = p;
+    c->first = c->count + slots;
+    c->local = (int64_t *)(c->first + slots);
+    c->from = (size_t *)(c->local + n);
+    int32_t *where = (int32_t *)(c->from + n);
+    memset(c->count, 0, slots * sizeof(size_t));
+    for (size_t i = 0; i < n; i++) {
+        int64_t local;
+        where[i] = slice_of(slices, ids[i], &local);
+        if (where[i] < 0) {
+            rows_cut_deinit(c);
+            return error_set(err, SKIFF_RANGE, "%s: id %lld is outside its %lld rows",
+                             slices->origin, (long long)ids[i],
+                             (long long)slices_first(slices, slices->n));
+        }
+        c->count[where[i]]++;
+    }
+    size_t at = 0;
+    for (size_t k = 0; k < slots; k++) {
+        c->first[k] = at;
+        at += c->count[k];
+        c->count[k] = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t k = (size_t)where[i], to = c->first[k] + c->count[k]++;
+        slice_of(slices, ids[i], &c->local[to]);
+        c->from[to] = i;
+    }
+    return SKIFF_OK;
+}
+
+void rows_cut_deinit(struct rows_cut *c)
+{
+    mem_free(c->count);
+    memset(c, 0, sizeof *c);
+}
+
+/* ---- messages ---- */
+
+struct message { /* for one shard of one server */
+    int server, shard;
+    struct ps_item *items;
+    char (*want)[PS_NAME];
+    uint32_t nitems, nwant, items_cap, want_cap;
+};
+
+struct want_at { /* where a wanted slice comes back */
+    int message;
+    uint32_t place;
+};
+
+struct exchange {
+    struct session *session;
+    struct message *messages; /* of server i: from first[i] on, one per shard */
+    int *first, nmessages;
+    struct want_at **wants; /* per pull, per slice */
+    void **buffers;         /* gathered rows */
+    int nbuffers;
+};
+
+static struct ps_item *message_item(struct message *m)
+{
+    if (m->nitems == m->items_cap) {
+        m->items_cap = m->items_cap ? 2 * m->items_cap : 16;
+        m->items = mem_must_grow(m->items, m->items_cap * sizeof *m->items);
+    }
+    struct ps_item *item = &m->items[m->nitems++];
+    memset(item, 0, sizeof *item);
+    return item;
+}
+
+static struct message *message_for(struct exchange *x, int server, const char *name)
+{
+    int shard = ps_shard(name, x->session->shards[server]);
+    return &x->messages[x->first[server] + shard];
+}
+
+static void item_shape(struct ps_item *item, const char *name, const struct tensor *t, int64_t rows)
+{
+    strcpy(item->name, name);
+    item->dtype = (uint32_t)t->dtype;
+    item->ndim = t->shape.ndim;
+    memcpy(item->dims, t->shape.dims, sizeof(int64_t) * (size_t)t->shape.ndim);
+    if (item->ndim)
+        item->dims[0] = rows;
+}
+
+static size_t row_bytes(const struct tensor *t)
+{
+    return (size_t)(t->shape.ndim ? shape_cols(&t->shape, 1) : 1) * dtype_size(t->dtype);
+}
+
+static enum skiff_status add_dense(struct exchange *x, const struct session_push *p,
+                                   struct skiff_error *err)
+{
+    const struct tensor *t = &p->x->tensor;
+    int64_t rows = t->shape.ndim ? t->shape.dims[0] : 1, at = 0;
+    for (int i = 0; i < p->to.n; i++) {
+        int server;
+        int64_t n = p->to.sections ? p->to.sections[i] : rows;
+        TRY(slice_server(x->session, &p->to, i, &server, err));
+        if (!p->to.sections)
+            at = 0; /* everybody gets the whole */
+        if (n < 0 || at + n > rows)
+            break;
+        struct ps_item *item = message_item(message_for(x, server, p->to.names[i]));
+        item_shape(item, p->to.names[i], t, n);
+        item->bytes = (size_t)n * row_bytes(t);
+        item->data = (const unsigned char *)t->data + (size_t)at * row_bytes(t);
+        at += n;
+    }
+    if (at != rows)
+        return error_set(err, SKIFF_SHAPE,
+                         "%s has %lld rows, its slices on the servers have %lld: is the program "
+                         "the one that was split?",
+                         p->to.origin, (long long)rows, (long long)slices_first(&p->to, p->to.n));
+    return SKIFF_OK;
+}
+
+/* Sync servers wait for every slice, also for those without rows. */
+static enum skiff_status add_rows(struct exchange *x, const struct session_push *p,
+                                  struct skiff_error *err)
+{
+    const struct value *v = p->x;
+    size_t width = row_bytes(&v->tensor), n = v->sel.nrows;
+    struct rows_cut cut;
+    void *data;
+    TRY(rows_cut_init(&cut, &p->to, v->sel.rows, n, err));
+    x->buffers[x->nbuffers++] = cut.count;
+    TRY(mem_alloc(n * width + 1, "rows for servers", &data, err));
+    x->buffers[x->nbuffers++] = data;
+    for (size_t i = 0; i < n; i++)
+        memcpy((char *)data + i * width, (const char *)v->tensor.data + cut.from[i] * width, width);
+    for (int i = 0; i < p->to.n; i++) {
+        int server;
+        TRY(slice_server(x->session, &p->to, i, &server, err));
+        if (!cut.count[i] && x->session->options.mode != PS_SYNC)
+            continue;
+        struct ps_item *item = message_item(message_for(x, server, p->to.names[i]));
+        item_shape(item, p->to.names[i], &v->tensor, (int64_t)cut.count[i]);
+        item->has_rows = true;
+        item->nrows = (int64_t)cut.count[i];
+        item->rows = (const unsigned char *)(cut.local + cut.first[i]);
+        item->data = (const unsigned char *)data + cut.first[i] * width;
+        item->bytes = cut.count[i] * width;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status add_pull(struct exchange *x, int at, const struct job_slices *from,
+                                  struct skiff_error *err)
+{
+    x->wants[at] = mem_must((size_t)from->n * sizeof **x->wants);
+    for (int i = 0; i < from->n; i++) {
+        int server;
+        TRY(slice_server(x->session, from, i, &server, err));
+        struct message *m = message_for(x, server, from->names[i]);
+        if (m->nwant == m->want_cap) {
+            m->want_cap = m->want_cap ? 2 * m->want_cap : 16;
+            m->want = mem_must_grow(m->want, m->want_cap * sizeof *m->want);
+        }
+        x->wants[at][i] = (struct want_at){(int)(m - x->messages), m->nwant};
+        memset(m->want[m->nwant], 0, PS_NAME);
+        strcpy(m->want[m->nwant++], from->names[i]);
+    }
+    return SKIFF_OK;
+}
+
+static void exchange_init(struct exchange *x, struct session *s, int npush, int npull)
+{
+    *x = (struct exchange){.session = s};
+    x->first = mem_must((size_t)s->options.servers * sizeof *x->first);
+    for (int i = 0; i < s->options.servers; i++) {
+        x->first[i] = x->nmessages;
+        x->nmessages += s->shards[i];
+    }
+    x->messages = mem_must((size_t)x->nmessages * sizeof *x->messages);
+    for (int i = 0; i < s->options.servers; i++)
+        for (int k = 0; k < s->shards[i]; k++) {
+            x->messages[x->first[i] + k].server = i;
+            x->messages[x->first[i] + k].shard = k;
+        }
+    x->wants = mem_must((size_t)(npull + 1) * sizeof *x->wants);
+    x->buffers = mem_must((size_t)(2 * npush + 1) * sizeof *x->buffers);
+}
+
+static void exchange_deinit(struct exchange *x, int npull)
+{
+    for (int i = 0; i < x->nmessages; i++) {
+        free(x->messages[i].items);
+        free(x->messages[i].want);
+    }
+    for (int i = 0; i < npull; i++)
+        free(x->wants[i]);
+    for (int i = 0; i < x->nbuffers; i++)
+        mem_free(x->buffers[i]);
+    free(x->messages);
+    free(x->first);
+    free(x->wants);
+    free(x->buffers);
+}
+
+static enum skiff_status send_messages(struct exchange *x, uint64_t step, uint32_t flags,
+                                       struct round *r, struct skiff_error *err)
+{
+    for (int i = 0; i < x->nmessages; i++) {
+        struct message *m = &x->messages[i];
+        struct wire_writer w;
+        struct round_ask ask = {.server = m->server, .method = PS_EXCHANGE, .shard = m->shard};
+        struct ps_exchange body = {.trainer = (uint32_t)x->session->options.worker,
+                                   .flags = flags,
+                                   .step = step,
+                                   .nitems = m->nitems,
+                                   .nwant = m->nwant,
+                                   .items = m->items,
+                                   .want = m->want};
+        if (!m->nitems && !m->nwant && !(flags & PS_END_STEP))
+            continue;
+        if (!m->nitems && !flags)
+            ask.flags = RPC_READ;
+        writer_init(&w);
+        ps_write_exchange(&w, &body);
+        TRY(writer_finish(&w, &ask.body, err));
+        if (flags & PS_END_STEP)
+            TRY(round_start(r, i, &ask, err, "step %llu of worker %d", (unsigned long long)step,
+                            x->session->options.worker));
+        else
+            TRY(round_start(r, i, &ask, err, "%s of %s", m->nitems ? "push" : "pull",
+                            m->nitems ? m->items[0].name : m->want[0]));
+    }
+    return SKIFF_OK;
+}
+
+/* ---- replies ---- */
+
+struct replies { /* items of every message */
+    struct ps_item **items;
+    uint32_t *n;
+};
+
+static enum skiff_status read_replies(struct exchange *x, struct round *r, struct replies *out,
+                                      struct skiff_error *err)
+{
+    for (int i = 0; i < x->nmessages; i++) {
+        const struct message *m = &x->messages[i];
+        if (!m->nwant)
+            continue;
+        TRY(ps_read_items(r->slots[i].reply, &out->items[i], &out->n[i], err));
+        if (out->n[i] != m->nwant)
+            return error_set(err, SKIFF_FORMAT,
+                             "server %d answered with %u variables, %u were asked for", m->server,
+                             out->n[i], m->nwant);
+        for (uint32_t k = 0; k < m->nwant; k++)
+            if (strcmp(out->items[i][k].name, m->want[k]))
+                return error_set(err, SKIFF_FORMAT, "server %d answered with %s for %s", m->server,
+                                 out->items[i][k].name, m->want[k]);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status check_part(const struct ps_item *item, const struct session_pull *p,
+                                    struct skiff_error *err)
+{
+    size_t size = dtype_size((enum dtype)item->dtype), n = 1;
+    for (int i = 0; i < item->ndim; i++)
+        n *= (size_t)item->dims[i]; /* the reader has checked for overflow */
+    if (item->has_rows || !size || item->bytes != n * size)
+        return error_set(err, SKIFF_FORMAT, "%s: the server's slice %s is not a whole tensor",
+                         p->from.origin, item->name);
+    return SKIFF_OK;
+}
+
+/* A variable of one slice takes the shape that comes. */
+static enum skiff_status fill_whole(const struct session_pull *p, const struct ps_item *item,
+                                    struct skiff_error *err)
+{
+    struct shape shape = shape_of(item->ndim, item->dims);
+    TRY(value_as_tensor(p->out, (enum dtype)item->dtype, &shape, err));
+    memcpy(p->out->tensor.data, item->data, item->bytes);
+    return SKIFF_OK;
+}
+
+static enum skiff_status fill_pull(const struct exchange *x, int at, const struct session_pull *p,
+                                   const struct replies *r, struct skiff_error *err)
+{
+    struct tensor *t = &p->out->tensor;
+    size_t done = 0, all = p->out->kind == VALUE_TENSOR ? tensor_bytes(t) : 0;
+    for (int i = 0; i < p->from.n; i++) {
+        struct want_at w = x->wants[at][i];
+        const struct ps_item *item = &r->items[w.message][w.place];
+        TRY(check_part(item, p, err));
+        if (p->from.n == 1)
+            return fill_whole(p, item, err);
+        if (item->dtype != (uint32_t)t->dtype || done + item->bytes > all)
+            break;
+        memcpy((char *)t->data + done, item->data, item->bytes);
+        done += item->bytes;
+    }
+    if (done != all || !all)
+        return error_set(err, SKIFF_SHAPE,
+                         "%s has %zu bytes here, its slices on the servers %zu or another type: is "
+                         "the program the one that was split?",
+                         p->from.origin, all, done);
+    return SKIFF_OK;
+}
+
+enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t flags,
+                                   const struct session_push *pushes, int npush,
+                                   const struct session_pull *pulls, int npull,
+                                   struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct exchange x;
+    exchange_init(&x, s, npush, npull);
+    struct round *r = round_create(s, x.nmessages);
+    struct replies in = {.items = mem_must((size_t)x.nmessages * sizeof *in.items),
+                         .n = mem_must((size_t)x.nmessages * sizeof *in.n)};
+    for (int i = 0; i < npush; i++)
+        TRY_OUT(pushes[i].x->kind == VALUE_ROWS ? add_rows(&x, &pushes[i], err)
+                                                : add_dense(&x, &pushes[i], err));
+    for (int i = 0; i < npull; i++)
+        TRY_OUT(add_pull(&x, i, &pulls[i].from, err));
+    TRY_OUT(send_messages(&x, step, flags, r, err));
+    TRY_OUT(round_wait(r, err));
+    TRY_OUT(read_replies(&x, r, &in, err));
+    for (int i = 0; i < npull; i++)
+        TRY_OUT(fill_pull(&x, i, &pulls[i], &in, err));
+    atomic_fetch_add(&s->exchanges, 1);
+out:
+    for (int i = 0; i < x.nmessages; i++)
+        free(in.items[i]);
+    free(in.items);
+    free(in.n);
+    round_unref(r);
+    exchange_deinit(&x, npull);
+    return status;
+}

@@ -1,0 +1,125 @@
+/* Workers among themselves, by way of server 0: barriers, reductions, mail; and saving of tables,
+ * which all servers do at once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/session_parts.h"
+
+enum skiff_status session_barrier(struct session *s, const char *name, struct skiff_error *err)
+{
+    struct barrier b = {.name = name, .role = NET_WORKER, .policy = BARRIER_REST};
+    return enrolment_barrier(s->enrolment, &b, clock_after(clock_now(), s->request_ms), NULL, err);
+}
+
+/* Text for a fixed field; a longer one is an error. */
+static enum skiff_status put_text(char *to, size_t room, const char *text, struct skiff_error *err)
+{
+    if (strlen(text) >= room)
+        return error_set(err, SKIFF_RANGE, "'%.40s...' is longer than %zu bytes", text, room - 1);
+    strcpy(to, text);
+    return SKIFF_OK;
+}
+
+static enum skiff_status reduce(struct session *s, const char *tag, const char *op,
+                                enum dtype dtype, void *v, size_t n, struct skiff_error *err)
+{
+    struct ps_reduce x = {.worker = (uint32_t)s->options.worker,
+                          .dtype = (uint32_t)dtype,
+                          .data = v,
+                          .n = n},
+                     y;
+    struct wire_writer w;
+    struct blob *reply = NULL;
+    struct round_ask ask = {.method = PS_REDUCE};
+    TRY(put_text(x.tag, sizeof x.tag, tag, err));
+    TRY(put_text(x.op, sizeof x.op, op, err));
+    writer_init(&w);
+    ps_write_reduce(&w, &x);
+    TRY(writer_finish(&w, &ask.body, err));
+    TRY(session_ask(s, &ask, tag, &reply, err));
+    enum skiff_status status = ps_read_reduce(reply, &y, err);
+    if (status == SKIFF_OK && (y.n != n || y.dtype != (uint32_t)dtype))
+        status = error_set(err, SKIFF_FORMAT,
+                           "reduction %s: worker %d gave %zu elements, server 0 answered with %zu: "
+                           "did all workers give the same number?",
+                           tag, s->options.worker, n, y.n);
+    if (status == SKIFF_OK)
+        memcpy(v, y.data, n * 8);
+    blob_unref(reply);
+    return status;
+}
+
+enum skiff_status session_reduce_double(struct session *s, const char *tag, const char *op,
+                                        double *v, size_t n, struct skiff_error *err)
+{
+    return reduce(s, tag, op, DTYPE_FP64, v, n, err);
+}
+
+enum skiff_status session_reduce_int64(struct session *s, const char *tag, const char *op,
+                                       int64_t *v, size_t n, struct skiff_error *err)
+{
+    return reduce(s, tag, op, DTYPE_INT64, v, n, err);
+}
+
+static enum skiff_status ask_mail(struct session *s, uint32_t method, const struct ps_mail *m,
+                                  struct blob **out, struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct round_ask ask = {.method = method};
+    writer_init(&w);
+    ps_write_mail(&w, m);
+    TRY(writer_finish(&w, &ask.body, err));
+    return session_ask(s, &ask, m->tag, out, err);
+}
+
+enum skiff_status session_mail_put(struct session *s, int to, const char *tag, const void *data,
+                                   size_t bytes, struct skiff_error *err)
+{
+    struct ps_mail m = {
+        .from = (uint32_t)s->options.worker, .to = (uint32_t)to, .data = data, .bytes = bytes};
+    TRY(put_text(m.tag, sizeof m.tag, tag, err));
+    return ask_mail(s, PS_MAIL_PUT, &m, NULL, err);
+}
+
+enum skiff_status session_mail_take(struct session *s, int from, const char *tag, void **out,
+                                    size_t *out_bytes, struct skiff_error *err)
+{
+    struct ps_mail m = {.from = (uint32_t)from, .to = (uint32_t)s->options.worker}, got;
+    struct blob *reply = NULL;
+    TRY(put_text(m.tag, sizeof m.tag, tag, err));
+    TRY(ask_mail(s, PS_MAIL_TAKE, &m, &reply, err));
+    enum skiff_status status = ps_read_mail(reply, &got, err);
+    if (status == SKIFF_OK) {
+        *out = mem_must(got.bytes + 1);
+        if (got.bytes)
+            memcpy(*out, got.data, got.bytes);
+        *out_bytes = got.bytes;
+    }
+    blob_unref(reply);
+    return status;
+}
+
+enum skiff_status session_save_table(struct session *s, const char *dir, const char *table,
+                                     struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct ps_save_table x;
+    TRY(put_text(x.table, sizeof x.table, table, err));
+    TRY(put_text(x.dir, sizeof x.dir, dir, err));
+    struct round *r = round_create(s, s->options.servers);
+    for (int i = 0; i < s->options.servers; i++) {
+        struct wire_writer w;
+        struct round_ask ask = {
+            .server = i, .method = PS_SAVE_TABLE, .shard = ps_shard(table, s->shards[i])};
+        writer_init(&w);
+        ps_write_save_table(&w, &x);
+        TRY_OUT(writer_finish(&w, &ask.body, err));
+        TRY_OUT(round_start(r, i, &ask, err, "saving of %s", table));
+    }
+    TRY_OUT(round_wait(r, err));
+out:
+    round_unref(r);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* What the files of the session share.
+ *
+ * A round is several requests under way at the same time. Its waiter gets the first failure at
+ * once, whatever the others are at: a server may keep a request until other trainers have come,
+ * and they may never come when another server is dead. The requests that are left end by
+ * themselves; the round lives as long as the last of them. */
+#ifndef COMM_SESSION_PARTS_H
+#define COMM_SESSION_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "comm/session.h"
+#include "net/clock.h"
+
+struct session {
+    struct session_options options; /* strings are copies */
+    char **endpoints;
+    struct node *node;
+    struct rpc_client *client;
+    struct rpc_peer **peers; /* per server */
+    int *shards;             /* per server */
+    struct enrolment *enrolment;
+    int64_t request_ms;
+    pthread_mutex_t lock; /* guards left and failure; a leaf */
+    bool left;
+    struct skiff_error failure; /* code 0: none; a server is dead, or we are declared so */
+    atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, wait_ns;
+};
+
+#define ROUND_WHAT 320
+
+struct round_slot {
+    struct round *round;
+    struct blob *reply;
+    char what[ROUND_WHAT]; /* for messages */
+    int server;
+};
+
+struct round {
+    struct session *session;
+    atomic_uint refs;     /* the waiter's, and one per request under way */
+    pthread_mutex_t lock; /* guards what follows, and the replies; a leaf */
+    pthread_cond_t changed;
+    int open; /* requests under way */
+    enum skiff_status status;
+    struct skiff_error error;
+    int n;
+    struct round_slot slots[];
+};
+
+struct round_ask {
+    int server;
+    uint32_t method;
+    int shard;
+    unsigned flags;    /* of enum rpc_flags */
+    struct blob *body; /* taken over, also on failure; NULL: empty */
+};
+
+struct round *round_create(struct session *s, int n);
+/* Starts request `slot`. `what` is "push of step 3" and the like. */
+enum skiff_status round_start(struct round *r, int slot, const struct round_ask *ask,
+                              struct skiff_error *err, const char *what, ...)
+    __attribute__((format(printf, 5, 6)));
+/* All have been answered, or the first failure. */
+enum skiff_status round_wait(struct round *r, struct skiff_error *err);
+void round_unref(struct round *r); /* NULL is fine */
+
+/* One request to one server. out_reply (may be NULL) gets the caller's reference. */
+enum skiff_status session_ask(struct session *s, const struct round_ask *ask, const char *what,
+                              struct blob **out_reply, struct skiff_error *err);
+
+/* Where the rows of a table go: slice of every id, and the id there. */
+struct rows_cut {
+    size_t *count;  /* per slice */
+    size_t *first;  /* where its rows start in the two lists below */
+    int64_t *local; /* ids for the servers, slice by slice */
+    size_t *from;   /* position in the ids given, slice by slice */
+};
+
+/* Ids outside the table are an error that names the id and the table. */
+enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
+                                const int64_t *ids, size_t n, struct skiff_error *err);
+void rows_cut_deinit(struct rows_cut *c);
+/* Rows before slice i; modulo: 0. */
+int64_t slices_first(const struct job_slices *slices, int i);
+/* The server of slice i. */
+enum skiff_status slice_server(const struct session *s, const struct job_slices *slices, int i,
+                               int *out, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,119 @@
+/* Several requests at once (session_parts.h). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/session_parts.h"
+#include "net/rpc.h"
+
+struct round *round_create(struct session *s, int n)
+{
+    struct round *r = mem_must(sizeof(*r) + (size_t)n * sizeof(r->slots[0]));
+    r->session = s;
+    r->n = n;
+    atomic_init(&r->refs, 1);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    return r;
+}
+
+void round_unref(struct round *r)
+{
+    if (!r || atomic_fetch_sub(&r->refs, 1) != 1)
+        return;
+    for (int i = 0; i < r->n; i++)
+        blob_unref(r->slots[i].reply);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+static void round_fail(struct round *r, enum skiff_status status, const struct skiff_error *err)
+{
+    if (r->status < 0)
+        return;
+    r->status = status;
+    r->error = *err;
+}
+
+/* On the network thread. */
+static void answered(void *arg, enum skiff_status status, struct blob *reply,
+                     const struct skiff_error *err)
+{
+    struct round_slot *slot = arg;
+    struct round *r = slot->round;
+    pthread_mutex_lock(&r->lock);
+    if (status < 0)
+        round_fail(r, status, err);
+    else
+        slot->reply = blob_ref(reply);
+    r->open--;
+    pthread_cond_signal(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    round_unref(r);
+}
+
+enum skiff_status round_start(struct round *r, int slot, const struct round_ask *ask,
+                              struct skiff_error *err, const char *what, ...)
+{
+    struct session *s = r->session;
+    struct round_slot *to = &r->slots[slot];
+    va_list args;
+    va_start(args, what);
+    vsnprintf(to->what, sizeof to->what, what, args);
+    va_end(args);
+    to->round = r;
+    to->server = ask->server;
+    struct rpc_ask rpc = {.what = to->what,
+                          .method = ask->method,
+                          .key = (uint64_t)ask->shard,
+                          .flags = ask->flags,
+                          .body = ask->body,
+                          .deadline = clock_after(clock_now(), s->request_ms)};
+    atomic_fetch_add(&s->bytes_out, blob_len(ask->body));
+    pthread_mutex_lock(&r->lock);
+    r->open++;
+    pthread_mutex_unlock(&r->lock);
+    atomic_fetch_add(&r->refs, 1);
+    enum skiff_status status = rpc_then(s->peers[ask->server], &rpc, answered, to, err);
+    blob_unref(ask->body);
+    if (status < 0) {
+        pthread_mutex_lock(&r->lock);
+        r->open--;
+        pthread_mutex_unlock(&r->lock);
+        round_unref(r);
+    }
+    return status;
+}
+
+enum skiff_status round_wait(struct round *r, struct skiff_error *err)
+{
+    struct session *s = r->session;
+    int64_t start = clock_now();
+    pthread_mutex_lock(&r->lock);
+    while (r->open && r->status == SKIFF_OK) /* every request ends by its deadline */
+        pthread_cond_wait(&r->changed, &r->lock);
+    enum skiff_status status = r->status;
+    if (status < 0 && err)
+        *err = r->error;
+    for (int i = 0; i < r->n && status == SKIFF_OK; i++)
+        atomic_fetch_add(&s->bytes_in, blob_len(r->slots[i].reply));
+    pthread_mutex_unlock(&r->lock);
+    atomic_fetch_add(&s->wait_ns, (uint64_t)(clock_now() - start));
+    return status;
+}
+
+enum skiff_status session_ask(struct session *s, const struct round_ask *ask, const char *what,
+                              struct blob **out_reply, struct skiff_error *err)
+{
+    struct round *r = round_create(s, 1);
+    enum skiff_status status = round_start(r, 0, ask, err, "%s", what);
+    if (status == SKIFF_OK)
+        status = round_wait(r, err);
+    if (status == SKIFF_OK && out_reply)
+        *out_reply = blob_ref(r->slots[0].reply);
+    round_unref(r);
+    return status;
+}

@@ -1,0 +1,175 @@
+/* Rows by id, rows that changed, parts of variables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/session_parts.h"
+
+static enum skiff_status ask_rows(struct session *s, struct round *r,
+                                  const struct job_slices *table, const struct rows_cut *cut, int i,
+                                  struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct round_ask ask = {.method = PS_PULL_ROWS, .flags = RPC_READ};
+    if (!cut->count[i])
+        return SKIFF_OK;
+    TRY(slice_server(s, table, i, &ask.server, err));
+    ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
+    writer_init(&w);
+    ps_write_pull_rows(&w, table->names[i], (uint32_t)s->options.worker, cut->local + cut->first[i],
+                       cut->count[i]);
+    TRY(writer_finish(&w, &ask.body, err));
+    return round_start(r, i, &ask, err, "pull of %zu rows of %s", cut->count[i], table->names[i]);
+}
+
+enum skiff_status session_pull_rows(struct session *s, const struct job_slices *table,
+                                    const int64_t *ids, size_t n, int64_t width, float *out,
+                                    struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    size_t row = (size_t)width * sizeof(float);
+    struct rows_cut cut;
+    TRY(rows_cut_init(&cut, table, ids, n, err));
+    struct round *r = round_create(s, table->n);
+    for (int i = 0; i < table->n; i++)
+        TRY_OUT(ask_rows(s, r, table, &cut, i, err));
+    TRY_OUT(round_wait(r, err));
+    for (int i = 0; i < table->n; i++) {
+        const struct blob *reply = r->slots[i].reply;
+        if (blob_len(reply) != cut.count[i] * row) {
+            status = error_set(err, SKIFF_FORMAT,
+                               "%s: the server sent %zu bytes for %zu rows of %lld floats",
+                               table->names[i], blob_len(reply), cut.count[i], (long long)width);
+            goto out;
+        }
+        const size_t *to = cut.from + cut.first[i];
+        for (size_t k = 0; k < cut.count[i]; k++)
+            memcpy(out + to[k] * (size_t)width, reply->data + k * row, row);
+    }
+    atomic_fetch_add(&s->rows_pulled, n);
+out:
+    round_unref(r);
+    rows_cut_deinit(&cut);
+    return status;
+}
+
+/* ---- rows that changed ---- */
+
+static enum skiff_status check_changed(const struct job_slices *table, int i, int64_t width,
+                                       const struct ps_item *items, uint32_t n,
+                                       struct skiff_error *err)
+{
+    if (n != 1 || !items->has_rows || items->dtype != DTYPE_FP32 ||
+        items->bytes != (size_t)items->nrows * (size_t)width * sizeof(float))
+        return error_set(
+            err, SKIFF_FORMAT,
+            "%s: the server's list of changed rows does not fit a table of %lld floats "
+            "a row",
+            table->names[i], (long long)width);
+    return SKIFF_OK;
+}
+
+/* Appends what slice i has sent. */
+static enum skiff_status take_changed(const struct job_slices *table, int i, int64_t width,
+                                      const struct blob *reply, int64_t **ids, float **rows,
+                                      size_t *n, struct skiff_error *err)
+{
+    struct ps_item *items;
+    uint32_t count;
+    int64_t first = slices_first(table, i);
+    TRY(ps_read_items(reply, &items, &count, err));
+    enum skiff_status status = check_changed(table, i, width, items, count, err);
+    size_t more = status == SKIFF_OK ? (size_t)items->nrows : 0;
+    if (more) {
+        *ids = mem_must_grow(*ids, (*n + more) * sizeof **ids);
+        *rows = mem_must_grow(*rows, (*n + more) * (size_t)width * sizeof **rows);
+        memcpy(*ids + *n, items->rows, more * sizeof **ids);
+        memcpy(*rows + *n * (size_t)width, items->data, items->bytes);
+        for (size_t k = *n; k < *n + more; k++)
+            (*ids)[k] += first;
+        *n += more;
+    }
+    free(items);
+    return status;
+}
+
+enum skiff_status session_pull_changed(struct session *s, const struct job_slices *table,
+                                       int64_t width, int64_t **out_ids, float **out_rows,
+                                       size_t *out_n, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    int64_t *ids = NULL;
+    float *rows = NULL;
+    size_t n = 0;
+    struct round *r = round_create(s, table->n);
+    for (int i = 0; i < table->n; i++) {
+        struct wire_writer w;
+        struct round_ask ask = {.method = PS_PULL_CHANGED};
+        TRY_OUT(slice_server(s, table, i, &ask.server, err));
+        ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
+        writer_init(&w);
+        ps_write_range(&w, table->names[i], (uint64_t)s->options.worker, 0);
+        TRY_OUT(writer_finish(&w, &ask.body, err));
+        TRY_OUT(round_start(r, i, &ask, err, "changed rows of %s", table->names[i]));
+    }
+    TRY_OUT(round_wait(r, err));
+    for (int i = 0; i < table->n; i++)
+        TRY_OUT(take_changed(table, i, width, r->slots[i].reply, &ids, &rows, &n, err));
+    atomic_fetch_add(&s->rows_pulled, n);
+    *out_ids = ids;
+    *out_rows = rows;
+    *out_n = n;
+out:
+    if (status < 0) {
+        free(ids);
+        free(rows);
+    }
+    round_unref(r);
+    return status;
+}
+
+/* ---- parts ---- */
+
+static enum skiff_status part_to_value(const struct ps_item *item, struct value *out,
+                                       struct skiff_error *err)
+{
+    struct shape shape = shape_of(item->ndim, item->dims);
+    size_t size = dtype_size((enum dtype)item->dtype);
+    if (!size || item->bytes != (size_t)shape_numel(&shape) * size)
+        return error_set(err, SKIFF_FORMAT, "%s: %zu bytes do not fit its shape", item->name,
+                         item->bytes);
+    if (item->has_rows) {
+        TRY(value_as_rows_shape(out, (enum dtype)item->dtype, &shape, 0, err));
+        memcpy(out->sel.rows, item->rows, (size_t)item->nrows * sizeof(int64_t));
+    } else {
+        TRY(value_as_tensor(out, (enum dtype)item->dtype, &shape, err));
+    }
+    memcpy(out->tensor.data, item->data, item->bytes);
+    return SKIFF_OK;
+}
+
+enum skiff_status session_pull_part(struct session *s, int server, const char *name, int64_t first,
+                                    int64_t n, struct value *out, struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct blob *reply = NULL;
+    struct ps_item *items = NULL;
+    uint32_t count = 0;
+    struct round_ask ask = {.server = server,
+                            .method = PS_PULL_PART,
+                            .shard = ps_shard(name, s->shards[server]),
+                            .flags = RPC_READ};
+    writer_init(&w);
+    ps_write_range(&w, name, (uint64_t)first, (uint64_t)n);
+    TRY(writer_finish(&w, &ask.body, err));
+    TRY(session_ask(s, &ask, name, &reply, err));
+    enum skiff_status status = ps_read_items(reply, &items, &count, err);
+    if (status == SKIFF_OK && count != 1)
+        status = error_set(err, SKIFF_FORMAT, "%s: server %d answered with %u variables", name,
+                           server, count);
+    if (status == SKIFF_OK)
+        status = part_to_value(items, out, err);
+    free(items);
+    blob_unref(reply);
+    return status;
+}
