@@ -1,6 +1,8 @@
 /* One line per command, in the order of `skiff --help`. */
 COMMAND(train, "train a model from a config, save it after every epoch")
 COMMAND(infer, "judge saved epochs on test data: AUC, log loss, calibration")
+COMMAND(launch, "start servers and workers, here or on many machines, and look after them")
+COMMAND(launch_ps, "the same with the defaults of paddle.distributed.launch_ps")
 COMMAND(check_data, "read data as training would; tell bad lines and what is in the slots")
 COMMAND(synth, "write Criteo-shaped rows of a planted model and the best AUC there is")
 COMMAND(prepare, "split raw Criteo rows, learn quantiles and vocabulary")

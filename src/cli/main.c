@@ -58,8 +58,17 @@ static void print_help(void)
     printf("\nskiff COMMAND --help says more. Exit status: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
+/* Installed under the name fleetrun it is Paddle's launcher. */
+static bool is_fleetrun(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !strcmp(slash ? slash + 1 : path, "fleetrun");
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 0 && is_fleetrun(argv[0]))
+        return cmd_launch(argc, argv);
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
         !strcmp(argv[1], "help")) {
         print_help();

@@ -1,0 +1,97 @@
+/* Launch: starts the servers and workers of a job on this machine and looks after them.
+ *
+ * launch_args.c reads the flags, launch_plan.c decides which processes run here and with what
+ * environment, launch_run.c starts, watches and stops them, launch_show.c prints.
+ *
+ * Nothing is left behind: every process has a group of its own, which is killed before its leader
+ * is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the
+ * launcher dies; and a keeper process, which holds nothing but a pipe, then kills their groups. */
+#ifndef CLI_LAUNCH_H
+#define CLI_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "fleet/report.h"
+
+enum launch_kind { LAUNCH_COMMAND, LAUNCH_SCRIPT, LAUNCH_CONFIG };
+
+struct launch_args {
+    int server_num, worker_num; /* -1: not given */
+    int start_port;             /* 0: free ports */
+    const char *servers, *workers, *log_dir;
+    bool help, quiet;
+    enum launch_kind kind;
+    char **command; /* n words and NULL; the array is owned, the words are argv's */
+    int ncommand;
+};
+
+/* Returns 0, or the exit status after a message. launch_ps: with the defaults of that module. */
+int launch_args_parse(struct launch_args *a, int argc, char **argv, bool launch_ps);
+void launch_args_deinit(struct launch_args *a);
+
+struct launch_process {
+    bool server;
+    int index;
+    const char *endpoint; /* "": a worker without one; borrowed from the launch */
+    char *log;            /* path; owned */
+    pid_t pid;            /* 0: not started */
+    bool ended;
+    int status; /* of waitid: exit code, or -signal */
+    double started, seconds;
+    int pipe; /* reports; -1: none */
+    struct buf line;
+    struct report now, total; /* total.samples -1: none came */
+    bool told;                /* it was stopped by us */
+};
+
+struct launch {
+    const struct launch_args *args;
+    char **servers, **workers; /* addresses; workers may be NULL: without addresses */
+    int nservers, nworkers;
+    char *servers_text, *workers_text;
+    bool elsewhere; /* other machines have a part, too */
+    char job[64], secret[80];
+    struct launch_process *at;
+    int n;
+    int failed; /* index of the first one that failed; -1: none */
+    int signal; /* that ended the launch; 0: none */
+};
+
+enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
+                              struct skiff_error *err);
+void launch_deinit(struct launch *l);
+/* The variables of a process, by calls of set (value NULL: must not be there). */
+void launch_env(const struct launch *l, const struct launch_process *p,
+                void (*set)(const char *name, const char *value));
+const char *launch_name(const struct launch_process *p, char out[static 64]); /* "worker 0" */
+
+/* Becomes the command; returns an exit status only when it cannot be started (after a message). */
+int launch_exec(const struct launch_args *a);
+/* Runs all of it; OK: all workers ended well. */
+enum skiff_status launch_run(struct launch *l, struct skiff_error *err);
+
+/* ---- what is seen ---- */
+struct launch_screen {
+    bool terminal, quiet;
+    double started, next;
+    char last[256];
+};
+void launch_screen_init(struct launch_screen *s, bool quiet);
+void launch_screen_tick(struct launch_screen *s, const struct launch *l, double now);
+void launch_screen_clear(struct launch_screen *s);
+void launch_print_plan(const struct launch *l);
+void launch_print_tail(const struct launch_process *p, int lines);
+void launch_print_table(const struct launch *l);
+
+/* launch_ports.c */
+enum skiff_status launch_free_ports(int n, int *out, struct skiff_error *err);
+/* Can this address be listened at now? Otherwise the error says who does, where that is to be seen.
+ */
+enum skiff_status launch_port_check(const char *endpoint, struct skiff_error *err);
+/* Does the host stand for this machine? own: POD_IP, or NULL: by the machine's own addresses. */
+bool launch_is_here(const char *host, const char *own);
+
+#endif

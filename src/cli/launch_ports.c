@@ -1,0 +1,196 @@
+/* Ports and addresses of this machine. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/launch.h"
+#include "net/address.h"
+
+/* All sockets are open at the same time, so that no port comes twice. */
+enum skiff_status launch_free_ports(int n, int *out, struct skiff_error *err)
+{
+    int *fds = mem_must((size_t)(n + 1) * sizeof(*fds)), made = 0;
+    enum skiff_status status = SKIFF_OK;
+    for (; made < n; made++) {
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(a);
+        fds[made] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fds[made] < 0 || bind(fds[made], (struct sockaddr *)&a, len) < 0 ||
+            getsockname(fds[made], (struct sockaddr *)&a, &len) < 0) {
+            status = error_set_sys(err, "no free port for server %d", made);
+            if (fds[made] >= 0)
+                close(fds[made]);
+            break;
+        }
+        out[made] = ntohs(a.sin_port);
+    }
+    while (made > 0)
+        close(fds[--made]);
+    free(fds);
+    return status;
+}
+
+/* ---- who listens ---- */
+
+/* The socket's inode of the listener at a port, from /proc/net/tcp and tcp6; 0: none seen. */
+static unsigned long listener_inode(const char *table, int port)
+{
+    char line[512];
+    unsigned long found = 0;
+    FILE *f = fopen(table, "r");
+    if (!f)
+        return 0;
+    while (!found && fgets(line, sizeof(line), f)) {
+        unsigned local_port, state;
+        unsigned long inode;
+        if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*s %*s %lu", &local_port,
+                   &state, &inode) == 3 &&
+            (int)local_port == port && state == 0x0A)
+            found = inode;
+    }
+    fclose(f);
+    return found;
+}
+
+static bool process_has_socket(const char *pid, unsigned long inode)
+{
+    char path[300], target[128], want[64];
+    bool has = false;
+    snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
+    snprintf(want, sizeof(want), "socket:[%lu]", inode);
+    DIR *d = opendir(path);
+    if (!d)
+        return false;
+    for (struct dirent *e; !has && (e = readdir(d));) {
+        snprintf(path, sizeof(path), "/proc/%.20s/fd/%.20s", pid, e->d_name);
+        ssize_t n = readlink(path, target, sizeof(target) - 1);
+        if (n > 0) {
+            target[n] = 0;
+            has = !strcmp(target, want);
+        }
+    }
+    closedir(d);
+    return has;
+}
+
+/* "process 4711 (python3)"; "another program" when it cannot be seen. */
+static void describe_owner(int port, char *out, size_t room)
+{
+    unsigned long inode = listener_inode("/proc/net/tcp", port);
+    snprintf(out, room, "another program");
+    if (!inode)
+        inode = listener_inode("/proc/net/tcp6", port);
+    DIR *d = inode ? opendir("/proc") : NULL;
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d));) {
+        char path[300], name[64] = "";
+        if (!isdigit((unsigned char)e->d_name[0]) || !process_has_socket(e->d_name, inode))
+            continue;
+        snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+        FILE *f = fopen(path, "r");
+        if (f && fgets(name, sizeof(name), f))
+            name[strcspn(name, "\n")] = 0;
+        if (f)
+            fclose(f);
+        snprintf(out, room, "process %.20s (%s)", e->d_name, name);
+        break;
+    }
+    closedir(d);
+}
+
+static enum skiff_status try_bind(const struct addrinfo *a, const char *endpoint, int port,
+                                  struct skiff_error *err)
+{
+    int on = 1, fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char who[128];
+    if (fd < 0)
+        return error_set_sys(err, "%s: no socket", endpoint);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    bool taken = bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, 1) < 0;
+    int why = errno;
+    close(fd);
+    if (!taken)
+        return SKIFF_OK;
+    errno = why;
+    if (why == EADDRNOTAVAIL)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s is not an address of this machine: no server can listen there. Use an "
+                         "address that `ip address` lists here",
+                         endpoint);
+    if (why != EADDRINUSE)
+        return error_set_sys(err, "cannot listen at %s", endpoint);
+    describe_owner(port, who, sizeof(who));
+    return error_set(err, SKIFF_STATE,
+                     "port %d of %s is in use by %s; end it, or choose another port", port,
+                     endpoint, who);
+}
+
+enum skiff_status launch_port_check(const char *endpoint, struct skiff_error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list = NULL;
+    struct address a;
+    char port[16];
+    TRY(address_parse(endpoint, &a, err));
+    snprintf(port, sizeof(port), "%u", a.port);
+    int failed = getaddrinfo(a.family == ADDRESS_ANY ? NULL : a.host, port, &hints, &list);
+    if (failed)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "the host of %s cannot be found: %s. Correct the name, or use an address",
+                         endpoint, gai_strerror(failed));
+    enum skiff_status status = try_bind(list, endpoint, a.port, err);
+    freeaddrinfo(list);
+    return status;
+}
+
+/* ---- is it here ---- */
+
+static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+    if (a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+               ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    return a->sa_family == AF_INET6 && !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                                               &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+bool launch_is_here(const char *host, const char *own)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    struct ifaddrs *interfaces = NULL;
+    bool here = false;
+    if (own && *own)
+        return !strcasecmp(host, own);
+    if (getaddrinfo(host, NULL, &hints, &list))
+        return false;
+    for (struct addrinfo *a = list; a && !here; a = a->ai_next)
+        here = is_loopback(a->ai_addr);
+    if (!here && !getifaddrs(&interfaces))
+        for (struct addrinfo *a = list; a && !here; a = a->ai_next)
+            for (struct ifaddrs *i = interfaces; i && !here; i = i->ifa_next)
+                here = i->ifa_addr && same_host(a->ai_addr, i->ifa_addr);
+    if (interfaces)
+        freeifaddrs(interfaces);
+    freeaddrinfo(list);
+    return here;
+}

@@ -1,0 +1,478 @@
+/* Starting, watching and stopping the processes of a launch (launch.h says how nothing is left
+ * behind). One thread: poll over a signal file and the workers' pipes.
+ *
+ *   RUN    until a process fails, a signal comes, or all workers of this machine have ended well
+ *   DRAIN  servers leave by themselves; when they do not, they are told after a while
+ *   WORKERS, SERVERS  told to end: first workers, so that they can say goodbye, then servers
+ *   KILL   whoever is still there */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/launch.h"
+#include "cli/progress.h"
+#include "store/file.h"
+
+#define DRAIN_SECONDS 5.0
+#define GOODBYE_SECONDS 5.0
+#define SERVER_SECONDS 3.0
+
+enum stage { RUN, DRAIN, WORKERS, SERVERS, KILL };
+
+struct runner {
+    struct launch *l;
+    struct launch_screen screen;
+    enum stage stage;
+    double deadline; /* of the stage; 0: none */
+    int signals;     /* signalfd */
+    int keeper_pipe;
+    pid_t keeper;
+    sigset_t before; /* the mask that children get */
+};
+
+/* ---- the keeper ---- */
+
+/* Reads the ids of groups; when the launcher is gone without a word (0), kills them all. */
+static void keep(int fd)
+{
+    pid_t groups[4096], id;
+    int n = 0;
+    for (int s = 1; s < 32; s++)
+        signal(s, SIG_IGN);
+    setpgid(0, 0);
+    int null = open("/dev/null", O_RDWR);
+    for (int i = 0; i < 3 && null >= 0; i++)
+        dup2(null, i);
+    for (;;) {
+        ssize_t got = read(fd, &id, sizeof(id));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got != sizeof(id))
+            break;
+        if (!id)
+            _exit(0);
+        if (n < (int)(sizeof(groups) / sizeof(groups[0])))
+            groups[n++] = id;
+    }
+    for (int i = 0; i < n; i++)
+        kill(-groups[i], SIGKILL);
+    _exit(0);
+}
+
+static enum skiff_status keeper_start(struct runner *r, struct skiff_error *err)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set_sys(err, "no pipe");
+    r->keeper = fork();
+    if (r->keeper < 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return error_set_sys(err, "cannot start a process");
+    }
+    if (r->keeper == 0) {
+        close(fds[1]);
+        keep(fds[0]);
+    }
+    close(fds[0]);
+    r->keeper_pipe = fds[1];
+    return SKIFF_OK;
+}
+
+static void keeper_tell(struct runner *r, pid_t id)
+{
+    if (write(r->keeper_pipe, &id, sizeof(id)) != sizeof(id))
+        fprintf(stderr, "skiff launch: the keeper process is gone\n");
+}
+
+static void keeper_stop(struct runner *r)
+{
+    if (!r->keeper)
+        return;
+    keeper_tell(r, 0);
+    close(r->keeper_pipe);
+    while (waitpid(r->keeper, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* ---- starting ---- */
+
+static void set_variable(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* The package that lies beside the executable, so that scripts find it. */
+static void add_python_path(const char *exe)
+{
+    static const char *const places[] = {"python", "../lib/skiff/python"};
+    const char *slash = strrchr(exe, '/'), *old = getenv("PYTHONPATH");
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        char dir[4200], all[8400];
+        snprintf(dir, sizeof(dir), "%.*s/%s", (int)(slash ? slash - exe : 0), exe, places[i]);
+        if (!file_is_dir(dir))
+            continue;
+        snprintf(all, sizeof(all), "%s%s%s", dir, old && *old ? ":" : "", old ? old : "");
+        setenv("PYTHONPATH", all, 1);
+        return;
+    }
+}
+
+static bool in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    char *copy = mem_must_strdup(path ? path : ""), *save = NULL, full[4200];
+    bool found = false;
+    for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
+        snprintf(full, sizeof(full), "%.4000s/%.100s", dir, program);
+        found = access(full, X_OK) == 0;
+    }
+    free(copy);
+    return found;
+}
+
+int launch_exec(const struct launch_args *a)
+{
+    char exe[4096];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = 0;
+    char **words = mem_must((size_t)(a->ncommand + 3) * sizeof(*words));
+    int at = 0;
+    if (a->kind == LAUNCH_CONFIG) {
+        words[at++] = exe;
+        words[at++] = "train";
+    } else if (a->kind == LAUNCH_SCRIPT) {
+        words[at++] = in_path("python") ? "python" : "python3";
+        words[at++] = "-u";
+    }
+    add_python_path(exe);
+    for (int i = 0; i < a->ncommand; i++)
+        words[at++] = a->command[i];
+    execvp(words[0], words);
+    fprintf(stderr, "skiff launch: cannot start %s: %s\n", words[0], strerror(errno));
+    free(words);
+    return 127;
+}
+
+static void child(struct runner *r, struct launch_process *p, int log, int report, pid_t parent)
+{
+    char number[16];
+    int null = open("/dev/null", O_RDONLY);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    sigprocmask(SIG_SETMASK, &r->before, NULL);
+    dup2(null, 0);
+    dup2(log, 1);
+    dup2(log, 2);
+    launch_env(r->l, p, set_variable);
+    unsetenv(REPORT_FD);
+    if (report >= 0) {
+        snprintf(number, sizeof(number), "%d", report);
+        setenv(REPORT_FD, number, 1);
+        fcntl(report, F_SETFD, 0);
+    }
+    _exit(launch_exec(r->l->args));
+}
+
+static enum skiff_status start(struct runner *r, struct launch_process *p, struct skiff_error *err)
+{
+    int fds[2] = {-1, -1};
+    pid_t parent = getpid();
+    int log = open(p->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (log < 0)
+        return error_set_sys(err, "cannot write %s", p->log);
+    if (!p->server && pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+        close(log);
+        return error_set_sys(err, "no pipe");
+    }
+    fflush(NULL);
+    p->pid = fork();
+    if (p->pid == 0)
+        child(r, p, log, fds[1], parent);
+    close(log);
+    if (fds[1] >= 0)
+        close(fds[1]);
+    if (p->pid < 0) {
+        p->pid = 0;
+        if (fds[0] >= 0)
+            close(fds[0]);
+        return error_set_sys(err, "cannot start a process");
+    }
+    setpgid(p->pid, p->pid); /* whoever comes first */
+    keeper_tell(r, p->pid);
+    p->pipe = fds[0];
+    p->started = seconds_now();
+    return SKIFF_OK;
+}
+
+/* ---- watching ---- */
+
+static bool is_live(const struct launch_process *p)
+{
+    return p->pid && !p->ended;
+}
+
+static int count_live(const struct launch *l, bool server)
+{
+    int n = 0;
+    for (int i = 0; i < l->n; i++)
+        n += l->at[i].server == server && is_live(&l->at[i]);
+    return n;
+}
+
+static void take_reports(struct launch_process *p)
+{
+    char bytes[4096];
+    ssize_t n;
+    struct report r;
+    while (p->pipe >= 0 && (n = read(p->pipe, bytes, sizeof(bytes))) > 0)
+        buf_add(&p->line, bytes, (size_t)n);
+    if (p->pipe >= 0 && n == 0) {
+        close(p->pipe);
+        p->pipe = -1;
+    }
+    char *from = p->line.data, *end;
+    while (from && (end = memchr(from, '\n', (size_t)(p->line.data + p->line.len - from)))) {
+        *end = 0;
+        if (report_parse(from, &r))
+            *(r.epoch < 0 ? &p->total : &p->now) = r;
+        from = end + 1;
+    }
+    size_t left = from ? (size_t)(p->line.data + p->line.len - from) : 0;
+    if (left > 1024)
+        left = 0; /* not a line of ours */
+    if (left)
+        memmove(p->line.data, from, left);
+    p->line.len = left;
+}
+
+static void go(struct runner *r, enum stage stage, double seconds)
+{
+    if (stage <= r->stage)
+        return;
+    r->stage = stage;
+    r->deadline = seconds > 0 ? seconds_now() + seconds : 0;
+}
+
+static void tell(struct runner *r, bool servers, int signal_number)
+{
+    for (int i = 0; i < r->l->n; i++) {
+        struct launch_process *p = &r->l->at[i];
+        if (p->server != servers || !is_live(p))
+            continue;
+        p->told = true;
+        kill(-p->pid, signal_number);
+    }
+}
+
+static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *info)
+{
+    char name[64];
+    p->ended = true;
+    p->seconds = seconds_now() - p->started;
+    p->status = info->si_code == CLD_EXITED ? info->si_status : -info->si_status;
+    take_reports(p);
+    if (!p->status || p->told)
+        return;
+    /* the workers are all done: what a server says of their leaving is no failure of the job */
+    if (r->stage == DRAIN) {
+        launch_screen_clear(&r->screen);
+        fprintf(stderr, "skiff launch: %s ended with status %d after all workers were done (%s)\n",
+                launch_name(p, name), p->status, p->log);
+        return;
+    }
+    if (r->l->failed < 0)
+        r->l->failed = (int)(p - r->l->at);
+}
+
+/* Ended processes stay zombies until all is over: so their groups keep their numbers. */
+static void look_for_ends(struct runner *r)
+{
+    for (int i = 0; i < r->l->n; i++) {
+        struct launch_process *p = &r->l->at[i];
+        siginfo_t info = {0};
+        if (is_live(p) && !waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+            info.si_pid == p->pid)
+            on_end(r, p, &info);
+    }
+}
+
+static void take_signals(struct runner *r)
+{
+    struct signalfd_siginfo s;
+    while (read(r->signals, &s, sizeof(s)) == sizeof(s)) {
+        if (s.ssi_signo == SIGCHLD)
+            continue;
+        if (r->l->signal) { /* the second one */
+            go(r, KILL, 0);
+            continue;
+        }
+        r->l->signal = (int)s.ssi_signo;
+        launch_screen_clear(&r->screen);
+        fprintf(stderr, "skiff launch: %s, stopping the job (once more: at once)\n",
+                s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo));
+    }
+}
+
+/* What follows from what has happened. */
+static void decide(struct runner *r)
+{
+    struct launch *l = r->l;
+    int workers = count_live(l, false), servers = count_live(l, true);
+    bool trouble = l->failed >= 0 || l->signal, had_workers = false;
+    for (int i = 0; i < l->n; i++)
+        had_workers |= !l->at[i].server;
+    if (r->stage <= DRAIN && trouble) {
+        tell(r, false, SIGTERM);
+        go(r, WORKERS, GOODBYE_SECONDS);
+    }
+    if (r->stage == RUN && had_workers && !workers)
+        go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
+    bool late = r->deadline > 0 && seconds_now() >= r->deadline;
+    if ((r->stage == WORKERS && (!workers || late)) || (r->stage == DRAIN && late)) {
+        tell(r, true, SIGTERM);
+        go(r, SERVERS, SERVER_SECONDS);
+        late = false;
+    }
+    if (r->stage == SERVERS && late)
+        go(r, KILL, 0);
+    if (r->stage == KILL && (workers || servers)) {
+        tell(r, false, SIGKILL);
+        tell(r, true, SIGKILL);
+    }
+}
+
+static void watch(struct runner *r)
+{
+    struct launch *l = r->l;
+    struct pollfd *polls = mem_must((size_t)(l->n + 1) * sizeof(*polls));
+    while (count_live(l, true) + count_live(l, false) > 0) {
+        polls[0] = (struct pollfd){.fd = r->signals, .events = POLLIN};
+        for (int i = 0; i < l->n; i++)
+            polls[i + 1] = (struct pollfd){.fd = l->at[i].pipe, .events = POLLIN};
+        poll(polls, (nfds_t)(l->n + 1), 200);
+        take_signals(r);
+        for (int i = 0; i < l->n; i++)
+            take_reports(&l->at[i]);
+        look_for_ends(r);
+        decide(r);
+        launch_screen_tick(&r->screen, l, seconds_now());
+    }
+    launch_screen_clear(&r->screen);
+    free(polls);
+}
+
+/* ---- the end ---- */
+
+/* Orphans of the job that have left their groups are our children now. */
+static void kill_orphans(const struct runner *r)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    for (int round = 0; round < 50; round++) {
+        FILE *f = fopen(path, "r");
+        int pid, found = 0;
+        while (f && fscanf(f, "%d", &pid) == 1)
+            if (pid != r->keeper) {
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+                found++;
+            }
+        if (f)
+            fclose(f);
+        if (!found)
+            return;
+    }
+}
+
+static void clean_up(struct runner *r)
+{
+    for (int i = 0; i < r->l->n; i++) {
+        struct launch_process *p = &r->l->at[i];
+        if (p->pid) {
+            kill(-p->pid, SIGKILL);
+            waitpid(p->pid, NULL, 0);
+        }
+        if (p->pipe >= 0)
+            close(p->pipe);
+        p->pipe = -1;
+    }
+    kill_orphans(r);
+    keeper_stop(r);
+}
+
+static enum skiff_status start_all(struct runner *r, struct skiff_error *err)
+{
+    struct buf log = BUF_INIT;
+    buf_printf(&log, "%s/x", r->l->args->log_dir);
+    enum skiff_status status = file_make_parents(log.data, err);
+    buf_deinit(&log);
+    for (int i = 0; status == SKIFF_OK && i < r->l->n; i++)
+        status = start(r, &r->l->at[i], err);
+    return status;
+}
+
+static enum skiff_status verdict(const struct launch *l, struct skiff_error *err)
+{
+    char name[64];
+    if (l->failed >= 0) {
+        const struct launch_process *p = &l->at[l->failed];
+        const char *how = p->status < 0 ? "was killed by signal" : "failed with status";
+        return error_set(err, SKIFF_PEER, "%s %s %d after %.1f s; its log is %s",
+                         launch_name(p, name), how, abs(p->status), p->seconds, p->log);
+    }
+    if (l->signal)
+        return error_set(err, SKIFF_STATE, "stopped by signal %d (%s)", l->signal,
+                         strsignal(l->signal));
+    return SKIFF_OK;
+}
+
+enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
+{
+    struct runner r = {.l = l, .signals = -1};
+    sigset_t mask;
+    enum skiff_status status;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, &r.before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    launch_screen_init(&r.screen, l->args->quiet);
+    r.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (r.signals < 0)
+        status = error_set_sys(err, "no signal file");
+    else
+        status = keeper_start(&r, err);
+    if (status == SKIFF_OK) {
+        status = start_all(&r, err);
+        if (status < 0)
+            go(&r, KILL, 0);
+        decide(&r);
+        watch(&r);
+        clean_up(&r);
+        if (status == SKIFF_OK)
+            status = verdict(l, err);
+    }
+    if (r.signals >= 0)
+        close(r.signals);
+    sigprocmask(SIG_SETMASK, &r.before, NULL);
+    return status;
+}

@@ -1,0 +1,248 @@
+/* What the launcher prints: the plan, one line of progress, the last lines of a log, the table. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/launch.h"
+#include "cli/progress.h"
+
+#define PLAIN_PERIOD 5.0
+#define TAIL_BYTES 65536
+
+void launch_print_plan(const struct launch *l)
+{
+    int servers = 0;
+    for (int i = 0; i < l->n; i++)
+        servers += l->at[i].server;
+    fprintf(stderr, "skiff launch: %d server%s (%s) and %d worker%s, logs in %s/\n", l->nservers,
+            l->nservers == 1 ? "" : "s", l->servers_text, l->nworkers, l->nworkers == 1 ? "" : "s",
+            l->args->log_dir);
+    if (l->elsewhere)
+        fprintf(stderr,
+                "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
+                servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
+                l->secret[0] ? ""
+                             : "; set SKIFF_SECRET to the same text on all machines to keep "
+                               "others out");
+}
+
+/* ---- progress ---- */
+
+struct merged {
+    int running, servers, epoch, reports;
+    double share, samples, rate, loss, auc, loss_weight, auc_weight;
+};
+
+static void merge(const struct launch *l, struct merged *m)
+{
+    *m = (struct merged){.epoch = -1};
+    for (int i = 0; i < l->n; i++) {
+        const struct launch_process *p = &l->at[i];
+        const struct report *r = &p->now;
+        if (p->server) {
+            m->servers += !p->ended;
+            continue;
+        }
+        m->running += !p->ended;
+        if (r->epoch < 0)
+            continue;
+        double weight = (double)r->samples;
+        if (m->epoch < 0 || r->epoch < m->epoch)
+            m->epoch = r->epoch;
+        m->reports++;
+        m->share += r->share >= 0 ? r->share : 0;
+        m->samples += weight;
+        m->rate += r->seconds > 0 ? weight / r->seconds : 0;
+        if (!isnan(r->loss)) {
+            m->loss += weight * r->loss;
+            m->loss_weight += weight;
+        }
+        if (!isnan(r->auc)) {
+            m->auc += weight * r->auc;
+            m->auc_weight += weight;
+        }
+    }
+}
+
+/* The last whole line that worker 0 of this machine has written. */
+static void last_line(const struct launch *l, char *out, size_t room)
+{
+    char tail[512];
+    out[0] = 0;
+    for (int i = 0; i < l->n; i++) {
+        if (l->at[i].server)
+            continue;
+        FILE *f = fopen(l->at[i].log, "rb");
+        if (!f)
+            return;
+        struct stat st;
+        long at = !fstat(fileno(f), &st) && st.st_size > 511 ? (long)st.st_size - 511 : 0;
+        fseek(f, at, SEEK_SET);
+        size_t n = fread(tail, 1, sizeof(tail) - 1, f);
+        fclose(f);
+        while (n && (tail[n - 1] == '\n' || tail[n - 1] == '\r'))
+            n--;
+        tail[n] = 0;
+        char *line = strrchr(tail, '\n');
+        for (char *c = line ? ++line : (line = tail); *c; c++)
+            if ((unsigned char)*c < 32)
+                *c = ' ';
+        snprintf(out, room, "%.100s", line);
+        return;
+    }
+}
+
+static void describe(const struct launch *l, double spent, char *out, size_t room)
+{
+    struct merged m;
+    char time[32], line[128];
+    struct buf b = BUF_INIT;
+    merge(l, &m);
+    if (m.reports) {
+        double share = m.share / m.reports;
+        buf_printf(&b, "epoch %d: %.0f %%, %.0f samples/s", m.epoch, 100 * share, m.rate);
+        if (m.loss_weight > 0)
+            buf_printf(&b, ", loss %.4f", m.loss / m.loss_weight);
+        if (m.auc_weight > 0)
+            buf_printf(&b, ", auc %.4f", m.auc / m.auc_weight);
+        buf_printf(&b, ", %d workers, %d servers, %s", m.running, m.servers,
+                   seconds_text(spent, time));
+    } else {
+        last_line(l, line, sizeof(line));
+        buf_printf(&b, "%d workers and %d servers run, %s%s%s", m.running, m.servers,
+                   seconds_text(spent, time), line[0] ? "; " : "", line);
+    }
+    snprintf(out, room, "%s", b.data);
+    buf_deinit(&b);
+}
+
+void launch_screen_init(struct launch_screen *s, bool quiet)
+{
+    *s = (struct launch_screen){.quiet = quiet, .started = seconds_now()};
+    s->terminal = isatty(STDERR_FILENO);
+}
+
+void launch_screen_tick(struct launch_screen *s, const struct launch *l, double now)
+{
+    char text[256];
+    if (s->quiet || now < s->next || now - s->started < 1)
+        return;
+    s->next = now + (s->terminal ? 0.25 : PLAIN_PERIOD);
+    describe(l, now - s->started, text, sizeof(text));
+    if (s->terminal)
+        fprintf(stderr, "\r%.150s\033[K", text);
+    else if (strcmp(text, s->last))
+        fprintf(stderr, "skiff launch: %s\n", text);
+    fflush(stderr);
+    snprintf(s->last, sizeof(s->last), "%s", text);
+}
+
+void launch_screen_clear(struct launch_screen *s)
+{
+    if (s->terminal && s->last[0])
+        fprintf(stderr, "\r\033[K");
+    s->last[0] = 0;
+}
+
+/* ---- the end ---- */
+
+void launch_print_tail(const struct launch_process *p, int lines)
+{
+    char name[64], *text = mem_must(TAIL_BYTES + 1);
+    struct stat st;
+    FILE *f = fopen(p->log, "rb");
+    size_t n = 0;
+    if (f) {
+        if (!fstat(fileno(f), &st) && st.st_size > TAIL_BYTES)
+            fseek(f, (long)st.st_size - TAIL_BYTES, SEEK_SET);
+        n = fread(text, 1, TAIL_BYTES, f);
+        fclose(f);
+    }
+    while (n && text[n - 1] == '\n')
+        n--;
+    text[n] = 0;
+    char *from = text + n;
+    for (int left = lines; from > text; from--)
+        if (from[-1] == '\n' && --left == 0)
+            break;
+    if (n)
+        fprintf(stderr, "---- last lines of %s (%s)\n%s\n----\n", p->log, launch_name(p, name),
+                from);
+    else
+        fprintf(stderr, "---- %s (%s) is empty\n", p->log, launch_name(p, name));
+    free(text);
+}
+
+static void status_text(const struct launch_process *p, char *out, size_t room)
+{
+    if (!p->ended)
+        snprintf(out, room, "not started");
+    else if (p->told)
+        snprintf(out, room, "stopped");
+    else if (p->status < 0)
+        snprintf(out, room, "killed by signal %d (%s)", -p->status, strsignal(-p->status));
+    else if (p->status)
+        snprintf(out, room, "failed, status %d", p->status);
+    else
+        snprintf(out, room, "done");
+}
+
+static void number_cell(double v, int width, int digits)
+{
+    if (isnan(v))
+        printf("%*s", width, "-");
+    else
+        printf("%*.*f", width, digits, v);
+}
+
+static void print_worker(const struct launch_process *p)
+{
+    const struct report *r = &p->total;
+    char name[64], status[128];
+    bool has = r->samples >= 0;
+    status_text(p, status, sizeof(status));
+    printf("%-10s", launch_name(p, name));
+    number_cell(has ? (double)r->samples : NAN, 12, 0);
+    number_cell(has ? r->seconds : p->seconds, 10, 1);
+    number_cell(has && r->seconds > 0 ? (double)r->samples / r->seconds : NAN, 12, 0);
+    number_cell(has ? r->auc : NAN, 9, 4);
+    printf("  %s\n", status);
+}
+
+static void print_sum(const struct launch *l)
+{
+    double samples = 0, seconds = 0;
+    for (int i = 0; i < l->n; i++) {
+        const struct report *r = &l->at[i].total;
+        if (l->at[i].server || r->samples < 0)
+            continue;
+        samples += (double)r->samples;
+        seconds = fmax(seconds, r->seconds);
+    }
+    if (samples <= 0 || seconds <= 0)
+        return;
+    printf("%-10s%12.0f%10.1f%12.0f\n", "together", samples, seconds, samples / seconds);
+}
+
+void launch_print_table(const struct launch *l)
+{
+    char name[64], status[128];
+    printf("\n%-10s%12s%10s%12s%9s  %s\n", "process", "samples", "seconds", "samples/s", "auc",
+           "status");
+    for (int i = 0; i < l->n; i++)
+        if (!l->at[i].server)
+            print_worker(&l->at[i]);
+    print_sum(l);
+    for (int i = 0; i < l->n; i++) {
+        if (!l->at[i].server)
+            continue;
+        status_text(&l->at[i], status, sizeof(status));
+        printf("%-10s%12s%10.1f%12s%9s  %s\n", launch_name(&l->at[i], name), "-", l->at[i].seconds,
+               "-", "-", status);
+    }
+    fflush(stdout);
+}

@@ -1,0 +1,31 @@
+/* Report: what a worker tells the launcher that started it: lines on a pipe whose number stands in
+ * SKIFF_PROGRESS_FD. Without the variable nothing is written. A full pipe drops the line: progress
+ * never holds training up.
+ *
+ *   P epoch share samples seconds loss auc     the running epoch; share -1, loss and auc nan:
+ * unknown R samples seconds loss auc                 the whole run, at its end */
+#ifndef FLEET_REPORT_H
+#define FLEET_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct report {
+    int epoch; /* -1: the whole run (R) */
+    double share;
+    int64_t samples;
+    double seconds, loss, auc;
+};
+
+#define REPORT_FD "SKIFF_PROGRESS_FD"
+
+/* Is a launcher listening? */
+bool report_wanted(void);
+void report_send(const struct report *r);
+
+/* One line without its end; false: not one of these. */
+bool report_parse(const char *line, struct report *out);
+int report_encode(const struct report *r, char *out, size_t room); /* with its end; bytes */
+
+#endif
