@@ -38,6 +38,8 @@ struct executor *executor_create(struct scope *scope, const struct executor_opti
     e->options.fuse = !options->no_fuse;
     e->options.is_test = options->is_test;
     e->options.profile = options->profile;
+    e->options.part_of = options->part_of;
+    e->options.part_user = options->part_user;
     e->options.generator = &e->generator;
     mt64_seed_seq(&e->generator, options->has_seed ? options->seed : rng_entropy());
     return e;

@@ -21,6 +21,9 @@ struct executor_options {
     uint64_t seed; /* of the default 2.x generator (paddle.seed); 0: from the system */
     bool has_seed;
     bool profile; /* measure the time of every step: executor_profile */
+    /* Outputs that are parts of larger variables (kernel.h, run_env.part_of); NULL: none. */
+    bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
+    void *part_user;
 };
 
 struct feed {

@@ -2,8 +2,8 @@
  * promises.
  *
  *   plan_create   bind every slot to a value and every attribute to its place, block by block
- *   plan_run      feed, run the steps of block 0, fetch; lay out the slab anew when it was too
- * small
+ *   plan_run      feed, run the steps of block 0 (or of another one: plan_options.block), fetch;
+ * lay out the slab anew when it was too small
  *
  * Values: persistable variables live in the scope; all others belong to the plan and are forgotten
  * when a run starts. Threads: a plan is used by one thread at a time. */
@@ -53,7 +53,7 @@ struct plan {
     struct arena arena;
     struct str_map *names; /* per block: name -> plan_var */
     struct plan_block *blocks;
-    int nblocks;
+    int nblocks, root; /* root: the block that is run */
     struct kernel_scratch_space scratch;
     void *slab;
     size_t slab_bytes;
@@ -63,6 +63,11 @@ struct plan {
 
 struct plan_options {
     bool fuse, is_test, profile;
+    bool defer_rows;    /* as fusing does: optimizers may leave rows behind */
+    bool empty_is_step; /* these two: kernel.h, run_env */
+    bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
+    void *part_user;
+    int block; /* which one to run; not 0 only without fuse, feeds and fetches (server blocks) */
     struct mt64 *generator;
 };
 

@@ -256,11 +256,11 @@ static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
     pb->steps = arena_alloc(&plan->arena, (size_t)(block->nops + 1) * sizeof(*pb->steps));
     for (int i = 0; i < block->nops; i++) {
         struct op *op = block->ops[i];
-        if (idx == 0 && touches_holder(plan->program, block, op))
+        if (idx == plan->root && touches_holder(plan->program, block, op))
             continue;
         struct step *step = &pb->steps[pb->nsteps];
         step->op_index = i;
-        int root = idx == 0 ? pb->nsteps : root_step;
+        int root = idx == plan->root ? pb->nsteps : root_step;
         pb->nsteps++; /* counted at once, so that plan_destroy releases what prepare made */
         enum skiff_status status = bind_op(plan, idx, root, op, step, err);
         if (status == SKIFF_OK && (op->kind->flags & OP_RUNS_BLOCK))
@@ -292,10 +292,11 @@ static enum skiff_status mark_feeds(struct plan *plan, const char *const *feeds,
 static void mark_fetches(struct plan *plan, const char *const *fetches, int nfetches)
 {
     for (int i = 0; i < nfetches; i++) {
-        struct plan_var *v = str_map_get(&plan->names[0], fetches[i]);
+        struct plan_var *v = str_map_get(&plan->names[plan->root], fetches[i]);
         if (v) {
             v->fetched = true;
-            v->last = plan->blocks[0].nsteps; /* alive until the values have been copied out */
+            v->last =
+                plan->blocks[plan->root].nsteps; /* alive until the values have been copied out */
         }
     }
 }
@@ -334,6 +335,7 @@ enum skiff_status plan_create(const struct program *p, struct scope *scope,
     plan->program = p;
     plan->scope = scope;
     plan->profile = options->profile;
+    plan->root = options->block;
     arena_init(&plan->arena);
     plan_env_init(plan, options);
     TRY_OUT(refuse_internal(p, err));
@@ -345,7 +347,7 @@ enum skiff_status plan_create(const struct program *p, struct scope *scope,
     plan->blocks = arena_alloc(&plan->arena, (size_t)plan->nblocks * sizeof(*plan->blocks));
     for (int i = 0; i < plan->nblocks; i++)
         str_map_init(&plan->names[i]);
-    TRY_OUT(build_block(plan, 0, 0, err));
+    TRY_OUT(build_block(plan, plan->root, 0, err));
     TRY_OUT(mark_feeds(plan, feeds, nfeeds, err));
     mark_fetches(plan, fetches, nfetches);
     *out = plan;

@@ -76,5 +76,8 @@ void plan_env_init(struct plan *plan, const struct plan_options *options)
                                  .generator = options->generator,
                                  .program_seed = plan->program->random_seed,
                                  .is_test = options->is_test,
-                                 .defer_rows = options->fuse};
+                                 .defer_rows = options->fuse || options->defer_rows,
+                                 .empty_is_step = options->empty_is_step,
+                                 .part_of = options->part_of,
+                                 .part_user = options->part_user};
 }

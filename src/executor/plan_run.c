@@ -141,7 +141,7 @@ static enum skiff_status bind_feed(struct plan *plan, const struct feed *f, stru
 
 static void release_feeds(struct plan *plan)
 {
-    struct plan_block *b = &plan->blocks[0];
+    struct plan_block *b = &plan->blocks[plan->root];
     for (int i = 0; i < b->nown; i++) {
         struct plan_var *v = b->own[i];
         if (!v->fed)
@@ -155,7 +155,7 @@ static void release_feeds(struct plan *plan)
 static enum skiff_status fetch_one(struct plan *plan, const char *name, struct value *out,
                                    struct skiff_error *err)
 {
-    struct plan_var *v = str_map_get(&plan->names[0], name);
+    struct plan_var *v = str_map_get(&plan->names[plan->root], name);
     struct value *from = v ? &v->value : scope_find(plan->scope, name);
     if (!from || from->kind == VALUE_NONE)
         return error_set(err, SKIFF_NOT_FOUND, "fetched variable %s %s", name,
@@ -186,7 +186,7 @@ enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfee
     forget_locals(plan);
     for (int i = 0; i < nfeeds; i++)
         TRY_OUT(bind_feed(plan, &feeds[i], err));
-    TRY_OUT(plan_run_block(plan, 0, err));
+    TRY_OUT(plan_run_block(plan, plan->root, err));
     for (int i = 0; i < nfetches; i++)
         TRY_OUT(fetch_one(plan, fetches[i], &out[i], err));
     if (plan_needs_layout(plan))

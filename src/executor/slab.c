@@ -21,7 +21,7 @@ static bool wants_room(const struct plan_var *v)
 
 bool plan_needs_layout(const struct plan *plan)
 {
-    const struct plan_block *b = &plan->blocks[0];
+    const struct plan_block *b = &plan->blocks[plan->root];
     for (int i = 0; i < b->nown; i++) {
         const struct plan_var *v = b->own[i];
         if (wants_room(v) && v->value.tensor.owner == TENSOR_HEAP && v->value.tensor.data)
@@ -71,7 +71,7 @@ static size_t find_place(const struct plan_var *v, struct plan_var **placed, int
 
 enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
 {
-    struct plan_block *b = &plan->blocks[0];
+    struct plan_block *b = &plan->blocks[plan->root];
     struct plan_var **vars = mem_must(((size_t)b->nown * 2 + 1) * sizeof(*vars));
     struct plan_var **neighbours = vars + b->nown;
     int n = 0;

@@ -341,7 +341,7 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
     bool all_rows = (t->rule->idle && !o->lazy) || (t->rule->flags & RULE_WHOLE);
     bool defer = all_rows && t->rule->plan && k->env && k->env->defer_rows;
     TRY(grad_check(k, t, g, i, err));
-    if (!g->sel.nrows && o->spec->empty_is_nothing)
+    if (!g->sel.nrows && o->spec->empty_is_nothing && !(k->env && k->env->empty_is_step))
         return SKIFF_OK; /* not even the powers change */
     struct catch_up *behind = NULL;
     if (defer)

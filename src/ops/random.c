@@ -77,6 +77,19 @@ static enum skiff_status random_resize(struct kernel *k, int dtype_attr, bool sh
     return SKIFF_OK;
 }
 
+/* Elements of the whole variable that lie before Out, when Out is a part of a larger one (a slice
+ * on a server); *whole: how many there are in all. */
+static int64_t random_offset(const struct kernel *k, int64_t n, int64_t *whole)
+{
+    int64_t offset = 0;
+    *whole = n;
+    const struct run_env *env = k->env;
+    if (!env || !env->part_of ||
+        !env->part_of(env->part_user, kernel_out_name(k, 0, 0), &offset, whole))
+        return 0;
+    return offset;
+}
+
 static enum skiff_status want_float_dtype(const struct kernel *k, int dtype_attr,
                                           struct skiff_error *err)
 {
@@ -98,16 +111,21 @@ static enum skiff_status uniform_infer(struct infer *c, struct skiff_error *err)
     return random_out(c, UN_DTYPE, true, &s, err);
 }
 
-static enum skiff_status uniform_diag(const struct kernel *k, int64_t n, struct skiff_error *err)
+static enum skiff_status uniform_diag(const struct kernel *k, int64_t offset, int64_t whole,
+                                      struct skiff_error *err)
 {
     struct tensor *out = kernel_out(k, 0);
+    int64_t n = tensor_numel(out);
     int64_t step = (int64_t)k->attr[UN_DIAG_STEP].i + 1;
     for (int64_t i = 0; i < k->attr[UN_DIAG_NUM].i; i++) {
         int64_t at = i * step;
-        if (at < 0 || at >= n)
+        if (at < 0 || at >= whole)
             return kernel_fail(k, SKIFF_RANGE, err,
                                "diag_num %d with diag_step %d leaves the %lld elements of Out",
-                               k->attr[UN_DIAG_NUM].i, k->attr[UN_DIAG_STEP].i, (long long)n);
+                               k->attr[UN_DIAG_NUM].i, k->attr[UN_DIAG_STEP].i, (long long)whole);
+        at -= offset;
+        if (at < 0 || at >= n)
+            continue;
         if (out->dtype == DTYPE_FP32)
             tensor_f32(out)[at] = k->attr[UN_DIAG_VAL].f;
         else
@@ -127,20 +145,25 @@ static enum skiff_status uniform_run(struct kernel *k, struct skiff_error *err)
     TRY(random_resize(k, UN_DTYPE, true, &s, &n, err));
     random_source_init(&r, k, k->attr[UN_SEED].i);
     struct tensor *out = kernel_out(k, 0);
+    int64_t whole, offset = random_offset(k, n, &whole);
+    random_skip(&r, (uint64_t)offset, out && out->dtype != DTYPE_FP32);
     for (int64_t i = 0; i < n; i++)
         if (out->dtype == DTYPE_FP32)
             tensor_f32(out)[i] = random_float(&r) * (max - min) + min;
         else
             tensor_f64(out)[i] = random_double(&r) * ((double)max - (double)min) + (double)min;
-    return n ? uniform_diag(k, n, err) : SKIFF_OK;
+    return n ? uniform_diag(k, offset, whole, err) : SKIFF_OK;
 }
 
 /* ---- gaussian_random ---- */
 
 enum { GA_SHAPE, GA_MEAN, GA_STD, GA_SEED, GA_DTYPE };
 
-static void gaussian_f32(struct random_source *r, float mean, float std, float *out, int64_t n)
+/* Elements `skip` .. `skip + n` of the stream. */
+static void gaussian_f32(struct random_source *r, float mean, float std, float *out, int64_t skip,
+                         int64_t n)
 {
+    n += skip;
     for (int64_t i = 0; i < n; i += 2) {
         float x, y, r2;
         do {
@@ -148,15 +171,20 @@ static void gaussian_f32(struct random_source *r, float mean, float std, float *
             y = 2.0f * random_float(r) - 1.0f;
             r2 = x * x + y * y;
         } while (r2 > 1.0f || r2 == 0.0f);
+        if (i + 1 < skip)
+            continue;
         float m = sqrtf(-2.0f * logf(r2) / r2);
-        out[i] = y * m * std + mean;
+        if (i >= skip)
+            out[i - skip] = y * m * std + mean;
         if (i + 1 < n)
-            out[i + 1] = x * m * std + mean;
+            out[i + 1 - skip] = x * m * std + mean;
     }
 }
 
-static void gaussian_f64(struct random_source *r, double mean, double std, double *out, int64_t n)
+static void gaussian_f64(struct random_source *r, double mean, double std, double *out,
+                         int64_t skip, int64_t n)
 {
+    n += skip;
     for (int64_t i = 0; i < n; i += 2) {
         double x, y, r2;
         do {
@@ -164,10 +192,13 @@ static void gaussian_f64(struct random_source *r, double mean, double std, doubl
             y = 2.0 * random_double(r) - 1.0;
             r2 = x * x + y * y;
         } while (r2 > 1.0 || r2 == 0.0);
+        if (i + 1 < skip)
+            continue;
         double m = sqrt(-2.0 * log(r2) / r2);
-        out[i] = y * m * std + mean;
+        if (i >= skip)
+            out[i - skip] = y * m * std + mean;
         if (i + 1 < n)
-            out[i + 1] = x * m * std + mean;
+            out[i + 1 - skip] = x * m * std + mean;
     }
 }
 
@@ -191,10 +222,11 @@ static enum skiff_status gaussian_run(struct kernel *k, struct skiff_error *err)
     if (!n)
         return SKIFF_OK;
     struct tensor *out = kernel_out(k, 0);
+    int64_t whole, offset = random_offset(k, n, &whole);
     if (out->dtype == DTYPE_FP32)
-        gaussian_f32(&r, mean, std, tensor_f32(out), n);
+        gaussian_f32(&r, mean, std, tensor_f32(out), offset, n);
     else
-        gaussian_f64(&r, mean, std, tensor_f64(out), n);
+        gaussian_f64(&r, mean, std, tensor_f64(out), offset, n);
     return SKIFF_OK;
 }
 
@@ -269,6 +301,8 @@ static enum skiff_status truncated_run(struct kernel *k, struct skiff_error *err
         return kernel_fail(k, SKIFF_DTYPE, err, "attribute dtype must be float32");
     TRY(random_resize(k, GA_DTYPE, false, &s, &n, err));
     random_source_init(&r, k, k->attr[GA_SEED].i);
+    int64_t whole, offset = random_offset(k, n, &whole);
+    random_skip(&r, (uint64_t)offset, false);
     for (int64_t i = 0; i < n; i++) {
         float u = random_float(&r) * (1.0f - FLT_MIN) + FLT_MIN;
         float p = lo + (hi - lo) * u;

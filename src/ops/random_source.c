@@ -28,6 +28,16 @@ double random_double(struct random_source *r)
     return r->is_minstd ? minstd_double(&r->minstd) : mt64_double(r->mt);
 }
 
+void random_skip(struct random_source *r, uint64_t n, bool doubles)
+{
+    if (r->is_minstd) {
+        minstd_skip(&r->minstd, doubles ? 2 * n : n);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        doubles ? (void)mt64_double(r->mt) : (void)mt64_float(r->mt);
+}
+
 int64_t random_int(struct random_source *r, int64_t low, int64_t high)
 {
     uint64_t count = (uint64_t)high - (uint64_t)low, v;

@@ -21,6 +21,8 @@ void random_source_minstd(struct random_source *r, int32_t seed);
 
 float random_float(struct random_source *r);   /* [0, 1); [0, 1] in 1.x */
 double random_double(struct random_source *r); /* as std::generate_canonical<double> */
+/* As n calls of random_float, or of random_double. */
+void random_skip(struct random_source *r, uint64_t n, bool doubles);
 /* Uniform in [low, high): division of the draw, as the libstdc++ of the wheels does. */
 int64_t random_int(struct random_source *r, int64_t low, int64_t high);
 

@@ -31,6 +31,14 @@ struct run_env {
     int32_t program_seed;
     bool is_test;
     bool defer_rows; /* optimizers may leave rows behind (value.h: lag); false: they sweep */
+    /* Parameters are parts of larger ones: a gradient without rows is a step all the same, because
+     * rows of the whole lie elsewhere. */
+    bool empty_is_step;
+    /* Is this output a part of a larger variable? Then *offset of the whole's *whole elements lie
+     * before it, and random ops give it the numbers that it would have there. NULL: all are wholes.
+     */
+    bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
+    void *part_user;
 };
 
 struct kernel {
