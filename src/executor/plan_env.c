@@ -68,7 +68,8 @@ static struct value *env_find(struct run_env *env, int block, const char *name)
 
 void plan_env_init(struct plan *plan, const struct plan_options *options)
 {
-    plan->env = (struct run_env){.run_block = env_run_block,
+    plan->env = (struct run_env){.scope = plan->scope,
+                                 .run_block = env_run_block,
                                  .save_block = env_save_block,
                                  .restore_block = env_restore_block,
                                  .free_saved = env_free_saved,

@@ -34,6 +34,14 @@ static enum skiff_status check_input(const struct step *s, const struct plan_inp
         return error_set(err, SKIFF_UNSUPPORTED,
                          "input %s: variable %s is a tensor array, which this op does not take",
                          slot, name);
+    case VALUE_TENSOR: /* without bytes: fake_init */
+        if ((flags & OP_DISTRIBUTED) || s->kernel.kind->ins[in->slot].flags & SLOT_SHAPE_ONLY ||
+            tensor_numel(&in->value->tensor) == 0)
+            return SKIFF_OK;
+        return error_set(err, SKIFF_STATE,
+                         "input %s: the rows of variable %s are on the parameter servers; this "
+                         "process holds none of them",
+                         slot, name);
     default:
         return SKIFF_OK;
     }
@@ -45,7 +53,7 @@ static enum skiff_status prepare_step(struct step *s, struct skiff_error *err)
         const struct plan_input *t = &s->touched[i];
         if (!t->rowwise)
             value_settle(t->value);
-        if (!t->is_output && t->value->kind != VALUE_TENSOR)
+        if (!t->is_output && (t->value->kind != VALUE_TENSOR || !t->value->tensor.data))
             TRY(check_input(s, t, err));
     }
     return SKIFF_OK;

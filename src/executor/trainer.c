@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "executor/trainer_parts.h"
+#include "program/job.h"
 
 #define DEBUG_PERIOD 100
 #define BESIDE_STEP 0.02 /* seconds between two looks of the thread beside */
@@ -209,6 +210,9 @@ static void *work(void *arg)
     }
     if (status < 0)
         trainer_fail(t, &err);
+    struct job *job = t->program->job;
+    if (job && job->class->thread_end)
+        job->class->thread_end(job);
     return NULL;
 }
 
@@ -306,9 +310,12 @@ static void workers_close(struct trainer *t)
 static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
 {
     const struct trainer_options *o = t->options;
+    struct job *job = t->program->job;
     pthread_t side;
     int started = 0, failure = 0;
     bool has_side = o->handler || o->on_tick || o->wants_stop;
+    if (job && job->class->threads_begin)
+        job->class->threads_begin(job, o->threads);
     if (has_side && (failure = pthread_create(&side, NULL, beside, t)))
         has_side = false;
     for (; !failure && started < o->threads; started++)
@@ -321,6 +328,8 @@ static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
         error_set_sys(&why, "thread %d of the trainer cannot be started", started);
         trainer_fail(t, &why);
     }
+    for (int i = started; i < o->threads && job && job->class->thread_end; i++)
+        job->class->thread_end(job); /* nobody shall wait for those that could not start */
     for (int i = 0; i < started; i++)
         pthread_join(t->workers[i].thread, NULL);
     pthread_mutex_lock(&t->lock);

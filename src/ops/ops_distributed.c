@@ -10,20 +10,22 @@
  *   fake_init                     a table that the trainer does not hold
  *   ref_by_trainer_id             DC-ASGD: what that trainer pulled last
  *   checkpoint_notify, recv_save  saving what the servers hold
- * The rules below are for building; a split program runs in a distributed job only. */
+ *   pull_rows, rows_home          internal: all rows of a batch as a small local table
+ * The rules below are for building; kernels are in distributed_job.c and distributed_rows.c. */
 #include <string.h>
 
-#include "ops/ops_common.h"
+#include "ops/distributed.h"
 
 static enum skiff_status no_shapes(struct infer *c, struct skiff_error *err)
 {
     return SKIFF_OK;
 }
 
-static enum skiff_status needs_job(struct kernel *k, struct skiff_error *err)
+/* Rows of a table that is keyed by id: servers look them up by themselves. */
+static enum skiff_status servers_only(struct kernel *k, struct skiff_error *err)
 {
     return kernel_fail(k, SKIFF_UNSUPPORTED, err,
-                       "runs only in a distributed job (trainers and parameter servers)");
+                       "runs only in a distributed job, inside a parameter server");
 }
 
 /* Output i = X with `rows[i]` rows. */
@@ -63,9 +65,6 @@ static enum skiff_status split_rows_infer(struct infer *c, struct skiff_error *e
         TRY(cut_rows(c, i, c->attr[0].longs[i], err));
     return SKIFF_OK;
 }
-
-enum { TABLE_IDS, TABLE_W };
-enum { TABLE_VERSION = 4 };
 
 /* lookup_table: Ids [.., 1] -> [.., width]; lookup_table_v2: Ids [..] -> [.., width] */
 static enum skiff_status table_infer(struct infer *c, struct skiff_error *err)
@@ -130,11 +129,14 @@ static const struct op_slot out_one[] = {{"Out", 0}, {0}};
 static const struct op_slot ids_list[] = {{"Ids", SLOT_LIST}, {0}};
 static const struct op_slot table_ins[] = {{"Ids", SLOT_LIST}, {"W", 0}, {0}};
 static const struct op_slot table_outs[] = {{"Outputs", SLOT_LIST}, {0}};
+static const struct op_slot pull_outs[] = {{"Table", 0}, {"Rows", 0}, {"Local", SLOT_LIST}, {0}};
+static const struct op_slot home_ins[] = {{"X", 0}, {"Rows", 0}, {0}};
 static const struct op_slot merge_ins[] = {
     {"Ids", SLOT_LIST}, {"Rows", SLOT_LIST}, {"X", SLOT_LIST}, {0}};
 static const struct op_slot sparse_table_ins[] = {{"W", 0}, {"Ids", 0}, {0}};
 static const struct op_slot by_trainer_ins[] = {{"X", SLOT_LIST}, {"TrainerId", 0}, {0}};
 
+static const struct op_attr_spec home_attrs[] = {A_LONG("height", 0), {0}};
 static const struct op_attr_spec no_attrs[] = {{0}};
 static const struct op_attr_spec send_attrs[] = {A_INT("trainer_id", 0),
                                                  A_ENDPOINTS("epmap"),
@@ -202,29 +204,59 @@ static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
                                                       A_INT("trainer_id", 0),
                                                       {0}};
 
-#define JOB(t, i, o, a, rule)                                                                \
-    {                                                                                        \
-        .type = t,                                                                           \
-        .flags = OP_DISTRIBUTED | OP_SIDE_EFFECT | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | \
-                 OP_EMPTY_OK | OP_NO_GRAD_NEEDED,                                            \
-        .ins = i, .outs = o, .attrs = a, .infer = rule, .run = needs_job                     \
+#define JOB_FLAGS                                                                              \
+    (OP_DISTRIBUTED | OP_SIDE_EFFECT | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK | \
+     OP_NO_GRAD_NEEDED)
+#define JOB(t, i, o, a, rule, kernel)                                                  \
+    {                                                                                  \
+        .type = t, .flags = JOB_FLAGS, .ins = i, .outs = o, .attrs = a, .infer = rule, \
+        .run = kernel                                                                  \
+    }
+#define JOB_IDS(t, i, o, a, rule, kernel)                                              \
+    {                                                                                  \
+        .type = t, .flags = JOB_FLAGS, .ins = i, .outs = o, .attrs = a, .infer = rule, \
+        .prepare = id_map_prepare, .release = id_map_release, .run = kernel            \
     }
 
 const struct op_kind ops_distributed[] = {
-    JOB("send", x_list, out_list, send_attrs, no_shapes),
-    JOB("recv", x_list, out_list, recv_attrs, no_shapes),
-    JOB("send_barrier", x_list, out_list, send_barrier_attrs, no_shapes),
-    JOB("fetch_barrier", x_list, out_list, fetch_barrier_attrs, no_shapes),
-    JOB("listen_and_serv", x_list, nothing, serve_attrs, no_shapes),
-    JOB("split_byref", x_one, out_list, byref_attrs, split_byref_infer),
-    JOB("split_selected_rows", x_one, out_list, split_rows_attrs, split_rows_infer),
-    JOB("distributed_lookup_table", table_ins, table_outs, table_attrs, table_infer),
-    JOB("split_ids", ids_list, out_list, no_attrs, no_shapes),
-    JOB("prefetch", x_list, out_list, prefetch_attrs, no_shapes),
-    JOB("merge_ids", merge_ins, out_list, no_attrs, no_shapes),
-    JOB("lookup_sparse_table", sparse_table_ins, out_one, sparse_table_attrs, sparse_table_infer),
-    JOB("fake_init", nothing, out_one, fake_init_attrs, fake_init_infer),
-    JOB("ref_by_trainer_id", by_trainer_ins, out_one, no_attrs, no_shapes),
-    JOB("checkpoint_notify", nothing, nothing, notify_attrs, no_shapes),
-    JOB("recv_save", nothing, nothing, recv_save_attrs, no_shapes),
+    JOB("send", x_list, out_list, send_attrs, no_shapes, send_run),
+    JOB("recv", x_list, out_list, recv_attrs, no_shapes, recv_run),
+    JOB("send_barrier", x_list, out_list, send_barrier_attrs, no_shapes, send_barrier_run),
+    JOB("fetch_barrier", x_list, out_list, fetch_barrier_attrs, no_shapes, fetch_barrier_run),
+    JOB("listen_and_serv", x_list, nothing, serve_attrs, no_shapes, serve_run),
+    JOB("split_byref", x_one, out_list, byref_attrs, split_byref_infer, split_byref_run),
+    JOB("split_selected_rows", x_one, out_list, split_rows_attrs, split_rows_infer, split_rows_run),
+    {.type = "distributed_lookup_table",
+     .flags = JOB_FLAGS,
+     .fuse = FUSE_REMOTE_LOOKUP,
+     .ins = table_ins,
+     .outs = table_outs,
+     .attrs = table_attrs,
+     .infer = table_infer,
+     .run = table_run},
+    JOB_IDS("split_ids", ids_list, out_list, no_attrs, no_shapes, split_ids_run),
+    JOB("prefetch", x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
+    JOB_IDS("merge_ids", merge_ins, out_list, no_attrs, no_shapes, merge_ids_run),
+    JOB("lookup_sparse_table", sparse_table_ins, out_one, sparse_table_attrs, sparse_table_infer,
+        servers_only),
+    JOB("fake_init", nothing, out_one, fake_init_attrs, fake_init_infer, fake_init_run),
+    JOB("ref_by_trainer_id", by_trainer_ins, out_one, no_attrs, no_shapes, ref_by_trainer_run),
+    JOB("checkpoint_notify", nothing, nothing, notify_attrs, no_shapes, notify_run),
+    JOB("recv_save", nothing, nothing, recv_save_attrs, no_shapes, recv_save_run),
+    {.type = "pull_rows",
+     .flags = JOB_FLAGS | OP_INTERNAL,
+     .ins = table_ins,
+     .outs = pull_outs,
+     .attrs = table_attrs,
+     .infer = no_shapes,
+     .prepare = id_map_prepare,
+     .release = id_map_release,
+     .run = pull_rows_run},
+    {.type = "rows_home",
+     .flags = OP_INTERNAL | OP_OWN_SHAPE | OP_ROWS_OK,
+     .ins = home_ins,
+     .outs = out_one,
+     .attrs = home_attrs,
+     .infer = no_shapes,
+     .run = rows_home_run},
     {0}};

@@ -28,6 +28,8 @@ enum skiff_status fuse_program(const struct program *p, const char *const *keep,
 {
     struct program *fused = program_clone(p);
     enum skiff_status status = SKIFF_OK;
+    if (fuse_remote(fused) > 0)
+        status = check_pass("remote", p, fused, verify, err);
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && status == SKIFF_OK; i++) {
         struct graph g;
         graph_init(&g, fused, keep, nkeep);

@@ -40,6 +40,9 @@ struct fuse_pass {
     int (*run)(struct graph *g);
 };
 
+/* Look-ups of tables that servers hold -> look-ups in a small local table; runs before the others,
+ * on the program itself. */
+int fuse_remote(struct program *p);
 /* matmul + bias + activation, and their gradients -> fused_fc, fused_fc_grad */
 int fuse_fc(struct graph *g);
 /* look-ups (+ pool) + concat, and their gradients -> fused_embedding_concat(_grad) */

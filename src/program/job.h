@@ -24,8 +24,10 @@ struct job_slices {
     const char *origin; /* the trainer's variable */
     int n;
     const char *const *names, *const *endpoints;
-    const int64_t *sections; /* rows; NULL with n 1: the whole */
-    bool modulo;             /* instead of ranges: id modulo n, ids stay as they are */
+    /* Rows. NULL: n 1, the whole; send with n > 1, every server gets the whole; recv with n > 1,
+     * the servers know. */
+    const int64_t *sections;
+    bool modulo; /* instead of ranges: id modulo n, ids stay as they are */
 };
 
 /* Rows of one table for several lists of ids at once; out[i] gets ids[i]'s rows, [count, width]. */
@@ -35,9 +37,13 @@ struct job_lookup {
     const struct tensor *const *ids;
     struct tensor *const *out; /* shaped already */
     int64_t padding_idx;       /* its rows are zero; -1: none */
+    bool distinct;             /* no id stands twice in all the lists */
 };
 
 struct job_class {
+    /* A communicator fills parameters by itself: recv ops of the main program (those with
+     * recv_varnames) have nothing to do. */
+    bool communicates;
     /* A gradient (or counter) goes out: at once, or into the communicator's queue by mode. */
     enum skiff_status (*send)(struct job *j, const struct job_slices *to, const struct value *x,
                               bool merge_add, struct skiff_error *err);
@@ -48,7 +54,8 @@ struct job_class {
     enum skiff_status (*send_barrier)(struct job *j, struct skiff_error *err);
     enum skiff_status (*fetch_barrier)(struct job *j, struct skiff_error *err);
     enum skiff_status (*lookup)(struct job *j, const struct job_lookup *l, struct skiff_error *err);
-    /* GEO: "param_init" and the ids of a batch. names[i] is the table of ids[i]. */
+    /* GEO: "param_init" and the ids of a batch. names[i] is the table of ids[i] (NULL: no value). A
+     * job that has it gets all sends here. */
     enum skiff_status (*send_ids)(struct job *j, int n, const char *const *names,
                                   const struct tensor *const *ids, struct skiff_error *err);
     /* listen_and_serv: serves until the job is complete. */

@@ -12,8 +12,11 @@ struct kernel_slot {
     int n;
 };
 
+struct scope;
+
 /* What the executor offers to kernels. One per running thread. */
 struct run_env {
+    struct scope *scope;           /* of the run, for listen_and_serv */
     const struct program *program; /* the one that is run (after fusing) */
     /* Runs a block of the program as part of this step (while, conditional_block). */
     enum skiff_status (*run_block)(struct run_env *env, int block, struct skiff_error *err);

@@ -129,8 +129,9 @@ enum op_fuse_class {
     FUSE_SOFTMAX_GRAD,
     FUSE_XENT, /* cross entropy of probabilities, hard label */
     FUSE_XENT_GRAD,
-    FUSE_SUM,    /* sum of a list (gradient accumulation) */
-    FUSE_UPDATE, /* optimizer op */
+    FUSE_SUM,           /* sum of a list (gradient accumulation) */
+    FUSE_UPDATE,        /* optimizer op */
+    FUSE_REMOTE_LOOKUP, /* rows of a table that servers hold, for a list of Ids */
 };
 
 struct infer;

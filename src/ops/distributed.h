@@ -1,0 +1,53 @@
+/* What the files of split programs' ops share: positions of attributes, and the kernels that the
+ * table in ops_distributed.c names. */
+#ifndef OPS_DISTRIBUTED_H
+#define OPS_DISTRIBUTED_H
+
+#include "ops/ops_common.h"
+#include "program/job.h"
+
+enum { SEND_TRAINER, SEND_EPMAP, SEND_SECTIONS, SEND_NAMES, SEND_NUM, SEND_ADD };
+enum { RECV_EPMAP, RECV_TRAINER, RECV_BARRIER, RECV_VARNAMES, RECV_NAMES, RECV_SKIP };
+enum { NOTIFY_EPMAP, NOTIFY_DIR, NOTIFY_TABLE };
+enum {
+    SAVE_DTYPE,
+    SAVE_OVERWRITE,
+    SAVE_PATH,
+    SAVE_SHAPE,
+    SAVE_SLICES,
+    SAVE_REMOTE,
+    SAVE_SLICE_SHAPES,
+    SAVE_ENDPOINTS
+};
+enum { TABLE_NAMES, TABLE_SECTIONS, TABLE_ENDPOINTS, TABLE_TRAINER, TABLE_VERSION, TABLE_PADDING };
+enum { TABLE_IDS, TABLE_W };
+
+/* The job of the program that runs; a program without one gets the reason. */
+enum skiff_status kernel_job(const struct kernel *k, struct job **out, struct skiff_error *err);
+/* The slot is not there for this role. */
+enum skiff_status job_lacks(const struct kernel *k, struct skiff_error *err);
+
+enum skiff_status send_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status recv_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status send_barrier_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status fetch_barrier_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status serve_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status notify_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status recv_save_run(struct kernel *k, struct skiff_error *err);
+
+enum skiff_status split_byref_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status split_rows_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status ref_by_trainer_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err);
+
+/* An id_map of the kernel's own, kept between runs. */
+enum skiff_status id_map_prepare(struct kernel *k, struct skiff_error *err);
+void id_map_release(struct kernel *k);
+enum skiff_status table_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status prefetch_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err);
+enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err);
+
+#endif
