@@ -8,6 +8,7 @@
 
 #include "comm/session.h"
 #include "executor/scope.h"
+#include "passes/split.h"
 
 enum comm_mode_kind { COMM_DIRECT, COMM_SYNC, COMM_HALF_ASYNC, COMM_ASYNC, COMM_GEO };
 
@@ -21,6 +22,10 @@ struct comm_options {
     int thread_pool_size, send_wait_times;
     int independent_recv_thread, is_sgd_optimizer;
     int geo_need_push_nums;
+    /* GEO: where the slices of all parameters are (split_placement); its programs do not say.
+     * Copied by comm_create. */
+    const struct placement *placement;
+    int nplacement;
 };
 
 /* A job whose session opens on first use, or by comm_start. `trainer` (its ops say what is sent and
@@ -32,6 +37,9 @@ enum skiff_status comm_create(const struct comm_options *options, const struct p
 enum skiff_status comm_start(struct job *j, struct scope *scope, struct skiff_error *err);
 /* stop_worker's first half: sends what is queued, joins threads. Nothing is lost. */
 enum skiff_status comm_stop(struct job *j, struct skiff_error *err);
+/* Waits until everything that was handed over so far has been exchanged (async: the queues are
+ * empty; GEO: no K batches wait). What servers hold then is what this trainer has done. */
+enum skiff_status comm_settle(struct job *j, struct skiff_error *err);
 /* NULL before the session is open. */
 struct session *comm_session(struct job *j);
 
