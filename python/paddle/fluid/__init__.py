@@ -1,0 +1,32 @@
+"""paddle.fluid as in PaddlePaddle 1.8, on Skiff. docs/python.md lists the differences."""
+from paddle import _names
+
+_F = "paddle.fluid."
+_WHERE = {}
+for _module, _words in (
+        ("framework", "Program default_startup_program default_main_program program_guard name_scope cuda_places cpu_places "
+                      "cuda_pinned_places in_dygraph_mode is_compiled_with_cuda Variable require_version device_guard "
+                      "set_flags get_flags"),
+        ("executor", "Executor global_scope scope_guard"),
+        ("compiler", "CompiledProgram BuildStrategy ExecutionStrategy"),
+        ("parallel_executor", "ParallelExecutor"),
+        ("core", "CPUPlace CUDAPlace CUDAPinnedPlace LoDTensor LoDTensorArray Scope Tensor"),
+        ("param_attr", "ParamAttr"),
+        ("data_feeder", "DataFeeder"),
+        ("dataset", "DatasetFactory"),
+        ("lod_tensor", "create_lod_tensor create_random_int_lodtensor"),
+        ("input", "data embedding one_hot"),
+        ("io", "save load"),
+        ("backward", "gradients"),
+        ("transpiler", "DistributeTranspiler DistributeTranspilerConfig memory_optimize release_memory"),
+        ("clip", "ErrorClipByValue"),
+        ("contrib.trainer", "Trainer CheckpointConfig BeginEpochEvent EndEpochEvent BeginStepEvent EndStepEvent"),
+        ("contrib.inferencer", "Inferencer")):
+    for _word in _words.split():
+        _WHERE[_word] = _F + _module + ":" + _word
+_SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core", "param_attr", "data_feeder", "dataset",
+               "lod_tensor", "input", "io", "backward", "transpiler", "clip", "contrib", "incubate", "initializer", "layers",
+               "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average")
+
+__all__ = sorted(_WHERE)
+__getattr__, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES)

@@ -1,0 +1,158 @@
+"""fluid.DatasetFactory: files that train_from_dataset reads."""
+from skiff import _native
+
+from paddle import _names
+from paddle.fluid import framework
+
+__all__ = ["DatasetFactory", "InMemoryDataset", "QueueDataset"]
+
+
+class DatasetFactory(object):
+    def create_dataset(self, datafeed_class="QueueDataset"):
+        """QueueDataset or InMemoryDataset."""
+        kinds = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
+        if datafeed_class not in kinds:
+            raise ValueError("datafeed class %s does not exist" % datafeed_class)
+        return kinds[datafeed_class]()
+
+
+class DatasetBase(object):
+    _kind = None
+
+    def __init__(self):
+        self._native = _native.Dataset(self._kind)
+        self.thread_num = 1
+        self.filelist = []
+        self.use_var = []
+        self.batch_size = 32
+        self.pipe_command = "cat"
+
+    def set_pipe_command(self, pipe_command):
+        """A shell command that turns a file (its standard input) into MultiSlot text."""
+        self.pipe_command = pipe_command
+        self._native.set_pipe_command(pipe_command)
+
+    def set_batch_size(self, batch_size):
+        self.batch_size = batch_size
+        self._native.set_batch_size(batch_size)
+
+    def set_thread(self, thread_num):
+        """Threads that read and train."""
+        self.thread_num = thread_num
+        self._native.set_threads(max(1, int(thread_num)))
+
+    def set_filelist(self, filelist):
+        if isinstance(filelist, str) or not all(isinstance(name, str) for name in filelist):
+            raise TypeError("set_filelist takes a list of str, but got %s" % (filelist,))
+        self.filelist = list(filelist)
+        self._native.set_files(self.filelist)
+
+    def set_use_var(self, var_list):
+        """The variables of a sample, in the order of the text."""
+        for var in var_list:
+            if framework.dtype_name(var.dtype) not in ("float32", "int64"):
+                raise ValueError("Currently, fluid.dataset only supports dtype=float32 and dtype=int64")
+        self.use_var = list(var_list)
+        self._native.set_vars(self.use_var)
+
+    def set_hdfs_config(self, fs_name, fs_ugi):
+        raise NotImplementedError("set_hdfs_config: Skiff reads local files; mount the file system, or read it in the pipe "
+                                  "command")
+
+    def set_download_cmd(self, download_cmd):
+        raise NotImplementedError("set_download_cmd: put the download into the pipe command")
+
+    def set_format(self, key, value):
+        """Not in Paddle: a setting of Skiff's own readers, such as ("format", "criteo"); docs/config.md lists them."""
+        self._native.set(key, value)
+
+    def desc(self):
+        """What was set, as text."""
+        lines = ["name: %r" % self._kind, "batch_size: %d" % self.batch_size, "thread_num: %d" % self.thread_num,
+                 "pipe_command: %r" % self.pipe_command]
+        lines += ["slot: %s %s" % (var.name, framework.dtype_name(var.dtype)) for var in self.use_var]
+        return "\n".join(lines + [""])
+
+    def _prepare(self):
+        pass
+
+
+class QueueDataset(DatasetBase):
+    """Streams files."""
+
+    _kind = "QueueDataset"
+
+    def local_shuffle(self):
+        raise NotImplementedError("QueueDataset does not support local shuffle, please use InMemoryDataset for local_shuffle")
+
+    def global_shuffle(self, fleet=None):
+        raise NotImplementedError("QueueDataset does not support global shuffle, please use InMemoryDataset for global_shuffle")
+
+
+class InMemoryDataset(DatasetBase):
+    """Loads files first; can be shuffled."""
+
+    _kind = "InMemoryDataset"
+
+    def __init__(self):
+        DatasetBase.__init__(self)
+        self._seed = 0
+
+    def load_into_memory(self):
+        self._native.load()
+
+    def preload_into_memory(self, thread_num=None):
+        """Begins loading; wait_preload_done waits for the end."""
+        self._native.preload(thread_num or 0)
+
+    def wait_preload_done(self):
+        self._native.wait_preload()
+
+    def local_shuffle(self):
+        self._seed += 1
+        self._native.local_shuffle(self._seed)
+
+    def global_shuffle(self, fleet=None, thread_num=12):
+        """Over all workers of the fleet; without one: local_shuffle."""
+        self._seed += 1
+        job = getattr(fleet, "_job", None)
+        if job is None:
+            self._native.local_shuffle(self._seed)
+        else:
+            job.global_shuffle(self._native, self._seed)
+
+    def slots_shuffle(self, slots):
+        self._seed += 1
+        self._native.slots_shuffle(list(slots), self._seed)
+
+    def release_memory(self):
+        self._native.release()
+
+    def get_memory_data_size(self, fleet=None):
+        """Samples in memory; with a fleet, of all workers."""
+        size = self._native.memory_size
+        job = getattr(fleet, "_job", None)
+        return size if job is None else int(job.all_reduce([size], "sum")[0])
+
+    get_shuffle_data_size = get_memory_data_size
+
+    def set_queue_num(self, queue_num):
+        """Channels between readers and trainers: Skiff has one per thread."""
+
+    def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
+        """Size of the messages of global_shuffle: Skiff chooses it."""
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
+        """Pauses of global_shuffle: none here."""
+
+    def set_parse_ins_id(self, parse_ins_id):
+        self._native.set("parse_ins_id", bool(parse_ins_id))
+
+    def set_parse_content(self, parse_content):
+        self._native.set("parse_content", bool(parse_content))
+
+    def set_parse_logkey(self, parse_logkey):
+        self._native.set("parse_logkey", bool(parse_logkey))
+
+
+__getattr__ = _names.guard(__name__)

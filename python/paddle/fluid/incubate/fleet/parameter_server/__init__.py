@@ -1,0 +1,4 @@
+"""Fleets of parameter servers."""
+from paddle import _names
+
+__getattr__, __dir__ = _names.lazy(__name__, {}, ("distribute_transpiler",))

@@ -1,0 +1,312 @@
+"""fluid.optimizer: update rules. Each is a row of src/passes/optimizers.c; the classes only carry the arguments."""
+import warnings
+from contextlib import contextmanager
+
+from skiff import _native
+
+from paddle import _names
+from paddle.fluid import framework
+from paddle.fluid._build import net
+from paddle.fluid.backward import append_backward, names_of
+from paddle.fluid.clip import GradientClipBase
+from paddle.fluid.regularizer import WeightDecayRegularizer
+
+__all__ = ["SGD", "Momentum", "Adagrad", "Adam", "Adamax", "DecayedAdagrad", "Ftrl", "SGDOptimizer", "MomentumOptimizer",
+           "AdagradOptimizer", "AdamOptimizer", "AdamaxOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer",
+           "FtrlOptimizer", "Adadelta", "AdadeltaOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "LambOptimizer",
+           "ExponentialMovingAverage", "RecomputeOptimizer"]
+
+
+class Optimizer(object):
+    """Base of all. learning_rate: a float, or a Variable (a schedule of fluid.layers)."""
+
+    _kind = None
+
+    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None, **options):
+        if not isinstance(learning_rate, (float, framework.Variable)):
+            raise TypeError("learning rate should be float or Variable, got %s here" % type(learning_rate))
+        if regularization is not None and not isinstance(regularization, WeightDecayRegularizer):
+            raise TypeError("'regularization' should be a WeightDecayRegularizer, but got %s" % type(regularization))
+        if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
+            raise TypeError("'grad_clip' should be an instance of GradientClipBase's derived class")
+        self._learning_rate = learning_rate
+        self._parameter_list = parameter_list
+        self.regularization = regularization
+        self._grad_clip = grad_clip
+        self._name = name
+        self._options = options
+        self._native = None
+        self.type = self._kind
+
+    def _rule(self):
+        if self._native is None:
+            self._native = _native.Optimizer(
+                net, self._kind, self._learning_rate, regularization=self.regularization, grad_clip=self._grad_clip,
+                name=self._name, **self._options)
+        return self._native
+
+    @contextmanager
+    def _programs(self, loss, startup_program):
+        net.push_programs(loss.program, startup_program)
+        try:
+            yield
+        finally:
+            net.pop_programs()
+
+    def _global_learning_rate(self, program=None):
+        """The variable of the rate."""
+        return self._native.learning_rate if self._native is not None else None
+
+    def current_step_lr(self):
+        """The rate as a number, when it is one."""
+        if isinstance(self._learning_rate, framework.Variable):
+            raise RuntimeError("the learning rate is a schedule: fetch the variable %s" % self._learning_rate.name)
+        return self._learning_rate
+
+    def get_opti_var_name_list(self):
+        """Names of the accumulators."""
+        return self._native.accumulator_names() if self._native is not None else []
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """Only the gradients: [(parameter, gradient)]."""
+        return append_backward(loss, parameter_list or self._parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads):
+        """Clipping, decay and updates for these pairs, on the current programs; gives the update operators."""
+        return self._rule().apply(params_grads)
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        with self._programs(loss, startup_program):
+            return self.apply_gradients(params_grads)
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, grad_clip=None):
+        """Gradients and updates: (update operators, [(parameter, gradient)]). grad_clip: the argument of 1.7."""
+        if not isinstance(loss, framework.Variable):
+            raise AssertionError("The loss should be an Variable.")
+        if grad_clip is not None:
+            if not isinstance(grad_clip, GradientClipBase):
+                raise TypeError("'grad_clip' should be an instance of GradientClipBase's derived class")
+            self._grad_clip = grad_clip
+        parameters = names_of(parameter_list or self._parameter_list, "parameter_list")
+        with self._programs(loss, startup_program):
+            return self._rule().minimize(loss, parameters, names_of(no_grad_set, "no_grad_set"))
+
+
+class SGDOptimizer(Optimizer):
+    """p -= rate * g"""
+
+    _kind = "sgd"
+
+    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name)
+
+
+class MomentumOptimizer(Optimizer):
+    _kind = "momentum"
+
+    def __init__(self, learning_rate, momentum, parameter_list=None, use_nesterov=False, regularization=None,
+                 grad_clip=None, name=None):
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name,
+                           momentum=momentum, use_nesterov=bool(use_nesterov))
+
+
+class LarsMomentumOptimizer(Optimizer):
+    _kind = "lars_momentum"
+
+    def __init__(self, learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None):
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, momentum=momentum,
+                           lars_coeff=lars_coeff, lars_weight_decay=lars_weight_decay)
+
+
+class AdagradOptimizer(Optimizer):
+    _kind = "adagrad"
+
+    def __init__(self, learning_rate, epsilon=1.0e-6, parameter_list=None, regularization=None, grad_clip=None,
+                 name=None, initial_accumulator_value=0.0):
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon,
+                           initial_accumulator_value=initial_accumulator_value)
+
+
+class AdamOptimizer(Optimizer):
+    _kind = "adam"
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None, lazy_mode=False):
+        if beta1 is None or beta2 is None or epsilon is None:
+            raise AssertionError("Adam: beta1, beta2 and epsilon must be numbers")
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1, beta2=beta2,
+                           epsilon=epsilon, lazy_mode=bool(lazy_mode))
+
+
+class AdamaxOptimizer(Optimizer):
+    _kind = "adamax"
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None):
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1, beta2=beta2,
+                           epsilon=epsilon)
+
+
+class DecayedAdagradOptimizer(Optimizer):
+    _kind = "decayed_adagrad"
+
+    def __init__(self, learning_rate, decay=0.95, epsilon=1.0e-6, parameter_list=None, regularization=None,
+                 grad_clip=None, name=None):
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, decay=decay,
+                           epsilon=epsilon)
+
+
+class AdadeltaOptimizer(Optimizer):
+    _kind = "adadelta"
+
+    def __init__(self, learning_rate, epsilon=1.0e-6, rho=0.95, parameter_list=None, regularization=None, grad_clip=None,
+                 name=None):
+        if epsilon is None or rho is None:
+            raise ValueError("epsilon and rho are not set.")
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon, rho=rho)
+
+
+class RMSPropOptimizer(Optimizer):
+    _kind = "rmsprop"
+
+    def __init__(self, learning_rate, rho=0.95, epsilon=1.0e-6, momentum=0.0, centered=False, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None):
+        for value, key in ((learning_rate, "learning_rate"), (rho, "rho"), (epsilon, "epsilon"), (momentum, "momentum")):
+            if value is None:
+                raise ValueError("%s is not set." % key)
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, rho=rho, epsilon=epsilon,
+                           momentum=momentum, centered=bool(centered))
+
+
+class FtrlOptimizer(Optimizer):
+    """As in Paddle 1.6 to 1.8, l2 takes the value of l1."""
+
+    _kind = "ftrl"
+
+    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameter_list=None, regularization=None,
+                 grad_clip=None, name=None):
+        if learning_rate is None:
+            raise ValueError("learning_rate is not set.")
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, l1=l1, l2=l2,
+                           lr_power=lr_power)
+
+
+class LambOptimizer(Optimizer):
+    _kind = "lamb"
+
+    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
+                 parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None, name=None):
+        if lamb_weight_decay is None or beta1 is None or beta2 is None or epsilon is None:
+            raise AssertionError("Lamb: lamb_weight_decay, beta1, beta2 and epsilon must be numbers")
+        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name,
+                           lamb_weight_decay=lamb_weight_decay, beta1=beta1, beta2=beta2, epsilon=epsilon,
+                           exclude_from_weight_decay=exclude_from_weight_decay_fn)
+
+
+SGD = SGDOptimizer
+Momentum = MomentumOptimizer
+LarsMomentum = LarsMomentumOptimizer
+Adagrad = AdagradOptimizer
+Adam = AdamOptimizer
+Adamax = AdamaxOptimizer
+DecayedAdagrad = DecayedAdagradOptimizer
+Adadelta = AdadeltaOptimizer
+RMSProp = RMSPropOptimizer
+Ftrl = FtrlOptimizer
+Lamb = LambOptimizer
+
+
+class RecomputeOptimizer(Optimizer):
+    """Paddle computes parts of the forward pass twice to save memory. Skiff gives the same numbers without: it is the optimizer
+    that it was given."""
+
+    def __init__(self, optimizer):
+        self._optimizer = optimizer
+        self._checkpoints = None
+
+    def _set_checkpoints(self, checkpoints):
+        self._checkpoints = checkpoints
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads):
+        return self._optimizer.apply_gradients(params_grads)
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        return self._optimizer.apply_optimize(loss, startup_program, params_grads)
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        if self._checkpoints is None:
+            warnings.warn("RecomputeOptimizer: no checkpoints were set; nothing is recomputed anyway")
+        return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
+
+
+class ExponentialMovingAverage(object):
+    """Averages of the trainable parameters: update() inside the program, `with ema.apply(exe):` to test with them.
+
+    average = decay * average + (1 - decay) * parameter; apply() divides by 1 - decay^t. thres_steps (a Variable t) makes the
+    decay min(decay, (1 + t) / (10 + t))."""
+
+    def __init__(self, decay=0.999, thres_steps=None, name=None):
+        from paddle.fluid import layers
+        self._name = name or ""
+        self._program = framework.default_main_program()
+        self._params = [p for p in self._program.all_parameters() if p.trainable]
+        self._averages = {}
+        with framework.name_scope("moving_average"):
+            if thres_steps is not None:
+                steps = layers.cast(thres_steps, "float32")
+                self._decay = layers.elementwise_min(
+                    (steps + 1.0) / (steps + 10.0), layers.fill_constant([1], "float32", decay))
+            else:
+                self._decay = layers.create_global_var([1], decay, "float32", True)
+            self._power = layers.create_global_var([1], 1.0, "float32", True)
+            for param in self._params:
+                self._averages[param.name] = layers.create_global_var(
+                    list(param.shape), 0.0, param.dtype, True,
+                    name=framework.unique_name.generate(self._name + param.name + "_ema"))
+        self._backup = {}
+
+    def update(self):
+        """Appends the operators that move the averages; call it once, after minimize."""
+        from paddle.fluid import layers
+        with framework.name_scope("moving_average"):
+            layers.assign(self._power * self._decay, self._power)
+            for param in self._params:
+                average = self._averages[param.name]
+                layers.assign(average * self._decay + (1.0 - self._decay) * param, average)
+
+    @contextmanager
+    def apply(self, executor, need_restore=True):
+        """The parameters are the averages inside."""
+        import numpy
+        from paddle.fluid.executor import global_scope
+        scope = global_scope()
+
+        def value(var):
+            return numpy.array(scope.find_var(var.name).get_tensor())
+
+        power = float(value(self._power)[0])
+        for param in self._params:
+            self._backup[param.name] = value(param)
+            average = value(self._averages[param.name])
+            if power < 1.0:
+                average = (average / (1.0 - power)).astype(average.dtype)
+            scope.find_var(param.name).get_tensor().set(average)
+        try:
+            yield
+        finally:
+            if need_restore:
+                self.restore(executor)
+
+    def restore(self, executor):
+        """The parameters as they were before apply()."""
+        from paddle.fluid.executor import global_scope
+        for name, array in self._backup.items():
+            global_scope().find_var(name).get_tensor().set(array)
+        self._backup = {}
+
+
+__getattr__ = _names.guard(__name__)

@@ -1,0 +1,44 @@
+"""fluid.ParallelExecutor: the older face of CompiledProgram.with_data_parallel."""
+from paddle import _names
+from paddle.fluid import core, framework
+from paddle.fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from paddle.fluid.executor import Executor, fetch_names, global_scope
+
+__all__ = ["ParallelExecutor"]
+
+
+class ParallelExecutor(object):
+    """Runs a program on CPU_NUM devices; num_trainers and trainer_id are for collective jobs of several machines."""
+
+    def __init__(self, use_cuda, loss_name=None, main_program=None, share_vars_from=None, exec_strategy=None,
+                 build_strategy=None, num_trainers=1, trainer_id=0, scope=None):
+        if use_cuda:
+            raise RuntimeError("ParallelExecutor(use_cuda=True): Skiff has no CUDA")
+        if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
+            raise TypeError("share_vars_from must be a ParallelExecutor")
+        if num_trainers != 1:
+            raise NotImplementedError("ParallelExecutor with num_trainers=%d: collective jobs are not there yet; in "
+                                      "parameter server mode num_trainers is 1" % num_trainers)
+        build = BuildStrategy() if build_strategy is None else build_strategy
+        build.num_trainers, build.trainer_id = num_trainers, trainer_id
+        self._scope = global_scope() if scope is None else scope
+        program = framework.default_main_program() if main_program is None else main_program
+        self._compiled = CompiledProgram(program).with_data_parallel(
+            loss_name=loss_name, build_strategy=build, exec_strategy=exec_strategy or ExecutionStrategy())
+        self._exe = Executor(core.CPUPlace())
+
+    def run(self, fetch_list, feed=None, feed_dict=None, return_numpy=True):
+        """feed: a dictionary, cut into one part per device, or a list of dictionaries, one per device."""
+        if feed is None and feed_dict is not None:
+            feed = feed_dict
+        return self._compiled._run(self._exe, feed, fetch_names(fetch_list), self._scope, return_numpy, True)
+
+    @property
+    def device_count(self):
+        return self._compiled.device_count
+
+    def drop_local_exe_scopes(self):
+        """Nothing to do: variables of a run do not stay."""
+
+
+__getattr__ = _names.guard(__name__)
