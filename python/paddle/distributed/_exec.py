@@ -4,22 +4,25 @@ import shutil
 import sys
 
 
+def package_root():
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 def skiff_command():
     """$SKIFF, the command beside this package (build/skiff), or the one on the PATH."""
-    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    for path in (os.environ.get("SKIFF"), os.path.join(os.path.dirname(here), "skiff"), shutil.which("skiff")):
+    beside = os.path.join(os.path.dirname(package_root()), "skiff")
+    for path in (os.environ.get("SKIFF"), beside, shutil.which("skiff")):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise SystemExit("the command skiff was not found: set SKIFF to its path, or put it on the PATH")
 
 
-def launch(arguments):
-    """skiff launch; the scripts run with this Python and this package."""
-    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+def become(command, arguments):
+    """skiff COMMAND; the scripts it starts run with this Python and this package."""
     paths = os.environ.get("PYTHONPATH", "")
-    if here not in paths.split(os.pathsep):
-        os.environ["PYTHONPATH"] = here + (os.pathsep + paths if paths else "")
+    if package_root() not in paths.split(os.pathsep):
+        os.environ["PYTHONPATH"] = package_root() + (os.pathsep + paths if paths else "")
     os.environ.setdefault("SKIFF_PYTHON", sys.executable)
-    command = skiff_command()
+    skiff = skiff_command()
     sys.stdout.flush()
-    os.execv(command, [command, "launch"] + arguments)
+    os.execv(skiff, [skiff, command] + arguments)

@@ -1,11 +1,11 @@
-"""python -m paddle.distributed.launch ... train.py: the same as fleetrun."""
+"""python -m paddle.distributed.launch ... train.py: the same as fleetrun and `skiff launch`."""
 import sys
 
-from paddle.distributed._exec import launch
+from paddle.distributed._exec import become
 
 
 def main():
-    launch(sys.argv[1:])
+    become("launch", sys.argv[1:])
 
 
 if __name__ == "__main__":
