@@ -156,7 +156,8 @@ int launch_exec(const struct launch_args *a)
         words[at++] = exe;
         words[at++] = "train";
     } else if (a->kind == LAUNCH_SCRIPT) {
-        words[at++] = in_path("python") ? "python" : "python3";
+        char *python = getenv("SKIFF_PYTHON"); /* set by python -m paddle.distributed.launch */
+        words[at++] = python && *python ? python : in_path("python") ? "python" : "python3";
         words[at++] = "-u";
     }
     add_python_path(exe);
