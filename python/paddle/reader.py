@@ -197,7 +197,6 @@ def multiprocess_reader(readers, use_pipe=True, queue_size=1000):
             queue.put((1, None))
         except BaseException as error:
             queue.put((2, "%s: %s" % (type(error).__name__, error)))
-            raise
 
     def joined():
         import multiprocessing
