@@ -1,0 +1,325 @@
+/* A trainer's job: what all modes share. */
+#include "comm/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/mode.h"
+
+static struct comm *comm_of(struct job *j)
+{
+    return (struct comm *)j;
+}
+
+/* ---- variables of the program ---- */
+
+void slices_copy(struct comm_var *to, const struct job_slices *from)
+{
+    size_t n = (size_t)from->n;
+    char **names = mem_must((n + 1) * sizeof *names), **eps = mem_must((n + 1) * sizeof *eps);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = mem_must_strdup(from->names[i]);
+        eps[i] = mem_must_strdup(from->endpoints[i]);
+    }
+    to->origin = mem_must_strdup(from->origin);
+    to->slices = (struct job_slices){.origin = to->origin,
+                                     .n = from->n,
+                                     .names = (const char *const *)names,
+                                     .endpoints = (const char *const *)eps,
+                                     .modulo = from->modulo};
+    if (!from->sections)
+        return;
+    int64_t *sections = mem_must((n + 1) * sizeof *sections);
+    memcpy(sections, from->sections, n * sizeof *sections);
+    to->slices.sections = sections;
+}
+
+void comm_var_deinit(struct comm_var *v)
+{
+    for (int i = 0; i < v->slices.n; i++) {
+        free((char *)v->slices.names[i]);
+        free((char *)v->slices.endpoints[i]);
+    }
+    free((void *)v->slices.names);
+    free((void *)v->slices.endpoints);
+    free((void *)v->slices.sections);
+    free(v->origin);
+    *v = (struct comm_var){0};
+}
+
+static const struct attr_value *strings_of(const struct op *op, const char *name)
+{
+    static const struct attr_value none;
+    const struct op_attr_value *a = op_attr(op, name);
+    return a && a->type == ATTR_STRINGS ? &a->value : &none;
+}
+
+static void add_recv(struct comm *c, const struct job_slices *slices)
+{
+    c->recvs = mem_must_grow(c->recvs, (size_t)(c->nrecvs + 1) * sizeof *c->recvs);
+    slices_copy(&c->recvs[c->nrecvs++], slices);
+}
+
+/* recv of a whole variable (recv_varnames are its slices), or of slices one by one. */
+static void scan_recv(struct comm *c, const struct op *op)
+{
+    const struct attr_value *names = strings_of(op, "recv_varnames"),
+                            *eps = strings_of(op, "epmap");
+    const struct op_arg *out = op_out(op, "Out");
+    if (!out || !out->n || !eps->n)
+        return;
+    if (out->n == 1 && names->n == eps->n) {
+        struct job_slices s = {.origin = out->names[0],
+                               .n = names->n,
+                               .names = names->strings,
+                               .endpoints = eps->strings};
+        add_recv(c, &s);
+        return;
+    }
+    for (int i = 0; i < out->n && out->n == eps->n; i++) {
+        struct job_slices s = {.origin = out->names[i],
+                               .n = 1,
+                               .names = (const char *const *)&out->names[i],
+                               .endpoints = &eps->strings[i]};
+        add_recv(c, &s);
+    }
+}
+
+/* The ops that this room implements by job.h, which names them. */
+static void scan_program(struct comm *c, const struct program *p)
+{
+    const struct block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++) {
+        if (!strcmp(b->ops[i]->type, "recv"))
+            scan_recv(c, b->ops[i]);
+        else if (!strcmp(b->ops[i]->type, "send"))
+            c->nsends++;
+    }
+}
+
+void comm_pulls(struct comm *c, struct session_pull *out)
+{
+    for (int i = 0; i < c->nrecvs; i++)
+        out[i] = (struct session_pull){.from = c->recvs[i].slices,
+                                       .out = scope_var(c->scope, c->recvs[i].origin)};
+}
+
+/* ---- creating ---- */
+
+static void default_int(int *v, int fallback)
+{
+    if (*v <= 0)
+        *v = fallback;
+}
+
+static void options_fill(struct comm_options *o)
+{
+    default_int(&o->threads, 1);
+    default_int(&o->max_merge_var_num, o->threads);
+    default_int(&o->send_queue_size, o->threads);
+    default_int(&o->min_send_grad_num_before_recv, o->threads);
+    default_int(&o->thread_pool_size, 5);
+    default_int(&o->send_wait_times, 5);
+    default_int(&o->geo_need_push_nums, 100);
+    if (o->independent_recv_thread < 0)
+        o->independent_recv_thread = 1;
+    if (o->is_sgd_optimizer < 0)
+        o->is_sgd_optimizer = 1;
+}
+
+enum skiff_status comm_create(const struct comm_options *options, const struct program *trainer,
+                              struct job **out, struct skiff_error *err)
+{
+    static const struct comm_mode *const modes[] = {[COMM_DIRECT] = &mode_direct,
+                                                    [COMM_SYNC] = &mode_sync,
+                                                    [COMM_HALF_ASYNC] = &mode_half_async,
+                                                    [COMM_ASYNC] = &mode_async,
+                                                    [COMM_GEO] = &mode_geo};
+    struct comm *c = mem_must(sizeof *c);
+    int n = options->session.servers;
+    c->mode = modes[options->mode];
+    c->job = (struct job){.class = c->mode->class, .refs = 1};
+    c->options = *options;
+    options_fill(&c->options);
+    c->endpoints = mem_must((size_t)(n + 1) * sizeof *c->endpoints);
+    for (int i = 0; i < n; i++)
+        c->endpoints[i] = mem_must_strdup(options->session.endpoints[i]);
+    struct session_options *s = &c->options.session;
+    s->endpoints = (const char *const *)c->endpoints;
+    s->job = mem_must_strdup(s->job ? s->job : "");
+    s->secret = mem_must_strdup(s->secret ? s->secret : "");
+    s->transport_fault = s->transport_fault ? mem_must_strdup(s->transport_fault) : NULL;
+    pthread_mutex_init(&c->lock, NULL);
+    scan_program(c, trainer);
+    enum skiff_status status = c->mode->create ? c->mode->create(c, err) : SKIFF_OK;
+    c->options.placement = NULL;
+    if (status < 0)
+        job_unref(&c->job);
+    else
+        *out = &c->job;
+    return status;
+}
+
+/* ---- session ---- */
+
+static enum skiff_status open_locked(struct comm *c, struct skiff_error *err)
+{
+    if (c->closed)
+        return error_set(err, SKIFF_STATE,
+                         "worker %d has left the job (stop_worker, close): it cannot go on",
+                         c->options.session.worker);
+    return c->session ? SKIFF_OK : session_open(&c->options.session, &c->session, err);
+}
+
+enum skiff_status comm_open(struct comm *c, struct session **out, struct skiff_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    enum skiff_status status = open_locked(c, err);
+    *out = c->session;
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+struct session *comm_session(struct job *j)
+{
+    struct comm *c = comm_of(j);
+    pthread_mutex_lock(&c->lock);
+    struct session *s = c->session;
+    pthread_mutex_unlock(&c->lock);
+    return s;
+}
+
+enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *err)
+{
+    if (atomic_load(&c->running))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_STATE,
+                     "the communicator of worker %d is not running: call init_worker before "
+                     "training, and stop_worker after it",
+                     c->options.session.worker);
+}
+
+enum skiff_status comm_start(struct job *j, struct scope *scope, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    pthread_mutex_lock(&c->lock);
+    enum skiff_status status = open_locked(c, err);
+    if (status == SKIFF_OK && !atomic_load(&c->running)) {
+        c->scope = scope;
+        if (c->mode->start)
+            status = c->mode->start(c, err);
+        if (status == SKIFF_OK)
+            atomic_store(&c->running, true);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+enum skiff_status comm_stop(struct job *j, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    enum skiff_status status = SKIFF_OK;
+    pthread_mutex_lock(&c->lock);
+    if (atomic_exchange(&c->running, false) && c->mode->stop)
+        status = c->mode->stop(c, err);
+    pthread_mutex_unlock(&c->lock);
+    return status;
+}
+
+enum skiff_status comm_settle(struct job *j, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    return c->mode->settle && atomic_load(&c->running) ? c->mode->settle(c, err) : SKIFF_OK;
+}
+
+/* ---- job.h ---- */
+
+enum skiff_status comm_job_send(struct job *j, const struct job_slices *to, const struct value *x,
+                                bool merge_add, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    return c->mode->send(c, to, x, merge_add, err);
+}
+
+enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from, struct value *out,
+                                struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    struct session *s;
+    bool found = false;
+    if (c->mode->held)
+        TRY(c->mode->held(c, from, out, &found, err));
+    if (found)
+        return SKIFF_OK;
+    struct session_pull pull = {.from = *from, .out = out};
+    TRY(comm_open(c, &s, err));
+    return session_exchange(s, 0, 0, NULL, 0, &pull, 1, err);
+}
+
+enum skiff_status comm_job_barrier(struct job *j, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    return c->mode->send_barrier ? c->mode->send_barrier(c, err) : SKIFF_OK;
+}
+
+enum skiff_status comm_job_ids(struct job *j, int n, const char *const *names,
+                               const struct tensor *const *ids, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    return c->mode->send_ids(c, n, names, ids, err);
+}
+
+enum skiff_status comm_job_save_table(struct job *j, const char *dir, const char *table,
+                                      struct skiff_error *err)
+{
+    struct session *s;
+    TRY(comm_open(comm_of(j), &s, err));
+    return session_save_table(s, dir, table, err);
+}
+
+void comm_job_threads_begin(struct job *j, int n)
+{
+    struct comm *c = comm_of(j);
+    if (c->mode->threads_begin)
+        c->mode->threads_begin(c, n);
+}
+
+void comm_job_thread_end(struct job *j)
+{
+    struct comm *c = comm_of(j);
+    if (c->mode->thread_end)
+        c->mode->thread_end(c);
+}
+
+enum skiff_status comm_job_close(struct job *j, struct skiff_error *err)
+{
+    struct comm *c = comm_of(j);
+    enum skiff_status status = comm_stop(j, err), left = SKIFF_OK;
+    pthread_mutex_lock(&c->lock);
+    c->closed = true;
+    if (c->session)
+        left = session_leave(c->session, status < 0 ? NULL : err);
+    pthread_mutex_unlock(&c->lock);
+    return status < 0 ? status : left;
+}
+
+void comm_job_destroy(struct job *j)
+{
+    struct comm *c = comm_of(j);
+    comm_stop(j, NULL);
+    session_close(c->session);
+    if (c->mode->destroy && c->state)
+        c->mode->destroy(c);
+    for (int i = 0; i < c->nrecvs; i++)
+        comm_var_deinit(&c->recvs[i]);
+    free(c->recvs);
+    for (int i = 0; i < c->options.session.servers; i++)
+        free(c->endpoints[i]);
+    free(c->endpoints);
+    free((char *)c->options.session.job);
+    free((char *)c->options.session.secret);
+    free((char *)c->options.session.transport_fault);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}

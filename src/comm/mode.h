@@ -1,0 +1,140 @@
+/* Modes: when gradients go out and parameters come in. What every mode is: a row of mode_list.h, a
+ * file mode_<name>.c, a struct comm_mode.
+ *
+ * Every slot may be NULL: nothing to do, or (send, send_ids) not of this mode. start, stop and
+ * destroy are called by one thread at a time; the rest by any training thread, and may block until
+ * a deadline of the session. No lock is held on entry or return. */
+#ifndef COMM_MODE_H
+#define COMM_MODE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "comm/comm.h"
+
+struct comm;
+
+struct comm_mode {
+    const struct job_class *class;
+    /* state from options and program; called by comm_create */
+    enum skiff_status (*create)(struct comm *c, struct skiff_error *err);
+    void (*destroy)(struct comm *c);
+    /* c->scope and the session are there; threads of the mode begin */
+    enum skiff_status (*start)(struct comm *c, struct skiff_error *err);
+    /* sends what is queued, joins threads; after start only */
+    enum skiff_status (*stop)(struct comm *c, struct skiff_error *err);
+    enum skiff_status (*settle)(struct comm *c, struct skiff_error *err);
+    enum skiff_status (*send)(struct comm *c, const struct job_slices *to, const struct value *x,
+                              bool merge_add, struct skiff_error *err);
+    /* recv: true when the values were there already, in *out */
+    enum skiff_status (*held)(struct comm *c, const struct job_slices *from, struct value *out,
+                              bool *found, struct skiff_error *err);
+    enum skiff_status (*send_barrier)(struct comm *c, struct skiff_error *err);
+    enum skiff_status (*send_ids)(struct comm *c, int n, const char *const *names,
+                                  const struct tensor *const *ids, struct skiff_error *err);
+    void (*threads_begin)(struct comm *c, int n);
+    void (*thread_end)(struct comm *c);
+};
+
+/* A variable and its slices; strings are copies. */
+struct comm_var {
+    char *origin;
+    struct job_slices slices;
+};
+
+struct comm {
+    struct job job; /* first */
+    const struct comm_mode *mode;
+    struct comm_options options; /* with all defaults filled in */
+    char **endpoints;
+    pthread_mutex_t lock; /* guards opening, starting, stopping, closing */
+    struct session *session;
+    bool closed;
+    atomic_bool running; /* between start and stop */
+    struct scope *scope;
+    struct comm_var *recvs; /* parameters that the main program receives */
+    int nrecvs, nsends;     /* nsends: variables that it sends */
+    void *state;            /* the mode's */
+};
+
+void slices_copy(struct comm_var *to, const struct job_slices *from);
+void comm_var_deinit(struct comm_var *v);
+
+/* The session, opened when it is not yet. */
+enum skiff_status comm_open(struct comm *c, struct session **out, struct skiff_error *err);
+/* Not started (or stopped): says so. */
+enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *err);
+/* The parameters' places in the scope, as pulls: recvs of them. Caller's array. */
+void comm_pulls(struct comm *c, struct session_pull *out);
+
+/* ---- values that several threads or batches give ---- */
+
+/* sum += x. The first one (n 0) is copied. Rows are appended. */
+enum skiff_status sum_add(struct value *sum, int n, const struct value *x, const char *name,
+                          struct skiff_error *err);
+/* n values were added: rows of one id become one row, and with `mean` all is divided by n. */
+enum skiff_status sum_finish(struct value *sum, int n, bool mean, struct skiff_error *err);
+
+/* ---- threads of one trainer that meet ---- */
+
+struct gather_var {
+    struct comm_var var;
+    pthread_mutex_t lock; /* guards the rest; a leaf */
+    struct value sum;
+    int n;
+    bool merge_add;
+};
+
+struct gather {
+    pthread_mutex_t lock; /* guards all below; a leaf */
+    pthread_cond_t changed;
+    struct str_map vars; /* origin -> gather_var */
+    int threads;         /* that take part; 0: nobody has begun, everybody is alone */
+    int arrived;
+    uint64_t round;
+    bool busy;
+    enum skiff_status status; /* of the last round */
+    struct skiff_error error;
+};
+
+void gather_init(struct gather *g);
+void gather_deinit(struct gather *g);
+enum skiff_status gather_add(struct gather *g, const struct job_slices *to, const struct value *x,
+                             bool merge_add, struct skiff_error *err);
+/* The batch of this thread is complete. The last one to come runs `exchange` with everything that
+ * was added, meaned over the threads that gave it; all get its result. */
+typedef enum skiff_status (*gather_exchange)(struct comm *c, const struct session_push *pushes,
+                                             int n, struct skiff_error *err);
+enum skiff_status gather_meet(struct gather *g, struct comm *c, gather_exchange exchange,
+                              struct skiff_error *err);
+void gather_begin(struct gather *g, int threads);
+void gather_end(struct gather *g); /* one thread has no more data */
+
+extern const struct comm_mode mode_direct, mode_sync, mode_half_async, mode_async, mode_geo;
+
+/* job.h's slots, shared by the modes' classes. */
+enum skiff_status comm_job_send(struct job *j, const struct job_slices *to, const struct value *x,
+                                bool merge_add, struct skiff_error *err);
+enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from, struct value *out,
+                                struct skiff_error *err);
+enum skiff_status comm_job_barrier(struct job *j, struct skiff_error *err);
+enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
+                                  struct skiff_error *err);
+enum skiff_status comm_job_ids(struct job *j, int n, const char *const *names,
+                               const struct tensor *const *ids, struct skiff_error *err);
+enum skiff_status comm_job_save_table(struct job *j, const char *dir, const char *table,
+                                      struct skiff_error *err);
+void comm_job_threads_begin(struct job *j, int n);
+void comm_job_thread_end(struct job *j);
+enum skiff_status comm_job_close(struct job *j, struct skiff_error *err);
+void comm_job_destroy(struct job *j);
+
+/* clang-format off */
+#define COMM_CLASS_SLOTS \
+    .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
+    .save_table = comm_job_save_table, .threads_begin = comm_job_threads_begin, \
+    .thread_end = comm_job_thread_end, .close = comm_job_close, .destroy = comm_job_destroy
+/* clang-format on */
+
+#endif

@@ -1,0 +1,337 @@
+/* Async: training threads put copies of gradients into bounded queues, one per variable; the
+ * communicator's thread takes up to max_merge_var_num of each, merges them, and pushes all in one
+ * message per server. Servers apply what arrives. When more than min_send_grad_num_before_recv
+ * gradients have gone out since the last time (or always, without "independent_recv_thread"), the
+ * answer brings the parameters too.
+ *
+ * A training thread waits only when a queue is full. A round begins when every variable has
+ * max_merge_var_num copies, or send_wait_times * 10 ms after the first copy came: so the variables
+ * of a batch go out together. What is queued when the trainer stops goes out before it does. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/mode.h"
+#include "net/clock.h"
+
+struct slot {
+    struct value value; /* its memory is used again */
+    bool ready;         /* filled */
+};
+
+struct queue {
+    struct comm_var var;
+    bool merge_add;
+    struct slot *slots; /* a ring of send_queue_size */
+    int head, count;    /* count includes those that are being filled */
+};
+
+struct async_state {
+    pthread_mutex_t lock; /* guards all but the values of slots that are being filled or sent */
+    pthread_cond_t changed;
+    struct str_map queues; /* origin -> queue, in order of first use */
+    pthread_t thread;
+    bool stop, busy;
+    int64_t first_at; /* when the oldest waiting copy came; 0: none waits */
+    int grads;        /* copies of the first variable since the last pull */
+    struct skiff_error error;
+};
+
+static enum skiff_status async_create(struct comm *c, struct skiff_error *err)
+{
+    struct async_state *s = mem_must(sizeof *s);
+    pthread_condattr_t attr;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    str_map_init(&s->queues);
+    c->state = s;
+    return SKIFF_OK;
+}
+
+static void async_destroy(struct comm *c)
+{
+    struct async_state *s = c->state;
+    for (size_t i = 0; i < s->queues.count; i++) {
+        struct queue *q = s->queues.entries[i].value;
+        for (int k = 0; k < c->options.send_queue_size; k++)
+            value_deinit(&q->slots[k].value);
+        free(q->slots);
+        comm_var_deinit(&q->var);
+        free(q);
+    }
+    str_map_deinit(&s->queues);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* ---- training threads ---- */
+
+static struct queue *queue_find(struct comm *c, const struct job_slices *to, bool merge_add)
+{
+    struct async_state *s = c->state;
+    struct queue *q = str_map_get(&s->queues, to->origin);
+    if (!q) {
+        q = mem_must(sizeof *q);
+        slices_copy(&q->var, to);
+        q->merge_add = merge_add;
+        q->slots = mem_must((size_t)c->options.send_queue_size * sizeof *q->slots);
+        str_map_put(&s->queues, q->var.origin, q);
+    }
+    return q;
+}
+
+static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
+                                    const struct value *x, bool merge_add, struct skiff_error *err)
+{
+    struct async_state *s = c->state;
+    int room = c->options.send_queue_size;
+    enum skiff_status status = comm_check_running(c, err);
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&s->lock);
+    struct queue *q = queue_find(c, to, merge_add);
+    while (q->count == room && !s->error.code)
+        pthread_cond_wait(&s->changed, &s->lock); /* the exchange under way has a deadline */
+    if (s->error.code) {
+        status = s->error.code;
+        if (err)
+            *err = s->error;
+        pthread_mutex_unlock(&s->lock);
+        return status;
+    }
+    struct slot *slot = &q->slots[(q->head + q->count++) % room];
+    pthread_mutex_unlock(&s->lock);
+    status = sum_add(&slot->value, 0, x, q->var.origin, err);
+    pthread_mutex_lock(&s->lock);
+    slot->ready = true;
+    if (status < 0)
+        value_clear(&slot->value);
+    if (!s->first_at)
+        s->first_at = clock_now();
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* ---- the communicator's thread ---- */
+
+static int queue_ready(const struct queue *q, int room)
+{
+    int n = 0;
+    while (n < q->count && q->slots[(q->head + n) % room].ready)
+        n++;
+    return n;
+}
+
+/* The fewest, and the most, copies that wait of a variable. */
+static void queues_ready(const struct comm *c, int *least, int *most)
+{
+    const struct async_state *s = c->state;
+    *least = s->queues.count < (size_t)c->nsends ? 0 : c->options.send_queue_size;
+    *most = 0;
+    for (size_t i = 0; i < s->queues.count; i++) {
+        int n = queue_ready(s->queues.entries[i].value, c->options.send_queue_size);
+        *least = n < *least ? n : *least;
+        *most = n > *most ? n : *most;
+    }
+}
+
+static void wait_until(struct async_state *s, int64_t at)
+{
+    struct timespec t = {.tv_sec = at / CLOCK_SECOND, .tv_nsec = at % CLOCK_SECOND};
+    pthread_cond_timedwait(&s->changed, &s->lock, &t);
+}
+
+/* Locked. False: stopped, and nothing is left. */
+static bool round_begins(struct comm *c)
+{
+    struct async_state *s = c->state;
+    int merge = c->options.max_merge_var_num, room = c->options.send_queue_size;
+    int enough = merge < room ? merge : room;
+    for (;;) {
+        int least, most;
+        queues_ready(c, &least, &most);
+        int64_t until = s->first_at + (int64_t)c->options.send_wait_times * 10 * CLOCK_MS;
+        if (least >= enough || (most && (s->stop || clock_now() >= until)))
+            return true;
+        if (s->stop && !most)
+            return false;
+        if (most)
+            wait_until(s, until);
+        else
+            pthread_cond_wait(&s->changed, &s->lock);
+    }
+}
+
+struct taken { /* what a round takes of one queue: its first n slots */
+    struct queue *q;
+    int n;
+};
+
+static int take(struct comm *c, struct taken *out)
+{
+    struct async_state *s = c->state;
+    int ntaken = 0;
+    bool more = false;
+    for (size_t i = 0; i < s->queues.count; i++) {
+        struct queue *q = s->queues.entries[i].value;
+        int ready = queue_ready(q, c->options.send_queue_size);
+        int n = ready < c->options.max_merge_var_num ? ready : c->options.max_merge_var_num;
+        more |= ready > n;
+        if (i == 0)
+            s->grads += n;
+        if (n)
+            out[ntaken++] = (struct taken){q, n};
+    }
+    s->first_at = more ? clock_now() : 0;
+    return ntaken;
+}
+
+/* The copies become one, in the first slot; nobody else is at these slots. */
+static enum skiff_status merge(const struct comm *c, const struct taken *t, struct value **out,
+                               struct skiff_error *err)
+{
+    int room = c->options.send_queue_size, n = 0;
+    struct value *sum = NULL;
+    for (int i = 0; i < t->n; i++) {
+        struct value *v = &t->q->slots[(t->q->head + i) % room].value;
+        if (v->kind == VALUE_NONE)
+            continue; /* could not be copied: its thread has the error */
+        if (sum)
+            TRY(sum_add(sum, n, v, t->q->var.origin, err));
+        else
+            sum = v;
+        n++;
+    }
+    *out = sum;
+    bool add = t->q->merge_add || c->options.is_sgd_optimizer;
+    return sum ? sum_finish(sum, n, !add, err) : SKIFF_OK;
+}
+
+static enum skiff_status push(struct comm *c, const struct taken *taken, int n, bool pull,
+                              struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct session_push *pushes = mem_must((size_t)(n + 1) * sizeof *pushes);
+    struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
+    int npush = 0;
+    for (int i = 0; i < n; i++) {
+        struct value *sum;
+        TRY_OUT(merge(c, &taken[i], &sum, err));
+        if (sum)
+            pushes[npush++] = (struct session_push){.to = taken[i].q->var.slices, .x = sum};
+    }
+    comm_pulls(c, pulls);
+    TRY_OUT(session_exchange(c->session, 0, 0, pushes, npush, pulls, pull ? c->nrecvs : 0, err));
+out:
+    free(pushes);
+    free(pulls);
+    return status;
+}
+
+/* Locked. */
+static void give_back(struct comm *c, const struct taken *taken, int n)
+{
+    int room = c->options.send_queue_size;
+    for (int i = 0; i < n; i++) {
+        struct queue *q = taken[i].q;
+        for (int k = 0; k < taken[i].n; k++)
+            q->slots[(q->head + k) % room].ready = false;
+        q->head = (q->head + taken[i].n) % room;
+        q->count -= taken[i].n;
+    }
+}
+
+static void *communicate(void *arg)
+{
+    struct comm *c = arg;
+    struct async_state *s = c->state;
+    struct skiff_error err;
+    pthread_mutex_lock(&s->lock);
+    while (!s->error.code && round_begins(c)) {
+        struct taken *taken = mem_must((s->queues.count + 1) * sizeof *taken);
+        int n = take(c, taken);
+        bool pull = !c->options.independent_recv_thread ||
+                    s->grads > c->options.min_send_grad_num_before_recv;
+        if (pull)
+            s->grads = 0;
+        s->busy = true;
+        pthread_mutex_unlock(&s->lock);
+        enum skiff_status status = push(c, taken, n, pull, &err);
+        pthread_mutex_lock(&s->lock);
+        give_back(c, taken, n);
+        free(taken);
+        s->busy = false;
+        if (status < 0)
+            s->error = err;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- start, stop ---- */
+
+static enum skiff_status async_start(struct comm *c, struct skiff_error *err)
+{
+    struct async_state *s = c->state;
+    s->stop = false;
+    s->error = (struct skiff_error){0};
+    errno = pthread_create(&s->thread, NULL, communicate, c);
+    return errno ? error_set_sys(err, "the communicator's thread cannot be started") : SKIFF_OK;
+}
+
+/* Locked: copies that have not gone out. */
+static int queued(const struct async_state *s)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->queues.count; i++)
+        n += ((const struct queue *)s->queues.entries[i].value)->count;
+    return n;
+}
+
+static enum skiff_status async_settle(struct comm *c, struct skiff_error *err)
+{
+    struct async_state *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    while (!s->error.code && (s->busy || queued(s)))
+        pthread_cond_wait(&s->changed, &s->lock);
+    enum skiff_status status = s->error.code;
+    if (status < 0 && err)
+        *err = s->error;
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* At the end the trainer has what the servers have. */
+static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
+{
+    struct async_state *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    if (s->error.code < 0) {
+        if (err)
+            *err = s->error;
+        return s->error.code;
+    }
+    return push(c, NULL, 0, true, err);
+}
+
+static const struct job_class async_class = {COMM_CLASS_SLOTS, .communicates = true,
+                                             .send = comm_job_send};
+
+const struct comm_mode mode_async = {.class = &async_class,
+                                     .create = async_create,
+                                     .destroy = async_destroy,
+                                     .start = async_start,
+                                     .stop = async_stop,
+                                     .settle = async_settle,
+                                     .send = async_send};

@@ -1,0 +1,449 @@
+/* GEO: the trainer trains by itself; every K batches the communicator's thread exchanges
+ * differences. Per parameter, with T trainers:
+ *
+ *   delta = (train - old) / T;  old += delta;  push delta;  pull p;  train += p - old;  old = p
+ *
+ * dense ones as a whole; of sparse ones the rows that the K batches used are pushed, and those are
+ * pulled that any trainer has pushed since this one last asked.
+ *
+ * `train` is the parameter in the scope, which training threads go on updating meanwhile (Hogwild).
+ * A training thread waits only when K batches are queued and the round before is not over. Batches
+ * that are left over when the trainer stops make a last round. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/mode.h"
+
+struct geo_param {
+    struct comm_var var, delta; /* the servers' names */
+    bool sparse;
+    struct value *train; /* in the scope */
+    struct value old;    /* dense: the last common value */
+    struct value diff;   /* what is pushed */
+    struct value pulled; /* dense */
+    int64_t width;
+    struct id_map map; /* sparse: rows of a round */
+};
+
+struct ids { /* of one table in one batch */
+    struct geo_param *param;
+    int64_t *ids;
+    size_t n;
+};
+
+struct batch {
+    struct ids *lists;
+    int n;
+};
+
+struct geo_state {
+    struct geo_param *params;
+    int nparams;
+    pthread_mutex_t lock; /* guards all below; a leaf */
+    pthread_cond_t changed;
+    pthread_t thread;
+    struct batch *queue; /* the first `count` of K */
+    int count;
+    bool stop, busy;
+    bool wants_init; /* param_init came before start: no scope yet */
+    bool has_init;
+    struct skiff_error error;
+};
+
+/* ---- parameters ---- */
+
+/* Slices of one origin lie behind each other in the placement, in the order of blocks. */
+static void add_param(struct geo_state *s, const struct placement *p, int n)
+{
+    struct geo_param *to = &s->params[s->nparams++];
+    const char **names = mem_must((size_t)n * sizeof *names);
+    const char **deltas = mem_must((size_t)n * sizeof *deltas);
+    const char **eps = mem_must((size_t)n * sizeof *eps);
+    int64_t *rows = mem_must((size_t)n * sizeof *rows);
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(p[i].slice) + sizeof ".delta";
+        char *name = mem_must(len);
+        snprintf(name, len, "%s.delta", p[i].slice);
+        names[i] = p[i].slice;
+        deltas[i] = name;
+        eps[i] = p[i].endpoint;
+        rows[i] = p[i].shape.dims[0];
+    }
+    struct job_slices slices = {
+        .origin = p->origin, .n = n, .names = names, .endpoints = eps, .sections = rows};
+    slices_copy(&to->var, &slices);
+    slices.names = deltas;
+    slices_copy(&to->delta, &slices);
+    to->sparse = p->sparse;
+    to->width = shape_cols(&p->shape, 1);
+    id_map_init(&to->map);
+    for (int i = 0; i < n; i++)
+        free((char *)deltas[i]);
+    free(names);
+    free(deltas);
+    free(eps);
+    free(rows);
+}
+
+static void geo_destroy(struct comm *c)
+{
+    struct geo_state *s = c->state;
+    for (int i = 0; i < s->nparams; i++) {
+        struct geo_param *p = &s->params[i];
+        value_deinit(&p->old);
+        value_deinit(&p->diff);
+        value_deinit(&p->pulled);
+        id_map_deinit(&p->map);
+        comm_var_deinit(&p->var);
+        comm_var_deinit(&p->delta);
+    }
+    free(s->params);
+    free(s->queue);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static enum skiff_status geo_create(struct comm *c, struct skiff_error *err)
+{
+    const struct placement *p = c->options.placement;
+    int n = c->options.nplacement;
+    struct geo_state *s = mem_must(sizeof *s);
+    c->state = s;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    s->queue = mem_must((size_t)c->options.geo_need_push_nums * sizeof *s->queue);
+    s->params = mem_must((size_t)(n + 1) * sizeof *s->params);
+    for (int i = 0; i < n;) {
+        int k = i + 1;
+        while (k < n && !strcmp(p[k].origin, p[i].origin) && p[k].kind == p[i].kind)
+            k++;
+        if (p[i].kind != PLACED_OPTIMIZER)
+            add_param(s, &p[i], k - i);
+        i = k;
+    }
+    if (!s->nparams)
+        return error_set(err, SKIFF_INVALID,
+                         "GEO needs to know where the parameters are: comm_options.placement");
+    return SKIFF_OK;
+}
+
+static struct geo_param *find_param(struct geo_state *s, const char *name)
+{
+    for (int i = 0; i < s->nparams; i++)
+        if (!strcmp(s->params[i].var.origin, name))
+            return &s->params[i];
+    return NULL;
+}
+
+/* All trainers start from the servers' values: sparse tables are fetched here, dense parameters
+ * have been by the startup program. */
+static enum skiff_status fetch_tables(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    enum skiff_status status = SKIFF_OK;
+    struct session_pull *pulls = mem_must((size_t)(s->nparams + 1) * sizeof *pulls);
+    int n = 0;
+    for (int i = 0; i < s->nparams; i++) {
+        struct geo_param *p = &s->params[i];
+        p->train = scope_var(c->scope, p->var.origin);
+        if (p->train->kind != VALUE_TENSOR || !p->train->tensor.data ||
+            p->train->tensor.dtype != DTYPE_FP32) {
+            status = error_set(err, SKIFF_STATE,
+                               "parameter %s has no float32 value: run the startup program first",
+                               p->var.origin);
+            goto out;
+        }
+        value_settle(p->train);
+        if (p->sparse)
+            pulls[n++] = (struct session_pull){.from = p->var.slices, .out = p->train};
+    }
+    TRY_OUT(session_exchange(c->session, 0, 0, NULL, 0, pulls, n, err));
+out:
+    free(pulls);
+    return status;
+}
+
+static enum skiff_status geo_init(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    TRY(fetch_tables(c, err));
+    for (int i = 0; i < s->nparams; i++)
+        TRY(value_copy(&s->params[i].old, s->params[i].train, err));
+    pthread_mutex_lock(&s->lock);
+    s->has_init = true;
+    pthread_mutex_unlock(&s->lock);
+    return SKIFF_OK;
+}
+
+/* ---- training threads ---- */
+
+static void batch_deinit(struct batch *b)
+{
+    for (int i = 0; i < b->n; i++)
+        free(b->lists[i].ids);
+    free(b->lists);
+    *b = (struct batch){0};
+}
+
+static enum skiff_status batch_init(struct comm *c, struct batch *b, int n,
+                                    const char *const *names, const struct tensor *const *ids,
+                                    struct skiff_error *err)
+{
+    *b = (struct batch){.lists = mem_must((size_t)(n + 1) * sizeof *b->lists)};
+    for (int i = 0; i < n; i++) {
+        struct geo_param *p = find_param(c->state, names[i]);
+        if (!p || !ids[i] || ids[i]->dtype != DTYPE_INT64) {
+            batch_deinit(b);
+            return error_set(err, SKIFF_INVALID,
+                             "GEO: ids for %s: not a table of this job, or no int64 ids", names[i]);
+        }
+        size_t count = (size_t)tensor_numel(ids[i]);
+        struct ids *to = &b->lists[b->n++];
+        *to = (struct ids){.param = p, .ids = mem_must(count * sizeof *to->ids + 1), .n = count};
+        memcpy(to->ids, ids[i]->data, count * sizeof *to->ids);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status start_over(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    s->wants_init = true;
+    pthread_mutex_unlock(&s->lock);
+    return atomic_load(&c->running) ? geo_init(c, err) : SKIFF_OK;
+}
+
+static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *names,
+                                      const struct tensor *const *ids, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    struct batch b;
+    if (n == 1 && !strcmp(names[0], "param_init"))
+        return start_over(c, err);
+    TRY(comm_check_running(c, err));
+    TRY(batch_init(c, &b, n, names, ids, err));
+    enum skiff_status status = SKIFF_OK;
+    pthread_mutex_lock(&s->lock);
+    while (!s->error.code && s->count == c->options.geo_need_push_nums)
+        pthread_cond_wait(&s->changed, &s->lock); /* the exchange under way has a deadline */
+    if (s->error.code) {
+        status = s->error.code;
+        if (err)
+            *err = s->error;
+    } else if (!s->has_init) {
+        status = error_set(err, SKIFF_STATE,
+                           "GEO: the startup program of the trainer was not run after init_worker");
+    } else {
+        s->queue[s->count++] = b;
+        b = (struct batch){0};
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    batch_deinit(&b);
+    return status;
+}
+
+/* ---- the communicator's thread ---- */
+
+static void subtract(float *diff, float *old, const float *train, size_t n, float share)
+{
+    for (size_t i = 0; i < n; i++) {
+        diff[i] = (train[i] - old[i]) * share;
+        old[i] += diff[i];
+    }
+}
+
+static void catch_up(float *train, float *old, const float *pulled, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        train[i] += pulled[i] - old[i];
+        old[i] = pulled[i];
+    }
+}
+
+static enum skiff_status diff_dense(struct geo_param *p, float share, struct skiff_error *err)
+{
+    const struct tensor *t = &p->train->tensor;
+    TRY(value_as_tensor(&p->diff, DTYPE_FP32, &t->shape, err));
+    TRY(value_as_tensor(&p->pulled, DTYPE_FP32, &t->shape, err));
+    subtract(tensor_f32(&p->diff.tensor), tensor_f32(&p->old.tensor), tensor_f32(t),
+             (size_t)tensor_numel(t), share);
+    return SKIFF_OK;
+}
+
+/* Every row that one of the batches used, once. */
+static enum skiff_status diff_rows(struct geo_param *p, const struct batch *batches, int n,
+                                   float share, struct skiff_error *err)
+{
+    size_t total = 0, width = (size_t)p->width;
+    int64_t height = p->train->tensor.shape.dims[0];
+    for (int b = 0; b < n; b++)
+        for (int i = 0; i < batches[b].n; i++)
+            total += batches[b].lists[i].param == p ? batches[b].lists[i].n : 0;
+    id_map_reset(&p->map, total);
+    TRY(value_as_rows(&p->diff, DTYPE_FP32, total, p->width, height, err));
+    for (int b = 0; b < n; b++)
+        for (int i = 0; i < batches[b].n; i++) {
+            const struct ids *l = &batches[b].lists[i];
+            for (size_t e = 0; e < l->n && l->param == p; e++) {
+                bool fresh;
+                if ((uint64_t)l->ids[e] >= (uint64_t)height)
+                    continue; /* a padding id; the look-up has checked the others */
+                uint32_t at = id_map_add(&p->map, l->ids[e], &fresh);
+                if (fresh)
+                    p->diff.sel.rows[at] = l->ids[e];
+            }
+        }
+    p->diff.sel.nrows = p->map.count;
+    p->diff.tensor.shape.dims[0] = p->map.count;
+    for (size_t r = 0; r < p->diff.sel.nrows; r++) {
+        size_t at = (size_t)p->diff.sel.rows[r] * width;
+        subtract(tensor_f32(&p->diff.tensor) + r * width, tensor_f32(&p->old.tensor) + at,
+                 tensor_f32(&p->train->tensor) + at, width, share);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status take_changed(struct comm *c, struct geo_param *p, struct skiff_error *err)
+{
+    int64_t *ids = NULL;
+    float *rows = NULL;
+    size_t n = 0, width = (size_t)p->width;
+    int64_t height = p->train->tensor.shape.dims[0];
+    enum skiff_status status =
+        session_pull_changed(c->session, &p->var.slices, p->width, &ids, &rows, &n, err);
+    for (size_t i = 0; i < n && status == SKIFF_OK; i++) {
+        if ((uint64_t)ids[i] >= (uint64_t)height) {
+            status = error_set(err, SKIFF_RANGE, "%s: a server sent row %lld of %lld",
+                               p->var.origin, (long long)ids[i], (long long)height);
+            break;
+        }
+        size_t at = (size_t)ids[i] * width;
+        catch_up(tensor_f32(&p->train->tensor) + at, tensor_f32(&p->old.tensor) + at,
+                 rows + i * width, width);
+    }
+    free(ids);
+    free(rows);
+    return status;
+}
+
+static enum skiff_status geo_round(struct comm *c, const struct batch *batches, int n,
+                                   struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    enum skiff_status status = SKIFF_OK;
+    float share = 1.0f / (float)c->options.session.workers;
+    struct session_push *pushes = mem_must((size_t)s->nparams * sizeof *pushes);
+    struct session_pull *pulls = mem_must((size_t)s->nparams * sizeof *pulls);
+    int npush = 0, npull = 0;
+    for (int i = 0; i < s->nparams; i++) {
+        struct geo_param *p = &s->params[i];
+        TRY_OUT(p->sparse ? diff_rows(p, batches, n, share, err) : diff_dense(p, share, err));
+        if (!p->sparse)
+            pulls[npull++] = (struct session_pull){.from = p->var.slices, .out = &p->pulled};
+        if (!p->sparse || p->diff.sel.nrows)
+            pushes[npush++] = (struct session_push){.to = p->delta.slices, .x = &p->diff};
+    }
+    TRY_OUT(session_exchange(c->session, 0, 0, pushes, npush, pulls, npull, err));
+    for (int i = 0; i < s->nparams; i++) {
+        struct geo_param *p = &s->params[i];
+        if (p->sparse)
+            TRY_OUT(take_changed(c, p, err));
+        else
+            catch_up(tensor_f32(&p->train->tensor), tensor_f32(&p->old.tensor),
+                     tensor_f32(&p->pulled.tensor), (size_t)tensor_numel(&p->old.tensor));
+    }
+out:
+    free(pushes);
+    free(pulls);
+    return status;
+}
+
+static void *communicate(void *arg)
+{
+    struct comm *c = arg;
+    struct geo_state *s = c->state;
+    int k = c->options.geo_need_push_nums;
+    struct batch *taken = mem_must((size_t)k * sizeof *taken);
+    struct skiff_error err;
+    pthread_mutex_lock(&s->lock);
+    while (!s->error.code) {
+        while (s->count < k && !s->stop)
+            pthread_cond_wait(&s->changed, &s->lock);
+        int n = s->count;
+        if (!n)
+            break;
+        memcpy(taken, s->queue, (size_t)n * sizeof *taken);
+        s->count = 0;
+        s->busy = true;
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+        enum skiff_status status = geo_round(c, taken, n, &err);
+        for (int i = 0; i < n; i++)
+            batch_deinit(&taken[i]);
+        pthread_mutex_lock(&s->lock);
+        s->busy = false;
+        if (status < 0)
+            s->error = err;
+        pthread_cond_broadcast(&s->changed);
+    }
+    for (int i = 0; i < s->count; i++)
+        batch_deinit(&s->queue[i]);
+    s->count = 0;
+    pthread_mutex_unlock(&s->lock);
+    free(taken);
+    return NULL;
+}
+
+static enum skiff_status geo_start(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    s->stop = false;
+    s->error = (struct skiff_error){0};
+    if (s->wants_init)
+        TRY(geo_init(c, err));
+    errno = pthread_create(&s->thread, NULL, communicate, c);
+    return errno ? error_set_sys(err, "the communicator's thread cannot be started") : SKIFF_OK;
+}
+
+static enum skiff_status geo_settle(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    while (!s->error.code && (s->busy || s->count == c->options.geo_need_push_nums))
+        pthread_cond_wait(&s->changed, &s->lock);
+    enum skiff_status status = s->error.code;
+    if (status < 0 && err)
+        *err = s->error;
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static enum skiff_status geo_stop(struct comm *c, struct skiff_error *err)
+{
+    struct geo_state *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    if (s->error.code < 0 && err)
+        *err = s->error;
+    return s->error.code;
+}
+
+static const struct job_class geo_class = {COMM_CLASS_SLOTS, .communicates = true,
+                                           .send_ids = comm_job_ids};
+
+const struct comm_mode mode_geo = {.class = &geo_class,
+                                   .create = geo_create,
+                                   .destroy = geo_destroy,
+                                   .start = geo_start,
+                                   .stop = geo_stop,
+                                   .settle = geo_settle,
+                                   .send_ids = geo_send_ids};
