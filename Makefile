@@ -29,8 +29,45 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
 BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
-.PHONY: all
-all: $(BUILD)/skiff $(BUILD)/libskiff.a $(BUILD)/libskiff.so
+# Python: any from 3.9 on runs what is built; the headers are Debian's (python3-dev). NO_PYTHON=1 leaves it out.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+PYTHON_INCLUDE = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
+VERSION := $(shell sed -n 's/^\#define SKIFF_VERSION "\(.*\)"/\1/p' src/cli/main.c)
+NATIVE_SRC := $(sort $(wildcard python/native/*.c))
+NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o) $(BUILD)/gen/python_layers.o
+NATIVE := $(BUILD)/python/skiff/_native.abi3.so
+PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
+
+.PHONY: all python
+all: $(BUILD)/skiff $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(if $(NO_PYTHON),,python)
+
+# build/python is what PYTHONPATH points to: the packages and the native module
+python: $(NATIVE) $(BUILD)/python/.copied
+
+$(BUILD)/python/.copied: $(PYTHON_FILES) Makefile
+	@mkdir -p $(BUILD)/python
+	@find $(BUILD)/python -name '*.py' -delete
+	@cd python && find . -type f -not -path './native/*' -not -name '*.pyc' -print0 | xargs -0 cp -p --parents -t $(abspath $(BUILD))/python
+	@touch $@
+
+$(BUILD)/gen/python_layers.c: tools/gen_bindings.py $(wildcard include/skiff/layers*.h) $(filter-out %_test.c,$(wildcard src/layers/*.c))
+	@mkdir -p $(@D)
+	@$(PYTHON) tools/gen_bindings.py include src/layers $@
+
+NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -DSKIFF_PYTHON_VERSION='"$(VERSION)"' -Wno-missing-field-initializers
+$(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
+$(BUILD)/native/%.o: python/native/%.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(CFLAGS) -c $< -o $@
+$(BUILD)/gen/python_layers.o: $(BUILD)/gen/python_layers.c python/native/layers.h python/native/native.h
+	@echo "  CC $<"
+	@$(CC) $(CFLAGS) -c $< -o $@
+
+# the library is linked in, so that the module is one file; its symbols stay hidden
+$(NATIVE): $(NATIVE_OBJ) $(BUILD)/libskiff.a
+	@mkdir -p $(@D)
+	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,--no-undefined-version -o $@ $^ $(LDLIBS)
 
 $(BUILD)/libskiff.a: $(LIB_OBJ)
 	@rm -f $@

@@ -74,10 +74,21 @@ SKIFF_API enum skiff_status skiff_net_gradients(struct skiff_net *net, struct sk
                                                 struct skiff_var *const *target_grads,
                                                 const struct skiff_minimize_options *o,
                                                 struct skiff_var **out, struct skiff_error *err);
+/* The first half of minimize: as skiff_net_backward, without parameters that are not trainable. */
+SKIFF_API enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt,
+                                                     struct skiff_var *loss,
+                                                     const struct skiff_minimize_options *o,
+                                                     struct skiff_param_grad **out, int *nout,
+                                                     struct skiff_error *err);
 /* Clipping, decay and update ops for these gradients. */
 SKIFF_API enum skiff_status skiff_optimizer_apply(struct skiff_optimizer *opt,
                                                   const struct skiff_param_grad *pairs, int n,
                                                   struct skiff_error *err);
+/* The variable of the learning rate in the net's current main program; NULL before the first apply
+ * there. */
+SKIFF_API struct skiff_var *skiff_optimizer_rate(const struct skiff_optimizer *opt);
+/* Names of the accumulators made so far, in order of creation; NULL past the last. */
+SKIFF_API const char *skiff_optimizer_accumulator(const struct skiff_optimizer *opt, int i);
 /* Both. Reports the first error of the net if there was one. opt NULL (its creation failed) is
  * reported too. */
 SKIFF_API enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt,

@@ -6,6 +6,7 @@
 #include <skiff/executor.h>
 #include <skiff/io.h>
 #include <skiff/layers.h>
+#include <skiff/metric.h>
 #include <skiff/net.h>
 #include <skiff/optimizer.h>
 #include <skiff/status.h>

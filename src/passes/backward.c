@@ -435,7 +435,8 @@ static void seed_loss(struct program *p, struct block *b, const struct var *loss
     const char *out = with_grad(p, loss->name);
     const struct op_attr_value *device = op_attr(maker, "op_device");
     op_set_out(p, op, "Out", 1, &out);
-    op_set_longs(p, op, "shape", 1, (int64_t[]){1});
+    op_set_longs(p, op, "shape", loss->shape.ndim ? 1 : 0,
+                 (int64_t[]){1}); /* 2.x: of no dimension */
     op_set_float(p, op, "value", 1.0f);
     op_set_int(p, op, "dtype", loss->dtype);
     op_set_bool(p, op, "force_cpu", false);

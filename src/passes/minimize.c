@@ -311,7 +311,8 @@ static struct param_grad *net_backward(struct skiff_net *net, struct var *loss,
     *n = 0;
     if (!net_has(net, "backward", "loss", loss))
         return NULL;
-    if (loss->shape.ndim != 1 || loss->shape.dims[0] != 1)
+    bool scalar = loss->shape.ndim == 0 && net->frame->main->generation == GEN_2X;
+    if (!scalar && (loss->shape.ndim != 1 || loss->shape.dims[0] != 1))
         return net_fail(net, SKIFF_SHAPE,
                         "loss %s has the shape %s; a loss must have the shape [1] (use mean or "
                         "reduce_sum)",
@@ -324,13 +325,10 @@ static struct param_grad *net_backward(struct skiff_net *net, struct var *loss,
     return pairs;
 }
 
-enum skiff_status skiff_net_backward(struct skiff_net *net, struct var *loss,
-                                     const struct skiff_minimize_options *o,
-                                     struct skiff_param_grad **out, int *nout,
-                                     struct skiff_error *err)
+static enum skiff_status give_pairs(struct skiff_net *net, const struct param_grad *pairs, int n,
+                                    struct skiff_param_grad **out, int *nout,
+                                    struct skiff_error *err)
 {
-    int n;
-    struct param_grad *pairs = net_backward(net, loss, o, false, &n);
     if (pairs) {
         struct skiff_param_grad *copy = arena_alloc(&net->arena, (size_t)(n + 1) * sizeof *copy);
         for (int i = 0; i < n; i++)
@@ -339,6 +337,28 @@ enum skiff_status skiff_net_backward(struct skiff_net *net, struct var *loss,
         *nout = n;
     }
     return skiff_net_check(net, err);
+}
+
+enum skiff_status skiff_net_backward(struct skiff_net *net, struct var *loss,
+                                     const struct skiff_minimize_options *o,
+                                     struct skiff_param_grad **out, int *nout,
+                                     struct skiff_error *err)
+{
+    int n;
+    struct param_grad *pairs = net_backward(net, loss, o, false, &n);
+    return give_pairs(net, pairs, n, out, nout, err);
+}
+
+enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt, struct var *loss,
+                                           const struct skiff_minimize_options *o,
+                                           struct skiff_param_grad **out, int *nout,
+                                           struct skiff_error *err)
+{
+    int n;
+    struct param_grad *pairs = net_backward(opt->net, loss, o, true, &n);
+    if (pairs)
+        opt->rate_dtype = loss->dtype;
+    return give_pairs(opt->net, pairs, n, out, nout, err);
 }
 
 enum skiff_status skiff_net_gradients(struct skiff_net *net, struct skiff_vars targets,
@@ -355,6 +375,17 @@ enum skiff_status skiff_net_gradients(struct skiff_net *net, struct skiff_vars t
                          &options, out, &own) < 0)
         net_fail_with(net, &own);
     return skiff_net_check(net, err);
+}
+
+struct var *skiff_optimizer_rate(const struct skiff_optimizer *opt)
+{
+    return opt->rate_program == opt->net->frame->main ? opt->rate : NULL;
+}
+
+const char *skiff_optimizer_accumulator(const struct skiff_optimizer *opt, int i)
+{
+    bool there = i >= 0 && (size_t)i < opt->accumulators.count;
+    return there ? ((const struct var *)opt->accumulators.entries[i].value)->name : NULL;
 }
 
 enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt, struct var *loss,
