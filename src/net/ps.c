@@ -42,7 +42,7 @@ int ps_shard(const char *name, int shards)
 
 /* ---- items ---- */
 
-void ps_write_item(struct wire_writer *w, const struct ps_item *item)
+void *ps_write_item_space(struct wire_writer *w, const struct ps_item *item)
 {
     size_t ids = item->has_rows ? (size_t)item->nrows * 8 : 0;
     writer_reserve(w, PS_NAME + 128 + ids + item->bytes);
@@ -57,7 +57,14 @@ void ps_write_item(struct wire_writer *w, const struct ps_item *item)
         writer_bytes(w, item->rows, ids);
     }
     writer_varint(w, item->bytes);
-    writer_bytes(w, item->data, item->bytes);
+    return writer_space(w, item->bytes);
+}
+
+void ps_write_item(struct wire_writer *w, const struct ps_item *item)
+{
+    void *at = ps_write_item_space(w, item);
+    if (at && item->bytes)
+        memcpy(at, item->data, item->bytes);
 }
 
 static void item_fault(struct wire_reader *r, const char *fault)

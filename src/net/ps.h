@@ -70,6 +70,8 @@ int ps_shard(const char *name, int shards);
 /* Writers append a body; readers fill *out from a blob, FORMAT with the reason otherwise. What a
  * reader gives points into the blob and lives as long as it. */
 void ps_write_item(struct wire_writer *w, const struct ps_item *item);
+/* The same without the data: item->bytes bytes for the caller to fill; NULL: no memory. */
+void *ps_write_item_space(struct wire_writer *w, const struct ps_item *item);
 void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x);
 enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out,
                                    struct skiff_error *err);

@@ -1,0 +1,427 @@
+/* What is done with a gradient. Data lie in the message, unaligned, and are read from there once:
+ * into the variable that the unit's block reads, merged on the way when several trainers have sent
+ * some.
+ *   dense   (x_0 + x_1 + ...) / present, in trainer order
+ *   rows    per id the same; ids in the order of their first appearance
+ *   DC-ASGD g + (w - w_pulled) g g; dense by the block's own ops, rows here
+ *   GEO     w += delta
+ * So every element is computed from the same numbers in the same order wherever it lives: the
+ * result does not hang on the number of servers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/server_parts.h"
+
+/* ---- numbers in a message ---- */
+
+static inline float float_at(const unsigned char *p, size_t i)
+{
+    float x;
+    memcpy(&x, p + 4 * i, sizeof x);
+    return x;
+}
+
+static void add_floats(float *to, const unsigned char *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += float_at(from, i);
+}
+
+static void scale_floats(float *x, float by, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= by;
+}
+
+static inline int64_t id_at(const unsigned char *ids, size_t i)
+{
+    int64_t id;
+    memcpy(&id, ids + 8 * i, sizeof id);
+    return id;
+}
+
+/* ---- checks ---- */
+
+static enum skiff_status check_ids(const struct server *s, const struct unit *u,
+                                   const unsigned char *ids, size_t n, struct skiff_error *err)
+{
+    uint64_t rows = (uint64_t)u->shape.dims[0], most = 0;
+    char text[320];
+    if (u->table) {
+        int servers = s->options.servers;
+        for (size_t i = 0; i < n; i++) {
+            int64_t rest = id_at(ids, i) % servers;
+            if ((rest < 0 ? rest + servers : rest) != s->options.index)
+                return error_set(err, SKIFF_RANGE,
+                                 "table %s: id %lld does not belong to %s (id modulo %d servers)",
+                                 u->param, (long long)id_at(ids, i), server_text(s, text), servers);
+        }
+        return SKIFF_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint64_t id = (uint64_t)id_at(ids, i);
+        most = id > most ? id : most;
+    }
+    if (n && most >= rows)
+        return error_set(err, SKIFF_RANGE, "row %lld of %s: it has %lld rows on %s",
+                         (long long)most, u->param, (long long)rows, server_text(s, text));
+    return SKIFF_OK;
+}
+
+enum skiff_status unit_check(const struct server *s, const struct unit *u,
+                             const struct ps_item *item, struct skiff_error *err)
+{
+    char found[160], expected[160];
+    struct shape shape = shape_of(item->ndim, item->dims);
+    if (item->dtype != DTYPE_FP32)
+        return error_set(err, SKIFF_DTYPE, "%s is of type %u; float32 is needed", item->name,
+                         item->dtype);
+    if (item->has_rows != u->sparse)
+        return error_set(err, SKIFF_INVALID, "%s came as %s; the server program takes it as %s",
+                         item->name, item->has_rows ? "rows" : "a tensor",
+                         u->sparse ? "rows" : "a tensor");
+    bool fits = u->sparse ? item->nrows == 0 || shape_cols(&shape, 1) == u->width
+                          : shape_equal(&shape, &u->shape);
+    if (!fits || item->bytes != (size_t)shape_numel(&shape) * sizeof(float))
+        return error_set(err, SKIFF_SHAPE, "%s is %s with %zu bytes; parameter %s is %s",
+                         item->name, shape_text(&shape, found), item->bytes, u->param,
+                         shape_text(&u->shape, expected));
+    return u->sparse ? check_ids(s, u, item->rows, (size_t)item->nrows, err) : SKIFF_OK;
+}
+
+/* ---- rows ---- */
+
+static enum skiff_status grow_var(struct row_var *r, int64_t rows, struct skiff_error *err)
+{
+    struct tensor *t = &r->value->tensor, fresh = {0};
+    struct shape shape = t->shape;
+    shape.dims[0] = rows;
+    value_settle(r->value);
+    TRY(tensor_resize(&fresh, DTYPE_FP32, &shape, err));
+    size_t had = tensor_bytes(t);
+    if (had)
+        memcpy(fresh.data, t->data, had);
+    memset((char *)fresh.data + had, 0, tensor_bytes(&fresh) - had);
+    tensor_deinit(t);
+    *t = fresh;
+    return SKIFF_OK;
+}
+
+/* New ids have rows in the map already; their numbers come here. When there is no memory for them,
+ * every later call tries again. */
+static enum skiff_status fill_new(struct unit *u, struct skiff_error *err)
+{
+    size_t count = table_count(u->table);
+    const int64_t *ids = table_ids(u->table);
+    for (int i = 0; i < u->nvars; i++) {
+        int64_t rows = u->vars[i].value->tensor.shape.dims[0], want = rows;
+        while ((size_t)want < count)
+            want *= 2;
+        if (want > rows)
+            TRY(grow_var(&u->vars[i], want, err));
+    }
+    struct lag *lag = value_lag(u->param_value);
+    for (size_t row = u->filled; row < count; row++) {
+        int64_t at = (int64_t)row;
+        if (lag)
+            lag->class->settle_rows(lag, &at, 1);
+        for (int i = 0; i < u->nvars; i++)
+            fill_row(&u->vars[i].fill, ids[row],
+                     tensor_f32(&u->vars[i].value->tensor) + row * (size_t)u->width,
+                     (size_t)u->width);
+    }
+    u->filled = count;
+    return SKIFF_OK;
+}
+
+static enum skiff_status map_ids(struct unit *u, const unsigned char *ids, size_t n, int64_t *rows,
+                                 struct skiff_error *err)
+{
+    size_t first;
+    if (!u->table) {
+        if (n)
+            memcpy(rows, ids, n * sizeof *rows);
+        return SKIFF_OK;
+    }
+    TRY(table_rows(u->table, ids, n, rows, &first, err));
+    return u->filled < table_count(u->table) ? fill_new(u, err) : SKIFF_OK;
+}
+
+static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_error *err)
+{
+    void *rows;
+    if (n <= h->rows_cap)
+        return SKIFF_OK;
+    size_t cap = n < 1024 ? 1024 : n + n / 4;
+    TRY(mem_alloc(cap * sizeof *h->rows, "row numbers of a request", &rows, err));
+    mem_free(h->rows);
+    h->rows = rows;
+    h->rows_cap = cap;
+    return SKIFF_OK;
+}
+
+enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, const uint8_t *ids,
+                            size_t n, const int64_t **out, struct skiff_error *err)
+{
+    TRY(check_ids(s, u, ids, n, err));
+    TRY(reserve_rows(h, n, err));
+    TRY(map_ids(u, ids, n, h->rows, err));
+    struct lag *lag = value_lag(u->param_value);
+    if (lag)
+        lag->class->settle_rows(lag, h->rows, n);
+    *out = h->rows;
+    return SKIFF_OK;
+}
+
+/* ---- the gradient's variable ---- */
+
+static int64_t param_rows(const struct unit *u)
+{
+    return u->param_value->tensor.shape.dims[0];
+}
+
+static enum skiff_status take_dense(struct unit *u, int present, struct skiff_error *err)
+{
+    size_t n = (size_t)shape_numel(&u->shape);
+    TRY(value_as_tensor(u->grad_value, DTYPE_FP32, &u->shape, err));
+    float *g = tensor_f32(&u->grad_value->tensor);
+    memcpy(g, u->pushes[0].item.data, n * sizeof *g);
+    for (int i = 1; i < u->npushes; i++)
+        add_floats(g, u->pushes[i].item.data, n);
+    if (present > 1)
+        scale_floats(g, (float)(1.0 / present), n);
+    return SKIFF_OK;
+}
+
+static enum skiff_status as_rows(struct unit *u, size_t n, struct skiff_error *err)
+{
+    struct shape shape = u->shape;
+    shape.dims[0] = (int64_t)n;
+    return value_as_rows_shape(u->grad_value, DTYPE_FP32, &shape, param_rows(u), err);
+}
+
+/* One push, as it is. */
+static enum skiff_status take_rows(struct unit *u, const struct ps_item *item,
+                                   struct skiff_error *err)
+{
+    size_t n = (size_t)item->nrows;
+    TRY(as_rows(u, n, err));
+    TRY(map_ids(u, item->rows, n, u->grad_value->sel.rows, err));
+    u->grad_value->sel.height = param_rows(u); /* the table may have grown */
+    if (n)
+        memcpy(u->grad_value->tensor.data, item->data, item->bytes);
+    return SKIFF_OK;
+}
+
+static void merge_push(struct shard *h, struct unit *u, const struct ps_item *item,
+                       const int64_t *rows)
+{
+    struct value *g = u->grad_value;
+    size_t width = (size_t)u->width, bytes = width * sizeof(float);
+    for (size_t i = 0; i < (size_t)item->nrows; i++) {
+        bool is_new;
+        uint32_t at = id_map_add(&h->map, rows[i], &is_new);
+        float *to = tensor_f32(&g->tensor) + at * width;
+        if (is_new) {
+            g->sel.rows[at] = rows[i];
+            memcpy(to, item->data + i * bytes, bytes);
+        } else {
+            add_floats(to, item->data + i * bytes, width);
+        }
+    }
+}
+
+static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present,
+                                    struct skiff_error *err)
+{
+    size_t total = 0, most = 0;
+    for (int i = 0; i < u->npushes; i++) {
+        size_t n = (size_t)u->pushes[i].item.nrows;
+        total += n;
+        most = n > most ? n : most;
+    }
+    if (total > UINT32_MAX)
+        return error_set(err, SKIFF_RANGE, "%s: %zu rows in one step", u->grad, total);
+    TRY(as_rows(u, total, err));
+    TRY(reserve_rows(h, most, err));
+    id_map_reset(&h->map, total);
+    for (int i = 0; i < u->npushes; i++) {
+        const struct ps_item *item = &u->pushes[i].item;
+        TRY(map_ids(u, item->rows, (size_t)item->nrows, h->rows, err));
+        merge_push(h, u, item, h->rows);
+    }
+    TRY(as_rows(u, h->map.count, err));
+    u->grad_value->sel.distinct = true;
+    if (present > 1)
+        scale_floats(tensor_f32(&u->grad_value->tensor), (float)(1.0 / present),
+                     h->map.count * (size_t)u->width);
+    return SKIFF_OK;
+}
+
+/* ---- DC-ASGD ---- */
+
+enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer,
+                              const int64_t *rows, size_t n, struct skiff_error *err)
+{
+    if (!u->compensate || trainer >= (uint32_t)s->options.trainers)
+        return SKIFF_OK;
+    size_t width = (size_t)u->width, bytes = (size_t)shape_numel(&u->shape) * sizeof(float);
+    const float *p = tensor_f32(&u->param_value->tensor);
+    if (!u->backups[trainer]) {
+        void *fresh;
+        TRY(mem_alloc(bytes, "what a trainer has pulled", &fresh, err));
+        memcpy(fresh, p, bytes);
+        u->backups[trainer] = fresh;
+    } else if (!rows) {
+        memcpy(u->backups[trainer], p, bytes);
+    }
+    for (size_t i = 0; rows && i < n; i++)
+        memcpy(u->backups[trainer] + (size_t)rows[i] * width, p + (size_t)rows[i] * width,
+               width * sizeof *p);
+    return SKIFF_OK;
+}
+
+/* A trainer that has pulled nothing yet has the current values: nothing is compensated. */
+static enum skiff_status compensate_dense(struct server *s, struct unit *u, uint32_t trainer,
+                                          struct skiff_error *err)
+{
+    if (!u->backups[trainer])
+        TRY(unit_backup(s, u, trainer, NULL, 0, err));
+    struct tensor *t = &u->base_value->tensor;
+    *t = (struct tensor){.dtype = DTYPE_FP32,
+                         .shape = u->shape,
+                         .data = u->backups[trainer],
+                         .cap = (size_t)shape_numel(&u->shape) * sizeof(float),
+                         .owner = TENSOR_BORROWED};
+    u->base_value->kind = VALUE_TENSOR;
+    return SKIFF_OK;
+}
+
+static void compensate_rows(struct unit *u, uint32_t trainer)
+{
+    struct value *g = u->grad_value;
+    size_t width = (size_t)u->width;
+    const float *base = u->backups[trainer], *p = tensor_f32(&u->param_value->tensor);
+    struct lag *lag = value_lag(u->param_value);
+    if (!base)
+        return;
+    if (lag)
+        lag->class->settle_rows(lag, g->sel.rows, g->sel.nrows);
+    for (size_t i = 0; i < g->sel.nrows; i++) {
+        float *x = tensor_f32(&g->tensor) + i * width;
+        size_t row = (size_t)g->sel.rows[i] * width;
+        for (size_t c = 0; c < width; c++)
+            x[c] = x[c] + (p[row + c] - base[row + c]) * x[c] * x[c];
+    }
+}
+
+/* ---- GEO ---- */
+
+static enum skiff_status add_delta(struct server *s, struct shard *h, struct unit *u,
+                                   const struct ps_item *item, struct skiff_error *err)
+{
+    float *p = tensor_f32(&u->param_value->tensor);
+    size_t width = (size_t)u->width, n = (size_t)item->nrows;
+    const int64_t *rows;
+    if (!u->sparse) {
+        add_floats(p, item->data, (size_t)shape_numel(&u->shape));
+        return SKIFF_OK;
+    }
+    TRY(unit_rows(s, h, u, item->rows, n, &rows, err));
+    p = tensor_f32(&u->param_value->tensor);
+    for (size_t i = 0; i < n; i++)
+        add_floats(p + (size_t)rows[i] * width, item->data + i * width * sizeof *p, width);
+    for (int t = 0; t < s->options.trainers; t++)
+        changed_add(&u->changed[t], rows, n);
+    return SKIFF_OK;
+}
+
+/* ---- the two ways ---- */
+
+static enum skiff_status run(struct server *s, struct unit *u, struct skiff_error *err)
+{
+    pthread_rwlock_rdlock(&s->rate);
+    enum skiff_status status = plan_run(u->plan, NULL, 0, NULL, 0, NULL, err);
+    pthread_rwlock_unlock(&s->rate);
+    if (status < 0)
+        return error_prefix(err, status, "update of %s", u->param);
+    return SKIFF_OK;
+}
+
+enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, uint32_t trainer,
+                             const struct ps_item *item, struct skiff_error *err)
+{
+    if (u->add)
+        return add_delta(s, h, u, item, err);
+    if (u->sparse) {
+        TRY(take_rows(u, item, err));
+        if (u->compensate)
+            compensate_rows(u, trainer);
+    } else {
+        TRY(value_as_tensor(u->grad_value, DTYPE_FP32, &u->shape, err));
+        memcpy(u->grad_value->tensor.data, item->data, item->bytes);
+        if (u->compensate)
+            TRY(compensate_dense(s, u, trainer, err));
+    }
+    return run(s, u, err);
+}
+
+static int by_trainer(const void *a, const void *b)
+{
+    const struct push *x = a, *y = b;
+    if (x->trainer != y->trainer)
+        return x->trainer < y->trainer ? -1 : 1;
+    return x->order - y->order;
+}
+
+/* Those of trainers that have ended the step, in trainer order. */
+static void keep_ended(const struct shard *h, struct unit *u)
+{
+    int n = 0;
+    for (int i = 0; i < u->npushes; i++) {
+        if (h->ended[u->pushes[i].trainer])
+            u->pushes[n++] = u->pushes[i];
+        else
+            blob_unref(u->pushes[i].body);
+    }
+    u->npushes = n;
+    if (n > 1)
+        qsort(u->pushes, (size_t)n, sizeof *u->pushes, by_trainer);
+}
+
+enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, int present,
+                            struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    keep_ended(h, u);
+    if (u->npushes == 1 && u->sparse && present == 1)
+        TRY_OUT(take_rows(u, &u->pushes[0].item, err));
+    else if (u->npushes)
+        TRY_OUT(u->sparse ? merge_rows(h, u, present, err) : take_dense(u, present, err));
+    if (u->npushes)
+        TRY_OUT(run(s, u, err));
+out:
+    unit_forget(u, -1);
+    return status;
+}
+
+void unit_forget(struct unit *u, int trainer)
+{
+    int n = 0;
+    for (int i = 0; i < u->npushes; i++) {
+        if (trainer >= 0 && u->pushes[i].trainer != (uint32_t)trainer)
+            u->pushes[n++] = u->pushes[i];
+        else
+            blob_unref(u->pushes[i].body);
+    }
+    u->npushes = n;
+}
+
+enum skiff_status rate_run(struct server *s, struct skiff_error *err)
+{
+    if (!s->rate_plan)
+        return SKIFF_OK;
+    enum skiff_status status = plan_run(s->rate_plan, NULL, 0, NULL, 0, NULL, err);
+    return status < 0 ? error_prefix(err, status, "learning rate") : SKIFF_OK;
+}

@@ -1,0 +1,296 @@
+/* Who is in the job, and when it is over. Server 0 keeps the list (net/membership.h), the others hear
+ * of it; each one decides by the same rules:
+ *   all trainers have left (or died, and at least one has left)   the job is complete
+ *   a server has died, or has left before the end                 the job has failed
+ *   a trainer has died                                            by on_death
+ *   a trainer has not come in time                                the job has failed
+ * The thread that called server_run watches; the network thread only notes and wakes it. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "net/clock.h"
+#include "server/server_parts.h"
+
+#define JOIN_TRY_MS 500 /* between looks at server_stop while server 0 is not there */
+#define NOTE_EVERY_MS 10000
+
+void people_create(struct server *s)
+{
+    pthread_mutex_init(&s->people, NULL);
+    s->trainers = mem_must((size_t)s->options.trainers * sizeof *s->trainers);
+    s->servers = mem_must((size_t)s->options.servers * sizeof *s->servers);
+    for (int i = 0; i < s->options.trainers; i++)
+        snprintf(s->trainers[i].name, sizeof s->trainers[i].name, "worker %d", i);
+    for (int i = 0; i < s->options.servers; i++)
+        snprintf(s->servers[i].name, sizeof s->servers[i].name, "server %d at %s", i,
+                 s->endpoints[i]);
+    s->servers[s->options.index].state = MEMBER_HERE;
+    s->servers[0].state = MEMBER_HERE; /* its silence is noticed by those who have joined it */
+}
+
+void people_destroy(struct server *s)
+{
+    free(s->trainers);
+    free(s->servers);
+    pthread_mutex_destroy(&s->people);
+}
+
+enum member_state people_state(struct server *s, uint32_t trainer)
+{
+    pthread_mutex_lock(&s->people);
+    enum member_state state = s->trainers[trainer].state;
+    pthread_mutex_unlock(&s->people);
+    return state;
+}
+
+static struct person *person_of(struct server *s, struct net_id id)
+{
+    if (id.role == NET_WORKER && id.index < (uint32_t)s->options.trainers)
+        return &s->trainers[id.index];
+    if (id.role == NET_SERVER && id.index < (uint32_t)s->options.servers)
+        return &s->servers[id.index];
+    return NULL;
+}
+
+/* Network thread. */
+void on_member(void *self, const struct member *after, enum member_state before)
+{
+    struct server *s = self;
+    struct person *p = person_of(s, after->id);
+    (void)before;
+    if (!p)
+        return;
+    pthread_mutex_lock(&s->people);
+    p->state = after->state;
+    p->came |= after->state == MEMBER_HERE;
+    if (after->id.role == NET_WORKER && *after->name)
+        snprintf(p->name, sizeof p->name, "%s", after->name);
+    snprintf(p->reason, sizeof p->reason, "%s", after->reason);
+    pthread_mutex_unlock(&s->people);
+    /* server 0's membership has shut its own door; ours is another */
+    if (after->state == MEMBER_DEAD && !s->membership && after->id.role == NET_WORKER) {
+        struct skiff_error err;
+        error_set(&err, SKIFF_STATE, "%s %s and was declared dead; it may come back as a new process",
+                  after->name, after->reason);
+        rpc_server_fence(s->rpc, after->id, after->incarnation, &err);
+    }
+    server_wake(s);
+}
+
+/* ---- joining ---- */
+
+static bool is_stopping(struct server *s)
+{
+    return atomic_load(&s->stopping);
+}
+
+static enum skiff_status await_host(struct server *s, struct rpc_peer *host, int64_t deadline,
+                                    struct skiff_error *err)
+{
+    int64_t note = clock_after(clock_now(), NOTE_EVERY_MS);
+    for (;;) {
+        int64_t now = clock_now(), until = clock_min(deadline, clock_after(now, JOIN_TRY_MS));
+        enum skiff_status status = rpc_await(host, until, err);
+        if (status != SKIFF_TIMEOUT || is_stopping(s))
+            return status;
+        if (clock_now() >= deadline)
+            return error_prefix(err, status, "server 0 at %s has not come", s->endpoints[0]);
+        if (clock_now() >= note) {
+            server_say(s, "waiting for server 0 at %s", s->endpoints[0]);
+            note = clock_after(clock_now(), NOTE_EVERY_MS);
+        }
+    }
+}
+
+static struct membership_options member_options(struct server *s)
+{
+    int silence = s->options.silence_ms, beat = silence / 20;
+    return (struct membership_options){.workers = (uint32_t)s->options.trainers,
+                                       .servers = (uint32_t)s->options.servers,
+                                       .beat_ms = beat < 20 ? 20 : beat > 500 ? 500 : beat,
+                                       .silence_ms = silence,
+                                       .lost_ms = silence < 3000 ? silence : 3000,
+                                       .changed = on_member,
+                                       .self = s};
+}
+
+enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_error *err)
+{
+    struct membership_options options = member_options(s);
+    struct rpc_peer *host;
+    if (s->options.index == 0)
+        return SKIFF_OK;
+    TRY(rpc_connect(s->client, s->endpoints[0], (struct net_id){NET_SERVER, 0}, &host, err));
+    TRY(await_host(s, host, deadline, err));
+    return enrolment_join(s->node, host, s->endpoints[s->options.index], &options,
+                          clock_after(clock_now(), s->options.silence_ms), &s->enrolment, err);
+}
+
+void people_host(struct server *s)
+{
+    struct membership_options options = member_options(s);
+    s->membership = membership_create(s->node, s->rpc, &options);
+}
+
+/* ---- watching ---- */
+
+/* Names of people in a state, for messages. */
+static void list_in_state(const struct person *people, int n, enum member_state state,
+                          struct buf *out)
+{
+    for (int i = 0; i < n; i++)
+        if (people[i].state == state)
+            buf_printf(out, "%s%s", out->len ? ", " : "", people[i].name);
+}
+
+static int count_in_state(const struct person *people, int n, enum member_state state)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += people[i].state == state;
+    return count;
+}
+
+static bool all_gone(const struct server *s)
+{
+    int n = s->options.trainers;
+    return count_in_state(s->trainers, n, MEMBER_LEFT) +
+               count_in_state(s->trainers, n, MEMBER_DEAD) ==
+           n;
+}
+
+static enum skiff_status check_servers(struct server *s, struct skiff_error *err)
+{
+    for (int i = 0; i < s->options.servers; i++) {
+        const struct person *p = &s->servers[i];
+        if (p->state == MEMBER_DEAD)
+            return error_set(err, SKIFF_PEER, "%s %s; its parameters are lost, so the job ends%s",
+                             p->name, *p->reason ? p->reason : "has died",
+                             i == s->options.index ? " (this process was declared dead)" : "");
+        if (p->state == MEMBER_LEFT && !all_gone(s))
+            return error_set(err, SKIFF_PEER, "%s has ended before the job was complete", p->name);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status check_trainers(struct server *s, bool late, struct skiff_error *err)
+{
+    int n = s->options.trainers;
+    struct buf absent = BUF_INIT;
+    for (int i = 0; i < n && s->options.on_death == ON_DEATH_STOP; i++)
+        if (s->trainers[i].state == MEMBER_DEAD)
+            return error_set(err, SKIFF_PEER, "%s %s; the job ends, as the strategy says",
+                             s->trainers[i].name, s->trainers[i].reason);
+    if (!late)
+        return SKIFF_OK;
+    list_in_state(s->trainers, n, MEMBER_ABSENT, &absent);
+    list_in_state(s->servers, s->options.servers, MEMBER_ABSENT, &absent);
+    enum skiff_status status = SKIFF_OK;
+    if (absent.len)
+        status = error_set(err, SKIFF_TIMEOUT, "waited %.1f s; not started, or cannot reach us: %s",
+                           s->options.start_ms / 1e3, absent.data);
+    buf_deinit(&absent);
+    return status;
+}
+
+/* OK: the job is over; END: it goes on. */
+static enum skiff_status look(struct server *s, bool late, struct skiff_error *err)
+{
+    int n = s->options.trainers;
+    if (is_stopping(s))
+        return SKIFF_OK;
+    if (s->failure.code < 0) {
+        *err = s->failure;
+        return s->failure.code;
+    }
+    TRY(check_servers(s, err));
+    TRY(check_trainers(s, late, err));
+    if (!all_gone(s))
+        return SKIFF_END;
+    if (count_in_state(s->trainers, n, MEMBER_LEFT))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_PEER, "all trainers have died; the last words: %s %s",
+                     s->trainers[0].name, s->trainers[0].reason);
+}
+
+/* Tells what has changed since the last look. */
+static void tell_news(struct server *s, enum member_state *known)
+{
+    for (int i = 0; i < s->options.trainers; i++) {
+        pthread_mutex_lock(&s->people);
+        struct person p = s->trainers[i];
+        pthread_mutex_unlock(&s->people);
+        if (p.state == known[i])
+            continue;
+        known[i] = p.state;
+        if (p.state == MEMBER_DEAD)
+            server_say(s, "%s %s; %s", p.name, p.reason,
+                       s->options.on_death == ON_DEATH_GO_ON ? "the others go on without it"
+                                                             : "the job ends");
+        else
+            server_say(s, "%s %s", p.name, p.state == MEMBER_LEFT ? "has left" : "has come");
+    }
+}
+
+static void wait_for_news(struct server *s, int64_t until)
+{
+    int64_t left = until == CLOCK_NEVER ? 60000 : (until - clock_now()) / CLOCK_MS + 1;
+    struct pollfd fd = {.fd = s->wake_fd, .events = POLLIN};
+    uint64_t count;
+    if (poll(&fd, 1, left < 0 ? 0 : left > 60000 ? 60000 : (int)left) > 0 &&
+        read(s->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN && errno != EINTR)
+        server_say(s, "eventfd: %s", strerror(errno));
+}
+
+enum skiff_status people_watch(struct server *s, struct skiff_error *err)
+{
+    int64_t start = clock_after(clock_now(), s->options.start_ms);
+    enum member_state *known = mem_must((size_t)s->options.trainers * sizeof *known);
+    enum skiff_status status;
+    for (;;) {
+        int64_t now = clock_now();
+        pthread_mutex_lock(&s->people);
+        status = look(s, now >= start, err);
+        bool complete = count_in_state(s->trainers, s->options.trainers, MEMBER_ABSENT) == 0;
+        pthread_mutex_unlock(&s->people);
+        tell_news(s, known);
+        if (status != SKIFF_END)
+            break;
+        exchange_review(s);
+        meet_review(s);
+        wait_for_news(s, complete ? CLOCK_NEVER : start);
+    }
+    free(known);
+    return status;
+}
+
+/* ---- leaving ---- */
+
+static bool others_here(struct server *s)
+{
+    pthread_mutex_lock(&s->people);
+    bool here = false;
+    for (int i = 1; i < s->options.servers; i++)
+        here |= s->servers[i].state == MEMBER_HERE;
+    pthread_mutex_unlock(&s->people);
+    return here;
+}
+
+/* Server 0 stays until the others have heard that the job is complete. */
+void people_leave(struct server *s, bool complete)
+{
+    int64_t deadline = clock_after(clock_now(), s->options.silence_ms);
+    if (s->enrolment) {
+        enrolment_leave(s->enrolment, clock_after(clock_now(), complete ? 2000 : 500), NULL);
+        return;
+    }
+    while (complete && s->membership && !is_stopping(s) && others_here(s) &&
+           clock_now() < deadline)
+        wait_for_news(s, clock_min(deadline, clock_after(clock_now(), 100)));
+}

@@ -1,0 +1,379 @@
+/* Reading: rows for a batch, rows that others have changed, parts of variables for saving, whole
+ * tables row by row. Replies are written straight from the variables. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "server/server_parts.h"
+#include "store/model_dir.h"
+#include "store/tensor_file.h"
+
+#define AHEAD 12 /* rows are fetched this many ids ahead */
+
+void reply_written(struct server *s, struct rpc_request *q, struct wire_writer *w)
+{
+    struct blob *reply;
+    struct skiff_error err;
+    if (writer_finish(w, &reply, &err) < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    wire_body_seal(reply);
+    atomic_fetch_add(&s->counts.bytes_out, reply->len);
+    rpc_reply(q, reply);
+}
+
+static enum skiff_status unknown(const struct server *s, const char *name, struct skiff_error *err)
+{
+    char text[320];
+    return error_set(err, SKIFF_NOT_FOUND, "%s has no variable %s", server_text(s, text), name);
+}
+
+/* ---- DESCRIBE ---- */
+
+static const char *mode_text(uint32_t mode)
+{
+    static const char *const text[] = {"sync", "async", "half-async", "GEO"};
+    return mode < 4 ? text[mode] : "unknown";
+}
+
+static enum skiff_status compare(const struct server *s, const struct ps_describe *own,
+                                 const struct ps_describe *its, const char *who,
+                                 struct skiff_error *err)
+{
+    char text[320];
+    server_text(s, text);
+    if (its->servers != own->servers || its->trainers != own->trainers)
+        return error_set(err, SKIFF_INVALID,
+                         "%s was started for %u trainers and %u servers, %s for %u trainers and %u "
+                         "servers; all processes of a job must be started with the same counts",
+                         who, its->trainers, its->servers, text, own->trainers, own->servers);
+    if (its->mode != own->mode)
+        return error_set(err, SKIFF_INVALID, "%s was started in mode %s, %s in mode %s", who,
+                         mode_text(its->mode), text, mode_text(own->mode));
+    if (its->program_hash && own->program_hash && its->program_hash != own->program_hash)
+        return error_set(err, SKIFF_INVALID,
+                         "%s and %s have cut different programs, or with different settings: the "
+                         "parts do not fit together; start all processes with the same script and "
+                         "configuration",
+                         who, text);
+    return SKIFF_OK;
+}
+
+void on_describe(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct ps_describe own = {.server = (uint32_t)s->options.index,
+                              .servers = (uint32_t)s->options.servers,
+                              .trainers = (uint32_t)s->options.trainers,
+                              .mode = (uint32_t)s->options.mode,
+                              .shards = (uint32_t)s->nshards,
+                              .program_hash = s->options.program_hash};
+    struct ps_describe its;
+    struct wire_writer w;
+    struct skiff_error err;
+    char id[NET_ID_TEXT];
+    if (blob_len(q->body) && (ps_read_describe(q->body, &its, &err) < 0 ||
+                              compare(s, &own, &its, net_id_print(q->sender, id), &err) < 0)) {
+        rpc_fail(q, &err);
+        return;
+    }
+    writer_init(&w);
+    ps_write_describe(&w, &own);
+    reply_written(s, q, &w);
+}
+
+/* ---- rows ---- */
+
+static void copy_rows(float *to, const float *from, const int64_t *rows, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            __builtin_prefetch(from + (size_t)rows[i + AHEAD] * width);
+        memcpy(to + i * width, from + (size_t)rows[i] * width, width * sizeof *to);
+    }
+}
+
+static enum skiff_status pull_rows(struct server *s, struct shard *h, struct unit *u,
+                                   const struct ps_pull_rows *p, struct blob **out,
+                                   struct skiff_error *err)
+{
+    const int64_t *rows;
+    size_t bytes;
+    if (!mem_mul(p->n, (size_t)u->width * sizeof(float), &bytes))
+        return error_set(err, SKIFF_RANGE, "%zu rows of %s", p->n, u->param);
+    TRY(unit_rows(s, h, u, p->ids, p->n, &rows, err));
+    TRY(unit_backup(s, u, p->trainer, rows, p->n, err));
+    TRY(blob_create(bytes, "rows of a table", out, err));
+    copy_rows((float *)(void *)(*out)->data, tensor_f32(&u->param_value->tensor), rows, p->n,
+              (size_t)u->width);
+    return SKIFF_OK;
+}
+
+void on_pull_rows(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct ps_pull_rows p;
+    struct skiff_error err;
+    struct blob *reply = NULL;
+    struct unit *u = NULL;
+    enum skiff_status status = ps_read_pull_rows(q->body, &p, &err);
+    if (status == SKIFF_OK) {
+        u = str_map_get(&s->by_var, p.name);
+        if (!u || strcmp(u->param, p.name))
+            status = unknown(s, p.name, &err);
+    }
+    if (status == SKIFF_OK) {
+        struct shard *h = unit_shard(s, u);
+        pthread_mutex_lock(&h->lock);
+        status = pull_rows(s, h, u, &p, &reply, &err);
+        pthread_mutex_unlock(&h->lock);
+    }
+    if (status < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    wire_body_seal(reply);
+    atomic_fetch_add(&s->counts.rows_pulled, p.n);
+    atomic_fetch_add(&s->counts.bytes_out, reply->len);
+    rpc_reply(q, reply);
+}
+
+/* ---- items of rows ---- */
+
+/* Rows rows[0..n) of a variable with a row per id or local row, as an item with ids. */
+static void write_rows(struct wire_writer *w, const struct unit *u, const char *name,
+                       const struct value *v, const int64_t *rows, size_t n)
+{
+    struct ps_item item = {.dtype = DTYPE_FP32, .ndim = u->shape.ndim, .has_rows = true};
+    int64_t *ids = NULL;
+    snprintf(item.name, sizeof item.name, "%s", name);
+    memcpy(item.dims, u->shape.dims, sizeof item.dims);
+    item.dims[0] = item.nrows = (int64_t)n;
+    item.bytes = n * (size_t)u->width * sizeof(float);
+    item.rows = (const unsigned char *)rows;
+    if (u->table) {
+        ids = mem_must((n + 1) * sizeof *ids);
+        for (size_t i = 0; i < n; i++)
+            ids[i] = table_ids(u->table)[rows[i]];
+        item.rows = (const unsigned char *)ids;
+    }
+    unsigned char *to = ps_write_item_space(w, &item);
+    size_t row = (size_t)u->width * sizeof(float);
+    for (size_t i = 0; to && i < n; i++)
+        memcpy(to + i * row, tensor_f32(&v->tensor) + (size_t)rows[i] * (size_t)u->width, row);
+    free(ids);
+}
+
+static enum skiff_status changed_unit(struct server *s, const char *name, uint64_t trainer,
+                                      struct unit **out, struct skiff_error *err)
+{
+    struct unit *u = str_map_get(&s->by_var, name);
+    if (!u || strcmp(u->param, name))
+        return unknown(s, name, err);
+    if (!u->add || !u->sparse)
+        return error_set(err, SKIFF_INVALID, "changed rows of %s: only of sparse tables in GEO mode",
+                         name);
+    if (trainer >= (uint64_t)s->options.trainers)
+        return error_set(err, SKIFF_RANGE, "trainer %llu of %d", (unsigned long long)trainer,
+                         s->options.trainers);
+    *out = u;
+    return SKIFF_OK;
+}
+
+void on_pull_changed(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    char name[PS_NAME];
+    uint64_t trainer, nothing;
+    struct skiff_error err;
+    struct unit *u;
+    struct wire_writer w;
+    if (ps_read_range(q->body, name, &trainer, &nothing, &err) < 0 ||
+        changed_unit(s, name, trainer, &u, &err) < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    struct shard *h = unit_shard(s, u);
+    writer_init(&w);
+    writer_varint(&w, 1);
+    pthread_mutex_lock(&h->lock);
+    size_t n = changed_take(&u->changed[trainer]);
+    write_rows(&w, u, name, u->param_value, u->changed[trainer].rows, n);
+    pthread_mutex_unlock(&h->lock);
+    atomic_fetch_add(&s->counts.rows_pulled, n);
+    reply_written(s, q, &w);
+}
+
+/* ---- parts of variables ---- */
+
+static enum skiff_status write_part(struct server *s, const char *name, uint64_t first,
+                                    uint64_t count, struct wire_writer *w, struct skiff_error *err)
+{
+    const struct value *v = scope_find(s->scope, name);
+    if (!v || v->kind != VALUE_TENSOR)
+        return unknown(s, name, err);
+    const struct tensor *t = &v->tensor;
+    uint64_t rows = t->shape.ndim ? (uint64_t)t->shape.dims[0] : 1;
+    if (first > rows || count > rows - first)
+        return error_set(err, SKIFF_RANGE, "rows %llu to %llu of %s, which has %llu here",
+                         (unsigned long long)first, (unsigned long long)first + count, name,
+                         (unsigned long long)rows);
+    size_t row = rows ? tensor_bytes(t) / rows : 0;
+    struct ps_item item = {.dtype = (uint32_t)t->dtype, .ndim = t->shape.ndim};
+    snprintf(item.name, sizeof item.name, "%s", name);
+    memcpy(item.dims, t->shape.dims, sizeof item.dims);
+    if (item.ndim)
+        item.dims[0] = (int64_t)count;
+    item.data = (const unsigned char *)t->data + first * row;
+    item.bytes = count * row;
+    ps_write_items(w, &item, 1);
+    return SKIFF_OK;
+}
+
+void on_pull_part(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    char name[PS_NAME];
+    uint64_t first, count;
+    struct skiff_error err;
+    struct wire_writer w;
+    if (ps_read_range(q->body, name, &first, &count, &err) < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    struct unit *u = str_map_get(&s->by_var, name);
+    enum skiff_status status;
+    writer_init(&w);
+    if (!u && !block_own_var(program_root(s->options.main), name)) {
+        status = unknown(s, name, &err);
+    } else if (u && u->table) {
+        status = error_set(&err, SKIFF_INVALID, "%s is keyed by id: scan it instead", name);
+    } else {
+        struct shard *h = u ? unit_shard(s, u) : NULL;
+        h ? pthread_mutex_lock(&h->lock) : pthread_rwlock_rdlock(&s->rate);
+        status = write_part(s, name, first, count, &w, &err);
+        h ? pthread_mutex_unlock(&h->lock) : pthread_rwlock_unlock(&s->rate);
+    }
+    if (status < 0) {
+        writer_deinit(&w);
+        rpc_fail(q, &err);
+    } else {
+        reply_written(s, q, &w);
+    }
+}
+
+/* ---- whole tables ---- */
+
+static struct row_var *table_var(struct server *s, const char *name, struct unit **out)
+{
+    struct unit *u = str_map_get(&s->by_var, name);
+    for (int i = 0; u && u->table && i < u->nvars; i++)
+        if (!strcmp(u->vars[i].name, name)) {
+            *out = u;
+            return &u->vars[i];
+        }
+    return NULL;
+}
+
+void on_scan(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    char name[PS_NAME];
+    uint64_t cursor, count;
+    struct skiff_error err;
+    struct wire_writer w;
+    struct unit *u = NULL;
+    struct row_var *var = NULL;
+    enum skiff_status status = ps_read_range(q->body, name, &cursor, &count, &err);
+    if (status == SKIFF_OK && !(var = table_var(s, name, &u)))
+        status = unknown(s, name, &err);
+    if (status < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    struct shard *h = unit_shard(s, u);
+    writer_init(&w);
+    pthread_mutex_lock(&h->lock);
+    uint64_t all = u->filled;
+    uint64_t from = cursor < all ? cursor : all;
+    uint64_t n = count < all - from ? count : all - from;
+    int64_t *rows = mem_must((size_t)(n + 1) * sizeof *rows);
+    for (uint64_t i = 0; i < n; i++)
+        rows[i] = (int64_t)(from + i);
+    value_settle(var->value);
+    writer_varint(&w, from + n < all ? from + n : 0);
+    write_rows(&w, u, name, var->value, rows, (size_t)n);
+    pthread_mutex_unlock(&h->lock);
+    free(rows);
+    reply_written(s, q, &w);
+}
+
+struct id_row {
+    int64_t id, row;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct id_row *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The table's rows here, by ascending id, as SelectedRows. */
+static enum skiff_status copy_table(const struct unit *u, const struct value *v, struct value *out,
+                                    struct skiff_error *err)
+{
+    size_t n = u->filled, width = (size_t)u->width;
+    int64_t height = 0;
+    value_settle(v);
+    TRY(value_as_rows(out, DTYPE_FP32, n, u->width, 0, err));
+    struct id_row *order = mem_must((n + 1) * sizeof *order);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct id_row){table_ids(u->table)[i], (int64_t)i};
+    qsort(order, n, sizeof *order, by_id);
+    for (size_t i = 0; i < n; i++) {
+        out->sel.rows[i] = order[i].id;
+        height = order[i].id >= height ? order[i].id + 1 : height;
+        memcpy(tensor_f32(&out->tensor) + i * width,
+               tensor_f32(&v->tensor) + (size_t)order[i].row * width, width * sizeof(float));
+    }
+    out->sel.height = height;
+    free(order);
+    return SKIFF_OK;
+}
+
+static enum skiff_status save_table(struct server *s, const struct ps_save_table *what,
+                                    struct skiff_error *err)
+{
+    struct unit *u;
+    struct row_var *var = table_var(s, what->table, &u);
+    struct value copy = {0};
+    char path[sizeof what->dir + PS_NAME + 64];
+    if (!var)
+        return unknown(s, what->table, err);
+    TRY(model_name_check(what->table, err));
+    pthread_mutex_lock(&unit_shard(s, u)->lock);
+    enum skiff_status status = copy_table(u, var->value, &copy, err);
+    pthread_mutex_unlock(&unit_shard(s, u)->lock);
+    snprintf(path, sizeof path, "%s/%s.pserver_%d", what->dir, what->table, s->options.index);
+    if (status == SKIFF_OK)
+        status = value_file_write(path, &copy, err);
+    value_deinit(&copy);
+    return status;
+}
+
+void on_save_table(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct ps_save_table *what = mem_must(sizeof *what);
+    struct skiff_error err;
+    enum skiff_status status = ps_read_save_table(q->body, what, &err);
+    if (status == SKIFF_OK)
+        status = save_table(s, what, &err);
+    free(what);
+    if (status < 0)
+        rpc_fail(q, &err);
+    else
+        rpc_reply(q, NULL);
+}

@@ -1,0 +1,303 @@
+/* The life of a server: variables, the network, the end. */
+#include "server/server.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/clock.h"
+#include "server/server_parts.h"
+
+void server_say(struct server *s, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    if (!s->options.say)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    s->options.say(s->options.user, line);
+}
+
+/* Also for signal handlers. */
+void server_wake(struct server *s)
+{
+    uint64_t one = 1;
+    ssize_t written = write(s->wake_fd, &one, sizeof one);
+    (void)written; /* a full counter wakes as well */
+}
+
+void server_fail(struct server *s, const struct skiff_error *err)
+{
+    pthread_mutex_lock(&s->people);
+    if (s->failure.code >= 0)
+        s->failure = *err;
+    pthread_mutex_unlock(&s->people);
+    server_wake(s);
+}
+
+const char *server_text(const struct server *s, char out[static 320])
+{
+    snprintf(out, 320, "server %d at %s", s->options.index, s->endpoints[s->options.index]);
+    return out;
+}
+
+void server_stop(struct server *s)
+{
+    atomic_store(&s->stopping, true);
+    server_wake(s);
+}
+
+/* ---- making ---- */
+
+static enum skiff_status check_options(const struct server_options *o, struct skiff_error *err)
+{
+    if (!o->main)
+        return error_set(err, SKIFF_INVALID, "a server needs its server program");
+    if (o->servers < 1 || o->trainers < 1 || !o->endpoints)
+        return error_set(err, SKIFF_INVALID, "a job of %d servers and %d trainers", o->servers,
+                         o->trainers);
+    if (o->index < 0 || o->index >= o->servers)
+        return error_set(err, SKIFF_RANGE, "server %d of %d: servers are numbered 0 to %d",
+                         o->index, o->servers, o->servers - 1);
+    if (o->shards < 0 || o->shards > 4096)
+        return error_set(err, SKIFF_RANGE, "%d shards: 1 to 4096 are possible", o->shards);
+    return SKIFF_OK;
+}
+
+static void copy_options(struct server *s, const struct server_options *o)
+{
+    s->options = *o;
+    s->options.job = mem_must_strdup(o->job ? o->job : "");
+    s->options.secret = mem_must_strdup(o->secret ? o->secret : "");
+    s->options.listen = o->listen ? mem_must_strdup(o->listen) : NULL;
+    s->options.transport_fault = o->transport_fault ? mem_must_strdup(o->transport_fault) : NULL;
+    s->options.silence_ms = o->silence_ms ? o->silence_ms : 10000;
+    s->options.start_ms = o->start_ms ? o->start_ms : 30 * 60 * 1000;
+    s->endpoints = mem_must((size_t)o->servers * sizeof *s->endpoints);
+    for (int i = 0; i < o->servers; i++)
+        s->endpoints[i] = mem_must_strdup(o->endpoints[i]);
+    s->options.endpoints = (const char *const *)s->endpoints;
+}
+
+enum skiff_status server_create(const struct server_options *options, struct server **out,
+                                struct skiff_error *err)
+{
+    TRY(check_options(options, err));
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return error_set_sys(err, "cannot make a server's eventfd");
+    struct server *s = mem_must(sizeof *s);
+    s->wake_fd = fd;
+    copy_options(s, options);
+    s->own_scope = !options->scope;
+    s->scope = options->scope ? options->scope : scope_create();
+    pthread_rwlock_init(&s->rate, NULL);
+    str_map_init(&s->by_grad);
+    str_map_init(&s->by_var);
+    str_map_init(&s->counters_in);
+    mt64_seed(&s->generator, rng_entropy());
+    people_create(s);
+    s->meet = meet_create(s);
+    enum skiff_status status = units_create(s, err);
+    if (status == SKIFF_OK)
+        status = startup_fills(s, err);
+    if (status < 0)
+        server_destroy(s);
+    else
+        *out = s;
+    return status;
+}
+
+void server_destroy(struct server *s)
+{
+    if (!s)
+        return;
+    units_destroy(s);
+    if (s->own_scope)
+        scope_destroy(s->scope);
+    str_map_deinit(&s->by_grad);
+    str_map_deinit(&s->by_var);
+    str_map_deinit(&s->counters_in);
+    meet_destroy(s->meet);
+    people_destroy(s);
+    pthread_rwlock_destroy(&s->rate);
+    close(s->wake_fd);
+    for (int i = 0; i < s->options.servers; i++)
+        free(s->endpoints[i]);
+    free(s->endpoints);
+    free((char *)s->options.job);
+    free((char *)s->options.secret);
+    free((char *)s->options.listen);
+    free((char *)s->options.transport_fault);
+    free(s);
+}
+
+/* ---- running ---- */
+
+/* Everything that trainers may ask for must have a value. */
+static enum skiff_status check_ready(struct server *s, struct skiff_error *err)
+{
+    char found[160], expected[160];
+    for (int i = 0; i < s->nunits; i++) {
+        const struct unit *u = &s->units[i];
+        const struct value *v = u->param_value;
+        if (u->table)
+            continue;
+        if (v->kind != VALUE_TENSOR)
+            return error_set(err, SKIFF_STATE,
+                             "parameter %s has no value: run the startup program first "
+                             "(init_server)",
+                             u->param);
+        if (v->tensor.dtype != DTYPE_FP32 || !shape_equal(&v->tensor.shape, &u->shape))
+            return error_set(err, SKIFF_SHAPE, "parameter %s is %s, the server program says %s",
+                             u->param, shape_text(&v->tensor.shape, found),
+                             shape_text(&u->shape, expected));
+    }
+    return SKIFF_OK;
+}
+
+static void add_handlers(struct server *s)
+{
+    rpc_server_handle(s->rpc, PS_DESCRIBE, RPC_ON_SHARD, on_describe, s);
+    rpc_server_handle(s->rpc, PS_EXCHANGE, RPC_ON_SHARD, on_exchange, s);
+    rpc_server_handle(s->rpc, PS_PULL_ROWS, RPC_ON_SHARD, on_pull_rows, s);
+    rpc_server_handle(s->rpc, PS_PULL_CHANGED, RPC_ON_SHARD, on_pull_changed, s);
+    rpc_server_handle(s->rpc, PS_PULL_PART, RPC_ON_SHARD, on_pull_part, s);
+    rpc_server_handle(s->rpc, PS_SCAN, RPC_ON_SHARD, on_scan, s);
+    rpc_server_handle(s->rpc, PS_SAVE_TABLE, RPC_ON_SHARD, on_save_table, s);
+    rpc_server_handle(s->rpc, PS_REDUCE, RPC_ON_SHARD, on_reduce, s);
+    rpc_server_handle(s->rpc, PS_MAIL_PUT, RPC_ON_SHARD, on_mail_put, s);
+    rpc_server_handle(s->rpc, PS_MAIL_TAKE, RPC_ON_SHARD, on_mail_take, s);
+}
+
+static enum skiff_status open_node(struct server *s, struct skiff_error *err)
+{
+    const struct server_options *o = &s->options;
+    struct fault_plan faults;
+    struct node_options n = {.kind = o->transport ? o->transport : transport_find("zmq"),
+                             .id = {NET_SERVER, (uint32_t)o->index},
+                             .job = o->job,
+                             .secret = o->secret};
+    if (o->transport_fault) {
+        TRY(fault_plan_parse(o->transport_fault, &faults, err));
+        n.transport.inner = n.kind;
+        n.transport.faults = &faults;
+        n.kind = transport_find("fault");
+    }
+    return node_create(&n, &s->node, err);
+}
+
+static enum skiff_status listen_at(struct server *s, struct skiff_error *err)
+{
+    const struct server_options *o = &s->options;
+    const char *address = o->listen ? o->listen : s->endpoints[o->index];
+    enum skiff_status status = node_listen(s->node, address, NULL, err);
+    if (status < 0)
+        return error_prefix(err, status,
+                            "server %d of %d cannot serve at %s (if another program or an earlier "
+                            "run holds the port, end it or choose another port)",
+                            o->index, o->servers, address);
+    return SKIFF_OK;
+}
+
+static enum skiff_status open_network(struct server *s, struct skiff_error *err)
+{
+    struct rpc_server_options r = {.shards = s->nshards};
+    TRY(open_node(s, err));
+    TRY(rpc_server_create(s->node, &r, &s->rpc, err));
+    add_handlers(s);
+    s->client = rpc_client_create(s->node, &(struct rpc_client_options){0});
+    if (s->options.index == 0)
+        people_host(s);
+    TRY(listen_at(s, err));
+    return node_start(s->node, err);
+}
+
+static void close_network(struct server *s, const struct skiff_error *reason, bool started)
+{
+    if (s->membership && started)
+        membership_stop(s->membership);
+    if (s->rpc)
+        rpc_server_stop(s->rpc);
+    exchange_end(s, reason);
+    meet_end(s, reason);
+    if (s->node && started)
+        node_stop(s->node);
+    rpc_client_destroy(s->client);
+    enrolment_destroy(s->enrolment);
+    membership_destroy(s->membership);
+    rpc_server_destroy(s->rpc);
+    node_destroy(s->node);
+    s->client = NULL;
+    s->enrolment = NULL;
+    s->membership = NULL;
+    s->rpc = NULL;
+    s->node = NULL;
+}
+
+/* The rate of the first step of the modes that count by trainer: their block runs on reports only. */
+static enum skiff_status first_rate(struct server *s, struct skiff_error *err)
+{
+    return s->options.mode == SPLIT_SYNC ? SKIFF_OK : rate_run(s, err);
+}
+
+enum skiff_status server_run(struct server *s, struct skiff_error *err)
+{
+    struct skiff_error own, closing;
+    char text[320];
+    bool started = false;
+    enum skiff_status status = SKIFF_OK;
+    if (!err)
+        err = &own;
+    if (s->ran)
+        return error_set(err, SKIFF_STATE, "a server runs once; make a new one");
+    s->ran = true;
+    TRY(check_ready(s, err));
+    TRY(first_rate(s, err));
+    TRY_OUT(open_network(s, err));
+    started = true;
+    server_say(s, "%s serves %d parameter slices in %d shard(s)", server_text(s, text), s->nunits,
+               s->nshards);
+    status = people_join(s, clock_after(clock_now(), s->options.start_ms), err);
+    if (status == SKIFF_OK)
+        status = people_watch(s, err);
+    else if (atomic_load(&s->stopping))
+        status = SKIFF_OK;
+    people_leave(s, status == SKIFF_OK);
+out:
+    closing = status < 0 ? *err : (struct skiff_error){0};
+    if (status == SKIFF_OK)
+        error_set(&closing, SKIFF_PEER, "%s has ended", server_text(s, text));
+    close_network(s, &closing, started);
+    return status;
+}
+
+static int count_people(struct server *s, enum member_state state)
+{
+    int n = 0;
+    for (int i = 0; i < s->options.trainers; i++)
+        n += s->trainers[i].state == state;
+    return n;
+}
+
+void server_counts(struct server *s, struct server_counts *out)
+{
+    *out = (struct server_counts){.pushes = atomic_load(&s->counts.pushes),
+                                  .pulls = atomic_load(&s->counts.pulls),
+                                  .rows_pushed = atomic_load(&s->counts.rows_pushed),
+                                  .rows_pulled = atomic_load(&s->counts.rows_pulled),
+                                  .steps = atomic_load(&s->counts.steps),
+                                  .bytes_in = atomic_load(&s->counts.bytes_in),
+                                  .bytes_out = atomic_load(&s->counts.bytes_out)};
+    pthread_mutex_lock(&s->people);
+    out->trainers_here = count_people(s, MEMBER_HERE);
+    out->trainers_gone = count_people(s, MEMBER_LEFT);
+    out->trainers_dead = count_people(s, MEMBER_DEAD);
+    pthread_mutex_unlock(&s->people);
+}

@@ -1,0 +1,204 @@
+/* What the files of this room share.
+ *
+ * Locks, none held while waiting: a shard's lock guards its units, its round and what is parked in
+ * it; `rate` (read: a unit is updated; write: the learning rate's block is run) is taken inside it;
+ * `people` (who is in the job, the first failure) is a leaf, and so is `meet` (meet.c), except
+ * that people is taken inside it. */
+#ifndef SERVER_SERVER_PARTS_H
+#define SERVER_SERVER_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "executor/plan.h"
+#include "net/membership.h"
+#include "net/ps.h"
+#include "server/server.h"
+#include "table/changed.h"
+#include "table/fill.h"
+#include "table/table.h"
+
+#define TABLE_ROWS 1024 /* a table's variables start with room for so many rows */
+
+/* Something that a trainer pushed and that waits for the end of the step. The item's data lie in
+ * body. */
+struct push {
+    uint32_t trainer;
+    int order; /* of arrival */
+    struct ps_item item;
+    struct blob *body; /* a reference */
+};
+
+/* A variable of a keyed table that has a row per id: the table itself, its accumulators. */
+struct row_var {
+    const char *name;
+    struct value *value;
+    struct fill fill;
+};
+
+/* A parameter slice (or keyed table) and what updates it. */
+struct unit {
+    const char *param, *grad; /* names in the server program */
+    int shard;
+    struct value *param_value, *grad_value, *base_value; /* base: DC-ASGD's local_bak */
+    struct shape shape;                                  /* of the parameter; a table's rows: -1 */
+    int64_t width;
+    bool sparse;       /* gradients come as rows */
+    bool add;          /* GEO: what comes is added */
+    bool compensate;   /* DC-ASGD */
+    struct plan *plan; /* NULL with add */
+    struct table *table;
+    struct row_var *vars; /* of a keyed table */
+    int nvars;
+    size_t filled; /* rows of the table that have their numbers */
+    float **backups;         /* DC-ASGD: by trainer, what it pulled last; NULL: nothing yet */
+    struct changed *changed; /* GEO, sparse: by trainer */
+    struct push *pushes;     /* sync: of the running step */
+    int npushes, pushes_cap;
+};
+
+/* A trainer that has ended the step and waits for the others. */
+struct parked {
+    struct rpc_request *request;
+    uint32_t trainer;
+    struct ps_exchange x; /* only trainer, want */
+};
+
+struct shard {
+    pthread_mutex_t lock;
+    struct server *server;
+    int index;
+    struct unit **units;
+    int nunits;
+    uint64_t round;     /* sync: steps done */
+    bool *ended, *gone; /* sync, by trainer: has ended the running step; has no more data */
+    struct parked *parked;
+    int nparked;
+    int64_t *rows; /* scratch */
+    size_t rows_cap;
+    struct id_map map; /* scratch of merges */
+};
+
+struct counters {
+    atomic_uint_fast64_t pushes, pulls, rows_pushed, rows_pulled, steps, bytes_in, bytes_out;
+};
+
+struct person {
+    enum member_state state;
+    bool came;
+    char name[HELLO_NAME], reason[256];
+};
+
+struct meeting_room; /* meet.c */
+
+struct server {
+    struct server_options options;
+    char **endpoints;
+    struct program *program; /* a copy of options.main, made ready to run block by block */
+    struct scope *scope;
+    bool own_scope, initialised, ran;
+    struct mt64 generator;
+    struct unit *units;
+    int nunits;
+    struct str_map by_grad, by_var; /* name -> unit; by_var: parameters and their accumulators */
+    struct shard *shards;
+    int nshards;
+    struct plan *rate_plan; /* NULL: the rate does not change */
+    struct str_map counters_in; /* variables that the rate's block reads and trainers may add to */
+    pthread_rwlock_t rate;
+    uint64_t rate_rounds; /* sync: how often the rate's block has been run */
+    struct counters counts;
+
+    pthread_mutex_t people;
+    struct person *trainers, *servers;
+    struct skiff_error failure; /* code OK: none */
+    int wake_fd;
+    atomic_bool stopping;
+
+    struct node *node;
+    struct rpc_server *rpc;
+    struct rpc_client *client;
+    struct membership *membership; /* server 0 */
+    struct enrolment *enrolment;   /* the others */
+    struct meeting_room *meet;
+};
+
+/* ---- server.c ---- */
+void server_say(struct server *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void server_wake(struct server *s);
+/* The first failure ends server_run; any thread. */
+void server_fail(struct server *s, const struct skiff_error *err);
+/* "server 1 at host:port" */
+const char *server_text(const struct server *s, char out[static 320]);
+
+/* ---- units.c: the server program ---- */
+enum skiff_status units_create(struct server *s, struct skiff_error *err);
+void units_destroy(struct server *s);
+/* The unit that a pushed name belongs to ("X@GRAD.block1.trainer_0", "X.delta"); NULL. */
+struct unit *unit_of_grad(const struct server *s, const char *name);
+struct shard *unit_shard(struct server *s, const struct unit *u);
+
+/* ---- startup.c ---- */
+/* What rows of keyed tables start with, from the startup program. */
+enum skiff_status startup_fills(struct server *s, struct skiff_error *err);
+
+/* ---- apply.c; the shard's lock is held ---- */
+/* Is the item something that this unit takes? */
+enum skiff_status unit_check(const struct server *s, const struct unit *u,
+                             const struct ps_item *item, struct skiff_error *err);
+/* Applies one push now (async, GEO). */
+enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, uint32_t trainer,
+                             const struct ps_item *item, struct skiff_error *err);
+/* Merges the pushes of the trainers that have ended the step, in their order, divides by `present`
+ * and applies; without a push nothing happens. The pushes are forgotten. */
+enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, int present,
+                            struct skiff_error *err);
+void unit_forget(struct unit *u, int trainer); /* pushes of one trainer; -1: all */
+/* Rows (local ones, or ids of a keyed table, whose rows are then made) of n unaligned ids; valid
+ * until the next call. They are up to date afterwards. */
+enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, const uint8_t *ids,
+                            size_t n, const int64_t **out, struct skiff_error *err);
+/* The trainer gets to know these rows (NULL: all): DC-ASGD. */
+enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer,
+                              const int64_t *rows, size_t n, struct skiff_error *err);
+/* Runs the learning rate's block; `rate` is held for writing. */
+enum skiff_status rate_run(struct server *s, struct skiff_error *err);
+
+/* ---- exchange.c ---- */
+void on_exchange(void *self, struct rpc_request *q);
+/* Somebody has left or died: steps that waited for him may be ended. Any thread. */
+void exchange_review(struct server *s);
+void exchange_end(struct server *s, const struct skiff_error *reason); /* fails what is parked */
+
+/* ---- pull.c ---- */
+void on_describe(void *self, struct rpc_request *q);
+void on_pull_rows(void *self, struct rpc_request *q);
+void on_pull_changed(void *self, struct rpc_request *q);
+void on_pull_part(void *self, struct rpc_request *q);
+void on_scan(void *self, struct rpc_request *q);
+void on_save_table(void *self, struct rpc_request *q);
+/* A reply made by a writer, or an error: answers q. */
+void reply_written(struct server *s, struct rpc_request *q, struct wire_writer *w);
+
+/* ---- people.c ---- */
+void people_create(struct server *s);
+void people_destroy(struct server *s);
+void people_host(struct server *s); /* server 0, before node_start */
+enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_error *err);
+enum member_state people_state(struct server *s, uint32_t trainer); /* any thread */
+void on_member(void *self, const struct member *after, enum member_state before);
+/* Blocks until the job is over. */
+enum skiff_status people_watch(struct server *s, struct skiff_error *err);
+void people_leave(struct server *s, bool complete);
+
+/* ---- meet.c ---- */
+struct meeting_room *meet_create(struct server *s);
+void meet_destroy(struct meeting_room *m);
+void on_reduce(void *self, struct rpc_request *q);
+void on_mail_put(void *self, struct rpc_request *q);
+void on_mail_take(void *self, struct rpc_request *q);
+void meet_review(struct server *s);
+void meet_end(struct server *s, const struct skiff_error *reason);
+
+#endif
