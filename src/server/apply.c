@@ -49,14 +49,12 @@ static enum skiff_status check_ids(const struct server *s, const struct unit *u,
     uint64_t rows = (uint64_t)u->shape.dims[0], most = 0;
     char text[320];
     if (u->table) {
-        int servers = s->options.servers;
-        for (size_t i = 0; i < n; i++) {
-            int64_t rest = id_at(ids, i) % servers;
-            if ((rest < 0 ? rest + servers : rest) != s->options.index)
+        for (size_t i = 0; i < n; i++)
+            if (!server_owns(s, id_at(ids, i)))
                 return error_set(err, SKIFF_RANGE,
                                  "table %s: id %lld does not belong to %s (id modulo %d servers)",
-                                 u->param, (long long)id_at(ids, i), server_text(s, text), servers);
-        }
+                                 u->param, (long long)id_at(ids, i), server_text(s, text),
+                                 s->options.servers);
         return SKIFF_OK;
     }
     for (size_t i = 0; i < n; i++) {

@@ -29,8 +29,8 @@ static enum skiff_status check_wanted(struct server *s, const struct shard *h,
     struct unit *u;
     for (uint32_t i = 0; i < x->nwant; i++) {
         if (!wanted(s, x->want[i], &u))
-            return error_set(err, SKIFF_NOT_FOUND, "%s has no variable %s to give", server_text(s, text),
-                             x->want[i]);
+            return error_set(err, SKIFF_NOT_FOUND, "%s has no variable %s to give",
+                             server_text(s, text), x->want[i]);
         if (u && u->shard != h->index)
             return error_set(err, SKIFF_INVALID, "%s belongs to shard %d of %s, not to %d",
                              x->want[i], u->shard, server_text(s, text), h->index);
@@ -103,8 +103,7 @@ static enum skiff_status add_counter(struct server *s, struct value *v, const st
     if (item->dtype == DTYPE_INT64) {
         int64_t by;
         memcpy(&by, item->data, sizeof by);
-        tensor_i64(&v->tensor)[0] =
-            (int64_t)((uint64_t)tensor_i64(&v->tensor)[0] + (uint64_t)by);
+        tensor_i64(&v->tensor)[0] = (int64_t)((uint64_t)tensor_i64(&v->tensor)[0] + (uint64_t)by);
     } else {
         float by;
         memcpy(&by, item->data, sizeof by);

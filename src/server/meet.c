@@ -1,5 +1,6 @@
-/* Server 0: what workers do together. A reduction is folded in the order of the workers when all that
- * are in the job have come; mail lies here until it is fetched. Who leaves or dies is not waited for. */
+/* Server 0: what workers do together. A reduction is folded in the order of the workers when all
+ * that are in the job have come; mail lies here until it is fetched. Who leaves or dies is not
+ * waited for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,8 +185,8 @@ static enum skiff_status check_guest(struct server *s, const struct reduction *r
 {
     if (x->worker >= (uint32_t)s->options.trainers || q->sender.role != NET_WORKER ||
         q->sender.index != x->worker)
-        return error_set(err, SKIFF_INVALID, "reduction %s: worker %u of %d is not who asks", x->tag,
-                         x->worker, s->options.trainers);
+        return error_set(err, SKIFF_INVALID, "reduction %s: worker %u of %d is not who asks",
+                         x->tag, x->worker, s->options.trainers);
     if (x->dtype != DTYPE_FP64 && x->dtype != DTYPE_INT64)
         return error_set(err, SKIFF_DTYPE, "reduction %s: float64 or int64 is needed", x->tag);
     for (int k = 0; r && k < s->options.trainers; k++) {

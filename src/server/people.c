@@ -1,10 +1,9 @@
-/* Who is in the job, and when it is over. Server 0 keeps the list (net/membership.h), the others hear
- * of it; each one decides by the same rules:
- *   all trainers have left (or died, and at least one has left)   the job is complete
- *   a server has died, or has left before the end                 the job has failed
- *   a trainer has died                                            by on_death
- *   a trainer has not come in time                                the job has failed
- * The thread that called server_run watches; the network thread only notes and wakes it. */
+/* Who is in the job, and when it is over. Server 0 keeps the list (net/membership.h), the others
+ * hear of it; each one decides by the same rules: all trainers have left (or died, and at least one
+ * has left)   the job is complete a server has died, or has left before the end                 the
+ * job has failed a trainer has died                                            by on_death a
+ * trainer has not come in time                                the job has failed The thread that
+ * called server_run watches; the network thread only notes and wakes it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -76,8 +75,9 @@ void on_member(void *self, const struct member *after, enum member_state before)
     /* server 0's membership has shut its own door; ours is another */
     if (after->state == MEMBER_DEAD && !s->membership && after->id.role == NET_WORKER) {
         struct skiff_error err;
-        error_set(&err, SKIFF_STATE, "%s %s and was declared dead; it may come back as a new process",
-                  after->name, after->reason);
+        error_set(&err, SKIFF_STATE,
+                  "%s %s and was declared dead; it may come back as a new process", after->name,
+                  after->reason);
         rpc_server_fence(s->rpc, after->id, after->incarnation, &err);
     }
     server_wake(s);
@@ -113,7 +113,9 @@ static struct membership_options member_options(struct server *s)
     int silence = s->options.silence_ms, beat = silence / 20;
     return (struct membership_options){.workers = (uint32_t)s->options.trainers,
                                        .servers = (uint32_t)s->options.servers,
-                                       .beat_ms = beat < 20 ? 20 : beat > 500 ? 500 : beat,
+                                       .beat_ms = beat < 20    ? 20
+                                                  : beat > 500 ? 500
+                                                               : beat,
                                        .silence_ms = silence,
                                        .lost_ms = silence < 3000 ? silence : 3000,
                                        .changed = on_member,
@@ -243,7 +245,10 @@ static void wait_for_news(struct server *s, int64_t until)
     int64_t left = until == CLOCK_NEVER ? 60000 : (until - clock_now()) / CLOCK_MS + 1;
     struct pollfd fd = {.fd = s->wake_fd, .events = POLLIN};
     uint64_t count;
-    if (poll(&fd, 1, left < 0 ? 0 : left > 60000 ? 60000 : (int)left) > 0 &&
+    if (poll(&fd, 1,
+             left < 0       ? 0
+             : left > 60000 ? 60000
+                            : (int)left) > 0 &&
         read(s->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN && errno != EINTR)
         server_say(s, "eventfd: %s", strerror(errno));
 }
@@ -272,12 +277,14 @@ enum skiff_status people_watch(struct server *s, struct skiff_error *err)
 
 /* ---- leaving ---- */
 
+/* Are there servers that have not heard of the end yet? In a very short job some may not even have
+ * joined. */
 static bool others_here(struct server *s)
 {
     pthread_mutex_lock(&s->people);
     bool here = false;
     for (int i = 1; i < s->options.servers; i++)
-        here |= s->servers[i].state == MEMBER_HERE;
+        here |= s->servers[i].state == MEMBER_HERE || s->servers[i].state == MEMBER_ABSENT;
     pthread_mutex_unlock(&s->people);
     return here;
 }
@@ -290,7 +297,6 @@ void people_leave(struct server *s, bool complete)
         enrolment_leave(s->enrolment, clock_after(clock_now(), complete ? 2000 : 500), NULL);
         return;
     }
-    while (complete && s->membership && !is_stopping(s) && others_here(s) &&
-           clock_now() < deadline)
+    while (complete && s->membership && !is_stopping(s) && others_here(s) && clock_now() < deadline)
         wait_for_news(s, clock_min(deadline, clock_after(clock_now(), 100)));
 }

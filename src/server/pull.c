@@ -173,8 +173,8 @@ static enum skiff_status changed_unit(struct server *s, const char *name, uint64
     if (!u || strcmp(u->param, name))
         return unknown(s, name, err);
     if (!u->add || !u->sparse)
-        return error_set(err, SKIFF_INVALID, "changed rows of %s: only of sparse tables in GEO mode",
-                         name);
+        return error_set(err, SKIFF_INVALID,
+                         "changed rows of %s: only of sparse tables in GEO mode", name);
     if (trainer >= (uint64_t)s->options.trainers)
         return error_set(err, SKIFF_RANGE, "trainer %llu of %d", (unsigned long long)trainer,
                          s->options.trainers);
@@ -188,7 +188,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
     char name[PS_NAME];
     uint64_t trainer, nothing;
     struct skiff_error err;
-    struct unit *u;
+    struct unit *u = NULL;
     struct wire_writer w;
     if (ps_read_range(q->body, name, &trainer, &nothing, &err) < 0 ||
         changed_unit(s, name, trainer, &u, &err) < 0) {

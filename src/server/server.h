@@ -6,13 +6,12 @@
  * these blocks, so that a server computes exactly what a local run would. Sparse tables that are
  * keyed by id (modulo, or without a declared size) keep a map from ids to rows (table/).
  *
- *     server_create(&options, &s, err)       variables are declared
- *     server_init(s, err)                    the startup program, slices get the numbers that one
- *                                            machine would have given to these elements
- *     server_load(s, dir, err)               init_server(dir): slices of the files of any saved
- * model server_run(s, err)                     listens, serves; OK when the job is complete, PEER
- * when it has failed (the error says who) server_stop(s)                         from any thread or
- * signal handler: makes run return
+ *     server_create(&options, &s, err)   variables are declared
+ *     server_init(s, err)                the startup program; slices get the numbers that one
+ * machine would have given to these elements server_load(s, dir, err)           init_server(dir):
+ * slices of the files of any saved model server_run(s, err)                 listens, serves; OK
+ * when the job is complete, PEER when it has failed (the error says who) server_stop(s) from any
+ * thread or signal handler: makes run return
  *
  * Threads: server_run's caller waits; requests run on shard threads; the net room has its own. */
 #ifndef SERVER_SERVER_H
@@ -33,6 +32,7 @@ struct server_options {
     const struct program *main, *startup; /* of this server; must outlive it */
     const struct placement *placement;    /* of the whole job; must outlive the server */
     int nplacement;
+    uint64_t program_hash; /* split_hash; 0: trainers' hashes are not checked */
     enum split_mode mode;
     int index, servers, trainers;
     const char *const *endpoints;           /* `servers` of them; [index] is ours */
@@ -63,8 +63,5 @@ struct server_counts {
     int trainers_here, trainers_gone, trainers_dead;
 };
 void server_counts(struct server *s, struct server_counts *out); /* any thread */
-
-/* Hash of the placement of all slices, the number of servers and trainers, and the mode. Both sides
- * compute it; it lies in passes so that comm can, too: split_hash (passes/split.h). */
 
 #endif

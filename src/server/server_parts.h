@@ -51,7 +51,7 @@ struct unit {
     struct table *table;
     struct row_var *vars; /* of a keyed table */
     int nvars;
-    size_t filled; /* rows of the table that have their numbers */
+    size_t filled;           /* rows of the table that have their numbers */
     float **backups;         /* DC-ASGD: by trainer, what it pulled last; NULL: nothing yet */
     struct changed *changed; /* GEO, sparse: by trainer */
     struct push *pushes;     /* sync: of the running step */
@@ -104,7 +104,7 @@ struct server {
     struct str_map by_grad, by_var; /* name -> unit; by_var: parameters and their accumulators */
     struct shard *shards;
     int nshards;
-    struct plan *rate_plan; /* NULL: the rate does not change */
+    struct plan *rate_plan;     /* NULL: the rate does not change */
     struct str_map counters_in; /* variables that the rate's block reads and trainers may add to */
     pthread_rwlock_t rate;
     uint64_t rate_rounds; /* sync: how often the rate's block has been run */
@@ -131,6 +131,12 @@ void server_wake(struct server *s);
 void server_fail(struct server *s, const struct skiff_error *err);
 /* "server 1 at host:port" */
 const char *server_text(const struct server *s, char out[static 320]);
+
+/* Keyed tables: does the row of this id live here? */
+static inline bool server_owns(const struct server *s, int64_t id)
+{
+    return (uint64_t)id % (uint64_t)s->options.servers == (uint64_t)s->options.index;
+}
 
 /* ---- units.c: the server program ---- */
 enum skiff_status units_create(struct server *s, struct skiff_error *err);

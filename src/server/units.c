@@ -1,10 +1,11 @@
-/* From the server program to units. listen_and_serv says which block belongs to which gradient; in a
- * copy of the program the blocks are made ready to be run by themselves:
+/* From the server program to units. listen_and_serv says which block belongs to which gradient; in
+ * a copy of the program the blocks are made ready to be run by themselves:
  *   - every variable of block 0 lives in the scope;
  *   - the sum over `X@GRAD.trainer_k` and the scale behind it go: apply.c merges what has come, for
  *     those trainers that are there;
  *   - ref_by_trainer_id goes: its output is set before the block is run;
- *   - a distributed table (SelectedRows in the program) becomes a growing tensor and a map of ids. */
+ *   - a distributed table (SelectedRows in the program) becomes a growing tensor and a map of ids.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,10 +164,8 @@ static void set_up_table(struct server *s, struct unit *u, const struct op *upda
 static enum skiff_status plan_block_of(struct server *s, int block, bool part, struct plan **out,
                                        struct skiff_error *err)
 {
-    struct plan_options options = {.defer_rows = true,
-                                   .empty_is_step = part,
-                                   .block = block,
-                                   .generator = &s->generator};
+    struct plan_options options = {
+        .defer_rows = true, .empty_is_step = part, .block = block, .generator = &s->generator};
     enum skiff_status status =
         plan_create(s->program, s->scope, &options, NULL, 0, NULL, 0, out, err);
     if (status < 0)

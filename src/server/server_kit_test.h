@@ -1,0 +1,471 @@
+/* What the tests of this room share: a small network, split; its servers as threads of this
+ * process, over ZeroMQ on loopback; trainers through comm/session.h that push made-up gradients. */
+#ifndef SERVER_SERVER_KIT_TEST_H
+#define SERVER_SERVER_KIT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "layers/net.h"
+
+#include <skiff/skiff.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "comm/session.h"
+#include "executor/executor.h"
+#include "net/clock.h"
+#include "passes/split.h"
+#include "server/server.h"
+
+#define KIT_MAX 8
+#define EMB_ROWS 1700
+#define EMB_WIDTH 30
+#define FC_WIDTH 1500
+
+struct kit_options {
+    int servers, trainers, shards;
+    struct split_config config;
+    const char *optimizer;
+    bool decay; /* the learning rate falls by half each step */
+    bool distributed;
+    double l2;
+    int silence_ms, start_ms;
+    enum server_on_death on_death;
+    const char *load;
+    const char *fault;
+    bool open_only; /* servers are made, not run */
+    int mute;       /* servers that are not started: bit i */
+};
+
+struct kit {
+    struct kit_options o;
+    struct skiff_net *net;
+    struct split *split;
+    char endpoint[KIT_MAX][32], pservers[KIT_MAX * 32];
+    const char *endpoints[KIT_MAX];
+    struct program *main[KIT_MAX], *startup[KIT_MAX];
+    struct server *server[KIT_MAX];
+    pthread_t thread[KIT_MAX];
+    enum skiff_status status[KIT_MAX];
+    struct skiff_error err[KIT_MAX];
+    pthread_mutex_t lock;
+    char said[8192];
+};
+
+#define assert_ok(call, e)                          \
+    do {                                            \
+        if ((call) < 0)                             \
+            fail_msg("%s: %s", #call, (e).message); \
+    } while (0)
+
+static inline int free_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) ||
+        getsockname(fd, (struct sockaddr *)&a, &n))
+        fail_msg("no free port");
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static inline void kit_net(struct kit *k)
+{
+    struct skiff_net *net = k->net = skiff_net_create();
+    struct skiff_error err;
+    skiff_program_set_seed(skiff_net_main(net), 7);
+    skiff_program_set_seed(skiff_net_startup(net), 7);
+    struct skiff_var *ids = skiff_data(net, "ids", SKIFF_DIMS(1), .dtype = "int64");
+    struct skiff_var *emb = skiff_embedding(
+        net, ids, EMB_ROWS, EMB_WIDTH, .is_sparse = true, .is_distributed = k->o.distributed,
+        .param_attr = SKIFF_PARAM(.name = "emb", .initializer = skiff_init_uniform(-1, 1, 0)));
+    struct skiff_var *out = skiff_fc(
+        net, emb, FC_WIDTH,
+        .param_attr = SKIFF_PARAM(.name = "w", .initializer = skiff_init_normal(0, 0.5, 0)),
+        .bias_attr = SKIFF_PARAM(.name = "b", .initializer = skiff_init_truncated_normal(0, 1, 0)));
+    struct skiff_var *loss = skiff_mean(net, out);
+    struct skiff_var *rate =
+        k->o.decay ? skiff_lr_exponential(net, 1.0, 1, 0.5, false) : NULL;
+    struct skiff_regularizer l2 = {0};
+    if (k->o.l2)
+        l2 = skiff_l2_decay(k->o.l2);
+    assert_ok(skiff_minimize(net, loss, &err, k->o.optimizer, .learning_rate = rate ? 0 : 1.0,
+                             .learning_rate_var = rate, .momentum = 0.9, .regularization = l2),
+              err);
+}
+
+static inline void kit_split(struct kit *k)
+{
+    struct skiff_error err;
+    for (int i = 0; i < k->o.servers; i++) {
+        snprintf(k->endpoint[i], sizeof k->endpoint[i], "127.0.0.1:%d", free_port());
+        k->endpoints[i] = k->endpoint[i];
+        strcat(k->pservers, i ? "," : "");
+        strcat(k->pservers, k->endpoint[i]);
+    }
+    struct split_job job = {.main = skiff_net_main(k->net),
+                            .startup = skiff_net_startup(k->net),
+                            .pservers = k->pservers,
+                            .trainers = k->o.trainers,
+                            .sync_mode = k->o.config.sync_mode};
+    assert_ok(split_create(&job, &k->o.config, &k->split, &err), err);
+}
+
+static inline void kit_say(void *user, const char *line)
+{
+    struct kit *k = user;
+    pthread_mutex_lock(&k->lock);
+    size_t n = strlen(k->said);
+    snprintf(k->said + n, sizeof k->said - n, "%s\n", line);
+    pthread_mutex_unlock(&k->lock);
+}
+
+static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_error *err)
+{
+    struct server_options s = {.index = i,
+                               .servers = k->o.servers,
+                               .trainers = k->o.trainers,
+                               .endpoints = k->endpoints,
+                               .mode = split_mode_of(k->split),
+                               .program_hash = split_hash(k->split),
+                               .job = "test",
+                               .secret = "open sesame",
+                               .shards = k->o.shards,
+                               .silence_ms = k->o.silence_ms ? k->o.silence_ms : 5000,
+                               .start_ms = k->o.start_ms ? k->o.start_ms : 20000,
+                               .on_death = k->o.on_death,
+                               .transport_fault = k->o.fault,
+                               .say = kit_say,
+                               .user = k};
+    s.placement = split_placement(k->split, &s.nplacement);
+    TRY(split_server(k->split, k->endpoint[i], &k->main[i], &k->startup[i], err));
+    s.main = k->main[i];
+    s.startup = k->startup[i];
+    TRY(server_create(&s, &k->server[i], err));
+    return k->o.load ? server_load(k->server[i], k->o.load, err) : server_init(k->server[i], err);
+}
+
+struct kit_run {
+    struct kit *kit;
+    int i;
+};
+
+static inline void *kit_serve(void *arg)
+{
+    struct kit_run r = *(struct kit_run *)arg;
+    free(arg);
+    r.kit->status[r.i] = server_run(r.kit->server[r.i], &r.kit->err[r.i]);
+    return NULL;
+}
+
+static inline void kit_start(struct kit *k, int i)
+{
+    struct kit_run *r = mem_must(sizeof *r);
+    *r = (struct kit_run){k, i};
+    assert_int_equal(pthread_create(&k->thread[i], NULL, kit_serve, r), 0);
+}
+
+static inline void kit_open(struct kit *k, const struct kit_options *o)
+{
+    struct skiff_error err;
+    memset(k, 0, sizeof *k);
+    k->o = *o;
+    if (!k->o.optimizer)
+        k->o.optimizer = "sgd";
+    pthread_mutex_init(&k->lock, NULL);
+    kit_net(k);
+    kit_split(k);
+    for (int i = 0; i < o->servers; i++) {
+        if (o->mute >> i & 1)
+            continue;
+        assert_ok(kit_server(k, i, &err), err);
+        if (!o->open_only)
+            kit_start(k, i);
+    }
+}
+
+/* Joins the servers; each must have ended with this status. */
+static inline void kit_join(struct kit *k, enum skiff_status expected)
+{
+    for (int i = 0; i < k->o.servers; i++) {
+        if (!k->thread[i])
+            continue;
+        pthread_join(k->thread[i], NULL);
+        k->thread[i] = 0;
+        if (k->status[i] != expected)
+            fail_msg("server %d ended with %d: %s", i, k->status[i], k->err[i].message);
+    }
+}
+
+static inline void kit_close(struct kit *k)
+{
+    for (int i = 0; i < k->o.servers; i++) {
+        assert_true(!k->thread[i]);
+        server_destroy(k->server[i]);
+        program_destroy(k->main[i]);
+        program_destroy(k->startup[i]);
+    }
+    split_destroy(k->split);
+    skiff_net_destroy(k->net);
+    pthread_mutex_destroy(&k->lock);
+}
+
+/* ---- trainers ---- */
+
+static inline struct session_options kit_session_options(struct kit *k, int worker)
+{
+    return (struct session_options){.worker = worker,
+                                    .workers = k->o.trainers,
+                                    .servers = k->o.servers,
+                                    .endpoints = k->endpoints,
+                                    .mode = (enum ps_mode)split_mode_of(k->split),
+                                    .program_hash = split_hash(k->split),
+                                    .job = "test",
+                                    .secret = "open sesame",
+                                    .connect_ms = 20000,
+                                    .request_ms = 20000,
+                                    .transport_fault = k->o.fault,
+                                    .silence_ms = k->o.silence_ms ? k->o.silence_ms : 5000};
+}
+
+static inline struct session *kit_session(struct kit *k, int worker)
+{
+    struct session_options o = kit_session_options(k, worker);
+    struct session *s = NULL;
+    struct skiff_error err;
+    assert_ok(session_open(&o, &s, &err), err);
+    return s;
+}
+
+/* Slices of a parameter, under the name's own or another suffix in front of ".blockN". */
+struct slices {
+    struct job_slices s;
+    char name[KIT_MAX][64];
+    const char *names[KIT_MAX], *endpoints[KIT_MAX];
+    int64_t sections[KIT_MAX];
+    int64_t rows;
+};
+
+static inline void kit_slices(struct kit *k, const char *param, const char *suffix, bool delta,
+                              struct slices *out)
+{
+    int n;
+    const struct placement *p = split_placement(k->split, &n);
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < n; i++) {
+        if (strcmp(p[i].origin, param) || p[i].kind == PLACED_OPTIMIZER)
+            continue;
+        int b = p[i].block;
+        if (p[i].is_slice)
+            snprintf(out->name[b], sizeof out->name[b], "%s%s.block%d%s", param, suffix, b,
+                     delta ? ".delta" : "");
+        else
+            snprintf(out->name[b], sizeof out->name[b], "%s%s%s", param, suffix,
+                     delta ? ".delta" : "");
+        out->names[b] = out->name[b];
+        out->endpoints[b] = k->endpoints[p[i].server];
+        out->sections[b] = p[i].shape.dims[0];
+        out->rows += p[i].shape.dims[0];
+        out->s.n = b + 1 > out->s.n ? b + 1 : out->s.n;
+    }
+    out->s.origin = param;
+    out->s.names = out->names;
+    out->s.endpoints = out->endpoints;
+    out->s.sections = out->sections;
+    assert_true(out->s.n > 0);
+}
+
+static inline void kit_modulo(struct kit *k, const char *param, const char *suffix,
+                              struct slices *out)
+{
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < k->o.servers; i++) {
+        if (*suffix)
+            snprintf(out->name[i], sizeof out->name[i], "%s%s.pserver_%d", param, suffix, i);
+        else
+            snprintf(out->name[i], sizeof out->name[i], "%s", param);
+        out->names[i] = out->name[i];
+        out->endpoints[i] = k->endpoints[i];
+    }
+    out->s = (struct job_slices){.origin = param,
+                                 .n = k->o.servers,
+                                 .names = out->names,
+                                 .endpoints = out->endpoints,
+                                 .modulo = true};
+}
+
+/* A number in (-1, 1) that hangs on its arguments only. */
+static inline float made_up(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint32_t w[4];
+    philox(a, b, c, w);
+    return (float)(w[0] >> 8) * 0x1p-23f - 1.0f;
+}
+
+/* Gradients of one trainer and step: w and b dense; emb rows, ids made up too. */
+struct grads {
+    struct value w, b, emb;
+    int64_t nids;
+};
+
+static inline void grads_make(struct grads *g, int trainer, int step)
+{
+    struct shape w = SHAPE(EMB_WIDTH, FC_WIDTH), b = SHAPE(FC_WIDTH);
+    uint64_t key = (uint64_t)trainer * 1000 + (uint64_t)step;
+    value_as_tensor(&g->w, DTYPE_FP32, &w, NULL);
+    value_as_tensor(&g->b, DTYPE_FP32, &b, NULL);
+    for (int i = 0; i < EMB_WIDTH * FC_WIDTH; i++)
+        tensor_f32(&g->w.tensor)[i] = made_up(key, 1, (uint64_t)i);
+    for (int i = 0; i < FC_WIDTH; i++)
+        tensor_f32(&g->b.tensor)[i] = made_up(key, 2, (uint64_t)i);
+    g->nids = 20;
+    value_as_rows(&g->emb, DTYPE_FP32, 20, EMB_WIDTH, EMB_ROWS, NULL);
+    for (int i = 0; i < 20; i++) {
+        float u = made_up(key, 3, (uint64_t)i);
+        /* half of them among a few that trainers share; distinct inside a trainer */
+        g->emb.sel.rows[i] = i % 2 ? i * 7 + (step % 3) : i * 80 + (int64_t)((u + 1) * 20);
+        for (int c = 0; c < EMB_WIDTH; c++)
+            tensor_f32(&g->emb.tensor)[i * EMB_WIDTH + c] =
+                made_up(key, 4, (uint64_t)(i * EMB_WIDTH + c));
+    }
+}
+
+static inline void grads_free(struct grads *g)
+{
+    value_deinit(&g->w);
+    value_deinit(&g->b);
+    value_deinit(&g->emb);
+}
+
+/* Parameters as a trainer sees them. */
+struct params {
+    struct value w, b;
+    float emb[EMB_ROWS * EMB_WIDTH];
+};
+
+static inline void params_shape(struct params *p)
+{
+    struct shape w = SHAPE(EMB_WIDTH, FC_WIDTH), b = SHAPE(FC_WIDTH);
+    value_as_tensor(&p->w, DTYPE_FP32, &w, NULL);
+    value_as_tensor(&p->b, DTYPE_FP32, &b, NULL);
+}
+
+static inline void params_free(struct params *p)
+{
+    value_deinit(&p->w);
+    value_deinit(&p->b);
+    free(p);
+}
+
+static inline enum skiff_status kit_exchange(struct kit *k, struct session *s, uint64_t step,
+                                             uint32_t flags, struct grads *g, struct params *p,
+                                             struct skiff_error *err)
+{
+    struct slices gw, gb, ge, w, b;
+    bool geo = split_mode_of(k->split) == SPLIT_GEO;
+    const char *suffix = geo ? "" : "@GRAD";
+    kit_slices(k, "w", suffix, geo, &gw);
+    kit_slices(k, "b", suffix, geo, &gb);
+    kit_slices(k, "w", "", false, &w);
+    kit_slices(k, "b", "", false, &b);
+    if (k->o.distributed)
+        kit_modulo(k, "emb", "@GRAD", &ge);
+    else
+        kit_slices(k, "emb", suffix, geo, &ge);
+    struct session_push push[3] = {
+        {gw.s, g ? &g->w : NULL}, {gb.s, g ? &g->b : NULL}, {ge.s, g ? &g->emb : NULL}};
+    struct session_pull pull[2] = {{w.s, p ? &p->w : NULL}, {b.s, p ? &p->b : NULL}};
+    return session_exchange(s, step, flags, push, g ? 3 : 0, pull, p ? 2 : 0, err);
+}
+
+static inline void kit_pull(struct kit *k, struct session *s, struct params *p)
+{
+    struct slices e;
+    struct skiff_error err;
+    int64_t ids[EMB_ROWS];
+    for (int i = 0; i < EMB_ROWS; i++)
+        ids[i] = i;
+    params_shape(p);
+    assert_ok(kit_exchange(k, s, 0, 0, NULL, p, &err), err);
+    if (k->o.distributed)
+        kit_modulo(k, "emb", "", &e);
+    else
+        kit_slices(k, "emb", "", false, &e);
+    assert_ok(session_pull_rows(s, &e.s, ids, EMB_ROWS, EMB_WIDTH, p->emb, &err), err);
+}
+
+/* A trainer's life: pull, `steps` steps, pull, leave. */
+struct trainer {
+    struct kit *kit;
+    int index, steps;
+    bool keep; /* does not leave */
+    struct params *first, *last;
+    struct session *session;
+    pthread_t thread;
+    enum skiff_status status;
+    struct skiff_error err;
+};
+
+static inline void *trainer_main(void *arg)
+{
+    struct trainer *t = arg;
+    struct grads g = {0};
+    uint32_t flags = split_mode_of(t->kit->split) == SPLIT_SYNC ? PS_END_STEP : 0;
+    t->session = kit_session(t->kit, t->index);
+    t->first = mem_must(sizeof *t->first);
+    t->last = mem_must(sizeof *t->last);
+    kit_pull(t->kit, t->session, t->first);
+    params_shape(t->last);
+    for (int i = 0; i < t->steps && t->status == SKIFF_OK; i++) {
+        grads_make(&g, t->index, i);
+        t->status = kit_exchange(t->kit, t->session, (uint64_t)i, flags, &g, t->last, &t->err);
+    }
+    if (t->status == SKIFF_OK)
+        kit_pull(t->kit, t->session, t->last);
+    grads_free(&g);
+    if (!t->keep)
+        session_close(t->session);
+    return NULL;
+}
+
+static inline void trainer_start(struct trainer *t, struct kit *k, int index, int steps)
+{
+    *t = (struct trainer){.kit = k, .index = index, .steps = steps};
+    assert_int_equal(pthread_create(&t->thread, NULL, trainer_main, t), 0);
+}
+
+static inline void trainer_join(struct trainer *t)
+{
+    pthread_join(t->thread, NULL);
+    if (t->status < 0)
+        fail_msg("trainer %d: %s", t->index, t->err.message);
+}
+
+static inline void trainer_free(struct trainer *t)
+{
+    params_free(t->first);
+    params_free(t->last);
+}
+
+static inline bool params_same(const struct params *a, const struct params *b)
+{
+    return !memcmp(a->w.tensor.data, b->w.tensor.data, tensor_bytes(&a->w.tensor)) &&
+           !memcmp(a->b.tensor.data, b->b.tensor.data, tensor_bytes(&a->b.tensor)) &&
+           !memcmp(a->emb, b->emb, sizeof a->emb);
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* Initial values. The startup program is run as it is, with two exceptions: random ops of slices
+ * are told which part of the whole they make (run_env.part_of), and tables that are keyed by id are
+ * not made at all: their init ops say how a row looks when it is first touched. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "executor/executor.h"
+#include "server/server_parts.h"
+
+/* ---- rows of keyed tables ---- */
+
+static float number(const struct op *op, const char *name, float absent)
+{
+    const struct op_attr_value *a = op_attr(op, name);
+    return a && a->type == ATTR_FLOAT ? a->value.f : absent;
+}
+
+static bool fill_of(const struct op *op, struct fill *f)
+{
+    static const struct {
+        const char *type, *a, *b;
+        enum fill_kind kind;
+        float absent_a, absent_b;
+    } known[] = {
+        {"uniform_random", "min", "max", FILL_UNIFORM, -1, 1},
+        {"gaussian_random", "mean", "std", FILL_GAUSSIAN, 0, 1},
+        {"truncated_gaussian_random", "mean", "std", FILL_TRUNCATED, 0, 1},
+        {"fill_constant", "value", "value", FILL_CONSTANT, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(op->type, known[i].type)) {
+            f->kind = known[i].kind;
+            f->a = number(op, known[i].a, known[i].absent_a);
+            f->b = number(op, known[i].b, known[i].absent_b);
+            return true;
+        }
+    return false;
+}
+
+static const struct op *init_op(const struct server *s, const char *name)
+{
+    const struct block *b = program_root(s->options.startup);
+    for (int i = b->nops - 1; i >= 0; i--)
+        if (op_writes(b->ops[i], name))
+            return b->ops[i];
+    return NULL;
+}
+
+/* Without any seed the numbers are new in every run. */
+static uint64_t seed_of(const struct server *s, const struct op *op)
+{
+    const struct op_attr_value *a = op ? op_attr(op, "seed") : NULL;
+    if (a && a->type == ATTR_INT && a->value.i)
+        return (uint64_t)(int64_t)a->value.i;
+    int32_t seed = s->options.startup ? s->options.startup->random_seed : 0;
+    return seed ? (uint64_t)(int64_t)seed : rng_entropy();
+}
+
+static enum skiff_status start_var(struct server *s, const struct unit *u, struct row_var *r,
+                                   struct skiff_error *err)
+{
+    const struct op *op = s->options.startup ? init_op(s, r->name) : NULL;
+    struct shape shape = u->shape;
+    r->fill = (struct fill){.kind = FILL_CONSTANT};
+    if (op && !fill_of(op, &r->fill))
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "table %s is keyed by id; its rows cannot come from op %s (constant, "
+                         "uniform, normal and truncated normal initializers can)",
+                         r->name, op->type);
+    r->fill.key = fill_key(seed_of(s, op), r->name);
+    shape.dims[0] = TABLE_ROWS;
+    TRY(value_as_tensor(r->value, DTYPE_FP32, &shape, err));
+    memset(r->value->tensor.data, 0, tensor_bytes(&r->value->tensor));
+    return SKIFF_OK;
+}
+
+enum skiff_status startup_fills(struct server *s, struct skiff_error *err)
+{
+    for (int i = 0; i < s->nunits; i++)
+        for (int k = 0; k < s->units[i].nvars; k++)
+            TRY(start_var(s, &s->units[i], &s->units[i].vars[k], err));
+    return SKIFF_OK;
+}
+
+/* ---- the startup program ---- */
+
+static bool part_of(void *user, const char *name, int64_t *offset, int64_t *whole)
+{
+    const struct server *s = user;
+    const struct placement *all = s->options.placement, *own = NULL;
+    int n = s->options.nplacement;
+    for (int i = 0; i < n && !own; i++)
+        if (all[i].server == s->options.index && !strcmp(all[i].slice, name))
+            own = &all[i];
+    if (!own || !own->is_slice)
+        return false;
+    *offset = own->offset;
+    *whole = 0;
+    for (int i = 0; i < n; i++)
+        if (all[i].kind == own->kind && !strcmp(all[i].origin, own->origin))
+            *whole += shape_numel(&all[i].shape);
+    return true;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && !strcmp(name + n - m, end);
+}
+
+/* What is not to be made: rows of keyed tables, and DC-ASGD's backups, which are kept elsewhere. */
+static bool is_left_out(const struct server *s, const struct op *op)
+{
+    for (int i = 0; i < op->nouts; i++)
+        for (int k = 0; k < op->outs[i].n; k++) {
+            const char *name = op->outs[i].names[k];
+            const struct unit *u = str_map_get(&s->by_var, name);
+            for (int v = 0; u && u->table && v < u->nvars; v++)
+                if (!strcmp(u->vars[v].name, name))
+                    return true;
+            if (!strcmp(op->type, "assign") && ends_with(name, "_bak"))
+                return true;
+        }
+    return false;
+}
+
+enum skiff_status server_init(struct server *s, struct skiff_error *err)
+{
+    if (!s->options.startup)
+        return error_set(err, SKIFF_INVALID, "a server needs its startup program");
+    struct program *p = program_clone(s->options.startup);
+    struct block *b = program_root(p);
+    for (int i = b->nops - 1; i >= 0; i--)
+        if (is_left_out(s, b->ops[i]))
+            block_remove_ops(b, i, 1);
+    for (size_t i = 0; i < b->vars.count; i++) {
+        struct var *v = b->vars.entries[i].value;
+        v->persistable = IS_TRUE;
+    }
+    struct executor_options options = {.no_fuse = true, .part_of = part_of, .part_user = s};
+    struct executor *e = executor_create(s->scope, &options);
+    enum skiff_status status = executor_run(e, p, NULL, 0, NULL, 0, NULL, err);
+    executor_destroy(e);
+    program_destroy(p);
+    if (status < 0)
+        return error_prefix(err, status, "startup program of server %d", s->options.index);
+    s->initialised = true;
+    return SKIFF_OK;
+}
