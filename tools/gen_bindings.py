@@ -150,20 +150,21 @@ class Binding:
         for kind, label in fields(self.structs[options]):
             if kind == "struct skiff_var **" and "o->" + label not in self.source:
                 continue
-            if kind == "_Bool" and label.startswith("has_"):  # told by giving the value
-                has.append(label)
+            if kind == "_Bool" and label.startswith("has_"):  # said, or told by giving the value
+                has.append((label, self.add(kind, label, False)))
                 continue
             if kind == "struct skiff_var **":  # where to put one more result
+                self.extra = self.add("_Bool", label, False)
                 self.before.append("struct skiff_var *extra = NULL;")
                 parts.append(".%s = &extra" % label)
-                self.extra = True
                 continue
             at = self.add(kind, label, label in zeros)
             parts.append(".%s = %s" % (label, TYPES[kind][1].format(i=at)))
-            parts += [".%s = c.given[%d] == HAS_VALUE" % (h, at) for h in has if label.startswith(h[4:])]
+            parts += [".%s = c.given[%d] == HAS_VALUE ? c.a[%d].b : c.given[%d] == HAS_VALUE" % (h, said, said, at)
+                      for h, said in has if label.startswith(h[4:])]
         self.before.append("struct %s o = {%s};" % (options, ", ".join(parts)))
 
-    extra = False
+    extra = None  # the argument that asks for one more result
 
     def signature(self):
         words = ["net"] + ["%s: %s%s" % (a[0], WORDS[a[1]], "" if i < self.required else " = None")
@@ -185,9 +186,9 @@ class Binding:
             lines.append("    struct skiff_var **outs = keep_alloc(&c.k, (size_t)(n + 1) * sizeof(*outs));")
             lines.append("    if (!outs) {\n        keep_end(&c.k);\n        return NULL;\n    }")
             lines.append("    %s;\n    return call_vars(&c, outs, n);" % call)
-        elif self.result == "struct skiff_var *" and self.extra:
+        elif self.result == "struct skiff_var *" and self.extra is not None:
             lines.append("    struct skiff_var *both[2];\n    both[0] = %s;\n    both[1] = extra;" % call)
-            lines.append("    return call_tuple(&c, both, 2);")
+            lines.append("    return c.a[%d].b ? call_tuple(&c, both, 2) : call_var(&c, both[0]);" % self.extra)
         elif self.result == "struct skiff_var *":
             lines.append("    return call_var(&c, %s);" % call)
         else:
@@ -224,7 +225,7 @@ def main():
     structs = {m.group(1): m.group(2) for m in re.finditer(r"struct (skiff_\w+) \{([^{}]*)\};", text)}
     zeros = zero_names(layers)
     bindings = []
-    for m in re.finditer(r"((?:struct \w+ \**|_Bool))\s*\**\s*\b(skiff_(?:layer|lr)_\w+)\(([^;{}]*)\);", text):
+    for m in re.finditer(r"((?:struct \w+\s+\**|_Bool))\s*\b(skiff_(?:layer|lr)_\w+)\(([^;{}]*)\);", text):
         result, c_name = " ".join(m.group(1).split()), m.group(2)
         params = [declaration(p) for p in m.group(3).split(",")]
         name = re.sub(r"^skiff_(layer_)?", "", c_name)
