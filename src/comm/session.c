@@ -11,7 +11,7 @@
 #include "comm/session_parts.h"
 
 #define SAY_EVERY_MS 3000
-#define LEAVE_MS 5000
+#define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before its answer */
 
 static void session_say(struct session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -256,14 +256,41 @@ out:
 static enum skiff_status join(struct session *s, int64_t deadline, struct skiff_error *err)
 {
     const struct session_options *o = &s->options;
-    int silence = o->silence_ms > 0 ? o->silence_ms : 10000;
+    int silence = o->silence_ms > 0 ? o->silence_ms : 10000, beat = silence / 20;
     struct membership_options m = {.workers = (uint32_t)o->workers,
                                    .servers = (uint32_t)o->servers,
                                    .silence_ms = silence,
-                                   .beat_ms = silence < 5000 ? silence / 5 : 1000,
+                                   .beat_ms = beat < 20    ? 20
+                                              : beat > 500 ? 500
+                                                           : beat,
                                    .changed = member_changed_now,
                                    .self = s};
     return enrolment_join(s->node, s->peers[0], "", &m, deadline, &s->enrolment, err);
+}
+
+static bool servers_joined(const struct session *s)
+{
+    int n = s->options.servers, here = 0, all = n + s->options.workers;
+    struct member *members = mem_must((size_t)all * sizeof *members);
+    size_t count = enrolment_list(s->enrolment, members, (size_t)all);
+    for (size_t i = 0; i < count && i < (size_t)all; i++)
+        here += members[i].id.role == NET_SERVER && members[i].state == MEMBER_HERE;
+    free(members);
+    return here >= n;
+}
+
+/* Server 0 must know all servers, or it could not tell us when one dies. */
+static enum skiff_status await_joined(struct session *s, int64_t deadline, struct skiff_error *err)
+{
+    struct timespec little = {.tv_nsec = 2 * CLOCK_MS};
+    while (!servers_joined(s)) {
+        if (clock_now() >= deadline)
+            return error_set(err, SKIFF_TIMEOUT,
+                             "worker %d: not all %d parameter servers have found server 0 (%s)",
+                             s->options.worker, s->options.servers, s->endpoints[0]);
+        nanosleep(&little, NULL);
+    }
+    return SKIFF_OK;
 }
 
 /* ---- session ---- */
@@ -311,6 +338,8 @@ enum skiff_status session_open(const struct session_options *options, struct ses
         status = check_servers(s, err);
     if (status == SKIFF_OK)
         status = join(s, deadline, err);
+    if (status == SKIFF_OK)
+        status = await_joined(s, deadline, err);
     if (status < 0)
         session_close(s);
     else
@@ -354,13 +383,8 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
     if (s->options.mode == PS_SYNC && !failed)
         status = say_gone(s, err);
     struct skiff_error why;
-    enum skiff_status goodbye =
-        enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why);
-    if (status == SKIFF_OK && goodbye < 0 && !failed) {
-        status = goodbye;
-        if (err)
-            *err = why;
-    }
+    if (enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why) < 0 && !failed)
+        session_say(s, "left without an answer: %s", why.message);
     return status;
 }
 

@@ -1,0 +1,111 @@
+/* Whole jobs of real processes on loopback: servers and trainers are forked, run one program each,
+ * and leave what they saw in shared memory. The forking process itself never computes. */
+#ifndef TESTS_CLUSTER_H
+#define TESTS_CLUSTER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/types.h>
+
+#include "comm/comm.h"
+#include "executor/executor.h"
+#include "passes/split.h"
+#include "server/server.h"
+
+#define CLUSTER_MOST 8
+#define CLUSTER_STEPS 256
+#define CLUSTER_FETCH 3
+
+struct cluster;
+
+struct cluster_input { /* a slot of the data */
+    char name[64];
+    bool is_float;
+    int lod_level, width;
+};
+
+struct cluster_spec {
+    const struct program *main, *startup; /* after minimize */
+    int servers, trainers;
+    struct split_config config;
+    bool direct; /* bare transpiler */
+    int push_nums;
+    const char *init; /* folder that servers load; NULL: as the startup program says */
+    int steps, batch;
+    bool turns; /* trainers take turns, step by step, each with everything settled */
+    char data[CLUSTER_MOST][512];
+    struct cluster_input inputs[32];
+    int ninputs;
+    char fetch[CLUSTER_FETCH][64];
+    int nfetch;
+    /* settings of the communicator; 0: the defaults */
+    int threads, max_merge, queue_size, min_send, is_sgd;
+    const char *fault;    /* of all transports */
+    int shards, pause_ms; /* after each step */
+    enum server_on_death on_death;
+    int silence_ms, request_ms;
+    bool servers_late; /* they start when the trainers wait already */
+    /* in the trainer's process, after every step and after the last one */
+    void (*at_step)(struct cluster *c, int trainer, int step);
+    void (*at_end)(struct cluster *c, int trainer);
+    const void *user;
+};
+
+struct cluster_seen {   /* of one process */
+    atomic_int status;  /* 1: still at work; else enum skiff_status */
+    atomic_int steps;   /* done */
+    char message[1024]; /* of a failure */
+    char said[4096];    /* all lines for the log */
+    double ended;       /* seconds since the start of the job */
+    float loss[CLUSTER_STEPS][CLUSTER_FETCH];
+};
+
+struct cluster_shared {
+    atomic_int turn, ready, done, saved;
+    atomic_uint_fast64_t digest;
+    char complaint[2048]; /* of at_end */
+    struct cluster_seen trainer[CLUSTER_MOST], server[CLUSTER_MOST];
+};
+
+struct cluster {
+    struct cluster_spec spec;
+    char pservers[512], endpoint[CLUSTER_MOST][32];
+    const char *endpoints[CLUSTER_MOST];
+    struct cluster_shared *shared;
+    pid_t trainer[CLUSTER_MOST], server[CLUSTER_MOST];
+    double started;
+    /* in a trainer's process */
+    struct split *split;
+    struct job *job;
+    struct scope *scope;
+};
+
+/* Reads `settings.txt` and programs of a recorded run. */
+void cluster_case(struct cluster_spec *spec, const char *dir, const char *name);
+const char *cluster_golden(void); /* the unpacked folder */
+
+void cluster_start(struct cluster *c, const struct cluster_spec *spec);
+/* Waits until all processes have ended; fails the test, and ends them, after so many seconds. */
+void cluster_wait(struct cluster *c, double seconds);
+/* Waits until a trainer has done so many steps. */
+void cluster_await_step(struct cluster *c, int trainer, int steps);
+void cluster_end(struct cluster *c);                      /* frees; processes have ended */
+void cluster_kill(struct cluster *c, bool server, int i); /* SIGKILL */
+double cluster_now(void);
+
+/* For at_end: a variable as the servers (those that are cut or kept there) or this trainer hold it:
+ * all slices in order, floats. Caller frees. */
+float *cluster_value(struct cluster *c, const char *name, size_t *n);
+/* Every parameter and accumulator, bit by bit, into shared->digest. */
+void cluster_digest(struct cluster *c, int trainer);
+/* First complaint wins. */
+void cluster_complain(struct cluster *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
