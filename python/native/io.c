@@ -17,7 +17,7 @@ static PyObject *done(bool ok)
 static bool status_ok(enum skiff_status status, const struct skiff_error *err)
 {
     if (status < 0)
-        raise_error(err);
+        raise_file_error(err);
     return status >= 0;
 }
 

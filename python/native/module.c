@@ -7,7 +7,7 @@
 
 PyTypeObject *base_class[CLASS_COUNT], *made_class[CLASS_COUNT];
 PyTypeObject *net_class, *dataset_class;
-static PyObject *not_found_error;
+static PyObject *not_found_error, *file_not_found_error;
 
 /* ---- classes ---- */
 
@@ -129,7 +129,7 @@ static const char *status_name(enum skiff_status code)
     return "?";
 }
 
-PyObject *raise_error(const struct skiff_error *err)
+static PyObject *raise_as(PyObject *type, const struct skiff_error *err)
 {
     PyObject *text =
         PyUnicode_DecodeUTF8(err->message, (Py_ssize_t)strlen(err->message), "replace");
@@ -139,7 +139,7 @@ PyObject *raise_error(const struct skiff_error *err)
     if (err->sys_errno && (err->code == SKIFF_IO || err->code == SKIFF_NOT_FOUND))
         e = PyObject_CallFunction(PyExc_OSError, "iO", err->sys_errno, text);
     else
-        e = PyObject_CallFunctionObjArgs(error_class(err), text, NULL);
+        e = PyObject_CallFunctionObjArgs(type, text, NULL);
     Py_DECREF(text);
     if (!e)
         return NULL;
@@ -152,6 +152,16 @@ PyObject *raise_error(const struct skiff_error *err)
     Py_XDECREF(origin);
     Py_DECREF(e);
     return NULL;
+}
+
+PyObject *raise_error(const struct skiff_error *err)
+{
+    return raise_as(error_class(err), err);
+}
+
+PyObject *raise_file_error(const struct skiff_error *err)
+{
+    return raise_as(err->code == SKIFF_NOT_FOUND ? file_not_found_error : error_class(err), err);
 }
 
 bool net_ok(struct net_object *n)
@@ -172,20 +182,28 @@ static bool errors_init(PyObject *m)
                                  "    '''A name that does not exist.'''\n"
                                  "    __module__ = 'skiff._native'\n"
                                  "    def __str__(self):\n"
-                                 "        return Exception.__str__(self)\n";
+                                 "        return Exception.__str__(self)\n"
+                                 "class MissingFileError(FileNotFoundError, NotFoundError):\n"
+                                 "    '''A file, or a variable in a file, that does not exist.'''\n"
+                                 "    __module__ = 'skiff._native'\n";
     PyObject *names = PyDict_New(), *code = Py_CompileString(source, "skiff", Py_file_input);
     PyObject *done = NULL;
     if (names && code && PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) == 0)
         done = PyEval_EvalCode(code, names, names);
     if (done) {
         not_found_error = PyDict_GetItemString(names, "NotFoundError");
+        file_not_found_error = PyDict_GetItemString(names, "MissingFileError");
+        Py_XINCREF(not_found_error); /* one for the module, one for us */
         Py_XINCREF(not_found_error);
-        Py_XINCREF(not_found_error);
+        Py_XINCREF(file_not_found_error);
+        Py_XINCREF(file_not_found_error);
     }
     Py_XDECREF(done);
     Py_XDECREF(code);
     Py_XDECREF(names);
-    return not_found_error && PyModule_AddObject(m, "NotFoundError", not_found_error) == 0;
+    return not_found_error && file_not_found_error &&
+           PyModule_AddObject(m, "NotFoundError", not_found_error) == 0 &&
+           PyModule_AddObject(m, "MissingFileError", file_not_found_error) == 0;
 }
 
 /* ---- start ---- */

@@ -154,6 +154,7 @@ PyObject *net_gradients(struct net_object *n, PyObject *args, PyObject *keywords
 
 /* Raises for err; always NULL. */
 PyObject *raise_error(const struct skiff_error *err);
+PyObject *raise_file_error(const struct skiff_error *err); /* of a call about files */
 /* Raises and forgets the net's first error; false when there was one. */
 bool net_ok(struct net_object *n);
 

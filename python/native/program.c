@@ -400,7 +400,7 @@ static PyObject *read_program(PyObject *self, PyObject *args, PyObject *keywords
     const char *path = path_of(&k, o, "path");
     PyObject *result = NULL;
     if (path && skiff_program_read(path, &p, &err) < 0)
-        raise_error(&err);
+        raise_file_error(&err);
     else if (path)
         result = program_wrap(p, NULL);
     keep_end(&k);

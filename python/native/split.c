@@ -145,7 +145,7 @@ static PyObject *split_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     struct skiff_split_config c;
     struct skiff_split *s;
     struct skiff_error err;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!$isi|pO",
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!isi|pO",
                                      KEYWORDS("main", "startup", "trainer_id", "pservers",
                                               "trainers", "sync_mode", "config"),
                                      base_class[CLASS_PROGRAM], &main, base_class[CLASS_PROGRAM],
