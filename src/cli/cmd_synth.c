@@ -39,9 +39,9 @@ static enum skiff_status write_part(const struct synth_flags *f, const char *nam
 
 int cmd_synth(int argc, char **argv)
 {
-    struct synth_flags f = {.rows = 100000, .test_rows = -1, .files = 2, .seed = 1};
+    struct synth_flags f = {.rows = 1000000, .test_rows = -1, .files = 2, .seed = 1};
     const struct flag flags[] = {
-        {"--rows", FLAG_INT, &f.rows, "rows for training (100000)"},
+        {"--rows", FLAG_INT, &f.rows, "rows for training (1000000)"},
         {"--test-rows", FLAG_INT, &f.test_rows, "rows for testing (a tenth of them)"},
         {"--out", FLAG_TEXT, &f.out, "folder; train/ and test/ are made in it"},
         {"--files", FLAG_INT, &f.files, "files for training (2): at least one a thread"},
