@@ -154,6 +154,26 @@ SKIFF_API enum skiff_status skiff_fleet_global_shuffle(struct skiff_fleet *f,
                                                        struct skiff_dataset *d, uint64_t seed,
                                                        struct skiff_error *err);
 
+/* ---- programs of the bare DistributeTranspiler (skiff/transpile.h) ---- */
+
+/* Gives the programs of skiff_split_trainer or skiff_split_server their job, so that running them
+ * takes part in it: a trainer's ops exchange at once, the server's main program serves until the
+ * job is complete. Job name, secret and deadlines come from the environment. The split may go
+ * afterwards; main must outlive what runs it. startup may be NULL. */
+struct skiff_split;
+SKIFF_API enum skiff_status skiff_split_attach_trainer(const struct skiff_split *s, int trainer_id,
+                                                       int trainers, struct skiff_program *main,
+                                                       struct skiff_program *startup,
+                                                       struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_split_attach_server(const struct skiff_split *s,
+                                                      const char *endpoint, int trainers,
+                                                      struct skiff_program *main,
+                                                      struct skiff_program *startup,
+                                                      struct skiff_error *err);
+/* exe.close(): this process has done its part of the program's job. Without a job: nothing. */
+SKIFF_API enum skiff_status skiff_program_leave_job(const struct skiff_program *p,
+                                                    struct skiff_error *err);
+
 /* What happens, one line each, for logs: from any thread. */
 SKIFF_API void skiff_fleet_on_say(struct skiff_fleet *f, void (*say)(void *user, const char *line),
                                   void *user);

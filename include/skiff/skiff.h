@@ -4,6 +4,7 @@
 
 #include <skiff/build.h>
 #include <skiff/executor.h>
+#include <skiff/fleet.h>
 #include <skiff/io.h>
 #include <skiff/layers.h>
 #include <skiff/metric.h>

@@ -17,34 +17,52 @@ static void join(struct buf *out, const char *folder, int epoch, const char *nam
     buf_printf(out, "%s/%d%s%s", folder, epoch, name[0] ? "/" : "", name);
 }
 
-/* What a program for inference is fed and gives: named by the user, or everything but the label and
- * the prediction. */
-static enum skiff_status save_inference(struct job *j, const char *dir, struct skiff_error *err)
+void checkpoint_inference(struct job *j, struct checkpoint_names *out)
 {
-    const char *feeds[MODEL_MAX_INPUTS], *targets[1];
     const char *const *named;
-    struct io_inference what = {.feeds = feeds, .targets = targets};
+    *out = (struct checkpoint_names){.what = {.feeds = out->feeds, .targets = out->targets}};
+    struct io_inference *what = &out->what;
     for (int i = 0; i < j->vars.ninputs; i++)
         if (j->vars.inputs[i] != j->vars.label)
-            feeds[what.nfeeds++] = skiff_var_name(j->vars.inputs[i]);
-    targets[what.ntargets++] = skiff_var_name(j->vars.predict ? j->vars.predict : j->vars.loss);
+            out->feeds[what->nfeeds++] = skiff_var_name(j->vars.inputs[i]);
+    out->targets[what->ntargets++] =
+        skiff_var_name(j->vars.predict ? j->vars.predict : j->vars.loss);
     int n = config_list(j->config, "runner.save_inference_feed_varnames", &named);
     if (n > 0) {
-        what.feeds = named;
-        what.nfeeds = n;
+        what->feeds = named;
+        what->nfeeds = n;
     }
     n = config_list(j->config, "runner.save_inference_fetch_varnames", &named);
     if (n > 0) {
-        what.targets = named;
-        what.ntargets = n;
+        what->targets = named;
+        what->ntargets = n;
     }
-    return io_save_inference_dir(j->scope, j->main, &what, dir, NULL, NULL, err);
+}
+
+static enum skiff_status save_inference(struct job *j, const char *dir, struct skiff_error *err)
+{
+    struct checkpoint_names names;
+    checkpoint_inference(j, &names);
+    return io_save_inference_dir(j->scope, j->main, &names.what, dir, NULL, NULL, err);
+}
+
+enum skiff_status checkpoint_write_state(const char *folder, const struct checkpoint_state *state,
+                                         struct skiff_error *err)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    join(&path, folder, state->epoch, STATE);
+    buf_printf(&text, "epoch: %d\ncomplete: %s\nsamples: %lld\n", state->epoch,
+               state->complete ? "True" : "False", (long long)state->samples);
+    enum skiff_status status = file_write(path.data, text.data, text.len, err);
+    buf_deinit(&path);
+    buf_deinit(&text);
+    return status;
 }
 
 enum skiff_status checkpoint_save(struct job *j, const char *folder,
                                   const struct checkpoint_state *state, struct skiff_error *err)
 {
-    struct buf path = BUF_INIT, text = BUF_INIT;
+    struct buf path = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     bool inference = config_bool(j->config, "runner.use_inference", false) ||
                      config_bool(j->config, "runner.inference", false);
@@ -56,21 +74,20 @@ enum skiff_status checkpoint_save(struct job *j, const char *folder,
     }
     join(&path, folder, state->epoch, PREFIX);
     TRY_OUT(io_save(j->scope, j->main, path.data, err));
-    join(&path, folder, state->epoch, STATE);
-    buf_printf(&text, "epoch: %d\ncomplete: %s\nsamples: %lld\n", state->epoch,
-               state->complete ? "True" : "False", (long long)state->samples);
-    TRY_OUT(file_write(path.data, text.data, text.len, err));
+    TRY_OUT(checkpoint_write_state(folder, state, err));
 out:
     buf_deinit(&path);
-    buf_deinit(&text);
     return status;
 }
 
+/* Local training leaves pickles; distributed training, and PaddleRec's, a folder with a program. */
 bool checkpoint_exists(const char *folder, int epoch)
 {
     struct buf path = BUF_INIT;
     join(&path, folder, epoch, PREFIX ".pdparams");
     bool there = file_exists(path.data);
+    join(&path, folder, epoch, "__model__");
+    there |= file_exists(path.data);
     buf_deinit(&path);
     return there;
 }

@@ -2,11 +2,14 @@
  *
  *   <model_save_path>/<epoch>/rec_static.pdparams .pdopt .pdmodel   as PaddleRec's static trainer
  *                             __model__ and parameters, one file each, with runner.use_inference
+ *                             or, of distributed training, the persistables, one file each, and
+ *                             __model__
  *                             skiff_state.yaml   epoch, whether it was finished, samples; last */
 #ifndef CLI_CHECKPOINT_H
 #define CLI_CHECKPOINT_H
 
 #include "cli/job.h"
+#include "executor/io.h"
 
 struct checkpoint_state {
     int epoch;
@@ -16,6 +19,16 @@ struct checkpoint_state {
 
 enum skiff_status checkpoint_save(struct job *j, const char *folder,
                                   const struct checkpoint_state *state, struct skiff_error *err);
+/* Of a checkpoint that somebody else has saved (distributed training). */
+enum skiff_status checkpoint_write_state(const char *folder, const struct checkpoint_state *state,
+                                         struct skiff_error *err);
+/* What a program for inference is fed and gives: named by the user, or everything but the label and
+ * the prediction. */
+struct checkpoint_names {
+    struct io_inference what;
+    const char *feeds[MODEL_MAX_INPUTS], *targets[1];
+};
+void checkpoint_inference(struct job *j, struct checkpoint_names *out);
 /* The newest epoch below the folder; epoch -1: there is none. */
 enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
                                   struct skiff_error *err);

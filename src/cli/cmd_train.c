@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/train_fleet.h"
 #include "executor/trainer.h"
 
 static void help(void)
@@ -20,6 +21,8 @@ static void help(void)
            "  -m FILE          the config\n"
            "  -o key=value     sets a key; any number of them may follow\n"
            "  --resume         goes on behind the newest epoch in runner.model_save_path\n\n"
+           "When the environment names a role (skiff launch), this is one process of a job of\n"
+           "servers and workers: docs/launch.md.\n"
            "Ctrl-C stops after the running batch and saves; a second one ends at once.\n"
            "models:\n");
     for (const struct model *const *m = model_all(); *m; m++)
@@ -226,6 +229,8 @@ int cmd_train(int argc, char **argv)
             help();
         return status;
     }
+    if (train_fleet_wanted())
+        return train_fleet(&args);
     struct training t = {0};
     if (job_open(&t.job, &args, true, &err) < 0)
         return command_fail("train", &err);

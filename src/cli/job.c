@@ -42,6 +42,12 @@ static const char *const known_keys[] = {
     "runner.cache_dir",
     "runner.bad_lines",
     "runner.drop_last",
+    /* distributed training */
+    "runner.sync_mode",
+    "runner.geo_step",
+    "runner.split_file_list",
+    "runner.warmup_model_path",
+    "runner.on_worker_death",
     /* understood, without effect on one machine's CPUs */
     "runner.train_reader_path",
     "runner.infer_reader_path",
@@ -53,15 +59,11 @@ static const char *const known_keys[] = {
     "runner.use_visual",
     "runner.use_fleet",
     "runner.num_workers",
-    "runner.sync_mode",
-    "runner.geo_step",
-    "runner.split_file_list",
     "runner.split_rows",
     "runner.need_dump",
     "runner.dump_fields",
     "runner.dump_fields_path",
     "runner.dump_param",
-    "runner.warmup_model_path",
     "runner.example_count_method",
     "runner.fs_name",
     "runner.fs_ugi",
@@ -292,10 +294,16 @@ static void seed_ops(struct program *startup, uint64_t seed)
     }
 }
 
-enum skiff_status job_startup(struct job *j, struct skiff_error *err)
+uint64_t job_seed(struct job *j)
 {
     uint64_t seed = (uint64_t)config_int(j->config, "runner.seed", 12345);
     seed_ops(j->startup, seed);
+    return seed;
+}
+
+enum skiff_status job_startup(struct job *j, struct skiff_error *err)
+{
+    uint64_t seed = job_seed(j);
     struct executor *e =
         executor_create(j->scope, &(struct executor_options){.seed = seed, .has_seed = true});
     enum skiff_status status = executor_run(e, j->startup, NULL, 0, NULL, 0, NULL, err);

@@ -64,6 +64,8 @@ enum skiff_status job_dataset_open(struct job *j, const struct job_data *data, s
  * error when one looks like a known key misspelt or came from the command line. */
 enum skiff_status job_check(struct job *j, const char *command, struct skiff_error *err);
 
+/* Gives every random op of the startup program its own seed from runner.seed; returns that. */
+uint64_t job_seed(struct job *j);
 /* Fills the parameters: runner.seed, so that the same seed gives the same start. */
 enum skiff_status job_startup(struct job *j, struct skiff_error *err);
 int job_threads(struct job *j);    /* runner.thread_num */

@@ -347,6 +347,7 @@ static void decide(struct runner *r)
         go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
     bool late = r->deadline > 0 && seconds_now() >= r->deadline;
     if ((r->stage == WORKERS && (!workers || late)) || (r->stage == DRAIN && late)) {
+        tell(r, false, SIGKILL); /* those that do not listen */
         tell(r, true, SIGTERM);
         go(r, SERVERS, SERVER_SECONDS);
         late = false;

@@ -215,17 +215,20 @@ static void print_worker(const struct launch_process *p)
 
 static void print_sum(const struct launch *l)
 {
-    double samples = 0, seconds = 0;
+    double samples = 0, seconds = 0, auc = NAN;
     for (int i = 0; i < l->n; i++) {
         const struct report *r = &l->at[i].total;
         if (l->at[i].server || r->samples < 0)
             continue;
         samples += (double)r->samples;
         seconds = fmax(seconds, r->seconds);
+        auc = isnan(auc) ? r->job_auc : auc;
     }
     if (samples <= 0 || seconds <= 0)
         return;
-    printf("%-10s%12.0f%10.1f%12.0f\n", "together", samples, seconds, samples / seconds);
+    printf("%-10s%12.0f%10.1f%12.0f", "together", samples, seconds, samples / seconds);
+    number_cell(auc, 9, 4);
+    printf("\n");
 }
 
 void launch_print_table(const struct launch *l)

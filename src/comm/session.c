@@ -347,8 +347,7 @@ enum skiff_status session_open(const struct session_options *options, struct ses
     return status;
 }
 
-/* Sync servers must not wait for our next step. */
-static enum skiff_status say_gone(struct session *s, struct skiff_error *err)
+enum skiff_status session_pause(struct session *s, bool pause, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     int n = 0, at = 0;
@@ -357,13 +356,15 @@ static enum skiff_status say_gone(struct session *s, struct skiff_error *err)
     struct round *r = round_create(s, n);
     for (int i = 0; i < s->options.servers; i++)
         for (int shard = 0; shard < s->shards[i]; shard++) {
-            struct ps_exchange x = {.trainer = (uint32_t)s->options.worker, .flags = PS_GONE};
+            struct ps_exchange x = {.trainer = (uint32_t)s->options.worker,
+                                    .flags = pause ? PS_GONE : PS_BACK};
             struct wire_writer w;
             struct round_ask ask = {.server = i, .method = PS_EXCHANGE, .shard = shard};
             writer_init(&w);
             ps_write_exchange(&w, &x);
             TRY_OUT(writer_finish(&w, &ask.body, err));
-            TRY_OUT(round_start(r, at++, &ask, err, "goodbye of worker %d", s->options.worker));
+            TRY_OUT(round_start(r, at++, &ask, err, "%s of worker %d", pause ? "goodbye" : "return",
+                                s->options.worker));
         }
     TRY_OUT(round_wait(r, err));
 out:
@@ -381,7 +382,7 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
     if (left || !s->enrolment)
         return SKIFF_OK;
     if (s->options.mode == PS_SYNC && !failed)
-        status = say_gone(s, err);
+        status = session_pause(s, true, err);
     struct skiff_error why;
     if (enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why) < 0 && !failed)
         session_say(s, "left without an answer: %s", why.message);

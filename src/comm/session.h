@@ -68,6 +68,10 @@ enum skiff_status session_pull_changed(struct session *s, const struct job_slice
 enum skiff_status session_pull_part(struct session *s, int server, const char *name, int64_t first,
                                     int64_t n, struct value *out, struct skiff_error *err);
 
+/* Sync: the servers do not wait for our next step (pause), or do so again. Who meets others - in a
+ * barrier, a reduction - pauses before it, and all come back and meet once more before anybody
+ * trains on; otherwise those with more batches would wait for those that wait for them. */
+enum skiff_status session_pause(struct session *s, bool pause, struct skiff_error *err);
 enum skiff_status session_barrier(struct session *s, const char *name, struct skiff_error *err);
 /* In place; op "sum", "max", "min". All workers that are in the job take part. */
 enum skiff_status session_reduce_double(struct session *s, const char *tag, const char *op,

@@ -73,6 +73,11 @@ enum skiff_status io_save_inference_prefix(const struct scope *s, const struct p
                                            const struct io_inference *what, const char *prefix,
                                            struct skiff_error *err);
 
+/* The program that such a model holds: pruned, with version fields as Paddle sets them. For callers
+ * whose values do not lie in a scope. prefix: as 2.x writes it. *out is the caller's. */
+enum skiff_status io_inference_program(const struct program *p, const struct io_inference *what,
+                                       bool prefix, struct program **out, struct skiff_error *err);
+
 /* A model as loaded. Names belong to the program. */
 struct io_model {
     struct program *program;

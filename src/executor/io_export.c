@@ -34,28 +34,6 @@ static enum skiff_status inference_save(const struct scope *s, const struct prog
     return io_writer_end(&w, inference_parts(&w, s, pruned, model_file, params_file, err), err);
 }
 
-static enum skiff_status inference_program(const struct program *p, const struct io_inference *what,
-                                           struct program **out, struct skiff_error *err)
-{
-    TRY(prune_for_inference(p, what->feeds, what->nfeeds, what->targets, what->ntargets, out, err));
-    io_program_stamp(*out);
-    return SKIFF_OK;
-}
-
-enum skiff_status io_save_inference_dir(const struct scope *s, const struct program *p,
-                                        const struct io_inference *what, const char *dir,
-                                        const char *model_filename, const char *params_filename,
-                                        struct skiff_error *err)
-{
-    struct program *pruned;
-    TRY(inference_program(p, what, &pruned, err));
-    enum skiff_status status =
-        inference_save(s, pruned, dir, model_filename ? io_base_name(model_filename) : MODEL_FILE,
-                       params_filename ? io_base_name(params_filename) : NULL, err);
-    program_destroy(pruned);
-    return status;
-}
-
 /* 2.x drops what only training or a debugger needs. */
 static void training_info_remove(struct program *p)
 {
@@ -71,14 +49,37 @@ static void training_info_remove(struct program *p)
     }
 }
 
+enum skiff_status io_inference_program(const struct program *p, const struct io_inference *what,
+                                       bool prefix, struct program **out, struct skiff_error *err)
+{
+    TRY(prune_for_inference(p, what->feeds, what->nfeeds, what->targets, what->ntargets, out, err));
+    io_program_stamp(*out);
+    if (prefix)
+        training_info_remove(*out);
+    return SKIFF_OK;
+}
+
+enum skiff_status io_save_inference_dir(const struct scope *s, const struct program *p,
+                                        const struct io_inference *what, const char *dir,
+                                        const char *model_filename, const char *params_filename,
+                                        struct skiff_error *err)
+{
+    struct program *pruned;
+    TRY(io_inference_program(p, what, false, &pruned, err));
+    enum skiff_status status =
+        inference_save(s, pruned, dir, model_filename ? io_base_name(model_filename) : MODEL_FILE,
+                       params_filename ? io_base_name(params_filename) : NULL, err);
+    program_destroy(pruned);
+    return status;
+}
+
 enum skiff_status io_save_inference_prefix(const struct scope *s, const struct program *p,
                                            const struct io_inference *what, const char *prefix,
                                            struct skiff_error *err)
 {
     TRY(io_prefix_check(prefix, err));
     struct program *pruned;
-    TRY(inference_program(p, what, &pruned, err));
-    training_info_remove(pruned);
+    TRY(io_inference_program(p, what, true, &pruned, err));
     char *dir = io_dir_name(prefix), *model = io_join(io_base_name(prefix), ".", "pdmodel"),
          *params = io_join(io_base_name(prefix), ".", "pdiparams");
     enum skiff_status status = inference_save(s, pruned, dir, model, params, err);

@@ -19,8 +19,8 @@ bool report_wanted(void)
 int report_encode(const struct report *r, char *out, size_t room)
 {
     if (r->epoch < 0)
-        return snprintf(out, room, "R %lld %.3f %.6f %.6f\n", (long long)r->samples, r->seconds,
-                        r->loss, r->auc);
+        return snprintf(out, room, "R %lld %.3f %.6f %.6f %.6f\n", (long long)r->samples,
+                        r->seconds, r->loss, r->auc, r->job_auc);
     return snprintf(out, room, "P %d %.4f %lld %.3f %.6f %.6f\n", r->epoch, r->share,
                     (long long)r->samples, r->seconds, r->loss, r->auc);
 }
@@ -38,11 +38,12 @@ void report_send(const struct report *r)
 
 bool report_parse(const char *line, struct report *out)
 {
-    struct report r = {.epoch = -1, .share = -1};
+    struct report r = {.epoch = -1, .share = -1, .job_auc = NAN};
     long long samples;
     int n = 0;
     if (line[0] == 'R')
-        n = sscanf(line, "R %lld %lf %lf %lf", &samples, &r.seconds, &r.loss, &r.auc) == 4;
+        n = sscanf(line, "R %lld %lf %lf %lf %lf", &samples, &r.seconds, &r.loss, &r.auc,
+                   &r.job_auc) == 5;
     else if (line[0] == 'P')
         n = sscanf(line, "P %d %lf %lld %lf %lf %lf", &r.epoch, &r.share, &samples, &r.seconds,
                    &r.loss, &r.auc) == 6 &&

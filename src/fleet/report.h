@@ -15,7 +15,7 @@ struct report {
     int epoch; /* -1: the whole run (R) */
     double share;
     int64_t samples;
-    double seconds, loss, auc;
+    double seconds, loss, auc, job_auc;
 };
 
 #define REPORT_FD "SKIFF_PROGRESS_FD"

@@ -196,7 +196,7 @@ enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out
     x.trainer = read_u32_varint(&r);
     x.flags = read_u32_varint(&r);
     x.step = reader_varint(&r);
-    if (x.flags & ~(PS_END_STEP | PS_GONE))
+    if (x.flags & ~(PS_END_STEP | PS_GONE | PS_BACK))
         item_fault(&r, "unknown flags");
     x.items = read_list(&r, &x.nitems);
     size_t n = read_count(&r, 1);

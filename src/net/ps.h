@@ -35,6 +35,7 @@ enum ps_method {
     PS_REDUCE,       /* server 0: sum, max, min over all workers that are in the job */
     PS_MAIL_PUT,     /* server 0 (relay): bytes for another worker ... */
     PS_MAIL_TAKE,    /* ... which takes them; waits until they are there */
+    PS_CLOCK,        /* 8 bytes, little-endian: nanoseconds since 1970 (doctor); RPC_READ */
 };
 
 enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = enum split_mode */
@@ -42,6 +43,7 @@ enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = 
 #define PS_NAME 256
 #define PS_END_STEP 1u /* exchange: this trainer has pushed all of this step */
 #define PS_GONE 2u     /* exchange, sync: this trainer has no more data and leaves the barrier */
+#define PS_BACK 4u     /* exchange, sync: ... and has some again */
 
 /* A variable in a body. Data are borrowed: from the caller when written, from the blob when read;
  * data in a blob may be unaligned. rows NULL: a dense tensor. */

@@ -347,7 +347,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         return false;
     }
     count_items(s, q, x);
-    if (sync && (x->nitems || (x->flags & PS_END_STEP)))
+    if (sync && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch */
     status = take_items(s, h, q, x, &err);
     if (status < 0) { /* checked before: this is a failure of ours */

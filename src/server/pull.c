@@ -84,6 +84,16 @@ void on_describe(void *self, struct rpc_request *q)
     reply_written(s, q, &w);
 }
 
+void on_clock(void *self, struct rpc_request *q)
+{
+    struct timespec t;
+    struct wire_writer w;
+    clock_gettime(CLOCK_REALTIME, &t);
+    writer_init(&w);
+    writer_u64(&w, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+    reply_written(self, q, &w);
+}
+
 /* ---- rows ---- */
 
 static void copy_rows(float *to, const float *from, const int64_t *rows, size_t n, size_t width)

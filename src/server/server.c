@@ -174,6 +174,7 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_REDUCE, RPC_ON_SHARD, on_reduce, s);
     rpc_server_handle(s->rpc, PS_MAIL_PUT, RPC_ON_SHARD, on_mail_put, s);
     rpc_server_handle(s->rpc, PS_MAIL_TAKE, RPC_ON_SHARD, on_mail_take, s);
+    rpc_server_handle(s->rpc, PS_CLOCK, RPC_ON_NETWORK, on_clock, s);
 }
 
 static enum skiff_status open_node(struct server *s, struct skiff_error *err)

@@ -179,6 +179,7 @@ void exchange_end(struct server *s, const struct skiff_error *reason); /* fails 
 
 /* ---- pull.c ---- */
 void on_describe(void *self, struct rpc_request *q);
+void on_clock(void *self, struct rpc_request *q);
 void on_pull_rows(void *self, struct rpc_request *q);
 void on_pull_changed(void *self, struct rpc_request *q);
 void on_pull_part(void *self, struct rpc_request *q);

@@ -1,0 +1,281 @@
+/* skiff doctor: is a job fit to run? */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "cli/command.h"
+#include "cli/doctor.h"
+#include "cli/job.h"
+#include "data/files.h"
+#include "fleet/settings.h"
+
+static void help(void)
+{
+    printf(
+        "usage: skiff doctor [-m config.yaml [-o key=value ...]] [--servers LIST] [--workers "
+        "LIST]\n"
+        "                    [--worker_num N] [--timeout SECONDS]\n\n"
+        "Looks at a job before it runs, or while it does, and says what is wrong and what to do:\n"
+        "roles, names, ports (free, taken, by whom), links to servers, clocks, proxies, limits, "
+        "and\n"
+        "with -m the config and its data. Without --servers the environment says who takes part.\n"
+        "Exit status 1: something is wrong.\n");
+}
+
+/* ---- findings ---- */
+
+static void finding(const char *mark, const char *advice, const char *format, va_list ap)
+{
+    printf("%-6s", mark);
+    vprintf(format, ap);
+    printf("\n");
+    if (advice)
+        printf("      -> %s\n", advice);
+}
+
+#define FINDING(mark, advice)          \
+    va_list ap;                        \
+    va_start(ap, format);              \
+    finding(mark, advice, format, ap); \
+    va_end(ap)
+
+void doctor_ok(struct doctor *d, const char *format, ...)
+{
+    FINDING("ok", NULL);
+    d->fine++;
+}
+
+void doctor_warn(struct doctor *d, const char *advice, const char *format, ...)
+{
+    FINDING("note", advice);
+    d->warnings++;
+}
+
+void doctor_wrong(struct doctor *d, const char *advice, const char *format, ...)
+{
+    FINDING("WRONG", advice);
+    d->wrong++;
+}
+
+/* ---- this process and machine ---- */
+
+static void check_limits(struct doctor *d, const struct role *role)
+{
+    struct rlimit files;
+    rlim_t want = 256 + 8 * (rlim_t)(role->workers + role->nservers);
+    if (getrlimit(RLIMIT_NOFILE, &files))
+        return;
+    if (files.rlim_cur < want)
+        doctor_wrong(d, "raise it: ulimit -n 65536",
+                     "%llu open files are allowed; this job needs %llu",
+                     (unsigned long long)files.rlim_cur, (unsigned long long)want);
+    else
+        doctor_ok(d, "%llu open files are allowed", (unsigned long long)files.rlim_cur);
+}
+
+static void check_proxies(struct doctor *d)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy",
+                                        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *v = getenv(names[i]);
+        if (!v || !*v)
+            continue;
+        any = true;
+        doctor_warn(d,
+                    "links between processes never use it; unset it if scripts or pipe commands "
+                    "must reach machines of the cluster (skiff launch does)",
+                    "%s is set: %s", names[i], v);
+    }
+    if (!any)
+        doctor_ok(d, "no proxy is set");
+}
+
+static void check_settings(struct doctor *d, struct settings *s)
+{
+    struct skiff_error err = {0};
+    if (settings_read(s, NULL, NULL, &err) < 0)
+        doctor_wrong(d, "docs/launch.md lists the variables", "%s", err.message);
+    else if (s->job[0] || s->secret[0])
+        doctor_ok(d, "the job is '%s', %s", s->job,
+                  s->secret[0] ? "with a secret" : "without a secret");
+}
+
+/* ---- the config ---- */
+
+static void check_data(struct doctor *d, struct job *j, const struct role *role)
+{
+    const char *const *names;
+    int n, workers = role->workers > 0 ? role->workers : 1;
+    struct file_list list;
+    struct skiff_error err = {0};
+    uint64_t hash = 0;
+    file_list_init(&list);
+    enum skiff_status status = job_files(j, &job_data_train, &names, &n, &err);
+    for (int i = 0; status == SKIFF_OK && i < n; i++)
+        status = file_list_expand(&list, names[i], &err);
+    if (status < 0) {
+        file_list_deinit(&list);
+        doctor_wrong(d, "runner.train_data_dir must be there on every worker's machine", "%s",
+                     err.message);
+        return;
+    }
+    for (int i = 0; i < list.count; i++) {
+        const char *slash = strrchr(list.paths[i], '/');
+        const char *base = slash ? slash + 1 : list.paths[i];
+        hash = hash * 31 + hash_bytes(base, strlen(base));
+    }
+    bool split = config_bool(j->config, "runner.split_file_list", false);
+    doctor_ok(d, "training data: %d files%s; mark of the list: %08x%s", list.count,
+              split ? ", shared out among the workers" : ", all of them for each worker here",
+              (unsigned)(hash ^ hash >> 32),
+              split ? " (must be the same on every worker's machine)" : "");
+    if (split && list.count < workers)
+        doctor_wrong(d, "split the files further, or start fewer workers",
+                     "%d files for %d workers: %d workers would have nothing to do", list.count,
+                     workers, workers - list.count);
+    file_list_deinit(&list);
+}
+
+static void check_save(struct doctor *d, struct job *j)
+{
+    struct statvfs s;
+    const char *path = config_path(j->config, "runner.model_save_path", "model_output");
+    struct buf at = BUF_INIT;
+    buf_str(&at, path);
+    while (at.len > 1 && access(at.data, F_OK)) { /* up to what is there */
+        char *slash = strrchr(at.data, '/');
+        at.len = slash && slash != at.data ? (size_t)(slash - at.data) : 1;
+        at.data[at.len] = 0;
+    }
+    if (access(at.data, W_OK))
+        doctor_wrong(d, "change runner.model_save_path, or the rights of the folder",
+                     "models cannot be written to %s", path);
+    else if (!statvfs(at.data, &s))
+        doctor_ok(d, "models go to %s, %.1f GB are free there", path,
+                  (double)s.f_bavail * (double)s.f_frsize / 1e9);
+    buf_deinit(&at);
+}
+
+static void check_config(struct doctor *d, struct job_args *args, const struct role *role)
+{
+    struct job j;
+    struct skiff_error err = {0};
+    if (job_open(&j, args, true, &err) < 0) {
+        doctor_wrong(d, "docs/config.md lists the keys", "%s", err.message);
+        return;
+    }
+    doctor_ok(d, "%s: model %s", args->config, j.model->name);
+    check_data(d, &j, role);
+    check_save(d, &j);
+    job_close(&j);
+}
+
+/* ---- who takes part ---- */
+
+struct asked {
+    struct job_args config;
+    const char *servers, *workers;
+    int worker_num, timeout;
+    bool help;
+};
+
+/* Takes what is ours; the rest is for job_args_parse. */
+static int parse(struct asked *a, int argc, char **argv)
+{
+    char **rest = calloc((size_t)argc + 1, sizeof(*rest));
+    int n = 0, status = 0;
+    bool config = false;
+    *a = (struct asked){.timeout = 3};
+    for (int i = 0; i < argc && !status; i++) {
+        const char *w = argv[i];
+        bool more = i + 1 < argc;
+        if (more && (!strcmp(w, "--servers") || !strcmp(w, "--endpoints")))
+            a->servers = argv[++i];
+        else if (more && !strcmp(w, "--workers"))
+            a->workers = argv[++i];
+        else if (more && !strcmp(w, "--worker_num"))
+            a->worker_num = atoi(argv[++i]);
+        else if (more && !strcmp(w, "--timeout"))
+            a->timeout = atoi(argv[++i]);
+        else if (!strcmp(w, "-h") || !strcmp(w, "--help"))
+            a->help = true;
+        else {
+            config |= i > 0;
+            rest[n++] = argv[i];
+        }
+    }
+    if (!a->help && config)
+        status = job_args_parse(&a->config, n, rest, false, false);
+    free(rest);
+    if (a->timeout < 1)
+        a->timeout = 1;
+    return status;
+}
+
+static void take_roles(struct doctor *d, const struct asked *a, struct role *role, int *own)
+{
+    struct skiff_error err = {0};
+    *own = -1;
+    *role = (struct role){.kind = SKIFF_WORKER};
+    if (!a->servers) {
+        if (role_from_env(role, SKIFF_ROLE_ENV_AUTO, NULL, NULL, &err) < 0)
+            doctor_wrong(d, NULL, "%s", err.message);
+        else if (!role->nservers)
+            doctor_ok(d, "no role in the environment: a run here is alone, without servers");
+        else
+            doctor_ok(d, "this process is %s %d of %d workers and %d servers",
+                      role->kind == SKIFF_SERVER ? "server" : "worker", role->id, role->workers,
+                      role->nservers);
+        *own = role->kind == SKIFF_SERVER ? role->id : -1;
+        return;
+    }
+    if (role_list_parse("--servers", a->servers, &role->servers, &role->nservers, &err) < 0)
+        doctor_wrong(d, NULL, "%s", err.message);
+    role->workers = a->worker_num;
+    if (a->workers) {
+        role->workers = 1;
+        for (const char *c = a->workers; *c; c++)
+            role->workers += *c == ',';
+    }
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    struct asked a;
+    struct role role;
+    struct settings settings = {0};
+    struct doctor d = {0};
+    int own, status = parse(&a, argc, argv);
+    if (status)
+        return status;
+    if (a.help) {
+        help();
+        return 0;
+    }
+    take_roles(&d, &a, &role, &own);
+    check_settings(&d, &settings);
+    d.job = settings.job;
+    d.secret = settings.secret;
+    d.timeout_ms = a.timeout * 1000;
+    check_limits(&d, &role);
+    check_proxies(&d);
+    doctor_hosts(&d, "server", role.servers, role.nservers);
+    doctor_servers(&d, &role, own);
+    if (a.config.config)
+        check_config(&d, &a.config, &role);
+    printf("\n%d fine, %d to note, %d wrong\n", d.fine, d.warnings, d.wrong);
+    role_deinit(&role);
+    if (!d.wrong)
+        return 0;
+    fflush(stdout);
+    fprintf(stderr, "skiff doctor: %d thing%s wrong; see above\n", d.wrong,
+            d.wrong == 1 ? " is" : "s are");
+    return 1;
+}

@@ -1,0 +1,270 @@
+/* Names, ports and links of a job. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/doctor.h"
+#include "cli/launch.h"
+#include "net/address.h"
+#include "net/clock.h"
+#include "net/ps.h"
+#include "net/rpc.h"
+
+static const char *const mode_names[] = {"sync", "async", "half_async", "geo"};
+
+/* ---- names ---- */
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+static struct addrinfo *resolve(const struct address *a, int *failed)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    char port[16];
+    snprintf(port, sizeof(port), "%u", a->port);
+    *failed = getaddrinfo(a->host, port, &hints, &list);
+    return *failed ? NULL : list;
+}
+
+static void check_name(struct doctor *d, const char *what, int i, const char *endpoint,
+                       bool others_remote)
+{
+    struct address a;
+    char text[128] = "";
+    int failed;
+    struct skiff_error err = {0};
+    if (address_parse(endpoint, &a, &err) < 0) {
+        doctor_wrong(d, NULL, "%s %d: %s", what, i, err.message);
+        return;
+    }
+    struct addrinfo *list = resolve(&a, &failed);
+    if (!list) {
+        doctor_wrong(d, "correct the name, add it to /etc/hosts or DNS, or use an address",
+                     "%s %d: %s cannot be found: %s", what, i, a.host, gai_strerror(failed));
+        return;
+    }
+    getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    if (is_loopback(list->ai_addr) && others_remote)
+        doctor_wrong(d, "use an address that the other machines can reach",
+                     "%s %d: %s is %s, which every machine takes for itself", what, i, a.host,
+                     text);
+    else if (a.family == ADDRESS_NAME)
+        doctor_ok(d, "%s %d: %s is %s", what, i, a.host, text);
+    freeaddrinfo(list);
+}
+
+static bool points_here(const char *endpoint)
+{
+    struct address a;
+    int failed;
+    if (address_parse(endpoint, &a, NULL) < 0)
+        return false;
+    struct addrinfo *list = resolve(&a, &failed);
+    bool loopback =
+        !list || is_loopback(list->ai_addr); /* what cannot be found is told elsewhere */
+    if (list)
+        freeaddrinfo(list);
+    return loopback;
+}
+
+void doctor_hosts(struct doctor *d, const char *what, char *const *endpoints, int n)
+{
+    bool remote = false;
+    for (int i = 0; i < n; i++)
+        remote |= !points_here(endpoints[i]);
+    for (int i = 0; i < n; i++)
+        check_name(d, what, i, endpoints[i], remote);
+}
+
+/* ---- ports ---- */
+
+/* 0: connected; else errno (ETIMEDOUT when nobody answered). */
+static int try_connect(const struct address *a, int timeout_ms)
+{
+    int failed, why = EHOSTUNREACH;
+    struct addrinfo *list = resolve(a, &failed);
+    for (struct addrinfo *x = list; x; x = x->ai_next) {
+        int fd = socket(x->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            continue;
+        why = connect(fd, x->ai_addr, x->ai_addrlen) ? errno : 0;
+        if (why == EINPROGRESS) {
+            struct pollfd p = {.fd = fd, .events = POLLOUT};
+            socklen_t len = sizeof(why);
+            if (poll(&p, 1, timeout_ms) != 1)
+                why = ETIMEDOUT;
+            else
+                getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len);
+        }
+        close(fd);
+        if (!why)
+            break;
+    }
+    if (list)
+        freeaddrinfo(list);
+    return why;
+}
+
+/* ---- the server that answers ---- */
+
+struct visit {
+    struct node *node;
+    struct rpc_client *client;
+    struct rpc_peer *peer;
+    int64_t deadline;
+};
+
+static enum skiff_status visit_open(struct visit *v, const struct doctor *d, const char *endpoint,
+                                    int index, struct skiff_error *err)
+{
+    struct node_options o = {.kind = transport_find("zmq"),
+                             .id = {.role = NET_NOBODY, .index = (uint32_t)getpid()},
+                             .name = "skiff doctor",
+                             .job = d->job,
+                             .secret = d->secret};
+    struct net_id expected = {.role = NET_SERVER, .index = (uint32_t)index};
+    *v = (struct visit){.deadline = clock_now() + (int64_t)d->timeout_ms * CLOCK_MS};
+    TRY(node_create(&o, &v->node, err));
+    v->client = rpc_client_create(v->node, &(struct rpc_client_options){0});
+    TRY(rpc_connect(v->client, endpoint, expected, &v->peer, err));
+    return node_start(v->node, err);
+}
+
+static void visit_close(struct visit *v)
+{
+    if (v->node)
+        node_stop(v->node);
+    rpc_client_destroy(v->client);
+    node_destroy(v->node);
+}
+
+static double wall_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Half of the way there and back belongs to each direction. */
+static void check_clock(struct doctor *d, struct visit *v, int index)
+{
+    struct rpc_ask ask = {
+        .what = "the clock", .method = PS_CLOCK, .flags = RPC_READ, .deadline = v->deadline};
+    struct blob *reply = NULL;
+    double before = wall_seconds();
+    if (rpc_ask(v->peer, &ask, &reply, NULL) < 0 || blob_len(reply) != 8) {
+        blob_unref(reply);
+        return;
+    }
+    double after = wall_seconds();
+    uint64_t nanoseconds = 0;
+    for (int i = 7; i >= 0; i--)
+        nanoseconds = nanoseconds << 8 | reply->data[i];
+    double off = 1e-9 * (double)nanoseconds - (before + after) / 2;
+    if (off > 5 || off < -5)
+        doctor_warn(d, "let both machines follow a time server; logs cannot be compared otherwise",
+                    "server %d: its clock differs by %.1f s", index, off);
+    else
+        doctor_ok(d, "server %d: answers in %.1f ms, its clock differs by %.0f ms", index,
+                  1e3 * (after - before), 1e3 * off);
+    blob_unref(reply);
+}
+
+static void compare(struct doctor *d, const struct role *role, int index,
+                    const struct ps_describe *s)
+{
+    const char *mode = s->mode < 4 ? mode_names[s->mode] : "unknown";
+    if ((int)s->servers != role->nservers ||
+        (role->workers > 0 && (int)s->trainers != role->workers))
+        doctor_wrong(d, "start all processes with the same lists and counts",
+                     "server %d was started for %u servers and %u workers, expected %d and %d",
+                     index, s->servers, s->trainers, role->nservers, role->workers);
+    else
+        doctor_ok(d, "server %d: runs, %s, for %u servers and %u workers", index, mode, s->servers,
+                  s->trainers);
+}
+
+static void check_running(struct doctor *d, const struct role *role, int index)
+{
+    struct visit v;
+    struct skiff_error err = {0};
+    struct blob *reply = NULL;
+    struct ps_describe described;
+    struct rpc_ask ask = {.what = "who it is", .method = PS_DESCRIBE, .flags = RPC_READ};
+    enum skiff_status status = visit_open(&v, d, role->servers[index], index, &err);
+    ask.deadline = v.deadline;
+    if (status == SKIFF_OK)
+        status = rpc_await(v.peer, v.deadline, &err);
+    if (status == SKIFF_OK)
+        status = rpc_ask(v.peer, &ask, &reply, &err);
+    if (status == SKIFF_OK)
+        status = ps_read_describe(reply, &described, &err);
+    if (status == SKIFF_OK) {
+        compare(d, role, index, &described);
+        check_clock(d, &v, index);
+    } else {
+        doctor_wrong(d,
+                     "is it a server of this job? SKIFF_JOB and SKIFF_SECRET must be the job's; "
+                     "otherwise another program has the port",
+                     "server %d: something listens at %s, but: %s", index, role->servers[index],
+                     err.message);
+    }
+    blob_unref(reply);
+    visit_close(&v);
+}
+
+/* ---- together ---- */
+
+static void check_silent(struct doctor *d, const struct role *role, int index, int why, bool mine)
+{
+    struct skiff_error err = {0};
+    const char *endpoint = role->servers[index];
+    if (mine && launch_port_check(endpoint, &err) < 0) {
+        doctor_wrong(d, NULL, "server %d: %s", index, err.message);
+    } else if (mine) {
+        doctor_ok(d, "server %d: the port of %s is free, a server can listen there", index,
+                  endpoint);
+    } else if (why == ECONNREFUSED) {
+        doctor_ok(d, "server %d: the machine of %s answers; no server runs there yet", index,
+                  endpoint);
+    } else {
+        doctor_wrong(d,
+                     why == ETIMEDOUT
+                         ? "is the machine up? does a firewall drop packets to this port?"
+                         : "check the address and the routes (`ip route get`)",
+                     "server %d: %s cannot be reached: %s", index, endpoint, strerror(why));
+    }
+}
+
+void doctor_servers(struct doctor *d, const struct role *role, int own)
+{
+    for (int i = 0; i < role->nservers; i++) {
+        struct address a;
+        int failed;
+        if (address_parse(role->servers[i], &a, NULL) < 0)
+            continue;
+        struct addrinfo *list = resolve(&a, &failed);
+        if (!list)
+            continue; /* told already */
+        freeaddrinfo(list);
+        int why = try_connect(&a, d->timeout_ms);
+        bool mine = own == i || launch_is_here(a.host, NULL);
+        if (!why)
+            check_running(d, role, i);
+        else
+            check_silent(d, role, i, why, mine);
+    }
+}

@@ -1,0 +1,421 @@
+#include "cli/train_fleet.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <skiff/fleet.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/checkpoint.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "data/files.h"
+#include "executor/executor.h"
+#include "executor/trainer.h"
+#include "fleet/report.h"
+#include "fleet/role.h"
+
+struct fleet_training {
+    struct job job;
+    struct skiff_fleet *fleet;
+    struct file_list files; /* of this worker */
+    struct dataset *data;
+    struct tally tally;
+    struct progress progress;
+    struct trainer_options options;
+    const char *save_path, *start_path; /* start_path: what servers begin with; NULL: fresh */
+    struct buf start_text;
+    int first, epochs, epoch;
+    bool shuffle, stopped;
+    uint64_t seed;
+    struct report_row *rows; /* over all workers */
+    int nrows;
+    struct report total; /* of this worker */
+};
+
+bool train_fleet_wanted(void)
+{
+    return role_env_is_set(NULL, NULL);
+}
+
+/* ---- what is told ---- */
+
+static void on_say(void *user, const char *line)
+{
+    (void)user;
+    log_info("%s", line);
+}
+
+static void on_batch(void *user, int thread, int64_t rows, const struct value *watched)
+{
+    struct fleet_training *t = user;
+    tally_batch(&t->tally, thread, rows, watched);
+}
+
+static bool wants_stop(void *user)
+{
+    (void)user;
+    return interrupt_wanted();
+}
+
+static void on_tick(void *user)
+{
+    struct fleet_training *t = user;
+    struct tally_sum *sum;
+    progress_tick(&t->progress);
+    if (!report_wanted())
+        return;
+    sum = mem_must(sizeof(*sum));
+    tally_read(&t->tally, sum);
+    double share = t->progress.expected > 0
+                       ? fmin(1.0, (double)sum->samples / (double)t->progress.expected)
+                       : dataset_progress(t->data);
+    report_send(&(struct report){.epoch = t->epoch,
+                                 .share = share,
+                                 .samples = sum->samples,
+                                 .seconds = seconds_now() - t->progress.started,
+                                 .loss = tally_loss(&t->tally, sum),
+                                 .auc = tally_auc(&t->tally, sum)});
+    free(sum);
+}
+
+/* ---- the config ---- */
+
+static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_strategy *out,
+                                       struct skiff_error *err)
+{
+    struct config *c = t->job.config;
+    static const char *const deaths[] = {"go_on", "stop", NULL};
+    const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
+    const char *mode = config_text(c, "runner.sync_mode", fallback);
+    *out = (struct skiff_strategy){.mode = mode};
+    if (!strcmp(mode, "heter") || !strcmp(mode, "gpubox"))
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "%s: runner.sync_mode is %s; expected sync, half_async, async or geo",
+                         config_name(c), mode);
+    out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
+    out->threads = job_threads(&t->job);
+    out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
+    /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
+    const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
+    out->is_sgd_optimizer = strcasecmp(class, "sgd") ? -1 : 1;
+    return config_check(c, err);
+}
+
+static void read_options(struct fleet_training *t)
+{
+    struct config *c = t->job.config;
+    int threads = job_threads(&t->job);
+    t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
+    t->save_path = config_path(c, "runner.model_save_path", "model_output");
+    t->shuffle = config_bool(c, "runner.shuffle", false);
+    tally_init(&t->tally, &t->job.vars, threads);
+    progress_init(&t->progress, &t->tally,
+                  config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
+    t->options = (struct trainer_options){
+        .threads = threads,
+        .executor = {.seed = t->seed, .has_seed = true, .profile = true},
+        .reset_metrics = true,
+        .user = t,
+        .watched = t->tally.watched,
+        .nwatched = t->tally.nwatched,
+        .on_batch = on_batch,
+        .tick_period = t->progress.terminal || report_wanted() ? 0.25 : 1.0,
+        .on_tick = on_tick,
+        .wants_stop = wants_stop};
+}
+
+/* What servers begin with, and at which epoch workers do. */
+static enum skiff_status find_start(struct fleet_training *t, bool resume, struct skiff_error *err)
+{
+    struct config *c = t->job.config;
+    struct checkpoint_state last = {.epoch = -1};
+    t->start_path = config_path(c, "runner.model_init_path", NULL);
+    if (!t->start_path)
+        t->start_path = config_path(c, "runner.warmup_model_path", NULL);
+    if (resume)
+        TRY(checkpoint_find(t->save_path, &last, err));
+    if (last.epoch < 0)
+        return SKIFF_OK;
+    t->first = last.epoch + last.complete;
+    buf_printf(&t->start_text, "%s/%d", t->save_path, last.epoch);
+    t->start_path = t->start_text.data;
+    return SKIFF_OK;
+}
+
+static enum skiff_status open_fleet(struct fleet_training *t, struct skiff_error *err)
+{
+    struct skiff_strategy strategy;
+    char role[32];
+    t->fleet = skiff_fleet_create();
+    skiff_fleet_on_say(t->fleet, on_say, NULL);
+    TRY(skiff_fleet_init_env(t->fleet, SKIFF_ROLE_ENV_AUTO, err));
+    bool server = skiff_fleet_is_server(t->fleet);
+    snprintf(role, sizeof(role), "%s.%d", server ? "server" : "worker",
+             server ? skiff_fleet_server_index(t->fleet) : skiff_fleet_worker_index(t->fleet));
+    log_set_role(role);
+    TRY(read_strategy(t, &strategy, err));
+    t->seed = job_seed(&t->job);
+    TRY(skiff_fleet_split(t->fleet, (const struct skiff_program *)t->job.main,
+                          (const struct skiff_program *)t->job.startup, &strategy, err));
+    const char *notes = skiff_fleet_notes(t->fleet);
+    if (*notes)
+        log_warn("%.*s", (int)strcspn(notes, "\n"), notes);
+    log_info("%s, %d servers (%s), %d workers, %s", t->job.model->name,
+             skiff_fleet_server_num(t->fleet), skiff_fleet_server_endpoints(t->fleet),
+             skiff_fleet_worker_num(t->fleet), strategy.mode);
+    return SKIFF_OK;
+}
+
+/* ---- server ---- */
+
+static struct skiff_fleet *serving; /* for the signal handler, which has no argument */
+
+static void on_signal(int number)
+{
+    (void)number;
+    skiff_fleet_stop_server(serving);
+}
+
+static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err)
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct dataset_config dc; /* servers read no data, but its keys are known to them, too */
+    TRY(job_dataset_config(&t->job, &job_data_train, &dc, err));
+    reader_config_deinit(&dc.reader);
+    TRY(job_check(&t->job, "train", err));
+    if (t->start_path)
+        log_info("parameters come from %s", t->start_path);
+    TRY(skiff_fleet_init_server(t->fleet, t->start_path, err));
+    serving = t->fleet;
+    sigaction(SIGTERM, &a, NULL);
+    sigaction(SIGINT, &a, NULL);
+    TRY(skiff_fleet_run_server(t->fleet, err));
+    log_info("the job is complete");
+    return SKIFF_OK;
+}
+
+/* ---- worker ---- */
+
+/* All files, or this worker's share of them. */
+static enum skiff_status choose_files(struct fleet_training *t, struct skiff_error *err)
+{
+    const char *const *names, *const *part;
+    int n;
+    struct file_list all;
+    file_list_init(&all);
+    enum skiff_status status = job_files(&t->job, &job_data_train, &names, &n, err);
+    for (int i = 0; status == SKIFF_OK && i < n; i++)
+        status = file_list_expand(&all, names[i], err);
+    bool share = config_bool(t->job.config, "runner.split_file_list", false);
+    if (status == SKIFF_OK && share) {
+        status = skiff_fleet_split_files(t->fleet, (const char *const *)all.paths, all.count, &part,
+                                         &n, err);
+        for (int i = 0; status == SKIFF_OK && i < n; i++)
+            file_list_add(&t->files, part[i]);
+        if (status == SKIFF_OK)
+            free((void *)part);
+    } else if (status == SKIFF_OK) {
+        for (int i = 0; i < all.count; i++)
+            file_list_add(&t->files, all.paths[i]);
+    }
+    int total = all.count;
+    file_list_deinit(&all);
+    if (status == SKIFF_OK)
+        log_info("%d of %d files are this worker's", t->files.count, total);
+    return status;
+}
+
+static enum skiff_status open_data(struct fleet_training *t, struct skiff_error *err)
+{
+    struct job_data data = job_data_train;
+    TRY(choose_files(t, err));
+    if (!t->files.count)
+        return SKIFF_OK;
+    data.files = (const char *const *)t->files.paths;
+    data.nfiles = t->files.count;
+    TRY(job_dataset_open(&t->job, &data, &t->data, err));
+    return SKIFF_OK;
+}
+
+static enum skiff_status run_startup(struct fleet_training *t, struct skiff_error *err)
+{
+    struct executor *e = executor_create(
+        t->job.scope, &(struct executor_options){.seed = t->seed, .has_seed = true});
+    enum skiff_status status =
+        executor_run(e, (const struct program *)skiff_fleet_startup_program(t->fleet), NULL, 0,
+                     NULL, 0, NULL, err);
+    executor_destroy(e);
+    return status;
+}
+
+/* Counts of all workers, in place. */
+static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s,
+                                struct skiff_error *err)
+{
+    int64_t *whole = mem_must((3 + 2 * TALLY_BUCKETS) * sizeof(*whole));
+    double part[] = {s->loss, s->log_loss, s->clicks, s->predicted, s->right};
+    whole[0] = s->batches;
+    whole[1] = s->samples;
+    whole[2] = s->judged;
+    memcpy(whole + 3, s->pos, sizeof(s->pos));
+    memcpy(whole + 3 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
+    enum skiff_status status =
+        skiff_fleet_all_reduce_int64(t->fleet, "sum", whole, 3 + 2 * TALLY_BUCKETS, err);
+    if (status == SKIFF_OK)
+        status = skiff_fleet_all_reduce_double(t->fleet, "sum", part, 5, err);
+    s->batches = whole[0];
+    s->samples = whole[1];
+    s->judged = whole[2];
+    memcpy(s->pos, whole + 3, sizeof(s->pos));
+    memcpy(s->neg, whole + 3 + TALLY_BUCKETS, sizeof(s->neg));
+    s->loss = part[0];
+    s->log_loss = part[1];
+    s->clicks = part[2];
+    s->predicted = part[3];
+    s->right = part[4];
+    free(whole);
+    return status;
+}
+
+static enum skiff_status finish_row(struct fleet_training *t, const struct trainer_result *r,
+                                    struct skiff_error *err)
+{
+    struct tally_sum *sum = mem_must(sizeof(*sum));
+    struct report_row *row = &t->rows[t->nrows++];
+    tally_read(&t->tally, sum);
+    t->total.samples += sum->samples;
+    t->total.seconds += r->seconds;
+    t->total.loss = tally_loss(&t->tally, sum);
+    t->total.auc = tally_auc(&t->tally, sum);
+    enum skiff_status status = add_up(t, sum, err);
+    *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds};
+    report_row_fill(row, &t->tally, sum);
+    free(sum);
+    t->total.job_auc = row->auc;
+    double all = r->read_seconds + r->compute_seconds;
+    if (all > 0) {
+        row->read = r->read_seconds / all;
+        row->update = r->update_seconds / all;
+        row->compute = (r->compute_seconds - r->update_seconds) / all;
+    }
+    printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
+           r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
+    if (!isnan(row->auc))
+        printf(" auc: %.4f", row->auc);
+    printf("\n");
+    fflush(stdout);
+    return status;
+}
+
+static enum skiff_status save_epoch(struct fleet_training *t, int64_t samples,
+                                    struct skiff_error *err)
+{
+    struct checkpoint_state state = {t->epoch, !t->stopped, samples};
+    struct checkpoint_names names;
+    struct skiff_scope *scope = (struct skiff_scope *)t->job.scope;
+    struct buf dir = BUF_INIT;
+    if (!skiff_fleet_is_first_worker(t->fleet))
+        return SKIFF_OK;
+    double start = seconds_now();
+    buf_printf(&dir, "%s/%d", t->save_path, t->epoch);
+    checkpoint_inference(&t->job, &names);
+    enum skiff_status status = skiff_fleet_save_persistables(t->fleet, scope, dir.data, err);
+    if (status == SKIFF_OK)
+        status = skiff_fleet_save_inference_model(t->fleet, scope, names.what.feeds,
+                                                  names.what.nfeeds, names.what.targets,
+                                                  names.what.ntargets, dir.data, false, err);
+    if (status == SKIFF_OK)
+        status = checkpoint_write_state(t->save_path, &state, err);
+    if (status == SKIFF_OK)
+        log_info("saved %s in %.1f s", dir.data, seconds_now() - start);
+    buf_deinit(&dir);
+    return status;
+}
+
+static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_error *err)
+{
+    struct trainer_result r = {0};
+    const struct program *p = (const struct program *)skiff_fleet_main_program(t->fleet);
+    enum skiff_status status = SKIFF_OK;
+    if (t->data && t->shuffle && job_in_memory(&t->job))
+        TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)t->epoch, err));
+    tally_reset(&t->tally);
+    if (t->data) {
+        progress_start(&t->progress, t->data, t->epoch);
+        status = trainer_train_dataset(t->job.scope, p, t->data, &t->options, &r, err);
+        progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
+    }
+    if (status < 0)
+        return status;
+    if (t->data && !r.rows && !r.stopped)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "there are no samples in the files of worker %d (runner.train_data_dir)",
+                         skiff_fleet_worker_index(t->fleet));
+    t->stopped = r.stopped;
+    TRY(skiff_fleet_barrier_worker(t->fleet, err));
+    TRY(finish_row(t, &r, err));
+    return save_epoch(t, t->rows[t->nrows - 1].samples, err);
+}
+
+static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
+{
+    TRY(open_data(t, err));
+    TRY(job_check(&t->job, "train", err));
+    if (t->data && job_in_memory(&t->job))
+        TRY(dataset_load(t->data, err));
+    if (!t->data)
+        log_warn("there are more workers than files: this one has nothing to do");
+    TRY(skiff_fleet_init_worker(t->fleet, (struct skiff_scope *)t->job.scope, err));
+    interrupt_watch(); /* a signal before ends a worker that still waits for servers */
+    TRY(run_startup(t, err));
+    TRY(skiff_fleet_barrier_worker(t->fleet, err));
+    t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
+    for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && t->data; t->epoch++)
+        TRY(train_epoch(t, err));
+    t->total.epoch = -1;
+    report_send(&t->total);
+    if (t->nrows)
+        report_print(t->rows, t->nrows, true);
+    return skiff_fleet_stop_worker(t->fleet, err);
+}
+
+static void fleet_training_close(struct fleet_training *t)
+{
+    skiff_fleet_destroy(t->fleet);
+    dataset_destroy(t->data);
+    file_list_deinit(&t->files);
+    if (t->tally.lanes)
+        tally_deinit(&t->tally);
+    free(t->rows);
+    buf_deinit(&t->start_text);
+    job_close(&t->job);
+}
+
+int train_fleet(const struct job_args *args)
+{
+    struct skiff_error err = {0};
+    struct fleet_training t = {.total = {.loss = NAN, .auc = NAN, .job_auc = NAN}};
+    file_list_init(&t.files);
+    if (job_open(&t.job, args, true, &err) < 0)
+        return command_fail("train", &err);
+    enum skiff_status status = open_fleet(&t, &err);
+    if (status == SKIFF_OK) {
+        read_options(&t);
+        status = find_start(&t, args->resume, &err);
+    }
+    if (status == SKIFF_OK)
+        status = skiff_fleet_is_server(t.fleet) ? serve(&t, &err) : work(&t, &err);
+    int code = status < 0 ? command_fail("train", &err) : 0;
+    if (!code && t.stopped) {
+        fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
+        code = 1;
+    }
+    fleet_training_close(&t);
+    return code;
+}

@@ -1,0 +1,224 @@
+#include "fleet/collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "program/program.h"
+#include "store/tensor_file.h"
+#include "store/tensor_source.h"
+
+#define PART_BYTES ((int64_t)4 << 20)
+
+enum skiff_status collect_init(struct collect *c, struct session *session,
+                               const struct split *split, const struct scope *scope,
+                               struct skiff_error *err)
+{
+    struct program *startup;
+    int n;
+    *c = (struct collect){.session = session, .split = split, .scope = scope};
+    TRY(split_server(split, split_endpoints(split, &n)[0], &c->server0, &startup, err));
+    program_destroy(startup);
+    return SKIFF_OK;
+}
+
+void collect_deinit(struct collect *c)
+{
+    program_destroy(c->server0);
+}
+
+/* ---- who has it ---- */
+
+static bool is_table(const struct collect *c, const char *name)
+{
+    int n;
+    const char *const *tables = split_tables(c->split, &n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(tables[i], name))
+            return true;
+    return false;
+}
+
+static int by_block(const void *a, const void *b)
+{
+    const struct placement *x = *(const struct placement *const *)a;
+    const struct placement *y = *(const struct placement *const *)b;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
+/* Slices in block order; one for what every server has a copy of (beta pows). free() it. */
+static const struct placement **slices_of(const struct collect *c, const char *name, int *out_n)
+{
+    int all, n = 0;
+    const struct placement *p = split_placement(c->split, &all);
+    const struct placement **found = mem_must((size_t)(all + 1) * sizeof(*found));
+    for (int i = 0; i < all; i++)
+        if (!strcmp(p[i].origin, name) && (p[i].is_slice || !n))
+            found[n++] = &p[i];
+    qsort(found, (size_t)n, sizeof(*found), by_block);
+    *out_n = n;
+    return found;
+}
+
+/* The step counter of a schedule and the like: every server has it, under its own name. */
+static bool on_servers(const struct collect *c, const char *name)
+{
+    const struct var *v = block_own_var(program_root(c->server0), name);
+    return v && v->persistable == IS_TRUE;
+}
+
+static const struct value *in_scope(const struct collect *c, const char *name)
+{
+    const struct value *v = scope_find(c->scope, name);
+    return v && v->kind == VALUE_TENSOR ? v : NULL;
+}
+
+bool collect_has(const struct collect *c, const struct var *v)
+{
+    int n;
+    const struct placement **slices = slices_of(c, v->name, &n);
+    free(slices);
+    return n || is_table(c, v->name) || on_servers(c, v->name) || in_scope(c, v->name);
+}
+
+/* ---- writing ---- */
+
+static enum skiff_status write_head(const struct var *v, struct file_writer *w,
+                                    struct skiff_error *err)
+{
+    struct tensor t = {.dtype = v->dtype, .shape = v->shape};
+    struct buf head = BUF_INIT;
+    for (int i = 0; i < v->shape.ndim; i++)
+        if (v->shape.dims[i] < 0)
+            return error_set(err, SKIFF_SHAPE,
+                             "%s cannot be saved: the program does not say its dimension %d",
+                             v->name, i);
+    buf_u32(&head, 0); /* version of the stream, then no lod */
+    buf_u64(&head, 0);
+    tensor_head_encode(&t, &head);
+    enum skiff_status status = file_writer_add(w, head.data, head.len, err);
+    buf_deinit(&head);
+    return status;
+}
+
+static int64_t row_bytes(const struct var *v)
+{
+    int64_t n = (int64_t)dtype_size(v->dtype);
+    for (int i = 1; i < v->shape.ndim; i++)
+        n *= v->shape.dims[i];
+    return n > 0 ? n : 1;
+}
+
+static int64_t rows_per_part(const struct var *v)
+{
+    int64_t n = PART_BYTES / row_bytes(v);
+    return n > 0 ? n : 1;
+}
+
+static enum skiff_status write_rows(const struct collect *c, const struct var *v, int server,
+                                    const char *slice, int64_t rows, struct file_writer *w,
+                                    struct skiff_error *err)
+{
+    struct value part = {0};
+    int64_t step = rows_per_part(v);
+    enum skiff_status status = SKIFF_OK;
+    for (int64_t at = 0; status == SKIFF_OK && at < rows; at += step) {
+        int64_t n = rows - at < step ? rows - at : step;
+        status = session_pull_part(c->session, server, slice, at, n, &part, err);
+        if (status == SKIFF_OK && (part.tensor.dtype != v->dtype ||
+                                   (int64_t)tensor_bytes(&part.tensor) != n * row_bytes(v)))
+            status = error_set(err, SKIFF_SHAPE,
+                               "server %d sent %zu bytes of %s for rows %lld to %lld of %s; "
+                               "expected %lld bytes of %s",
+                               server, tensor_bytes(&part.tensor), dtype_name(part.tensor.dtype),
+                               (long long)at, (long long)(at + n - 1), slice,
+                               (long long)(n * row_bytes(v)), dtype_name(v->dtype));
+        if (status == SKIFF_OK)
+            status = file_writer_add(w, part.tensor.data, tensor_bytes(&part.tensor), err);
+    }
+    value_deinit(&part);
+    return status;
+}
+
+static enum skiff_status write_slices(const struct collect *c, const struct var *v,
+                                      const struct placement *const *slices, int n,
+                                      struct file_writer *w, struct skiff_error *err)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < n; i++)
+        rows += slices[i]->shape.ndim ? slices[i]->shape.dims[0] : 1;
+    int64_t whole = v->shape.ndim ? v->shape.dims[0] : 1;
+    if (rows != whole)
+        return error_set(err, SKIFF_INTERNAL, "the slices of %s have %lld rows, the whole has %lld",
+                         v->name, (long long)rows, (long long)whole);
+    TRY(write_head(v, w, err));
+    for (int i = 0; i < n; i++)
+        TRY(write_rows(c, v, slices[i]->server, slices[i]->slice,
+                       slices[i]->shape.ndim ? slices[i]->shape.dims[0] : 1, w, err));
+    return SKIFF_OK;
+}
+
+/* Rows of a table that is spread by id modulo servers, in the order of their ids. */
+static enum skiff_status write_table(const struct collect *c, const struct var *v,
+                                     struct file_writer *w, struct skiff_error *err)
+{
+    struct job_slices s = {.origin = v->name, .modulo = true};
+    s.endpoints = split_endpoints(c->split, &s.n);
+    int64_t width = row_bytes(v) / (int64_t)sizeof(float), step = rows_per_part(v);
+    const char **names = mem_must((size_t)s.n * sizeof(*names));
+    int64_t *ids = mem_must((size_t)step * sizeof(*ids));
+    float *rows = mem_must((size_t)(step * row_bytes(v)));
+    enum skiff_status status;
+    for (int i = 0; i < s.n; i++)
+        names[i] = v->name;
+    s.names = names;
+    status = write_head(v, w, err);
+    for (int64_t at = 0; status == SKIFF_OK && at < v->shape.dims[0]; at += step) {
+        int64_t n = v->shape.dims[0] - at < step ? v->shape.dims[0] - at : step;
+        for (int64_t i = 0; i < n; i++)
+            ids[i] = at + i;
+        status = session_pull_rows(c->session, &s, ids, (size_t)n, width, rows, err);
+        if (status == SKIFF_OK)
+            status = file_writer_add(w, rows, (size_t)(n * row_bytes(v)), err);
+    }
+    free(names);
+    free(ids);
+    free(rows);
+    return status;
+}
+
+static enum skiff_status write_local(const struct value *value, struct file_writer *w,
+                                     struct skiff_error *err)
+{
+    struct buf bytes = BUF_INIT;
+    tensor_encode(&value->tensor, &bytes);
+    enum skiff_status status = file_writer_add(w, bytes.data, bytes.len, err);
+    buf_deinit(&bytes);
+    return status;
+}
+
+enum skiff_status collect_write(const struct collect *c, const struct var *v, struct file_writer *w,
+                                struct skiff_error *err)
+{
+    int n;
+    if (is_table(c, v->name))
+        return write_table(c, v, w, err);
+    const struct placement **slices = slices_of(c, v->name, &n);
+    enum skiff_status status = SKIFF_OK;
+    if (n) {
+        status = write_slices(c, v, slices, n, w, err);
+    } else if (on_servers(c, v->name)) {
+        status = write_head(v, w, err);
+        if (status == SKIFF_OK)
+            status = write_rows(c, v, 0, v->name, v->shape.ndim ? v->shape.dims[0] : 1, w, err);
+    } else {
+        const struct value *value = in_scope(c, v->name);
+        status = value ? write_local(value, w, err)
+                       : error_set(err, SKIFF_NOT_FOUND,
+                                   "%s cannot be saved: neither a server nor this worker has a "
+                                   "value of it; was the startup program run?",
+                                   v->name);
+    }
+    free(slices);
+    return status;
+}

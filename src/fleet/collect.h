@@ -1,0 +1,29 @@
+/* Collect: the variables of a job as Paddle's files: slices from all servers, one behind the other,
+ * a few megabytes at a time; what only this worker has, from its scope. */
+#ifndef FLEET_COLLECT_H
+#define FLEET_COLLECT_H
+
+#include "comm/session.h"
+#include "executor/scope.h"
+#include "passes/split.h"
+#include "store/file.h"
+
+struct collect {
+    struct session *session;
+    const struct split *split;
+    const struct scope *scope;
+    struct program *server0; /* what every server has besides its slices */
+};
+
+enum skiff_status collect_init(struct collect *c, struct session *session,
+                               const struct split *split, const struct scope *scope,
+                               struct skiff_error *err);
+void collect_deinit(struct collect *c);
+
+/* Does anybody have it? */
+bool collect_has(const struct collect *c, const struct var *v);
+/* Appends the variable as a LoDTensor stream. */
+enum skiff_status collect_write(const struct collect *c, const struct var *v, struct file_writer *w,
+                                struct skiff_error *err);
+
+#endif

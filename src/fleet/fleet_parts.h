@@ -1,0 +1,47 @@
+/* The inside of struct skiff_fleet; only files of fleet/ include this, before any public header. */
+#ifndef FLEET_FLEET_PARTS_H
+#define FLEET_FLEET_PARTS_H
+
+#include "layers/net.h" /* skiff_program is program, skiff_var is var */
+
+#include <skiff/fleet.h>
+
+#include "comm/comm.h"
+#include "fleet/role.h"
+#include "fleet/settings.h"
+#include "passes/split.h"
+
+struct skiff_fleet {
+    struct role role;
+    bool initialized;
+    struct settings settings;
+    struct split *split;                     /* NULL: not split, or alone */
+    struct program *origin, *origin_startup; /* as the user built them, after minimize */
+    struct program *main, *startup;          /* of the role */
+    struct job *job;                         /* comm's or job_server's; NULL: alone */
+    struct scope *scope;                     /* of init_worker; borrowed */
+    bool working;                            /* between init_worker and stop_worker */
+    unsigned meetings;                       /* tags of collective calls */
+    void (*say)(void *user, const char *line);
+    void *user;
+};
+
+static inline bool fleet_is_alone(const struct skiff_fleet *f)
+{
+    return f->role.nservers == 0;
+}
+/* STATE unless init was called. */
+enum skiff_status fleet_need_init(const struct skiff_fleet *f, const char *call,
+                                  struct skiff_error *err);
+/* STATE unless this is a worker whose session is open. */
+enum skiff_status fleet_need_session(const struct skiff_fleet *f, const char *call,
+                                     struct session **out, struct skiff_error *err);
+
+/* ---- fleet_split.c: what strategy and settings say to the rooms below ---- */
+enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
+                                     struct skiff_error *err);
+void fleet_comm_options(const struct skiff_strategy *s, const struct settings *settings,
+                        const struct split *split, const struct role *role,
+                        struct comm_options *out);
+
+#endif

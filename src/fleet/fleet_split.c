@@ -1,0 +1,287 @@
+/* Strategy to split and comm; programs of the role that carry their job. */
+#include "fleet/fleet_parts.h"
+
+#include <string.h>
+
+#include <skiff/transpile.h>
+
+#include "fleet/job_server.h"
+#include "passes/minimize.h"
+
+/* ---- strategy ---- */
+
+static const char *const mode_names[] = {"sync", "async", "half_async", "geo"};
+
+static enum skiff_status mode_of(const struct skiff_strategy *s, enum split_mode *out,
+                                 struct skiff_error *err)
+{
+    if (!s->mode) {
+        *out = SPLIT_SYNC;
+        return SKIFF_OK;
+    }
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(s->mode, mode_names[i])) {
+            *out = (enum split_mode)i;
+            return SKIFF_OK;
+        }
+    return error_set(err, SKIFF_INVALID,
+                     "the strategy's mode is '%s'; expected sync, half_async, async or geo",
+                     s->mode);
+}
+
+static enum skiff_status direct_config(enum split_mode mode, struct split_config *c,
+                                       struct skiff_error *err)
+{
+    *c = split_config_default();
+    if (mode == SPLIT_GEO || mode == SPLIT_HALF_ASYNC)
+        return error_set(err, SKIFF_INVALID,
+                         "the bare transpiler has no %s mode; expected sync or async",
+                         mode_names[mode]);
+    if (mode == SPLIT_ASYNC)
+        TRY(split_config_set_sync_mode(c, false, err));
+    return SKIFF_OK;
+}
+
+enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
+                                     struct skiff_error *err)
+{
+    enum split_mode mode = SPLIT_SYNC;
+    struct split_config c;
+    TRY(mode_of(s, &mode, err));
+    if (s->direct)
+        TRY(direct_config(mode, &c, err));
+    else
+        c = split_config_fleet(mode);
+    if (s->geo_steps < 0)
+        return error_set(err, SKIFF_RANGE, "geo_steps is %d; at least 1", s->geo_steps);
+    if (s->geo_steps)
+        c.geo_sgd_need_push_nums = s->geo_steps;
+    if (s->no_slice)
+        c.slice_var_up = false;
+    if (s->min_block_size)
+        c.min_block_size = s->min_block_size;
+    if (s->split_method) {
+        c.split_method = split_dispatcher_find(s->split_method);
+        if (!c.split_method)
+            return error_set(err, SKIFF_INVALID,
+                             "split_method is %s; expected RoundRobin or "
+                             "HashName",
+                             s->split_method);
+    }
+    c.enable_dc_asgd = s->dc_asgd;
+    TRY(split_config_check(&c, err));
+    *out = c;
+    return SKIFF_OK;
+}
+
+/* The strategy's number, else the environment's (-1: none), else `fallback`. */
+static int pick(int given, int from_env, int fallback)
+{
+    if (given)
+        return given < 0 ? 0 : given;
+    return from_env >= 0 ? from_env : fallback;
+}
+
+static enum comm_mode_kind comm_kind(const struct skiff_strategy *s, const struct split *split)
+{
+    static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
+    return s->direct ? COMM_DIRECT : kinds[split_mode_of(split)];
+}
+
+void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e,
+                        const struct split *split, const struct role *role,
+                        struct comm_options *out)
+{
+    *out = (struct comm_options){
+        .mode = comm_kind(s, split),
+        .session = {.worker = role->id,
+                    .workers = role->workers,
+                    .servers = role->nservers,
+                    .endpoints = (const char *const *)role->servers,
+                    .mode = (enum ps_mode)split_mode_of(split),
+                    .program_hash = split_hash(split),
+                    .job = e->job,
+                    .secret = e->secret,
+                    .transport_fault = e->fault[0] ? e->fault : NULL,
+                    .connect_ms = e->start_ms,
+                    .request_ms = e->rpc_ms,
+                    .silence_ms = e->silence_ms},
+        .threads = s->threads > 0 ? s->threads : e->cpu_num,
+        .max_merge_var_num = pick(s->max_merge_var_num, e->max_merge_var_num, 0),
+        .send_queue_size = pick(s->send_queue_size, e->send_queue_size, 0),
+        .min_send_grad_num_before_recv =
+            pick(s->min_send_grad_num_before_recv, e->min_send_grad_num_before_recv, 0),
+        .thread_pool_size = pick(s->thread_pool_size, e->thread_pool_size, 0),
+        .send_wait_times = pick(s->send_wait_times, e->send_wait_times, 0),
+        .independent_recv_thread = pick(s->independent_recv_thread, e->independent_recv_thread, -1),
+        .is_sgd_optimizer = pick(s->is_sgd_optimizer, e->is_sgd_optimizer, -1),
+        .geo_need_push_nums = s->geo_steps > 0 ? s->geo_steps : 100,
+    };
+    out->placement = split_placement(split, &out->nplacement);
+}
+
+/* ---- programs ---- */
+
+static void fleet_say(void *user, const char *line)
+{
+    struct skiff_fleet *f = user;
+    if (f->say)
+        f->say(f->user, line);
+}
+
+static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_strategy *s,
+                                      struct skiff_error *err)
+{
+    struct comm_options o;
+    TRY(split_trainer(f->split, &f->main, &f->startup, err));
+    fleet_comm_options(s, &f->settings, f->split, &f->role, &o);
+    o.session.say = fleet_say;
+    o.session.user = f;
+    return comm_create(&o, f->main, &f->job, err);
+}
+
+static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_strategy *s,
+                                     struct skiff_error *err)
+{
+    TRY(split_server(f->split, f->role.servers[f->role.id], &f->main, &f->startup, err));
+    struct job_server_options o = {.split = f->split,
+                                   .main = f->main,
+                                   .startup = f->startup,
+                                   .index = f->role.id,
+                                   .trainers = f->role.workers,
+                                   .settings = &f->settings,
+                                   .stop_on_death = s->stop_on_death,
+                                   .say = fleet_say,
+                                   .user = f};
+    return job_server_create(&o, &f->job, err);
+}
+
+static void drop_programs(struct skiff_fleet *f)
+{
+    program_destroy(f->main);
+    program_destroy(f->startup);
+    program_destroy(f->origin);
+    program_destroy(f->origin_startup);
+    job_unref(f->job);
+    split_destroy(f->split);
+    f->main = f->startup = f->origin = f->origin_startup = NULL;
+    f->job = NULL;
+    f->split = NULL;
+}
+
+static enum skiff_status split_by_role(struct skiff_fleet *f, const struct skiff_strategy *s,
+                                       struct skiff_error *err)
+{
+    struct split_config config;
+    struct split_job job = {.main = f->origin,
+                            .startup = f->origin_startup,
+                            .trainer_id = f->role.kind == SKIFF_WORKER ? f->role.id : 0,
+                            .pservers = f->role.servers_text,
+                            .trainers = f->role.workers,
+                            .sync_mode = true};
+    TRY(fleet_split_config(s, &config, err));
+    job.sync_mode = config.sync_mode || !s->direct;
+    TRY(split_create(&job, &config, &f->split, err));
+    TRY(f->role.kind == SKIFF_WORKER ? make_trainer(f, s, err) : make_server(f, s, err));
+    program_set_job(f->main, f->job);
+    program_set_job(f->startup, f->job);
+    return SKIFF_OK;
+}
+
+enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct program *main,
+                                    const struct program *startup,
+                                    const struct skiff_strategy *strategy, struct skiff_error *err)
+{
+    static const struct skiff_strategy defaults = {0};
+    TRY(fleet_need_init(f, "minimize", err));
+    if (f->working)
+        return error_set(err, SKIFF_STATE, "minimize: this worker is in a job; stop_worker first");
+    drop_programs(f);
+    f->origin = program_clone(main);
+    f->origin_startup = program_clone(startup);
+    if (fleet_is_alone(f)) {
+        f->main = program_clone(main);
+        f->startup = program_clone(startup);
+        return SKIFF_OK;
+    }
+    enum skiff_status status = split_by_role(f, strategy ? strategy : &defaults, err);
+    if (status < 0)
+        drop_programs(f);
+    return status;
+}
+
+enum skiff_status skiff_fleet_minimize(struct skiff_fleet *f, struct skiff_optimizer *opt,
+                                       struct var *loss, const struct skiff_strategy *strategy,
+                                       const struct skiff_minimize_options *o,
+                                       struct skiff_error *err)
+{
+    TRY(fleet_need_init(f, "distributed_optimizer", err));
+    TRY(skiff_optimizer_minimize(opt, loss, o, err));
+    return skiff_fleet_split(f, skiff_net_main(opt->net), skiff_net_startup(opt->net), strategy,
+                             err);
+}
+
+/* ---- programs of the bare transpiler ---- */
+
+static int index_of(const struct split *s, const char *endpoint)
+{
+    int n;
+    const char *const *all = split_endpoints(s, &n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(all[i], endpoint))
+            return i;
+    return -1;
+}
+
+static enum skiff_status attach(struct program *main, struct program *startup, struct job *job)
+{
+    program_set_job(main, job);
+    if (startup)
+        program_set_job(startup, job);
+    job_unref(job);
+    return SKIFF_OK;
+}
+
+enum skiff_status skiff_split_attach_trainer(const struct skiff_split *split, int trainer_id,
+                                             int trainers, struct program *main,
+                                             struct program *startup, struct skiff_error *err)
+{
+    const struct split *s = (const struct split *)split;
+    struct skiff_strategy strategy = {.direct = split_mode_of(s) != SPLIT_GEO};
+    struct role role = {.kind = SKIFF_WORKER, .id = trainer_id, .workers = trainers};
+    struct settings settings;
+    struct comm_options o;
+    struct job *job;
+    TRY(settings_read(&settings, NULL, NULL, err));
+    role.servers = (char **)split_endpoints(s, &role.nservers);
+    fleet_comm_options(&strategy, &settings, s, &role, &o);
+    TRY(comm_create(&o, main, &job, err));
+    return attach(main, startup, job);
+}
+
+enum skiff_status skiff_split_attach_server(const struct skiff_split *split, const char *endpoint,
+                                            int trainers, struct program *main,
+                                            struct program *startup, struct skiff_error *err)
+{
+    const struct split *s = (const struct split *)split;
+    struct settings settings;
+    struct job *job;
+    int index = index_of(s, endpoint);
+    if (index < 0)
+        return error_set(err, SKIFF_NOT_FOUND, "%s is not one of the servers of this split",
+                         endpoint);
+    TRY(settings_read(&settings, NULL, NULL, err));
+    struct job_server_options o = {.split = s,
+                                   .main = main,
+                                   .startup = startup,
+                                   .index = index,
+                                   .trainers = trainers,
+                                   .settings = &settings};
+    TRY(job_server_create(&o, &job, err));
+    return attach(main, startup, job);
+}
+
+enum skiff_status skiff_program_leave_job(const struct program *p, struct skiff_error *err)
+{
+    return p->job && p->job->class->close ? p->job->class->close(p->job, err) : SKIFF_OK;
+}

@@ -1,0 +1,173 @@
+#include "fleet/job_server.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "server/server.h"
+#include "store/file.h"
+
+struct server_job {
+    struct job base;
+    struct arena arena;
+    struct program *main, *startup;
+    struct settings settings;
+    struct server_options options;
+    struct server *own; /* made by init */
+    _Atomic(struct server *) running;
+    atomic_bool stopped;
+};
+
+static struct server_job *of(struct job *j)
+{
+    return (struct server_job *)j;
+}
+
+/* A run that was stopped before it began returns at once. */
+static enum skiff_status run(struct server_job *s, struct server *server, struct skiff_error *err)
+{
+    atomic_store(&s->running, server);
+    enum skiff_status status = atomic_load(&s->stopped) ? SKIFF_OK : server_run(server, err);
+    atomic_store(&s->running, NULL);
+    return status;
+}
+
+static enum skiff_status serve(struct job *j, const struct program *p, struct scope *scope,
+                               struct skiff_error *err)
+{
+    struct server_job *s = of(j);
+    struct server_options o = s->options;
+    struct server *server;
+    if (s->own)
+        return run(s, s->own, err);
+    o.main = p;
+    o.scope = scope;
+    TRY(server_create(&o, &server, err));
+    enum skiff_status status = run(s, server, err);
+    server_destroy(server);
+    return status;
+}
+
+static enum skiff_status server_close(struct job *j, struct skiff_error *err)
+{
+    (void)err;
+    job_server_stop(j);
+    return SKIFF_OK;
+}
+
+static void destroy(struct job *j)
+{
+    struct server_job *s = of(j);
+    server_destroy(s->own);
+    program_destroy(s->main);
+    program_destroy(s->startup);
+    arena_deinit(&s->arena);
+    free(s);
+}
+
+static const struct job_class server_job_class = {
+    .serve = serve, .close = server_close, .destroy = destroy};
+
+static const char *keep(struct server_job *s, const char *text)
+{
+    return text ? arena_strdup(&s->arena, text) : NULL;
+}
+
+static void copy_placement(struct server_job *s, const struct split *split)
+{
+    int n;
+    const struct placement *from = split_placement(split, &n);
+    struct placement *to = arena_alloc(&s->arena, (size_t)(n + 1) * sizeof(*to));
+    for (int i = 0; i < n; i++) {
+        to[i] = from[i];
+        to[i].slice = keep(s, from[i].slice);
+        to[i].origin = keep(s, from[i].origin);
+        to[i].endpoint = keep(s, from[i].endpoint);
+    }
+    s->options.placement = to;
+    s->options.nplacement = n;
+}
+
+static void copy_endpoints(struct server_job *s, const struct split *split)
+{
+    int n;
+    const char *const *from = split_endpoints(split, &n);
+    const char **to = arena_alloc(&s->arena, (size_t)(n + 1) * sizeof(*to));
+    for (int i = 0; i < n; i++)
+        to[i] = keep(s, from[i]);
+    s->options.endpoints = to;
+    s->options.servers = n;
+}
+
+enum skiff_status job_server_create(const struct job_server_options *o, struct job **out,
+                                    struct skiff_error *err)
+{
+    struct server_job *s = mem_must(sizeof(*s));
+    (void)err;
+    s->base = (struct job){.class = &server_job_class, .refs = 1};
+    arena_init(&s->arena);
+    s->main = program_clone(o->main);
+    s->startup = program_clone(o->startup);
+    s->settings = *o->settings;
+    s->options = (struct server_options){
+        .main = s->main,
+        .startup = s->startup,
+        .mode = split_mode_of(o->split),
+        .program_hash = split_hash(o->split),
+        .index = o->index,
+        .trainers = o->trainers,
+        .listen = s->settings.listen[0] ? s->settings.listen : NULL,
+        .job = s->settings.job,
+        .secret = s->settings.secret,
+        .transport_fault = s->settings.fault[0] ? s->settings.fault : NULL,
+        .shards = s->settings.shards,
+        .silence_ms = s->settings.silence_ms,
+        .start_ms = s->settings.start_ms,
+        .on_death = o->stop_on_death ? ON_DEATH_STOP : ON_DEATH_GO_ON,
+        .say = o->say,
+        .user = o->user,
+    };
+    copy_placement(s, o->split);
+    copy_endpoints(s, o->split);
+    *out = &s->base;
+    return SKIFF_OK;
+}
+
+enum skiff_status job_server_init(struct job *j, const char *model_dir, struct skiff_error *err)
+{
+    struct server_job *s = of(j);
+    struct server *server;
+    if (s->own)
+        return error_set(err, SKIFF_STATE, "init_server was called already");
+    if (model_dir && !file_is_dir(model_dir))
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "init_server: %s is not a folder; expected a saved model", model_dir);
+    TRY(server_create(&s->options, &server, err));
+    enum skiff_status status = server_init(server, err);
+    if (status == SKIFF_OK && model_dir)
+        status = server_load(server, model_dir, err);
+    if (status < 0)
+        server_destroy(server);
+    else
+        s->own = server;
+    return status;
+}
+
+enum skiff_status job_server_run(struct job *j, struct skiff_error *err)
+{
+    struct server_job *s = of(j);
+    if (!s->own)
+        TRY(job_server_init(j, NULL, err));
+    return run(s, s->own, err);
+}
+
+void job_server_stop(struct job *j)
+{
+    struct server_job *s = of(j);
+    atomic_store(&s->stopped, true);
+    struct server *server = atomic_load(&s->running);
+    if (server)
+        server_stop(server);
+}

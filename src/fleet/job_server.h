@@ -1,0 +1,32 @@
+/* The job (program/job.h) of a server program: whoever runs the program serves until the job is
+ * complete. It keeps copies of what a server needs, so that split and programs may go.
+ *
+ * Two ways: init_server and run_server (job_server_init, job_server_run), with a scope of the
+ * server's own; or the startup and main program are run by an executor, as with the bare
+ * transpiler, and the server works in that executor's scope. */
+#ifndef FLEET_JOB_SERVER_H
+#define FLEET_JOB_SERVER_H
+
+#include "fleet/settings.h"
+#include "passes/split.h"
+#include "program/job.h"
+
+struct job_server_options {
+    const struct split *split;
+    const struct program *main, *startup; /* of this server; copied */
+    int index, trainers;
+    const struct settings *settings;
+    bool stop_on_death;
+    void (*say)(void *user, const char *line);
+    void *user;
+};
+
+/* One reference is the caller's. */
+enum skiff_status job_server_create(const struct job_server_options *o, struct job **out,
+                                    struct skiff_error *err);
+/* model_dir NULL: fresh parameters. */
+enum skiff_status job_server_init(struct job *j, const char *model_dir, struct skiff_error *err);
+enum skiff_status job_server_run(struct job *j, struct skiff_error *err);
+void job_server_stop(struct job *j); /* any thread, signal handlers */
+
+#endif

@@ -1,0 +1,23 @@
+/* Settings of a job that are the same for all roles and come from the environment; docs/launch.md
+ * lists the variables. */
+#ifndef FLEET_SETTINGS_H
+#define FLEET_SETTINGS_H
+
+#include "fleet/role.h"
+#include "net/address.h"
+
+struct settings {
+    char job[128], secret[256];
+    char listen[ADDRESS_TEXT]; /* "": where the list of servers says */
+    char fault[256];           /* SKIFF_FAULT: settings of the fault transport, for tests; "" */
+    int rpc_ms, silence_ms, start_ms, shards; /* 0: defaults */
+    int cpu_num;                              /* CPU_NUM; 1 */
+    /* FLAGS_communicator_*; -1: not set */
+    int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
+        send_wait_times, independent_recv_thread, is_sgd_optimizer;
+};
+
+enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
+                                struct skiff_error *err); /* get NULL: the environment */
+
+#endif

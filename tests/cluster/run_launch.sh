@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# The launcher with processes that are shell scripts: how jobs end, what is named, that nothing is left behind.
+set -uo pipefail
+skiff=$(realpath "${BUILD:-build}")/skiff
+work=$(mktemp -d)
+mark=skiff-launch-test-$$-$RANDOM
+trap 'for p in $(of_mark); do kill -9 "$p" 2>/dev/null; done; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+echo "$mark" >mark
+failed=0
+
+of_mark() { # processes of these tests: their command line carries the mark
+    grep -lzFf "$work/mark" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | grep -vx "$$" | grep -vx "${launcher:-0}"
+}
+fault() {
+    echo "$name: $*"
+    sed 's/^/    /' out err 2>/dev/null | tail -n 30
+    failed=1
+}
+says() { # FILE TEXT
+    grep -qF -- "$2" "$1" || fault "$1 does not say: $2"
+}
+nothing_left() {
+    for _ in $(seq 30); do
+        [ -z "$(of_mark)" ] && return
+        sleep 0.1
+    done
+    fault "left behind: $(of_mark | xargs -r ps -o pid=,args= -p)"
+}
+run() { # STATUS LIMIT command: checks exit status and time
+    local want=$1 limit=$2 start got
+    shift 2
+    start=$(date +%s)
+    "$@" >out 2>err
+    got=$?
+    [ "$got" = "$want" ] || fault "exit status $got, expected $want"
+    [ $(($(date +%s) - start)) -le "$limit" ] || fault "took $(($(date +%s) - start)) s, expected at most $limit"
+}
+
+cat >job.sh <<'END'
+#!/bin/bash
+# job.sh MARK WHAT WHO: plays a server or a worker
+me=worker$PADDLE_TRAINER_ID
+[ "$TRAINING_ROLE" = PSERVER ] && me=server$PADDLE_PORT
+echo "I am $me of $PADDLE_TRAINERS_NUM, servers $PADDLE_PSERVERS_IP_PORT_LIST, job $SKIFF_JOB, secret ${#SKIFF_SECRET}, proxy ${http_proxy-none}"
+bash -c 'while :; do sleep 0.2; done' "$1" & # a grandchild
+if [ "$TRAINING_ROLE" = PSERVER ]; then
+    [ "$2" = servers_leave ] && { sleep 0.7; kill $!; exit 0; }
+    [ "$2" = server_dies ] && { sleep 0.3; kill -9 $$; }
+    while :; do sleep 0.1; done
+fi
+echo "P 0 0.5 100 1.0 0.3 0.7" >&"$SKIFF_PROGRESS_FD"
+case $2 in
+fails) [ "$me" = "$3" ] && { sleep 0.3; echo "out of luck"; exit 3; }; while :; do sleep 0.1; done ;;
+stays) while :; do sleep 0.1; done ;;
+deaf) trap '' TERM; while :; do sleep 0.1; done ;;
+esac
+sleep 0.3
+echo "R 100 1.0 0.3 0.7 0.71" >&"$SKIFF_PROGRESS_FD"
+exit 0
+END
+chmod +x job.sh
+
+name="a job that ends well"
+http_proxy=http://x run 0 4 "$skiff" launch --server_num 2 --worker_num 2 -- ./job.sh $mark servers_leave
+for f in log/serverlog.0 log/serverlog.1 log/workerlog.0 log/workerlog.1; do [ -s $f ] || fault "no $f"; done
+says log/workerlog.1 "I am worker1 of 2, servers 127.0.0.1:"
+says log/workerlog.1 "secret 40, proxy none"
+[ "$(grep -o 'job job-[0-9a-f]*' log/*log.* | cut -d: -f2 | sort -u | wc -l)" = 1 ] || fault "processes have different jobs"
+says out "worker 0           100       1.0         100   0.7000  done"
+says out "together           200       1.0         200   0.7100"
+nothing_left
+
+name="servers that do not leave are told"
+run 0 8 "$skiff" launch-ps --server_num 1 --worker_num 1 -- ./job.sh $mark servers_stay
+[ -s logs/serverlog.0 ] || fault "launch-ps writes to logs/"
+says out "stopped"
+nothing_left
+
+name="a worker fails"
+run 1 4 "$skiff" launch --server_num 2 --worker_num 3 -- ./job.sh $mark fails worker1
+says err "worker 1 failed with status 3"
+says err "log/workerlog.1"
+says err "out of luck"
+[ "$(tail -n 1 err | cut -c1-13)" = "skiff launch:" ] || fault "the reason is not the last line"
+nothing_left
+
+name="a server dies"
+run 1 4 "$skiff" launch --server_num 1 --worker_num 2 -- ./job.sh $mark server_dies
+says err "server 0 was killed by signal 9"
+nothing_left
+
+name="a command that is not there"
+run 1 4 "$skiff" launch --server_num 1 --worker_num 1 -- ./nowhere $mark
+says err "cannot start ./nowhere"
+nothing_left
+
+end_by() { # SIGNAL STATUS WHAT LIMIT: starts a job, signals the launcher
+    local start
+    "$skiff" launch --server_num 2 --worker_num 2 -- ./job.sh $mark "$3" >out 2>err &
+    launcher=$!
+    for _ in $(seq 50); do
+        [ "$(of_mark | wc -l)" -ge 8 ] && break
+        sleep 0.1
+    done
+    start=$(date +%s)
+    kill -"$1" $launcher
+    wait $launcher 2>/dev/null
+    got=$?
+    launcher=0
+    [ $got = "$2" ] || fault "exit status $got, expected $2"
+    [ $(($(date +%s) - start)) -le "$4" ] || fault "took $(($(date +%s) - start)) s to stop"
+    nothing_left
+}
+set -m # so that background launchers take SIGINT
+name="Ctrl-C"; end_by INT 130 stays 3
+name="SIGTERM"; end_by TERM 143 stays 3
+name="a worker that does not listen"; end_by INT 130 deaf 12
+name="the launcher is killed"; end_by KILL 137 stays 2
+set +m
+
+name="a port in use"
+perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1"); print $s->sockport, "\n"; $| = 1; print ""; close STDOUT; sleep 30' >port &
+holder=$!
+for _ in $(seq 50); do [ -s port ] && break; sleep 0.1; done
+run 1 2 "$skiff" launch --servers "127.0.0.1:$(cat port)" --worker_num 1 -- ./job.sh $mark stays
+says err "port $(cat port) of 127.0.0.1:$(cat port) is in use by process $holder (perl)"
+kill $holder
+nothing_left
+
+name="each machine starts its own part"
+POD_IP=127.0.0.2 run 0 8 "$skiff" launch --servers 127.0.0.1:6170,127.0.0.2:6170 --workers 127.0.0.1,127.0.0.2,127.0.0.2 --log_dir two -- ./job.sh $mark servers_leave
+[ "$(ls two | tr '\n' ' ')" = "serverlog.1 workerlog.1 workerlog.2 " ] || fault "started $(ls two)"
+says err "1 server and 2 workers are on this machine"
+POD_IP=10.9.8.7 run 1 2 "$skiff" launch --servers 127.0.0.1:6170 --workers 127.0.0.1 -- ./job.sh $mark
+says err "POD_IP, which is 10.9.8.7"
+nothing_left
+
+name="as fleetrun"
+ln -s "$skiff" fleetrun
+run 0 8 ./fleetrun --server_num=1 --worker_num=1 ./job.sh $mark servers_leave
+says out "worker 0"
+nothing_left
+
+name="wrong usage"
+refused() { run "$1" 2 "$skiff" launch "${@:3}"; says err "$2"; }
+refused 2 "what is to be started" --server_num 1 --worker_num 1
+refused 1 "how many servers" --worker_num 1 -- true
+refused 1 "how many workers" --server_num 1 -- true
+refused 2 "--server_num is 'two'" --server_num two --worker_num 1 -- true
+refused 2 "--server_num is 0" --server_num 0 --worker_num 1 -- true
+refused 2 "no flag --sevrer_num" --sevrer_num 1 -- true
+refused 2 "collective" --nproc_per_node 2 x.py
+refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
+refused 1 "has no port" --servers 127.0.0.1 --worker_num 1 -- true
+refused 1 "stands there twice" --servers 127.0.0.1:1,127.0.0.1:1 --worker_num 1 -- true
+exit $failed
