@@ -132,7 +132,7 @@ bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
-.PHONY: build-tests check fuzz setup test run format check-layers clean
+.PHONY: build-tests check fuzz setup test run install format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
 check: build-tests
@@ -154,6 +154,16 @@ run: setup
 	@echo "run: building"
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(EXAMPLES)
 	@BUILD=$(BUILD) tools/run-main
+
+# make install PREFIX=/usr/local [DESTDIR=...]: the command (also as fleetrun), the library, headers, Python packages
+PREFIX ?= /usr/local
+install: all
+	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/skiff $(DESTDIR)$(PREFIX)/include/skiff
+	@install -m 755 $(BUILD)/skiff $(DESTDIR)$(PREFIX)/bin/skiff
+	@ln -sf skiff $(DESTDIR)$(PREFIX)/bin/fleetrun
+	@install -m 644 $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(DESTDIR)$(PREFIX)/lib/
+	@install -m 644 include/skiff/*.h $(DESTDIR)$(PREFIX)/include/skiff/
+	@$(if $(NO_PYTHON),:,cp -rp $(BUILD)/python $(DESTDIR)$(PREFIX)/lib/skiff/)
 
 format:
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h')

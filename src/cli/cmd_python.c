@@ -1,0 +1,136 @@
+/* skiff python: a Python that has Skiff's packages. Scripts written for PaddlePaddle run as they
+ * are. */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+
+static void print_help(void)
+{
+    printf("usage: skiff python [SCRIPT [ARGUMENTS] | -m MODULE [ARGUMENTS] | -c CODE]\n\n"
+           "Runs Python with Skiff's packages on its path, so that `import paddle` and\n"
+           "`import paddle.fluid` are Skiff's. All arguments go to Python.\n\n"
+           "Python: SKIFF_PYTHON if it is set, otherwise the first of python3 on PATH and\n"
+           "/usr/bin/python3 that is 3.9 or later and has numpy.\n"
+           "Packages: ../lib/skiff/python or python beside this program; SKIFF_PYTHON_HOME says\n"
+           "another folder. `PYTHONPATH=that/folder python3 SCRIPT` is the same.\n");
+}
+
+static bool is_file(const char *folder, const char *name)
+{
+    struct buf path = BUF_INIT;
+    struct stat st;
+    buf_printf(&path, "%s/%s", folder, name);
+    bool there = stat(path.data, &st) == 0;
+    buf_deinit(&path);
+    return there;
+}
+
+/* The folder with the packages, in out; false: none of the places has it, they stand in out. */
+static bool find_home(struct buf *out)
+{
+    static const char module[] = "skiff/_native.abi3.so";
+    const char *said = getenv("SKIFF_PYTHON_HOME");
+    if (said && *said) {
+        buf_str(out, said);
+        return is_file(said, module);
+    }
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n < 0)
+        return false;
+    self[n] = 0;
+    *strrchr(self, '/') = 0;
+    struct buf tried = BUF_INIT;
+    for (int i = 0; i < 2; i++) {
+        buf_reset(out);
+        buf_printf(out, i ? "%s/../lib/skiff/python" : "%s/python", self);
+        if (is_file(out->data, module)) {
+            buf_deinit(&tried);
+            return true;
+        }
+        buf_printf(&tried, "%s%s", i ? " nor " : "", out->data);
+    }
+    buf_reset(out);
+    buf_str(out, tried.data);
+    buf_deinit(&tried);
+    return false;
+}
+
+/* Is it a Python that can run the packages? Neither output nor error of it is shown. */
+static bool python_fits(const char *python)
+{
+    static const char code[] =
+        "import importlib.util, sys\n"
+        "sys.exit(sys.version_info < (3, 9) or not importlib.util.find_spec('numpy'))";
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(127);
+        execlp(python, python, "-c", code, (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static const char *find_python(void)
+{
+    static const char *const usual[] = {"python3", "/usr/bin/python3"};
+    const char *said = getenv("SKIFF_PYTHON");
+    if (said && *said)
+        return said;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (python_fits(usual[i]))
+            return usual[i];
+    return NULL;
+}
+
+int cmd_python(int argc, char **argv)
+{
+    struct skiff_error err = {0};
+    struct buf home = BUF_INIT, path = BUF_INIT;
+    int status = 1;
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        print_help();
+        return 0;
+    }
+    const char *python = find_python(), *before = getenv("PYTHONPATH");
+    if (!find_home(&home)) {
+        error_set(&err, SKIFF_NOT_FOUND,
+                  "Skiff's Python packages are not in %s; build them with make, or say where they "
+                  "are with SKIFF_PYTHON_HOME",
+                  home.data ? home.data : "any place");
+        goto out;
+    }
+    if (!python) {
+        error_set(
+            &err, SKIFF_NOT_FOUND,
+            "no Python from 3.9 on with numpy was found as python3 on PATH or /usr/bin/python3 "
+            "(Debian: apt-get install python3 python3-numpy); SKIFF_PYTHON names another one");
+        goto out;
+    }
+    buf_printf(&path, "%s%s%s", home.data, before && *before ? ":" : "", before ? before : "");
+    setenv("PYTHONPATH", path.data, 1);
+    argv[0] = (char *)python;
+    execvp(python, argv);
+    error_set_sys(&err, "cannot run %s", python);
+out:
+    status = command_fail("python", &err);
+    buf_deinit(&home);
+    buf_deinit(&path);
+    return status;
+}
