@@ -98,8 +98,7 @@ static inline void kit_net(struct kit *k)
         .param_attr = SKIFF_PARAM(.name = "w", .initializer = skiff_init_normal(0, 0.5, 0)),
         .bias_attr = SKIFF_PARAM(.name = "b", .initializer = skiff_init_truncated_normal(0, 1, 0)));
     struct skiff_var *loss = skiff_mean(net, out);
-    struct skiff_var *rate =
-        k->o.decay ? skiff_lr_exponential(net, 1.0, 1, 0.5, false) : NULL;
+    struct skiff_var *rate = k->o.decay ? skiff_lr_exponential(net, 1.0, 1, 0.5, false) : NULL;
     struct skiff_regularizer l2 = {0};
     if (k->o.l2)
         l2 = skiff_l2_decay(k->o.l2);

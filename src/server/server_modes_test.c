@@ -1,0 +1,324 @@
+/* The modes without barriers, one formula at a time; and tables that are keyed by id. */
+#include <math.h>
+
+#include "server/server_kit_test.h"
+#include "store/tensor_file.h"
+
+static float at(const struct value *v, int i)
+{
+    return tensor_f32(&v->tensor)[i];
+}
+
+static struct kit_options mode_options(int servers, int trainers, enum split_mode mode)
+{
+    return (struct kit_options){
+        .servers = servers, .trainers = trainers, .config = split_config_fleet(mode)};
+}
+
+/* ---- async, half-async ---- */
+
+static void pushes_are_applied_as_they_come(void **state)
+{
+    static const enum split_mode modes[] = {SPLIT_ASYNC, SPLIT_HALF_ASYNC};
+    for (int m = 0; m < 2; m++) {
+        struct kit k;
+        struct kit_options o = mode_options(3, 1, modes[m]);
+        struct trainer t;
+        struct grads g = {0};
+        kit_open(&k, &o);
+        trainer_start(&t, &k, 0, 3);
+        trainer_join(&t);
+        kit_join(&k, SKIFF_OK);
+        for (int s = 0; s < 3; s++) {
+            grads_make(&g, 0, s);
+            for (int i = 0; i < EMB_WIDTH * FC_WIDTH; i++)
+                tensor_f32(&t.first->w.tensor)[i] -= at(&g.w, i);
+            for (int i = 0; i < FC_WIDTH; i++)
+                tensor_f32(&t.first->b.tensor)[i] -= at(&g.b, i);
+            for (int i = 0; i < g.nids * EMB_WIDTH; i++)
+                t.first->emb[g.emb.sel.rows[i / EMB_WIDTH] * EMB_WIDTH + i % EMB_WIDTH] -=
+                    at(&g.emb, i);
+        }
+        assert_true(params_same(t.first, t.last));
+        grads_free(&g);
+        trainer_free(&t);
+        kit_close(&k);
+    }
+}
+
+static void push_counter(struct kit *k, struct session *s, int trainer, int64_t by)
+{
+    struct value v = {0};
+    struct shape one = SHAPE(1);
+    struct skiff_error err;
+    char name[64];
+    struct session_push push[KIT_MAX];
+    const char *names[1] = {name};
+    value_as_tensor(&v, DTYPE_INT64, &one, NULL);
+    *tensor_i64(&v.tensor) = by;
+    snprintf(name, sizeof name, "@LR_DECAY_COUNTER@.trainer_%d", trainer);
+    for (int i = 0; i < k->o.servers; i++)
+        push[i] = (struct session_push){
+            {.origin = name, .n = 1, .names = names, .endpoints = &k->endpoints[i]}, &v};
+    assert_ok(session_exchange(s, 0, 0, push, k->o.servers, NULL, 0, &err), err);
+    value_deinit(&v);
+}
+
+/* The rate is 0.5 to the sum of all trainers' counters, which start at 1. */
+static void rates_follow_the_counters(void **state)
+{
+    struct kit k;
+    struct kit_options o = mode_options(2, 2, SPLIT_ASYNC);
+    struct session *s[2];
+    struct params *p = mem_must(sizeof *p);
+    struct grads g = {0};
+    struct skiff_error err;
+    o.decay = true;
+    kit_open(&k, &o);
+    for (int i = 0; i < 2; i++)
+        s[i] = kit_session(&k, i);
+    kit_pull(&k, s[0], p);
+    float expected = at(&p->b, 7), w = at(&p->w, 30000), rates[] = {0.25f, 0.125f, 0.03125f};
+    for (int step = 0; step < 3; step++) {
+        if (step == 1)
+            push_counter(&k, s[0], 0, 1);
+        if (step == 2)
+            push_counter(&k, s[1], 1, 2);
+        grads_make(&g, 0, step);
+        assert_ok(kit_exchange(&k, s[step % 2], 0, 0, &g, p, &err), err);
+        expected -= rates[step] * at(&g.b, 7);
+        w -= rates[step] * at(&g.w, 30000);
+        assert_float_equal(at(&p->b, 7), expected, 1e-6);
+        assert_float_equal(at(&p->w, 30000), w, 1e-6);
+    }
+    for (int i = 0; i < 2; i++)
+        session_close(s[i]);
+    kit_join(&k, SKIFF_OK);
+    grads_free(&g);
+    params_free(p);
+    kit_close(&k);
+}
+
+/* g + (w - w_pulled) g g, w_pulled being what that trainer pulled last: dense and rows. */
+static void delays_are_compensated(void **state)
+{
+    struct kit k;
+    struct kit_options o = {.servers = 2, .trainers = 2, .config = split_config_default()};
+    struct session *s[2];
+    struct params *p = mem_must(sizeof *p), *q = mem_must(sizeof *q);
+    struct grads g[2] = {0};
+    struct skiff_error err;
+    o.config.sync_mode = false;
+    o.config.enable_dc_asgd = true;
+    kit_open(&k, &o);
+    for (int i = 0; i < 2; i++) {
+        s[i] = kit_session(&k, i);
+        grads_make(&g[i], i, 0);
+        kit_pull(&k, s[i], p);
+    }
+    /* the same rows, so that the second push meets the first one */
+    memcpy(g[1].emb.sel.rows, g[0].emb.sel.rows, 20 * sizeof(int64_t));
+    for (int i = 0; i < 2; i++)
+        assert_ok(kit_exchange(&k, s[i], 0, 0, &g[i], NULL, &err), err);
+    kit_pull(&k, s[0], q);
+    for (int i = 0; i < EMB_WIDTH * FC_WIDTH; i++) {
+        float w0 = at(&p->w, i), a = at(&g[0].w, i), b = at(&g[1].w, i), w1 = w0 - a;
+        assert_float_equal(at(&q->w, i), w1 - (b + (w1 - w0) * b * b), 1e-6);
+    }
+    for (int i = 0; i < 20 * EMB_WIDTH; i++) {
+        int64_t j = g[0].emb.sel.rows[i / EMB_WIDTH] * EMB_WIDTH + i % EMB_WIDTH;
+        float w0 = p->emb[j], a = at(&g[0].emb, i), b = at(&g[1].emb, i), w1 = w0 - a;
+        assert_float_equal(q->emb[j], w1 - (b + (w1 - w0) * b * b), 1e-6);
+    }
+    /* trainer 0 has pulled since: its next gradient is taken as it is */
+    assert_ok(kit_exchange(&k, s[0], 0, 0, &g[0], NULL, &err), err);
+    kit_pull(&k, s[1], p);
+    assert_float_equal(at(&p->b, 3), at(&q->b, 3) - at(&g[0].b, 3), 1e-6);
+    for (int i = 0; i < 2; i++) {
+        session_close(s[i]);
+        grads_free(&g[i]);
+    }
+    kit_join(&k, SKIFF_OK);
+    params_free(p);
+    params_free(q);
+    kit_close(&k);
+}
+
+/* ---- GEO ---- */
+
+static void pull_changed(struct kit *k, struct session *s, const int64_t *ids, size_t n,
+                         const struct params *before, const struct value *delta)
+{
+    struct slices e;
+    int64_t *got;
+    float *rows;
+    size_t count;
+    struct skiff_error err;
+    kit_slices(k, "emb", "", false, &e);
+    assert_ok(session_pull_changed(s, &e.s, EMB_WIDTH, &got, &rows, &count, &err), err);
+    assert_int_equal(count, n);
+    for (size_t i = 0; i < n; i++) {
+        size_t j = 0;
+        while (j < n && got[j] != ids[i])
+            j++;
+        assert_true(j < n);
+        for (int c = 0; c < EMB_WIDTH; c++)
+            assert_float_equal(
+                rows[j * EMB_WIDTH + (size_t)c],
+                before->emb[ids[i] * EMB_WIDTH + c] + at(delta, (int)i * EMB_WIDTH + c), 1e-6);
+    }
+    free(got);
+    free(rows);
+}
+
+static void geo_adds_and_tells_what_changed(void **state)
+{
+    struct kit k;
+    struct kit_options o = mode_options(3, 2, SPLIT_GEO);
+    struct session *s[2];
+    struct params *p = mem_must(sizeof *p), *q = mem_must(sizeof *q);
+    struct grads g = {0};
+    struct skiff_error err;
+    kit_open(&k, &o);
+    for (int i = 0; i < 2; i++)
+        s[i] = kit_session(&k, i);
+    kit_pull(&k, s[0], p);
+    pull_changed(&k, s[0], NULL, 0, p, NULL);
+    grads_make(&g, 0, 0);
+    assert_ok(kit_exchange(&k, s[0], 0, 0, &g, NULL, &err), err);
+    kit_pull(&k, s[1], q);
+    for (int i = 0; i < EMB_WIDTH * FC_WIDTH; i++)
+        assert_float_equal(at(&q->w, i), at(&p->w, i) + at(&g.w, i), 1e-6);
+    for (int i = 0; i < 2; i++) /* each of them, the sender too, once */
+        pull_changed(&k, s[i], g.emb.sel.rows, 20, p, &g.emb);
+    for (int i = 0; i < 2; i++)
+        pull_changed(&k, s[i], NULL, 0, p, NULL);
+    for (int i = 0; i < 2; i++)
+        session_close(s[i]);
+    kit_join(&k, SKIFF_OK);
+    grads_free(&g);
+    params_free(p);
+    params_free(q);
+    kit_close(&k);
+}
+
+/* ---- keyed tables ---- */
+
+static void pull_ids(struct kit *k, struct session *s, const int64_t *ids, size_t n, float *out)
+{
+    struct slices e;
+    struct skiff_error err;
+    kit_modulo(k, "emb", "", &e);
+    assert_ok(session_pull_rows(s, &e.s, ids, n, EMB_WIDTH, out, &err), err);
+}
+
+static const int64_t far_ids[4] = {INT64_C(1) << 60, 5000000001, -7, 3};
+
+/* A job of two trainers with a table keyed by id; what trainer 0 sees first and last. */
+static void table_job(int servers, struct params **first, struct params **last)
+{
+    struct kit k;
+    struct kit_options o = mode_options(servers, 2, SPLIT_SYNC);
+    struct trainer t[2];
+    o.distributed = true;
+    kit_open(&k, &o);
+    for (int i = 0; i < 2; i++)
+        trainer_start(&t[i], &k, i, 2);
+    for (int i = 0; i < 2; i++)
+        trainer_join(&t[i]);
+    trainer_free(&t[1]);
+    *first = t[0].first;
+    *last = t[0].last;
+    kit_join(&k, SKIFF_OK);
+    kit_close(&k);
+}
+
+static void tables_do_not_hang_on_the_number_of_servers(void **state)
+{
+    struct params *first[3], *last[3];
+    static const int servers[] = {1, 2, 3};
+    struct grads g[2] = {0};
+    for (int i = 0; i < 3; i++) {
+        table_job(servers[i], &first[i], &last[i]);
+        assert_true(params_same(first[0], first[i]));
+        assert_true(params_same(last[0], last[i]));
+    }
+    float least = 1, most = -1;
+    for (int i = 0; i < EMB_ROWS * EMB_WIDTH; i++) {
+        least = fminf(least, first[0]->emb[i]);
+        most = fmaxf(most, first[0]->emb[i]);
+    }
+    assert_true(least >= -1 && least < -0.99f && most < 1 && most > 0.99f);
+    for (int s = 0; s < 2; s++) /* sgd by the mean of two trainers */
+        for (int t = 0; t < 2; t++) {
+            grads_make(&g[t], t, s);
+            for (int i = 0; i < g[t].nids * EMB_WIDTH; i++)
+                first[0]->emb[g[t].emb.sel.rows[i / EMB_WIDTH] * EMB_WIDTH + i % EMB_WIDTH] -=
+                    0.5f * at(&g[t].emb, i);
+        }
+    for (int i = 0; i < EMB_ROWS * EMB_WIDTH; i++)
+        assert_float_equal(first[0]->emb[i], last[0]->emb[i], 2e-6);
+    for (int t = 0; t < 2; t++)
+        grads_free(&g[t]);
+    for (int i = 0; i < 3; i++) {
+        params_free(first[i]);
+        params_free(last[i]);
+    }
+}
+
+static void tables_are_saved_and_loaded(void **state)
+{
+    char dir[] = "/tmp/skiff_server_XXXXXX", path[128], command[160];
+    float far[2][4 * EMB_WIDTH];
+    struct params *seen[2];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/__lookup_table__", dir);
+    for (int i = 0; i < 2; i++) {
+        struct kit k;
+        struct kit_options o = mode_options(i ? 3 : 2, 1, SPLIT_ASYNC);
+        struct skiff_error err;
+        struct grads g = {0};
+        o.distributed = true;
+        o.load = i ? dir : NULL;
+        seen[i] = mem_must(sizeof *seen[i]);
+        kit_open(&k, &o);
+        struct session *s = kit_session(&k, 0);
+        grads_make(&g, 0, 0);
+        if (!i)
+            assert_ok(kit_exchange(&k, s, 0, 0, &g, NULL, &err), err);
+        kit_pull(&k, s, seen[i]);
+        pull_ids(&k, s, far_ids, 4, far[i]);
+        if (!i) {
+            struct value *dense[2] = {&seen[0]->w, &seen[0]->b};
+            const char *names[2] = {"w", "b"};
+            assert_ok(session_save_table(s, path, "emb", &err), err);
+            for (int j = 0; j < 2; j++) {
+                snprintf(command, sizeof command, "%s/%s", dir, names[j]);
+                assert_ok(value_file_write(command, dense[j], &err), err);
+            }
+        }
+        session_close(s);
+        kit_join(&k, SKIFF_OK);
+        grads_free(&g);
+        kit_close(&k);
+    }
+    assert_true(params_same(seen[0], seen[1]));
+    assert_memory_equal(far[0], far[1], sizeof far[0]);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    assert_int_equal(system(command), 0);
+    for (int i = 0; i < 2; i++)
+        params_free(seen[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pushes_are_applied_as_they_come),
+        cmocka_unit_test(rates_follow_the_counters),
+        cmocka_unit_test(delays_are_compensated),
+        cmocka_unit_test(geo_adds_and_tells_what_changed),
+        cmocka_unit_test(tables_do_not_hang_on_the_number_of_servers),
+        cmocka_unit_test(tables_are_saved_and_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
