@@ -149,7 +149,7 @@ setup:
 test: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) check
 
-# the main job: click logs are made, the documents' CTR-DNN is trained on them and judged
+# the main job: click logs are made, the documents' CTR-DNN is trained on them by servers and workers, and judged
 run: setup
 	@echo "run: building"
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(EXAMPLES)
