@@ -221,12 +221,6 @@ out:
 
 static void note_params(struct split *s)
 {
-    for (int i = 0; i < s->nparams; i++)
-        if (s->config.enable_dc_asgd && s->params[i].rows)
-            buf_printf(&s->notes,
-                       "enable_dc_asgd: %s has a sparse gradient and is updated without "
-                       "compensation\n",
-                       s->params[i].name);
     for (int i = 0; i < s->nendpoints; i++) {
         bool idle = !s->ntables;
         for (int k = 0; k < s->nparams && idle; k++)
