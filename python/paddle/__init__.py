@@ -1,17 +1,15 @@
 """paddle: the names that PaddlePaddle's scripts import, on Skiff.
 
-`paddle.fluid` is Fluid 1.8 (static programs). Nothing is loaded before it is asked for: a data generator process imports
-little more than itself.
+`paddle.fluid` is Fluid 1.8, the rest is Paddle 2.x in static mode (paddle.enable_static()). Nothing is loaded before it is
+asked for: a data generator process imports little more than itself.
 """
-from paddle import _names
+from paddle import _names, _v2
 
 __version__ = "1.8.5"
 full_version = __version__
 
-_WHERE = {
-    "batch": "paddle.batch:batch",
-}
-_SUBMODULES = ("fluid", "reader", "dataset", "compat", "distributed", "version")
+_WHERE = dict(_v2.WHERE, batch="paddle.batch:batch")
+_SUBMODULES = ("fluid", "reader", "dataset", "compat", "distributed", "version") + _v2.SUBMODULES
 
 _names.install_finder()
 __getattr__, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES)

@@ -6,6 +6,12 @@
 #include "layers/helper.h"
 
 /* Fans: rank 1: both dim 0; rank 2: dim 0 and dim 1; higher: dim 1 and dim 0 times the rest. */
+/* Fluid 1.x puts the op that fills a variable in front of the others, 2.x behind them. */
+static int init_at(const struct block *b)
+{
+    return b->program->generation == GEN_2X ? -1 : 0;
+}
+
 static void compute_fans(const struct shape *s, double *in, double *out)
 {
     double rest = 1;
@@ -28,12 +34,12 @@ static void put_random(struct skiff_net *net, struct block *b, struct var *v, bo
                        double limit, int seed)
 {
     if (uniform)
-        net_put_op(net, b, 0, "uniform_random",
+        net_put_op(net, b, init_at(b), "uniform_random",
                    PARTS(P_OUT("Out", v), P_LONGS("shape", v->shape.ndim, v->shape.dims),
                          P_INT("dtype", v->dtype), P_FLOAT("min", -limit), P_FLOAT("max", limit),
                          P_INT("seed", seed)));
     else
-        net_put_op(net, b, 0, "gaussian_random",
+        net_put_op(net, b, init_at(b), "gaussian_random",
                    PARTS(P_NO_INS, P_OUT("Out", v), P_LONGS("shape", v->shape.ndim, v->shape.dims),
                          P_INT("dtype", v->dtype), P_FLOAT("mean", 0), P_FLOAT("std", limit),
                          P_INT("seed", seed)));
@@ -96,7 +102,7 @@ static void put_bilinear(struct skiff_net *net, struct block *b, struct var *v)
 static void put_constant(struct skiff_net *net, struct block *b, struct var *v,
                          const struct skiff_initializer *init)
 {
-    net_put_op(net, b, 0, "fill_constant",
+    net_put_op(net, b, init_at(b), "fill_constant",
                PARTS(P_NO_INS, P_OUT("Out", v), P_LONGS("shape", v->shape.ndim, v->shape.dims),
                      P_INT("dtype", v->dtype), P_FLOAT("value", init->a),
                      P_BOOL("force_cpu", init->force_cpu)));
@@ -105,7 +111,7 @@ static void put_constant(struct skiff_net *net, struct block *b, struct var *v,
 static void put_normal(struct skiff_net *net, struct block *b, struct var *v, const char *type,
                        const struct skiff_initializer *init, int seed)
 {
-    net_put_op(net, b, 0, type,
+    net_put_op(net, b, init_at(b), type,
                PARTS(P_NO_INS, P_OUT("Out", v), P_LONGS("shape", v->shape.ndim, v->shape.dims),
                      P_INT("dtype", v->dtype), P_FLOAT("mean", init->a), P_FLOAT("std", init->b),
                      P_INT("seed", seed)));
@@ -114,7 +120,7 @@ static void put_normal(struct skiff_net *net, struct block *b, struct var *v, co
 static void put_uniform(struct skiff_net *net, struct block *b, struct var *v,
                         const struct skiff_initializer *init, int seed)
 {
-    net_put_op(net, b, 0, "uniform_random",
+    net_put_op(net, b, init_at(b), "uniform_random",
                PARTS(P_OUT("Out", v), P_LONGS("shape", v->shape.ndim, v->shape.dims),
                      P_INT("dtype", v->dtype), P_FLOAT("min", init->a), P_FLOAT("max", init->b),
                      P_INT("seed", seed), P_INT("diag_num", init->diag_num),
@@ -157,7 +163,7 @@ void initializer_apply(struct skiff_net *net, struct block *b, struct var *v,
         put_bilinear(net, b, v);
         break;
     case SKIFF_INIT_VALUES:
-        put_values(net, b, 0, v, init->count, init->floats, init->ints);
+        put_values(net, b, init_at(b), v, init->count, init->floats, init->ints);
         break;
     }
 }

@@ -67,6 +67,12 @@ struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char
 
 /* ---- learning rate and accumulators ---- */
 
+/* 2.x: the rate has no dimension and comes before the accumulators. */
+static bool is_2x(const struct skiff_net *net)
+{
+    return net->frame->main->generation == GEN_2X;
+}
+
 static void make_rate(struct skiff_optimizer *opt)
 {
     struct skiff_net *net = opt->net;
@@ -77,7 +83,8 @@ static void make_rate(struct skiff_optimizer *opt)
                  opt->kind->type, opt->o.learning_rate_var->name);
         return;
     }
-    opt->rate = skiff_create_global_var(net, SKIFF_DIMS(1), opt->o.learning_rate,
+    struct skiff_dims one = SKIFF_DIMS(1), none = {0};
+    opt->rate = skiff_create_global_var(net, is_2x(net) ? none : one, opt->o.learning_rate,
                                         .dtype = dtype_name(opt->rate_dtype), .persistable = true,
                                         .name = names_next(net->names, "learning_rate"));
     opt->rate_program = net->frame->main;
@@ -169,7 +176,7 @@ static void update_op(struct skiff_optimizer *opt, const struct param_grad *pg)
     parts[n++] = (struct part)P_OUTS("ParamOut", 1, &vars[c]);
     vars[++c] = pg->grad;
     parts[n++] = (struct part)P_INS("Grad", 1, &vars[c]);
-    if (!opt->kind->no_rate) {
+    if (!opt->kind->no_rate || is_2x(net)) {
         vars[++c] = param_rate(opt, pg->param);
         parts[n++] = (struct part)P_INS("LearningRate", 1, &vars[c]);
     }
@@ -189,6 +196,8 @@ static void update_ops(struct skiff_optimizer *opt, const struct param_grad *pai
 {
     struct skiff_net *net = opt->net;
     layer_begin(net, opt->kind->class, NULL);
+    if (is_2x(net))
+        make_rate(opt);
     for (int i = 0; i < n; i++)
         if (pairs[i].param->param->trainable)
             make_accumulators(opt, pairs[i].param);

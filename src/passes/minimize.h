@@ -33,7 +33,7 @@ struct optimizer_kind {
     const char *type;  /* of the op */
     const char *class; /* Fluid's class name: consumes a unique name */
     const struct optimizer_accumulator *accumulators; /* ends with {0} */
-    bool no_rate;                                     /* the op has no LearningRate input */
+    bool no_rate;                                     /* the op of 1.x has no LearningRate input */
     void (*defaults)(struct skiff_optimizer_options *o);
     /* Hyperparameters that have no default: an error text, or NULL. */
     const char *(*missing)(const struct skiff_optimizer_options *o);

@@ -37,13 +37,20 @@ static const struct optimizer_accumulator adam_moments[] = {
      .scalar = true,
      .on_cpu = true},
     {0}};
-/* lamb of 1.8 reads the powers and never writes them */
+/* lamb of 1.8 reads the powers and never writes them (its op has no such outputs); 2.x writes them
+ */
 static const struct optimizer_accumulator lamb_moments[] = {
     {.name = "moment1", .in = "Moment1", .out = "Moment1Out"},
     {.name = "moment2", .in = "Moment2", .out = "Moment2Out"},
-    {.name = "beta1_pow_acc", .in = "Beta1Pow", .fill = first_beta, .scalar = true, .on_cpu = true},
+    {.name = "beta1_pow_acc",
+     .in = "Beta1Pow",
+     .out = "Beta1PowOut",
+     .fill = first_beta,
+     .scalar = true,
+     .on_cpu = true},
     {.name = "beta2_pow_acc",
      .in = "Beta2Pow",
+     .out = "Beta2PowOut",
      .fill = second_beta,
      .scalar = true,
      .on_cpu = true},

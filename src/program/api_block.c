@@ -14,9 +14,13 @@ int skiff_program_generation(const struct program *p)
     return (int)p->generation;
 }
 
+/* The version goes along: it is what a file is told apart by. */
 void skiff_program_set_generation(struct program *p, int generation)
 {
-    p->generation = generation == 2 ? GEN_2X : GEN_1X;
+    enum generation g = generation == 2 ? GEN_2X : GEN_1X;
+    if (g != p->generation)
+        skiff_program_set_version(p, g == GEN_2X ? 2006002 : 1008005);
+    p->generation = g;
     for (int i = 0; i < p->nblocks; i++)
         for (int k = 0; k < p->blocks[i]->nops; k++)
             op_bind(p, p->blocks[i]->ops[k]);

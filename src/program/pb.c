@@ -536,7 +536,13 @@ static void write_type(struct arena *a, const struct var *v, PB(VarType) * t)
     give_unknown(a, &t->base, v->type_unknown);
 }
 
-static PB(VarDesc) * write_var(struct arena *a, const struct var *v)
+/* Files of 2.x say which variables are parameters and which have no gradient. */
+static enum presence flag_of(enum presence read, bool known, bool is_2x)
+{
+    return read == ABSENT && is_2x && known ? IS_TRUE : read;
+}
+
+static PB(VarDesc) * write_var(struct arena *a, const struct var *v, bool is_2x)
 {
     PB(VarDesc) *d = PB_NEW(a, VarDesc, var_desc);
     d->name = (char *)v->name;
@@ -544,8 +550,10 @@ static PB(VarDesc) * write_var(struct arena *a, const struct var *v)
     write_type(a, v, d->type);
     put_presence(v->persistable, &d->has_persistable, &d->persistable);
     put_presence(v->need_check_feed, &d->has_need_check_feed, &d->need_check_feed);
-    put_presence(v->is_parameter, &d->has_is_parameter, &d->is_parameter);
-    put_presence(v->has_stop_gradient, &d->has_stop_gradient, &d->stop_gradient);
+    put_presence(flag_of(v->is_parameter, v->param != NULL, is_2x), &d->has_is_parameter,
+                 &d->is_parameter);
+    put_presence(flag_of(v->has_stop_gradient, v->stop_gradient, is_2x), &d->has_stop_gradient,
+                 &d->stop_gradient);
     give_unknown(a, &d->base, v->unknown);
     return d;
 }
@@ -713,7 +721,7 @@ static PB(BlockDesc) * write_block(struct arena *a, const struct block *b)
     d->n_vars = b->vars.count;
     d->vars = arena_alloc(a, (b->vars.count + 1) * sizeof(*d->vars));
     for (size_t i = 0; i < b->vars.count; i++)
-        d->vars[i] = write_var(a, b->vars.entries[i].value);
+        d->vars[i] = write_var(a, b->vars.entries[i].value, b->program->generation == GEN_2X);
     d->n_ops = (size_t)b->nops;
     d->ops = arena_alloc(a, (size_t)(b->nops + 1) * sizeof(*d->ops));
     for (int i = 0; i < b->nops; i++)

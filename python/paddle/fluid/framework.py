@@ -496,8 +496,19 @@ class Program(_native.Program):
 
     def __init__(self):
         _native.Program.__init__(self)
+        if _generation == 2:
+            self.generation = 2
         if _global_seed:
             self.random_seed = _global_seed
+
+    @property
+    def _fleet_opt(self):
+        """Settings of the trainer that fleet and scripts leave here."""
+        return self.__dict__.setdefault("_trainer_settings", {})
+
+    @_fleet_opt.setter
+    def _fleet_opt(self, value):
+        self._trainer_settings = value
 
     @property
     def desc(self):
@@ -606,9 +617,19 @@ class Program(_native.Program):
 
 
 _global_seed = 0
+#: which Paddle's meaning new programs have: 1 (Fluid) or 2 (after paddle.enable_static())
+_generation = 1
 _native.set_classes(Program=Program, Block=Block, Var=Variable, Parameter=Parameter, Op=Operator)
 # the default programs, made by the classes above
 net.set_programs(Program(), Program())
+
+
+def set_generation(generation):
+    """New programs mean what they do in Paddle 1.x or 2.x; the default ones are turned too."""
+    global _generation
+    _generation = generation
+    for program in (net.main, net.startup):
+        program.generation = generation
 
 
 def default_startup_program():

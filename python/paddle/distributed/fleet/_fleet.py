@@ -1,0 +1,270 @@
+"""The fleet of this process and its calls."""
+import os
+
+from paddle import _names
+from paddle.fluid import _job as open_jobs
+from paddle.fluid import framework
+from paddle.distributed.fleet.base.distributed_strategy import DistributedStrategy
+from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
+
+
+class Util(object):
+    """fleet.util"""
+
+    def __init__(self, owner):
+        self._fleet = owner
+
+    def all_reduce(self, input, mode="sum", comm_world="worker"):
+        """The sum (min, max) over all workers, as an array of the input's shape."""
+        import numpy
+        if mode not in ("sum", "min", "max"):
+            raise ValueError("all_reduce: mode is sum, min or max, not %r" % mode)
+        values = numpy.asarray(input)
+        role = self._fleet._role()
+        if role.is_worker() and not role._alone():
+            got = role._need_job("all_reduce").all_reduce(values.ravel().tolist(), mode)
+            values = numpy.array(got, dtype=values.dtype).reshape(values.shape)
+        return values.copy() if values is input else values
+
+    def all_gather(self, input, comm_world="worker"):
+        """A number of every worker, in a list."""
+        return self._fleet._role().all_gather(input)
+
+    def barrier(self, comm_world="worker"):
+        """Waits for all workers."""
+        self._fleet.barrier_worker()
+
+    def get_file_shard(self, files):
+        """This worker's share: contiguous blocks, the first workers get one more. The list must be the same everywhere."""
+        if not isinstance(files, list):
+            raise TypeError("files should be a list of file need to be read.")
+        base, more = divmod(len(files), self._fleet.worker_num())
+        me = self._fleet.worker_index()
+        begin = base * me + min(me, more)
+        return files[begin:begin + base + (1 if me < more else 0)]
+
+    def print_on_rank(self, message, rank_id):
+        if self._fleet.worker_index() == rank_id:
+            print(message)
+
+
+class Fleet(object):
+    """Roles, programs of the role, servers, workers, files."""
+
+    def __init__(self):
+        self._role_maker = None
+        self._is_collective = False
+        self._strategy = None
+        self._job = None
+        self.util = Util(self)
+
+    # ---- roles ----
+
+    def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
+        """Takes the role, from the environment when none is given."""
+        if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
+            raise ValueError("`role_maker` should be subclass of `RoleMakerBase`, but got %s" % type(role_maker))
+        if not isinstance(is_collective, bool):
+            raise ValueError("`is_collective` should be a bool, but got %s" % type(is_collective))
+        if strategy is not None and not isinstance(strategy, DistributedStrategy):
+            raise ValueError("`strategy` should be a DistributedStrategy, but got %s" % type(strategy))
+        self._role_maker = PaddleCloudRoleMaker(is_collective=is_collective) if role_maker is None else role_maker
+        self._role_maker.generate_role()
+        self._is_collective = getattr(self._role_maker, "_is_collective", is_collective)
+        self._strategy = strategy
+        self._job = None
+        if self._is_collective and self._role_maker.worker_num() > 1:
+            raise NotImplementedError("fleet.init(is_collective=True) with %d workers: collective training of several "
+                                      "processes is not there; nearest: parameter servers (fleet.init())" %
+                                      self._role_maker.worker_num())
+        return self
+
+    def _role(self):
+        if self._role_maker is None:
+            raise RuntimeError("fleet is not initialized: call fleet.init() first")
+        return self._role_maker
+
+    def is_first_worker(self):
+        return self._role().is_first_worker()
+
+    def worker_index(self):
+        return self._role().worker_index()
+
+    rank = local_rank = worker_index
+
+    def worker_num(self):
+        return self._role().worker_num()
+
+    nranks = world_size = worker_num
+
+    def node_num(self):
+        return len({end.split(":")[0] for end in self._role().get_trainer_endpoints()}) or 1
+
+    def is_worker(self):
+        return self._role().is_worker()
+
+    def is_server(self):
+        return self._role().is_server()
+
+    def is_coordinator(self):
+        return False
+
+    def worker_endpoints(self, to_string=False):
+        ends = self._role().get_trainer_endpoints()
+        return ",".join(ends) if to_string else ends
+
+    def server_num(self):
+        return len(self._role().get_pserver_endpoints())
+
+    def server_index(self):
+        return self._role().server_index()
+
+    def server_endpoints(self, to_string=False):
+        ends = self._role().get_pserver_endpoints()
+        return ",".join(ends) if to_string else ends
+
+    def barrier_worker(self):
+        """Waits for all workers."""
+        self._role().barrier_worker()
+
+    def all_reduce(self, input, mode="sum"):
+        return self.util.all_reduce(input, mode)
+
+    # ---- programs ----
+
+    def distributed_optimizer(self, optimizer, strategy=None):
+        """An optimizer whose minimize also makes the programs of this role."""
+        self._role()
+        if strategy is not None and not isinstance(strategy, DistributedStrategy):
+            raise TypeError("strategy must be a DistributedStrategy, but got %s" % type(strategy))
+        self._strategy = strategy or self._strategy or DistributedStrategy()
+        return DistributedOptimizer(optimizer, self._strategy, self)
+
+    def distributed_model(self, model):
+        return model
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        raise RuntimeError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy).minimize(loss)")
+
+    def _split(self, main, startup, strategy):
+        role = self._role()
+        main._fleet_opt = dict(strategy.trainer_desc_configs)
+        if self._is_collective or not role.get_pserver_endpoints():
+            return
+        from paddle.fluid.incubate.fleet._job import Job
+        make = Job.server if role.is_server() else Job.worker
+        job = make(role.worker_index(), role.worker_num(), role.get_pserver_endpoints(), role.get_trainer_endpoints())
+        job.split(main, startup, strategy._native(int(os.environ.get("CPU_NUM") or 1)))
+        job.whole = main
+        self._job = job
+        role._job = job if role.is_worker() else None
+
+    def _need_job(self, what):
+        if self._job is None:
+            raise ValueError("fleet.%s: call fleet.distributed_optimizer(optimizer, strategy).minimize(loss) first, in a job "
+                             "that has servers (fleetrun --server_num ... --worker_num ...)" % what)
+        return self._job
+
+    # ---- servers ----
+
+    def init_server(self, dirname=None, var_names=None, **kwargs):
+        """Fills the parameters; from a saved model when a folder is given (made with any number of servers)."""
+        job = self._need_job("init_server")
+        if dirname is not None and not os.path.isdir(dirname):
+            raise ValueError("fleet.init_server: there is no folder %r" % dirname)
+        job.load(dirname)
+
+    def run_server(self):
+        """Serves until all workers have stopped."""
+        self._need_job("run_server").serve()
+
+    # ---- workers ----
+
+    def init_worker(self, scopes=None):
+        """Connects to the servers; waits for them. Without servers there is nothing to do."""
+        if self._job is not None:
+            from paddle.fluid.executor import global_scope
+            self._job.connect(global_scope())
+
+    def stop_worker(self):
+        """Tells the servers that this worker has finished."""
+        if self._job is not None:
+            open_jobs.leave(self._job)
+
+    # ---- files ----
+
+    def save_persistables(self, executor, dirname, main_program=None, mode=0):
+        """All variables, one file each, gathered from the servers; worker 0 writes."""
+        from paddle.fluid.executor import global_scope
+        if self._job is None:
+            from paddle.fluid import io
+            io.save_persistables(executor, dirname, main_program)
+        else:
+            self._job.save_persistables(global_scope(), dirname)
+
+    def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
+                             export_for_deployment=True, mode=0):
+        """A model that runs alone, with the servers' parameters: __model__ and one file per parameter in the folder."""
+        from paddle.fluid.executor import global_scope
+        targets = target_vars if isinstance(target_vars, (list, tuple)) else [target_vars]
+        names = [t if isinstance(t, str) else t.name for t in targets]
+        if self._job is None:
+            from skiff import _native
+            os.makedirs(dirname, exist_ok=True)
+            _native.save_inference_model(global_scope(), main_program or framework.default_main_program(),
+                                         list(feeded_var_names), names, dirname)
+        else:
+            self._job.save_inference_model(global_scope(), list(feeded_var_names), names, dirname)
+
+    def load_inference_model(self, path, mode=0):
+        """The parameters of a saved model, for infer_from_dataset on this worker (they do not go to the servers)."""
+        from paddle.static.io import load_program_state
+        from paddle.fluid.executor import global_scope
+        program = self._job.whole if self._job is not None else framework.default_main_program()
+        if not os.path.isdir(path):
+            raise ValueError("fleet.load_inference_model: there is no folder %r" % path)
+        state, scope = load_program_state(path), global_scope()
+        missing = [p.name for p in program.all_parameters() if p.name not in state]
+        if missing:
+            raise ValueError("fleet.load_inference_model: %s has no parameter %s" % (path, ", ".join(missing)))
+        for name in (p.name for p in program.all_parameters()):
+            scope.set(name, state[name])
+        if self._job is not None:
+            self._job.main._infer_as = program
+
+    def load_model(self, path, mode=0):
+        raise NotImplementedError("fleet.load_model: servers load a model when they begin; give the folder to "
+                                  "fleet.init_server(%r) (PaddleRec: runner.warmup_model_path)" % path)
+
+    def shrink(self, threshold=None):
+        raise NotImplementedError("fleet.shrink: rows of tables are not dropped while a job runs")
+
+
+class DistributedOptimizer(object):
+    """An optimizer that knows the fleet; other names are the optimizer's own."""
+
+    def __init__(self, optimizer, strategy, owner):
+        if not hasattr(optimizer, "minimize"):
+            raise TypeError("fleet.distributed_optimizer: an optimizer is needed, but got %s" % type(optimizer))
+        self.user_defined_optimizer, self.user_defined_strategy, self._fleet = optimizer, strategy, owner
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        startup = framework.default_startup_program() if startup_program is None else startup_program
+        out = self.user_defined_optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+        self._fleet._split(loss.block.program, startup, self.user_defined_strategy)
+        return out
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["user_defined_optimizer"], name)
+
+
+fleet = Fleet()
+util = fleet.util
+
+
+def __getattr__(name):
+    """The fleet's calls as functions of the module."""
+    from paddle.distributed.fleet import CALLS
+    if name in CALLS:
+        return getattr(fleet, name)
+    _names.missing(__name__, name, CALLS)

@@ -1,0 +1,77 @@
+"""DistributedStrategy: how workers and servers exchange.
+
+a_sync False: sync; True: async; True with a_sync_configs k_steps > 0: GEO, every k_steps batches.
+"""
+from paddle import _names
+
+_A_SYNC = {"k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "independent_recv_thread": False,
+           "min_send_grad_num_before_recv": 1, "thread_pool_size": 1, "send_wait_times": 1, "runtime_split_send_recv": False,
+           "launch_barrier": True, "heter_worker_device_guard": "cpu", "lr_decay_steps": 10, "use_ps_gpu": 0}
+_TRAINER = {"dump_fields_path": "", "dump_fields": [], "dump_param": [], "stat_var_names": [], "trainer": "",
+            "device_worker": "", "local_sparse": [], "remote_sparse": []}
+#: switches of collective training, which one process does not need
+_SWITCHES = ("amp asp auto dgc localsgd adaptive_localsgd lamb lars recompute sharding pipeline tensor_parallel gradient_merge "
+             "fp16_allreduce elastic qat sync_batch_norm fuse_all_reduce_ops find_unused_parameters heter_ccl_mode "
+             "without_graph_optimization sync_nccl_allreduce use_hierarchical_allreduce auto_search semi_auto "
+             "cudnn_exhaustive_search cudnn_batchnorm_spatial_persistent is_fl_ps_mode is_with_coordinator adam_d2sum "
+             "fuse_grad_merge split_data").split()
+
+
+class DistributedStrategy(object):
+    """Fields as in Paddle; those that need several devices or other hardware are kept and not looked at."""
+
+    def __init__(self):
+        fields = {name: False for name in _SWITCHES}
+        fields.update({name + "_configs": {} for name in _SWITCHES})
+        fields.update(fuse_all_reduce_ops=True, a_sync=True, a_sync_configs=dict(_A_SYNC),
+                      trainer_desc_configs=dict(_TRAINER), fs_client_param="", sparse_table_configs=[],
+                      fleet_desc_configs="", build_strategy=None, execution_strategy=None, hybrid_configs={},
+                      gradient_scale_configs={}, nccl_comm_num=1, fuse_grad_size_in_MB=32, last_comm_group_size_MB=1,
+                      hierarchical_allreduce_inter_nranks=1, conv_workspace_size_limit=512, sync_param_name=["embedding"])
+        self.__dict__.update(fields)
+
+    def __setattr__(self, name, value):
+        if name not in self.__dict__:
+            raise TypeError("DistributedStrategy has no field %s; nearest: %s" % (name, _nearest(name, self.__dict__)))
+        if name == "a_sync":
+            if not isinstance(value, bool):
+                raise ValueError("The type of `flag` is invalid, expected type is bool, but received %s" % type(value))
+            self.__dict__["a_sync_configs"] = dict(self.a_sync_configs, k_steps=0)
+        elif name in ("a_sync_configs", "trainer_desc_configs"):
+            known = _A_SYNC if name == "a_sync_configs" else _TRAINER
+            unknown = sorted(set(value) - set(known))
+            if unknown:
+                raise ValueError("%s of DistributedStrategy has no key %s; it has %s" %
+                                 (name, ", ".join(unknown), ", ".join(sorted(known))))
+            value = dict(getattr(self, name), **{key: given for key, given in value.items() if given is not None})
+        self.__dict__[name] = value
+
+    def _native(self, threads):
+        """The fields of Skiff's strategy."""
+        configs = self.a_sync_configs
+        if configs["use_ps_gpu"]:
+            raise NotImplementedError("a_sync_configs use_ps_gpu: tables on GPUs (GPUBox) are not there; leave it out")
+        if configs["heter_worker_device_guard"] not in ("cpu", ""):
+            raise NotImplementedError("a_sync_configs heter_worker_device_guard=%r: heterogeneous workers are not there; leave "
+                                      "it out" % configs["heter_worker_device_guard"])
+        mode = "sync" if not self.a_sync else "geo" if int(configs["k_steps"]) > 0 else "async"
+        fields = {"mode": mode, "threads": threads}
+        if mode == "geo":
+            fields["geo_steps"] = int(configs["k_steps"])
+        if mode == "async":
+            for key in ("max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv", "thread_pool_size",
+                        "send_wait_times"):
+                if configs[key] != _A_SYNC[key]:
+                    fields[key] = int(configs[key])
+        return fields
+
+    def __repr__(self):
+        return "DistributedStrategy(a_sync=%s, a_sync_configs=%s)" % (self.a_sync, self.a_sync_configs)
+
+
+def _nearest(name, known):
+    import difflib
+    return ", ".join(difflib.get_close_matches(name, sorted(known), 3, 0.5)) or "a_sync, a_sync_configs"
+
+
+__getattr__ = _names.guard(__name__)

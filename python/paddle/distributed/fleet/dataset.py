@@ -1,0 +1,99 @@
+"""Datasets of 2.x: fluid's, set up by init(...)."""
+from paddle import _names
+from paddle.fluid import dataset as _fluid
+
+
+class DatasetBase(object):
+    """init sets everything at once."""
+
+    def init(self, batch_size=1, thread_num=1, use_var=[], pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
+             download_cmd="cat", **more):
+        if fs_name or fs_ugi:
+            self.set_hdfs_config(fs_name, fs_ugi)
+        if download_cmd != "cat":
+            self.set_download_cmd(download_cmd)
+        if input_type not in (0,):
+            raise NotImplementedError("dataset.init: input_type=%r; Skiff reads one sample a line (0)" % input_type)
+        self.set_batch_size(batch_size)
+        self.set_thread(thread_num)
+        self.set_use_var(use_var)
+        self.set_pipe_command(pipe_command)
+        self._settings(more)
+
+    def _settings(self, more):
+        if more:
+            raise TypeError("init got unexpected keyword arguments: %s" % ", ".join(sorted(more)))
+
+    def _set_use_ps_gpu(self, use_ps_gpu):
+        if use_ps_gpu:
+            raise NotImplementedError("_set_use_ps_gpu: tables on GPUs (GPUBox) are not there; set runner.use_gpu: False")
+
+    def _set_batch_size(self, batch_size):
+        self.set_batch_size(batch_size)
+
+    def _set_thread(self, thread_num):
+        self.set_thread(thread_num)
+
+    def _set_use_var(self, var_list):
+        self.set_use_var(var_list)
+
+    def _set_pipe_command(self, pipe_command):
+        self.set_pipe_command(pipe_command)
+
+    def _desc(self):
+        return self.desc()
+
+
+class QueueDataset(DatasetBase, _fluid.QueueDataset):
+    """Streams files."""
+
+
+class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
+    """Loads files first; can be shuffled."""
+
+    def _settings(self, more):
+        self.update_settings(**more)
+
+    def update_settings(self, **settings):
+        """Some of init's settings anew, and parse_ins_id, parse_content, queue_num, fleet_send_batch_size, ..."""
+        known = {"batch_size": self.set_batch_size, "thread_num": self.set_thread, "use_var": self.set_use_var,
+                 "pipe_command": self.set_pipe_command, "queue_num": self.set_queue_num,
+                 "fleet_send_batch_size": self.set_fleet_send_batch_size,
+                 "fleet_send_sleep_seconds": self.set_fleet_send_sleep_seconds}
+        readers = {"parse_ins_id": self.set_parse_ins_id, "parse_content": self.set_parse_content,
+                   "parse_logkey": self.set_parse_logkey}
+        for key, value in settings.items():
+            if key in known:
+                known[key](value)
+            elif key in readers:
+                if value:
+                    readers[key](value)
+            elif value not in (None, False, "", -1, 0):
+                raise NotImplementedError("InMemoryDataset: the setting %s=%r; Skiff has %s" %
+                                          (key, value, ", ".join(sorted(known) + sorted(readers))))
+
+    def _init_distributed_settings(self, **kwargs):
+        self.update_settings(**kwargs)
+
+    def load_into_memory(self, is_shuffle=False):
+        """Reads all files; is_shuffle: and mixes the samples."""
+        _fluid.InMemoryDataset.load_into_memory(self)
+        if is_shuffle:
+            self.local_shuffle()
+
+    def global_shuffle(self, fleet=None, thread_num=12):
+        """Over all workers of the fleet; without one: local_shuffle."""
+        owner = getattr(fleet, "fleet", fleet)
+        _fluid.InMemoryDataset.global_shuffle(self, owner, thread_num)
+
+    def get_memory_data_size(self, fleet=None):
+        """Samples in memory; with a fleet, of all workers."""
+        return _fluid.InMemoryDataset.get_memory_data_size(self, getattr(fleet, "fleet", fleet))
+
+    get_shuffle_data_size = get_memory_data_size
+
+    def tdm_sample(self, *args, **kwargs):
+        raise NotImplementedError("InMemoryDataset.tdm_sample: samplers of trees (TDM) are not there")
+
+
+__getattr__ = _names.guard(__name__)

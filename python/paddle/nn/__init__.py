@@ -1,0 +1,13 @@
+"""paddle.nn: layers, in programs."""
+from paddle import _names
+from paddle.nn import functional, initializer, layer  # noqa: F401
+from paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
+
+for _classes in layer.LAYERS.values():
+    for _name in _classes.split():
+        globals()[_name] = getattr(layer, _name)
+
+_names.REASONS.setdefault("GRU", "recurrent layers of 2.x are not there; nearest: fluid.layers.dynamic_gru, gru_unit")
+_names.REASONS.setdefault("LSTM", "recurrent layers of 2.x are not there; nearest: fluid.layers.dynamic_lstm, lstm_unit")
+
+__getattr__ = _names.guard(__name__)

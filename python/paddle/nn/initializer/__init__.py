@@ -1,0 +1,208 @@
+"""paddle.nn.initializer: how parameters begin. Each is called with a variable and the block whose op shall fill it."""
+import math
+
+from skiff import _native
+
+from paddle import _names
+from paddle.fluid import core
+
+_append = _native.Block.append_op
+
+
+class Initializer(object):
+    """Base of the initializers."""
+
+    #: (kind, fields) for layers that are built in C
+    _spec = None
+
+    def __call__(self, var, block=None):
+        if block is None:
+            block = var.block
+        self._fill(var, block)
+
+    def _fill(self, var, block):
+        raise NotImplementedError()
+
+
+class Constant(Initializer):
+    """One value."""
+
+    def __init__(self, value=0.0):
+        self._value = value
+        self._spec = ("constant", {"value": float(value)})
+
+    def _fill(self, var, block):
+        _append(block, "fill_constant", {}, {"Out": var},
+                {"shape": list(var.shape), "dtype": var.dtype, "value": float(self._value), "str_value": str(float(self._value)),
+                 "force_cpu": False})
+
+
+class Uniform(Initializer):
+    """Between low and high."""
+
+    def __init__(self, low=-1.0, high=1.0, name=None):
+        if not high >= low:
+            raise AssertionError("the high of Uniform must not be below its low, but they are %s and %s" % (high, low))
+        self._low, self._high = low, high
+        self._spec = ("uniform", {"low": float(low), "high": float(high)})
+
+    def _fill(self, var, block):
+        _append(block, "uniform_random", {}, {"Out": var},
+                {"shape": list(var.shape), "dtype": var.dtype, "min": float(self._low), "max": float(self._high), "seed": 0})
+
+
+class Normal(Initializer):
+    """Of the normal distribution."""
+
+    def __init__(self, mean=0.0, std=1.0, name=None):
+        self._mean, self._std = mean, std
+        self._spec = ("normal", {"loc": float(mean), "scale": float(std)})
+
+    def _fill(self, var, block):
+        _append(block, "gaussian_random", {}, {"Out": var},
+                {"shape": list(var.shape), "dtype": var.dtype, "mean": float(self._mean), "std": float(self._std), "seed": 0})
+
+
+class TruncatedNormal(Initializer):
+    """Of the normal distribution, within two deviations."""
+
+    def __init__(self, mean=0.0, std=1.0, name=None):
+        self._mean, self._std = mean, std
+        self._spec = ("truncated_normal", {"loc": float(mean), "scale": float(std)})
+
+    def _fill(self, var, block):
+        _append(block, "truncated_gaussian_random", {}, {"Out": var},
+                {"shape": list(var.shape), "dtype": var.dtype, "mean": float(self._mean), "std": float(self._std), "seed": 0})
+
+
+def fans(shape):
+    """(fan_in, fan_out): rows and columns of a matrix; channels times the area of a filter."""
+    shape = list(shape)
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    area = 1
+    for d in shape[2:]:
+        area *= d
+    return shape[1] * area, shape[0] * area
+
+
+class _Xavier(Initializer):
+    """Variance 2 / (fan_in + fan_out)."""
+
+    _uniform = True
+
+    def __init__(self, fan_in=None, fan_out=None, name=None):
+        self._fan_in, self._fan_out = fan_in, fan_out
+        fields = {"uniform": self._uniform}
+        if fan_in is not None:
+            fields["fan_in"] = float(fan_in)
+        if fan_out is not None:
+            fields["fan_out"] = float(fan_out)
+        self._spec = ("xavier", fields)
+
+    def _fill(self, var, block):
+        fan_in, fan_out = fans(var.shape)
+        fan_in = fan_in if self._fan_in is None else self._fan_in
+        fan_out = fan_out if self._fan_out is None else self._fan_out
+        if self._uniform:
+            limit = math.sqrt(6.0 / float(fan_in + fan_out))
+            Uniform(-limit, limit)._fill(var, block)
+        else:
+            Normal(0.0, math.sqrt(2.0 / float(fan_in + fan_out)))._fill(var, block)
+
+
+class XavierUniform(_Xavier):
+    """Between +-sqrt(6 / (fan_in + fan_out))."""
+
+
+class XavierNormal(_Xavier):
+    """Normal with deviation sqrt(2 / (fan_in + fan_out))."""
+
+    _uniform = False
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The factor that keeps the variance behind a nonlinearity."""
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    known = {"sigmoid": 1.0, "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv1d_transpose": 1.0,
+             "conv2d_transpose": 1.0, "conv3d_transpose": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
+    if nonlinearity not in known:
+        raise ValueError("nonlinearity function %s is not suppported now." % nonlinearity)
+    return known[nonlinearity]
+
+
+class _Kaiming(Initializer):
+    """Variance gain^2 / fan_in."""
+
+    _uniform = True
+
+    def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu"):
+        self._fan_in, self._slope, self._nonlinearity = fan_in, negative_slope, nonlinearity
+        fields = {"uniform": self._uniform}
+        if fan_in is not None:
+            fields["fan_in"] = float(fan_in)
+        self._spec = ("msra", fields)
+
+    def _fill(self, var, block):
+        fan_in = fans(var.shape)[0] if self._fan_in is None else self._fan_in
+        gain = calculate_gain(self._nonlinearity, self._slope)
+        if self._uniform:
+            limit = gain * math.sqrt(3.0 / float(fan_in))
+            Uniform(-limit, limit)._fill(var, block)
+        else:
+            Normal(0.0, gain / math.sqrt(float(fan_in)))._fill(var, block)
+
+
+class KaimingUniform(_Kaiming):
+    """Between +-gain * sqrt(3 / fan_in)."""
+
+
+class KaimingNormal(_Kaiming):
+    """Normal with deviation gain / sqrt(fan_in)."""
+
+    _uniform = False
+
+
+class Assign(Initializer):
+    """Given values: an array, a list or a tuple."""
+
+    def __init__(self, value, name=None):
+        import numpy
+        self._value = numpy.asarray(value)
+        if self._value.dtype == numpy.float64:
+            self._value = self._value.astype("float32")
+        if self._value.size > 1024 * 1024 * 1024:
+            raise ValueError("The size of input is too big. Please consider saving it to file and 'load_op' to load it")
+        self._spec = ("values", {"values": self._value})
+
+    def _fill(self, var, block):
+        lists = {"float32": "fp32_values", "int32": "int32_values", "int64": "int64_values", "float64": "fp64_values"}
+        kind = self._value.dtype.name
+        if kind not in lists:
+            raise TypeError("Assign: values of type %s cannot be written into a program" % kind)
+        _append(block, "assign_value", {}, {"Out": var},
+                {"shape": list(self._value.shape), "dtype": core.BY_DTYPE[kind], lists[kind]: self._value.ravel().tolist()})
+
+
+# Paddle's other names for them
+ConstantInitializer, UniformInitializer, NormalInitializer = Constant, Uniform, Normal
+TruncatedNormalInitializer, NumpyArrayInitializer = TruncatedNormal, Assign
+
+_global = [None, None]
+
+
+def set_global_initializer(weight_init, bias_init=None):
+    """For parameters whose attribute names no initializer; None: Paddle's own again."""
+    _global[:] = [weight_init, bias_init]
+
+
+def default_for(is_bias):
+    return _global[1 if is_bias else 0]
+
+
+__getattr__ = _names.guard(__name__)

@@ -1,0 +1,174 @@
+"""New tensors: constants, ranges, copies, parameters."""
+from paddle import _names
+from paddle._op import Call, check_static, fill, need, net, one, type_number
+from paddle.fluid import core
+from paddle.fluid.framework import Variable, dtype_name
+from paddle.framework import get_default_dtype
+
+
+def full(shape, fill_value, dtype=None, name=None):
+    """One value everywhere."""
+    if isinstance(fill_value, Variable):
+        raise TypeError("full: the value must be a number; multiply paddle.ones(shape) by the variable instead")
+    return fill(shape, fill_value, get_default_dtype() if dtype is None else dtype, name)
+
+
+def ones(shape, dtype=None, name=None):
+    return full(shape, 1.0, dtype, name)
+
+
+def zeros(shape, dtype=None, name=None):
+    return full(shape, 0.0, dtype, name)
+
+
+def full_like(x, fill_value, dtype=None, name=None):
+    """One value, in the shape of x."""
+    need(x, "x", "full_like")
+    kind = x.dtype if dtype is None else type_number(dtype)
+    return one("full_like", "fill_any_like", {"X": x}, {"value": float(fill_value), "dtype": kind}, name,
+               stop_gradient=True)
+
+
+def ones_like(x, dtype=None, name=None):
+    return full_like(x, 1, dtype, name)
+
+
+def zeros_like(x, dtype=None, name=None):
+    return full_like(x, 0, dtype, name)
+
+
+def arange(start=0, end=None, step=1, dtype=None, name=None):
+    """start, start + step, ... before end."""
+    if end is None:
+        start, end = 0, start
+    if dtype is None:
+        whole = all(isinstance(v, Variable) and v.dtype.dtype in ("int32", "int64") or
+                    not isinstance(v, Variable) and hasattr(v, "__index__") for v in (start, end, step))
+        dtype = "int64" if whole else get_default_dtype()
+    ends = [v if isinstance(v, Variable) else fill([1], v, dtype, on_cpu=True)
+            for v in (start, end, step)]
+    out = one("range", "range", {"Start": ends[0], "End": ends[1], "Step": ends[2]}, name=name, dtype=dtype_name(dtype),
+              stop_gradient=True)
+    numbers = (start, end, step)
+    if not any(isinstance(v, Variable) for v in numbers):
+        import math
+        out.shape = [max(0, int(math.ceil((end - start) / step)))]
+    return out
+
+
+def assign(x, output=None):
+    """A copy of a variable, or a constant tensor of an array, list or number."""
+    if isinstance(x, Variable):
+        call = Call("assign")
+        out = call.var() if output is None else output
+        call.op("assign", {"X": x}, {"Out": out})
+        return out
+    import numpy
+    value = numpy.asarray(x)
+    if value.dtype == numpy.float64 and not isinstance(x, (numpy.ndarray, numpy.generic)):
+        value = value.astype(get_default_dtype())
+    if value.size > 1024 * 1024:
+        raise ValueError("The size of input is too big. Please consider saving it to file and 'load_op' to load it")
+    return _constant(value, output)
+
+
+def _constant(value, output=None):
+    import numpy
+    name = value.dtype.name
+    lists = {"float32": "fp32_values", "float64": "fp64_values", "int32": "int32_values", "int64": "int64_values",
+             "bool": "bool_values"}
+    if name not in lists:
+        raise TypeError("assign: a tensor of %s cannot be written into a program; use one of %s" %
+                        (name, ", ".join(sorted(lists))))
+    call = Call("assign")
+    out = call.var(name, stop_gradient=True) if output is None else output
+    flat = numpy.ravel(value)
+    values = [bool(v) for v in flat] if name == "bool" else flat.tolist()
+    call.op("assign_value", {}, {"Out": out}, {"dtype": core.BY_DTYPE[name], "shape": list(value.shape), lists[name]: values})
+    return out
+
+
+def to_tensor(data, dtype=None, place=None, stop_gradient=True):
+    """A constant of the program."""
+    if isinstance(data, Variable):
+        return data
+    import numpy
+    value = numpy.asarray(data)
+    if dtype is not None:
+        value = value.astype(dtype_name(dtype))
+    elif value.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
+        value = value.astype(get_default_dtype())
+    out = _constant(value)
+    out.stop_gradient = stop_gradient
+    return out
+
+
+def clone(x, name=None):
+    """A copy."""
+    return assign(need(x, "x", "clone"))
+
+
+def _triangle(call, x, diagonal, name):
+    check_static(call)
+    need(x, "x", call)
+    if len(x.shape) < 2:
+        raise ValueError("x shape in %s must be at least 2-D" % call)
+    from paddle._op import _append, _create_var
+    out = _create_var(net.block, name or net.name(call), persistable=False)
+    _append(net.block, "tril_triu", {"X": x}, {"Out": out}, {"diagonal": diagonal, "lower": call == "tril"})
+    return out
+
+
+def tril(x, diagonal=0, name=None):
+    """The lower triangle; zero above the diagonal."""
+    return _triangle("tril", x, diagonal, name)
+
+
+def triu(x, diagonal=0, name=None):
+    """The upper triangle; zero below the diagonal."""
+    return _triangle("triu", x, diagonal, name)
+
+
+def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
+    """A parameter of its own."""
+    from paddle.framework import make_parameter, to_attr
+    attr = to_attr(attr)
+    if attr is False:
+        raise ValueError("create_parameter: attr must not be False")
+    if name is not None and attr.name is None:
+        attr = attr.copy(name=name)
+    return make_parameter(net.name("create_parameter"), attr, shape, dtype, is_bias, default_initializer)
+
+
+def create_tensor(dtype, name=None, persistable=False):
+    """A variable without a value."""
+    check_static("create_tensor")
+    from paddle._op import _create_var
+    return _create_var(net.block, name or net.name("create_tensor"), dtype=dtype_name(dtype), persistable=persistable)
+
+
+def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+    """A variable that lives as long as the scope, filled once by the startup program."""
+    out = global_state(shape, value, dtype, persistable, name)
+    out.stop_gradient = True
+    return out
+
+
+def global_state(shape, value, dtype, persistable=True, name=None):
+    """The same for the counts of metrics, which ops write."""
+    check_static("create_global_var")
+    from paddle.nn.initializer import Constant
+    name = name or net.name("_generated_var")
+    from paddle._op import _create_var
+    out = _create_var(net.main.block(0), name, shape=list(shape), dtype=dtype_name(dtype), persistable=persistable)
+    twin = _create_var(net.startup.block(0), name, shape=list(shape), dtype=dtype_name(dtype), persistable=True,
+                       stop_gradient=True)
+    Constant(float(value))(twin, net.startup.block(0))
+    return out
+
+
+def complex(real, imag, name=None):
+    raise NotImplementedError("paddle.complex: Skiff has no complex numbers")
+
+
+__getattr__ = _names.guard(__name__)
