@@ -314,6 +314,27 @@ static void leave_barrier(struct shard *h, uint32_t trainer)
         unit_forget(h->units[i], (int)trainer);
 }
 
+/* A new process in the place of one that died: the running step is the new one's. */
+static void new_life(struct shard *h, const struct rpc_request *q, uint32_t trainer)
+{
+    struct skiff_error err;
+    if (h->lives[trainer] == q->incarnation)
+        return;
+    h->lives[trainer] = q->incarnation;
+    h->ended[trainer] = h->gone[trainer] = false;
+    for (int i = 0; i < h->nunits; i++)
+        unit_forget(h->units[i], (int)trainer);
+    for (int i = 0; i < h->nparked; i++)
+        if (h->parked[i].trainer == trainer) {
+            error_set(&err, SKIFF_STATE, "another process has taken the place of trainer %u",
+                      trainer);
+            rpc_fail(h->parked[i].request, &err);
+            ps_exchange_deinit(&h->parked[i].x);
+            h->parked[i] = h->parked[--h->nparked];
+            return;
+        }
+}
+
 /* True: the request is parked, and x belongs to the shard now. */
 static bool end_step(struct shard *h, struct rpc_request *q, const struct ps_exchange *x,
                      struct skiff_error *err)
@@ -347,6 +368,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         return false;
     }
     count_items(s, q, x);
+    new_life(h, q, x->trainer);
     if (sync && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch */
     status = take_items(s, h, q, x, &err);

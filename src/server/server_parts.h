@@ -73,6 +73,7 @@ struct shard {
     int nunits;
     uint64_t round;     /* sync: steps done */
     bool *ended, *gone; /* sync, by trainer: has ended the running step; has no more data */
+    uint64_t *lives;    /* by trainer: the process that spoke last */
     struct parked *parked;
     int nparked;
     int64_t *rows; /* scratch */

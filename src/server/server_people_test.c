@@ -91,6 +91,50 @@ static void the_rest_goes_on(void **state)
     kit_close(&k);
 }
 
+/* Pushes a step's gradients and does not end it; then dies. */
+static void half_a_step(struct kit *k, int index)
+{
+    struct grads g = {0};
+    struct session *s = kit_session(k, index);
+    struct skiff_error err;
+    grads_make(&g, index, 9);
+    if (kit_exchange(k, s, 0, 0, &g, NULL, &err) < 0)
+        _exit(1);
+}
+
+/* What the dead process had pushed does not count; the new one has its place in the same step. */
+static void a_new_process_takes_the_place(void **state)
+{
+    struct kit k;
+    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct trainer t[2];
+    struct grads g[2] = {0};
+    int ready;
+    o.silence_ms = 5000;
+    kit_open(&k, &o);
+    pid_t pid = spawn(&k, 1, half_a_step, &ready);
+    start_all(&k);
+    trainer_start(&t[0], &k, 0, 1);
+    wait_ready(ready);
+    kill_it(pid);
+    trainer_start(&t[1], &k, 1, 1);
+    for (int i = 0; i < 2; i++) {
+        trainer_join(&t[i]);
+        grads_make(&g[i], i, 0);
+    }
+    kit_join(&k, SKIFF_OK);
+    for (int i = 0; i < FC_WIDTH; i++) {
+        float mean = (tensor_f32(&g[0].b.tensor)[i] + tensor_f32(&g[1].b.tensor)[i]) * 0.5f;
+        assert_float_equal(tensor_f32(&t[0].first->b.tensor)[i] - mean,
+                           tensor_f32(&t[0].last->b.tensor)[i], 1e-6);
+    }
+    for (int i = 0; i < 2; i++) {
+        grads_free(&g[i]);
+        trainer_free(&t[i]);
+    }
+    kit_close(&k);
+}
+
 static void the_job_ends_if_so_wanted(void **state)
 {
     struct kit k;
@@ -475,6 +519,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_goes_on),
+        cmocka_unit_test(a_new_process_takes_the_place),
         cmocka_unit_test(the_job_ends_if_so_wanted),
         cmocka_unit_test(a_dead_server_is_named),
         cmocka_unit_test(who_does_not_come_is_named),

@@ -338,6 +338,7 @@ static void deal_out(struct server *s)
         h->units = mem_must((size_t)(s->nunits + 1) * sizeof(struct unit *));
         h->ended = mem_must((size_t)s->options.trainers);
         h->gone = mem_must((size_t)s->options.trainers);
+        h->lives = mem_must((size_t)s->options.trainers * sizeof *h->lives);
         h->parked = mem_must((size_t)s->options.trainers * sizeof *h->parked);
     }
     for (int i = 0; i < s->nunits; i++) {
@@ -393,6 +394,7 @@ void units_destroy(struct server *s)
         free(h->units);
         free(h->ended);
         free(h->gone);
+        free(h->lives);
         free(h->parked);
         mem_free(h->rows);
     }
