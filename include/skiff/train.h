@@ -13,6 +13,7 @@
 #ifndef SKIFF_TRAIN_H
 #define SKIFF_TRAIN_H
 
+#include <skiff/exchange.h>
 #include <skiff/executor.h>
 
 #ifdef __cplusplus
@@ -35,7 +36,11 @@ SKIFF_API void skiff_dataset_set_files(struct skiff_dataset *d, const char *cons
 /* A program that turns a file (its standard input) into MultiSlot text. NULL or "cat": none. */
 SKIFF_API void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command);
 /* A setting of the reader: "format" (multislot, criteo, slot_text, ...), "hash", "hash_size", ...
- * as docs/config.md lists them; and "cache" (true), "bad_lines" (a number), "drop_last" (true). */
+ * as docs/config.md lists them; and "cache" (true), "bad_lines" (a number), "drop_last" (true),
+ * "split_files" (true: a QueueDataset with fewer files than threads cuts plain files),
+ * "parse_ins_id", "parse_content", "parse_logkey" (true: lines begin with `1 <text>` for each),
+ * "merge_by_lineid" (the size of a group, Paddle's default is 2; 0: any): global_shuffle makes one
+ * sample of those with the same ins_id. */
 SKIFF_API void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value);
 
 /* InMemoryDataset. */
@@ -46,6 +51,14 @@ SKIFF_API enum skiff_status skiff_dataset_wait_preload(struct skiff_dataset *d,
                                                        struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_dataset_local_shuffle(struct skiff_dataset *d, uint64_t seed,
                                                         struct skiff_error *err);
+/* Spreads the samples of all workers over all workers at random; every worker calls it with the
+ * same seed. exchange NULL: there is one worker, and this is a local shuffle. On failure the
+ * samples are as before. */
+SKIFF_API enum skiff_status skiff_dataset_global_shuffle(struct skiff_dataset *d,
+                                                         const struct skiff_exchange *exchange,
+                                                         uint64_t seed, struct skiff_error *err);
+/* Samples that the last global shuffle left here. */
+SKIFF_API int64_t skiff_dataset_shuffle_size(const struct skiff_dataset *d);
 SKIFF_API enum skiff_status skiff_dataset_slots_shuffle(struct skiff_dataset *d,
                                                         const char *const *slots, int n,
                                                         uint64_t seed, struct skiff_error *err);

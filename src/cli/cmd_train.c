@@ -105,8 +105,13 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
         TRY(checkpoint_find(t->save_path, &last, err));
     if (last.epoch >= 0) {
         t->first = last.epoch + last.complete;
-        log_info("going on from %s/%d, saved after %s epoch %d", t->save_path, last.epoch,
-                 last.complete ? "" : "a part of", last.epoch);
+        if (last.complete)
+            log_info("going on from %s/%d, saved after epoch %d", t->save_path, last.epoch,
+                     last.epoch);
+        else
+            log_info("going on from %s/%d, saved after a part of epoch %d: it begins again, %lld "
+                     "samples are learnt from a second time",
+                     t->save_path, last.epoch, last.epoch, (long long)last.samples);
         return checkpoint_load_epoch(&t->job, t->save_path, last.epoch, err);
     }
     if (resume)
@@ -179,14 +184,15 @@ static void say_start(struct training *t)
              threads, t->epochs, t->save_path);
 }
 
-static void say_idle(struct training *t, bool in_memory)
+static void say_idle(struct training *t)
 {
-    int files = (int)dataset_file_count(t->data), threads = t->options.threads;
-    if (!in_memory && files < threads)
-        log_warn("%d of %d threads have nothing to do: a QueueDataset gives each file to one "
-                 "thread, and there %s %d; split the files, or set runner.reader_type to "
-                 "InmemoryDataset",
-                 threads - files, threads, files == 1 ? "is" : "are", files);
+    int threads = t->options.threads, used = dataset_usable_threads(t->data);
+    if (used < threads)
+        log_warn(
+            "%d of %d threads have nothing to do: a QueueDataset cuts only plain files without "
+            "pipe_command, header or cache, and there are %lld; use more files, or set "
+            "runner.reader_type to InmemoryDataset",
+            threads - used, threads, (long long)dataset_file_count(t->data));
 }
 
 static enum skiff_status train(struct training *t, bool resume, struct skiff_error *err)
@@ -197,7 +203,7 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
     TRY(job_check(&t->job, "train", err));
     TRY(start_values(t, resume, err));
     say_start(t);
-    say_idle(t, in_memory);
+    say_idle(t);
     if (in_memory)
         TRY(load_memory(t, err));
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));

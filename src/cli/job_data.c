@@ -108,6 +108,7 @@ enum skiff_status job_dataset_config(struct job *j, const struct job_data *data,
     out->schema = &j->schema;
     out->pipe_command = pipe_of(j);
     out->threads = job_threads(j);
+    out->split_files = true;
     out->batch_size = config_int_in(c, data->batch_key, 32, 1, 1 << 24);
     out->drop_last = config_bool(c, "runner.drop_last", false);
     out->cache = config_bool(c, "runner.cache", false);

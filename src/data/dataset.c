@@ -36,6 +36,18 @@ static enum skiff_status check_config(const struct dataset_config *c, struct ski
     return SKIFF_OK;
 }
 
+/* Samples carry the hash of their line id as a last slot that users do not see. */
+static enum skiff_status add_line_id(struct dataset *d, struct skiff_error *err)
+{
+    const struct shape one = SHAPE(-1, 1);
+    if (d->config.kind != DATASET_MEMORY ||
+        (d->reader.format && strcmp(d->reader.format, "multislot")))
+        return error_set(err, SKIFF_INVALID,
+                         "merge_by_lineid needs an InMemoryDataset of MultiSlot text");
+    d->reader.parse_ins_id = d->reader.keep_ins_id = true;
+    return schema_add(&d->schema, "@ins_id", DTYPE_INT64, 0, &one, err);
+}
+
 enum skiff_status dataset_create(const struct dataset_config *config, struct dataset **out,
                                  struct skiff_error *err)
 {
@@ -58,7 +70,6 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
     d->bad.on_bad = config->on_bad;
     d->bad.arg = config->on_bad_arg;
     store_init(&d->store);
-    store_init(&d->received);
     d->plan = (struct scan_plan){.schema = &d->schema,
                                  .reader = &d->reader,
                                  .pipe_command = d->config.pipe_command,
@@ -69,6 +80,10 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
                                  .stop = &d->stop};
     d->cursor.files = &d->files;
     enum skiff_status status = schema_copy(&d->schema, config->schema, err);
+    if (status == SKIFF_OK)
+        status = schema_copy(&d->visible, config->schema, err);
+    if (status == SKIFF_OK && config->merge_by_lineid)
+        status = add_line_id(d, err);
     if (status == SKIFF_OK)
         status = reader_create(&d->reader, &d->schema, &probe, err); /* settings that do not fit */
     if (status < 0) {
@@ -92,6 +107,7 @@ void dataset_destroy(struct dataset *d)
     file_list_deinit(&d->files);
     reader_config_deinit(&d->reader);
     schema_deinit(&d->schema);
+    schema_deinit(&d->visible);
     bad_lines_deinit(&d->bad);
     pthread_mutex_destroy(&d->lock);
     free((char *)d->config.pipe_command);
@@ -197,6 +213,16 @@ static void pieces_make(struct dataset *d)
     d->cursor.npieces = n;
 }
 
+int dataset_usable_threads(struct dataset *d)
+{
+    int threads = d->config.threads;
+    if (d->config.kind != DATASET_QUEUE || d->files.count == 0)
+        return threads;
+    pieces_make(d);
+    int most = d->pieces ? d->cursor.npieces : d->files.count;
+    return threads < most ? threads : most;
+}
+
 /* Standard input is gone when it has been read once. */
 static enum skiff_status check_stdin(struct dataset *d, struct skiff_error *err)
 {
@@ -224,10 +250,7 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
         return error_set(err, SKIFF_STATE, "the dataset has no files: set_filelist comes first");
     if (queue) {
         TRY(check_stdin(d, err));
-        pieces_make(d);
-        int most = d->pieces ? d->cursor.npieces : d->files.count;
-        if (threads > most)
-            threads = most;
+        threads = dataset_usable_threads(d);
     }
     int nbatches = queue && d->config.ahead > 0 ? d->config.ahead + 2 : 2;
     TRY(lanes_make(d, threads, nbatches, err));
@@ -322,7 +345,7 @@ int64_t dataset_file_count(const struct dataset *d)
 
 const struct schema *dataset_schema(const struct dataset *d)
 {
-    return &d->schema;
+    return &d->visible;
 }
 
 const char *dataset_cache_error(const struct dataset *d)

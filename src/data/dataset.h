@@ -16,6 +16,8 @@
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
 
+#include <skiff/exchange.h>
+
 #include "data/scan.h"
 
 enum dataset_kind { DATASET_QUEUE, DATASET_MEMORY };
@@ -37,7 +39,10 @@ struct dataset_config {
     int64_t bad_limit; /* see bad_lines */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
     void *on_bad_arg;
-    bool keep_zeros; /* memory: do not drop zero ids, whatever the format */
+    bool merge_by_lineid; /* memory, multislot: lines begin with `1 <ins_id>`; global_shuffle makes
+                             one sample of those with the same id */
+    int64_t merge_size;   /* a group of another size is dropped; 0: any size */
+    bool keep_zeros;      /* memory: do not drop zero ids, whatever the format */
     size_t max_line;
 };
 
@@ -101,27 +106,15 @@ int64_t dataset_memory_size(const struct dataset *d);
 /* Samples that the last global shuffle left here; 0 before the first. */
 int64_t dataset_shuffle_size(const struct dataset *d);
 
-/* Exchange of samples between workers. All of them call dataset_global_shuffle with the same seed.
- */
-struct dataset_exchange {
-    void *arg;
-    int rank, workers;
-    /* Hands over samples for another worker: `count` of them, each u32 bytes and a record. The
-     * bytes are borrowed for the call. May block; no locks are held. */
-    enum skiff_status (*send)(void *arg, int to, const void *samples, size_t bytes, int64_t count,
-                              struct skiff_error *err);
-    /* All is sent. Returns when every worker has sent everything and what came for us has been
-     * given to dataset_receive. May block. */
-    enum skiff_status (*finish)(void *arg, struct skiff_error *err);
-};
-
-/* Every sample goes to a worker drawn at random; then the local ones are shuffled. On failure
- * samples that were sent are gone; the rest stays. */
-enum skiff_status dataset_global_shuffle(struct dataset *d, const struct dataset_exchange *exchange,
+/* Every sample goes to a worker drawn at random (with merge_by_lineid: that of its line id), then
+ * the local ones are shuffled, then merged if the config says so. All workers call it with the same
+ * seed; barriers stand around it. NULL or one worker: a local shuffle. On failure, also of another
+ * worker, the samples are as before. */
+enum skiff_status dataset_global_shuffle(struct dataset *d, const struct skiff_exchange *exchange,
                                          uint64_t seed, struct skiff_error *err);
-/* What another worker sent; from any thread, while global_shuffle runs. The bytes are checked and
- * copied. */
-enum skiff_status dataset_receive(struct dataset *d, const void *samples, size_t bytes,
-                                  struct skiff_error *err);
+/* Samples that the last merge by line id dropped. */
+int64_t dataset_merge_dropped(const struct dataset *d);
+/* Threads that will get batches: a QueueDataset gives a file, or a piece of one, to each. */
+int dataset_usable_threads(struct dataset *d);
 
 #endif

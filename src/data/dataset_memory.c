@@ -9,7 +9,6 @@
 #include "data/record.h"
 
 #define LOAD_ROWS 256
-#define SEND_SAMPLES 1024 /* Paddle's fleet_send_batch_size */
 
 /* ---- loading ---- */
 
@@ -163,7 +162,7 @@ static enum skiff_status loader_merge(struct loader *l, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static void slots_unshuffle(struct dataset *d)
+void slots_unshuffle(struct dataset *d)
 {
     free(d->shuffled_slots);
     mem_free(d->shuffled_from);
@@ -215,7 +214,6 @@ enum skiff_status dataset_release(struct dataset *d, struct skiff_error *err)
 void memory_deinit(struct dataset *d)
 {
     store_deinit(&d->store);
-    store_deinit(&d->received);
     slots_unshuffle(d);
 }
 
@@ -231,7 +229,7 @@ int64_t dataset_shuffle_size(const struct dataset *d)
 
 /* ---- handing out ---- */
 
-static size_t sample_bytes(const char *sample)
+size_t sample_bytes(const char *sample)
 {
     uint32_t n;
     memcpy(&n, sample, 4);
@@ -267,12 +265,7 @@ enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct ba
 
 /* ---- shuffling ---- */
 
-struct draws {
-    uint64_t key, counter;
-};
-
-/* 0 .. n-1, each as likely (the rest of 2^64 / n is far below what can be seen). */
-static size_t draw_below(struct draws *r, size_t n)
+size_t draw_below(struct draws *r, size_t n)
 {
     uint32_t w[4];
     philox(r->key, 0, r->counter++, w);
@@ -324,119 +317,4 @@ enum skiff_status dataset_slots_shuffle(struct dataset *d, const char *const *sl
         d->shuffled_from[k] = i;
     }
     return SKIFF_OK;
-}
-
-/* ---- between workers ---- */
-
-static enum skiff_status send_some(const struct dataset_exchange *x, int to, struct buf *out,
-                                   int64_t *count, struct skiff_error *err)
-{
-    if (*count == 0)
-        return SKIFF_OK;
-    enum skiff_status status = x->send(x->arg, to, out->data, out->len, *count, err);
-    buf_reset(out);
-    *count = 0;
-    return status;
-}
-
-/* Draws a worker for every sample; what stays here is kept in `keep`, the rest is sent. */
-static enum skiff_status exchange_out(struct dataset *d, const struct dataset_exchange *x,
-                                      uint64_t seed, struct sample_store *keep,
-                                      struct skiff_error *err)
-{
-    struct buf *out = mem_must((size_t)x->workers * sizeof *out);
-    int64_t *counts = mem_must((size_t)x->workers * sizeof *counts);
-    struct draws r = {seed ^ (uint64_t)x->rank * 0x9E3779B97F4A7C15ull, 0};
-    enum skiff_status status = SKIFF_OK;
-    for (size_t i = 0; status == SKIFF_OK && i < d->store.count; i++) {
-        const char *p = d->store.samples[i];
-        int to = (int)draw_below(&r, (size_t)x->workers);
-        if (to == x->rank) {
-            status = store_add_bytes(keep, p + 4, sample_bytes(p), err);
-            continue;
-        }
-        buf_add(&out[to], p, 4 + sample_bytes(p));
-        if (++counts[to] == SEND_SAMPLES)
-            status = send_some(x, to, &out[to], &counts[to], err);
-    }
-    for (int to = 0; to < x->workers; to++) {
-        if (status == SKIFF_OK)
-            status = send_some(x, to, &out[to], &counts[to], err);
-        buf_deinit(&out[to]);
-    }
-    free(out);
-    free(counts);
-    return status;
-}
-
-enum skiff_status dataset_receive(struct dataset *d, const void *samples, size_t bytes,
-                                  struct skiff_error *err)
-{
-    const char *p = samples, *end = p + bytes;
-    struct batch check;
-    TRY(batch_init(&check, &d->schema, 1, err));
-    enum skiff_status status = SKIFF_OK;
-    while (status == SKIFF_OK && p < end) {
-        size_t n = end - p < 4 ? SIZE_MAX : sample_bytes(p);
-        if (end - p < 4 || n > (size_t)(end - p) - 4) {
-            status = error_set(err, SKIFF_FORMAT, "received samples end in the middle of one");
-            break;
-        }
-        status = batch_reset(&check, err);
-        if (status == SKIFF_OK)
-            status = record_read(p + 4, n, &check, err);
-        if (status == SKIFF_OK) {
-            pthread_mutex_lock(&d->lock);
-            status = store_add_bytes(&d->received, p + 4, n, err);
-            pthread_mutex_unlock(&d->lock);
-        }
-        p += 4 + n;
-    }
-    batch_deinit(&check);
-    return status;
-}
-
-enum skiff_status dataset_global_shuffle(struct dataset *d, const struct dataset_exchange *x,
-                                         uint64_t seed, struct skiff_error *err)
-{
-    TRY(memory_only(d, "global_shuffle", err));
-    if (!x || x->workers < 2) {
-        TRY(dataset_local_shuffle(d, seed, err));
-        d->shuffle_size = (int64_t)d->store.count;
-        return SKIFF_OK;
-    }
-    if (x->rank < 0 || x->rank >= x->workers)
-        return error_set(err, SKIFF_INVALID, "global_shuffle: worker %d of %d", x->rank,
-                         x->workers);
-    dataset_stop(d);
-    slots_unshuffle(d);
-    struct sample_store keep;
-    store_init(&keep);
-    enum skiff_status status = exchange_out(d, x, seed, &keep, err);
-    if (status == SKIFF_OK)
-        status = x->finish(x->arg, err);
-    pthread_mutex_lock(&d->lock);
-    struct sample_store received = d->received;
-    store_init(&d->received);
-    pthread_mutex_unlock(&d->lock);
-    store_deinit(&d->store);
-    d->store = keep;
-    struct skiff_error merge_error;
-    enum skiff_status merged = store_reserve(&d->store, received.count, &merge_error);
-    if (merged == SKIFF_OK && received.count) {
-        memcpy(d->store.samples + d->store.count, received.samples,
-               received.count * sizeof *received.samples);
-        d->store.count += received.count;
-        store_take_blocks(&d->store, &received);
-    }
-    store_deinit(&received);
-    if (status == SKIFF_OK && merged < 0) {
-        status = merged;
-        if (err)
-            *err = merge_error;
-    }
-    if (status == SKIFF_OK)
-        status = dataset_local_shuffle(d, seed + (uint64_t)x->rank, err);
-    d->shuffle_size = (int64_t)d->store.count;
-    return status;
 }

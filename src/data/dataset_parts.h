@@ -40,6 +40,17 @@ enum skiff_status store_reserve(struct sample_store *s, size_t n, struct skiff_e
 /* Moves the blocks of `from` to `s`; its samples must have been taken over. */
 void store_take_blocks(struct sample_store *s, struct sample_store *from);
 
+size_t sample_bytes(const char *sample); /* of its record */
+/* Hash of its line id; only with merge_by_lineid. */
+uint64_t sample_line_id(const char *sample);
+
+/* Random numbers of (seed, counter). */
+struct draws {
+    uint64_t key, counter;
+};
+/* 0 .. n-1, each as likely (the rest of 2^64 / n is far below what can be seen). */
+size_t draw_below(struct draws *r, size_t n);
+
 struct loader;
 
 struct dataset {
@@ -66,7 +77,8 @@ struct dataset {
     bool *shuffled_slots;  /* per slot, or NULL */
     size_t *shuffled_from; /* per sample: where its shuffled slots come from */
     int64_t shuffle_size;
-    struct sample_store received; /* during a global shuffle, under lock */
+    struct schema visible; /* what users see: without the line id */
+    int64_t merge_dropped;
 };
 
 /* Remembers the first failure and stops everybody. */
@@ -81,6 +93,8 @@ void queue_stop(struct dataset *d);
 enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
                               struct skiff_error *err);
 void memory_deinit(struct dataset *d);
+void slots_unshuffle(struct dataset *d);
+enum skiff_status memory_merge(struct dataset *d, struct skiff_error *err);
 void memory_abandon_preload(struct dataset *d);
 enum skiff_status memory_only(const struct dataset *d, const char *call, struct skiff_error *err);
 

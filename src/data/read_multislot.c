@@ -19,7 +19,8 @@ extern const struct reader_class read_multislot;
 
 struct reader_multislot {
     struct reader base;
-    int skip; /* leading groups `1 <text>`: ins_id, content, log key */
+    int skip;        /* leading groups `1 <text>`: ins_id, content, log key */
+    int keep_ins_id; /* 1: the last slot is the hash of the first of them */
 };
 
 static enum skiff_status multislot_create(const struct reader_config *config,
@@ -29,6 +30,7 @@ static enum skiff_status multislot_create(const struct reader_config *config,
     struct reader_multislot *r = mem_must(sizeof *r);
     r->base = (struct reader){&read_multislot, schema};
     r->skip = config->parse_ins_id + config->parse_content + config->parse_logkey;
+    r->keep_ins_id = config->parse_ins_id && config->keep_ins_id;
     *out = &r->base;
     return SKIFF_OK;
 }
@@ -90,7 +92,7 @@ static enum skiff_status bad_width(const struct reader *r, int slot, uint64_t co
 
 /* Leading groups: `1 <text>` each. */
 static enum skiff_status skip_groups(const struct reader_multislot *r, const char **at,
-                                     const char *end, struct skiff_error *err)
+                                     const char *end, struct batch *b, struct skiff_error *err)
 {
     static const char *const names[] = {"first", "second", "third"};
     const char *p = *at;
@@ -102,7 +104,12 @@ static enum skiff_status skip_groups(const struct reader_multislot *r, const cha
                              "the line must begin with %d groups `1 <text>` (ins_id, content, log "
                              "key); the %s one is missing",
                              r->skip, names[i]);
-        p = text_token_end(text_skip_blanks(stop, end), end);
+        p = text_skip_blanks(stop, end);
+        stop = text_token_end(p, end);
+        if (i == 0 && r->keep_ins_id)
+            *batch_dense_i64(b, r->base.schema->count - 1) =
+                (int64_t)hash_xxh64(p, (size_t)(stop - p), 0);
+        p = stop;
     }
     *at = p;
     return SKIFF_OK;
@@ -193,8 +200,8 @@ static enum skiff_status multislot_line(struct reader *base, const char *text, s
     struct reader_multislot *r = (struct reader_multislot *)base;
     const char *p = text, *end = text + n;
     if (r->skip)
-        TRY(skip_groups(r, &p, end, err));
-    int count = base->schema->count;
+        TRY(skip_groups(r, &p, end, b, err));
+    int count = base->schema->count - r->keep_ins_id;
     for (int slot = 0; slot < count; slot++) {
         enum skiff_status status = read_slot(base, slot, &p, end, b, err);
         if (status < 0) {

@@ -29,6 +29,7 @@ struct reader_config {
     bool no_label; /* test files: 39 columns */
     /* multislot */
     bool parse_ins_id, parse_content, parse_logkey;
+    bool keep_ins_id; /* the schema's last slot, dense int64, gets the XXH64 of ins_id; no key */
     /* slot_text, sign_slot: the names in the file, in the order of the schema; NULL: see names.h */
     char *slots;
     /* csv */

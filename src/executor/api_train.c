@@ -136,6 +136,21 @@ void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command
     d->config.pipe_command = d->pipe;
 }
 
+static void set_merge(struct skiff_dataset *d, const char *value)
+{
+    struct skiff_error err = {0};
+    char *end;
+    long long size = strtoll(value, &end, 10);
+    if (end == value || *end || size < 0)
+        failed(d,
+               error_set(&err, SKIFF_INVALID,
+                         "merge_by_lineid: expected the size of a group, 0 for any, found \"%s\"",
+                         value),
+               &err);
+    d->config.merge_by_lineid = true;
+    d->config.merge_size = size;
+}
+
 void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value)
 {
     struct skiff_error err = {0};
@@ -147,6 +162,10 @@ void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *val
         d->config.drop_last = yes;
     else if (!strcmp(key, "bad_lines"))
         d->config.bad_limit = strtoll(value, NULL, 10);
+    else if (!strcmp(key, "split_files"))
+        d->config.split_files = yes;
+    else if (!strcmp(key, "merge_by_lineid"))
+        set_merge(d, value);
     else
         failed(d, reader_config_set(&d->config.reader, key, value, &err), &err);
 }
@@ -199,6 +218,19 @@ enum skiff_status skiff_dataset_local_shuffle(struct skiff_dataset *d, uint64_t 
 {
     TRY(ready(d, err));
     return dataset_local_shuffle(d->made, seed, err);
+}
+
+enum skiff_status skiff_dataset_global_shuffle(struct skiff_dataset *d,
+                                               const struct skiff_exchange *exchange, uint64_t seed,
+                                               struct skiff_error *err)
+{
+    TRY(ready(d, err));
+    return dataset_global_shuffle(d->made, exchange, seed, err);
+}
+
+int64_t skiff_dataset_shuffle_size(const struct skiff_dataset *d)
+{
+    return d->made ? dataset_shuffle_size(d->made) : 0;
 }
 
 enum skiff_status skiff_dataset_slots_shuffle(struct skiff_dataset *d, const char *const *slots,

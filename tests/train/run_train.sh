@@ -81,8 +81,16 @@ run 0 train -m "$config" -o runner.thread_num=2 runner.use_inference=True "runne
     hyper_parameters.optimizer.class=Adagrad
 check "inference model" test -s "$work/two/1/__model__"
 run 0 inspect model "$work/two/1"
+# fewer files than threads: plain files are cut, every row is read once; compressed ones are not cut
 run 0 train -m "$config" -o runner.thread_num=3 runner.epochs=1 "runner.model_save_path=$work/three" runner.dataset_debug=True
-says "1 of 3 threads have nothing to do"
+check "all rows of cut files" grep -qE '^ +0 +3000 ' "$work/log"
+check "all threads work" bash -c "! grep -q 'nothing to do' '$work/log'"
+run 0 train -m "$config" -o runner.thread_num=2 runner.epochs=1 "runner.model_save_path=$work/cut" "runner.train_data_dir=$work/data/train/part-000"
+check "all rows of one file" grep -qE '^ +0 +1500 ' "$work/log"
+gzip -c "$work/data/train/part-000" >"$work/one.gz"
+run 0 train -m "$config" -o runner.thread_num=3 runner.epochs=1 "runner.model_save_path=$work/gz" "runner.train_data_dir=$work/one.gz"
+check "all rows of a gzip file" grep -qE '^ +0 +1500 ' "$work/log"
+says "2 of 3 threads have nothing to do"
 
 # infer: all epochs, a range, models that are not there
 run 0 infer -m "$config"

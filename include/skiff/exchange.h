@@ -1,0 +1,30 @@
+/* Exchange of bytes between workers, for what datasets do together (global shuffle). Fleet's
+ * workers have one over the network; anybody else may fill it in. */
+#ifndef SKIFF_EXCHANGE_H
+#define SKIFF_EXCHANGE_H
+
+#include <stddef.h>
+
+#include <skiff/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct skiff_exchange {
+    void *arg;
+    int rank, size; /* this worker, all workers */
+    /* All workers call it the same number of times. send[i], send_bytes[i] are for worker i (also
+     * for this one) and borrowed for the call. On success recv[i] is what worker i sent: malloc'ed,
+     * the caller frees it; NULL when it is empty. May block until all workers have come; when one
+     * of them is lost it fails, and nothing has to be freed. */
+    enum skiff_status (*alltoall)(void *arg, const void *const *send, const size_t *send_bytes,
+                                  void **recv, size_t *recv_bytes, struct skiff_error *err);
+    /* Returns when all workers have called it. May block; fails when one of them is lost. */
+    enum skiff_status (*barrier)(void *arg, struct skiff_error *err);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
