@@ -67,7 +67,8 @@ $(BUILD)/gen/python_layers.o: $(BUILD)/gen/python_layers.c python/native/layers.
 # the library is linked in, so that the module is one file; its symbols stay hidden
 $(NATIVE): $(NATIVE_OBJ) $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
-	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,--no-undefined-version -o $@ $^ $(LDLIBS)
+	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $(NATIVE_OBJ) \
+	    -Wl,--whole-archive $(BUILD)/libskiff.a -Wl,--no-whole-archive $(LDLIBS)
 
 $(BUILD)/libskiff.a: $(LIB_OBJ)
 	@rm -f $@

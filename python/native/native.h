@@ -52,6 +52,7 @@ struct program_object {
     PyObject *wrappers; /* dict: address -> Block, Var or Op */
     PyObject *keeps;    /* what must live as long (the program it was cloned from), or NULL */
     unsigned long long edits;
+    bool borrowed; /* the C program belongs to what is kept */
 };
 
 struct block_object {
@@ -131,6 +132,7 @@ bool is_a(PyObject *o, enum class_id id);
 /* ---- wrappers ---- */
 
 PyObject *program_wrap(struct skiff_program *p, PyObject *keeps); /* takes p over; keeps: or NULL */
+PyObject *program_borrow(struct skiff_program *p, PyObject *owner);
 PyObject *block_wrap(struct program_object *p, struct skiff_block *b);
 PyObject *var_wrap(struct program_object *p, struct skiff_var *v); /* NULL v: None */
 PyObject *op_wrap(struct program_object *p, struct skiff_block *b, struct skiff_op *op);
@@ -243,6 +245,7 @@ bool dataset_init(PyObject *m);
 bool io_init(PyObject *m);
 bool split_init(PyObject *m);
 bool metric_init(PyObject *m);
+bool fleet_init(PyObject *m);
 bool layers_init(PyObject *m);
 
 /* skiff_executor_train and _infer for an Executor object's method (train.c). */

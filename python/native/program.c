@@ -9,10 +9,8 @@
 static PyObject *program_fill(PyTypeObject *type, struct skiff_program *p, PyObject *keeps)
 {
     struct program_object *o = (struct program_object *)class_alloc(type);
-    if (!o) {
-        skiff_program_destroy(p);
-        return NULL;
-    }
+    if (!o)
+        return NULL; /* out of memory: the program leaks */
     o->p = p;
     o->wrappers = PyDict_New();
     o->keeps = keeps;
@@ -26,6 +24,15 @@ PyObject *program_wrap(struct skiff_program *p, PyObject *keeps)
 {
     PyObject *o = program_fill(made_class[CLASS_PROGRAM], p, keeps);
     return o ? class_made(o) : NULL;
+}
+
+PyObject *program_borrow(struct skiff_program *p, PyObject *owner)
+{
+    PyObject *o = program_fill(made_class[CLASS_PROGRAM], p, owner);
+    if (!o)
+        return NULL;
+    ((struct program_object *)o)->borrowed = true;
+    return class_made(o);
 }
 
 /* The object of that address, a new reference; NULL without an exception: not made yet. */
@@ -143,7 +150,8 @@ static void program_dealloc(struct program_object *o)
     if (o->p) {
         executors_forget(o->p);
         nets_forget(o->p);
-        skiff_program_destroy(o->p);
+        if (!o->borrowed)
+            skiff_program_destroy(o->p);
     }
     Py_CLEAR(o->keeps);
     class_free((PyObject *)o);

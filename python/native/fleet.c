@@ -1,0 +1,606 @@
+/* Fleet: this process's part in a job of workers and servers. */
+#include "native.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <skiff/fleet.h>
+
+/* A library built without the exchange of samples lacks it. */
+#pragma weak skiff_fleet_global_shuffle
+
+struct fleet_object {
+    PyObject_HEAD;
+    struct skiff_fleet *f;
+    PyObject *main, *startup; /* Programs of the fleet's, once they were asked for */
+    PyObject *given;          /* list: what C looks at as long as the fleet lives */
+    PyObject *say;            /* callable, or NULL */
+};
+
+/* ---- life ---- */
+
+static PyObject *fleet_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    struct fleet_object *o = (struct fleet_object *)class_alloc(type);
+    if (!o)
+        return NULL;
+    o->f = skiff_fleet_create();
+    o->given = PyList_New(0);
+    if (!o->given)
+        Py_CLEAR(o);
+    return (PyObject *)o;
+}
+
+static int fleet_traverse(struct fleet_object *o, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(o));
+    Py_VISIT(o->main);
+    Py_VISIT(o->startup);
+    Py_VISIT(o->given);
+    Py_VISIT(o->say);
+    return 0;
+}
+
+static int fleet_clear(struct fleet_object *o)
+{
+    Py_CLEAR(o->main);
+    Py_CLEAR(o->startup);
+    return 0;
+}
+
+/* Leaving the job joins threads, which may want to say something: the lock must be free. */
+static void fleet_dealloc(struct fleet_object *o)
+{
+    PyObject_GC_UnTrack(o);
+    fleet_clear(o);
+    struct skiff_fleet *f = o->f;
+    if (f) {
+        skiff_fleet_on_say(f, NULL, NULL);
+        Py_BEGIN_ALLOW_THREADS;
+        skiff_fleet_destroy(f);
+        Py_END_ALLOW_THREADS;
+    }
+    Py_CLEAR(o->given);
+    Py_CLEAR(o->say);
+    class_free((PyObject *)o);
+}
+
+/* ---- calls without the interpreter lock ---- */
+
+#define FREE_CALL(status, call) \
+    Py_BEGIN_ALLOW_THREADS;     \
+    status = (call);            \
+    Py_END_ALLOW_THREADS
+
+static PyObject *finish(enum skiff_status status, const struct skiff_error *err)
+{
+    if (status < 0)
+        return raise_file_error(err);
+    Py_RETURN_NONE;
+}
+
+/* ---- roles ---- */
+
+static PyObject *fleet_init_env(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    static const char *const names[] = {"auto", "cloud", "manual"};
+    const char *env = "auto";
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|s", KEYWORDS("env"), &env))
+        return NULL;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(env, names[i])) {
+            enum skiff_status status = skiff_fleet_init_env(o->f, (enum skiff_role_env)i, &err);
+            if (status < 0)
+                return raise_error(&err);
+            Py_RETURN_NONE;
+        }
+    PyErr_Format(PyExc_ValueError, "env is auto, cloud or manual, not %s", env);
+    return NULL;
+}
+
+static PyObject *fleet_init_user(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    const char *role, **servers, **workers;
+    PyObject *server_list, *worker_list = NULL;
+    struct skiff_role r = {0};
+    struct keep k = {0};
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "siiO|O",
+            KEYWORDS("role", "current_id", "worker_num", "server_endpoints", "worker_endpoints"),
+            &role, &r.current_id, &r.worker_num, &server_list, &worker_list))
+        return NULL;
+    if (strcmp(role, "worker") && strcmp(role, "server")) {
+        PyErr_Format(PyExc_ValueError, "role is worker or server, not %s", role);
+        return NULL;
+    }
+    r.role = role[0] == 'w' ? SKIFF_WORKER : SKIFF_SERVER;
+    bool ok = names_of(&k, server_list, "server_endpoints", &servers, &r.nservers) &&
+              names_of(&k, worker_list, "worker_endpoints", &workers, &r.nworker_endpoints);
+    if (ok) {
+        r.server_endpoints = servers;
+        r.worker_endpoints = workers;
+        ok = skiff_fleet_init_user(o->f, &r, &err) == SKIFF_OK;
+        if (!ok)
+            raise_error(&err);
+    }
+    keep_end(&k);
+    if (!ok)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Facts: one getter for all that are bools, one for all that are ints. */
+struct fact {
+    bool (*yes)(const struct skiff_fleet *f);
+    int (*number)(const struct skiff_fleet *f);
+    const char *(*text)(const struct skiff_fleet *f);
+};
+
+static PyObject *get_fact(struct fleet_object *o, struct fact *fact)
+{
+    if (fact->yes)
+        return PyBool_FromLong(fact->yes(o->f));
+    if (fact->number)
+        return PyLong_FromLong(fact->number(o->f));
+    const char *text = fact->text(o->f);
+    return PyUnicode_FromString(text ? text : "");
+}
+
+static PyObject *fleet_split_files(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *files, *result = NULL;
+    struct keep k = {0};
+    const char **names, *const *mine;
+    int n, nmine;
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("files"), &files))
+        return NULL;
+    if (names_of(&k, files, "files", &names, &n)) {
+        if (skiff_fleet_split_files(o->f, names, n, &mine, &nmine, &err) < 0) {
+            raise_error(&err);
+        } else {
+            result = names_list(mine, nmine);
+            free((void *)mine);
+        }
+    }
+    keep_end(&k);
+    return result;
+}
+
+/* ---- strategies ---- */
+
+static const struct {
+    const char *name;
+    size_t offset;
+    char kind; /* s: text, i: int, l: int64_t, b: bool */
+} fields[] = {
+#define FIELD(f, kind)                               \
+    {                                                \
+#f, offsetof(struct skiff_strategy, f), kind \
+    }
+    FIELD(mode, 's'),
+    FIELD(geo_steps, 'i'),
+    FIELD(no_slice, 'b'),
+    FIELD(min_block_size, 'l'),
+    FIELD(split_method, 's'),
+    FIELD(dc_asgd, 'b'),
+    FIELD(direct, 'b'),
+    FIELD(stop_on_death, 'b'),
+    FIELD(threads, 'i'),
+    FIELD(max_merge_var_num, 'i'),
+    FIELD(send_queue_size, 'i'),
+    FIELD(min_send_grad_num_before_recv, 'i'),
+    FIELD(thread_pool_size, 'i'),
+    FIELD(send_wait_times, 'i'),
+    FIELD(independent_recv_thread, 'i'),
+    FIELD(is_sgd_optimizer, 'i'),
+#undef FIELD
+};
+
+static bool field_set(struct skiff_strategy *s, const char *name, PyObject *value)
+{
+    int64_t number;
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        void *at = (char *)s + fields[i].offset;
+        if (strcmp(fields[i].name, name))
+            continue;
+        if (value == Py_None)
+            return true;
+        if (fields[i].kind == 's')
+            return (*(const char **)at = text_of(value, name)) != NULL;
+        if (fields[i].kind == 'b')
+            return truth_of(value, name, at);
+        if (!int_of(value, name, &number))
+            return false;
+        if (fields[i].kind == 'l')
+            *(int64_t *)at = number;
+        else
+            *(int *)at = (int)number;
+        return true;
+    }
+    PyErr_Format(PyExc_TypeError, "a strategy has no field %s", name);
+    return false;
+}
+
+static bool strategy_of(PyObject *keywords, struct skiff_strategy *s)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    *s = (struct skiff_strategy){0};
+    while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
+        const char *name = text_of(key, "a field");
+        if (!name || !field_set(s, name, value))
+            return false;
+    }
+    return true;
+}
+
+/* ---- programs ---- */
+
+static PyObject *fleet_split(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *main, *startup;
+    struct skiff_strategy s;
+    struct skiff_error err;
+    if (!PyArg_ParseTuple(args, "O!O!:split(main, startup, **strategy)", base_class[CLASS_PROGRAM],
+                          &main, base_class[CLASS_PROGRAM], &startup) ||
+        !strategy_of(keywords, &s))
+        return NULL;
+    /* C keeps pointers to the programs and, perhaps, to texts of the strategy */
+    if (PyList_Append(o->given, main) < 0 || PyList_Append(o->given, startup) < 0 ||
+        (keywords && PyList_Append(o->given, keywords) < 0))
+        return NULL;
+    if (skiff_fleet_split(o->f, ((struct program_object *)main)->p,
+                          ((struct program_object *)startup)->p, &s, &err) < 0)
+        return raise_error(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *fleet_program(struct fleet_object *o, struct skiff_program *p, PyObject **cache)
+{
+    if (!p)
+        Py_RETURN_NONE;
+    if (*cache && ((struct program_object *)*cache)->p != p)
+        Py_CLEAR(*cache); /* it was split again */
+    if (!*cache)
+        *cache = program_borrow(p, (PyObject *)o);
+    Py_XINCREF(*cache);
+    return *cache;
+}
+
+static PyObject *get_main(struct fleet_object *o, void *unused)
+{
+    return fleet_program(o, skiff_fleet_main_program(o->f), &o->main);
+}
+
+static PyObject *get_startup(struct fleet_object *o, void *unused)
+{
+    return fleet_program(o, skiff_fleet_startup_program(o->f), &o->startup);
+}
+
+/* ---- servers and workers ---- */
+
+static PyObject *fleet_init_server(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *dir_object = NULL;
+    struct keep k = {0};
+    struct skiff_error err;
+    enum skiff_status status = SKIFF_OK;
+    const char *dir = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O", KEYWORDS("model_dir"), &dir_object))
+        return NULL;
+    bool ok = !dir_object || dir_object == Py_None ||
+              (dir = path_of(&k, dir_object, "model_dir")) != NULL;
+    if (ok) {
+        FREE_CALL(status, skiff_fleet_init_server(o->f, dir, &err));
+    }
+    PyObject *result = ok ? finish(status, &err) : NULL;
+    keep_end(&k);
+    return result;
+}
+
+static PyObject *fleet_run_server(struct fleet_object *o, PyObject *unused)
+{
+    struct skiff_error err;
+    enum skiff_status status;
+    FREE_CALL(status, skiff_fleet_run_server(o->f, &err));
+    return finish(status, &err);
+}
+
+static PyObject *fleet_stop_server(struct fleet_object *o, PyObject *unused)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    skiff_fleet_stop_server(o->f);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *fleet_init_worker(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *scope;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("scope"),
+                                     base_class[CLASS_SCOPE], &scope) ||
+        PyList_Append(o->given, scope) < 0)
+        return NULL;
+    FREE_CALL(status, skiff_fleet_init_worker(o->f, ((struct scope_object *)scope)->s, &err));
+    return finish(status, &err);
+}
+
+static PyObject *fleet_stop_worker(struct fleet_object *o, PyObject *unused)
+{
+    struct skiff_error err;
+    enum skiff_status status;
+    FREE_CALL(status, skiff_fleet_stop_worker(o->f, &err));
+    return finish(status, &err);
+}
+
+static PyObject *fleet_barrier(struct fleet_object *o, PyObject *unused)
+{
+    struct skiff_error err;
+    enum skiff_status status;
+    FREE_CALL(status, skiff_fleet_barrier_worker(o->f, &err));
+    return finish(status, &err);
+}
+
+/* ---- over all workers ---- */
+
+static bool all_whole(PyObject *list)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(list); i++)
+        if (!PyLong_Check(PyList_GetItem(list, i)))
+            return false;
+    return true;
+}
+
+static PyObject *reduce_longs(struct fleet_object *o, struct keep *k, PyObject *list,
+                              const char *op)
+{
+    int64_t *v, n;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!longs_of(k, list, "values", &v, &n))
+        return NULL;
+    FREE_CALL(status, skiff_fleet_all_reduce_int64(o->f, op, v, (size_t)n, &err));
+    if (status < 0)
+        return raise_error(&err);
+    struct skiff_attr a = {.type = SKIFF_ATTR_LONGS, .n = (int)n, .longs = v};
+    return attr_object(&a);
+}
+
+static PyObject *reduce_doubles(struct fleet_object *o, struct keep *k, PyObject *list,
+                                const char *op)
+{
+    double *v;
+    int n;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!doubles_of(k, list, "values", &v, &n))
+        return NULL;
+    FREE_CALL(status, skiff_fleet_all_reduce_double(o->f, op, v, (size_t)n, &err));
+    if (status < 0)
+        return raise_error(&err);
+    struct skiff_attr a = {.type = SKIFF_ATTR_FLOAT64S, .n = n, .floats = v};
+    return attr_object(&a);
+}
+
+static PyObject *fleet_all_reduce(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *values;
+    const char *op = "sum";
+    struct keep k = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|s", KEYWORDS("values", "op"), &values, &op))
+        return NULL;
+    PyObject *list = PySequence_List(values), *result = NULL;
+    if (keep_object(&k, list))
+        result = all_whole(list) ? reduce_longs(o, &k, list, op) : reduce_doubles(o, &k, list, op);
+    keep_end(&k);
+    return result;
+}
+
+static PyObject *fleet_auc(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *scope, *pos, *neg;
+    double area;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!OO", KEYWORDS("scope", "pos", "neg"),
+                                     base_class[CLASS_SCOPE], &scope, &pos, &neg))
+        return NULL;
+    const char *p = name_of(pos, "pos"), *n = p ? name_of(neg, "neg") : NULL;
+    if (!n)
+        return NULL;
+    FREE_CALL(status, skiff_fleet_auc(o->f, ((struct scope_object *)scope)->s, p, n, &area, &err));
+    return status < 0 ? raise_error(&err) : PyFloat_FromDouble(area);
+}
+
+static PyObject *fleet_global_shuffle(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *dataset;
+    unsigned long long seed = 0;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!|K", KEYWORDS("dataset", "seed"),
+                                     dataset_class, &dataset, &seed))
+        return NULL;
+    struct dataset_object *d = (struct dataset_object *)dataset;
+    if (!skiff_fleet_global_shuffle) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "this build cannot exchange samples between workers (global_shuffle); "
+                        "local_shuffle is what there is");
+        return NULL;
+    }
+    if (d->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the dataset is in use by another thread");
+        return NULL;
+    }
+    d->busy = true;
+    FREE_CALL(status, skiff_fleet_global_shuffle(o->f, d->d, seed, &err));
+    d->busy = false;
+    return finish(status, &err);
+}
+
+/* ---- saving ---- */
+
+static PyObject *fleet_save_persistables(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *scope, *dir_object;
+    struct keep k = {0};
+    struct skiff_error err;
+    enum skiff_status status = SKIFF_OK;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O", KEYWORDS("scope", "dirname"),
+                                     base_class[CLASS_SCOPE], &scope, &dir_object))
+        return NULL;
+    const char *dir = path_of(&k, dir_object, "dirname");
+    if (dir) {
+        FREE_CALL(status, skiff_fleet_save_persistables(o->f, ((struct scope_object *)scope)->s,
+                                                        dir, &err));
+    }
+    PyObject *result = dir ? finish(status, &err) : NULL;
+    keep_end(&k);
+    return result;
+}
+
+static PyObject *fleet_save_inference(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *scope, *feeds, *targets, *path_object;
+    int is_prefix = 0, nf, nt;
+    const char **f, **t;
+    struct keep k = {0};
+    struct skiff_error err;
+    enum skiff_status status = SKIFF_OK;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "O!OOO|p", KEYWORDS("scope", "feeds", "targets", "path", "is_prefix"),
+            base_class[CLASS_SCOPE], &scope, &feeds, &targets, &path_object, &is_prefix))
+        return NULL;
+    const char *path = path_of(&k, path_object, "path");
+    bool ok =
+        path && names_of(&k, feeds, "feeds", &f, &nf) && names_of(&k, targets, "targets", &t, &nt);
+    if (ok) {
+        struct skiff_scope *s = ((struct scope_object *)scope)->s;
+        FREE_CALL(status,
+                  skiff_fleet_save_inference_model(o->f, s, f, nf, t, nt, path, is_prefix, &err));
+    }
+    PyObject *result = ok ? finish(status, &err) : NULL;
+    keep_end(&k);
+    return result;
+}
+
+/* ---- lines for logs ---- */
+
+static void on_say(void *user, const char *line)
+{
+    struct fleet_object *o = user;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *s = o->say ? PyUnicode_DecodeUTF8(line, (Py_ssize_t)strlen(line), "replace") : NULL;
+    PyObject *r = s ? PyObject_CallFunctionObjArgs(o->say, s, NULL) : NULL;
+    if (s && !r)
+        PyErr_WriteUnraisable(o->say); /* nobody waits for it */
+    Py_XDECREF(s);
+    Py_XDECREF(r);
+    PyGILState_Release(gil);
+}
+
+static PyObject *fleet_on_say(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    PyObject *say;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("say"), &say))
+        return NULL;
+    if (say != Py_None && !PyCallable_Check(say)) {
+        PyErr_SetString(PyExc_TypeError, "say must be callable");
+        return NULL;
+    }
+    Py_CLEAR(o->say);
+    if (say != Py_None) {
+        Py_INCREF(say);
+        o->say = say;
+    }
+    skiff_fleet_on_say(o->f, o->say ? on_say : NULL, o);
+    Py_RETURN_NONE;
+}
+
+static PyObject *leave_job(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *program;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("program"),
+                                     base_class[CLASS_PROGRAM], &program))
+        return NULL;
+    FREE_CALL(status, skiff_program_leave_job(((struct program_object *)program)->p, &err));
+    return finish(status, &err);
+}
+
+static PyMethodDef functions[] = {
+    METHOD("leave_job", leave_job, "This process has done its part of the program's job."), {0}};
+
+static PyMethodDef methods[] = {
+    METHOD("init_env", fleet_init_env, "The role from the environment: auto, cloud, manual."),
+    METHOD("init_user", fleet_init_user, "The role as said."),
+    METHOD("split_files", fleet_split_files, "This worker's part of a list of files."),
+    METHOD("split", fleet_split, "Splits minimized programs by the role."),
+    METHOD("init_server", fleet_init_server, "Fresh parameters, or those of a saved model."),
+    METHOD0("run_server", fleet_run_server, "Serves until the job is complete."),
+    METHOD0("stop_server", fleet_stop_server, "Ends run_server; from any thread."),
+    METHOD("init_worker", fleet_init_worker, "Joins the job."),
+    METHOD0("stop_worker", fleet_stop_worker, "Says that this worker has finished."),
+    METHOD0("barrier_worker", fleet_barrier, "Waits for all workers."),
+    METHOD("all_reduce", fleet_all_reduce, "Numbers over all workers: sum, max, min; a list."),
+    METHOD("auc", fleet_auc, "AUC over all workers, of the buckets of an auc layer."),
+    METHOD("global_shuffle", fleet_global_shuffle, "Shuffles samples over all workers."),
+    METHOD("save_persistables", fleet_save_persistables, "Paddle's files, gathered."),
+    METHOD("save_inference_model", fleet_save_inference, "A model that runs alone."),
+    METHOD("on_say", fleet_on_say, "Who gets what happens, one line each."),
+    {0}};
+
+static struct fact facts[] = {{.yes = skiff_fleet_is_initialized},
+                              {.yes = skiff_fleet_is_worker},
+                              {.yes = skiff_fleet_is_server},
+                              {.yes = skiff_fleet_is_first_worker},
+                              {.number = skiff_fleet_worker_index},
+                              {.number = skiff_fleet_server_index},
+                              {.number = skiff_fleet_worker_num},
+                              {.number = skiff_fleet_server_num},
+                              {.text = skiff_fleet_server_endpoints},
+                              {.text = skiff_fleet_worker_endpoints},
+                              {.text = skiff_fleet_notes}};
+#define FACT(name, i, doc)                                           \
+    {                                                                \
+        name, (getter)(void (*)(void))get_fact, NULL, doc, &facts[i] \
+    }
+static PyGetSetDef attributes[] = {
+    FACT("is_initialized", 0, "Whether the role is known."),
+    FACT("is_worker", 1, "Whether this is a worker."),
+    FACT("is_server", 2, "Whether this is a server."),
+    FACT("is_first_worker", 3, "Whether this is worker 0."),
+    FACT("worker_index", 4, "Number of this worker."),
+    FACT("server_index", 5, "Number of this server."),
+    FACT("worker_num", 6, "How many workers there are."),
+    FACT("server_num", 7, "How many servers there are."),
+    FACT("server_endpoints", 8, "ip:port,ip:port"),
+    FACT("worker_endpoints", 9, "ip:port,ip:port"),
+    FACT("notes", 10, "What the user should know of the split."),
+    ATTRIBUTE("main_program", get_main, NULL, "The program of the role, or None before split."),
+    ATTRIBUTE("startup_program", get_startup, NULL, "Its startup program, or None."),
+    {0}};
+
+static PyType_Slot slots[] = {{Py_tp_new, fleet_new},
+                              {Py_tp_dealloc, fleet_dealloc},
+                              {Py_tp_traverse, fleet_traverse},
+                              {Py_tp_clear, fleet_clear},
+                              {Py_tp_methods, methods},
+                              {Py_tp_getset, attributes},
+                              {Py_tp_doc, "This process's part in a job: see _native.pyi."},
+                              {0}};
+static PyType_Spec spec = {"skiff._native.Fleet", sizeof(struct fleet_object), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+bool fleet_init(PyObject *m)
+{
+    static PyTypeObject *fleet_class;
+    return class_add(m, &spec, "Fleet", &fleet_class) && module_functions(m, functions);
+}

@@ -1,0 +1,135 @@
+"""A job of one server and two workers in one process, over skiff._native.Fleet."""
+import os
+import socket
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+from skiff import _native as N
+
+L = N.layers
+
+
+class _Constant:
+    initializer = ("constant", {"value": 0.5})
+
+
+def network():
+    net = N.Net()
+    x = L.data(net, "x", [3])
+    y = L.data(net, "y", [1])
+    p = L.fc(net, x, 1, param_attr=_Constant(), bias_attr=False)
+    loss = L.mean(net, L.square_error_cost(net, p, y))
+    N.Optimizer(net, "sgd", 0.1).minimize(loss)
+    return net, p, loss
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class FleetTest(unittest.TestCase):
+    def test_roles(self):
+        f = N.Fleet()
+        self.assertFalse(f.is_initialized)
+        f.init_user("worker", 1, 2, ["127.0.0.1:6170", "127.0.0.1:6171"])
+        self.assertEqual((f.is_worker, f.is_server, f.is_first_worker), (True, False, False))
+        self.assertEqual((f.worker_index, f.worker_num, f.server_num), (1, 2, 2))
+        self.assertEqual(f.server_endpoints, "127.0.0.1:6170,127.0.0.1:6171")
+        self.assertEqual(f.split_files(["a", "b", "c", "d", "e"]), ["d", "e"])
+        self.assertIsNone(f.main_program)
+        with self.assertRaises(ValueError):
+            N.Fleet().init_user("boss", 0, 1, ["127.0.0.1:1"])
+        with self.assertRaises(ValueError):
+            N.Fleet().init_env("other")
+        with self.assertRaises(TypeError):
+            f.split(N.Program(), N.Program(), colour=1)
+
+    def test_environment(self):
+        before = dict(os.environ)
+        try:
+            os.environ.update(TRAINING_ROLE="TRAINER", PADDLE_TRAINERS_NUM="2", PADDLE_TRAINER_ID="1",
+                              PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:6170")
+            f = N.Fleet()
+            f.init_env("cloud")
+            self.assertEqual((f.worker_index, f.worker_num), (1, 2))
+            os.environ["TRAINING_ROLE"] = "COOK"
+            with self.assertRaises(ValueError):
+                N.Fleet().init_env("cloud")
+            del os.environ["PADDLE_TRAINERS_NUM"]
+            os.environ["TRAINING_ROLE"] = "TRAINER"
+            with self.assertRaises((KeyError, ValueError)):
+                N.Fleet().init_env("cloud")
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def test_sync_job(self):
+        endpoint = "127.0.0.1:%d" % free_port()
+        failures, weights, sums, lines = [], {}, {}, []
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+
+        def guarded(work, *args):
+            try:
+                work(*args)
+            except BaseException as error:
+                failures.append(error)
+
+        def serve():
+            fleet = N.Fleet()
+            fleet.on_say(lines.append)
+            fleet.init_user("server", 0, 2, [endpoint])
+            net, _, _ = network()
+            fleet.split(net.main, net.startup, mode="sync")
+            fleet.init_server()
+            fleet.run_server()
+
+        def work(i):
+            fleet = N.Fleet()
+            fleet.init_user("worker", i, 2, [endpoint])
+            net, p, loss = network()
+            fleet.split(net.main, net.startup, mode="sync")
+            scope = N.Scope()
+            exe = N.Executor(scope)
+            fleet.init_worker(scope)
+            exe.run(fleet.startup_program)
+            for _ in range(3):
+                exe.run(fleet.main_program, {"x": np.array([[1, i, 0]], "f4"), "y": np.array([[1]], "f4")}, [loss.name])
+            weights[i] = np.array(scope.find("fc_0.w_0")).ravel()
+            sums[i] = fleet.all_reduce([i + 1, 5]), fleet.all_reduce([0.5 + i], "max")
+            fleet.barrier_worker()
+            if i == 0:
+                fleet.save_persistables(scope, folder.name)
+                fleet.save_inference_model(scope, ["x"], [p.name], os.path.join(folder.name, "model"))
+            fleet.stop_worker()
+
+        threads = [threading.Thread(target=guarded, args=(serve,))] + [
+            threading.Thread(target=guarded, args=(work, i)) for i in range(2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        self.assertEqual(failures, [])
+        self.assertFalse(any(t.is_alive() for t in threads))
+        # the same on one machine: the mean of both gradients
+        w = np.full(3, 0.5)
+        for _ in range(3):
+            grads = [2 * (w @ np.array(x) - 1) * np.array(x) for x in ([1, 0, 0], [1, 1, 0])]
+            w = w - 0.1 * (grads[0] + grads[1]) / 2
+        np.testing.assert_allclose(weights[0], w, rtol=1e-5)
+        np.testing.assert_array_equal(weights[0], weights[1])
+        self.assertEqual((sums[0], sums[1]), (([3, 10], [1.5]), ([3, 10], [1.5])))
+        self.assertIn("fc_0.w_0", os.listdir(folder.name))
+        scope = N.Scope()
+        program, feeds, targets = N.load_inference_model(scope, os.path.join(folder.name, "model"))
+        out, = N.Executor(scope).run(program, {"x": np.array([[1, 1, 1]], "f4")}, targets, return_numpy=True)
+        np.testing.assert_allclose(out[0, 0], w.sum(), rtol=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
