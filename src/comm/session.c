@@ -30,17 +30,19 @@ static void session_say(struct session *s, const char *format, ...)
 
 /* ---- who is in the job ---- */
 
-/* Everything that waits for this server, or will ask it, fails with this reason. */
+/* The job ends: whatever waits for a server, this one or another, fails with this reason. */
 static void server_is_dead(struct session *s, const struct member *m)
 {
     struct skiff_error reason;
     error_set(&reason, SKIFF_PEER, "parameter server %u (%s) is dead: %s", m->id.index,
               s->endpoints[m->id.index], m->reason[0] ? m->reason : "no sign of life");
-    rpc_give_up(s->peers[m->id.index], &reason);
     pthread_mutex_lock(&s->lock);
-    if (!s->failure.code)
+    bool first = !s->failure.code;
+    if (first)
         s->failure = reason;
     pthread_mutex_unlock(&s->lock);
+    for (int i = 0; first && i < s->options.servers; i++)
+        rpc_give_up(s->peers[i], &reason);
     session_say(s, "%s", reason.message);
 }
 

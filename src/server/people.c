@@ -16,6 +16,7 @@
 #include "net/clock.h"
 #include "server/server_parts.h"
 
+#define NEWS_MS 2500    /* two heartbeats and some more */
 #define JOIN_TRY_MS 500 /* between looks at server_stop while server 0 is not there */
 #define NOTE_EVERY_MS 10000
 
@@ -289,14 +290,27 @@ static bool others_here(struct server *s)
     return here;
 }
 
-/* Server 0 stays until the others have heard that the job is complete. */
+/* Is anybody left who may not know why the job ends? */
+static bool anybody_here(struct server *s)
+{
+    pthread_mutex_lock(&s->people);
+    bool here = count_in_state(s->trainers, s->options.trainers, MEMBER_HERE) > 0;
+    for (int i = 1; i < s->options.servers; i++)
+        here |= s->servers[i].state == MEMBER_HERE;
+    pthread_mutex_unlock(&s->people);
+    return here;
+}
+
+/* Server 0 stays until the others have heard that the job is complete; or, when it has failed, for
+ * as long as their heartbeats take to fetch the reason. */
 void people_leave(struct server *s, bool complete)
 {
-    int64_t deadline = clock_after(clock_now(), s->options.silence_ms);
+    int64_t deadline = clock_after(clock_now(), complete ? s->options.silence_ms : NEWS_MS);
     if (s->enrolment) {
         enrolment_leave(s->enrolment, clock_after(clock_now(), complete ? 2000 : 500), NULL);
         return;
     }
-    while (complete && s->membership && !is_stopping(s) && others_here(s) && clock_now() < deadline)
+    while (s->membership && !is_stopping(s) && (complete ? others_here(s) : anybody_here(s)) &&
+           clock_now() < deadline)
         wait_for_news(s, clock_min(deadline, clock_after(clock_now(), 100)));
 }

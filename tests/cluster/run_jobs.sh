@@ -1,0 +1,258 @@
+#!/usr/bin/env bash
+# Real jobs of `skiff train`, started process by process: what is seen when something is wrong. Rows of the table "What real
+# Paddle does when something is wrong" that concern processes; run_launch.sh has those of the launcher, role_test those of
+# the variables.
+set -uo pipefail
+skiff=$(realpath "${BUILD:-build}")/skiff
+work=$(mktemp -d)
+pids=()
+config=config.yaml
+trap 'kill -9 "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+export SKIFF_JOB=jobs-$$ SKIFF_SECRET=secret SKIFF_SILENCE_MS=2000 FLAGS_rpc_deadline=20000
+
+"$skiff" synth --rows 3000 --test-rows 100 --files 2 --out data >/dev/null || exit 1
+cat >config.yaml <<'END'
+runner:
+  model: rank/dnn
+  train_data_dir: data/train
+  input_format: criteo
+  train_batch_size: 100
+  epochs: 1
+  split_file_list: True
+  model_save_path: model
+hyper_parameters:
+  optimizer: {class: SGD, learning_rate: 0.001}
+  network: documents
+  sparse_inputs_slots: 27
+  sparse_feature_number: 5001
+  sparse_feature_dim: 8
+  dense_input_dim: 13
+  fc_sizes: [32]
+END
+
+fault() {
+    echo "$name: $*"
+    for f in *.log; do [ -s "$f" ] && [ "${shown:-}" != "$name" ] && sed "s/^/    $f: /" "$f" | tail -n 6; done
+    shown=$name
+    failed=1
+}
+ports() { # N free ports
+    perl -MIO::Socket::INET -e 'my @s = map { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") } 1 .. $ARGV[0]; print join(" ", map { $_->sockport } @s)' "$1"
+}
+begin() { # NAME MODE SERVERS WORKERS [EPOCHS]
+    name=$1 mode=$2 nservers=$3 nworkers=$4 epochs=${5:-1}
+    rm -rf ./*.log model
+    read -ra port <<<"$(ports "$nservers")"
+    list=$(printf ",127.0.0.1:%s" "${port[@]}")
+    list=${list:1}
+    declare -gA pid=()
+}
+process() { # WHO ENVIRONMENT...: starts it as pid[WHO], log WHO.log
+    env PADDLE_PSERVERS_IP_PORT_LIST="$list" PADDLE_TRAINERS_NUM="$nworkers" "${@:2}" "$skiff" train -m "$config" \
+        -o runner.sync_mode="$mode" runner.epochs="$epochs" ${options:-} >"$1.log" 2>&1 &
+    pid[$1]=$!
+    pids+=($!)
+}
+server() { process "server$1" TRAINING_ROLE=PSERVER POD_IP=127.0.0.1 PADDLE_PORT="${port[$1]}" "${@:2}"; }
+worker() { process "worker$1" TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID="$1" "${@:2}"; }
+all() {
+    for ((i = 0; i < nservers; i++)); do server $i; done
+    for ((i = 0; i < nworkers; i++)); do worker $i; done
+}
+says() { # WHO TEXT...
+    local who=$1
+    shift
+    for text in "$@"; do grep -qF -- "$text" "$who.log" || fault "$who does not say: $text"; done
+}
+ends() { # WHO STATUS SECONDS: it ends by itself, in time
+    local p=${pid[$1]} got
+    for _ in $(seq $(($3 * 10))); do
+        kill -0 "$p" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$p" 2>/dev/null; then
+        fault "$1 has not ended after $3 s"
+        kill -9 "$p"
+        wait "$p" 2>/dev/null
+        return
+    fi
+    wait "$p"
+    got=$?
+    [ "$got" = "$2" ] || fault "$1 ended with status $got, expected $2"
+}
+until_says() { # WHO TEXT
+    for _ in $(seq 100); do
+        grep -qF -- "$2" "$1.log" 2>/dev/null && return
+        sleep 0.1
+    done
+    fault "$1 does not say in 10 s: $2"
+}
+each() { for who in "${@:3}"; do ends "$who" "$1" "$2"; done; }
+
+# ---- jobs that end well ----
+
+for m in sync half_async async geo; do
+    begin "$m: workers first, then servers; all end by themselves" $m 2 2 2
+    worker 0; worker 1; sleep 0.3; server 1; server 0
+    each 0 20 worker0 worker1 server0 server1
+    says worker1 "Epoch: 1"
+    says server0 "the job is complete"
+    [ -s model/1/__model__ ] && [ -s model/1/fc_0.w_0 ] || fault "no model"
+    [ "$(ls | grep -vE '\.log$' | tr '\n' ' ')" = "config.yaml data model " ] || fault "left in the folder: $(ls)"
+done
+
+begin "sync: workers with different numbers of batches" sync 1 2 2
+mkdir -p uneven
+head -n 300 data/train/part-000 >uneven/a; cp data/train/part-001 uneven/b
+options=runner.train_data_dir=uneven; all; options=
+each 0 20 worker0 worker1 server0
+says worker0 "Epoch: 1"
+says worker1 "Epoch: 1"
+rm -rf uneven
+
+begin "more workers than files" async 1 3
+all
+each 0 20 worker0 worker1 worker2 server0
+says worker2 "more workers than files"
+
+begin "--resume goes on with another number of servers" async 2 1 1
+all
+each 0 20 worker0 server0 server1
+read -ra port <<<"$(ports 1)"; list=127.0.0.1:${port[0]}; epochs=2
+options=--resume; server 0; worker 0; options=
+each 0 20 worker0 server0
+says server0 "parameters come from"
+[ -s model/1/__model__ ] || fault "epoch 1 was not trained"
+
+# ---- wrong from the start ----
+
+begin "a server is missing" sync 2 1
+server 0; worker 0 SKIFF_START_MS=2500
+ends worker0 1 6
+says worker0 "127.0.0.1:${port[1]}"
+kill "${pid[server0]}"
+
+begin "servers told 3 workers, workers told 2" sync 1 2
+server 0 PADDLE_TRAINERS_NUM=3; worker 0
+ends worker0 1 5
+says worker0 "3" "2"
+kill "${pid[server0]}"
+
+begin "servers told 1 worker, workers told 2" async 1 2
+server 0 PADDLE_TRAINERS_NUM=1; worker 1
+ends worker1 1 5
+says worker1 "1" "2"
+kill "${pid[server0]}"
+
+begin "all told 1 worker, two come" async 1 1
+worker 1
+ends worker1 1 2
+says worker1 "PADDLE_TRAINER_ID is 1" "from 0 to 0"
+
+begin "two workers with one number" async 1 2 1000
+server 0; worker 0; until_says worker0 "of 2 files"
+until_says server0 "worker 0"
+process twin TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=0
+ends twin 1 5
+says twin "worker 0"
+kill -9 "${pid[worker0]}" "${pid[server0]}"
+
+begin "another mode" sync 1 1
+server 0; mode=async; worker 0
+ends worker0 1 5
+says worker0 "sync" "async"
+kill "${pid[server0]}"
+
+begin "another program" sync 1 1
+server 0; options=hyper_parameters.fc_sizes=[16]; worker 0; options=
+ends worker0 1 5
+kill "${pid[server0]}"
+
+begin "another secret" sync 1 1
+server 0; worker 0 SKIFF_SECRET=guess SKIFF_START_MS=4000
+ends worker0 1 7
+kill "${pid[server0]}"
+
+begin "a host that nobody knows" sync 1 1
+list=no.such.host.invalid:6170; worker 0 SKIFF_START_MS=3000
+ends worker0 1 8
+says worker0 "no.such.host.invalid"
+
+begin "two servers with one port" sync 1 1
+server 0; until_says server0 "serves"
+process twin TRAINING_ROLE=PSERVER POD_IP=127.0.0.1 PADDLE_PORT="${port[0]}"
+ends twin 1 3
+says twin "${port[0]}" "in use"
+kill "${pid[server0]}"
+
+begin "data that are not there" async 1 1
+options=runner.train_data_dir=nowhere; worker 0; options=
+ends worker0 1 3
+says worker0 "nowhere"
+
+begin "a pipe command that is not there" async 1 1
+grep -v input_format config.yaml >piped.yaml
+config=piped.yaml; options=runner.pipe_command=no_such_command; server 0; worker 0; options=; config=config.yaml
+ends worker0 1 15
+says worker0 "no_such_command"
+rm piped.yaml
+
+# ---- deaths ----
+
+for m in sync async half_async geo; do
+    begin "$m: a server dies" $m 2 2 1000
+    all
+    until_says worker0 "Epoch: 1"
+    kill -9 "${pid[server1]}"
+    each 1 12 worker0 worker1
+    says worker0 "server 1"
+    says worker1 "server 1"
+    ends server0 1 15
+
+    begin "$m: a worker dies, the other goes on" $m 1 2 1000
+    all
+    until_says worker1 "Epoch: 1"
+    kill -9 "${pid[worker1]}"
+    until_says server0 "worker 1"
+    n=$(grep -c Epoch: worker0.log)
+    sleep 4
+    [ "$(grep -c Epoch: worker0.log)" -gt "$n" ] || fault "worker 0 does not go on"
+    kill -TERM "${pid[worker0]}"
+    ends worker0 1 8
+    says worker0 "stopped in epoch"
+    ends server0 0 5
+done
+
+begin "a worker dies, the job shall stop" sync 1 2 1000
+options=runner.on_worker_death=stop; all; options=
+until_says worker1 "Epoch: 1"
+kill -9 "${pid[worker1]}"
+ends worker0 1 12
+ends server0 1 12
+
+begin "all workers die" async 1 2 1000
+all
+until_says worker1 "Epoch: 1"
+kill -9 "${pid[worker0]}" "${pid[worker1]}"
+ends server0 1 12
+
+for m in sync async half_async geo; do
+    begin "$m: servers that are told to end do so at once" $m 1 1
+    server 0; until_says server0 "serves"
+    kill -TERM "${pid[server0]}"
+    ends server0 0 2
+done
+
+# ---- doctor ----
+
+begin "doctor during a run" sync 2 1 1000
+all; until_says worker0 "Epoch: 0"
+"$skiff" doctor --servers "$list" --worker_num 1 >doctor.log 2>&1 || fault "doctor finds something wrong"
+says doctor "server 1: runs, sync, for 2 servers and 1 workers" "its clock differs by"
+"$skiff" doctor --servers "$list" --worker_num 5 >doctor.log 2>&1 && fault "doctor finds nothing wrong"
+says doctor "WRONG server 0 was started for 2 servers and 1 workers, expected 2 and 5"
+SKIFF_SECRET=guess "$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "doctor gets in with another secret"
+kill -9 "${pid[@]}"
+exit $failed
