@@ -61,6 +61,14 @@ SKIFF_API enum skiff_status skiff_program_prune(const struct skiff_program *p,
                                                 const char *const *targets, int ntargets,
                                                 struct skiff_program **out,
                                                 struct skiff_error *err);
+/* Data parallelism: one joint program with the forward and backward ops of every device, and one
+ * update with the average of their gradients (scale_one: their sum). */
+SKIFF_API enum skiff_status skiff_program_replicate(const struct skiff_program *p, int devices,
+                                                    bool scale_one, struct skiff_program **out,
+                                                    struct skiff_error *err);
+/* What the joint program calls a variable of that device; free() it. */
+SKIFF_API char *skiff_program_replica_name(const struct skiff_program *joint, const char *name,
+                                           int device);
 SKIFF_API void skiff_program_set_seed(struct skiff_program *p, int seed); /* random_seed */
 SKIFF_API int skiff_program_seed(const struct skiff_program *p);
 SKIFF_API char *skiff_program_text(const struct skiff_program *p); /* readable; free() it */

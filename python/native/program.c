@@ -327,6 +327,31 @@ static PyObject *program_prune(struct program_object *o, PyObject *args, PyObjec
     return result;
 }
 
+static PyObject *text_taken(char *text);
+
+static PyObject *program_replicate(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    int devices, scale_one = 0;
+    struct skiff_program *joint = NULL;
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "i|p", KEYWORDS("devices", "scale_one"),
+                                     &devices, &scale_one))
+        return NULL;
+    if (skiff_program_replicate(o->p, devices, scale_one, &joint, &err) < 0)
+        return raise_error(&err);
+    return program_wrap(joint, o->keeps ? o->keeps : (PyObject *)o);
+}
+
+static PyObject *program_replica_name(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    const char *name;
+    int device;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "si", KEYWORDS("name", "device"), &name,
+                                     &device))
+        return NULL;
+    return text_taken(skiff_program_replica_name(o->p, name, device));
+}
+
 static PyObject *text_taken(char *text)
 {
     PyObject *o = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
@@ -446,6 +471,8 @@ static PyMethodDef methods[] = {
     METHOD("create_block", program_create_block, "A new block."),
     METHOD("clone", program_clone, "A deep copy; for_test: as Fluid's clone(for_test=True)."),
     METHOD("prune", program_prune, "What the targets need of the feeds."),
+    METHOD("replicate", program_replicate, "One joint program for several devices."),
+    METHOD("replica_name", program_replica_name, "What a joint program calls a device's variable."),
     METHOD0("text", program_text, "Readable form."),
     METHOD0("to_bytes", program_to_bytes, "ProgramDesc bytes."),
     METHOD("find_var", program_find_var, "The variable of that name in any block, or None."),

@@ -4,12 +4,12 @@
 asked for: a data generator process imports little more than itself.
 """
 from paddle import _names, _v2
+from paddle.batch import batch
 
 __version__ = "1.8.5"
 full_version = __version__
 
-_WHERE = dict(_v2.WHERE, batch="paddle.batch:batch")
 _SUBMODULES = ("fluid", "reader", "dataset", "compat", "distributed", "version") + _v2.SUBMODULES
 
 _names.install_finder()
-__getattr__, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES)
+__getattr__, __dir__ = _names.lazy(__name__, _v2.WHERE, _SUBMODULES)

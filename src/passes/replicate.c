@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "layers/net.h"
+
 struct replication {
     const struct program *from;
     struct program *to;
@@ -73,10 +75,12 @@ static void copy_op(struct replication *r, const struct op *from, int device)
     }
 }
 
+/* What is done once for all devices: updates, and in a split program the exchange with servers. */
 static bool is_update(const struct op *op)
 {
     int role = op_role_of(op);
-    return role != ROLE_UNSPECIFIED && (role & (ROLE_OPTIMIZE | ROLE_LRSCHED));
+    return role != ROLE_UNSPECIFIED &&
+           (role & (ROLE_OPTIMIZE | ROLE_LRSCHED | ROLE_RPC | ROLE_DIST));
 }
 
 static void copy_vars(struct replication *r)
@@ -94,25 +98,35 @@ static void copy_vars(struct replication *r)
     }
 }
 
-/* Sum of the devices' gradients, under the plain name; op_role_var of backward ops tells which
- * these are. */
+static bool updates_read(const struct block *b, const char *name)
+{
+    for (int i = 0; i < b->nops; i++)
+        if (is_update(b->ops[i]) && op_reads(b->ops[i], name))
+            return true;
+    return false;
+}
+
+/* Sum of the devices' gradients, under the plain name: whatever the devices compute and the update
+ * (or, in a split program, what sends it) reads. */
 static void join_gradients(struct replication *r)
 {
     const struct block *b = program_root(r->from);
-    for (int i = 0; i < b->nops; i++) {
-        const struct op_attr_value *pairs = op_attr(b->ops[i], "op_role_var");
-        if (op_role_of(b->ops[i]) != ROLE_BACKWARD || !pairs || pairs->type != ATTR_STRINGS)
+    const struct str_map *vars = &b->vars;
+    for (size_t i = 0; i < vars->count; i++) {
+        const struct var *v = vars->entries[i].value;
+        const char *name = v->name;
+        bool written = false;
+        for (int k = 0; k < b->nops && !written; k++)
+            written = !is_update(b->ops[k]) && op_writes(b->ops[k], name);
+        if (!written || var_persistable(v) || !updates_read(b, name))
             continue;
-        for (int k = 1; k < pairs->value.n; k += 2) {
-            const char *grad = pairs->value.strings[k];
-            const char **parts = arena_alloc(&r->to->arena, (size_t)r->devices * sizeof(*parts));
-            for (int d = 0; d < r->devices; d++)
-                parts[d] = device_name(r->to, grad, d, &r->to->arena);
-            struct op *sum = block_insert_op(program_root(r->to), -1, "sum");
-            op_set_in(r->to, sum, "X", r->devices, parts);
-            op_set_out(r->to, sum, "Out", 1, &grad);
-            op_set_int(r->to, sum, "op_role", ROLE_BACKWARD);
-        }
+        const char **parts = arena_alloc(&r->to->arena, (size_t)r->devices * sizeof(*parts));
+        for (int d = 0; d < r->devices; d++)
+            parts[d] = device_name(r->to, name, d, &r->to->arena);
+        struct op *sum = block_insert_op(program_root(r->to), -1, "sum");
+        op_set_in(r->to, sum, "X", r->devices, parts);
+        op_set_out(r->to, sum, "Out", 1, &name);
+        op_set_int(r->to, sum, "op_role", ROLE_BACKWARD);
     }
 }
 
@@ -132,6 +146,7 @@ enum skiff_status replicate_program(const struct program *p, int devices, bool s
     r.to->version = p->version;
     r.to->generation = p->generation;
     r.to->random_seed = p->random_seed;
+    program_set_job(r.to, p->job);
     copy_vars(&r);
     const struct block *b = program_root(p);
     for (int d = 0; d < devices; d++)
@@ -149,4 +164,21 @@ enum skiff_status replicate_program(const struct program *p, int devices, bool s
     }
     *out = r.to;
     return SKIFF_OK;
+}
+
+/* ---- public names ---- */
+
+enum skiff_status skiff_program_replicate(const struct program *p, int devices, bool scale_one,
+                                          struct program **out, struct skiff_error *err)
+{
+    return replicate_program(p, devices, scale_one, out, err);
+}
+
+char *skiff_program_replica_name(const struct program *joint, const char *name, int device)
+{
+    struct arena arena;
+    arena_init(&arena);
+    char *copy = strdup(replicate_name(joint, name, device, &arena));
+    arena_deinit(&arena);
+    return copy;
 }

@@ -8,6 +8,5 @@ export PYTHONPATH=$build/python
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
 ln -s "$build/skiff" "$commands/skiff"
-printf '#!/bin/sh\nexec "%s" launch "$@"\n' "$build/skiff" > "$commands/fleetrun"
-chmod +x "$commands/fleetrun"
+ln -s "$build/skiff" "$commands/fleetrun"
 PATH=$commands:$PATH "$here/suite/run_all.sh" "$python" "$@"

@@ -35,7 +35,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     rows, width = _table_size(size, "embedding")
     return _native.layers.embedding_v2(
         net, input, rows, width, is_sparse=bool(is_sparse), is_distributed=bool(is_distributed),
-        has_padding=padding_idx is not None, padding_idx=padding_idx, param_attr=ParamAttr._to_attr(param_attr),
+        padding_idx=padding_idx, param_attr=ParamAttr._to_attr(param_attr),
         dtype=framework.dtype_name(dtype))
 
 

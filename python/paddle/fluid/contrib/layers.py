@@ -19,7 +19,7 @@ def fused_embedding_seq_pool(input, size, is_sparse=False, padding_idx=None, com
         raise NotImplementedError("fused_embedding_seq_pool: only combiner 'sum', but got %r" % combiner)
     rows, width = _table_size(size, "fused_embedding_seq_pool")
     return _native.layers.fused_embedding_seq_pool(
-        net, input, rows, width, is_sparse=bool(is_sparse), has_padding=padding_idx is not None, padding_idx=padding_idx,
+        net, input, rows, width, is_sparse=bool(is_sparse), padding_idx=padding_idx,
         param_attr=ParamAttr._to_attr(param_attr), dtype=dtype_name(dtype))
 
 

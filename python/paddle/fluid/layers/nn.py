@@ -23,7 +23,7 @@ __all__ = [
     "log1p", "prelu", "brelu", "leaky_relu", "selu", "elu", "relu6", "pow", "hard_sigmoid", "swish", "flatten", "stack",
     "unstack", "expand", "scale", "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div",
     "elementwise_max", "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv",
-    "uniform_random_batch_size_like", "gaussian_random", "sampling_id", "sum", "slice", "strided_slice", "shape", "rank",
+    "gaussian_random", "sampling_id", "sum", "slice", "strided_slice", "shape", "rank",
     "size", "logical_and", "logical_or", "logical_xor", "logical_not", "clip", "clip_by_norm", "mean", "mul", "hash",
     "bilinear_tensor_product", "merge_selected_rows", "get_tensor_from_selected_rows", "sign", "where",
     "label_smooth", "softshrink", "stanh", "hard_swish", "dot", "bmm", "index_select", "tril", "triu", "nonzero", "t",
@@ -85,7 +85,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
                         (", ".join(_FLOATS), dtype))
     rows, width = _table_size(size, "embedding")
     return _layers.embedding(net, input, rows, width, is_sparse=bool(is_sparse), is_distributed=bool(is_distributed),
-                             has_padding=padding_idx is not None, padding_idx=padding_idx, param_attr=_attr(param_attr),
+                             padding_idx=padding_idx, param_attr=_attr(param_attr),
                              dtype=dtype_name(dtype))
 
 
@@ -580,14 +580,6 @@ def randn(shape, out=None, dtype=None, device=None, stop_gradient=True, name=Non
     return result if out is None else _layers.assign(net, result, out)
 
 
-def uniform_random_batch_size_like(input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0,
-                                   seed=0):
-    check_variable(input, "input", "uniform_random_batch_size_like")
-    return _layers.uniform_random_batch_size_like(
-        net, input, _dims(shape, "uniform_random_batch_size_like"), dtype=dtype_name(dtype), input_dim_idx=input_dim_idx,
-        output_dim_idx=output_dim_idx, min=float(min), max=float(max), seed=seed)
-
-
 def randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_gradient=False, seed=0, name=None):
     """Whole numbers from low (or 0) up to high (or low), which is left out."""
     if high is None:
@@ -634,7 +626,7 @@ def autoincreased_step_counter(counter_name=None, begin=1, step=1):
 def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation="downgrade_in_infer"):
     """Elements set to 0 with a probability, in training."""
     check_dtype(x, "x", "dropout", _FLOATS)
-    return _layers.dropout(net, x, float(dropout_prob), is_test=bool(is_test), has_seed=seed is not None, seed=seed or 0,
+    return _layers.dropout(net, x, float(dropout_prob), is_test=bool(is_test), seed=seed,
                            name=name, implementation=dropout_implementation)
 
 

@@ -21,9 +21,7 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
     """Convolution along each sequence."""
     check_dtype(input, "input", "sequence_conv", ("float32", "float64"))
     return _layers.sequence_conv(net, input, num_filters, filter_size=filter_size, filter_stride=filter_stride,
-                                 has_padding_start=padding_start is not None,
-                                 padding_start=0 if padding_start is None else padding_start, bias_attr=_attr(bias_attr),
-                                 param_attr=_attr(param_attr), act=act, name=name)
+                                 padding_start=padding_start, bias_attr=_attr(bias_attr), param_attr=_attr(param_attr), act=act, name=name)
 
 
 def sequence_softmax(input, use_cudnn=False, name=None):
