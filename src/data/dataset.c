@@ -239,6 +239,14 @@ static enum skiff_status check_stdin(struct dataset *d, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+int dataset_set_threads(struct dataset *d, int threads)
+{
+    int before = d->config.threads;
+    if (threads > 0 && threads <= THREADS_MAX)
+        d->config.threads = threads;
+    return before;
+}
+
 enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err)
 {
     if (d->loader)

@@ -59,6 +59,9 @@ void dataset_destroy(struct dataset *d); /* stops it first */
 enum skiff_status dataset_set_files(struct dataset *d, const char *const *names, int count,
                                     struct skiff_error *err);
 
+/* Another number of threads from the next dataset_start on; gives the one before. */
+int dataset_set_threads(struct dataset *d, int threads);
+
 /* Begins an epoch from the first file or sample; ends a running one. Returns the number of threads
  * that get batches in *out_threads. */
 enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err);

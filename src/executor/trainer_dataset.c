@@ -11,6 +11,7 @@ struct dataset_source {
     struct dataset *dataset;
     int threads;        /* that get batches */
     struct feed *feeds; /* per thread: one per slot */
+    bool *passed_over;  /* per slot: nothing in the program reads it */
 };
 
 static enum skiff_status dataset_source_next(void *self, int thread, struct trainer_batch *out,
@@ -25,9 +26,11 @@ static enum skiff_status dataset_source_next(void *self, int thread, struct trai
     if (status != SKIFF_OK)
         return status;
     struct feed *feeds = s->feeds + (size_t)thread * (size_t)schema->count;
+    int n = 0;
     for (int i = 0; i < schema->count; i++)
-        feeds[i] = (struct feed){schema->slots[i].name, batch_tensor(b, i)};
-    *out = (struct trainer_batch){feeds, schema->count, b->rows};
+        if (!s->passed_over[i])
+            feeds[n++] = (struct feed){schema->slots[i].name, batch_tensor(b, i)};
+    *out = (struct trainer_batch){feeds, n, b->rows};
     return SKIFF_OK;
 }
 
@@ -37,23 +40,42 @@ static void dataset_source_interrupt(void *self)
     dataset_interrupt(s->dataset);
 }
 
+/* whole: what `program` was cut from; slots that only it knows are not fed. */
+static enum skiff_status run_dataset(struct scope *scope, const struct program *program,
+                                     const struct program *whole, struct dataset *dataset,
+                                     const struct trainer_options *options,
+                                     struct trainer_result *result, struct skiff_error *err)
+{
+    struct dataset_source s = {.dataset = dataset};
+    /* as many readers as trainers: what a reader has read only its trainer gets */
+    int before = dataset_set_threads(dataset, options->threads);
+    enum skiff_status status = dataset_start(dataset, &s.threads, err);
+    dataset_set_threads(dataset, before);
+    if (status < 0)
+        return status;
+    struct trainer_options o = *options;
+    if (o.threads <= 0)
+        o.threads = s.threads;
+    const struct schema *schema = dataset_schema(dataset);
+    s.feeds = mem_must((size_t)s.threads * (size_t)schema->count * sizeof(*s.feeds));
+    s.passed_over = mem_must((size_t)schema->count * sizeof(*s.passed_over));
+    for (int i = 0; i < schema->count; i++)
+        s.passed_over[i] = !block_find_var(program_root(program), schema->slots[i].name) &&
+                           block_find_var(program_root(whole), schema->slots[i].name);
+    struct trainer_source source = {&s, dataset_source_next, dataset_source_interrupt};
+    status = trainer_run(scope, program, &source, &o, result, err);
+    dataset_stop(dataset);
+    free(s.passed_over);
+    free(s.feeds);
+    return status;
+}
+
 enum skiff_status trainer_train_dataset(struct scope *scope, const struct program *program,
                                         struct dataset *dataset,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err)
 {
-    struct dataset_source s = {.dataset = dataset};
-    TRY(dataset_start(dataset, &s.threads, err));
-    struct trainer_options o = *options;
-    if (o.threads <= 0)
-        o.threads = s.threads;
-    s.feeds =
-        mem_must((size_t)s.threads * (size_t)dataset_schema(dataset)->count * sizeof(*s.feeds));
-    struct trainer_source source = {&s, dataset_source_next, dataset_source_interrupt};
-    enum skiff_status status = trainer_run(scope, program, &source, &o, result, err);
-    dataset_stop(dataset);
-    free(s.feeds);
-    return status;
+    return run_dataset(scope, program, program, dataset, options, result, err);
 }
 
 enum skiff_status trainer_infer_dataset(struct scope *scope, const struct program *program,
@@ -66,7 +88,7 @@ enum skiff_status trainer_infer_dataset(struct scope *scope, const struct progra
     o.reset_metrics = true;
     TRY(skiff_program_clone_for_test((const struct skiff_program *)program, &test, err));
     enum skiff_status status =
-        trainer_train_dataset(scope, (const struct program *)test, dataset, &o, result, err);
+        run_dataset(scope, (const struct program *)test, program, dataset, &o, result, err);
     skiff_program_destroy(test);
     return status;
 }

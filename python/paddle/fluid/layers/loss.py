@@ -48,10 +48,9 @@ def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-10
     """Cross entropy of the softmax; return_softmax: (loss, softmax)."""
     check_variable(logits, "logits", "softmax_with_cross_entropy")
     check_variable(label, "label", "softmax_with_cross_entropy")
-    both = _layers.softmax_with_cross_entropy(
+    return _layers.softmax_with_cross_entropy(
         net, logits, label, soft_label=bool(soft_label), ignore_index=ignore_index, not_stable=not numeric_stable_mode,
-        axis=axis)
-    return both if return_softmax else both[0]
+        axis=axis, softmax=bool(return_softmax))
 
 
 def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False):
