@@ -215,7 +215,7 @@ static void update_ops(struct skiff_optimizer *opt, const struct param_grad *pai
             opt->kind->finish(opt, &pairs[i]);
 }
 
-/* The table of distributed look-ups is updated by the servers' plain sgd: it gets that op and
+/* 1.x: the table of distributed look-ups is updated by the servers' plain sgd: it gets that op and
  * leaves the list. */
 static int take_out_table(struct skiff_optimizer *opt, struct param_grad *pairs, int n)
 {
@@ -224,7 +224,7 @@ static int take_out_table(struct skiff_optimizer *opt, struct param_grad *pairs,
     for (int i = 0; i < n; i++)
         if (pairs[i].param->param->is_distributed)
             at = i;
-    if (at < 0)
+    if (at < 0 || net->frame->main->generation == GEN_2X)
         return n;
     struct param_grad table = pairs[at];
     memmove(pairs + at, pairs + at + 1, (size_t)(n - at - 1) * sizeof *pairs);

@@ -235,7 +235,7 @@ static void note_tables(struct split *s)
     const struct block *b = program_root(s->main);
     for (int i = 0; i < s->ntables; i++) {
         const struct split_table *t = &s->tables[i];
-        if (strcmp(t->update->type, "sgd"))
+        if (!split_table_rule(s) && strcmp(t->update->type, "sgd"))
             buf_printf(&s->notes,
                        "distribute lookup table only support sgd optimizer, change it's optimizer "
                        "to sgd instead of %s (table %s)\n",

@@ -141,6 +141,11 @@ enum skiff_status split_merge_lookups(const struct split *s, struct block *b,
 enum skiff_status split_table_lookups(const struct split *s, struct block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err);
+/* Is a distributed table updated by the program's own optimizer? In 1.x always by sgd. */
+static inline bool split_table_rule(const struct split *s)
+{
+    return s->main->generation == GEN_2X;
+}
 /* Names of what is exchanged for a table with server i. */
 const char *split_table_ids(const struct split_table *t, int i, struct arena *a);
 const char *split_table_rows(const struct split_table *t, int i, struct arena *a);

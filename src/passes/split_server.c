@@ -317,6 +317,27 @@ static enum skiff_status table_gradient(struct server *v, struct block *b,
     return build_done(b, op, err);
 }
 
+/* Accumulators of a table's rule, with rows as the table's where they have any. */
+static void add_table_states(struct server *v, struct block *b, struct op *op,
+                             const struct split_table *t, const struct shape *rows)
+{
+    const struct block *main = program_root(v->s->main);
+    for (int i = 0; i < t->update->nins; i++) {
+        const struct op_arg *in = &t->update->ins[i];
+        const struct var *var = in->n == 1 ? block_own_var(main, in->names[0]) : NULL;
+        if (!var || !strcmp(in->slot, "Param") || !strcmp(in->slot, "Grad") ||
+            !strcmp(in->slot, "LearningRate"))
+            continue;
+        bool by_row = shape_equal(&var->shape, &t->var->shape);
+        build_var(v->root, var->name, VAR_LOD_TENSOR, var->dtype, by_row ? rows : &var->shape,
+                  var_persistable(var));
+        build_in1(b, op, in->slot, var->name);
+    }
+    for (int i = 0; i < t->update->nouts; i++)
+        build_out(b, op, t->update->outs[i].slot, t->update->outs[i].n, t->update->outs[i].names);
+    build_copy_attrs(b, op, t->update);
+}
+
 static enum skiff_status add_table_update(struct server *v, struct block *b,
                                           const struct split_table *t, struct skiff_error *err)
 {
@@ -326,10 +347,13 @@ static enum skiff_status add_table_update(struct server *v, struct block *b,
     build_var(v->root, t->name, VAR_SELECTED_ROWS, t->var->dtype, &shape, true);
     build_clone_var(v->root, block_own_var(program_root(v->s->main), rate));
     TRY(table_gradient(v, b, t, &grad, err));
-    struct op *op = build_op(b, -1, "sgd");
+    bool own_rule = split_table_rule(v->s);
+    struct op *op = build_op(b, -1, own_rule ? t->update->type : "sgd");
     build_in1(b, op, "Param", t->name);
     build_in1(b, op, "Grad", grad);
     build_in1(b, op, "LearningRate", rate);
+    if (own_rule)
+        add_table_states(v, b, op, t, &shape);
     build_out1(b, op, "ParamOut", t->name);
     note_grad(v, grad, b);
     return build_done(b, op, err);

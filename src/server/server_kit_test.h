@@ -40,7 +40,7 @@ struct kit_options {
     struct split_config config;
     const char *optimizer;
     bool decay; /* the learning rate falls by half each step */
-    bool distributed;
+    bool distributed, second_gen;
     double l2;
     int silence_ms, start_ms;
     enum server_on_death on_death;
@@ -100,6 +100,10 @@ static inline void kit_net(struct kit *k)
     struct skiff_var *loss = skiff_mean(net, out);
     struct skiff_var *rate = k->o.decay ? skiff_lr_exponential(net, 1.0, 1, 0.5, false) : NULL;
     struct skiff_regularizer l2 = {0};
+    if (k->o.second_gen) { /* optimizer and servers have the 2.x meaning */
+        skiff_net_main(net)->generation = GEN_2X;
+        skiff_net_startup(net)->generation = GEN_2X;
+    }
     if (k->o.l2)
         l2 = skiff_l2_decay(k->o.l2);
     assert_ok(skiff_minimize(net, loss, &err, k->o.optimizer, .learning_rate = rate ? 0 : 1.0,

@@ -266,6 +266,42 @@ static void tables_do_not_hang_on_the_number_of_servers(void **state)
     }
 }
 
+/* 2.x: adam's moments grow with the table. Rows that are made after the first step have fresh
+ * moments in the second. (Sparse adam steps with the powers of the next step: t = 2, then 3.) */
+static void accumulators_grow_with_the_table(void **state)
+{
+    enum { HALF = EMB_ROWS / 2, NUMBERS = HALF * EMB_WIDTH };
+    static const float step[2] = {0.74410f, 0.63881f};
+    static float before[NUMBERS], after[NUMBERS];
+    struct kit k;
+    struct kit_options o = mode_options(1, 1, SPLIT_ASYNC);
+    struct skiff_error err;
+    struct slices e;
+    struct value g = {0};
+    o.distributed = o.second_gen = true;
+    o.optimizer = "adam";
+    kit_open(&k, &o);
+    struct session *s = kit_session(&k, 0);
+    kit_modulo(&k, "emb", "@GRAD", &e);
+    struct session_push push = {e.s, &g};
+    value_as_rows(&g, DTYPE_FP32, HALF, EMB_WIDTH, EMB_ROWS, NULL);
+    for (int i = 0; i < NUMBERS; i++)
+        tensor_f32(&g.tensor)[i] = i % 2 ? 3.0f : -0.5f;
+    for (int half = 0; half < 2; half++) { /* ids 0 .. 849, then 850 .. 1699: more than 1024 */
+        for (int i = 0; i < HALF; i++)
+            g.sel.rows[i] = half * HALF + i;
+        pull_ids(&k, s, g.sel.rows, HALF, before);
+        assert_ok(session_exchange(s, 0, 0, &push, 1, NULL, 0, &err), err);
+        pull_ids(&k, s, g.sel.rows, HALF, after);
+        for (int i = 0; i < NUMBERS; i++)
+            assert_float_equal(after[i], before[i] + (i % 2 ? -step[half] : step[half]), 1e-4);
+    }
+    session_close(s);
+    kit_join(&k, SKIFF_OK);
+    value_deinit(&g);
+    kit_close(&k);
+}
+
 static void tables_are_saved_and_loaded(void **state)
 {
     char dir[] = "/tmp/skiff_server_XXXXXX", path[128], command[160];
@@ -318,6 +354,7 @@ int main(void)
         cmocka_unit_test(delays_are_compensated),
         cmocka_unit_test(geo_adds_and_tells_what_changed),
         cmocka_unit_test(tables_do_not_hang_on_the_number_of_servers),
+        cmocka_unit_test(accumulators_grow_with_the_table),
         cmocka_unit_test(tables_are_saved_and_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
