@@ -3,10 +3,10 @@
 All logic is in C; this module converts arguments and results. Rules that hold everywhere:
 
 * Errors are raised by the call that fails. The message is Skiff's own. Types: ValueError (bad arguments, shapes that do not
-  fit, values out of range, malformed data), TypeError (wrong data types, Python objects of the wrong kind), KeyError (a name
-  that does not exist), FileNotFoundError / OSError (files), NotImplementedError (not supported), MemoryError, TimeoutError,
-  ConnectionError (the other side is gone), RuntimeError (everything else). SkiffError is mixed into none of them; the C status
-  is in the attribute `status` ("INVALID", "SHAPE", ...) of the exception.
+  fit, values out of range, malformed data), TypeError (wrong data types, Python objects of the wrong kind), NotFoundError (a
+  name that does not exist: a KeyError and a ValueError), MissingFileError (also a FileNotFoundError), OSError (files),
+  NotImplementedError (not supported), MemoryError, TimeoutError, ConnectionError (the other side is gone), RuntimeError
+  (everything else). The C status is in the attribute `status` ("INVALID", "SHAPE", ...) of the exception.
 * After a failed layer the net has forgotten the error: building goes on.
 * Calls that may take long (run, train, load, save) release the interpreter lock. Net, Program and what belongs to it are for
   one thread at a time; so are an Executor and a Dataset.
@@ -21,6 +21,14 @@ All logic is in C; this module converts arguments and results. Rules that hold e
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 __version__: str
+
+class NotFoundError(KeyError, ValueError):
+    """A name that does not exist."""
+
+    status: str
+
+class MissingFileError(FileNotFoundError, NotFoundError):
+    """A file, or a variable in a file, that does not exist."""
 
 # ---- what describes parameters -------------------------------------------------------------------------------------------
 
@@ -269,7 +277,8 @@ class Net:
         """unique_name.guard: fresh counters until the pop."""
     def pop_names(self) -> None: ...
     def switch_names(self, names: Optional[Names]) -> Names:
-        """unique_name.switch: these counters from now on (None: fresh ones); the ones before are given back."""
+        """unique_name.switch: these counters from now on (None: fresh ones); the ones before are given back. The counters move:
+        the object given has fresh ones afterwards."""
     def name(self, key: str) -> str:
         """unique_name.generate."""
     def push_scope(self, name: str) -> None:
@@ -301,7 +310,9 @@ class Net:
     def while_begin(self, condition: Var, is_test: bool = False) -> While: ...
 
 class Names:
-    """Counters of unique names, made by Net.switch_names."""
+    """Counters of unique names that wait to be used (Net.switch_names)."""
+
+    def __init__(self, prefix: Optional[str] = None) -> None: ...
 
 class Switch:
     def case(self, condition: Var) -> None: ...
@@ -316,7 +327,8 @@ class layers:
     `layers.fc(net, input, size, num_flatten_dims=, param_attr=, bias_attr=, act=, name=)`. Required arguments by position or by
     name, options by name; None means left out, an explicit 0 is 0. `struct skiff_vars` takes a Var or a list of them; dims a list or
     tuple of ints (or one int); int[2] an int or a pair. Learning-rate schedules are `lr_noam` ... Results: a Var, a tuple of Vars
-    (auc: (auc, batch_auc, [4 states]); topk: (values, indices); ...), a list (split, unstack).
+    (auc: (auc, batch_auc, [4 states]); topk: (values, indices); softmax_with_cross_entropy(..., softmax=True): (loss, softmax)),
+    a list (split, unstack). Flags `has_x` of C need not be given: giving x (padding_idx, seed, padding_start) says them.
     Where C negates an option, Python does too (`no_batch_size`, `frozen`, ...: the names are those of the header).
     `layers._signatures` is a dict name -> text, e.g. "fc(net, input: vars, size: int, *, num_flatten_dims: int, ...)"."""
 
@@ -428,10 +440,10 @@ class Executor:
         scope: Optional[Scope] = None,
         return_numpy: bool = False,
     ) -> List[Any]:
-        """Runs the program once. Feeds: Tensor, anything with the buffer protocol, (nested) lists of numbers. An array whose type
-        is not the variable's is converted when it is a list of Python numbers, and refused (TypeError) otherwise, as in Paddle; an int32 array for an int64 variable
-        (and float64 for float32) is converted with convert=True of set_feed_conversion. Fetches come as Tensor, with return_numpy
-        as numpy arrays (which raises for values with LoD, as Paddle does)."""
+        """Runs the program once. Feeds: Tensor, anything with the buffer protocol (looked at, not copied), (nested) lists of
+        numbers, which become the variable's type. An array of another type than the variable's is refused. Fetches come as
+        Tensor, with return_numpy as numpy arrays (which raises RuntimeError for values with LoD, as Paddle does); selected rows
+        and arrays of tensors always as Tensor. A program that was changed since is compiled anew."""
     def train(
         self,
         program: Program,
@@ -529,7 +541,7 @@ class Split:
     def tables(self) -> List[str]: ...
     @property
     def mode(self) -> str:
-        """"sync", "async", "half_async", "geo"."""
+        """What the servers do with what arrives: "sync", "async", "half_async", "geo" (fleet's half-async: "async")."""
     @property
     def notes(self) -> str: ...
     def placement(self) -> List[Dict[str, Any]]:
@@ -545,3 +557,58 @@ def auc_update(stat_pos: Any, stat_neg: Any, predictions: Any, labels: Any) -> N
     """Counts predictions (float32 [n, 1] or [n, 2]: the last column) with labels (int) into the int64 buckets, in place."""
 def auc_area(stat_pos: Any, stat_neg: Any) -> float:
     """Area under the ROC curve of two histograms of buckets (int64 or float64)."""
+
+# ---- jobs of workers and servers -----------------------------------------------------------------------------------------
+
+class Fleet:
+    """This process's part in a job (include/skiff/fleet.h): init_env or init_user; split; then on a server init_server and
+    run_server, on a worker init_worker, runs of startup_program and main_program, stop_worker. All calls that wait release the
+    interpreter lock. It leaves the job when it goes."""
+
+    def __init__(self) -> None: ...
+    def init_env(self, env: str = "auto") -> None:
+        """The role from the environment: "auto", "cloud" (TRAINING_ROLE, ...), "manual" (PADDLE_TRAINING_ROLE, ...)."""
+    def init_user(
+        self, role: str, current_id: int, worker_num: int, server_endpoints: Sequence[str],
+        worker_endpoints: Optional[Sequence[str]] = None,
+    ) -> None:
+        """role: "worker" or "server"."""
+    is_initialized: bool
+    is_worker: bool
+    is_server: bool
+    is_first_worker: bool
+    worker_index: int
+    server_index: int
+    worker_num: int
+    server_num: int
+    server_endpoints: str
+    worker_endpoints: str
+    notes: str
+    def split_files(self, files: Sequence[str]) -> List[str]: ...
+    def split(self, main: Program, startup: Program, **strategy: Any) -> None:
+        """Of minimized programs. strategy: the fields of struct skiff_strategy (mode="sync", geo_steps, no_slice, min_block_size,
+        split_method, dc_asgd, direct, stop_on_death, threads, max_merge_var_num, ...)."""
+    #: of the role; None before split. Running them takes part in the job.
+    main_program: Optional[Program]
+    startup_program: Optional[Program]
+    def init_server(self, model_dir: Optional[str] = None) -> None: ...
+    def run_server(self) -> None:
+        """Returns when the job is complete. Call it on a thread of its own where Ctrl-C has to be heard."""
+    def stop_server(self) -> None:
+        """From any thread."""
+    def init_worker(self, scope: Scope) -> None: ...
+    def stop_worker(self) -> None: ...
+    def barrier_worker(self) -> None: ...
+    def all_reduce(self, values: Sequence[Union[int, float]], op: str = "sum") -> List[Any]:
+        """op: sum, max, min. All ints: ints, otherwise floats."""
+    def auc(self, scope: Scope, pos: Union[str, Var], neg: Union[str, Var]) -> float: ...
+    def global_shuffle(self, dataset: Dataset, seed: int = 0) -> None: ...
+    def save_persistables(self, scope: Scope, dirname: str) -> None: ...
+    def save_inference_model(
+        self, scope: Scope, feeds: Sequence[str], targets: Sequence[Union[str, Var]], path: str, is_prefix: bool = False
+    ) -> None: ...
+    def on_say(self, say: Optional[Callable[[str], Any]]) -> None:
+        """Who gets what happens, one line each; called from any thread."""
+
+def leave_job(program: Program) -> None:
+    """exe.close(): this process has done its part of the program's job. Without a job: nothing."""
