@@ -144,6 +144,11 @@ SECONDS ?= 60
 fuzz: all $(FUZZ)
 	@BUILD=$(BUILD) tests/fuzz/run_fuzz.sh $(SECONDS)
 
+# whole user scripts, unchanged; A="--only ctr_" chooses
+.PHONY: acceptance
+acceptance: all
+	@BUILD=$(BUILD) tests/acceptance/acceptance.sh $(A)
+
 setup:
 	@tools/setup
 

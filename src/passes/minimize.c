@@ -55,11 +55,12 @@ struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char
     const char *missing = kind->missing ? kind->missing(&opt->o) : NULL;
     if (missing)
         return net_fail(net, SKIFF_INVALID, "optimizer %s: %s is needed", type, missing);
+    bool zero_rate = opt->o.learning_rate == (double)SKIFF_ZERO;
     if (kind->defaults)
         kind->defaults(&opt->o);
     opt->rate = opt->o.learning_rate_var;
     opt->rate_program = net->frame->main;
-    if (!opt->rate && opt->o.learning_rate == 0)
+    if (!opt->rate && opt->o.learning_rate == 0 && !zero_rate)
         return net_fail(net, SKIFF_INVALID, "optimizer %s: learning_rate is needed", type);
     opt->o.learning_rate = opt_float(opt->o.learning_rate, 0);
     return opt;

@@ -35,6 +35,10 @@ class Rules(unittest.TestCase):
         self.check(steps(lambda: O.SGD(0.1)), W0 - 0.2 * G)
         self.check(steps(lambda: O.SGDOptimizer(learning_rate=0.1), 1), W0 - 0.1 * G)
 
+    def test_rate_zero(self):
+        self.check(steps(lambda: O.SGD(0.0)), W0)
+        self.check(steps(lambda: O.Adam(0.0)), W0)
+
     def test_momentum(self):
         self.check(steps(lambda: O.Momentum(0.1, 0.9)), W0 - 0.1 * G - 0.1 * 1.9 * G)
         nesterov = steps(lambda: O.MomentumOptimizer(0.1, 0.9, use_nesterov=True), 1)
