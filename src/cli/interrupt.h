@@ -1,4 +1,5 @@
-/* Ctrl-C: the first one asks to stop, the second one ends the process. */
+/* Ctrl-C: the first one asks to stop, one that comes more than half a second later ends the
+ * process. */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 

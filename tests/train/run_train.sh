@@ -127,12 +127,35 @@ awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) { printf "1 %d", i % 2; for (s 
 pid=$!
 sleep 1
 kill -INT $pid
+kill -INT $pid # twice at once is one wish: timeout(1) sends it to the process and to its group
 wait $pid
 check "interrupted: status 1" test $? = 1
 says "skiff train: stopped in epoch 0; the model is saved in"
 check "marked as incomplete" grep -q "complete: False" "$work/int/0/skiff_state.yaml"
+part=$(sed -n 's/^samples: //p' "$work/int/0/skiff_state.yaml")
+check "some samples, not all" test "$part" -gt 0 -a "$part" -lt 400
 run 0 train -m "$config" --resume -o runner.epochs=1 "runner.model_save_path=$work/int" runner.input_format=multislot "runner.train_data_dir=$work/slots"
-says "a part of epoch 0"
+check "says what is repeated" grep -qE "a part of epoch 0: it begins again, $part samples are learnt from a second time" "$work/log"
+check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/skiff_state.yaml"
+check "and complete" grep -q "complete: True" "$work/int/0/skiff_state.yaml"
+
+# memory: a QueueDataset's does not depend on the size of the files: below 2 x (parameters + optimizer state) + 64 MB. Here
+# that is 2 x 0.6 + 64; ten times the rows may not take more than a few MB more.
+if ! ldd "$skiff" | grep -qE 'asan|tsan'; then
+    run 0 synth --rows 200000 --test-rows 0 --files 1 --out "$work/large"
+    peak() { # FOLDER: peak memory of training from it, in kB
+        "$skiff" train -m "$config" -o "runner.train_data_dir=$1" runner.epochs=1 runner.thread_num=2 "runner.model_save_path=$work/peak" \
+            >/dev/null 2>&1 &
+        local pid=$! kb=0 now
+        while now=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$now" ]; do kb=$now; sleep 0.05; done
+        wait "$pid" && echo "$kb"
+    }
+    few=$(peak "$work/data/train")
+    many=$(peak "$work/large/train")
+    echo "peak memory: $few kB for 3000 rows, $many kB for 200000"
+    check "memory is below 2 x (parameters + state) + 64 MB" test "${many:-99999999}" -lt 67000
+    rm -rf "$work/large"
+fi
 
 # mistakes
 run 1 train -m "$config" -o runner.epocs=3
