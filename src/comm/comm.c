@@ -98,6 +98,16 @@ static void scan_program(struct comm *c, const struct program *p)
     }
 }
 
+/* Servers of half-async are those of async; its trainers have a barrier for their threads. */
+static bool has_barrier(const struct program *p)
+{
+    const struct block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++)
+        if (!strcmp(b->ops[i]->type, "send_barrier"))
+            return true;
+    return false;
+}
+
 void comm_pulls(struct comm *c, struct session_pull *out)
 {
     for (int i = 0; i < c->nrecvs; i++)
@@ -139,6 +149,8 @@ enum skiff_status comm_create(const struct comm_options *options, const struct p
     struct comm *c = mem_must(sizeof *c);
     int n = options->session.servers;
     c->mode = modes[options->mode];
+    if (options->mode == COMM_ASYNC && has_barrier(trainer))
+        c->mode = &mode_half_async;
     c->job = (struct job){.class = c->mode->class, .refs = 1};
     c->options = *options;
     options_fill(&c->options);

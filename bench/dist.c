@@ -1,0 +1,362 @@
+/* Trainers and parameter servers against one process, on loopback: the documents' CTR-DNN from raw
+ * Criteo-shaped text.
+ *
+ *     build/bench/dist [ROWS [BATCH [OPTIMIZER [ROUNDS]]]]
+ *
+ * Local: one process, 2 threads. The others: 2 servers and 2 trainers of one thread each, all in
+ * processes of their own. Every run has a warm-up pass; rates count the rows of the passes after
+ * it. *share* compares rows a second with the local run of the same round, *work* the processor
+ * time a row. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "comm/comm.h"
+#include "data/dataset.h"
+#include "data/synth.h"
+#include "executor/trainer.h"
+#include "models/rank/dnn/net.h"
+#include "passes/split.h"
+#include "server/server.h"
+
+#define SERVERS 2
+#define TRAINERS 2
+#define PASSES 2 /* that count */
+#define GEO_STEPS 100
+
+struct shared {
+    atomic_int ready;
+    struct {
+        double begin, end, cpu;
+        int64_t rows;
+        double wait, out, in;
+    } trainer[TRAINERS];
+    double server_cpu[SERVERS];
+};
+
+struct bench {
+    char dir[256], file[TRAINERS][300];
+    int64_t rows, batch;
+    const char *optimizer;
+    struct shared *shared;
+    char pservers[256], endpoint[SERVERS][32];
+    const char *endpoints[SERVERS];
+};
+
+static void die(const char *what, const struct skiff_error *err)
+{
+    fprintf(stderr, "%s: %s\n", what, err->message);
+    _exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- data and net ---- */
+
+static void make_data(struct bench *b)
+{
+    struct skiff_error err;
+    struct synth_report report;
+    snprintf(b->dir, sizeof b->dir, "/tmp/skiff-dist-XXXXXX");
+    if (!mkdtemp(b->dir)) {
+        perror(b->dir);
+        exit(1);
+    }
+    struct synth_config c = {.seed = 1, .rows = b->rows, .files = TRAINERS, .dir = b->dir};
+    if (synth_write(&c, &report, &err) < 0)
+        die("data", &err);
+    for (int i = 0; i < TRAINERS; i++)
+        snprintf(b->file[i], sizeof b->file[i], "%s/part-%03d", b->dir, i);
+}
+
+static void remove_data(struct bench *b)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf '%s'", b->dir);
+    if (system(command))
+        fprintf(stderr, "%s is left\n", b->dir);
+}
+
+static void make_schema(struct schema *s)
+{
+    struct skiff_error err;
+    const struct shape one = SHAPE(-1, 1), thirteen = SHAPE(-1, 13);
+    enum skiff_status status = schema_add(s, "dense_input", DTYPE_FP32, 0, &thirteen, &err);
+    for (int i = 1; i <= 26 && status == SKIFF_OK; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "C%d", i);
+        status = schema_add(s, name, DTYPE_INT64, 1, &one, &err);
+    }
+    if (status < 0 || schema_add(s, "label", DTYPE_INT64, 0, &one, &err) < 0)
+        die("schema", &err);
+}
+
+static struct dataset *make_dataset(struct bench *b, int first, int n, int threads)
+{
+    struct skiff_error err;
+    struct schema schema;
+    struct dataset_config c;
+    struct dataset *d;
+    const char *names[TRAINERS];
+    schema_init(&schema);
+    make_schema(&schema);
+    dataset_config_init(&c);
+    c.schema = &schema;
+    c.threads = threads;
+    c.batch_size = b->batch;
+    for (int i = 0; i < n; i++)
+        names[i] = b->file[first + i];
+    if (reader_config_set(&c.reader, "format", "criteo", &err) < 0 ||
+        dataset_create(&c, &d, &err) < 0 || dataset_set_files(d, names, n, &err) < 0)
+        die("dataset", &err);
+    return d;
+}
+
+static struct skiff_net *make_net(struct bench *b)
+{
+    struct skiff_error err;
+    struct skiff_net *net = skiff_net_create();
+    skiff_program_set_seed(skiff_net_startup(net), 1);
+    struct rank_dnn vars = rank_dnn_build(net, &rank_dnn_documents);
+    if (skiff_minimize(net, vars.loss, &err, b->optimizer, .learning_rate = 1e-4) < 0)
+        die("net", &err);
+    return net;
+}
+
+/* ---- processes ---- */
+
+static void train(struct bench *b, int k, struct scope *scope, const struct program *p,
+                  struct dataset *d, int threads)
+{
+    struct skiff_error err;
+    struct trainer_result r;
+    double begin = 0, used = 0;
+    int64_t rows = 0;
+    for (int pass = 0; pass <= PASSES; pass++) {
+        if (pass == 1) {
+            begin = now();
+            used = cpu();
+        }
+        if (trainer_train_dataset(scope, p, d, &(struct trainer_options){.threads = threads}, &r,
+                                  &err) < 0)
+            die("train", &err);
+        rows += pass ? r.rows : 0;
+    }
+    b->shared->trainer[k].begin = begin;
+    b->shared->trainer[k].end = now();
+    b->shared->trainer[k].cpu = cpu() - used;
+    b->shared->trainer[k].rows = rows;
+}
+
+static void run_local(struct bench *b)
+{
+    struct skiff_error err;
+    struct skiff_net *net = make_net(b);
+    struct scope *scope = scope_create();
+    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    if (executor_run(e, (const struct program *)skiff_net_startup(net), NULL, 0, NULL, 0, NULL,
+                     &err) < 0)
+        die("startup", &err);
+    train(b, 0, scope, (const struct program *)skiff_net_main(net),
+          make_dataset(b, 0, TRAINERS, TRAINERS), TRAINERS);
+}
+
+static struct split *make_split(struct bench *b, enum split_mode mode, int trainer)
+{
+    struct skiff_error err;
+    struct skiff_net *net = make_net(b);
+    struct split_config c = split_config_fleet(mode);
+    struct split *s;
+    struct split_job job = {.main = (const struct program *)skiff_net_main(net),
+                            .startup = (const struct program *)skiff_net_startup(net),
+                            .trainer_id = trainer,
+                            .pservers = b->pservers,
+                            .trainers = TRAINERS,
+                            .sync_mode = c.sync_mode};
+    c.geo_sgd_need_push_nums = GEO_STEPS;
+    if (split_create(&job, &c, &s, &err) < 0)
+        die("split", &err);
+    return s;
+}
+
+static void run_trainer(struct bench *b, enum split_mode mode, int k)
+{
+    static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
+    struct skiff_error err;
+    struct split *s = make_split(b, mode, k);
+    struct program *main, *startup;
+    struct job *job;
+    struct comm_options o = {.mode = kinds[mode],
+                             .session = {.worker = k,
+                                         .workers = TRAINERS,
+                                         .servers = SERVERS,
+                                         .endpoints = b->endpoints,
+                                         .mode = (enum ps_mode)split_mode_of(s),
+                                         .program_hash = split_hash(s),
+                                         .connect_ms = 30000},
+                             .threads = 1,
+                             .geo_need_push_nums = GEO_STEPS,
+                             .independent_recv_thread = -1,
+                             .is_sgd_optimizer = !strcmp(b->optimizer, "sgd")};
+    o.placement = split_placement(s, &o.nplacement);
+    if (split_trainer(s, &main, &startup, &err) < 0 || comm_create(&o, main, &job, &err) < 0)
+        die("trainer", &err);
+    program_set_job(main, job);
+    program_set_job(startup, job);
+    struct scope *scope = scope_create();
+    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    if (comm_start(job, scope, &err) < 0 ||
+        executor_run(e, startup, NULL, 0, NULL, 0, NULL, &err) < 0)
+        die("trainer", &err);
+    train(b, k, scope, main, make_dataset(b, k, 1, 1), 1);
+    struct session_counts counts;
+    session_counts(comm_session(job), &counts);
+    b->shared->trainer[k].wait = counts.wait_seconds;
+    b->shared->trainer[k].out = (double)counts.bytes_out;
+    b->shared->trainer[k].in = (double)counts.bytes_in;
+    if (job->class->close(job, &err) < 0)
+        die("close", &err);
+}
+
+static void run_server(struct bench *b, enum split_mode mode, int i)
+{
+    struct skiff_error err;
+    struct split *s = make_split(b, mode, 0);
+    struct program *main, *startup;
+    struct server *server;
+    if (split_server(s, b->endpoints[i], &main, &startup, &err) < 0)
+        die("server", &err);
+    struct server_options o = {.main = main,
+                               .startup = startup,
+                               .mode = split_mode_of(s),
+                               .index = i,
+                               .servers = SERVERS,
+                               .trainers = TRAINERS,
+                               .endpoints = b->endpoints};
+    o.placement = split_placement(s, &o.nplacement);
+    if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0 ||
+        server_run(server, &err) < 0)
+        die("server", &err);
+    b->shared->server_cpu[i] = cpu();
+}
+
+static void free_ports(struct bench *b)
+{
+    b->pservers[0] = '\0';
+    for (int i = 0; i < SERVERS; i++) {
+        int s = socket(AF_INET, SOCK_STREAM, 0);
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof a;
+        if (s < 0 || bind(s, (struct sockaddr *)&a, sizeof a) ||
+            getsockname(s, (struct sockaddr *)&a, &len)) {
+            perror("port");
+            exit(1);
+        }
+        close(s);
+        snprintf(b->endpoint[i], sizeof b->endpoint[i], "127.0.0.1:%d", ntohs(a.sin_port));
+        b->endpoints[i] = b->endpoint[i];
+        strcat(strcat(b->pservers, i ? "," : ""), b->endpoint[i]);
+    }
+}
+
+struct rate {
+    double rows, cpu;
+};
+
+/* mode -1: local */
+static struct rate measure(struct bench *b, int mode, bool talk)
+{
+    int failed = 0, status;
+    memset(b->shared, 0, sizeof *b->shared);
+    free_ports(b);
+    int n = mode < 0 ? 1 : SERVERS + TRAINERS;
+    for (int i = 0; i < n; i++) {
+        if (fork())
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (mode < 0)
+            run_local(b);
+        else if (i < SERVERS)
+            run_server(b, (enum split_mode)mode, i);
+        else
+            run_trainer(b, (enum split_mode)mode, i - SERVERS);
+        _exit(0);
+    }
+    while (wait(&status) > 0)
+        failed |= status;
+    if (failed)
+        exit(1);
+    double begin = b->shared->trainer[0].begin, end = b->shared->trainer[0].end, used = 0;
+    int64_t rows = 0;
+    for (int k = 0; k < (mode < 0 ? 1 : TRAINERS); k++) {
+        begin = begin < b->shared->trainer[k].begin ? begin : b->shared->trainer[k].begin;
+        end = end > b->shared->trainer[k].end ? end : b->shared->trainer[k].end;
+        rows += b->shared->trainer[k].rows;
+        used += b->shared->trainer[k].cpu;
+    }
+    for (int i = 0; i < SERVERS && mode >= 0; i++) /* the warm-up pass is one of PASSES + 1 */
+        used += b->shared->server_cpu[i] * PASSES / (PASSES + 1);
+    if (talk && mode >= 0)
+        printf("    trainer: %.1f us a row in session waits, %.0f B out, %.0f B in; processor: "
+               "trainers %.1f us, servers %.1f us a row\n",
+               b->shared->trainer[0].wait / (double)b->shared->trainer[0].rows * 1e6,
+               b->shared->trainer[0].out / (double)b->shared->trainer[0].rows,
+               b->shared->trainer[0].in / (double)b->shared->trainer[0].rows,
+               (b->shared->trainer[0].cpu + b->shared->trainer[1].cpu) / (double)rows * 1e6,
+               (b->shared->server_cpu[0] + b->shared->server_cpu[1]) * PASSES / (PASSES + 1) /
+                   (double)rows * 1e6);
+    return (struct rate){(double)rows / (end - begin), used / (double)rows};
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const names[] = {"sync", "async", "half-async", "GEO"};
+    struct bench b = {.rows = argc > 1 ? atoll(argv[1]) : 60000,
+                      .batch = argc > 2 ? atoll(argv[2]) : 1000,
+                      .optimizer = argc > 3 ? argv[3] : "sgd"};
+    int rounds = argc > 4 ? atoi(argv[4]) : 2;
+    const char *only = argc > 5 ? argv[5] : NULL;
+    b.shared =
+        mmap(NULL, sizeof *b.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    make_data(&b);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int r = 0; r < rounds; r++) {
+        struct rate local = measure(&b, -1, false);
+        printf("local, 2 threads, %s, batch %lld: %.0f rows/s, %.1f us a row\n", b.optimizer,
+               (long long)b.batch, local.rows, local.cpu * 1e6);
+        for (int mode = 0; mode < 4; mode++) {
+            if ((mode == SPLIT_GEO && strcmp(b.optimizer, "sgd")) ||
+                (only && strcmp(only, names[mode])))
+                continue;
+            struct rate m = measure(&b, mode, true);
+            printf("  %-10s %8.0f rows/s, share %3.0f %%, work %3.0f %%\n", names[mode], m.rows,
+                   100 * m.rows / local.rows, 100 * m.cpu / local.cpu);
+        }
+    }
+    remove_data(&b);
+    return 0;
+}
