@@ -11,6 +11,7 @@
 #include "comm/session_parts.h"
 
 #define SAY_EVERY_MS 3000
+#define LOST_MS 3000  /* without a connection */
 #define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before its answer */
 
 static void session_say(struct session *s, const char *format, ...)
@@ -30,20 +31,27 @@ static void session_say(struct session *s, const char *format, ...)
 
 /* ---- who is in the job ---- */
 
-/* The job ends: whatever waits for a server, this one or another, fails with this reason. */
-static void server_is_dead(struct session *s, const struct member *m)
+/* All that waits for servers, or will ask them, fails with this reason. On the network thread. */
+static void give_up(struct session *s, const struct skiff_error *reason)
 {
-    struct skiff_error reason;
-    error_set(&reason, SKIFF_PEER, "parameter server %u (%s) is dead: %s", m->id.index,
-              s->endpoints[m->id.index], m->reason[0] ? m->reason : "no sign of life");
     pthread_mutex_lock(&s->lock);
     bool first = !s->failure.code;
     if (first)
-        s->failure = reason;
+        s->failure = *reason;
     pthread_mutex_unlock(&s->lock);
-    for (int i = 0; first && i < s->options.servers; i++)
-        rpc_give_up(s->peers[i], &reason);
-    session_say(s, "%s", reason.message);
+    if (!first)
+        return;
+    for (int i = 0; i < s->options.servers; i++)
+        rpc_give_up(s->peers[i], reason);
+    session_say(s, "%s", reason->message);
+}
+
+static void server_is_dead(struct session *s, int server, const char *why)
+{
+    struct skiff_error reason;
+    error_set(&reason, SKIFF_PEER, "parameter server %d (%s) is dead: %s", server,
+              s->endpoints[server], why[0] ? why : "no sign of life");
+    give_up(s, &reason);
 }
 
 /* We have been silent for too long, and the others go on without us. */
@@ -53,12 +61,7 @@ static void we_are_dead(struct session *s, const struct member *m)
     error_set(&reason, SKIFF_PEER,
               "worker %d has been declared dead by server 0 (%s): %s; start it again",
               s->options.worker, s->endpoints[0], m->reason);
-    for (int i = 0; i < s->options.servers; i++)
-        rpc_give_up(s->peers[i], &reason);
-    pthread_mutex_lock(&s->lock);
-    s->failure = reason;
-    pthread_mutex_unlock(&s->lock);
-    session_say(s, "%s", reason.message);
+    give_up(s, &reason);
 }
 
 /* On the network thread. */
@@ -68,7 +71,7 @@ static void member_changed_now(void *self, const struct member *after, enum memb
     char who[NET_ID_TEXT];
     if (after->state == MEMBER_DEAD && after->id.role == NET_SERVER &&
         after->id.index < (uint32_t)s->options.servers) {
-        server_is_dead(s, after);
+        server_is_dead(s, (int)after->id.index, after->reason);
         return;
     }
     if (after->id.role != NET_WORKER)
@@ -84,6 +87,33 @@ static void member_changed_now(void *self, const struct member *after, enum memb
     else if (after->state == MEMBER_LEFT)
         session_say(s, "%s has finished", who);
 }
+
+/* Servers that cannot be reached, whatever server 0 knows of them: it may be dead itself, or end
+ * before it has told us. On the network thread. */
+static int64_t watch_links(void *self, int64_t now)
+{
+    struct session *s = self;
+    char state[128], why[192];
+    if (!atomic_load(&s->watching))
+        return now + 100 * CLOCK_MS;
+    for (int i = 0; i < s->options.servers; i++) {
+        const struct link *link = rpc_peer_link(s->peers[i]);
+        if (link->up)
+            s->down_since[i] = 0;
+        else if (!s->down_since[i])
+            s->down_since[i] = now;
+        else if (now - s->down_since[i] > s->lost_ms * CLOCK_MS) {
+            node_describe(link, state, sizeof state);
+            snprintf(why, sizeof why, "it is out of reach for %.1f s (%s)",
+                     (double)(now - s->down_since[i]) / 1e9, state);
+            server_is_dead(s, i, why);
+            return CLOCK_NEVER;
+        }
+    }
+    return now + 100 * CLOCK_MS;
+}
+
+static const struct node_service link_watch = {.tick = watch_links};
 
 /* ---- connecting ---- */
 
@@ -103,6 +133,7 @@ static enum skiff_status open_node(struct session *s, struct fault_plan *faults,
     }
     TRY(node_create(&n, &s->node, err));
     s->client = rpc_client_create(s->node, NULL);
+    node_attach(s->node, &link_watch, s);
     TRY(node_start(s->node, err));
     for (int i = 0; i < o->servers; i++)
         TRY(rpc_connect(s->client, s->endpoints[i], (struct net_id){NET_SERVER, (uint32_t)i},
@@ -316,6 +347,9 @@ static struct session *session_create(const struct session_options *options)
     s->options.endpoints = (const char *const *)s->endpoints;
     s->peers = mem_must(n * sizeof *s->peers);
     s->shards = mem_must(n * sizeof *s->shards);
+    s->down_since = mem_must(n * sizeof *s->down_since);
+    s->lost_ms =
+        options->silence_ms > 0 && options->silence_ms < LOST_MS ? options->silence_ms : LOST_MS;
     s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
     pthread_mutex_init(&s->lock, NULL);
     return s;
@@ -342,6 +376,7 @@ enum skiff_status session_open(const struct session_options *options, struct ses
         status = join(s, deadline, err);
     if (status == SKIFF_OK)
         status = await_joined(s, deadline, err);
+    atomic_store(&s->watching, status == SKIFF_OK);
     if (status < 0)
         session_close(s);
     else
@@ -378,6 +413,7 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     pthread_mutex_lock(&s->lock);
+    atomic_store(&s->watching, false);
     bool left = s->left, failed = s->failure.code < 0;
     s->left = true;
     pthread_mutex_unlock(&s->lock);
@@ -405,6 +441,7 @@ void session_close(struct session *s)
         free(s->endpoints[i]);
     free(s->endpoints);
     free(s->peers);
+    free(s->down_since);
     free(s->shards);
     free((char *)s->options.job);
     free((char *)s->options.secret);

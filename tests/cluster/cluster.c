@@ -286,7 +286,7 @@ static enum skiff_status make_job(struct cluster *c, int k, const struct program
                              .max_merge_var_num = s->max_merge,
                              .send_queue_size = s->queue_size,
                              .min_send_grad_num_before_recv = s->min_send,
-                             .independent_recv_thread = -1,
+                             .independent_recv_thread = s->pull_always ? 0 : -1,
                              .is_sgd_optimizer = s->is_sgd ? s->is_sgd - 1 : -1,
                              .geo_need_push_nums = s->push_nums,
                              .placement = placement,

@@ -1,0 +1,162 @@
+/* Processes of a job are killed: what the others see, and how soon, is what docs/consistency.md
+ * says. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+
+#define SILENCE_MS 1500
+#define SOON 6.0 /* seconds; a dead process is noticed in SILENCE_MS */
+
+static const enum split_mode modes[] = {SPLIT_SYNC, SPLIT_HALF_ASYNC, SPLIT_ASYNC, SPLIT_GEO};
+
+static const char *mode_name(enum split_mode m)
+{
+    static const char *const names[] = {"sync", "async", "half-async", "GEO"};
+    return names[m];
+}
+
+static struct cluster_spec job(enum split_mode mode)
+{
+    struct cluster_spec s;
+    cluster_case(&s, cluster_golden(), "linreg-fleet-sync-2x2-sgd");
+    s.config = split_config_fleet(mode);
+    s.push_nums = 4;
+    s.config.geo_sgd_need_push_nums = 4;
+    s.silence_ms = SILENCE_MS;
+    s.steps = 120;
+    s.pause_ms = 5;
+    return s;
+}
+
+static void check_status(const struct cluster *c, const char *what, bool server, int i, int want)
+{
+    const struct cluster_seen *seen = server ? &c->shared->server[i] : &c->shared->trainer[i];
+    int have = atomic_load(&seen->status);
+    if (have != want)
+        fail_msg("%s: %s %d ended with %d (%s), expected %d", what, server ? "server" : "trainer",
+                 i, have, seen->message, want);
+}
+
+static void check_says(const char *what, const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("%s: '%s' does not say '%s'", what, text, part);
+}
+
+/* The other trainer goes on: in sync after the dead one has been noticed, else at once. */
+static void a_trainer_dies(void **state)
+{
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        const char *what = mode_name(modes[m]);
+        struct cluster_spec s = job(modes[m]);
+        struct cluster c;
+        cluster_start(&c, &s);
+        cluster_await_step(&c, 1, 20);
+        double killed = cluster_now();
+        cluster_kill(&c, false, 1);
+        cluster_wait(&c, 15);
+        double took = cluster_now() - killed;
+        check_status(&c, what, false, 0, SKIFF_OK);
+        check_status(&c, what, true, 0, SKIFF_OK);
+        check_status(&c, what, true, 1, SKIFF_OK);
+        assert_int_equal(atomic_load(&c.shared->trainer[0].steps), s.steps);
+        check_says(what, c.shared->server[0].said, "worker 1");
+        if (took > SOON)
+            fail_msg("%s: it took %.1f s", what, took);
+        cluster_end(&c);
+    }
+}
+
+static void a_trainer_dies_and_all_stop(void **state)
+{
+    struct cluster_spec s = job(SPLIT_SYNC);
+    struct cluster c;
+    s.on_death = ON_DEATH_STOP;
+    cluster_start(&c, &s);
+    cluster_await_step(&c, 0, 20);
+    double killed = cluster_now();
+    cluster_kill(&c, false, 1);
+    cluster_wait(&c, 15);
+    assert_true(cluster_now() - killed < SOON);
+    assert_true(atomic_load(&c.shared->trainer[0].status) < 0);
+    check_says("trainer 0", c.shared->trainer[0].message, "worker 1");
+    assert_true(atomic_load(&c.shared->server[0].status) < 0);
+    check_says("server 0", c.shared->server[0].message, "worker 1");
+    cluster_end(&c);
+}
+
+/* Its parameters are lost: everybody ends, with its name. */
+static void a_server_dies(void **state)
+{
+    for (int which = 0; which < 2; which++)
+        for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+            char what[64], name[32];
+            struct cluster_spec s = job(modes[m]);
+            struct cluster c;
+            s.steps = 200;
+            s.pause_ms = 10 + 10 * (modes[m] == SPLIT_GEO);
+            snprintf(what, sizeof what, "%s, server %d", mode_name(modes[m]), which);
+            cluster_start(&c, &s);
+            cluster_await_step(&c, 0, 10);
+            double killed = cluster_now();
+            cluster_kill(&c, true, which);
+            cluster_wait(&c, 15);
+            double took = cluster_now() - killed;
+            snprintf(name, sizeof name, "server %d", which);
+            for (int k = 0; k < 2; k++) {
+                if (atomic_load(&c.shared->trainer[k].status) >= 0)
+                    fail_msg("%s: trainer %d ended well", what, k);
+                check_says(what, c.shared->trainer[k].message, name);
+            }
+            if (atomic_load(&c.shared->server[1 - which].status) >= 0)
+                fail_msg("%s: the other server ended well", what);
+            if (took > SOON)
+                fail_msg("%s: it took %.1f s", what, took);
+            cluster_end(&c);
+        }
+}
+
+/* A trainer with fewer batches leaves; the other one goes on alone. */
+static void short_data(struct cluster *c, int trainer, int step)
+{
+    if (trainer == 1 && step == 30) {
+        struct skiff_error err;
+        enum skiff_status status = c->job->class->close(c->job, &err);
+        c->shared->trainer[1].ended = cluster_now() - c->started;
+        atomic_store(&c->shared->trainer[1].status, status);
+        _Exit(0);
+    }
+}
+
+static void a_trainer_has_less_data(void **state)
+{
+    struct cluster_spec s = job(SPLIT_SYNC);
+    struct cluster c;
+    s.at_step = short_data;
+    s.pause_ms = 0;
+    cluster_start(&c, &s);
+    cluster_wait(&c, 10);
+    check_status(&c, "less data", false, 0, SKIFF_OK);
+    check_status(&c, "less data", false, 1, SKIFF_OK);
+    check_status(&c, "less data", true, 0, SKIFF_OK);
+    assert_int_equal(atomic_load(&c.shared->trainer[0].steps), s.steps);
+    cluster_end(&c);
+}
+
+static int unpack(void **state)
+{
+    return system("tests/golden/unpack.sh");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trainer_dies),
+        cmocka_unit_test(a_trainer_dies_and_all_stop),
+        cmocka_unit_test(a_server_dies),
+        cmocka_unit_test(a_trainer_has_less_data),
+    };
+    return cmocka_run_group_tests(tests, unpack, NULL);
+}
