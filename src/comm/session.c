@@ -11,7 +11,7 @@
 #include "comm/session_parts.h"
 
 #define SAY_EVERY_MS 3000
-#define LOST_MS 3000  /* without a connection */
+#define PING_SLACK (2 * CLOCK_SECOND)
 #define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before its answer */
 
 static void session_say(struct session *s, const char *format, ...)
@@ -88,27 +88,24 @@ static void member_changed_now(void *self, const struct member *after, enum memb
         session_say(s, "%s has finished", who);
 }
 
-/* Servers that cannot be reached, whatever server 0 knows of them: it may be dead itself, or end
- * before it has told us. On the network thread. */
+/* Servers that are silent, whatever server 0 knows of them: it may be dead itself. Both sides of a
+ * link say something every second at least. On the network thread. */
 static int64_t watch_links(void *self, int64_t now)
 {
     struct session *s = self;
     char state[128], why[192];
-    if (!atomic_load(&s->watching))
-        return now + 100 * CLOCK_MS;
-    for (int i = 0; i < s->options.servers; i++) {
+    if (s->last_tick && now - s->last_tick > CLOCK_SECOND)
+        s->patience = now; /* we were stopped: that is not their silence */
+    s->last_tick = now;
+    for (int i = 0; i < s->options.servers && atomic_load(&s->watching); i++) {
         const struct link *link = rpc_peer_link(s->peers[i]);
-        if (link->up)
-            s->down_since[i] = 0;
-        else if (!s->down_since[i])
-            s->down_since[i] = now;
-        else if (now - s->down_since[i] > s->lost_ms * CLOCK_MS) {
-            node_describe(link, state, sizeof state);
-            snprintf(why, sizeof why, "it is out of reach for %.1f s (%s)",
-                     (double)(now - s->down_since[i]) / 1e9, state);
-            server_is_dead(s, i, why);
-            return CLOCK_NEVER;
-        }
+        if (now - (link->heard > s->patience ? link->heard : s->patience) <= s->silence)
+            continue;
+        node_describe(link, state, sizeof state);
+        snprintf(why, sizeof why, "not heard of for %.1f s (%s)", (double)(now - link->heard) / 1e9,
+                 state);
+        server_is_dead(s, i, why);
+        return CLOCK_NEVER;
     }
     return now + 100 * CLOCK_MS;
 }
@@ -347,9 +344,7 @@ static struct session *session_create(const struct session_options *options)
     s->options.endpoints = (const char *const *)s->endpoints;
     s->peers = mem_must(n * sizeof *s->peers);
     s->shards = mem_must(n * sizeof *s->shards);
-    s->down_since = mem_must(n * sizeof *s->down_since);
-    s->lost_ms =
-        options->silence_ms > 0 && options->silence_ms < LOST_MS ? options->silence_ms : LOST_MS;
+    s->silence = (options->silence_ms > 0 ? options->silence_ms : 10000) * CLOCK_MS + PING_SLACK;
     s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
     pthread_mutex_init(&s->lock, NULL);
     return s;
@@ -441,7 +436,6 @@ void session_close(struct session *s)
         free(s->endpoints[i]);
     free(s->endpoints);
     free(s->peers);
-    free(s->down_since);
     free(s->shards);
     free((char *)s->options.job);
     free((char *)s->options.secret);

@@ -21,9 +21,10 @@ struct session {
     struct rpc_peer **peers; /* per server */
     int *shards;             /* per server */
     struct enrolment *enrolment;
-    int64_t request_ms, lost_ms;
+    int64_t request_ms;
     atomic_bool watching; /* links are looked after: between open and leave */
-    int64_t *down_since;  /* per server; 0: up. The network thread's */
+    /* of the watch, the network thread's: silence is counted from `patience` at the earliest */
+    int64_t silence, patience, last_tick;
     pthread_mutex_t lock; /* guards left and failure; a leaf */
     bool left;
     struct skiff_error failure; /* code 0: none; a server is dead, or we are declared so */

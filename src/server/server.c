@@ -271,6 +271,10 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
         status = people_watch(s, err);
     else if (atomic_load(&s->stopping))
         status = SKIFF_OK;
+    if (status < 0) { /* nobody shall wait for what will not come */
+        exchange_end(s, err);
+        meet_end(s, err);
+    }
     people_leave(s, status == SKIFF_OK);
 out:
     closing = status < 0 ? *err : (struct skiff_error){0};

@@ -45,27 +45,42 @@ static void check_says(const char *what, const char *text, const char *part)
         fail_msg("%s: '%s' does not say '%s'", what, text, part);
 }
 
+#define MODES (sizeof modes / sizeof *modes)
+
+/* One job per mode, all at once. */
+static void start_all(struct cluster *c, int steps, int pause_ms)
+{
+    for (size_t m = 0; m < MODES; m++) {
+        struct cluster_spec s = job(modes[m]);
+        s.steps = steps;
+        s.pause_ms = pause_ms;
+        cluster_start(&c[m], &s);
+    }
+}
+
 /* The other trainer goes on: in sync after the dead one has been noticed, else at once. */
 static void a_trainer_dies(void **state)
 {
-    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+    static struct cluster c[MODES];
+    double killed[MODES];
+    start_all(c, 120, 5);
+    for (size_t m = 0; m < MODES; m++) {
+        cluster_await_step(&c[m], 1, 20);
+        killed[m] = cluster_now();
+        cluster_kill(&c[m], false, 1);
+    }
+    for (size_t m = 0; m < MODES; m++) {
         const char *what = mode_name(modes[m]);
-        struct cluster_spec s = job(modes[m]);
-        struct cluster c;
-        cluster_start(&c, &s);
-        cluster_await_step(&c, 1, 20);
-        double killed = cluster_now();
-        cluster_kill(&c, false, 1);
-        cluster_wait(&c, 15);
-        double took = cluster_now() - killed;
-        check_status(&c, what, false, 0, SKIFF_OK);
-        check_status(&c, what, true, 0, SKIFF_OK);
-        check_status(&c, what, true, 1, SKIFF_OK);
-        assert_int_equal(atomic_load(&c.shared->trainer[0].steps), s.steps);
-        check_says(what, c.shared->server[0].said, "worker 1");
+        cluster_wait(&c[m], 15);
+        double took = cluster_now() - killed[m];
+        check_status(&c[m], what, false, 0, SKIFF_OK);
+        check_status(&c[m], what, true, 0, SKIFF_OK);
+        check_status(&c[m], what, true, 1, SKIFF_OK);
+        assert_int_equal(atomic_load(&c[m].shared->trainer[0].steps), 120);
+        check_says(what, c[m].shared->server[0].said, "worker 1");
         if (took > SOON)
             fail_msg("%s: it took %.1f s", what, took);
-        cluster_end(&c);
+        cluster_end(&c[m]);
     }
 }
 
@@ -88,34 +103,43 @@ static void a_trainer_dies_and_all_stop(void **state)
 }
 
 /* Its parameters are lost: everybody ends, with its name. */
-static void a_server_dies(void **state)
+static void server_dies(int which)
 {
-    for (int which = 0; which < 2; which++)
-        for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
-            char what[64], name[32];
-            struct cluster_spec s = job(modes[m]);
-            struct cluster c;
-            s.steps = 200;
-            s.pause_ms = 10 + 10 * (modes[m] == SPLIT_GEO);
-            snprintf(what, sizeof what, "%s, server %d", mode_name(modes[m]), which);
-            cluster_start(&c, &s);
-            cluster_await_step(&c, 0, 10);
-            double killed = cluster_now();
-            cluster_kill(&c, true, which);
-            cluster_wait(&c, 15);
-            double took = cluster_now() - killed;
-            snprintf(name, sizeof name, "server %d", which);
-            for (int k = 0; k < 2; k++) {
-                if (atomic_load(&c.shared->trainer[k].status) >= 0)
-                    fail_msg("%s: trainer %d ended well", what, k);
-                check_says(what, c.shared->trainer[k].message, name);
-            }
-            if (atomic_load(&c.shared->server[1 - which].status) >= 0)
-                fail_msg("%s: the other server ended well", what);
-            if (took > SOON)
-                fail_msg("%s: it took %.1f s", what, took);
-            cluster_end(&c);
+    static struct cluster c[MODES];
+    double killed[MODES];
+    char what[64], name[32];
+    snprintf(name, sizeof name, "server %d", which);
+    start_all(c, 250, 20);
+    for (size_t m = 0; m < MODES; m++) {
+        cluster_await_step(&c[m], 0, 10);
+        killed[m] = cluster_now();
+        cluster_kill(&c[m], true, which);
+    }
+    for (size_t m = 0; m < MODES; m++) {
+        snprintf(what, sizeof what, "%s, server %d", mode_name(modes[m]), which);
+        cluster_wait(&c[m], 15);
+        double took = cluster_now() - killed[m];
+        for (int k = 0; k < 2; k++) {
+            if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
+                fail_msg("%s: trainer %d ended well", what, k);
+            check_says(what, c[m].shared->trainer[k].message, name);
         }
+        if (atomic_load(&c[m].shared->server[1 - which].status) >= 0)
+            fail_msg("%s: the other server ended well", what);
+        if (took > SOON)
+            fail_msg("%s: it took %.1f s", what, took);
+        cluster_end(&c[m]);
+    }
+}
+
+static void server_0_dies(void **state)
+{
+    server_dies(0);
+}
+
+static void another_server_dies(void **state)
+{
+    server_dies(1);
 }
 
 /* A trainer with fewer batches leaves; the other one goes on alone. */
@@ -153,9 +177,8 @@ static int unpack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trainer_dies),
-        cmocka_unit_test(a_trainer_dies_and_all_stop),
-        cmocka_unit_test(a_server_dies),
+        cmocka_unit_test(a_trainer_dies),          cmocka_unit_test(a_trainer_dies_and_all_stop),
+        cmocka_unit_test(server_0_dies),           cmocka_unit_test(another_server_dies),
         cmocka_unit_test(a_trainer_has_less_data),
     };
     return cmocka_run_group_tests(tests, unpack, NULL);
