@@ -34,6 +34,17 @@ static bool is_file(const char *folder, const char *name)
     return there;
 }
 
+/* The folder of this program; false: the system does not say. */
+static bool own_folder(char out[static PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n < 0)
+        return false;
+    out[n] = 0;
+    *strrchr(out, '/') = 0;
+    return true;
+}
+
 /* The folder with the packages, in out; false: none of the places has it, they stand in out. */
 static bool find_home(struct buf *out)
 {
@@ -44,11 +55,8 @@ static bool find_home(struct buf *out)
         return is_file(said, module);
     }
     char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n < 0)
+    if (!own_folder(self))
         return false;
-    self[n] = 0;
-    *strrchr(self, '/') = 0;
     struct buf tried = BUF_INIT;
     for (int i = 0; i < 2; i++) {
         buf_reset(out);
@@ -65,12 +73,13 @@ static bool find_home(struct buf *out)
     return false;
 }
 
-/* Is it a Python that can run the packages? Neither output nor error of it is shown. */
-static bool python_fits(const char *python)
+/* Is it a Python, 3.9 or later, that has these packages? Neither output nor error of it is shown.
+ */
+static bool python_has(const char *python, const char *packages)
 {
-    static const char code[] =
-        "import importlib.util, sys\n"
-        "sys.exit(sys.version_info < (3, 9) or not importlib.util.find_spec('numpy'))";
+    static const char code[] = "import importlib.util, sys\n"
+                               "sys.exit(sys.version_info < (3, 9) or not "
+                               "all(map(importlib.util.find_spec, sys.argv[1:])))";
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0)
@@ -78,7 +87,7 @@ static bool python_fits(const char *python)
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stderr))
             _exit(127);
-        execlp(python, python, "-c", code, (char *)NULL);
+        execlp(python, python, "-c", code, packages, (char *)NULL);
         _exit(127);
     }
     int status;
@@ -94,9 +103,19 @@ static const char *find_python(void)
     if (said && *said)
         return said;
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        if (python_fits(usual[i]))
+        if (python_has(usual[i], "numpy"))
             return usual[i];
     return NULL;
+}
+
+/* Is there a Python beside this program that has the packages? Its path, in out. */
+static bool installed_beside(struct buf *out)
+{
+    char self[PATH_MAX];
+    if (!own_folder(self) || !is_file(self, "python3"))
+        return false;
+    buf_printf(out, "%s/python3", self);
+    return python_has(out->data, "skiff");
 }
 
 int cmd_python(int argc, char **argv)
@@ -109,7 +128,13 @@ int cmd_python(int argc, char **argv)
         return 0;
     }
     const char *python = find_python(), *before = getenv("PYTHONPATH");
-    if (!find_home(&home)) {
+    bool found = find_home(&home);
+    if (!found && installed_beside(&path)) { /* by pip: its Python has the packages */
+        argv[0] = path.data;
+        execv(path.data, argv);
+    }
+    buf_reset(&path);
+    if (!found) {
         error_set(&err, SKIFF_NOT_FOUND,
                   "Skiff's Python packages are not in %s; build them with make, or say where they "
                   "are with SKIFF_PYTHON_HOME",
