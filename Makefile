@@ -1,6 +1,7 @@
 # Skiff. `make` builds, `make run` and `make test` also set up the machine (Debian packages) when something is missing.
 #   make SAN=address   ASan + UBSan build in build-address      make SAN=thread   TSan build in build-thread
 #   make check T=program     only test programs whose name contains "program"
+#   make tsan      trains by two threads in a TSan build; races other than Hogwild's fail it
 #   make fuzz SECONDS=600   every fuzz target for ten minutes
 BUILD ?= build$(if $(SAN),-$(SAN))
 CC := gcc
@@ -133,11 +134,16 @@ bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
-.PHONY: build-tests check fuzz setup test run install format check-layers clean
+.PHONY: build-tests check tsan fuzz setup test run install format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
 check: build-tests
-	@BUILD=$(BUILD) TSAN_OPTIONS=suppressions=tests/tsan.supp tools/run-tests $(T)
+	@BUILD=$(BUILD) TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:history_size=7 tools/run-tests $(T)
+
+# training by two threads under TSan, from cut files, memory and cache
+tsan:
+	@$(MAKE) --no-print-directory SAN=thread build-thread/skiff
+	@BUILD=build-thread tests/train/run_threads.sh && echo "tsan: no races"
 
 # every fuzz target for SECONDS each
 SECONDS ?= 60
