@@ -19,6 +19,7 @@
 #ifndef SKIFF_FLEET_H
 #define SKIFF_FLEET_H
 
+#include <skiff/exchange.h>
 #include <skiff/executor.h>
 #include <skiff/optimizer.h>
 #include <skiff/train.h>
@@ -149,6 +150,10 @@ skiff_fleet_save_inference_model(struct skiff_fleet *f, struct skiff_scope *scop
                                  const char *const *feeds, int nfeeds, const char *const *targets,
                                  int ntargets, const char *dir_or_prefix, bool is_prefix,
                                  struct skiff_error *err);
+/* Bytes between all workers, relayed by server 0; valid while the fleet's worker is in the job. One
+ * worker: rank 0 of 1. */
+SKIFF_API enum skiff_status skiff_fleet_exchange(struct skiff_fleet *f, struct skiff_exchange *out,
+                                                 struct skiff_error *err);
 /* global_shuffle of an InMemoryDataset over all workers. */
 SKIFF_API enum skiff_status skiff_fleet_global_shuffle(struct skiff_fleet *f,
                                                        struct skiff_dataset *d, uint64_t seed,

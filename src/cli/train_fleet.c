@@ -31,7 +31,7 @@ struct fleet_training {
     const char *save_path, *start_path; /* start_path: what servers begin with; NULL: fresh */
     struct buf start_text;
     int first, epochs, epoch;
-    bool shuffle, stopped;
+    bool shuffle, stopped, everybody; /* everybody: all workers have data */
     uint64_t seed;
     struct report_row *rows; /* over all workers */
     int nrows;
@@ -338,13 +338,24 @@ static enum skiff_status save_epoch(struct fleet_training *t, int64_t samples,
     return status;
 }
 
+/* Samples change workers, when every worker has some; otherwise each shuffles its own. */
+static enum skiff_status shuffle(struct fleet_training *t, struct skiff_error *err)
+{
+    struct skiff_exchange exchange;
+    uint64_t seed = t->seed + (uint64_t)t->epoch;
+    if (!t->everybody)
+        return dataset_local_shuffle(t->data, seed, err);
+    TRY(skiff_fleet_exchange(t->fleet, &exchange, err));
+    return dataset_global_shuffle(t->data, &exchange, seed, err);
+}
+
 static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_error *err)
 {
     struct trainer_result r = {0};
     const struct program *p = (const struct program *)skiff_fleet_main_program(t->fleet);
     enum skiff_status status = SKIFF_OK;
     if (t->data && t->shuffle && job_in_memory(&t->job))
-        TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)t->epoch, err));
+        TRY(shuffle(t, err));
     tally_reset(&t->tally);
     if (t->data) {
         progress_start(&t->progress, t->data, t->epoch);
@@ -374,7 +385,9 @@ static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
     TRY(skiff_fleet_init_worker(t->fleet, (struct skiff_scope *)t->job.scope, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     TRY(run_startup(t, err));
-    TRY(skiff_fleet_barrier_worker(t->fleet, err));
+    int64_t idle = !t->data;
+    TRY(skiff_fleet_all_reduce_int64(t->fleet, "sum", &idle, 1, err));
+    t->everybody = !idle;
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
     for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && t->data; t->epoch++)
         TRY(train_epoch(t, err));

@@ -1,306 +1,7 @@
 /* The fleet calls: whole jobs with servers and workers as threads of this process, over loopback.
  * What they train equals a local run of the joint batches; what worker 0 saves is what the servers
  * hold, in Paddle's files, whatever the number of servers; saved models run alone. */
-#include <math.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <skiff/skiff.h>
-
-#include "cli/launch.h"
-
-#define WIDTH 200
-#define BATCH 8
-#define STEPS 6
-#define MAX_NODES 4
-
-/* ---- the net ---- */
-
-struct net {
-    struct skiff_net *net;
-    struct skiff_var *loss, *predict;
-    struct skiff_optimizer *opt;
-};
-
-/* The first layer has 40000 elements: it is cut in two blocks. */
-static void net_open(struct net *n, const char *optimizer, double rate)
-{
-    n->net = skiff_net_create();
-    skiff_program_set_seed(skiff_net_main(n->net), 7);
-    skiff_program_set_seed(skiff_net_startup(n->net), 7);
-    struct skiff_var *x = skiff_data(n->net, "x", SKIFF_DIMS(WIDTH));
-    struct skiff_var *y = skiff_data(n->net, "y", SKIFF_DIMS(1));
-    struct skiff_var *h = skiff_fc(n->net, x, WIDTH, .act = "tanh");
-    n->predict = skiff_fc(n->net, h, 1);
-    n->loss = skiff_mean(n->net, skiff_square_error_cost(n->net, n->predict, y));
-    struct skiff_optimizer_options o = {.learning_rate = rate,
-                                        .learning_rate_var =
-                                            skiff_lr_exponential(n->net, rate, 2, 0.5, true)};
-    n->opt = skiff_optimizer_create(n->net, optimizer, &o);
-}
-
-static float element(int step, int row, int column)
-{
-    return sinf((float)(step * 131 + row * 17 + column));
-}
-
-/* Rows first .. first + rows of the joint batch of a step. */
-static void feeds_fill(struct skiff_feed feeds[2], int step, int first, int rows)
-{
-    struct skiff_tensor *x = skiff_tensor_create("float32", 2, (int64_t[]){rows, WIDTH}, NULL);
-    struct skiff_tensor *y = skiff_tensor_create("float32", 2, (int64_t[]){rows, 1}, NULL);
-    float *px = skiff_tensor_data(x), *py = skiff_tensor_data(y);
-    for (int i = 0; i < rows; i++) {
-        for (int k = 0; k < WIDTH; k++)
-            px[i * WIDTH + k] = element(step, first + i, k);
-        py[i] = element(step, first + i, WIDTH + 3);
-    }
-    feeds[0] = (struct skiff_feed){"x", x};
-    feeds[1] = (struct skiff_feed){"y", y};
-}
-
-static void feeds_free(struct skiff_feed feeds[2])
-{
-    skiff_tensor_destroy((struct skiff_tensor *)feeds[0].tensor);
-    skiff_tensor_destroy((struct skiff_tensor *)feeds[1].tensor);
-}
-
-/* ---- a job ---- */
-
-struct job_case {
-    const char *mode, *optimizer;
-    double rate;
-    int servers, workers, steps;
-    const char *load, *save, *model; /* folders; NULL: none */
-    bool prefix;
-    /* filled */
-    const char *endpoints[MAX_NODES];
-    char texts[MAX_NODES][32];
-    double losses[MAX_NODES][STEPS], sums[MAX_NODES];
-    struct skiff_error errors[2 * MAX_NODES];
-};
-
-struct node {
-    struct job_case *c;
-    bool server;
-    int id;
-};
-
-static enum skiff_status train(struct job_case *c, int id, struct skiff_fleet *f, struct net *n,
-                               struct skiff_scope *scope, struct skiff_error *err)
-{
-    struct skiff_executor *exe = skiff_executor_create(scope, NULL);
-    struct skiff_tensor *loss = NULL;
-    const char *fetch = skiff_var_name(n->loss);
-    enum skiff_status status =
-        skiff_executor_run(exe, skiff_fleet_startup_program(f), NULL, 0, NULL, 0, NULL, err);
-    for (int step = 0; status == SKIFF_OK && step < c->steps; step++) {
-        struct skiff_feed feeds[2];
-        feeds_fill(feeds, step, id * BATCH, BATCH);
-        status =
-            skiff_executor_run(exe, skiff_fleet_main_program(f), feeds, 2, &fetch, 1, &loss, err);
-        if (status == SKIFF_OK)
-            c->losses[id][step] = (double)((float *)skiff_tensor_data(loss))[0];
-        feeds_free(feeds);
-    }
-    skiff_tensor_destroy(loss);
-    skiff_executor_destroy(exe);
-    return status;
-}
-
-static enum skiff_status save(struct job_case *c, struct skiff_fleet *f, struct net *n,
-                              struct skiff_scope *scope, struct skiff_error *err)
-{
-    const char *feed = "x", *target = skiff_var_name(n->predict);
-    enum skiff_status status = SKIFF_OK;
-    if (c->save)
-        status = skiff_fleet_save_persistables(f, scope, c->save, err);
-    if (status == SKIFF_OK && c->model)
-        status = skiff_fleet_save_inference_model(f, scope, &feed, 1, &target, 1, c->model,
-                                                  c->prefix, err);
-    return status;
-}
-
-static enum skiff_status work(struct job_case *c, int id, struct skiff_fleet *f, struct net *n,
-                              struct skiff_scope *scope, struct skiff_error *err)
-{
-    double sum = id + 1;
-    enum skiff_status status = skiff_fleet_init_worker(f, scope, err);
-    if (status == SKIFF_OK)
-        status = train(c, id, f, n, scope, err);
-    if (status == SKIFF_OK)
-        status = skiff_fleet_barrier_worker(f, err);
-    if (status == SKIFF_OK)
-        status = skiff_fleet_all_reduce_double(f, "sum", &sum, 1, err);
-    c->sums[id] = sum;
-    if (status == SKIFF_OK)
-        status = save(c, f, n, scope, err);
-    enum skiff_status stopped = skiff_fleet_stop_worker(f, status < 0 ? NULL : err);
-    return status < 0 ? status : stopped;
-}
-
-static void *node_main(void *arg)
-{
-    struct node *me = arg;
-    struct job_case *c = me->c;
-    struct skiff_error *err = &c->errors[me->id + (me->server ? MAX_NODES : 0)];
-    struct net n;
-    struct skiff_fleet *f = skiff_fleet_create();
-    struct skiff_scope *scope = skiff_scope_create();
-    struct skiff_role role = {.role = me->server ? SKIFF_SERVER : SKIFF_WORKER,
-                              .current_id = me->id,
-                              .worker_num = c->workers,
-                              .server_endpoints = c->endpoints,
-                              .nservers = c->servers};
-    struct skiff_strategy strategy = {.mode = c->mode};
-    net_open(&n, c->optimizer, c->rate);
-    enum skiff_status status = skiff_fleet_init_user(f, &role, err);
-    if (status == SKIFF_OK)
-        status = skiff_fleet_minimize(f, n.opt, n.loss, &strategy, NULL, err);
-    if (status == SKIFF_OK && me->server) {
-        status = skiff_fleet_init_server(f, c->load, err);
-        if (status == SKIFF_OK)
-            status = skiff_fleet_run_server(f, err);
-    } else if (status == SKIFF_OK) {
-        status = work(c, me->id, f, &n, scope, err);
-    }
-    if (status == SKIFF_OK)
-        err->code = SKIFF_OK;
-    skiff_fleet_destroy(f);
-    skiff_scope_destroy(scope);
-    skiff_net_destroy(n.net);
-    return NULL;
-}
-
-static void job_run(struct job_case *c)
-{
-    pthread_t threads[2 * MAX_NODES];
-    struct node nodes[2 * MAX_NODES];
-    int ports[MAX_NODES], n = 0;
-    assert_int_equal(launch_free_ports(c->servers, ports, NULL), SKIFF_OK);
-    for (int i = 0; i < c->servers; i++) {
-        snprintf(c->texts[i], sizeof(c->texts[i]), "127.0.0.1:%d", ports[i]);
-        c->endpoints[i] = c->texts[i];
-    }
-    for (int i = 0; i < c->servers; i++)
-        nodes[n++] = (struct node){c, true, i};
-    for (int i = 0; i < c->workers; i++)
-        nodes[n++] = (struct node){c, false, i};
-    for (int i = 0; i < n; i++)
-        pthread_create(&threads[i], NULL, node_main, &nodes[i]);
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < 2 * MAX_NODES; i++)
-        if (c->errors[i].code < 0)
-            fail_msg("%s %d: %s", i < MAX_NODES ? "worker" : "server", i % MAX_NODES,
-                     c->errors[i].message);
-}
-
-/* ---- folders ---- */
-
-static char folder[64];
-
-static int folder_make(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/skiff-fleet-test-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int folder_remove(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    return system(command);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char ring[8][128];
-    static int at;
-    char *out = ring[at++ % 8];
-    snprintf(out, 128, "%s/%s", folder, name);
-    return out;
-}
-
-static long file_size(const char *dir, const char *name)
-{
-    char path[300];
-    struct stat s;
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    return stat(path, &s) ? -1 : (long)s.st_size;
-}
-
-static bool same_file(const char *a, const char *b, const char *name)
-{
-    char command[800];
-    snprintf(command, sizeof(command), "cmp -s %s/%s %s/%s", a, name, b, name);
-    return system(command) == 0;
-}
-
-/* ---- local runs ---- */
-
-struct local {
-    struct net net;
-    struct skiff_scope *scope;
-    struct skiff_executor *exe;
-};
-
-static void local_open(struct local *l, const char *optimizer, double rate)
-{
-    struct skiff_error err = {0};
-    net_open(&l->net, optimizer, rate);
-    assert_int_equal(skiff_optimizer_minimize(l->net.opt, l->net.loss, NULL, &err), SKIFF_OK);
-    l->scope = skiff_scope_create();
-    l->exe = skiff_executor_create(l->scope, NULL);
-    assert_int_equal(
-        skiff_executor_run(l->exe, skiff_net_startup(l->net.net), NULL, 0, NULL, 0, NULL, &err),
-        SKIFF_OK);
-}
-
-static void local_train(struct local *l, int steps, int rows)
-{
-    struct skiff_error err = {0};
-    for (int step = 0; step < steps; step++) {
-        struct skiff_feed feeds[2];
-        feeds_fill(feeds, step, 0, rows);
-        assert_int_equal(
-            skiff_executor_run(l->exe, skiff_net_main(l->net.net), feeds, 2, NULL, 0, NULL, &err),
-            SKIFF_OK);
-        feeds_free(feeds);
-    }
-}
-
-static void local_close(struct local *l)
-{
-    skiff_executor_destroy(l->exe);
-    skiff_scope_destroy(l->scope);
-    skiff_net_destroy(l->net.net);
-}
-
-static double largest_difference(struct skiff_scope *a, struct skiff_scope *b, const char *name)
-{
-    struct skiff_tensor *x = skiff_scope_find(a, name), *y = skiff_scope_find(b, name);
-    double most = 0;
-    assert_non_null(x);
-    assert_non_null(y);
-    assert_int_equal(skiff_tensor_count(x), skiff_tensor_count(y));
-    for (int64_t i = 0; i < skiff_tensor_count(x); i++)
-        most = fmax(most, fabs((double)((float *)skiff_tensor_data(x))[i] -
-                               (double)((float *)skiff_tensor_data(y))[i]));
-    return most;
-}
+#include "fleet/fleet_kit_test.h"
 
 static const char *const params[] = {"fc_0.w_0", "fc_0.b_0", "fc_1.w_0", "fc_1.b_0"};
 
@@ -312,6 +13,7 @@ static void sync_equals_local(void **state)
 {
     struct job_case c = {.mode = "sync",
                          .optimizer = "adam",
+                         .schedule = true,
                          .rate = 0.01,
                          .servers = 2,
                          .workers = 2,
@@ -322,9 +24,9 @@ static void sync_equals_local(void **state)
     (void)state;
     job_run(&c);
     assert_true(c.sums[0] == 3 && c.sums[1] == 3);
-    local_open(&whole, "adam", 0.01);
+    local_open(&whole, &c);
     local_train(&whole, STEPS, 2 * BATCH);
-    local_open(&loaded, "adam", 0.01);
+    local_open(&loaded, &c);
     if (skiff_load_persistables(loaded.scope, skiff_net_main(loaded.net.net), c.save, NULL, &err) <
         0)
         fail_msg("%s", err.message);
@@ -364,6 +66,7 @@ static void any_number_of_servers(void **state)
     for (int servers = 1; servers <= 3; servers += 2) {
         struct job_case c = {.mode = "sync",
                              .optimizer = "adam",
+                             .schedule = true,
                              .rate = 0.01,
                              .servers = servers,
                              .workers = 1,
@@ -384,6 +87,7 @@ static void servers_do_not_matter(void **state)
     for (int servers = 1; servers <= 3; servers++) {
         struct job_case c = {.mode = "sync",
                              .optimizer = "sgd",
+                             .schedule = true,
                              .rate = 0.05,
                              .servers = servers,
                              .workers = 2,
@@ -405,6 +109,7 @@ static void models_run_alone(void **state)
     for (int prefix = 0; prefix < 2; prefix++) {
         struct job_case c = {.mode = "sync",
                              .optimizer = "adam",
+                             .schedule = true,
                              .rate = 0.01,
                              .servers = 2,
                              .workers = 2,
@@ -417,19 +122,19 @@ static void models_run_alone(void **state)
         struct skiff_scope *scope = skiff_scope_create();
         struct skiff_executor *exe = skiff_executor_create(scope, NULL);
         struct skiff_tensor *out = NULL, *expected = NULL;
-        struct skiff_feed feeds[2];
+        struct skiff_feed feeds[MAX_FEEDS];
         struct local l;
         job_run(&c);
         if (skiff_load_inference_model(scope, c.model, NULL, &m, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(skiff_model_feeds(m), 1);
         assert_string_equal(skiff_model_feed(m, 0), "x");
-        feeds_fill(feeds, 0, 0, BATCH);
+        feeds_fill(feeds, &c, 0, 0, BATCH);
         const char *target = skiff_model_target(m, 0);
         assert_int_equal(
             skiff_executor_run(exe, skiff_model_program(m), feeds, 1, &target, 1, &out, &err),
             SKIFF_OK);
-        local_open(&l, "adam", 0.01);
+        local_open(&l, &c);
         assert_int_equal(
             skiff_load_persistables(l.scope, skiff_net_main(l.net.net), c.save, NULL, &err),
             SKIFF_OK);
@@ -460,6 +165,7 @@ static void every_mode(void **state)
     for (int i = 0; i < 3; i++) {
         struct job_case c = {.mode = modes[i],
                              .optimizer = "sgd",
+                             .schedule = true,
                              .rate = 0.01,
                              .servers = 2,
                              .workers = 2,
@@ -476,6 +182,7 @@ static void every_mode(void **state)
 static void alone(void **state)
 {
     struct job_case c = {.optimizer = "adam",
+                         .schedule = true,
                          .rate = 0.01,
                          .steps = 3,
                          .save = in_folder("alone"),
@@ -485,7 +192,7 @@ static void alone(void **state)
     struct skiff_fleet *f = skiff_fleet_create();
     struct skiff_scope *scope = skiff_scope_create();
     (void)state;
-    net_open(&n, c.optimizer, c.rate);
+    net_open(&n, &c);
     assert_int_equal(skiff_fleet_init_env(f, SKIFF_ROLE_ENV_AUTO, &err), SKIFF_OK);
     assert_true(skiff_fleet_is_first_worker(f) && skiff_fleet_server_num(f) == 0);
     assert_int_equal(skiff_fleet_minimize(f, n.opt, n.loss, NULL, NULL, &err), SKIFF_OK);
@@ -509,7 +216,7 @@ static void wrong_calls(void **state)
     int count;
     struct skiff_fleet *f = skiff_fleet_create();
     (void)state;
-    net_open(&n, "sgd", 0.1);
+    net_open(&n, &(struct job_case){.optimizer = "sgd", .rate = 0.1});
 #define SAYS(call, text)                                    \
     do {                                                    \
         assert_true((call) < 0);                            \
