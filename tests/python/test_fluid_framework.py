@@ -29,7 +29,7 @@ class Programs(unittest.TestCase):
             text = str(main)
             self.assertIn("fc_0.w_0", text)
             self.assertIn("relu", main.to_string(True, with_details=True))
-            self.assertRaises(TypeError, main.to_string, 1)
+            self.assertRaises(AssertionError, main.to_string, 1)
 
     def test_clone_and_bytes(self):
         with fresh() as (main, _):

@@ -136,7 +136,7 @@ class Devices(unittest.TestCase):
         def step(exe, main, loss, p):
             program = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name)
             self.assertEqual(program.device_count, 2)
-            self.assertRaises(ValueError, exe.run, program, feed=feeds[:1], fetch_list=[loss])
+            self.assertRaises(ValueError, exe.run, program, feed=feeds + feeds, fetch_list=[loss])
             return exe.run(program, feed=feeds, fetch_list=[loss, p])
 
         (losses, rows), w = self.one_step(step)
@@ -216,7 +216,7 @@ class Feeders(unittest.TestCase):
             self.assertEqual((np.array(feed["s"]).tolist(), feed["s"].lod()), ([[5], [6], [7]], [[0, 2, 3]]))
             self.assertEqual(np.array(feed["i"]).tolist(), [[0], [1]])
             self.assertRaises(AssertionError, feeder.feed, [([1, 2],)])
-            self.assertRaises(ValueError, fluid.DataFeeder([x], None).feed, [([1, 2, 3],)])
+            self.assertRaises(ValueError, fluid.DataFeeder([x], None).feed, [([[1, 2, 3]],)])
             self.assertRaises(TypeError, feeder.feed, [([1, 2], 5, 0)])
             self.assertRaises(TypeError, fluid.DataFeeder, [3], None)
             both = feeder.feed_parallel([[([1, 2], [5], 0)], [([3, 4], [7], 1)]], 2)

@@ -106,7 +106,7 @@ class CompiledProgram(object):
         self._exec_strategy = None
         self._is_data_parallel = False
         self._places = None
-        self._joint = None
+        self._joint = {}
 
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None,
                            places=None):
@@ -138,17 +138,17 @@ class CompiledProgram(object):
             self._places = framework.cpu_places()
         return len(self._places)
 
-    def _joint_program(self):
+    def _joint_program(self, devices):
         """The program with a copy of the forward and backward operators per device."""
         from paddle.fluid.executor import runs_as
         program = runs_as(self._program)
-        if self._joint is None or self._joint[0] is not program:
+        if self._joint.get(devices, (None,))[0] is not program:
             scale = getattr(self._build_strategy, "gradient_scale_strategy", 0)
             if scale == BuildStrategy.GradientScaleStrategy.Customized:
                 raise NotImplementedError("GradientScaleStrategy.Customized: use CoeffNumDevice or One")
-            joint = program.replicate(self.device_count, scale == BuildStrategy.GradientScaleStrategy.One)
-            self._joint = (program, joint)
-        return self._joint[1]
+            joint = program.replicate(devices, scale == BuildStrategy.GradientScaleStrategy.One)
+            self._joint[devices] = (program, joint)
+        return self._joint[devices][1]
 
     def _run(self, exe, feed, names, scope, return_numpy, return_merged):
         devices = self.device_count
@@ -160,17 +160,20 @@ class CompiledProgram(object):
         from paddle.fluid.executor import as_numpy, runs_as
         program = runs_as(self._program)
         if isinstance(feed, (list, tuple)):
-            if len(feed) != devices:
+            if not feed or len(feed) > devices:
                 raise ValueError("Feed a list of tensor, the list should be the same size as places: %d feeds, %d places" %
                                  (len(feed), devices))
             feeds = list(feed)
+            devices = len(feeds)  # fewer than places: the last ones have nothing to do
         elif feed is None or feed == {}:
             feeds = exe._next_of_readers(program, devices)
         elif isinstance(feed, dict):
             feeds = split_feed(exe._known_feeds(program, feed), devices)
         else:
             raise TypeError("feed requires dict or list as its Parameter. But you passed in %s" % type(feed))
-        joint = self._joint_program()
+        if "_before_run" in program.__dict__:
+            program._before_run(scope)
+        joint = self._joint_program(devices)
         joint_feed = {joint.replica_name(name, device): value
                       for device, part in enumerate(feeds) for name, value in part.items()}
         wanted = [joint.replica_name(name, device) for name in names for device in range(devices)]

@@ -51,8 +51,7 @@ class _Converter(object):
             elif width and list(array.shape[1:]) != width:
                 array = array.reshape([-1] + width)
         elif self.shape:
-            if len(array.shape) != len(self.shape) or any(
-                    d >= 0 and d != have for d, have in zip(self.shape, array.shape)):
+            if len(array.shape) != len(self.shape):
                 try:
                     array = array.reshape(self.shape)
                 except ValueError:

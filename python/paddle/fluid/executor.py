@@ -187,7 +187,13 @@ class Executor(object):
             return []
         if "_before_run" in notes:
             notes["_before_run"](scope)
-        return self._native.run(program, feed, names, scope, return_numpy)
+        try:
+            return self._native.run(program, feed, names, scope, return_numpy)
+        except TypeError as error:
+            block = program.global_block()
+            if any(block.var(name).need_check_feed for name in feed or ()):
+                raise ValueError(str(error))  # what fluid.data's check gives
+            raise
 
     def _next_of_readers(self, program, devices):
         """Feeds of the readers that were started for this program; [{}] when there are none."""

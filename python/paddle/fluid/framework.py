@@ -42,6 +42,14 @@ def dtype_name(dtype):
     return name
 
 
+def checked_dtype(dtype, layer):
+    """dtype_name with the exception that input layers give."""
+    try:
+        return dtype_name(dtype)
+    except ValueError as error:
+        raise TypeError("The data type of 'dtype' in %s is wrong: %s" % (layer, error))
+
+
 def convert_np_dtype_to_dtype_(np_dtype):
     """core.VarDesc.VarType of a numpy type or its name."""
     return core.BY_DTYPE[dtype_name(np_dtype)]
@@ -150,7 +158,7 @@ class Variable(_native.Var):
     def to_string(self, throw_on_error=False, with_details=False):
         """One line: name, kind, type, shape."""
         if not isinstance(throw_on_error, bool) or not isinstance(with_details, bool):
-            raise TypeError("to_string takes two bools")
+            raise AssertionError("to_string takes two bools")
         text = "%s : %s.shape%s.astype(%s)" % (
             self.name, self.kind, tuple(self.shape), _native.Var.dtype.__get__(self))
         if self.lod_level:
@@ -600,11 +608,11 @@ class Program(_native.Program):
     def to_string(self, throw_on_error=False, with_details=False):
         """Readable text."""
         if not isinstance(throw_on_error, bool):
-            raise TypeError("The type of throw_on_error parameter is wrong, expected bool, but received %s."
-                            % type(throw_on_error))
+            raise AssertionError("The type of throw_on_error parameter is wrong, expected bool, but received %s."
+                                 % type(throw_on_error))
         if not isinstance(with_details, bool):
-            raise TypeError("The type of with_details parameter is wrong, expected bool, but received %s."
-                            % type(with_details))
+            raise AssertionError("The type of with_details parameter is wrong, expected bool, but received %s."
+                                 % type(with_details))
         return "".join(block.to_string(throw_on_error, with_details) for block in self.blocks)
 
     def __str__(self):

@@ -17,7 +17,7 @@ def data(name, shape, dtype="float32", lod_level=0):
     if not isinstance(shape, (list, tuple)):
         raise TypeError("The type of 'shape' in data must be list or tuple, but received %s." % type(shape))
     var = _native.layers.input(net, name, [-1 if d is None else int(d) for d in shape],
-                               dtype=framework.dtype_name(dtype), lod_level=lod_level)
+                               dtype=framework.checked_dtype(dtype, "data"), lod_level=lod_level)
     var.is_data = True
     return var
 

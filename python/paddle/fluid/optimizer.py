@@ -83,6 +83,9 @@ class Optimizer(object):
         """Gradients and updates: (update operators, [(parameter, gradient)]). grad_clip: the argument of 1.7."""
         if not isinstance(loss, framework.Variable):
             raise AssertionError("The loss should be an Variable.")
+        if tuple(loss.shape) not in ((1,), ()):
+            raise AssertionError("The loss.shape should be (1L,), but the current loss.shape is {}. Maybe that you should "
+                                 "call fluid.layers.mean to process the current loss.".format(tuple(loss.shape)))
         if grad_clip is not None:
             if not isinstance(grad_clip, GradientClipBase):
                 raise TypeError("'grad_clip' should be an instance of GradientClipBase's derived class")

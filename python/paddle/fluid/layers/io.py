@@ -17,7 +17,7 @@ def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type
     if not isinstance(shape, (list, tuple)):
         raise TypeError("The type of 'shape' in data must be list or tuple, but received %s." % builtins.type(shape))
     var = _native.layers.data(
-        net, name, [-1 if d is None else int(d) for d in shape], dtype=framework.dtype_name(dtype), lod_level=lod_level,
+        net, name, [-1 if d is None else int(d) for d in shape], dtype=framework.checked_dtype(dtype, "data"), lod_level=lod_level,
         no_batch_size=not append_batch_size, with_gradient=not stop_gradient)
     var.is_data = True
     return var

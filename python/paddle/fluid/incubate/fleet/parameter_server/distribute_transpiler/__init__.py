@@ -16,11 +16,11 @@ from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distribu
     AsyncStrategy, DistributedStrategy, GeoStrategy, HalfAsyncStrategy, StrategyFactory, SyncStrategy,
     TrainerRuntimeConfig, strategy_of)
 
-__all__ = ["FleetTranspiler", "TranspilerOptimizer", "fleet", "StrategyFactory", "SyncStrategy", "AsyncStrategy",
+__all__ = ["DistributedTranspiler", "TranspilerOptimizer", "fleet", "StrategyFactory", "SyncStrategy", "AsyncStrategy",
            "HalfAsyncStrategy", "GeoStrategy", "DistributedStrategy", "TrainerRuntimeConfig"]
 
 
-class FleetTranspiler(Fleet):
+class DistributedTranspiler(Fleet):
     def __init__(self):
         Fleet.__init__(self, Mode.TRANSPILER)
         self._job = None
@@ -143,5 +143,5 @@ class TranspilerOptimizer(DistributedOptimizer):
         return result
 
 
-fleet = FleetTranspiler()
+fleet = DistributedTranspiler()
 __getattr__ = _names.guard(__name__)
