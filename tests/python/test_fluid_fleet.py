@@ -1,0 +1,151 @@
+"""Distributed jobs through paddle.fluid: one server and two trainers, as processes."""
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import fluid_job
+import numpy as np
+import paddle.fluid as fluid
+from fluid_help import fresh
+from paddle.fluid import layers as L
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def joint_weights():
+    """The parameters of one machine with the trainers' batches put together."""
+    w = np.full((4, 1), 0.05)
+    for step in range(fluid_job.STEPS):
+        x = np.concatenate([fluid_job.batch(step, t)["x"] for t in range(fluid_job.TRAINERS)]).astype("float64")
+        w -= 0.1 * 2 * x.T @ (x @ w - x.sum(1, keepdims=True)) / len(x)
+    return w.ravel()
+
+
+class Jobs(unittest.TestCase):
+    def run_job(self, kind, mode):
+        """(results of the trainers, folder)"""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        endpoint = "127.0.0.1:%d" % free_port()
+        command = [sys.executable, os.path.join(HERE, "fluid_job.py"), kind, mode]
+        start = lambda role, number: subprocess.Popen(
+            command + [role, str(number), endpoint, folder.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        processes = [start("server", 0)] + [start("worker", i) for i in range(2)]
+        results = []
+        try:
+            for process in processes[1:] + processes[:1]:
+                out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0, err[-2000:])
+                results += [[float(word) for word in line.split()[1:]] for line in out.splitlines() if line.startswith("RESULT")]
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+        self.assertEqual(len(results), 2)
+        return results, folder.name
+
+    def test_transpiler_sync(self):
+        results, _ = self.run_job("transpiler", "sync")
+        for weights in results:
+            np.testing.assert_allclose(weights, joint_weights(), rtol=1e-4)
+
+    def test_fleet_sync(self):
+        results, folder = self.run_job("fleet", "sync")
+        for weights in results:
+            np.testing.assert_allclose(weights[:4], joint_weights(), rtol=1e-4)
+            self.assertEqual(weights[4], 3.0)
+        with fresh():
+            exe = fluid.Executor()
+            program, feeds, targets = fluid.io.load_inference_model(os.path.join(folder, "model"), exe)
+            self.assertFalse(any(op.type in ("send", "recv") for op in program.global_block().ops))
+            got, = exe.run(program, feed={"x": np.eye(4, dtype="float32")}, fetch_list=targets)
+            np.testing.assert_allclose(got.ravel(), joint_weights(), rtol=1e-4)
+        self.assertIn("w", os.listdir(os.path.join(folder, "persistables")))
+
+    def test_fleet_other_modes(self):
+        for mode in ("async", "half_async"):
+            with self.subTest(mode=mode):
+                results, _ = self.run_job("fleet", mode)
+                for weights in results:
+                    self.assertTrue(np.isfinite(weights).all() and max(weights[:4]) > 0.05)
+
+
+class Transpiled(unittest.TestCase):
+    """Programs only; nothing is contacted."""
+
+    SERVERS = "192.168.0.1:6174,192.168.0.2:6174"
+
+    def transpiler(self, **keys):
+        L.data("y", [1])
+        loss = L.mean(L.fc(L.fc(L.data("x", [200]), 100, act="relu"), 1))
+        fluid.optimizer.SGD(0.01).minimize(loss)
+        t = fluid.DistributeTranspiler()
+        t.transpile(0, pservers=self.SERVERS, trainers=4, **keys)
+        return t
+
+    def test_trainer(self):
+        with fresh() as (main, startup):
+            program = self.transpiler().get_trainer_program(wait_port=False)
+            kinds = [op.type for op in program.global_block().ops]
+            self.assertEqual((kinds.count("send"), kinds.count("recv"), kinds.count("sgd")), (4, 4, 0))
+            self.assertIs(fluid.default_main_program(), program)
+            self.assertIn("recv", [op.type for op in fluid.default_startup_program().global_block().ops])
+
+    def test_server(self):
+        with fresh() as (main, _):
+            t = self.transpiler()
+            program = t.get_pserver_program("192.168.0.1:6174")
+            self.assertEqual([op.type for op in program.global_block().ops], ["listen_and_serv"])
+            startup = t.get_startup_program("192.168.0.1:6174", program)
+            self.assertGreater(len(startup.global_block().ops), 0)
+            self.assertIs(fluid.default_main_program(), main)
+            self.assertRaises(ValueError, t.get_pserver_program, "1.1.1.1:1")
+
+    def test_wrong(self):
+        with fresh():
+            self.assertRaises(RuntimeError, fluid.DistributeTranspiler().get_trainer_program)
+            self.assertRaises(TypeError, fluid.DistributeTranspiler, 3)
+            config = fluid.DistributeTranspilerConfig()
+            config.mode = "nccl2"
+            self.assertRaises(NotImplementedError, fluid.DistributeTranspiler, config)
+            self.assertRaises(TypeError, fluid.DistributeTranspiler().transpile, 0, trainers="a:1,b:1")
+
+    def test_fleet_calls(self):
+        from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker
+        from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import DistributedTranspiler
+        fleet = DistributedTranspiler()
+        self.assertRaises(ValueError, fleet.is_worker)
+        fleet.init(UserDefinedRoleMaker(1, Role.WORKER, 2, ["127.0.0.1:1"]))
+        self.assertEqual((fleet.worker_index(), fleet.worker_num(), fleet.server_num()), (1, 2, 1))
+        self.assertEqual((fleet.server_endpoints(), fleet.server_endpoints(to_string=True)), (["127.0.0.1:1"], "127.0.0.1:1"))
+        self.assertEqual((fleet.worker_endpoints(), fleet.server_index()), ([], 1))
+        self.assertEqual(fleet.split_files(["a", "b", "c"]), ["c"])
+        self.assertRaises(ValueError, fleet.init_server)
+        self.assertRaises(ValueError, fleet.init_worker)
+        self.assertRaises(ValueError, fleet.run_server)
+        self.assertRaises(ValueError, fleet.distributed_optimizer, 3)
+        with fresh():
+            loss = L.mean(L.fc(L.data("x", [2]), 1))
+            optimizer = fleet.distributed_optimizer(fluid.optimizer.SGD(0.1))
+            self.assertRaises(TypeError, optimizer.minimize, [loss])
+            exe = fluid.Executor()
+            self.assertRaises(TypeError, fleet.save_persistables, 3, "x")
+            self.assertRaises(ValueError, fleet.save_persistables, exe, "x")
+            optimizer.minimize(loss)
+            self.assertIs(fleet.main_program, fluid.default_main_program())
+            self.assertRaises(ValueError, fleet.init_server, "/nowhere/at/all")
+            self.assertRaises(TypeError, fleet.save_inference_model, exe, "x", ["x"], [loss], fluid.CompiledProgram(fluid.Program()))
+
+
+if __name__ == "__main__":
+    unittest.main()
