@@ -1,0 +1,130 @@
+/* Adding up what threads give, and threads that meet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "comm/mode.h"
+
+static void make_rows(struct value *v, const int64_t *ids, const float *rows, size_t n)
+{
+    assert_int_equal(value_as_rows(v, DTYPE_FP32, n, 2, 100, NULL), SKIFF_OK);
+    memcpy(v->sel.rows, ids, n * sizeof *ids);
+    memcpy(v->tensor.data, rows, n * 2 * sizeof *rows);
+}
+
+/* Rows of one id become one; the mean is over the inputs, not over an id's hits. */
+static void rows_are_merged(void **state)
+{
+    static const int64_t one[] = {7, 3}, two[] = {3, 9};
+    static const float a[] = {1, 2, 3, 4}, b[] = {10, 20, 30, 40};
+    static const float want[] = {0.5f, 1, 6.5f, 12, 15, 20};
+    struct value x = {0}, y = {0}, sum = {0};
+    make_rows(&x, one, a, 2);
+    make_rows(&y, two, b, 2);
+    assert_int_equal(sum_add(&sum, 0, &x, "x", NULL), SKIFF_OK);
+    assert_int_equal(sum_add(&sum, 1, &y, "x", NULL), SKIFF_OK);
+    assert_int_equal(sum_finish(&sum, 2, true, NULL), SKIFF_OK);
+    assert_int_equal(sum.sel.nrows, 3);
+    assert_int_equal(sum.sel.rows[0], 7);
+    assert_int_equal(sum.sel.rows[1], 3);
+    assert_int_equal(sum.sel.rows[2], 9);
+    assert_memory_equal(sum.tensor.data, want, sizeof want);
+    value_deinit(&x);
+    value_deinit(&y);
+    value_deinit(&sum);
+}
+
+static void shapes_must_agree(void **state)
+{
+    struct value x = {0}, sum = {0};
+    struct skiff_error err;
+    struct shape two = SHAPE(2), three = SHAPE(3);
+    assert_int_equal(value_as_tensor(&sum, DTYPE_FP32, &two, NULL), SKIFF_OK);
+    assert_int_equal(value_as_tensor(&x, DTYPE_FP32, &three, NULL), SKIFF_OK);
+    assert_int_equal(sum_add(&sum, 1, &x, "fc_0.w_0", &err), SKIFF_SHAPE);
+    assert_non_null(strstr(err.message, "fc_0.w_0"));
+    value_deinit(&x);
+    value_deinit(&sum);
+}
+
+/* ---- meeting ---- */
+
+#define THREADS 3
+#define ROUNDS 50
+
+static struct gather gather;
+static int exchanges, failing_round;
+static float seen[ROUNDS * THREADS];
+
+static enum skiff_status exchange(struct comm *c, const struct session_push *pushes, int n,
+                                  struct skiff_error *err)
+{
+    assert_int_equal(n, 2);
+    seen[exchanges++] = *tensor_f32(&pushes[0].x->tensor);
+    if (exchanges == failing_round)
+        return error_set(err, SKIFF_PEER, "server 1 is dead");
+    return SKIFF_OK;
+}
+
+static const char *const one_name[] = {"g"}, *const one_server[] = {"s"};
+
+struct thread {
+    pthread_t thread;
+    int index, rounds, failures;
+};
+
+static void *work(void *arg)
+{
+    struct thread *t = arg;
+    struct value x = {0};
+    struct shape one = SHAPE(1);
+    struct skiff_error err;
+    struct job_slices mean = {"g", 1, one_name, one_server, NULL, false};
+    struct job_slices count = {"counter", 1, one_name, one_server, NULL, false};
+    value_as_tensor(&x, DTYPE_FP32, &one, NULL);
+    for (int r = 0; r < t->rounds; r++) {
+        *tensor_f32(&x.tensor) = (float)(t->index + r);
+        gather_add(&gather, &mean, &x, false, NULL);
+        gather_add(&gather, &count, &x, true, NULL);
+        t->failures += gather_meet(&gather, NULL, exchange, &err) < 0;
+    }
+    gather_end(&gather);
+    value_deinit(&x);
+    return NULL;
+}
+
+/* Thread 2 has fewer batches: the others go on, with the mean of those that are left. */
+static void threads_meet(void **state)
+{
+    struct thread t[THREADS] = {{.index = 0, .rounds = ROUNDS},
+                                {.index = 1, .rounds = ROUNDS},
+                                {.index = 2, .rounds = ROUNDS / 2}};
+    gather_init(&gather);
+    exchanges = 0;
+    failing_round = 10;
+    gather_begin(&gather, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&t[i].thread, NULL, work, &t[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i].thread, NULL);
+    assert_int_equal(exchanges, ROUNDS);
+    for (int r = 0; r < ROUNDS; r++)
+        assert_float_equal(seen[r], r < ROUNDS / 2 ? (float)r + 1 : (float)r + 0.5f, 1e-5f);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(t[i].failures, 1); /* all of them hear of it */
+    gather_deinit(&gather);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_merged),
+        cmocka_unit_test(shapes_must_agree),
+        cmocka_unit_test(threads_meet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
