@@ -101,7 +101,6 @@ void cluster_case(struct cluster_spec *s, const char *dir, const char *name)
     struct buf b = BUF_INIT;
     struct skiff_error err;
     char path[1024], text[4096], mode[64], key[16];
-    static char init[1024];
     memset(s, 0, sizeof *s);
     snprintf(path, sizeof path, "%s/%s/settings.txt", dir, name);
     if (file_read(path, &b, &err) < 0)
@@ -129,8 +128,7 @@ void cluster_case(struct cluster_spec *s, const char *dir, const char *name)
     setting(b.data, "fetch", text, sizeof text);
     s->nfetch = sscanf(text, "%63s %63s %63s", s->fetch[0], s->fetch[1], s->fetch[2]);
     setting(b.data, "init", text, sizeof text);
-    snprintf(init, sizeof init, "%s/%.400s", dir, text);
-    s->init = init;
+    snprintf(s->init, sizeof s->init, "%s/%.400s", dir, text);
     setting(b.data, "programs", text, sizeof text);
     snprintf(path, sizeof path, "%s/%.400s/main.pb", dir, text);
     s->main = read_program(path);
@@ -403,7 +401,7 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
     o.nplacement = n;
     TRY(server_create(&o, &server, err));
     TRY(server_init(server, err));
-    if (s->init)
+    if (s->init[0])
         TRY(server_load(server, s->init, err));
     TRY(server_run(server, err));
     server_destroy(server);

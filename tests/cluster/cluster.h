@@ -36,7 +36,7 @@ struct cluster_spec {
     struct split_config config;
     bool direct; /* bare transpiler */
     int push_nums;
-    const char *init; /* folder that servers load; NULL: as the startup program says */
+    char init[1024]; /* folder that servers load; "": as the startup program says */
     int steps, batch;
     bool turns; /* trainers take turns, step by step, each with everything settled */
     char data[CLUSTER_MOST][512];

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster.h"
+#include "store/file.h"
 #include "store/tensor_file.h"
 
 static struct cluster_spec ctr(int servers, int trainers)
@@ -15,7 +17,7 @@ static struct cluster_spec ctr(int servers, int trainers)
     cluster_case(&s, cluster_golden(), "ctr4k-fleet-sync-2x2-adam");
     s.servers = servers;
     s.trainers = trainers;
-    s.init = NULL; /* from the seed: slices get the numbers of the whole */
+    s.init[0] = '\0'; /* from the seed: slices get the numbers of the whole */
     s.at_end = cluster_digest;
     return s;
 }
@@ -297,6 +299,114 @@ static void async_by_hand(void **state)
     cluster_end(&c);
 }
 
+/* Gradients that never meet new parameters: the servers' values are the start less the sum of all
+ * of them, whatever was merged with what, if none is lost when the trainer stops. */
+static void stop_and_keep(struct cluster *c, int trainer)
+{
+    struct skiff_error err;
+    if (comm_stop(c->job, &err) < 0)
+        cluster_complain(c, "%s", err.message);
+    const float *w = tensor_f32(&scope_find(c->scope, "fc_0.w_0")->tensor);
+    for (int i = 0; i < 13; i++)
+        c->shared->trainer[0].loss[CLUSTER_STEPS - 1 - i][0] = w[i];
+}
+
+static void async_loses_nothing(void **state)
+{
+    static struct by_hand h;
+    double server[WIDTH], grad[WIDTH];
+    struct cluster_spec s;
+    struct cluster c;
+    cluster_case(&s, cluster_golden(), "linreg-fleet-sync-1x1-sgd");
+    s.config = split_config_fleet(SPLIT_ASYNC);
+    s.steps = 20;
+    s.queue_size = 6;
+    s.max_merge = 4;
+    s.min_send = 1000; /* nothing is pulled */
+    s.at_end = stop_and_keep;
+    cluster_start(&c, &s);
+    cluster_wait(&c, 20);
+    check_ended(&c);
+    hand_init(&h, &s, 0, server);
+    for (int step = 0; step < s.steps; step++) {
+        check_loss(&c, 0, step, hand_step(&h, step, grad));
+        for (int i = 0; i < WIDTH; i++)
+            server[i] -= RATE * grad[i];
+    }
+    for (int i = 0; i < 13; i++) {
+        double have = c.shared->trainer[0].loss[CLUSTER_STEPS - 1 - i][0];
+        if (fabs(have - server[i]) > 2e-5 * fabs(server[i]) + 1e-6)
+            fail_msg("weight %d: %.9g, by hand %.9g", i, have, server[i]);
+    }
+    cluster_end(&c);
+}
+
+/* ---- tables keyed by id (is_distributed) ---- */
+
+static void write_ids(const char *path, int seed)
+{
+    FILE *f = fopen(path, "w");
+    srand((unsigned)seed);
+    for (int r = 0; r < 200; r++) {
+        fprintf(f, "13");
+        for (int i = 0; i < 13; i++)
+            fprintf(f, " %d.%d", rand() % 2, rand() % 10);
+        fprintf(f, " 1 %d 1 %d 1 %d 1 %d\n", rand() % 50, rand() % 4001, rand() % 4001, rand() % 2);
+    }
+    fclose(f);
+}
+
+static struct program *recorded(const char *file)
+{
+    char path[1024];
+    struct buf b = BUF_INIT;
+    struct program *p = NULL;
+    struct skiff_error err;
+    snprintf(path, sizeof path, "%s/../transpile/orig/ctr3_dist-sgd/%s", cluster_golden(), file);
+    if (file_read(path, &b, &err) < 0 || program_decode(b.data, b.len, path, &p, &err) < 0)
+        fail_msg("%s", err.message);
+    buf_deinit(&b);
+    p->random_seed = 1;
+    for (int i = 0; i < program_root(p)->nops; i++)
+        if (op_attr(program_root(p)->ops[i], "seed"))
+            op_set_int(p, program_root(p)->ops[i], "seed", 1);
+    return p;
+}
+
+/* Rows are made when first touched, from seed, variable and id: as many servers as one likes, the
+ * same losses. */
+static void distributed_table(void **state)
+{
+    static const char *const names[] = {"dense_input", "C1", "C2", "C3", "label"};
+    struct cluster_spec s = {.trainers = 2, .steps = 12, .batch = 8, .ninputs = 5, .nfetch = 1};
+    struct result first, other;
+    s.main = recorded("main.pb");
+    s.startup = recorded("startup.pb");
+    s.silence_ms = 3000;
+    strcpy(s.fetch[0], "reduce_sum_0.tmp_0");
+    for (int i = 0; i < 5; i++) {
+        s.inputs[i] =
+            (struct cluster_input){.is_float = !i, .lod_level = i && i < 4, .width = i ? 1 : 13};
+        strcpy(s.inputs[i].name, names[i]);
+    }
+    for (int k = 0; k < 2; k++) {
+        snprintf(s.data[k], sizeof s.data[k], "/tmp/skiff-ids-%d-%d", (int)getpid(), k);
+        write_ids(s.data[k], k + 1);
+    }
+    for (int direct = 0; direct < 2; direct++)
+        for (int servers = 1; servers <= 3; servers++) {
+            s.direct = direct;
+            s.config = direct ? split_config_default() : split_config_fleet(SPLIT_SYNC);
+            s.servers = servers;
+            run(&s, servers == 1 && !direct ? &first : &other);
+            if ((servers > 1 || direct) && memcmp(first.loss, other.loss, sizeof first.loss))
+                fail_msg("%d servers, %s: other losses", servers, direct ? "bare" : "fleet");
+        }
+    assert_true(first.loss[0][11] != first.loss[0][0]);
+    remove(s.data[0]);
+    remove(s.data[1]);
+}
+
 static int unpack(void **state)
 {
     return system("tests/golden/unpack.sh");
@@ -305,9 +415,10 @@ static int unpack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sync_same_bits),    cmocka_unit_test(sync_is_the_joint_batch),
-        cmocka_unit_test(async_one_trainer), cmocka_unit_test(geo_one_trainer),
-        cmocka_unit_test(geo_by_hand),       cmocka_unit_test(async_by_hand),
+        cmocka_unit_test(sync_same_bits),      cmocka_unit_test(sync_is_the_joint_batch),
+        cmocka_unit_test(async_one_trainer),   cmocka_unit_test(geo_one_trainer),
+        cmocka_unit_test(geo_by_hand),         cmocka_unit_test(async_by_hand),
+        cmocka_unit_test(async_loses_nothing), cmocka_unit_test(distributed_table),
     };
     return cmocka_run_group_tests(tests, unpack, NULL);
 }

@@ -10,7 +10,13 @@
 #include "cluster.h"
 #include "store/tensor_file.h"
 
-static char final_dir[1024];
+#define AT_ONCE 4
+
+struct recorded {
+    char name[128], final_dir[1024];
+    struct cluster_spec spec;
+    struct cluster cluster;
+};
 
 static bool near(double a, double b)
 {
@@ -23,7 +29,7 @@ static void compare_file(struct cluster *c, const char *name)
     struct value want = {0};
     struct skiff_error err;
     size_t n;
-    snprintf(path, sizeof path, "%s/%s", final_dir, name);
+    snprintf(path, sizeof path, "%s/%s", (const char *)c->spec.user, name);
     if (value_file_read(path, &want, &err) < 0) {
         cluster_complain(c, "%s", err.message);
         return;
@@ -48,14 +54,14 @@ static void compare_file(struct cluster *c, const char *name)
 
 static void compare_final(struct cluster *c, int trainer)
 {
-    DIR *d = trainer == 0 ? opendir(final_dir) : NULL;
+    DIR *d = trainer == 0 ? opendir(c->spec.user) : NULL;
     for (struct dirent *f; d && (f = readdir(d));)
         if (f->d_name[0] != '.')
             compare_file(c, f->d_name);
     if (d)
         closedir(d);
     else if (trainer == 0)
-        cluster_complain(c, "%s is not there", final_dir);
+        cluster_complain(c, "%s is not there", (const char *)c->spec.user);
 }
 
 static void compare_steps(const struct cluster *c, const char *name, int k)
@@ -75,49 +81,61 @@ static void compare_steps(const struct cluster *c, const char *name, int k)
     fclose(f);
 }
 
-static void run_case(const char *name)
+static void case_start(struct recorded *r, const char *name)
 {
-    struct cluster_spec s;
-    struct cluster c;
-    char text[512], path[1024];
-    cluster_case(&s, cluster_golden(), name);
-    s.at_end = compare_final;
-    snprintf(path, sizeof path, "%s/%s/settings.txt", cluster_golden(), name);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(path, sizeof path, f))
-        if (sscanf(path, "final %511s", text) == 1)
-            snprintf(final_dir, sizeof final_dir, "%s/%s", cluster_golden(), text);
+    char line[1024], text[512];
+    snprintf(r->name, sizeof r->name, "%s", name);
+    cluster_case(&r->spec, cluster_golden(), name);
+    r->spec.at_end = compare_final;
+    snprintf(line, sizeof line, "%s/%s/settings.txt", cluster_golden(), name);
+    FILE *f = fopen(line, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "final %511s", text) == 1)
+            snprintf(r->final_dir, sizeof r->final_dir, "%s/%s", cluster_golden(), text);
     fclose(f);
-    cluster_start(&c, &s);
-    cluster_wait(&c, 20);
-    for (int i = 0; i < s.servers; i++)
-        if (atomic_load(&c.shared->server[i].status) != SKIFF_OK)
-            fail_msg("%s: server %d: %s", name, i, c.shared->server[i].message);
-    for (int k = 0; k < s.trainers; k++)
-        if (atomic_load(&c.shared->trainer[k].status) != SKIFF_OK)
-            fail_msg("%s: trainer %d: %s", name, k, c.shared->trainer[k].message);
-    for (int k = 0; k < s.trainers; k++)
-        compare_steps(&c, name, k);
-    if (c.shared->complaint[0])
-        fail_msg("%s: %s", name, c.shared->complaint);
-    printf("  %-50s %.2f s\n", name, cluster_now() - c.started);
-    cluster_end(&c);
-    program_destroy((struct program *)s.main);
-    program_destroy((struct program *)s.startup);
+    r->spec.user = r->final_dir;
+    cluster_start(&r->cluster, &r->spec);
 }
 
+static void case_check(struct recorded *r)
+{
+    struct cluster *c = &r->cluster;
+    cluster_wait(c, 20);
+    for (int i = 0; i < r->spec.servers; i++)
+        if (atomic_load(&c->shared->server[i].status) != SKIFF_OK)
+            fail_msg("%s: server %d: %s", r->name, i, c->shared->server[i].message);
+    for (int k = 0; k < r->spec.trainers; k++)
+        if (atomic_load(&c->shared->trainer[k].status) != SKIFF_OK)
+            fail_msg("%s: trainer %d: %s", r->name, k, c->shared->trainer[k].message);
+    for (int k = 0; k < r->spec.trainers; k++)
+        compare_steps(c, r->name, k);
+    if (c->shared->complaint[0])
+        fail_msg("%s: %s", r->name, c->shared->complaint);
+    printf("  %-50s %.2f s\n", r->name, cluster_now() - c->started);
+    cluster_end(c);
+    program_destroy((struct program *)r->spec.main);
+    program_destroy((struct program *)r->spec.startup);
+}
+
+/* All cases whose name has this part, some at a time. */
 static void run_all(const char *part)
 {
+    static struct recorded running[AT_ONCE];
     DIR *d = opendir(cluster_golden());
     const char *only = getenv("CLUSTER_CASE");
-    int n = 0;
+    int n = 0, open = 0;
     assert_non_null(d);
     for (struct dirent *f; (f = readdir(d));)
         if (f->d_name[0] != '.' && f->d_name[0] != '_' && strstr(f->d_name, part) &&
             (!only || strstr(f->d_name, only))) {
-            run_case(f->d_name);
+            case_start(&running[open++], f->d_name);
             n++;
+            for (int i = 0; open == AT_ONCE && i < AT_ONCE; i++)
+                case_check(&running[i]);
+            open %= AT_ONCE;
         }
+    for (int i = 0; i < open; i++)
+        case_check(&running[i]);
     closedir(d);
     assert_true(n > 0 || only);
 }
