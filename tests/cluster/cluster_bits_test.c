@@ -194,7 +194,7 @@ struct by_hand {
 static void hand_init(struct by_hand *h, const struct cluster_spec *s, int k, double *server)
 {
     struct value w = {0}, b = {0};
-    char path[1024];
+    char path[1100];
     struct skiff_error err;
     FILE *f = fopen(s->data[k], "r");
     snprintf(path, sizeof path, "%s/fc_0.w_0", s->init);
