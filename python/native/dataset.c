@@ -472,13 +472,14 @@ static enum skiff_status train_run(struct skiff_executor *e, struct program_obje
                                    struct skiff_error *err)
 {
     enum skiff_status status;
-    struct sigaction ours = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, NULL, &before_training);
-    bool caught = before_training.sa_handler != SIG_DFL && before_training.sa_handler != SIG_IGN &&
-                  !(before_training.sa_flags & SA_SIGINFO) &&
-                  before_training.sa_handler != on_interrupt;
+    struct sigaction ours = {.sa_handler = on_interrupt}, was;
+    sigaction(SIGINT, NULL, &was);
+    bool caught = was.sa_handler != SIG_DFL && was.sa_handler != SIG_IGN &&
+                  !(was.sa_flags & SA_SIGINFO) &&
+                  was.sa_handler != on_interrupt; /* a training in another thread has it */
     if (caught) {
         interrupted = 0;
+        before_training = was;
         sigemptyset(&ours.sa_mask);
         sigaction(SIGINT, &ours, NULL);
     }
@@ -488,7 +489,7 @@ static enum skiff_status train_run(struct skiff_executor *e, struct program_obje
     Py_END_ALLOW_THREADS;
     d->busy = false;
     if (caught)
-        sigaction(SIGINT, &before_training, NULL);
+        sigaction(SIGINT, &was, NULL);
     return status;
 }
 

@@ -302,7 +302,7 @@ static PyObject *program_clone(struct program_object *o, PyObject *args, PyObjec
         copy = skiff_program_clone(o->p);
     else if (skiff_program_clone_for_test(o->p, &copy, &err) < 0)
         return raise_error(&err);
-    return program_wrap(copy, o->keeps ? o->keeps : (PyObject *)o);
+    return program_wrap(copy, (PyObject *)o);
 }
 
 static PyObject *program_prune(struct program_object *o, PyObject *args, PyObject *keywords)
@@ -321,7 +321,7 @@ static PyObject *program_prune(struct program_object *o, PyObject *args, PyObjec
         if (skiff_program_prune(o->p, f, nf, t, nt, &pruned, &err) < 0)
             raise_error(&err);
         else
-            result = program_wrap(pruned, o->keeps ? o->keeps : (PyObject *)o);
+            result = program_wrap(pruned, (PyObject *)o);
     }
     keep_end(&k);
     return result;
@@ -339,7 +339,7 @@ static PyObject *program_replicate(struct program_object *o, PyObject *args, PyO
         return NULL;
     if (skiff_program_replicate(o->p, devices, scale_one, &joint, &err) < 0)
         return raise_error(&err);
-    return program_wrap(joint, o->keeps ? o->keeps : (PyObject *)o);
+    return program_wrap(joint, (PyObject *)o);
 }
 
 static PyObject *program_replica_name(struct program_object *o, PyObject *args, PyObject *keywords)
