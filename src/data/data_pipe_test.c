@@ -77,10 +77,15 @@ static void test_good(void **state)
 static void test_compressed(void **state)
 {
     struct buf out = BUF_INIT;
-    assert_int_equal(run("head -n 1", "tests/data/streams/lines.gz", &out, NULL), SKIFF_OK);
-    assert_string_equal(out.data, "line 1\n");
-    assert_int_equal(run("tail -n 1", "tests/data/streams/lines.gz", &out, NULL), SKIFF_OK);
-    assert_string_equal(out.data, "line 5000\n");
+    static const char *const files[] = {"tests/data/streams/lines.gz",
+                                        "tests/data/streams/lines.zst",
+                                        "tests/data/streams/lines.lz4"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(run("head -n 1", files[i], &out, NULL), SKIFF_OK);
+        assert_string_equal(out.data, "line 1\n");
+        assert_int_equal(run("tail -n 1", files[i], &out, NULL), SKIFF_OK);
+        assert_string_equal(out.data, "line 5000\n");
+    }
     /* zcat fails on what is no gzip, and pipefail tells */
     struct skiff_error err;
     const char *fake = temp_text(dir, "fake.gz", "not compressed");

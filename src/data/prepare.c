@@ -195,9 +195,11 @@ static enum skiff_status parse_line(const char *text, size_t n, struct criteo_li
     char quoted[64];
     size_t found = text_find_all(text, n, '\t', l->tabs, CRITEO_COLUMNS);
     if (found + 1 != CRITEO_COLUMNS)
-        return error_set(err, SKIFF_FORMAT,
-                         "expected %d columns with a tab between them, found %zu", CRITEO_COLUMNS,
-                         found + 1);
+        return error_set(
+            err, SKIFF_FORMAT,
+            "expected %d columns with a tab between them, found %zu (prepare reads raw "
+            "Criteo rows only)",
+            CRITEO_COLUMNS, found + 1);
     l->tabs[found] = (uint32_t)n;
     if (l->tabs[0] != 1 || (text[0] != '0' && text[0] != '1'))
         return error_set(err, SKIFF_FORMAT, "label: expected 0 or 1, found %s",

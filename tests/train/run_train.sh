@@ -157,6 +157,10 @@ if ! ldd "$skiff" | grep -qE 'asan|tsan'; then
     rm -rf "$work/large"
 fi
 
+# prepare says what it reads
+run 1 prepare --out "$work/prepared" "$work/slots/a"
+says "prepare reads raw Criteo rows only"
+
 # mistakes
 run 1 train -m "$config" -o runner.epocs=3
 says "unknown key runner.epocs (the nearest known one is runner.epochs)"
