@@ -15,25 +15,57 @@
 #include "base/mem.h"
 #include "cli/launch.h"
 #include "net/address.h"
+#include "net/secret.h"
+
+/* A listening socket at a port of the loopback; -1. */
+static int hold_port(int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                            .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 1) < 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Below the range from which the system takes ports of outgoing connections: one that a server will
+ * listen at must not become the near end of a connection meanwhile - even of a worker's to this
+ * very port, which then speaks to itself. */
+static void port_range(int *low, int *high)
+{
+    FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+    *low = 10240;
+    *high = 32768;
+    if (f) {
+        if (fscanf(f, "%d", high) != 1)
+            *high = 32768;
+        fclose(f);
+    }
+    if (*high < *low + 1000) {
+        *low = 1025;
+        *high = 65536;
+    }
+}
 
 /* All sockets are open at the same time, so that no port comes twice. */
 enum skiff_status launch_free_ports(int n, int *out, struct skiff_error *err)
 {
-    int *fds = mem_must((size_t)(n + 1) * sizeof(*fds)), made = 0;
+    int *fds = mem_must((size_t)(n + 1) * sizeof(*fds)), made = 0, low, high;
     enum skiff_status status = SKIFF_OK;
-    for (; made < n; made++) {
-        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t len = sizeof(a);
-        fds[made] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fds[made] < 0 || bind(fds[made], (struct sockaddr *)&a, len) < 0 ||
-            getsockname(fds[made], (struct sockaddr *)&a, &len) < 0) {
-            status = error_set_sys(err, "no free port for server %d", made);
-            if (fds[made] >= 0)
-                close(fds[made]);
-            break;
-        }
-        out[made] = ntohs(a.sin_port);
+    port_range(&low, &high);
+    for (int tries = 0; made < n && tries < 1000 + 10 * n; tries++) {
+        uint32_t random;
+        secret_random(&random, sizeof(random));
+        out[made] = low + (int)(random % (uint32_t)(high - low));
+        fds[made] = hold_port(out[made]);
+        made += fds[made] >= 0;
     }
+    if (made < n)
+        status =
+            error_set_sys(err, "no free port for server %d from %d to %d", made, low, high - 1);
     while (made > 0)
         close(fds[--made]);
     free(fds);

@@ -38,8 +38,8 @@ fault() {
     shown=$name
     failed=1
 }
-ports() { # N free ports
-    perl -MIO::Socket::INET -e 'my @s = map { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") } 1 .. $ARGV[0]; print join(" ", map { $_->sockport } @s)' "$1"
+ports() { # N free ports, below the range of outgoing connections
+    perl -MIO::Socket::INET -e 'my @s; while (@s < $ARGV[0]) { my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => 10240 + int(rand(20000))); push @s, $s if $s } print join(" ", map { $_->sockport } @s)' "$1"
 }
 begin() { # NAME MODE SERVERS WORKERS [EPOCHS]
     name=$1 mode=$2 nservers=$3 nworkers=$4 epochs=${5:-1}
