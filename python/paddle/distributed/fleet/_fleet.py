@@ -154,8 +154,8 @@ class Fleet(object):
         from paddle.fluid.incubate.fleet._job import Job
         make = Job.server if role.is_server() else Job.worker
         job = make(role.worker_index(), role.worker_num(), role.get_pserver_endpoints(), role.get_trainer_endpoints())
+        job.whole = main.clone(for_test=True)  # what load_inference_model runs
         job.split(main, startup, strategy._native(int(os.environ.get("CPU_NUM") or 1)))
-        job.whole = main
         self._job = job
         role._job = job if role.is_worker() else None
 

@@ -61,8 +61,7 @@ class DistributedStrategy(object):
         if mode == "async":
             for key in ("max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv", "thread_pool_size",
                         "send_wait_times"):
-                if configs[key] != _A_SYNC[key]:
-                    fields[key] = int(configs[key])
+                fields[key] = int(configs[key])
         return fields
 
     def __repr__(self):
