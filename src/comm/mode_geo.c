@@ -250,7 +250,8 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
 
 /* ---- the communicator's thread ---- */
 
-static void subtract(float *diff, float *old, const float *train, size_t n, float share)
+/* These two touch parameters that training threads update meanwhile: Hogwild. */
+static void geo_subtract(float *diff, float *old, const float *train, size_t n, float share)
 {
     for (size_t i = 0; i < n; i++) {
         diff[i] = (train[i] - old[i]) * share;
@@ -258,7 +259,7 @@ static void subtract(float *diff, float *old, const float *train, size_t n, floa
     }
 }
 
-static void catch_up(float *train, float *old, const float *pulled, size_t n)
+static void geo_catch_up(float *train, float *old, const float *pulled, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         train[i] += pulled[i] - old[i];
@@ -271,8 +272,8 @@ static enum skiff_status diff_dense(struct geo_param *p, float share, struct ski
     const struct tensor *t = &p->train->tensor;
     TRY(value_as_tensor(&p->diff, DTYPE_FP32, &t->shape, err));
     TRY(value_as_tensor(&p->pulled, DTYPE_FP32, &t->shape, err));
-    subtract(tensor_f32(&p->diff.tensor), tensor_f32(&p->old.tensor), tensor_f32(t),
-             (size_t)tensor_numel(t), share);
+    geo_subtract(tensor_f32(&p->diff.tensor), tensor_f32(&p->old.tensor), tensor_f32(t),
+                 (size_t)tensor_numel(t), share);
     return SKIFF_OK;
 }
 
@@ -303,8 +304,8 @@ static enum skiff_status diff_rows(struct geo_param *p, const struct batch *batc
     p->diff.tensor.shape.dims[0] = p->map.count;
     for (size_t r = 0; r < p->diff.sel.nrows; r++) {
         size_t at = (size_t)p->diff.sel.rows[r] * width;
-        subtract(tensor_f32(&p->diff.tensor) + r * width, tensor_f32(&p->old.tensor) + at,
-                 tensor_f32(&p->train->tensor) + at, width, share);
+        geo_subtract(tensor_f32(&p->diff.tensor) + r * width, tensor_f32(&p->old.tensor) + at,
+                     tensor_f32(&p->train->tensor) + at, width, share);
     }
     return SKIFF_OK;
 }
@@ -324,8 +325,8 @@ static enum skiff_status take_changed(struct comm *c, struct geo_param *p, struc
             break;
         }
         size_t at = (size_t)ids[i] * width;
-        catch_up(tensor_f32(&p->train->tensor) + at, tensor_f32(&p->old.tensor) + at,
-                 rows + i * width, width);
+        geo_catch_up(tensor_f32(&p->train->tensor) + at, tensor_f32(&p->old.tensor) + at,
+                     rows + i * width, width);
     }
     free(ids);
     free(rows);
@@ -355,8 +356,8 @@ static enum skiff_status geo_round(struct comm *c, const struct batch *batches, 
         if (p->sparse)
             TRY_OUT(take_changed(c, p, err));
         else
-            catch_up(tensor_f32(&p->train->tensor), tensor_f32(&p->old.tensor),
-                     tensor_f32(&p->pulled.tensor), (size_t)tensor_numel(&p->old.tensor));
+            geo_catch_up(tensor_f32(&p->train->tensor), tensor_f32(&p->old.tensor),
+                         tensor_f32(&p->pulled.tensor), (size_t)tensor_numel(&p->old.tensor));
     }
 out:
     free(pushes);

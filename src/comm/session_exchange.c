@@ -332,16 +332,21 @@ static enum skiff_status check_part(const struct ps_item *item, const struct ses
     return SKIFF_OK;
 }
 
-/* A variable of one slice takes the shape that comes. */
+/* A variable of one slice takes the shape that comes. One that has it already is only written to:
+ * training threads may be reading it. */
 static enum skiff_status fill_whole(const struct session_pull *p, const struct ps_item *item,
                                     struct skiff_error *err)
 {
     struct shape shape = shape_of(item->ndim, item->dims);
-    TRY(value_as_tensor(p->out, (enum dtype)item->dtype, &shape, err));
+    const struct value *v = p->out;
+    if (v->kind != VALUE_TENSOR || !v->tensor.data || v->tensor.dtype != (enum dtype)item->dtype ||
+        !shape_equal(&v->tensor.shape, &shape))
+        TRY(value_as_tensor(p->out, (enum dtype)item->dtype, &shape, err));
     memcpy(p->out->tensor.data, item->data, item->bytes);
     return SKIFF_OK;
 }
 
+/* Parameters that training threads read meanwhile, in modes that do not wait: Hogwild. */
 static enum skiff_status fill_pull(const struct exchange *x, int at, const struct session_pull *p,
                                    const struct replies *r, struct skiff_error *err)
 {

@@ -438,6 +438,8 @@ static pid_t fork_role(struct cluster *c, bool server, int i)
     struct skiff_error err = {0};
     enum skiff_status status = server ? run_server(c, i, &err) : run_trainer(c, i, &err);
     seen_end(c, seen, status, &err);
+    if (status < 0 && c->job)
+        comm_stop(c->job, NULL);
     fflush(NULL);
     _exit(status < 0 ? 1 : 0);
 }
