@@ -293,7 +293,8 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     t->total.seconds += r->seconds;
     t->total.loss = tally_loss(&t->tally, sum);
     t->total.auc = tally_auc(&t->tally, sum);
-    enum skiff_status status = add_up(t, sum, err);
+    /* who is told to stop waits for nobody: the others may have hours to go */
+    enum skiff_status status = t->stopped ? SKIFF_OK : add_up(t, sum, err);
     *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds};
     report_row_fill(row, &t->tally, sum);
     free(sum);
@@ -369,7 +370,8 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
                          "there are no samples in the files of worker %d (runner.train_data_dir)",
                          skiff_fleet_worker_index(t->fleet));
     t->stopped = r.stopped;
-    TRY(skiff_fleet_barrier_worker(t->fleet, err));
+    if (!t->stopped)
+        TRY(skiff_fleet_barrier_worker(t->fleet, err));
     TRY(finish_row(t, &r, err));
     return save_epoch(t, t->rows[t->nrows - 1].samples, err);
 }

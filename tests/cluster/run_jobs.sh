@@ -232,6 +232,16 @@ kill -9 "${pid[worker1]}"
 ends worker0 1 12
 ends server0 1 12
 
+begin "one worker is told to stop: it waits for nobody, the other goes on" sync 1 2 1000
+all
+until_says worker1 "Epoch: 1"
+kill -TERM "${pid[worker1]}"
+ends worker1 1 4
+n=$(grep -c Epoch: worker0.log)
+sleep 1
+[ "$(grep -c Epoch: worker0.log)" -gt "$n" ] || fault "worker 0 does not go on"
+kill -9 "${pid[worker0]}" "${pid[server0]}"
+
 begin "all workers die" async 1 2 1000
 all
 until_says worker1 "Epoch: 1"
