@@ -68,7 +68,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
 
 
 def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
-    """Gradients of the targets by the inputs."""
+    """Gradients of the targets by the inputs; None where stop_gradient is set (inputs of static.data have it)."""
     targets = targets if isinstance(targets, (list, tuple)) else [targets]
     inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     if target_gradients is not None and not isinstance(target_gradients, (list, tuple)):
