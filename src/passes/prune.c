@@ -81,7 +81,8 @@ static void drop_unneeded(struct block *b, struct str_map *needed, const struct 
 
 static void drop_roles(struct block *b)
 {
-    const int training = ROLE_BACKWARD | ROLE_OPTIMIZE | ROLE_LRSCHED;
+    /* of a split program also the exchange with servers; its look-ups are forward ops and stay */
+    const int training = ROLE_BACKWARD | ROLE_OPTIMIZE | ROLE_LRSCHED | ROLE_RPC | ROLE_DIST;
     for (int i = b->nops - 1; i >= 0; i--) {
         int role = op_role_of(b->ops[i]);
         if (role != ROLE_UNSPECIFIED && role & training)

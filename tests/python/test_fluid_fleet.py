@@ -100,6 +100,10 @@ class Transpiled(unittest.TestCase):
             self.assertEqual((kinds.count("send"), kinds.count("recv"), kinds.count("sgd")), (4, 4, 0))
             self.assertIs(fluid.default_main_program(), program)
             self.assertIn("recv", [op.type for op in fluid.default_startup_program().global_block().ops])
+            # the program that was given is run as the trainer's, and so are its copies
+            copied = [op.type for op in main.clone().global_block().ops]
+            self.assertEqual(copied.count("send"), 4)
+            self.assertNotIn("send", [op.type for op in main.clone(for_test=True).global_block().ops])
 
     def test_server(self):
         with fresh() as (main, _):

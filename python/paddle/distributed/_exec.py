@@ -9,9 +9,10 @@ def package_root():
 
 
 def skiff_command():
-    """$SKIFF, the command beside this package (build/skiff), or the one on the PATH."""
+    """$SKIFF, the command beside this package (build/skiff, or bin/skiff of an installation), or the one on the PATH."""
     beside = os.path.join(os.path.dirname(package_root()), "skiff")
-    for path in (os.environ.get("SKIFF"), beside, shutil.which("skiff")):
+    installed = os.path.join(package_root(), "../../../bin/skiff")
+    for path in (os.environ.get("SKIFF"), beside, installed, shutil.which("skiff")):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise SystemExit("the command skiff was not found: set SKIFF to its path, or put it on the PATH")

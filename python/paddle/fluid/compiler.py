@@ -157,7 +157,7 @@ class CompiledProgram(object):
                 raise ValueError("feed has %d dictionaries for 1 device" % len(feed))
             got = exe._run_program(self._program, feed, names, scope, return_numpy)
             return got if return_merged else [[value] for value in got]
-        from paddle.fluid.executor import as_numpy, runs_as
+        from paddle.fluid.executor import runs_as
         program = runs_as(self._program)
         if isinstance(feed, (list, tuple)):
             if not feed or len(feed) > devices:
@@ -173,12 +173,21 @@ class CompiledProgram(object):
             raise TypeError("feed requires dict or list as its Parameter. But you passed in %s" % type(feed))
         if "_before_run" in program.__dict__:
             program._before_run(scope)
+        if getattr(program.__dict__.get("_job"), "mode", None) in ("async", "geo"):
+            # nobody waits for anybody: every device's batch is a step of its own
+            steps = [exe._native.run(program, part, names, scope, False) for part in feeds]
+            return self._results([list(row) for row in zip(*steps)], return_numpy, return_merged)
         joint = self._joint_program(devices)
         joint_feed = {joint.replica_name(name, device): value
                       for device, part in enumerate(feeds) for name, value in part.items()}
         wanted = [joint.replica_name(name, device) for name in names for device in range(devices)]
         got = exe._native.run(joint, joint_feed, wanted, scope, False)
-        rows = [got[i * devices:(i + 1) * devices] for i in range(len(names))]
+        return self._results([got[i * devices:(i + 1) * devices] for i in range(len(names))], return_numpy, return_merged)
+
+    @staticmethod
+    def _results(rows, return_numpy, return_merged):
+        """rows: the devices' values of every fetched variable."""
+        from paddle.fluid.executor import as_numpy
         if not return_merged:
             return [as_numpy(row) if return_numpy else row for row in rows]
         return [merge(row, return_numpy) for row in rows]

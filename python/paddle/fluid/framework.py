@@ -5,7 +5,7 @@ counters of unique names and the name scopes.
 """
 import os
 import re
-import warnings
+from collections.abc import Mapping
 from contextlib import contextmanager
 
 from skiff import _native
@@ -350,13 +350,35 @@ def _attrs(attrs):
     return {key: int(value) if isinstance(value, core.VarType) else value for key, value in (attrs or {}).items()}
 
 
+class _Vars(Mapping):
+    """The variables of a block by name, in order of creation, as they are now."""
+
+    def __init__(self, block):
+        self._block = block
+
+    def __getitem__(self, name):
+        return _native.Block.var(self._block, name)
+
+    def __contains__(self, name):
+        return isinstance(name, str) and self._block.has_var(name)
+
+    def __iter__(self):
+        return iter(self._block.var_names())
+
+    def __len__(self):
+        return len(self._block.var_names())
+
+    def __repr__(self):
+        return repr(dict(self))
+
+
 class Block(_native.Block):
     """A block of a program: variables and operators."""
 
     @property
     def vars(self):
         """Name -> Variable, in order of creation."""
-        return {var.name: var for var in _native.Block.vars(self)}
+        return _Vars(self)
 
     @property
     def ops(self):
@@ -555,15 +577,18 @@ class Program(_native.Program):
         return [var for block in self.blocks for var in block.all_parameters()]
 
     def clone(self, for_test=False):
-        """A copy; for_test: without backward and optimizer operators, with is_test set."""
-        other = _native.Program.clone(self, for_test)
-        other._copy_notes(self)
+        """A copy; for_test: without backward and optimizer operators, with is_test set. Of a program that was split on a trainer:
+        a copy of the trainer's."""
+        source = self.__dict__.get("_runs_as", self)
+        other = _native.Program.clone(source, for_test)
+        other._copy_notes(source)
         return other
 
     def _copy_notes(self, source):
-        """Python's own notes on a program (fleet, readers) go with its copies."""
-        for key, value in source.__dict__.items():
-            self.__dict__.setdefault(key, value)
+        """Python's own notes on a program go with its copies: its readers, and the job it is part of."""
+        for key in ("_readers", "_job", "_before_run"):
+            if key in source.__dict__:
+                self.__dict__[key] = source.__dict__[key]
 
     def _prune(self, targets):
         return self._prune_with_input([], targets)
@@ -766,11 +791,6 @@ def get_flags(flags):
             raise ValueError("Flag %s cannot get its value through this function: it was not set" % name)
         found[name] = _flags.get(name, os.environ.get(name))
     return found
-
-
-def deprecated(what, instead):
-    """Says once that a call does nothing here."""
-    warnings.warn("%s has no effect: %s" % (what, instead), stacklevel=3)
 
 
 _dygraph_tracer_ = None

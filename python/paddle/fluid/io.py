@@ -164,7 +164,7 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     model_filename = None if model_filename is None else os.path.basename(model_filename)
     params_filename = None if params_filename is None else os.path.basename(params_filename)
     job = _job(program)
-    if job is not None and main_program is None or job is not None and runs_as(program) is program:
+    if job is not None:
         job.save_inference_model(global_scope(), feeds, targets, dirname)
         return targets
     if program_only:

@@ -28,6 +28,7 @@ class Job(object):
         """main, startup: minimized programs. On a worker the default programs become the trainer's, and the given ones are
         run as these, as if they had been rewritten in place."""
         self._fleet.split(main, startup, **strategy)
+        self.mode = strategy["mode"]
         self.main, self.startup = self._fleet.main_program, self._fleet.startup_program
         if self._is_server:
             return
