@@ -5,6 +5,7 @@ _SUCCESS). After a crash the next start goes on behind the last complete one; a 
 """
 import os
 import shutil
+import tempfile
 import time
 
 from paddle import _names
@@ -188,6 +189,7 @@ class Trainer(object):
         self._stopped = False
         self._serves = False
         self._transpiler = None
+        self._gathered = None
         self.scope = core.Scope()
         self.startup_program = framework.Program()
         self.train_program = framework.Program()
@@ -279,9 +281,17 @@ class Trainer(object):
                 program = compiler.CompiledProgram(program).with_data_parallel(loss_name=self.train_func_outputs[0].name)
             ended = self._epochs(program, num_epochs, event_handler, reader, feeder)
             if self._transpiler is not None:
-                self.exe.close()
+                self._leave()
             if ended and self.checkpoint_cfg is not None and self.trainer_id == 0:
                 clean_checkpoint(self.checkpoint_cfg.checkpoint_dir)
+
+    def _leave(self):
+        """Leaves the distributed job. Trainer 0 takes the servers' values along, for save_params."""
+        job = io._job(self.train_program)
+        if self.trainer_id == 0 and job is not None:
+            self._gathered = tempfile.TemporaryDirectory()
+            job.save_persistables(self.scope, self._gathered.name)
+        self.exe.close()
 
     def _epochs(self, program, num_epochs, event_handler, reader, feeder):
         config = self.checkpoint_cfg
@@ -320,7 +330,10 @@ class Trainer(object):
             return [total / count for total in totals or []]
 
     def save_params(self, param_path):
-        """All persistable variables."""
+        """All persistable variables; of a distributed job, trainer 0's call saves."""
+        if self._gathered is not None:
+            shutil.copytree(self._gathered.name, param_path, dirs_exist_ok=True)
+            return
         with self._prog_and_scope_guard():
             io.save_persistables(self.exe, param_path, self.train_program)
 

@@ -67,10 +67,16 @@ class Job(object):
     def all_reduce(self, values, op):
         return self._fleet.all_reduce(values, op)
 
+    def _in_job(self, what):
+        if self._left:
+            raise RuntimeError("%s: this worker has left the job (Executor.close, fleet.stop_worker); save before that" % what)
+
     def save_persistables(self, scope, dirname):
+        self._in_job("save_persistables")
         self._fleet.save_persistables(scope, dirname)
 
     def save_inference_model(self, scope, feeds, targets, dirname):
+        self._in_job("save_inference_model")
         self._fleet.save_inference_model(scope, feeds, targets, dirname)
 
     def global_shuffle(self, dataset, seed):
