@@ -132,32 +132,19 @@ static void add_python_path(const char *exe)
     }
 }
 
-static bool in_path(const char *program)
-{
-    const char *path = getenv("PATH");
-    char *copy = mem_must_strdup(path ? path : ""), *save = NULL, full[4200];
-    bool found = false;
-    for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
-        snprintf(full, sizeof(full), "%.4000s/%.100s", dir, program);
-        found = access(full, X_OK) == 0;
-    }
-    free(copy);
-    return found;
-}
-
 int launch_exec(const struct launch_args *a)
 {
     char exe[4096];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;
-    char **words = mem_must((size_t)(a->ncommand + 3) * sizeof(*words));
+    char **words = mem_must((size_t)(a->ncommand + 4) * sizeof(*words));
     int at = 0;
     if (a->kind == LAUNCH_CONFIG) {
         words[at++] = exe;
         words[at++] = "train";
     } else if (a->kind == LAUNCH_SCRIPT) {
-        char *python = getenv("SKIFF_PYTHON"); /* set by python -m paddle.distributed.launch */
-        words[at++] = python && *python ? python : in_path("python") ? "python" : "python3";
+        words[at++] = exe; /* it knows which Python */
+        words[at++] = "python";
         words[at++] = "-u";
     }
     add_python_path(exe);
