@@ -257,6 +257,23 @@ done
 
 # ---- doctor ----
 
+begin "doctor before a run" sync 1 1
+http_proxy=http://proxy:3128 "$skiff" doctor -m config.yaml --servers "$list" --worker_num 2 >doctor.log 2>&1 || fault "doctor finds something wrong"
+says doctor "the port of $list is free" "http_proxy is set" "training data: 2 files" "models go to"
+"$skiff" doctor -m config.yaml -o runner.train_data_dir=nowhere --servers no.such.host.invalid:1,127.0.0.1:1x >doctor.log 2>&1 && fault "nothing wrong"
+says doctor "WRONG" "must be a number from 0 to 65535" "nowhere"
+"$skiff" doctor --servers no.such.host.invalid:1 >doctor.log 2>&1 && fault "nothing wrong"
+says doctor "no.such.host.invalid cannot be found" "/etc/hosts"
+TRAINING_ROLE=TRAINER PADDLE_PSERVERS_IP_PORT_LIST="$list" PADDLE_TRAINERS_NUM=2 PADDLE_TRAINER_ID=7 "$skiff" doctor >doctor.log 2>&1 && fault "nothing wrong"
+says doctor "PADDLE_TRAINER_ID is 7"
+perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]); sleep 30' "${port[0]}" &
+holder=$!
+pids+=($holder)
+sleep 0.5
+"$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "nothing wrong"
+says doctor "something listens at $list" "another program has the port"
+kill -9 $holder
+
 begin "doctor during a run" sync 2 1 1000
 all; until_says worker0 "Epoch: 0"
 "$skiff" doctor --servers "$list" --worker_num 1 >doctor.log 2>&1 || fault "doctor finds something wrong"
