@@ -38,42 +38,48 @@ static int larger_first(const void *a, const void *b)
     return x->first - y->first;
 }
 
-static bool alive_together(const struct plan_var *a, const struct plan_var *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
+/* A room that is taken, for the search. */
+struct room {
+    size_t offset, end;
+    int first, last; /* life */
+};
 
-static int by_offset(const void *a, const void *b)
+/* Lowest offset at which v fits beside the rooms[0..n), which are in order of their offsets, that
+ * live at the same time. */
+static size_t find_place(const struct plan_var *v, const struct room *rooms, int n)
 {
-    const struct plan_var *x = *(struct plan_var *const *)a, *y = *(struct plan_var *const *)b;
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-/* Lowest offset at which v fits beside the placed[0..n) that live at the same time. */
-static size_t find_place(const struct plan_var *v, struct plan_var **placed, int n,
-                         struct plan_var **neighbours)
-{
-    int m = 0;
-    for (int i = 0; i < n; i++)
-        if (alive_together(v, placed[i]))
-            neighbours[m++] = placed[i];
-    qsort(neighbours, (size_t)m, sizeof(*neighbours), by_offset);
     size_t at = 0;
-    for (int i = 0; i < m; i++) {
-        if (at + v->need <= neighbours[i]->offset)
+    for (int i = 0; i < n; i++) {
+        if (v->first > rooms[i].last || rooms[i].first > v->last)
+            continue;
+        if (at + v->need <= rooms[i].offset)
             break;
-        size_t end = neighbours[i]->offset + neighbours[i]->need;
-        if (end > at)
-            at = end;
+        if (rooms[i].end > at)
+            at = rooms[i].end;
     }
     return at;
+}
+
+/* Puts the room of v among the n others; keeps their order. */
+static void take_place(const struct plan_var *v, struct room *rooms, int n)
+{
+    int low = 0, high = n;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (rooms[middle].offset <= v->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(rooms + low + 1, rooms + low, (size_t)(n - low) * sizeof(*rooms));
+    rooms[low] = (struct room){v->offset, v->offset + v->need, v->first, v->last};
 }
 
 enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
 {
     struct plan_block *b = &plan->blocks[plan->root];
-    struct plan_var **vars = mem_must(((size_t)b->nown * 2 + 1) * sizeof(*vars));
-    struct plan_var **neighbours = vars + b->nown;
+    struct plan_var **vars = mem_must(((size_t)b->nown + 1) * sizeof(*vars));
+    struct room *rooms = mem_must(((size_t)b->nown + 1) * sizeof(*rooms));
     int n = 0;
     for (int i = 0; i < b->nown; i++) {
         struct plan_var *v = b->own[i];
@@ -89,7 +95,8 @@ enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
     qsort(vars, (size_t)n, sizeof(*vars), larger_first);
     size_t total = 0;
     for (int i = 0; i < n; i++) {
-        vars[i]->offset = find_place(vars[i], vars, i, neighbours);
+        vars[i]->offset = find_place(vars[i], rooms, i);
+        take_place(vars[i], rooms, i);
         if (vars[i]->offset + vars[i]->need > total)
             total = vars[i]->offset + vars[i]->need;
     }
@@ -108,6 +115,7 @@ enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err)
         plan->slab_bytes = total;
         plan->layouts++;
     }
+    free(rooms);
     free(vars);
     return status;
 }
