@@ -444,6 +444,24 @@ void session_close(struct session *s)
     free(s);
 }
 
+void session_blame(struct session *s, struct skiff_error *err)
+{
+    struct skiff_error why = *err;
+    int all = s->options.servers + s->options.workers;
+    struct member *members = mem_must((size_t)all * sizeof *members);
+    size_t count = enrolment_list(s->enrolment, members, (size_t)all), at = 0;
+    char others[256] = "no other", id[NET_ID_TEXT];
+    for (size_t i = 0; i < count && i < (size_t)all && at < sizeof others; i++)
+        if (members[i].id.role == NET_WORKER && members[i].state == MEMBER_HERE &&
+            members[i].id.index != (uint32_t)s->options.worker)
+            at += (size_t)snprintf(others + at, sizeof others - at, "%s%s", at ? ", " : "",
+                                   net_id_print(members[i].id, id));
+    free(members);
+    error_set(err, why.code,
+              "%s; a step ends when all trainers of the job have ended it, and these are in it: %s",
+              why.message, others);
+}
+
 int session_worker(const struct session *s)
 {
     return s->options.worker;

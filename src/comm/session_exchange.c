@@ -388,7 +388,10 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
     for (int i = 0; i < npull; i++)
         TRY_OUT(add_pull(&x, i, &pulls[i].from, err));
     TRY_OUT(send_messages(&x, step, flags, r, err));
-    TRY_OUT(round_wait(r, err));
+    status = round_wait(r, err);
+    if (status == SKIFF_TIMEOUT && (flags & PS_END_STEP) && err)
+        session_blame(s, err);
+    TRY_OUT(status);
     TRY_OUT(read_replies(&x, r, &in, err));
     for (int i = 0; i < npull; i++)
         TRY_OUT(fill_pull(&x, i, &pulls[i], &in, err));

@@ -73,6 +73,9 @@ void round_unref(struct round *r); /* NULL is fine */
 enum skiff_status session_ask(struct session *s, const struct round_ask *ask, const char *what,
                               struct blob **out_reply, struct skiff_error *err);
 
+/* A step was not answered in time: adds to the error for whom it may be waiting. */
+void session_blame(struct session *s, struct skiff_error *err);
+
 /* Where the rows of a table go: slice of every id, and the id there. */
 struct rows_cut {
     size_t *count;  /* per slice */

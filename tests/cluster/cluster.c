@@ -480,7 +480,9 @@ void cluster_start(struct cluster *c, const struct cluster_spec *spec)
 
 void cluster_kill(struct cluster *c, bool server, int i)
 {
-    kill(server ? c->server[i] : c->trainer[i], SIGKILL);
+    pid_t pid = server ? c->server[i] : c->trainer[i];
+    if (pid > 0)
+        kill(pid, SIGKILL);
 }
 
 static bool reap(pid_t *pid)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster.h"
 
@@ -169,6 +170,35 @@ static void a_trainer_has_less_data(void **state)
     cluster_end(&c);
 }
 
+/* Sync: a trainer that is too slow is named, by the deadline of requests. */
+static void too_slow(struct cluster *c, int trainer, int step)
+{
+    if (trainer == 1 && step == 5)
+        sleep(4);
+}
+
+static void a_trainer_is_too_slow(void **state)
+{
+    struct cluster_spec s = job(SPLIT_SYNC);
+    struct cluster c;
+    s.at_step = too_slow;
+    s.request_ms = 1000;
+    s.pause_ms = 0;
+    cluster_start(&c, &s);
+    cluster_await_step(&c, 1, 5);
+    double start = cluster_now();
+    while (atomic_load(&c.shared->trainer[0].status) == 1 && cluster_now() - start < 3)
+        usleep(10000);
+    check_status(&c, "too slow", false, 0, SKIFF_TIMEOUT);
+    check_says("trainer 0", c.shared->trainer[0].message, "worker 1");
+    for (int i = 0; i < 2; i++) {
+        cluster_kill(&c, false, i);
+        cluster_kill(&c, true, i);
+    }
+    cluster_wait(&c, 5);
+    cluster_end(&c);
+}
+
 static int unpack(void **state)
 {
     return system("tests/golden/unpack.sh");
@@ -179,7 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trainer_dies),          cmocka_unit_test(a_trainer_dies_and_all_stop),
         cmocka_unit_test(server_0_dies),           cmocka_unit_test(another_server_dies),
-        cmocka_unit_test(a_trainer_has_less_data),
+        cmocka_unit_test(a_trainer_has_less_data), cmocka_unit_test(a_trainer_is_too_slow),
     };
     return cmocka_run_group_tests(tests, unpack, NULL);
 }
