@@ -40,7 +40,7 @@ NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: all python
-all: $(BUILD)/skiff $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(if $(NO_PYTHON),,python)
+all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(if $(NO_PYTHON),,python)
 
 # build/python is what PYTHONPATH points to: the packages and the native module
 python: $(NATIVE) $(BUILD)/python/.copied
@@ -85,6 +85,10 @@ $(BUILD)/libcli.a: $(filter-out $(BUILD)/src/cli/main.o,$(CLI_OBJ))
 
 $(BUILD)/skiff: $(BUILD)/src/cli/main.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
 	@$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
+
+# the same command under the name of Paddle's launcher
+$(BUILD)/fleetrun: $(BUILD)/skiff
+	@ln -sf skiff $@
 
 $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 	@mkdir -p $(BUILD)/gen
