@@ -58,7 +58,39 @@ static struct person *person_of(struct server *s, struct net_id id)
     return NULL;
 }
 
-/* Network thread. */
+static void note_member(struct server *s, struct person *p, const struct member *after)
+{
+    pthread_mutex_lock(&s->people);
+    p->state = after->state;
+    p->came |= after->state == MEMBER_HERE;
+    if (after->id.role == NET_WORKER && *after->name)
+        snprintf(p->name, sizeof p->name, "%s", after->name);
+    snprintf(p->reason, sizeof p->reason, "%s", after->reason);
+    p->life = after->incarnation;
+    pthread_mutex_unlock(&s->people);
+    server_wake(s);
+}
+
+struct death {             /* to be noted when nobody has taken the place */
+    struct node_task task; /* first */
+    struct server *server;
+    struct member member;
+};
+
+static void death_note(struct node_task *task)
+{
+    struct death *d = (struct death *)task;
+    struct person *p = person_of(d->server, d->member.id);
+    pthread_mutex_lock(&d->server->people);
+    bool replaced = p->life != d->member.incarnation;
+    pthread_mutex_unlock(&d->server->people);
+    if (!replaced)
+        note_member(d->server, p, &d->member);
+    free(d);
+}
+
+/* Network thread. Server 0 hears of a process's death right before that of its successor's coming,
+ * when a new one takes its place: a step must not end in between. */
 void on_member(void *self, const struct member *after, enum member_state before)
 {
     struct server *s = self;
@@ -66,22 +98,21 @@ void on_member(void *self, const struct member *after, enum member_state before)
     (void)before;
     if (!p)
         return;
-    pthread_mutex_lock(&s->people);
-    p->state = after->state;
-    p->came |= after->state == MEMBER_HERE;
-    if (after->id.role == NET_WORKER && *after->name)
-        snprintf(p->name, sizeof p->name, "%s", after->name);
-    snprintf(p->reason, sizeof p->reason, "%s", after->reason);
-    pthread_mutex_unlock(&s->people);
+    if (after->state == MEMBER_DEAD && s->membership) {
+        struct death *d = mem_must(sizeof *d);
+        *d = (struct death){.task.run = death_note, .server = s, .member = *after};
+        node_post(s->node, &d->task);
+        return;
+    }
+    note_member(s, p, after);
     /* server 0's membership has shut its own door; ours is another */
-    if (after->state == MEMBER_DEAD && !s->membership && after->id.role == NET_WORKER) {
+    if (after->state == MEMBER_DEAD && after->id.role == NET_WORKER) {
         struct skiff_error err;
         error_set(&err, SKIFF_STATE,
                   "%s %s and was declared dead; it may come back as a new process", after->name,
                   after->reason);
         rpc_server_fence(s->rpc, after->id, after->incarnation, &err);
     }
-    server_wake(s);
 }
 
 /* ---- joining ---- */

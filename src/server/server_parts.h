@@ -89,6 +89,7 @@ struct person {
     enum member_state state;
     bool came;
     char name[HELLO_NAME], reason[256];
+    uint64_t life; /* incarnation of the process that came last */
 };
 
 struct meeting_room; /* meet.c */
