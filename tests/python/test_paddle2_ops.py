@@ -73,7 +73,7 @@ class Programs(unittest.TestCase):
 
     def test_versions(self):
         main = paddle.static.Program()
-        self.assertEqual((main.generation, main.version), (2, 2006002))
+        self.assertEqual((main.generation, main.version, paddle.__version__), (2, 2006002, "2.6.2"))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,17 @@ from paddle.fluid.framework import Block, Parameter, Program, Variable, dtype_na
 # ---- modes --------------------------------------------------------------------------------------
 
 _default_dtype = "float32"
+#: the Paddle whose programs these are
+VERSION = "2.6.2"
 
 
 def enable_static():
-    """Programs are built, as Paddle 2.x means them: from now on Program() makes such programs, and the default ones are."""
+    """Programs are built, as Paddle 2.x means them: from now on Program() makes such programs, the default ones are, and
+    paddle.__version__ says so."""
     _fluid.set_generation(2)
+    import paddle
     import paddle._variable  # noqa: F401 (methods of Variables)
+    paddle.__version__ = paddle.full_version = VERSION
 
 
 def disable_static(place=None):

@@ -12,15 +12,13 @@ def mean(x, axis=None, keepdim=False, name=None):
 def var(x, axis=None, unbiased=True, keepdim=False, name=None):
     """The variance over the axes."""
     need(x, "x", "var")
-    count = 1
-    for i in range(len(x.shape)):
-        if axis is None or i in [a % len(x.shape) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]:
-            count *= x.shape[i]
-    if unbiased and count < 0:
-        raise ValueError("var: the number of elements must be known while the program is built (or unbiased=False)")
     middle = mean(x, axis, True)
     spread = mean((x - middle) ** 2, axis, keepdim, name)
-    return spread * (count / (count - 1.0)) if unbiased and count > 1 else spread
+    if not unbiased:
+        return spread
+    from paddle.tensor.manipulation import cast
+    count = cast(numel(x), x.dtype) / cast(numel(middle), x.dtype)  # of the elements behind one result
+    return spread * (count / (count - 1.0))
 
 
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
