@@ -1,8 +1,10 @@
 """The names that `paddle` itself has in 2.x, with the module each comes from. Nothing is imported here."""
 
-_TENSOR = {
+#: functions of tensors by module
+TENSOR = {
     "attribute": "shape rank is_floating_point is_integer",
-    "creation": "full ones zeros full_like ones_like zeros_like arange assign to_tensor clone tril triu create_parameter complex",
+    "creation": "full ones zeros full_like ones_like zeros_like arange assign to_tensor clone tril triu "
+                "create_parameter complex",
     "linalg": "matmul mm bmm dot norm t transpose",
     "logic": "equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
              "bitwise_and bitwise_or bitwise_xor is_tensor",
@@ -16,7 +18,7 @@ _TENSOR = {
     "stat": "mean var std numel",
 }
 
-WHERE = {name: "paddle.tensor." + module for module, names in _TENSOR.items() for name in names.split()}
+WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for name in names.split()}
 for _name in ("enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype seed no_grad is_grad_enabled "
               "set_grad_enabled ParamAttr save load CPUPlace CUDAPlace CUDAPinnedPlace get_flags set_flags iinfo").split():
     WHERE[_name] = "paddle.framework"

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from skiff import _native
 
 from paddle import _names
-from paddle.fluid import core
+from paddle.fluid import core  # noqa: F401
 from paddle.fluid import framework as _fluid
 from paddle.fluid._build import net
 from paddle.fluid.core import CPUPlace, CUDAPinnedPlace, CUDAPlace  # noqa: F401

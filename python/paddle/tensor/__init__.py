@@ -1,24 +1,12 @@
 """paddle.tensor: functions that append ops to the program, and the methods of Variables made of them."""
 from paddle import _names
+from paddle._v2 import TENSOR
 from paddle.tensor import attribute, creation, linalg, logic, manipulation, math, random, search, stat
 
-#: function -> module, for paddle.* and paddle.tensor.*
-FUNCTIONS = {
-    "attribute": "shape rank is_floating_point is_integer",
-    "creation": "full ones zeros full_like ones_like zeros_like arange assign to_tensor clone tril triu create_parameter "
-                "create_tensor create_global_var complex",
-    "linalg": "matmul mm bmm dot norm t transpose",
-    "logic": "equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
-             "bitwise_and bitwise_or bitwise_xor is_tensor",
-    "manipulation": "cast concat reshape reshape_ unsqueeze unsqueeze_ squeeze squeeze_ flatten stack unstack unbind split "
-                    "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
-    "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sigmoid sign sin sqrt square tanh add "
-            "subtract multiply divide maximum minimum mod remainder floor_mod floor_divide pow neg scale clip add_n sum max "
-            "min amax amin prod all any logsumexp cumsum increment outer einsum lerp isfinite",
-    "random": "uniform rand gaussian randn standard_normal normal randint multinomial",
-    "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
-    "stat": "mean var std numel",
-}
+#: module -> functions: those of paddle.*, and those that only paddle.tensor.* has
+FUNCTIONS = dict(TENSOR)
+for _module, _more in (("creation", " create_tensor create_global_var"), ("math", " sigmoid"), ("random", " gaussian")):
+    FUNCTIONS[_module] += _more
 
 for _module, _functions in FUNCTIONS.items():
     for _name in _functions.split():
