@@ -149,14 +149,17 @@ static struct skiff_net *make_net(struct bench *b)
 
 /* ---- processes ---- */
 
+/* job NULL: local. The passes that count begin at the same time everywhere. */
 static void train(struct bench *b, int k, struct scope *scope, const struct program *p,
-                  struct dataset *d, int threads)
+                  struct job *job, struct dataset *d, int threads)
 {
     struct skiff_error err;
     struct trainer_result r;
     double begin = 0, used = 0;
     int64_t rows = 0;
     for (int pass = 0; pass <= PASSES; pass++) {
+        if (pass == 1 && job && session_barrier(comm_session(job), "warm", &err) < 0)
+            die("barrier", &err);
         if (pass == 1) {
             begin = now();
             used = cpu();
@@ -181,7 +184,7 @@ static void run_local(struct bench *b)
     if (executor_run(e, (const struct program *)skiff_net_startup(net), NULL, 0, NULL, 0, NULL,
                      &err) < 0)
         die("startup", &err);
-    train(b, 0, scope, (const struct program *)skiff_net_main(net),
+    train(b, 0, scope, (const struct program *)skiff_net_main(net), NULL,
           make_dataset(b, 0, TRAINERS, TRAINERS), TRAINERS);
 }
 
@@ -232,7 +235,7 @@ static void run_trainer(struct bench *b, enum split_mode mode, int k)
     if (comm_start(job, scope, &err) < 0 ||
         executor_run(e, startup, NULL, 0, NULL, 0, NULL, &err) < 0)
         die("trainer", &err);
-    train(b, k, scope, main, make_dataset(b, k, 1, 1), 1);
+    train(b, k, scope, main, job, make_dataset(b, k, 1, 1), 1);
     struct session_counts counts;
     session_counts(comm_session(job), &counts);
     b->shared->trainer[k].wait = counts.wait_seconds;
@@ -258,10 +261,12 @@ static void run_server(struct bench *b, enum split_mode mode, int i)
                                .trainers = TRAINERS,
                                .endpoints = b->endpoints};
     o.placement = split_placement(s, &o.nplacement);
-    if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0 ||
-        server_run(server, &err) < 0)
+    if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0)
         die("server", &err);
-    b->shared->server_cpu[i] = cpu();
+    double start = cpu();
+    if (server_run(server, &err) < 0)
+        die("server", &err);
+    b->shared->server_cpu[i] = cpu() - start;
 }
 
 static void free_ports(struct bench *b)
