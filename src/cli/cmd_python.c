@@ -15,13 +15,15 @@
 
 static void print_help(void)
 {
-    printf("usage: skiff python [SCRIPT [ARGUMENTS] | -m MODULE [ARGUMENTS] | -c CODE]\n\n"
-           "Runs Python with Skiff's packages on its path, so that `import paddle` and\n"
-           "`import paddle.fluid` are Skiff's. All arguments go to Python.\n\n"
-           "Python: SKIFF_PYTHON if it is set, otherwise the first of python3 on PATH and\n"
-           "/usr/bin/python3 that is 3.9 or later and has numpy.\n"
-           "Packages: ../lib/skiff/python or python beside this program; SKIFF_PYTHON_HOME says\n"
-           "another folder. `PYTHONPATH=that/folder python3 SCRIPT` is the same.\n");
+    printf(
+        "usage: skiff python [SCRIPT [ARGUMENTS] | -m MODULE [ARGUMENTS] | -c CODE]\n\n"
+        "Runs Python with Skiff's packages on its path, so that `import paddle` and\n"
+        "`import paddle.fluid` are Skiff's. All arguments go to Python.\n\n"
+        "Python: SKIFF_PYTHON if it is set, otherwise the first of python3 on PATH and\n"
+        "/usr/bin/python3 that is 3.9 or later and has numpy.\n"
+        "A script's own calls of `python`, `skiff` and `fleetrun` (pipe commands) get the same.\n"
+        "Packages: ../lib/skiff/python or python beside this program; SKIFF_PYTHON_HOME says\n"
+        "another folder. `PYTHONPATH=that/folder python3 SCRIPT` is the same.\n");
 }
 
 static bool is_file(const char *folder, const char *name)
@@ -108,6 +110,40 @@ static const char *find_python(void)
     return NULL;
 }
 
+/* Where the shell would find the program, in out; a path stays as it is. */
+static bool find_on_path(const char *name, struct buf *out)
+{
+    const char *at = getenv("PATH");
+    buf_reset(out);
+    if (strchr(name, '/')) {
+        buf_str(out, name);
+        return true;
+    }
+    for (; at && *at; at += strcspn(at, ":"), at += *at == ':') {
+        buf_reset(out);
+        buf_printf(out, "%.*s/%s", (int)strcspn(at, ":"), at, name);
+        if (access(out->data, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a script starts as `python`, `skiff` or `fleetrun` (a pipe command, say) is this Python and
+ * this program. */
+static void set_children(const char *home, const char *python)
+{
+    char self[PATH_MAX];
+    const char *before = getenv("PATH");
+    struct buf path = BUF_INIT;
+    setenv("SKIFF_PYTHON", python, 1);
+    buf_printf(&path, "%s/skiff/bin:", home);
+    if (own_folder(self))
+        buf_printf(&path, "%s:", self);
+    buf_str(&path, before ? before : "/usr/bin:/bin");
+    setenv("PATH", path.data, 1);
+    buf_deinit(&path);
+}
+
 /* Is there a Python beside this program that has the packages? Its path, in out. */
 static bool installed_beside(struct buf *out)
 {
@@ -150,9 +186,15 @@ int cmd_python(int argc, char **argv)
     }
     buf_printf(&path, "%s%s%s", home.data, before && *before ? ":" : "", before ? before : "");
     setenv("PYTHONPATH", path.data, 1);
-    argv[0] = (char *)python;
-    execvp(python, argv);
-    error_set_sys(&err, "cannot run %s", python);
+    if (!find_on_path(python, &path)) {
+        error_set(&err, SKIFF_NOT_FOUND, "SKIFF_PYTHON is %s: there is no such program on PATH",
+                  python);
+        goto out;
+    }
+    set_children(home.data, path.data);
+    argv[0] = path.data;
+    execv(path.data, argv);
+    error_set_sys(&err, "cannot run %s", path.data);
 out:
     status = command_fail("python", &err);
     buf_deinit(&home);

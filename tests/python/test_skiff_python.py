@@ -1,0 +1,37 @@
+"""The command `skiff python`: what a script starts gets the same Python and the same Skiff."""
+import os
+import subprocess
+import unittest
+
+import skiff
+
+HOME = os.path.dirname(os.path.dirname(os.path.abspath(skiff.__file__)))
+SKIFF = os.path.join(os.path.dirname(HOME), "skiff")
+
+
+def run(code, **env):
+    return subprocess.run([SKIFF, "python", "-c", code], capture_output=True, text=True,
+                          env=dict(os.environ, **env), check=False)
+
+
+class SkiffPython(unittest.TestCase):
+    def test_paddle_is_skiffs(self):
+        got = run("import paddle.fluid; print(paddle.fluid.__file__)")
+        self.assertEqual(got.stdout.strip(), os.path.join(HOME, "paddle/fluid/__init__.py"), got.stderr)
+
+    def test_children(self):
+        """A pipe command that says `python` must find one that has numpy and paddle."""
+        got = run("import subprocess; subprocess.run("
+                  "'python -c \"import numpy, paddle; print(paddle.__file__)\"; which skiff fleetrun', shell=True)")
+        here = os.path.dirname(SKIFF)
+        self.assertEqual(got.stdout.split(), [os.path.join(HOME, "paddle/__init__.py"), SKIFF,
+                                              os.path.join(here, "fleetrun")], got.stderr)
+
+    def test_no_such_python(self):
+        got = run("pass", SKIFF_PYTHON="python-of-nowhere")
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("SKIFF_PYTHON is python-of-nowhere: there is no such program on PATH", got.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
