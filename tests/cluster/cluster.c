@@ -485,6 +485,13 @@ void cluster_kill(struct cluster *c, bool server, int i)
         kill(pid, SIGKILL);
 }
 
+void cluster_restart_server(struct cluster *c, int i)
+{
+    cluster_kill(c, true, i);
+    waitpid(c->server[i], NULL, 0);
+    c->server[i] = fork_role(c, true, i);
+}
+
 static bool reap(pid_t *pid)
 {
     int status;

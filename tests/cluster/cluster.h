@@ -98,6 +98,8 @@ void cluster_wait(struct cluster *c, double seconds);
 void cluster_await_step(struct cluster *c, int trainer, int steps);
 void cluster_end(struct cluster *c);                      /* frees; processes have ended */
 void cluster_kill(struct cluster *c, bool server, int i); /* SIGKILL */
+/* SIGKILL, and another process in its place at once, at the same address. */
+void cluster_restart_server(struct cluster *c, int i);
 double cluster_now(void);
 
 /* For at_end: a variable as the servers (those that are cut or kept there) or this trainer hold it:

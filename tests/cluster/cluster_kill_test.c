@@ -1,5 +1,6 @@
 /* Processes of a job are killed: what the others see, and how soon, is what docs/consistency.md
  * says. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,61 @@ static void server_dies(int which)
     }
 }
 
+/* A server that is held up for less than the silence is missed by nobody: its parameters are still
+ * there, and requests are asked again. */
+static void a_stopped_server_comes_back(void **state)
+{
+    static struct cluster c[MODES];
+    start_all(c, 120, 5);
+    for (size_t m = 0; m < MODES; m++) {
+        cluster_await_step(&c[m], 0, 20);
+        kill(c[m].server[1], SIGSTOP);
+    }
+    usleep(500 * 1000);
+    for (size_t m = 0; m < MODES; m++)
+        kill(c[m].server[1], SIGCONT);
+    for (size_t m = 0; m < MODES; m++) {
+        const char *what = mode_name(modes[m]);
+        cluster_wait(&c[m], 15);
+        for (int k = 0; k < 2; k++) {
+            check_status(&c[m], what, false, k, SKIFF_OK);
+            check_status(&c[m], what, true, k, SKIFF_OK);
+            assert_int_equal(atomic_load(&c[m].shared->trainer[k].steps), 120);
+        }
+        cluster_end(&c[m]);
+    }
+}
+
+/* A new process in a dead server's place has not its parameters (real Paddle hangs, or goes on with
+ * fresh ones): trainers end, with its name; the new one does not stay for ever. */
+static void a_restarted_server_is_not_the_old_one(void **state)
+{
+    static struct cluster c[MODES];
+    double killed[MODES];
+    start_all(c, 250, 20);
+    for (size_t m = 0; m < MODES; m++) {
+        cluster_await_step(&c[m], 0, 10);
+        killed[m] = cluster_now();
+        cluster_restart_server(&c[m], 1);
+    }
+    for (size_t m = 0; m < MODES; m++) {
+        const char *what = mode_name(modes[m]);
+        cluster_wait(&c[m], 15);
+        double took = cluster_now() - killed[m];
+        for (int k = 0; k < 2; k++) {
+            if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
+                fail_msg("%s: trainer %d ended well", what, k);
+            check_says(what, c[m].shared->trainer[k].message, "server 1");
+        }
+        for (int k = 0; k < 2; k++)
+            if (atomic_load(&c[m].shared->server[k].status) >= 0)
+                fail_msg("%s: server %d ended well", what, k);
+        if (took > SOON)
+            fail_msg("%s: it took %.1f s", what, took);
+        cluster_end(&c[m]);
+    }
+}
+
 static void server_0_dies(void **state)
 {
     server_dies(0);
@@ -207,9 +263,14 @@ static int unpack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trainer_dies),          cmocka_unit_test(a_trainer_dies_and_all_stop),
-        cmocka_unit_test(server_0_dies),           cmocka_unit_test(another_server_dies),
-        cmocka_unit_test(a_trainer_has_less_data), cmocka_unit_test(a_trainer_is_too_slow),
+        cmocka_unit_test(a_trainer_dies),
+        cmocka_unit_test(a_trainer_dies_and_all_stop),
+        cmocka_unit_test(server_0_dies),
+        cmocka_unit_test(another_server_dies),
+        cmocka_unit_test(a_stopped_server_comes_back),
+        cmocka_unit_test(a_restarted_server_is_not_the_old_one),
+        cmocka_unit_test(a_trainer_has_less_data),
+        cmocka_unit_test(a_trainer_is_too_slow),
     };
     return cmocka_run_group_tests(tests, unpack, NULL);
 }
