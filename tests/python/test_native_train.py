@@ -117,6 +117,8 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(self.exe.train(self.net.main, self.dataset())["samples"], 100)
 
     def test_interrupt(self):
+        # a job in the background is started with SIGINT ignored
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         d = self.dataset()
         d.set_pipe_command("sh -c 'while read l; do echo \"$l\"; sleep 0.05; done'")
         threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
