@@ -488,8 +488,10 @@ static enum skiff_status train_run(struct skiff_executor *e, struct program_obje
     status = (infer ? skiff_executor_infer : skiff_executor_train)(e, p->p, d->d, o, r, err);
     Py_END_ALLOW_THREADS;
     d->busy = false;
-    if (caught)
+    if (caught) {
         sigaction(SIGINT, &was, NULL);
+        interrupted = 0; /* trainings that do not catch it ask too */
+    }
     return status;
 }
 
