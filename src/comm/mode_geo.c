@@ -250,7 +250,9 @@ static enum skiff_status geo_send_ids(struct comm *c, int n, const char *const *
 
 /* ---- the communicator's thread ---- */
 
-/* These two touch parameters that training threads update meanwhile: Hogwild. */
+/* These two touch parameters that training threads update meanwhile: Hogwild. An element that no
+ * other trainer has changed (pulled is what old is, bit for bit) is not written, so that the
+ * trainer's own step cannot be lost there. */
 static void geo_subtract(float *diff, float *old, const float *train, size_t n, float share)
 {
     for (size_t i = 0; i < n; i++) {
@@ -262,7 +264,9 @@ static void geo_subtract(float *diff, float *old, const float *train, size_t n, 
 static void geo_catch_up(float *train, float *old, const float *pulled, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        train[i] += pulled[i] - old[i];
+        float others = pulled[i] - old[i];
+        if (others != 0)
+            train[i] += others;
         old[i] = pulled[i];
     }
 }
