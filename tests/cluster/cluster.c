@@ -41,7 +41,17 @@ const char *cluster_golden(void)
     return path;
 }
 
-static struct program *read_program(const char *path)
+/* Programs that were read live as long as the test: jobs share them. */
+static struct program *programs[256];
+static int nprograms;
+
+static void programs_free(void)
+{
+    while (nprograms)
+        program_destroy(programs[--nprograms]);
+}
+
+struct program *cluster_program(const char *path)
 {
     struct buf b = BUF_INIT;
     struct program *p = NULL;
@@ -49,7 +59,10 @@ static struct program *read_program(const char *path)
     if (file_read(path, &b, &err) < 0 || program_decode(b.data, b.len, path, &p, &err) < 0)
         fail_msg("%s", err.message);
     buf_deinit(&b);
-    return p;
+    assert_true(nprograms < (int)(sizeof programs / sizeof *programs));
+    if (!nprograms)
+        atexit(programs_free);
+    return programs[nprograms++] = p;
 }
 
 static void setting(const char *text, const char *key, char *out, size_t room)
@@ -131,9 +144,9 @@ void cluster_case(struct cluster_spec *s, const char *dir, const char *name)
     snprintf(s->init, sizeof s->init, "%s/%.400s", dir, text);
     setting(b.data, "programs", text, sizeof text);
     snprintf(path, sizeof path, "%s/%.400s/main.pb", dir, text);
-    s->main = read_program(path);
+    s->main = cluster_program(path);
     snprintf(path, sizeof path, "%s/%.400s/startup.pb", dir, text);
-    s->startup = read_program(path);
+    s->startup = cluster_program(path);
     buf_deinit(&b);
 }
 

@@ -89,6 +89,8 @@ struct cluster {
 
 /* Reads `settings.txt` and programs of a recorded run. */
 void cluster_case(struct cluster_spec *spec, const char *dir, const char *name);
+/* A program file; the program lives until the test program ends. */
+struct program *cluster_program(const char *path);
 const char *cluster_golden(void); /* the unpacked folder */
 
 void cluster_start(struct cluster *c, const struct cluster_spec *spec);

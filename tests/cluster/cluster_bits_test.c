@@ -359,13 +359,8 @@ static void write_ids(const char *path, int seed)
 static struct program *recorded(const char *file)
 {
     char path[1024];
-    struct buf b = BUF_INIT;
-    struct program *p = NULL;
-    struct skiff_error err;
     snprintf(path, sizeof path, "%s/../transpile/orig/ctr3_dist-sgd/%s", cluster_golden(), file);
-    if (file_read(path, &b, &err) < 0 || program_decode(b.data, b.len, path, &p, &err) < 0)
-        fail_msg("%s", err.message);
-    buf_deinit(&b);
+    struct program *p = cluster_program(path);
     p->random_seed = 1;
     for (int i = 0; i < program_root(p)->nops; i++)
         if (op_attr(program_root(p)->ops[i], "seed"))

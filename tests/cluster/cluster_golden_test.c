@@ -113,8 +113,6 @@ static void case_check(struct recorded *r)
         fail_msg("%s: %s", r->name, c->shared->complaint);
     printf("  %-50s %.2f s\n", r->name, cluster_now() - c->started);
     cluster_end(c);
-    program_destroy((struct program *)r->spec.main);
-    program_destroy((struct program *)r->spec.startup);
 }
 
 /* All cases whose name has this part, some at a time. */
