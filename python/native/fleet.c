@@ -7,9 +7,6 @@
 
 #include <skiff/fleet.h>
 
-/* A library built without the exchange of samples lacks it. */
-#pragma weak skiff_fleet_global_shuffle
-
 struct fleet_object {
     PyObject_HEAD;
     struct skiff_fleet *f;
@@ -428,12 +425,6 @@ static PyObject *fleet_global_shuffle(struct fleet_object *o, PyObject *args, Py
                                      dataset_class, &dataset, &seed))
         return NULL;
     struct dataset_object *d = (struct dataset_object *)dataset;
-    if (!skiff_fleet_global_shuffle) {
-        PyErr_SetString(PyExc_NotImplementedError,
-                        "this build cannot exchange samples between workers (global_shuffle); "
-                        "local_shuffle is what there is");
-        return NULL;
-    }
     if (d->busy) {
         PyErr_SetString(PyExc_RuntimeError, "the dataset is in use by another thread");
         return NULL;

@@ -70,7 +70,7 @@ class FleetTest(unittest.TestCase):
 
     def test_sync_job(self):
         endpoint = "127.0.0.1:%d" % free_port()
-        failures, weights, sums, lines = [], {}, {}, []
+        failures, weights, sums, shuffled, lines = [], {}, {}, {}, []
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
 
@@ -79,6 +79,20 @@ class FleetTest(unittest.TestCase):
                 work(*args)
             except BaseException as error:
                 failures.append(error)
+
+        def shuffle(fleet, net, i):
+            """200 samples with values of this worker's own, over both workers."""
+            path = os.path.join(folder.name, "rows-%d" % i)
+            with open(path, "w") as out:
+                for k in range(200):
+                    out.write("3 %d 0 0 1 1\n" % (1000 * (i + 1) + k))
+            data = N.Dataset("InMemoryDataset")
+            data.set_vars([net.main.block(0).var("x"), net.main.block(0).var("y")])
+            data.set_batch_size(10)
+            data.set_files([path])
+            data.load()
+            fleet.global_shuffle(data, 7)
+            return [int(v) for batch in data.batches() for v in np.array(batch["x"])[:, 0]]
 
         def serve():
             fleet = N.Fleet()
@@ -103,13 +117,14 @@ class FleetTest(unittest.TestCase):
             weights[i] = np.array(scope.find("fc_0.w_0")).ravel()
             sums[i] = fleet.all_reduce([i + 1, 5]), fleet.all_reduce([0.5 + i], "max")
             fleet.barrier_worker()
+            shuffled[i] = shuffle(fleet, net, i)
             if i == 0:
                 fleet.save_persistables(scope, folder.name)
                 fleet.save_inference_model(scope, ["x"], [p.name], os.path.join(folder.name, "model"))
             fleet.stop_worker()
 
-        threads = [threading.Thread(target=guarded, args=(serve,))] + [
-            threading.Thread(target=guarded, args=(work, i)) for i in range(2)]
+        threads = [threading.Thread(target=guarded, args=(serve,), daemon=True)] + [
+            threading.Thread(target=guarded, args=(work, i), daemon=True) for i in range(2)]
         for t in threads:
             t.start()
         for t in threads:
@@ -124,6 +139,9 @@ class FleetTest(unittest.TestCase):
         np.testing.assert_allclose(weights[0], w, rtol=1e-5)
         np.testing.assert_array_equal(weights[0], weights[1])
         self.assertEqual((sums[0], sums[1]), (([3, 10], [1.5]), ([3, 10], [1.5])))
+        self.assertEqual(sorted(shuffled[0] + shuffled[1]), list(range(1000, 1200)) + list(range(2000, 2200)))
+        for mine in shuffled.values():  # each has samples of both
+            self.assertTrue(any(v < 2000 for v in mine) and any(v >= 2000 for v in mine))
         self.assertIn("fc_0.w_0", os.listdir(folder.name))
         scope = N.Scope()
         program, feeds, targets = N.load_inference_model(scope, os.path.join(folder.name, "model"))
