@@ -1,12 +1,13 @@
 /* Trainers and parameter servers against one process, on loopback: the documents' CTR-DNN from raw
  * Criteo-shaped text.
  *
- *     build/bench/dist [ROWS [BATCH [OPTIMIZER [ROUNDS]]]]
+ *     build/bench/dist [ROWS [BATCH [OPTIMIZER [ROUNDS [MODE]]]]]
  *
  * Local: one process, 2 threads. The others: 2 servers and 2 trainers of one thread each, all in
  * processes of their own. Every run has a warm-up pass; rates count the rows of the passes after
- * it. *share* compares rows a second with the local run of the same round, *work* the processor
- * time a row. */
+ * it. Before and after every job runs the local training, because the machine's speed wanders:
+ * *share* compares rows a second with the mean of these two, *work* the processor time a row. At
+ * the end stand the medians over the rounds. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -337,31 +338,67 @@ static struct rate measure(struct bench *b, int mode, bool talk)
     return (struct rate){(double)rows / (end - begin), used / (double)rows};
 }
 
+#define ROUNDS_MAX 100
+
+struct results { /* of one mode, over the rounds */
+    double share[ROUNDS_MAX], work[ROUNDS_MAX];
+};
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+static struct rate local_rate(struct bench *b)
+{
+    struct rate r = measure(b, -1, false);
+    printf("local          %8.0f rows/s, %.1f us a row\n", r.rows, r.cpu * 1e6);
+    return r;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"sync", "async", "half-async", "GEO"};
+    static struct results results[4];
     struct bench b = {.rows = argc > 1 ? atoll(argv[1]) : 60000,
                       .batch = argc > 2 ? atoll(argv[2]) : 1000,
                       .optimizer = argc > 3 ? argv[3] : "sgd"};
     int rounds = argc > 4 ? atoi(argv[4]) : 2;
     const char *only = argc > 5 ? argv[5] : NULL;
+    rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     b.shared =
         mmap(NULL, sizeof *b.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     make_data(&b);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int r = 0; r < rounds; r++) {
-        struct rate local = measure(&b, -1, false);
-        printf("local, 2 threads, %s, batch %lld: %.0f rows/s, %.1f us a row\n", b.optimizer,
-               (long long)b.batch, local.rows, local.cpu * 1e6);
+    printf("local: 2 threads; jobs: 2 servers, 2 trainers; %s, batch %lld\n", b.optimizer,
+           (long long)b.batch);
+    struct rate before = local_rate(&b);
+    for (int r = 0; r < rounds; r++)
         for (int mode = 0; mode < 4; mode++) {
             if ((mode == SPLIT_GEO && strcmp(b.optimizer, "sgd")) ||
                 (only && strcmp(only, names[mode])))
                 continue;
-            struct rate m = measure(&b, mode, true);
-            printf("  %-10s %8.0f rows/s, share %3.0f %%, work %3.0f %%\n", names[mode], m.rows,
-                   100 * m.rows / local.rows, 100 * m.cpu / local.cpu);
+            struct rate m = measure(&b, mode, true), after = local_rate(&b);
+            double share = m.rows / ((before.rows + after.rows) / 2),
+                   work = m.cpu / ((before.cpu + after.cpu) / 2);
+            printf("  %-10s   %8.0f rows/s, share %3.0f %%, work %3.0f %%\n", names[mode], m.rows,
+                   100 * share, 100 * work);
+            results[mode].share[r] = share;
+            results[mode].work[r] = work;
+            before = after;
         }
-    }
+    for (int mode = 0; mode < 4; mode++)
+        if (results[mode].share[0] > 0)
+            printf("median of %d: %-10s share %3.0f %%, work %3.0f %%\n", rounds, names[mode],
+                   100 * median(results[mode].share, rounds),
+                   100 * median(results[mode].work, rounds));
     remove_data(&b);
     return 0;
 }

@@ -187,31 +187,67 @@ static enum skiff_status check_ids(struct kernel *k, const struct piece *p, stru
     return SKIFF_OK;
 }
 
-/* Where is filled with indices into rows; a padding id beyond the table gets UINT32_MAX. Returns
- * the distinct count. */
-static uint32_t make_distinct(struct emb_state *s, int table, int64_t height, int64_t *rows,
-                              uint32_t *where)
+/* The distinct ids of one table so far: by hash, or, when the table is hardly larger than the batch
+ * (the rows of a batch that servers have sent, small vocabularies), by a number per row. */
+struct distinct {
+    struct id_map *map;
+    uint32_t *number; /* per row of the table, NOT_SEEN at first; NULL: by hash */
+    int64_t *rows;    /* the ids */
+    uint32_t count;
+};
+
+#define NOT_SEEN UINT32_MAX
+
+static uint32_t number_of(struct distinct *d, int64_t id, const float *row)
 {
-    struct id_map *map = &s->maps[table];
+    bool fresh;
+    uint32_t at;
+    if (d->number) {
+        at = d->number[id];
+        fresh = at == NOT_SEEN;
+        if (fresh)
+            at = d->number[id] = d->count;
+    } else {
+        at = id_map_add(d->map, id, &fresh);
+    }
+    if (fresh) {
+        d->rows[at] = id;
+        d->count++;
+        __builtin_prefetch(row);
+    }
+    return at;
+}
+
+/* Where is filled with indices into rows; a padding id beyond the table gets UINT32_MAX. */
+static void make_distinct(const struct emb_state *s, int table, int64_t height, struct distinct *d,
+                          uint32_t *where)
+{
     for (int i = 0; i < s->npieces; i++) {
         const struct piece *p = &s->pieces[i];
         if (p->kind == PIECE_DENSE || p->table != table)
             continue;
-        for (int64_t j = 0; j < p->nids; j++) {
-            if ((uint64_t)p->ids[j] >= (uint64_t)height) {
-                *where++ = UINT32_MAX;
-                continue;
-            }
-            bool fresh;
-            uint32_t at = id_map_add(map, p->ids[j], &fresh);
-            if (fresh) {
-                rows[at] = p->ids[j];
-                __builtin_prefetch(p->from + p->ids[j] * p->width);
-            }
-            *where++ = at;
-        }
+        for (int64_t j = 0; j < p->nids; j++)
+            *where++ = (uint64_t)p->ids[j] < (uint64_t)height
+                           ? number_of(d, p->ids[j], p->from + p->ids[j] * p->width)
+                           : UINT32_MAX;
     }
-    return map->count;
+}
+
+/* Makes the list that holds the numbers seen so far. */
+static enum skiff_status distinct_init(struct kernel *k, int table, int64_t height, int64_t total,
+                                       int64_t *rows, struct distinct *d, struct skiff_error *err)
+{
+    struct emb_state *s = k->state;
+    void *number;
+    *d = (struct distinct){.map = &s->maps[table], .rows = rows};
+    if (height > total) {
+        id_map_reset(d->map, (size_t)total);
+        return SKIFF_OK;
+    }
+    TRY(kernel_scratch(k, (size_t)height * sizeof(*d->number) + 1, &number, err));
+    d->number = number;
+    memset(number, 0xff, (size_t)height * sizeof(*d->number));
+    return SKIFF_OK;
 }
 
 static enum skiff_status distinct_table(struct kernel *k, int table, struct skiff_error *err)
@@ -228,6 +264,7 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
     if (!kernel_out_count(k, EO_WHERE) && !lag)
         return SKIFF_OK;
     struct shape shape = SHAPE(total);
+    struct distinct d;
     int64_t *rows;
     uint32_t *where;
     void *scratch;
@@ -241,14 +278,14 @@ static enum skiff_status distinct_table(struct kernel *k, int table, struct skif
         rows = scratch;
         where = (uint32_t *)(rows + total);
     }
-    id_map_reset(&s->maps[table], (size_t)total);
-    uint32_t n = make_distinct(s, table, w->tensor.shape.dims[0], rows, where);
+    TRY(distinct_init(k, table, w->tensor.shape.dims[0], total, rows, &d, err));
+    make_distinct(s, table, w->tensor.shape.dims[0], &d, where);
     if (kernel_out_count(k, EO_ROWS)) {
-        shape = SHAPE((int64_t)n);
+        shape = SHAPE((int64_t)d.count);
         TRY(kernel_out_resize(k, EO_ROWS, table, DTYPE_INT64, &shape, err));
     }
     if (lag)
-        lag->class->settle_rows(lag, rows, n);
+        lag->class->settle_rows(lag, rows, d.count);
     return SKIFF_OK;
 }
 

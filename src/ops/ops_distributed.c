@@ -219,7 +219,14 @@ static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
     }
 
 const struct op_kind ops_distributed[] = {
-    JOB("send", x_list, out_list, send_attrs, no_shapes, send_run),
+    {.type = "send",
+     .flags = JOB_FLAGS,
+     .fuse = FUSE_SEND,
+     .ins = x_list,
+     .outs = out_list,
+     .attrs = send_attrs,
+     .infer = no_shapes,
+     .run = send_run},
     JOB("recv", x_list, out_list, recv_attrs, no_shapes, recv_run),
     JOB("send_barrier", x_list, out_list, send_barrier_attrs, no_shapes, send_barrier_run),
     JOB("fetch_barrier", x_list, out_list, fetch_barrier_attrs, no_shapes, fetch_barrier_run),

@@ -40,8 +40,8 @@ struct fuse_pass {
     int (*run)(struct graph *g);
 };
 
-/* Look-ups of tables that servers hold -> look-ups in a small local table; runs before the others,
- * on the program itself. */
+/* Look-ups of tables that servers hold -> look-ups in a small local table; sends out of the way of
+ * fused_fc; runs before the others, on the program itself. */
 int fuse_remote(struct program *p);
 /* matmul + bias + activation, and their gradients -> fused_fc, fused_fc_grad */
 int fuse_fc(struct graph *g);

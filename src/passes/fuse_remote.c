@@ -12,7 +12,11 @@
  *   rows_home(dT, rows) -> dW            back to the ids of the whole table
  *
  * So every row comes once per batch and table, and the gradient goes out with every row once. Parts
- * that do not all come together in one sum are brought home one by one. */
+ * that do not all come together in one sum are brought home one by one.
+ *
+ * And gradients that go to servers go out as soon as they are there, also the bias's, between the
+ * two gradient ops of a fully connected layer, which would keep them apart. That send comes one op
+ * later. */
 #include <string.h>
 
 #include "passes/fuse_parts.h"
@@ -197,10 +201,39 @@ static void move_gradients(struct remote *r)
     }
 }
 
+/* Would anybody notice if `send` came after `op` instead of before it? */
+static bool send_may_wait(const struct op *send, const struct op *op)
+{
+    for (int i = 0; i < send->nins; i++)
+        for (int k = 0; k < send->ins[i].n; k++)
+            if (op_writes(op, send->ins[i].names[k]))
+                return false;
+    for (int i = 0; i < send->nouts; i++)
+        for (int k = 0; k < send->outs[i].n; k++)
+            if (op_reads(op, send->outs[i].names[k]) || op_writes(op, send->outs[i].names[k]))
+                return false;
+    return true;
+}
+
+static int sends_after_products(struct block *b)
+{
+    int moved = 0;
+    for (int i = 0; i + 1 < b->nops; i++) {
+        struct op *send = b->ops[i], *next = b->ops[i + 1];
+        if (!send->kind || send->kind->fuse != FUSE_SEND || !next->kind ||
+            next->kind->fuse != FUSE_MATMUL_GRAD || !send_may_wait(send, next))
+            continue;
+        b->ops[i] = next;
+        b->ops[i + 1] = send;
+        moved++;
+    }
+    return moved;
+}
+
 int fuse_remote(struct program *p)
 {
     struct block *b = program_root(p);
-    int n = 0;
+    int n = 0, moved = sends_after_products(b);
     for (int i = 0; i < b->nops; i++) {
         struct op *op = b->ops[i];
         struct remote r;
@@ -210,5 +243,5 @@ int fuse_remote(struct program *p)
         move_gradients(&r);
         n++;
     }
-    return n;
+    return n + moved;
 }

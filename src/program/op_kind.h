@@ -132,6 +132,7 @@ enum op_fuse_class {
     FUSE_SUM,           /* sum of a list (gradient accumulation) */
     FUSE_UPDATE,        /* optimizer op */
     FUSE_REMOTE_LOOKUP, /* rows of a table that servers hold, for a list of Ids */
+    FUSE_SEND,          /* gives gradients to servers */
 };
 
 struct infer;

@@ -1,0 +1,81 @@
+/* A trainer's part of a split program is fused as far as the whole program is: the sends between
+ * its gradient ops do not keep layers apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/rank/dnn/net.h"
+#include "passes/fuse.h"
+#include "passes/split.h"
+
+static int count(const struct program *p, const char *type)
+{
+    const struct block *b = program_root(p);
+    int n = 0;
+    for (int i = 0; i < b->nops; i++)
+        n += !strcmp(b->ops[i]->type, type);
+    return n;
+}
+
+static struct program *fused(const struct program *p)
+{
+    struct skiff_error err;
+    struct program *out = NULL;
+    if (fuse_program(p, NULL, 0, 0, &out, &err) < 0)
+        fail_msg("%s", err.message);
+    return out;
+}
+
+static struct program *trainer_part(struct skiff_net *net, enum split_mode mode)
+{
+    struct skiff_error err;
+    struct split_config c = split_config_fleet(mode);
+    struct split *s;
+    struct program *main, *startup;
+    struct split_job job = {.main = (const struct program *)skiff_net_main(net),
+                            .startup = (const struct program *)skiff_net_startup(net),
+                            .pservers = "127.0.0.1:6001,127.0.0.1:6002",
+                            .trainers = 2,
+                            .sync_mode = c.sync_mode};
+    if (split_create(&job, &c, &s, &err) < 0 || split_trainer(s, &main, &startup, &err) < 0)
+        fail_msg("%s", err.message);
+    struct program *out = fused(main);
+    program_destroy(main);
+    program_destroy(startup);
+    split_destroy(s);
+    return out;
+}
+
+static void layers_stay_together(void **state)
+{
+    static const char *const types[] = {
+        "fused_fc", "fused_fc_grad", "fused_embedding_concat", "fused_embedding_concat_grad",
+        "relu",     "mul",           "elementwise_add"};
+    struct skiff_error err;
+    struct skiff_net *net = skiff_net_create();
+    struct rank_dnn vars = rank_dnn_build(net, &rank_dnn_documents);
+    assert_int_equal(skiff_minimize(net, vars.loss, &err, "sgd", .learning_rate = 1e-4), SKIFF_OK);
+    struct program *whole = fused((const struct program *)skiff_net_main(net));
+    assert_int_equal(count(whole, "fused_fc_grad"), 4);
+    static const enum split_mode modes[] = {SPLIT_SYNC, SPLIT_ASYNC, SPLIT_HALF_ASYNC, SPLIT_GEO};
+    for (int m = 0; m < 4; m++) {
+        struct program *part = trainer_part(net, modes[m]);
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+            if (count(part, types[i]) != count(whole, types[i]))
+                fail_msg("mode %d: %d ops %s, %d in the whole program", m, count(part, types[i]),
+                         types[i], count(whole, types[i]));
+        program_destroy(part);
+    }
+    program_destroy(whole);
+    skiff_net_destroy(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_stay_together)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
