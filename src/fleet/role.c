@@ -164,15 +164,16 @@ static enum skiff_status need(const struct env *e, const char *name, const char 
                      name, expected);
 }
 
-static enum skiff_status parse_int(const struct env *e, const char *name, const char *text,
-                                   int *out)
+static enum skiff_status parse_int(const struct env *e, const char *name, const char *expected,
+                                   const char *text, int *out)
 {
     char *end;
     long v = strtol(text, &end, 10);
     while (isspace((unsigned char)*end))
         end++;
     if (*end || end == text || v < INT_MIN || v > INT_MAX)
-        return error_set(e->err, SKIFF_INVALID, "%s is '%s'; expected a whole number", name, text);
+        return error_set(e->err, SKIFF_INVALID, "%s is '%s'; expected %s, a whole number", name,
+                         text, expected);
     *out = (int)v;
     return SKIFF_OK;
 }
@@ -184,8 +185,9 @@ static enum skiff_status take_workers(const struct env *e, struct role *r, const
         r->workers = r->nworker_endpoints;
         return SKIFF_OK;
     }
-    TRY(need(e, name, "the number of trainers of the job", &text));
-    TRY(parse_int(e, name, text, &r->workers));
+    static const char expected[] = "the number of trainers of the job";
+    TRY(need(e, name, expected, &text));
+    TRY(parse_int(e, name, expected, text, &r->workers));
     if (r->workers < 1)
         return error_set(e->err, SKIFF_RANGE, "%s is %d; a job has at least 1 trainer", name,
                          r->workers);
@@ -200,12 +202,13 @@ static enum skiff_status take_workers(const struct env *e, struct role *r, const
 static enum skiff_status take_worker_id(const struct env *e, struct role *r, const char *fallback,
                                         const char *count_name)
 {
+    static const char expected[] = "this trainer's number, from 0 on";
     const char *text = look(e, "PADDLE_TRAINER_ID");
     if (!text && fallback)
         text = fallback;
     if (!text)
-        TRY(need(e, "PADDLE_TRAINER_ID", "this trainer's number, from 0 on", &text));
-    TRY(parse_int(e, "PADDLE_TRAINER_ID", text, &r->id));
+        TRY(need(e, "PADDLE_TRAINER_ID", expected, &text));
+    TRY(parse_int(e, "PADDLE_TRAINER_ID", expected, text, &r->id));
     if (r->id < 0 || r->id >= r->workers)
         return error_set(e->err, SKIFF_RANGE,
                          "PADDLE_TRAINER_ID is %d, but the job has %d trainer%s (%s): numbers go "
@@ -296,7 +299,8 @@ static enum skiff_status take_server_id(const struct env *e, struct role *r, con
 /* PADDLE_PSERVER_ID of the older general role maker. */
 static enum skiff_status take_server_number(const struct env *e, struct role *r, const char *text)
 {
-    TRY(parse_int(e, "PADDLE_PSERVER_ID", text, &r->id));
+    TRY(parse_int(e, "PADDLE_PSERVER_ID", "this server's place in the list, from 0 on", text,
+                  &r->id));
     if (r->id < 0 || r->id >= r->nservers)
         return error_set(e->err, SKIFF_RANGE,
                          "PADDLE_PSERVER_ID is %d, but " LIST " has %d entries: numbers go from 0 "

@@ -3,6 +3,7 @@ import gzip
 import io
 import os
 import pickle
+import re
 import struct
 import subprocess
 import sys
@@ -275,8 +276,8 @@ class Datasets(unittest.TestCase):
 class Roles(unittest.TestCase):
     SERVERS = {"PADDLE_PSERVERS_IP_PORT_LIST": "1.1.1.1:6,2.2.2.2:7", "PADDLE_TRAINERS_NUM": "3"}
 
-    def cloud(self, **more):
-        env = dict(self.SERVERS, **more)
+    def cloud(self, base=SERVERS, **more):
+        env = dict(base, **more)
         with mock.patch.dict(os.environ, {k: v for k, v in env.items() if v is not None}, clear=True):
             role = role_maker.PaddleCloudRoleMaker()
             role.generate_role()
@@ -292,13 +293,33 @@ class Roles(unittest.TestCase):
         self.assertEqual(role.server_index(), 1)
         self.assertIn("current_id: 1", role.to_string())
 
+    def test_cloud_older_names(self):
+        env = {"PADDLE_PSERVER_IPS": "1.1.1.1,2.2.2.2", "PADDLE_TRAINERS": "2"}
+        role = self.cloud(env, PADDLE_TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID="1")
+        self.assertEqual((role.is_worker(), role.worker_index(), role.worker_num()), (True, 1, 2))
+        self.assertEqual(role.get_pserver_endpoints(), ["1.1.1.1:6174", "2.2.2.2:6174"])
+        role = self.cloud(env, PADDLE_TRAINING_ROLE="PSERVER", PADDLE_CURRENT_IP="2.2.2.2")
+        self.assertEqual((role.is_server(), role.server_index()), (True, 1))
+
     def test_cloud_errors(self):
-        self.assertRaises(KeyError, self.cloud)
-        self.assertRaises(KeyError, self.cloud, TRAINING_ROLE="TRAINER")
-        self.assertRaises(KeyError, self.cloud, TRAINING_ROLE="TRAINER", PADDLE_TRAINERS_NUM=None)
-        self.assertRaises(ValueError, self.cloud, TRAINING_ROLE="WORKER")
-        self.assertRaises(ValueError, self.cloud, TRAINING_ROLE="TRAINER", PADDLE_TRAINERS_NUM="x")
-        self.assertRaises(ValueError, self.cloud, TRAINING_ROLE="PSERVER", POD_IP="9.9.9.9", PADDLE_PORT="7")
+        """Each has its own message: the variable, what it is, what is expected."""
+        server = dict(TRAINING_ROLE="PSERVER", POD_IP="2.2.2.2", PADDLE_PORT="7")
+        worker = dict(TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID="0")
+        for kind, text, env in (
+                (KeyError, "TRAINING_ROLE is not set; expected TRAINER or PSERVER", {}),
+                (KeyError, "PADDLE_TRAINER_ID is not set", dict(TRAINING_ROLE="TRAINER")),
+                (KeyError, "PADDLE_TRAINERS_NUM is not set", dict(worker, PADDLE_TRAINERS_NUM=None)),
+                (KeyError, "PADDLE_PSERVERS_IP_PORT_LIST is not set", dict(worker, PADDLE_PSERVERS_IP_PORT_LIST=None)),
+                (KeyError, "POD_IP is not set", dict(TRAINING_ROLE="PSERVER", PADDLE_PORT="7")),
+                (KeyError, "PADDLE_PORT is not set", dict(TRAINING_ROLE="PSERVER", POD_IP="2.2.2.2")),
+                (ValueError, "TRAINING_ROLE is 'WORKER'; expected TRAINER or PSERVER", dict(TRAINING_ROLE="WORKER")),
+                (ValueError, "PADDLE_TRAINERS_NUM is 'x'", dict(worker, PADDLE_TRAINERS_NUM="x")),
+                (ValueError, "PADDLE_TRAINER_ID is 7, but the job has 3 trainers", dict(worker, PADDLE_TRAINER_ID="7")),
+                (ValueError, "this server is 9.9.9.9:7", dict(server, POD_IP="9.9.9.9")),
+                (ValueError, "'1.1.1.1' has no port", dict(worker, PADDLE_PSERVERS_IP_PORT_LIST="1.1.1.1")),
+                (ValueError, "nothing between two commas", dict(worker, PADDLE_PSERVERS_IP_PORT_LIST="1.1.1.1:6,"))):
+            with self.subTest(text), self.assertRaisesRegex(kind, re.escape(text)):
+                self.cloud(**env)
 
     def test_collective(self):
         with mock.patch.dict(os.environ, {"PADDLE_TRAINER_ENDPOINTS": "a:1,b:2", "PADDLE_TRAINER_ID": "1"}, clear=True):
@@ -309,6 +330,7 @@ class Roles(unittest.TestCase):
 
     def test_general(self):
         env = dict(self.SERVERS, TRAINING_ROLE="PSERVER", PADDLE_PSERVER_ID="1", PADDLE_TRAINER_ENDPOINTS="c:1,d:2")
+        del env["PADDLE_TRAINERS_NUM"]
         with mock.patch.dict(os.environ, env, clear=True):
             role = role_maker.GeneralRoleMaker()
             self.assertEqual((role.server_index(), role.worker_num()), (1, 2))
@@ -326,6 +348,8 @@ class Roles(unittest.TestCase):
                            (ValueError, (-1, 1, 1, ["a:1"])), (ValueError, (1, 2, 1, ["a:1"])),
                            (TypeError, (0, 1, "1", ["a:1"])), (ValueError, (0, 1, 0, ["a:1"]))):
             self.assertRaises(kind, make, *args)
+        for text, args in (("current_id is 2, but the job has 2 trainers", (2, 1, 2, ["a:1"])), ("'a' has no port", (0, 1, 1, ["a"]))):
+            self.assertRaisesRegex(ValueError, text, make(*args).generate_role)
         collective = role_maker.UserDefinedCollectiveRoleMaker
         self.assertEqual(collective(1, ["a:1", "b:2"]).worker_num(), 2)
         for kind, args in ((TypeError, (0, "a")), (ValueError, (0, [])), (ValueError, (0, ["a", "a"])), (TypeError, (0, [1])),

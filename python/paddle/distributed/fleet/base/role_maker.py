@@ -1,6 +1,4 @@
 """Roles of 2.x: fluid's, and one worker without servers when the environment names none."""
-import os
-
 from paddle import _names
 from paddle.fluid.incubate.fleet.base import role_maker as _fluid
 from paddle.fluid.incubate.fleet.base.role_maker import RoleMakerBase
@@ -49,21 +47,12 @@ class _Shared(object):
 
 
 class PaddleCloudRoleMaker(_Shared, _fluid.PaddleCloudRoleMaker):
-    """From the environment, as fleetrun sets it. Without TRAINING_ROLE and PADDLE_PSERVERS_IP_PORT_LIST: one worker."""
+    """From the environment, as fleetrun sets it. Without any of its names: one worker."""
+
+    _without = "auto"
 
     def __init__(self, is_collective=False, **kwargs):
         _fluid.PaddleCloudRoleMaker.__init__(self, is_collective)
-
-    def generate_role(self):
-        if self._role_is_generated:
-            return
-        names = ("TRAINING_ROLE", "PADDLE_PSERVERS_IP_PORT_LIST")
-        if not self._is_collective and not any(os.environ.get(name) for name in names):
-            self._role, self._current_id, self._trainers_num = Role.WORKER, 0, 1
-            self._worker_endpoints, self._server_endpoints = [], []
-            self._role_is_generated = True
-            return
-        _fluid.PaddleCloudRoleMaker.generate_role(self)
 
 
 class UserDefinedRoleMaker(_Shared, RoleMakerBase):
@@ -83,10 +72,14 @@ class UserDefinedRoleMaker(_Shared, RoleMakerBase):
         self._server_endpoints = list(given.get("server_endpoints") or [])
         self._worker_endpoints = list(given.get("worker_endpoints") or [])
         self._trainers_num = int(given.get("worker_num") or len(self._worker_endpoints) or 1)
-        limit, what = (len(self._server_endpoints), "server_endpoints") if self._role == Role.SERVER else \
-            (self._trainers_num, "worker_num")
-        if not 0 <= self._current_id < limit:
-            raise ValueError("UserDefinedRoleMaker: current_id is %d, but %s gives %d" % (self._current_id, what, limit))
+        if self._role not in (Role.WORKER, Role.SERVER):
+            raise ValueError("UserDefinedRoleMaker: role is %r; expected Role.WORKER (1) or Role.SERVER (2)" % (self._role,))
+        if self._server_endpoints:
+            _fluid._check(self)
+        elif self._role == Role.SERVER or not 0 <= self._current_id < self._trainers_num:
+            raise ValueError("UserDefinedRoleMaker: current_id is %d of %d worker(s), and server_endpoints is empty; give the "
+                             "addresses of all servers, host:port each, or run as one worker" %
+                             (self._current_id, self._trainers_num))
         self._role_is_generated = True
 
 

@@ -110,8 +110,11 @@ class RoleMakerBase(object):
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """From the environment: TRAINING_ROLE, PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, then PADDLE_TRAINER_ID of a
-    worker, POD_IP and PADDLE_PORT of a server. A missing variable is a KeyError, a wrong one a ValueError that names it."""
+    """From the environment: TRAINING_ROLE, PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM (or PADDLE_TRAINER_ENDPOINTS), then
+    PADDLE_TRAINER_ID of a worker, POD_IP and PADDLE_PORT of a server; or the older set, PADDLE_TRAINING_ROLE and so on
+    (docs/launch.md). A missing variable is a KeyError, a wrong one a ValueError; both say which, what is expected, what to do."""
+
+    _without = "cloud"  # the set that is asked for when neither is there
 
     def __init__(self, is_collective=False):
         RoleMakerBase.__init__(self)
@@ -127,21 +130,15 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._role_is_generated = True
 
     def _servers(self):
-        servers = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
-        trainers = _int("PADDLE_TRAINERS_NUM")
-        role = os.environ["TRAINING_ROLE"]
-        if role == "TRAINER":
-            self._role, self._current_id = Role.WORKER, _int("PADDLE_TRAINER_ID")
-        elif role == "PSERVER":
-            me = os.environ["POD_IP"] + ":" + os.environ["PADDLE_PORT"]
-            if me not in servers:
-                raise ValueError("POD_IP:PADDLE_PORT %s is not in PADDLE_PSERVERS_IP_PORT_LIST %s" % (me, ",".join(servers)))
-            self._role, self._current_id = Role.SERVER, servers.index(me)
-        else:
-            raise ValueError("TRAINING_ROLE must be PSERVER or TRAINER, but is %r" % role)
-        self._server_endpoints, self._trainers_num = servers, trainers
-        workers = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "")
-        self._worker_endpoints = workers.split(",") if workers else []
+        from skiff import _native
+        older = any(os.environ.get(name) for name in ("PADDLE_TRAINING_ROLE", "PADDLE_PSERVER_IPS"))
+        fleet = _native.Fleet()
+        fleet.init_env("auto" if older else self._without)
+        self._role = Role.WORKER if fleet.is_worker else Role.SERVER
+        self._current_id = fleet.worker_index if fleet.is_worker else fleet.server_index
+        self._trainers_num = fleet.worker_num
+        self._server_endpoints = _list(fleet.server_endpoints)
+        self._worker_endpoints = _list(fleet.worker_endpoints)
 
     def _collective(self):
         self._current_id = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
@@ -155,42 +152,23 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._trainers_num = len(self._worker_endpoints)
 
 
-def _int(name):
-    try:
-        return int(os.environ[name])
-    except ValueError:
-        raise ValueError("%s must be a whole number, but is %r" % (name, os.environ[name]))
+def _list(text):
+    return text.split(",") if text else []
 
 
 class GeneralRoleMaker(PaddleCloudRoleMaker):
-    """Like PaddleCloudRoleMaker, with the number of workers from PADDLE_TRAINER_ENDPOINTS and PADDLE_PSERVER_ID for a server."""
+    """PaddleCloudRoleMaker that also knows this process's own address (of a worker: from PADDLE_TRAINER_ENDPOINTS)."""
 
     def __init__(self, **kwargs):
         PaddleCloudRoleMaker.__init__(self)
         self._kwargs = kwargs
 
-    def _servers(self):
-        workers = os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")
-        servers = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
-        role = os.environ["TRAINING_ROLE"]
-        if role == "TRAINER":
-            self._role, self._current_id = Role.WORKER, _int("PADDLE_TRAINER_ID")
-        elif role == "PSERVER":
-            self._role = Role.SERVER
-            if "PADDLE_PSERVER_ID" in os.environ:
-                self._current_id = _int("PADDLE_PSERVER_ID")
-            else:
-                me = os.environ["POD_IP"] + ":" + os.environ["PADDLE_PORT"]
-                if me not in servers:
-                    raise ValueError("POD_IP:PADDLE_PORT %s is not in PADDLE_PSERVERS_IP_PORT_LIST" % me)
-                self._current_id = servers.index(me)
-        else:
-            raise ValueError("TRAINING_ROLE must be PSERVER or TRAINER, but is %r" % role)
-        self._worker_endpoints, self._server_endpoints, self._trainers_num = workers, servers, len(workers)
-
     def get_local_endpoint(self):
         self._once()
         ends = self._worker_endpoints if self._role == Role.WORKER else self._server_endpoints
+        if not ends:
+            raise ValueError("get_local_endpoint: workers' addresses are not known; set PADDLE_TRAINER_ENDPOINTS to "
+                             "host:port,host:port, one for each worker")
         return ends[self._current_id]
 
 
@@ -224,7 +202,15 @@ class UserDefinedRoleMaker(RoleMakerBase):
         self._trainers_num, self._server_endpoints = worker_num, list(server_endpoints)
 
     def generate_role(self):
+        _check(self)
         self._role_is_generated = True
+
+
+def _check(role):
+    """Addresses without a port, numbers out of range and so on are found before anything is built."""
+    from skiff import _native
+    _native.Fleet().init_user("server" if role._role == Role.SERVER else "worker", role._current_id, role._trainers_num,
+                              role._server_endpoints, role._worker_endpoints)
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
