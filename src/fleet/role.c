@@ -284,6 +284,11 @@ static enum skiff_status take_server_id(const struct env *e, struct role *r, con
     if (!port)
         TRY(need(e, port_name, "this server's own port", &port));
     bool bare6 = strchr(host, ':') && host[0] != '[';
+    if (bare6 && strchr(host, ':') == strrchr(host, ':'))
+        return error_set(e->err, SKIFF_INVALID,
+                         "%s is '%s'; expected this server's own host without a port: the port is "
+                         "%s",
+                         host_name, host, port_name);
     snprintf(text, sizeof(text), bare6 ? "[%.270s]:%.270s" : "%.270s:%.270s", host, port);
     snprintf(what, sizeof(what), "%s and %s", host_name, port_name);
     TRY(normalise(what, text, own, e->err));

@@ -35,6 +35,27 @@ static bool host_is_name(const char *host)
     return true;
 }
 
+/* The host has a colon and is no IPv6 address in brackets: what was meant? */
+static enum skiff_status host_refuse(const char *text, struct skiff_error *err)
+{
+    if (strstr(text, "://"))
+        return error_set(err, SKIFF_INVALID,
+                         "address '%s': expected host:port alone, without %.*s://", text,
+                         (int)(strstr(text, "://") - text), text);
+    if (strpbrk(text, "; \t|"))
+        return error_set(err, SKIFF_INVALID,
+                         "address '%s': addresses of a list stand between commas, as in "
+                         "host:port,host:port",
+                         text);
+    if (strchr(text, '.'))
+        return error_set(err, SKIFF_INVALID,
+                         "address '%s' has more than one port; expected host:port, such as "
+                         "10.0.0.1:6170",
+                         text);
+    return error_set(err, SKIFF_INVALID,
+                     "address '%s': an IPv6 address stands in brackets, as in [::1]:6170", text);
+}
+
 enum skiff_status address_parse(const char *text, struct address *out, struct skiff_error *err)
 {
     struct address a = {.family = ADDRESS_NAME};
@@ -55,9 +76,7 @@ enum skiff_status address_parse(const char *text, struct address *out, struct sk
     if (brackets && inet_pton(AF_INET6, a.host, number) == 1) {
         a.family = ADDRESS_IPV6;
     } else if (brackets || strchr(a.host, ':')) {
-        return error_set(err, SKIFF_INVALID,
-                         "address '%s': an IPv6 address stands in brackets, as in [::1]:6170",
-                         text);
+        return host_refuse(text, err);
     } else if (n == 0 || strcmp(a.host, "*") == 0) {
         a.family = ADDRESS_ANY;
         strcpy(a.host, "*");

@@ -367,7 +367,9 @@ static void addresses_that_are_none(void **state)
     expect_no_address("host:80x", "not '80x'");
     expect_no_address("::1:6170", "brackets");
     expect_no_address("[host]:6170", "brackets");
-    expect_no_address("http://host:6170", "brackets");
+    expect_no_address("http://host:6170", "without http://");
+    expect_no_address("10.0.0.1:6170;10.0.0.2:6170", "between commas");
+    expect_no_address("10.0.0.1:6170:6170", "more than one port");
     expect_no_address("a b:6170", "neither a name nor an address");
 }
 
