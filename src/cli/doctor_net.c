@@ -12,23 +12,14 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
-#include "cli/launch.h"
-#include "net/address.h"
 #include "net/clock.h"
+#include "net/host.h"
 #include "net/ps.h"
 #include "net/rpc.h"
 
 static const char *const mode_names[] = {"sync", "async", "half_async", "geo"};
 
 /* ---- names ---- */
-
-static bool is_loopback(const struct sockaddr *a)
-{
-    if (a->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-    return a->sa_family == AF_INET6 &&
-           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
-}
 
 static struct addrinfo *resolve(const struct address *a, int *failed)
 {
@@ -57,7 +48,7 @@ static void check_name(struct doctor *d, const char *what, int i, const char *en
         return;
     }
     getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
-    if (is_loopback(list->ai_addr) && others_remote)
+    if (host_is_loopback(list->ai_addr) && others_remote)
         doctor_wrong(d, "use an address that the other machines can reach",
                      "%s %d: %s is %s, which every machine takes for itself", what, i, a.host,
                      text);
@@ -74,7 +65,7 @@ static bool points_here(const char *endpoint)
         return false;
     struct addrinfo *list = resolve(&a, &failed);
     bool loopback =
-        !list || is_loopback(list->ai_addr); /* what cannot be found is told elsewhere */
+        !list || host_is_loopback(list->ai_addr); /* what cannot be found is told elsewhere */
     if (list)
         freeaddrinfo(list);
     return loopback;
@@ -232,7 +223,7 @@ static void check_silent(struct doctor *d, const struct role *role, int index, i
 {
     struct skiff_error err = {0};
     const char *endpoint = role->servers[index];
-    if (mine && launch_port_check(endpoint, &err) < 0) {
+    if (mine && host_port_check(endpoint, &err) < 0) {
         doctor_wrong(d, NULL, "server %d: %s", index, err.message);
     } else if (mine) {
         doctor_ok(d, "server %d: the port of %s is free, a server can listen there", index,
@@ -261,7 +252,7 @@ void doctor_servers(struct doctor *d, const struct role *role, int own)
             continue; /* told already */
         freeaddrinfo(list);
         int why = try_connect(&a, d->timeout_ms);
-        bool mine = own == i || launch_is_here(a.host, NULL);
+        bool mine = own == i || host_is_here(a.host);
         if (!why)
             check_running(d, role, i);
         else

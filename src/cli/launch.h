@@ -86,12 +86,4 @@ void launch_print_plan(const struct launch *l);
 void launch_print_tail(const struct launch_process *p, int lines);
 void launch_print_table(const struct launch *l);
 
-/* launch_ports.c */
-enum skiff_status launch_free_ports(int n, int *out, struct skiff_error *err);
-/* Can this address be listened at now? Otherwise the error says who does, where that is to be seen.
- */
-enum skiff_status launch_port_check(const char *endpoint, struct skiff_error *err);
-/* Does the host stand for this machine? own: POD_IP, or NULL: by the machine's own addresses. */
-bool launch_is_here(const char *host, const char *own);
-
 #endif

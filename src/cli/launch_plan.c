@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "cli/launch.h"
 #include "fleet/role.h"
-#include "net/address.h"
+#include "net/host.h"
 #include "net/secret.h"
 
 const char *launch_name(const struct launch_process *p, char out[static 64])
@@ -34,15 +35,31 @@ void launch_deinit(struct launch *l)
 
 /* ---- addresses ---- */
 
+/* FLAGS_START_PORT, as in Paddle's launchers; 0: not set. */
+static enum skiff_status start_flag(int *out, struct skiff_error *err)
+{
+    const char *text = getenv("FLAGS_START_PORT");
+    char *end;
+    if (!text || !*text)
+        return SKIFF_OK;
+    long v = strtol(text, &end, 10);
+    if (*end || end == text || v < 1 || v > 65535)
+        return error_set(err, SKIFF_INVALID,
+                         "FLAGS_START_PORT is '%s'; expected the servers' first port, from 1 to "
+                         "65535; unset it for free ports",
+                         text);
+    *out = (int)v;
+    return SKIFF_OK;
+}
+
 static enum skiff_status local_servers(struct launch *l, int n, struct skiff_error *err)
 {
-    const char *flag = getenv("FLAGS_START_PORT");
-    int start = l->args->start_port ? l->args->start_port : flag ? atoi(flag) : 0;
+    int start = l->args->start_port;
     int *ports = mem_must((size_t)n * sizeof(*ports));
-    enum skiff_status status = SKIFF_OK;
-    if (start <= 0)
-        status = launch_free_ports(n, ports, err);
-    else if (start + n - 1 > 65535)
+    enum skiff_status status = start ? SKIFF_OK : start_flag(&start, err);
+    if (status == SKIFF_OK && start <= 0)
+        status = host_free_ports(n, ports, err);
+    else if (status == SKIFF_OK && start + n - 1 > 65535)
         status =
             error_set(err, SKIFF_RANGE, "--start_port %d leaves no room for %d servers", start, n);
     l->servers = mem_must((size_t)(n + 1) * sizeof(*l->servers));
@@ -66,9 +83,10 @@ static char *with_ports(const char *text, int first)
         rest = comma ? comma + 1 : NULL;
         if (comma)
             *comma = 0;
-        bool six = part[0] == '[';
-        bool has = six ? strstr(part, "]:") != NULL : strchr(part, ':') != NULL;
-        buf_printf(&out, "%s%s", i ? "," : "", part);
+        const char *colon = strchr(part, ':');
+        bool six = part[0] == '[', bare6 = !six && colon && strchr(colon + 1, ':');
+        bool has = six ? strstr(part, "]:") != NULL : colon && !bare6;
+        buf_printf(&out, bare6 ? "%s[%s]" : "%s%s", i ? "," : "", part);
         if (!has && *part)
             buf_printf(&out, ":%d", first + i);
     }
@@ -123,7 +141,12 @@ static enum skiff_status take_workers(struct launch *l, struct skiff_error *err)
 static bool is_here(const char *endpoint)
 {
     struct address a;
-    return address_parse(endpoint, &a, NULL) >= 0 && launch_is_here(a.host, getenv("POD_IP"));
+    const char *own = getenv("POD_IP");
+    if (address_parse(endpoint, &a, NULL) < 0)
+        return false;
+    if (own && *own)
+        return !strcasecmp(a.host, own) || host_same(a.host, own);
+    return host_is_here(a.host);
 }
 
 static void add_process(struct launch *l, bool server, int index, const char *endpoint)
@@ -204,7 +227,7 @@ enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
     TRY(choose(l, err));
     for (int i = 0; i < l->n; i++)
         if (l->at[i].server)
-            TRY(launch_port_check(l->at[i].endpoint, err));
+            TRY(host_port_check(l->at[i].endpoint, err));
     name_job(l);
     return SKIFF_OK;
 }

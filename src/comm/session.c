@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "comm/session_parts.h"
+#include "net/host.h"
 
 #define SAY_EVERY_MS 3000
 #define PING_SLACK (2 * CLOCK_SECOND)
@@ -168,7 +169,14 @@ static enum skiff_status greet(struct session *s, bool *here, int64_t until,
     return worst;
 }
 
-/* "127.0.0.1:6170, 127.0.0.1:6171"; gives the number. */
+/* Names may come to be known later, as those of a cluster's services do: told, and waited for. */
+static const char *why_missing(const char *endpoint)
+{
+    struct address a;
+    return address_parse(endpoint, &a, NULL) < 0 ? NULL : host_unknown(&a);
+}
+
+/* "127.0.0.1:6170, ps-1:6170 (unknown host: Name or service not known)"; gives the number. */
 static int list_missing(const struct session *s, const bool *here, char *out, size_t room)
 {
     int n = 0;
@@ -177,8 +185,11 @@ static int list_missing(const struct session *s, const bool *here, char *out, si
     for (int i = 0; i < s->options.servers; i++) {
         if (here[i])
             continue;
+        const char *why = len < room ? why_missing(s->endpoints[i]) : NULL;
         if (len < room)
-            len += (size_t)snprintf(out + len, room - len, "%s%s", n ? ", " : "", s->endpoints[i]);
+            len += (size_t)snprintf(out + len, room - len, "%s%s%s%s%s", n ? ", " : "",
+                                    s->endpoints[i], why ? " (unknown host: " : "", why ? why : "",
+                                    why ? ")" : "");
         n++;
     }
     return n;

@@ -19,7 +19,7 @@
 
 #include <skiff/skiff.h>
 
-#include "cli/launch.h"
+#include "net/host.h"
 
 #define WIDTH 200
 #define BATCH 8
@@ -289,7 +289,7 @@ static inline void job_run(struct job_case *c)
     pthread_t threads[2 * MAX_NODES];
     struct node nodes[2 * MAX_NODES];
     int ports[MAX_NODES], n = 0;
-    assert_int_equal(launch_free_ports(c->servers, ports, NULL), SKIFF_OK);
+    assert_int_equal(host_free_ports(c->servers, ports, NULL), SKIFF_OK);
     for (int i = 0; i < c->servers; i++) {
         snprintf(c->texts[i], sizeof(c->texts[i]), "127.0.0.1:%d", ports[i]);
         c->endpoints[i] = c->texts[i];

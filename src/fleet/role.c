@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "net/address.h"
+#include "net/host.h"
 
 #define LIST "PADDLE_PSERVERS_IP_PORT_LIST"
 
@@ -238,23 +237,6 @@ static enum skiff_status take_kind(const struct env *e, struct role *r, const ch
 
 /* ---- which server am I ---- */
 
-/* Do two hosts stand for the same machine? Asks the name service. */
-static bool same_machine(const char *a, const char *b)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *la = NULL, *lb = NULL;
-    bool same = false;
-    if (!getaddrinfo(a, NULL, &hints, &la) && !getaddrinfo(b, NULL, &hints, &lb))
-        for (struct addrinfo *x = la; x && !same; x = x->ai_next)
-            for (struct addrinfo *y = lb; y && !same; y = y->ai_next)
-                same = x->ai_addrlen == y->ai_addrlen &&
-                       !memcmp(x->ai_addr, y->ai_addr, x->ai_addrlen);
-    if (la)
-        freeaddrinfo(la);
-    if (lb)
-        freeaddrinfo(lb);
-    return same;
-}
-
 /* By text; then, for the names among those with the same port, by what they stand for. */
 static int find_server(const struct role *r, const char *own)
 {
@@ -266,7 +248,7 @@ static int find_server(const struct role *r, const char *own)
     for (int i = 0; i < r->nservers; i++) {
         address_parse(r->servers[i], &it, NULL);
         bool name = it.family == ADDRESS_NAME || me.family == ADDRESS_NAME;
-        if (it.port == me.port && name && same_machine(it.host, me.host))
+        if (it.port == me.port && name && host_same(it.host, me.host))
             return i;
     }
     return -1;

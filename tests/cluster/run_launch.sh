@@ -126,13 +126,16 @@ for _ in $(seq 50); do [ -s port ] && break; sleep 0.1; done
 run 1 2 "$skiff" launch --servers "127.0.0.1:$(cat port)" --worker_num 1 -- ./job.sh $mark stays
 says err "port $(cat port) of 127.0.0.1:$(cat port) is in use by process $holder (perl)"
 kill $holder
+free=$(cat port)
 nothing_left
 
 name="each machine starts its own part"
-POD_IP=127.0.0.2 run 0 8 "$skiff" launch --servers 127.0.0.1:6170,127.0.0.2:6170 --workers 127.0.0.1,127.0.0.2,127.0.0.2 --log_dir two -- ./job.sh $mark servers_leave
+POD_IP=127.0.0.2 run 0 8 "$skiff" launch --servers 127.0.0.1:$free,127.0.0.2:$free --workers 127.0.0.1,127.0.0.2,127.0.0.2 --log_dir two -- ./job.sh $mark servers_leave
 [ "$(ls two | tr '\n' ' ')" = "serverlog.1 workerlog.1 workerlog.2 " ] || fault "started $(ls two)"
 says err "1 server and 2 workers are on this machine"
-POD_IP=10.9.8.7 run 1 2 "$skiff" launch --servers 127.0.0.1:6170 --workers 127.0.0.1 -- ./job.sh $mark
+POD_IP=localhost run 0 8 "$skiff" launch --servers 127.0.0.1:$free --workers 127.0.0.1,::1 --log_dir names -- ./job.sh $mark servers_leave
+[ "$(ls names | tr '\n' ' ')" = "serverlog.0 workerlog.0 workerlog.1 " ] || [ "$(ls names | tr '\n' ' ')" = "serverlog.0 workerlog.0 " ] || fault "started $(ls names)"
+POD_IP=10.9.8.7 run 1 2 "$skiff" launch --servers 127.0.0.1:$free --workers 127.0.0.1 -- ./job.sh $mark
 says err "POD_IP, which is 10.9.8.7"
 nothing_left
 
@@ -152,6 +155,7 @@ refused 2 "--server_num is 0" --server_num 0 --worker_num 1 -- true
 refused 2 "no flag --sevrer_num" --sevrer_num 1 -- true
 refused 2 "collective" --nproc_per_node 2 x.py
 refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
+FLAGS_START_PORT=6170x refused 1 "FLAGS_START_PORT is '6170x'" --server_num 1 --worker_num 1 -- true
 refused 1 "has no port" --servers 127.0.0.1 --worker_num 1 -- true
 refused 1 "stands there twice" --servers 127.0.0.1:1,127.0.0.1:1 --worker_num 1 -- true
 exit $failed

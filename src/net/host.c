@@ -1,4 +1,5 @@
-/* Ports and addresses of this machine. */
+#include "net/host.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
@@ -8,13 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/launch.h"
-#include "net/address.h"
 #include "net/secret.h"
 
 /* A listening socket at a port of the loopback; -1. */
@@ -51,7 +49,7 @@ static void port_range(int *low, int *high)
 }
 
 /* All sockets are open at the same time, so that no port comes twice. */
-enum skiff_status launch_free_ports(int n, int *out, struct skiff_error *err)
+enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err)
 {
     int *fds = mem_must((size_t)(n + 1) * sizeof(*fds)), made = 0, low, high;
     enum skiff_status status = SKIFF_OK;
@@ -168,7 +166,7 @@ static enum skiff_status try_bind(const struct addrinfo *a, const char *endpoint
                      endpoint, who);
 }
 
-enum skiff_status launch_port_check(const char *endpoint, struct skiff_error *err)
+enum skiff_status host_port_check(const char *endpoint, struct skiff_error *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list = NULL;
     struct address a;
@@ -185,9 +183,21 @@ enum skiff_status launch_port_check(const char *endpoint, struct skiff_error *er
     return status;
 }
 
-/* ---- is it here ---- */
+/* ---- names ---- */
 
-static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
+const char *host_unknown(const struct address *a)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    if (a->family != ADDRESS_NAME)
+        return NULL;
+    int failed = getaddrinfo(a->host, NULL, &hints, &list);
+    if (failed)
+        return gai_strerror(failed);
+    freeaddrinfo(list);
+    return NULL;
+}
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
     if (a->sa_family != b->sa_family)
         return false;
@@ -198,7 +208,7 @@ static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
                                                &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
 }
 
-static bool is_loopback(const struct sockaddr *a)
+bool host_is_loopback(const struct sockaddr *a)
 {
     if (a->sa_family == AF_INET)
         return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
@@ -206,21 +216,34 @@ static bool is_loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
 }
 
-bool launch_is_here(const char *host, const char *own)
+bool host_same(const char *a, const char *b)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *la = NULL, *lb = NULL;
+    bool same = false;
+    if (!getaddrinfo(a, NULL, &hints, &la) && !getaddrinfo(b, NULL, &hints, &lb))
+        for (struct addrinfo *x = la; x && !same; x = x->ai_next)
+            for (struct addrinfo *y = lb; y && !same; y = y->ai_next)
+                same = same_address(x->ai_addr, y->ai_addr);
+    if (la)
+        freeaddrinfo(la);
+    if (lb)
+        freeaddrinfo(lb);
+    return same;
+}
+
+bool host_is_here(const char *host)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     struct ifaddrs *interfaces = NULL;
     bool here = false;
-    if (own && *own)
-        return !strcasecmp(host, own);
     if (getaddrinfo(host, NULL, &hints, &list))
         return false;
     for (struct addrinfo *a = list; a && !here; a = a->ai_next)
-        here = is_loopback(a->ai_addr);
+        here = host_is_loopback(a->ai_addr);
     if (!here && !getifaddrs(&interfaces))
         for (struct addrinfo *a = list; a && !here; a = a->ai_next)
             for (struct ifaddrs *i = interfaces; i && !here; i = i->ifa_next)
-                here = i->ifa_addr && same_host(a->ai_addr, i->ifa_addr);
+                here = i->ifa_addr && same_address(a->ai_addr, i->ifa_addr);
     if (interfaces)
         freeifaddrs(interfaces);
     freeaddrinfo(list);

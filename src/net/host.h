@@ -1,0 +1,24 @@
+/* Hosts and ports as the system knows them: asks the name service and the kernel, so calls may take
+ * seconds. address.h is about the text alone. */
+#ifndef NET_HOST_H
+#define NET_HOST_H
+
+#include <sys/socket.h>
+
+#include "net/address.h"
+
+/* NULL when the host has an address, else why not. */
+const char *host_unknown(const struct address *a);
+/* Do two names or addresses stand for one machine? */
+bool host_same(const char *a, const char *b);
+/* Does it stand for this machine? */
+bool host_is_here(const char *host);
+bool host_is_loopback(const struct sockaddr *a);
+
+/* n different ports that nobody listens at now. */
+enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err);
+/* Can this address be listened at now? Otherwise the error says who does, where that is to be seen.
+ */
+enum skiff_status host_port_check(const char *endpoint, struct skiff_error *err);
+
+#endif
