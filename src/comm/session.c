@@ -195,34 +195,6 @@ static int list_missing(const struct session *s, const bool *here, char *out, si
     return n;
 }
 
-static enum skiff_status await_servers(struct session *s, int64_t deadline, struct skiff_error *err)
-{
-    char missing[512];
-    int64_t start = clock_now();
-    bool *here = mem_must((size_t)s->options.servers * sizeof *here);
-    enum skiff_status status = SKIFF_OK;
-    for (;;) {
-        int64_t now = clock_now();
-        TRY_OUT(greet(s, here, clock_min(deadline, clock_after(now, SAY_EVERY_MS)), err));
-        int n = list_missing(s, here, missing, sizeof missing);
-        if (!n)
-            break;
-        double waited = (double)(clock_now() - start) / 1e9;
-        if (clock_now() >= deadline) {
-            status = error_set(err, SKIFF_TIMEOUT,
-                               "worker %d: %d of %d parameter servers did not answer in %.1f s: "
-                               "%s; are they started, and are these the addresses they listen at?",
-                               s->options.worker, n, s->options.servers, waited, missing);
-            goto out;
-        }
-        session_say(s, "waiting for %d of %d parameter servers for %.0f s: %s", n,
-                    s->options.servers, waited, missing);
-    }
-out:
-    free(here);
-    return status;
-}
-
 /* ---- is it our job? ---- */
 
 static const char *mode_text(uint32_t mode)
@@ -273,11 +245,14 @@ static struct blob *own_description(const struct session *s)
     return body;
 }
 
-static enum skiff_status check_servers(struct session *s, struct skiff_error *err)
+/* Each server once, as soon as it answers: what does not fit is told though others are missing. */
+static enum skiff_status check_servers(struct session *s, const bool *here, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     struct round *r = round_create(s, s->options.servers);
     for (int i = 0; i < s->options.servers; i++) {
+        if (!here[i] || s->shards[i])
+            continue;
         struct round_ask ask = {
             .server = i, .method = PS_DESCRIBE, .flags = RPC_READ, .body = own_description(s)};
         TRY_OUT(round_start(r, i, &ask, err, "description of server %d", i));
@@ -285,12 +260,45 @@ static enum skiff_status check_servers(struct session *s, struct skiff_error *er
     TRY_OUT(round_wait(r, err));
     for (int i = 0; i < s->options.servers; i++) {
         struct ps_describe d;
+        if (!r->slots[i].reply)
+            continue;
         TRY_OUT(ps_read_describe(r->slots[i].reply, &d, err));
         TRY_OUT(check_description(s, i, &d, err));
         s->shards[i] = (int)d.shards;
     }
 out:
     round_unref(r);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static enum skiff_status await_servers(struct session *s, int64_t deadline, struct skiff_error *err)
+{
+    char missing[512];
+    int64_t start = clock_now();
+    bool *here = mem_must((size_t)s->options.servers * sizeof *here);
+    enum skiff_status status = SKIFF_OK;
+    for (;;) {
+        int64_t now = clock_now();
+        TRY_OUT(greet(s, here, clock_min(deadline, clock_after(now, SAY_EVERY_MS)), err));
+        TRY_OUT(check_servers(s, here, err));
+        int n = list_missing(s, here, missing, sizeof missing);
+        if (!n)
+            break;
+        double waited = (double)(clock_now() - start) / 1e9;
+        if (clock_now() >= deadline) {
+            status = error_set(err, SKIFF_TIMEOUT,
+                               "worker %d: %d of %d parameter servers did not answer in %.1f s: "
+                               "%s; are they started, and are these the addresses they listen at?",
+                               s->options.worker, n, s->options.servers, waited, missing);
+            goto out;
+        }
+        session_say(s, "waiting for %d of %d parameter servers for %.0f s: %s", n,
+                    s->options.servers, waited, missing);
+    }
+out:
+    free(here);
     return status;
 }
 
@@ -376,8 +384,6 @@ enum skiff_status session_open(const struct session_options *options, struct ses
     enum skiff_status status = open_node(s, &faults, err);
     if (status == SKIFF_OK)
         status = await_servers(s, deadline, err);
-    if (status == SKIFF_OK)
-        status = check_servers(s, err);
     if (status == SKIFF_OK)
         status = join(s, deadline, err);
     if (status == SKIFF_OK)

@@ -50,8 +50,10 @@ static enum skiff_status compare(const struct server *s, const struct ps_describ
                          "servers; all processes of a job must be started with the same counts",
                          who, its->trainers, its->servers, text, own->trainers, own->servers);
     if (its->mode != own->mode)
-        return error_set(err, SKIFF_INVALID, "%s was started in mode %s, %s in mode %s", who,
-                         mode_text(its->mode), text, mode_text(own->mode));
+        return error_set(err, SKIFF_INVALID,
+                         "%s was started in mode %s, %s in mode %s; start all processes of a job "
+                         "with the same mode",
+                         who, mode_text(its->mode), text, mode_text(own->mode));
     if (its->program_hash && own->program_hash && its->program_hash != own->program_hash)
         return error_set(err, SKIFF_INVALID,
                          "%s and %s have cut different programs, or with different settings: the "
@@ -76,6 +78,7 @@ void on_describe(void *self, struct rpc_request *q)
     char id[NET_ID_TEXT];
     if (blob_len(q->body) && (ps_read_describe(q->body, &its, &err) < 0 ||
                               compare(s, &own, &its, net_id_print(q->sender, id), &err) < 0)) {
+        server_say(s, "refused: %s", err.message);
         rpc_fail(q, &err);
         return;
     }

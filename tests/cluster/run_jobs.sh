@@ -131,20 +131,33 @@ says server0 "parameters come from"
 begin "a server is missing" sync 2 1
 server 0; worker 0 SKIFF_START_MS=2500
 ends worker0 1 6
-says worker0 "127.0.0.1:${port[1]}"
+says worker0 "1 of 2 parameter servers did not answer in" ": 127.0.0.1:${port[1]};"
 kill "${pid[server0]}"
 
 begin "servers told 3 workers, workers told 2" sync 1 2
 server 0 PADDLE_TRAINERS_NUM=3; worker 0
 ends worker0 1 5
-says worker0 "3" "2"
+says worker0 "worker 0 was started for 2 trainers and 1 servers" "server 0 at $list for 3 trainers and 1 servers"
+says server0 "refused: worker 0 was started for 2 trainers"
 kill "${pid[server0]}"
 
 begin "servers told 1 worker, workers told 2" async 1 2
 server 0 PADDLE_TRAINERS_NUM=1; worker 1
 ends worker1 1 5
-says worker1 "1" "2"
+says worker1 "worker 1 was started for 2 trainers and 1 servers" "server 0 at $list for 1 trainers and 1 servers"
 kill "${pid[server0]}"
+
+begin "a worker knows of a second server, the first one does not" async 2 1
+both=$list list=127.0.0.1:${port[0]}; server 0; list=$both; worker 0
+ends worker0 1 5
+says worker0 "worker 0 was started for 1 trainers and 2 servers" "for 1 trainers and 1 servers"
+kill "${pid[server0]}"
+
+begin "servers in another order" sync 2 1
+both=$list list=127.0.0.1:${port[1]},127.0.0.1:${port[0]}; server 0; server 1; list=$both; worker 0
+ends worker0 1 5
+says worker0 "127.0.0.1:${port[0]} is server 1; expected server 0 there"
+kill "${pid[server0]}" "${pid[server1]}"
 
 begin "all told 1 worker, two come" async 1 1
 worker 1
@@ -156,29 +169,34 @@ server 0; worker 0; until_says worker0 "of 2 files"
 until_says server0 "worker 0"
 process twin TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=0
 ends twin 1 5
-says twin "worker 0"
+says twin "there is a worker 0 in the job already" "Every process needs a number of its own"
 kill -9 "${pid[worker0]}" "${pid[server0]}"
 
 begin "another mode" sync 1 1
 server 0; mode=async; worker 0
 ends worker0 1 5
-says worker0 "sync" "async"
+says worker0 "worker 0 was started in mode async" "in mode sync"
 kill "${pid[server0]}"
 
 begin "another program" sync 1 1
 server 0; options=hyper_parameters.fc_sizes=[16]; worker 0; options=
 ends worker0 1 5
+says worker0 "worker 0 and server 0 at $list have cut different programs"
 kill "${pid[server0]}"
 
 begin "another secret" sync 1 1
 server 0; worker 0 SKIFF_SECRET=guess SKIFF_START_MS=4000
 ends worker0 1 7
+says worker0 "do not have the same secret"
 kill "${pid[server0]}"
 
 begin "a host that nobody knows" sync 1 1
 list=no.such.host.invalid:6170; worker 0 SKIFF_START_MS=3000
 ends worker0 1 8
-says worker0 "no.such.host.invalid"
+says worker0 "did not answer in" "no.such.host.invalid:6170 (unknown host:"
+process server0 TRAINING_ROLE=PSERVER POD_IP=no.such.host.invalid PADDLE_PORT=6170
+ends server0 1 5
+says server0 "cannot listen on no.such.host.invalid:6170: the name is not known"
 
 begin "two servers with one port" sync 1 1
 server 0; until_says server0 "serves"
