@@ -115,7 +115,10 @@ SKIFF_API const char *skiff_fleet_notes(const struct skiff_fleet *f); /* of the 
 
 /* ---- servers ---- */
 
-/* model_dir NULL: fresh parameters; otherwise any saved model, made with any number of servers. */
+/* model_dir NULL: fresh parameters; otherwise any saved model, made with any number of servers or
+ * by one process: a folder of one file per variable; a folder with one file of all, or the path of
+ * that file, with the saved program beside it or not; <prefix> of .pdmodel and .pdiparams, or of
+ * .pdparams and .pdopt. */
 SKIFF_API enum skiff_status skiff_fleet_init_server(struct skiff_fleet *f, const char *model_dir,
                                                     struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_fleet_run_server(struct skiff_fleet *f, struct skiff_error *err);

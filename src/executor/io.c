@@ -132,30 +132,12 @@ enum skiff_status io_save(const struct scope *s, const struct program *p, const 
     return io_writer_end(&w, save_parts(&w, s, p, io_base_name(prefix), err), err);
 }
 
-/* Entries by the parameters' own names, where the keys are structured names. */
-static void own_names(const struct state *s, struct str_map *out)
-{
-    for (int i = 0; i < s->count; i++)
-        if (s->entries[i]->param_name)
-            str_map_put(out, s->entries[i]->param_name, s->entries[i]);
-    for (int i = 0; i < s->nstructured; i++) {
-        struct state_entry *e = state_find(s, s->structured[i].key);
-        if (e)
-            str_map_put(out, s->structured[i].value, e);
-    }
-}
-
 static enum skiff_status batch_take(struct io_batch *b, struct state *state, const char *path,
                                     struct skiff_error *err)
 {
-    struct str_map own;
-    str_map_init(&own);
-    own_names(state, &own);
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < b->n && status == SKIFF_OK; i++) {
-        struct state_entry *e = state_find(state, b->names[i]);
-        if (!e)
-            e = str_map_get(&own, b->names[i]);
+        struct state_entry *e = state_find_variable(state, b->names[i]);
         if (!e) {
             status = error_set(err, SKIFF_NOT_FOUND,
                                "variable %s: the program wants it, %s does not hold it",
@@ -168,7 +150,6 @@ static enum skiff_status batch_take(struct io_batch *b, struct state *state, con
             status = tensor_copy(&b->loaded[i].tensor, &e->tensor, err);
         }
     }
-    str_map_deinit(&own);
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "executor/scope.h"
 #include "program/program.h"
+#include "store/tensor_file.h"
 
 /* Which variables. A program built here knows its parameters, and so does a training program that
  * Paddle 2.x saved (is_parameter). Other files do not say; then a variable counts as a parameter
@@ -22,6 +23,7 @@ enum io_group {
     IO_PARAMS,       /* save_params, .pdparams */
     IO_PERSISTABLES, /* save_persistables, inference models */
     IO_STATE,        /* persistables that are no parameters (and not fed): .pdopt */
+    IO_NETWORK,      /* persistables without the optimizer's: what a program for testing has */
 };
 
 struct io_vars {
@@ -46,6 +48,19 @@ enum skiff_status io_save_group(const struct scope *s, const struct program *p, 
                                 const char *dir, const char *filename, struct skiff_error *err);
 enum skiff_status io_load_group(struct scope *s, const struct program *p, enum io_group group,
                                 const char *dir, const char *filename, struct skiff_error *err);
+
+/* A combined file does not say which variable is which. They are found by the programs that it may
+ * have been saved from: the first of their groups of variables that fits in number, types and
+ * shapes, sorted by name (as Paddle writes) or in the program's order. names[i], borrowed from the
+ * program, belongs to places[i] (combined_file_scan). SHAPE when none fits: the message says what
+ * was found and expected. */
+struct io_source {
+    const struct program *program;
+    const char *what; /* "the job's program", for messages */
+};
+enum skiff_status io_combined_names(const char *path, const struct tensor_place *places, int n,
+                                    const struct io_source *sources, int nsources,
+                                    const char **names, struct skiff_error *err);
 
 /* fluid.save / fluid.load: <prefix>.pdparams, .pdopt, .pdmodel. load also takes a folder that
  * save_persistables or save_params wrote (what is there is loaded). A parameter may stand in the

@@ -296,6 +296,58 @@ static void loads_inference_models(void **state)
     scope_destroy(s);
 }
 
+/* Files that Paddle wrote: names found by the program are those under which it saved the same
+ * values one by one. */
+static void names_of_one_file(void **state)
+{
+    struct program *p = read_program(SAVED "main.pb"),
+                   *q = read_program(SAVED "inference_files/model");
+    struct io_source sources[] = {{q, "the model"}, {p, "the program"}};
+    struct tensor_place *places;
+    const char *names[64];
+    struct skiff_error err;
+    int n;
+    MUST(combined_file_scan(SAVED "persistables_combined/all", &places, &n, err_));
+    assert_int_equal(n, 50);
+    MUST(io_combined_names("all", places, n, sources, 2, names, err_));
+    struct buf all = BUF_INIT;
+    MUST(file_read(SAVED "persistables_combined/all", &all, err_));
+    for (int i = 0; i < n; i++) {
+        struct value v = {0};
+        char path[128];
+        snprintf(path, sizeof path, SAVED "persistables_separate/%s", names[i]);
+        MUST(value_file_read(path, &v, err_));
+        assert_int_equal(tensor_bytes(&v.tensor), places[i].bytes);
+        assert_memory_equal(v.tensor.data, all.data + places[i].at, places[i].bytes);
+        value_deinit(&v);
+    }
+    int w = 0;
+    while (strcmp(names[w], "fc_1.w_0"))
+        w++;
+    places[w].shape = SHAPE(3, 3);
+    assert_int_equal(io_combined_names("all", places, n, sources, 2, names, &err), SKIFF_SHAPE);
+    assert_message_has(&err, "as the persistable variables of the program: tensor ");
+    assert_message_has(&err, "variable fc_1.w_0: the program wants shape [");
+    assert_message_has(&err, "], all holds [3, 3]");
+    assert_int_equal(io_combined_names("all", places, 4, sources, 2, names, &err), SKIFF_SHAPE);
+    assert_message_has(&err, "all holds 4 tensors and no names; expected 9 (the persistable "
+                             "variables of the model), 9 (the parameters of the model)");
+    assert_message_has(&err, "50 (the persistable variables of the program)");
+    free(places);
+    MUST(combined_file_scan(SAVED "inference_files/params", &places, &n, err_));
+    MUST(io_combined_names("params", places, n, sources, 1, names, err_));
+    assert_int_equal(n, 9);
+    assert_string_equal(names[0], "SparseFeatFactors");
+    assert_string_equal(names[8], "fc_3.w_0");
+    free(places);
+    buf_deinit(&all);
+    assert_int_equal(combined_file_scan(SAVED "inference_files/model", &places, &n, &err),
+                     SKIFF_FORMAT);
+    assert_message_has(&err, "tensor 1: ");
+    program_destroy(p);
+    program_destroy(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +358,7 @@ int main(void)
         cmocka_unit_test(loading_errors),
         cmocka_unit_test(saving_errors),
         cmocka_unit_test(loads_inference_models),
+        cmocka_unit_test(names_of_one_file),
     };
     return cmocka_run_group_tests(tests, NULL, temp_remove);
 }

@@ -96,13 +96,15 @@ static bool is_parameter(const struct var *v, bool said, const struct str_map *u
     return use & USE_READ && !(use & (USE_OPTIMIZER | USE_WRITTEN)) && holds_reals(v);
 }
 
-static bool in_group(const struct var *v, bool param, enum io_group group)
+static bool in_group(const struct var *v, bool param, uintptr_t use, enum io_group group)
 {
     switch (group) {
     case IO_PARAMS:
         return param;
     case IO_STATE:
         return !param && v->need_check_feed != IS_TRUE;
+    case IO_NETWORK:
+        return param || use & USE_READ;
     case IO_PERSISTABLES:
         break;
     }
@@ -118,7 +120,7 @@ void io_vars_list(const struct program *p, enum io_group group, struct io_vars *
     size_t most = 1;
     for (int b = 0; b < p->nblocks; b++) {
         most += p->blocks[b]->vars.count;
-        for (int i = 0; i < p->blocks[b]->nops && !said; i++)
+        for (int i = 0; i < p->blocks[b]->nops && (!said || group == IO_NETWORK); i++)
             uses_of_op(p->blocks[b]->ops[i], &uses);
     }
     *out = (struct io_vars){.v = mem_must(most * sizeof *out->v),
@@ -130,7 +132,7 @@ void io_vars_list(const struct program *p, enum io_group group, struct io_vars *
             if (!is_persistable(v) || str_map_has(&seen, v->name))
                 continue;
             bool param = is_parameter(v, said, &uses);
-            if (!in_group(v, param, group))
+            if (!in_group(v, param, (uintptr_t)str_map_get(&uses, v->name), group))
                 continue;
             str_map_put(&seen, v->name, v);
             out->is_param[out->n] = param;

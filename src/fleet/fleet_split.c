@@ -147,6 +147,7 @@ static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_s
     struct job_server_options o = {.split = f->split,
                                    .main = f->main,
                                    .startup = f->startup,
+                                   .whole = f->origin,
                                    .index = f->role.id,
                                    .trainers = f->role.workers,
                                    .settings = &f->settings,

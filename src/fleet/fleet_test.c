@@ -80,6 +80,73 @@ static void any_number_of_servers(void **state)
     }
 }
 
+/* The model of "adam" in other forms, made on one machine. */
+static void save_forms(const struct job_case *c)
+{
+    struct local l;
+    struct skiff_error err = {0};
+    const char *feed = "x", *target;
+    local_open(&l, c);
+    struct skiff_program *main = skiff_net_main(l.net.net);
+    target = skiff_var_name(l.net.predict);
+    struct skiff_model_files files = {.model = "net", .params = "weights"};
+#define MUST(call)                       \
+    do {                                 \
+        if ((call) < 0)                  \
+            fail_msg("%s", err.message); \
+    } while (0)
+    MUST(skiff_load_persistables(l.scope, main, in_folder("adam"), NULL, &err));
+    MUST(skiff_save_persistables(l.scope, main, in_folder("all"), "everything", &err));
+    MUST(skiff_save_params(l.scope, main, in_folder("params"), "p", &err));
+    MUST(skiff_save(l.scope, main, in_folder("pickled/x"), &err));
+    MUST(skiff_save_inference_prefix(l.scope, main, &feed, 1, &target, 1, in_folder("pair/x"),
+                                     &err));
+    MUST(skiff_save_inference_files(l.scope, main, &feed, 1, &target, 1, in_folder("inference"),
+                                    &files, &err));
+#undef MUST
+    local_close(&l);
+}
+
+/* Every form of a saved model, by any number of servers: all parameters, and the optimizer's state
+ * where the model has it. */
+static void every_form_loads(void **state)
+{
+    static const struct {
+        const char *path;
+        bool has_state;
+    } forms[] = {{"all", true},     {"all/everything", true}, {"params", false},
+                 {"pickled", true}, {"pickled/x", true},      {"pair/x", false},
+                 {"pair", false},   {"inference", false},     {"inference/weights", false}};
+    static const char *const files[] = {"fc_0.w_0",
+                                        "fc_0.b_0",
+                                        "fc_1.w_0",
+                                        "fc_1.b_0",
+                                        "fc_0.w_0_moment1_0",
+                                        "fc_0.w_0_moment2_0",
+                                        "fc_0.w_0_beta1_pow_acc_0",
+                                        "@LR_DECAY_COUNTER@"};
+    struct job_case like = {.optimizer = "adam", .schedule = true, .rate = 0.01};
+    (void)state;
+    save_forms(&like);
+    for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++) {
+        char save[32];
+        snprintf(save, sizeof(save), "again%zu", k);
+        const char *first = in_folder("adam");
+        struct job_case c = {.mode = "sync",
+                             .optimizer = "adam",
+                             .schedule = true,
+                             .rate = 0.01,
+                             .servers = 1 + (int)k % 3,
+                             .workers = 1,
+                             .load = in_folder(forms[k].path),
+                             .save = in_folder(save)};
+        job_run(&c);
+        for (size_t i = 0; i < (forms[k].has_state ? 8 : 4); i++)
+            if (!same_file(first, c.save, files[i]))
+                fail_msg("%s, %d servers: %s is another one", forms[k].path, c.servers, files[i]);
+    }
+}
+
 /* The same bits with 1, 2 and 3 servers. */
 static void servers_do_not_matter(void **state)
 {
@@ -244,7 +311,7 @@ static void wrong_calls(void **state)
     SAYS(skiff_fleet_init_server(f, NULL, &err), "minimize");
     SAYS(skiff_fleet_init_worker(f, NULL, &err), "this process is server 0");
     assert_int_equal(skiff_fleet_minimize(f, n.opt, n.loss, NULL, NULL, &err), SKIFF_OK);
-    SAYS(skiff_fleet_init_server(f, "/nowhere/at/all", &err), "/nowhere/at/all is not a folder");
+    SAYS(skiff_fleet_init_server(f, "/nowhere/at/all", &err), "/nowhere/at/all: neither a folder");
     skiff_fleet_destroy(f);
     skiff_net_destroy(n.net);
 }
@@ -252,10 +319,15 @@ static void wrong_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_calls),           cmocka_unit_test(alone),
-        cmocka_unit_test(sync_equals_local),     cmocka_unit_test(saved_files_are_whole),
-        cmocka_unit_test(any_number_of_servers), cmocka_unit_test(servers_do_not_matter),
-        cmocka_unit_test(models_run_alone),      cmocka_unit_test(every_mode),
+        cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(alone),
+        cmocka_unit_test(sync_equals_local),
+        cmocka_unit_test(saved_files_are_whole),
+        cmocka_unit_test(any_number_of_servers),
+        cmocka_unit_test(every_form_loads),
+        cmocka_unit_test(servers_do_not_matter),
+        cmocka_unit_test(models_run_alone),
+        cmocka_unit_test(every_mode),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -7,12 +7,11 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "server/server.h"
-#include "store/file.h"
 
 struct server_job {
     struct job base;
     struct arena arena;
-    struct program *main, *startup;
+    struct program *main, *startup, *whole;
     struct settings settings;
     struct server_options options;
     struct server *own; /* made by init */
@@ -63,6 +62,7 @@ static void destroy(struct job *j)
     server_destroy(s->own);
     program_destroy(s->main);
     program_destroy(s->startup);
+    program_destroy(s->whole);
     arena_deinit(&s->arena);
     free(s);
 }
@@ -110,10 +110,12 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
     arena_init(&s->arena);
     s->main = program_clone(o->main);
     s->startup = program_clone(o->startup);
+    s->whole = o->whole ? program_clone(o->whole) : NULL;
     s->settings = *o->settings;
     s->options = (struct server_options){
         .main = s->main,
         .startup = s->startup,
+        .whole = s->whole,
         .mode = split_mode_of(o->split),
         .program_hash = split_hash(o->split),
         .index = o->index,
@@ -141,18 +143,16 @@ enum skiff_status job_server_init(struct job *j, const char *model_dir, struct s
     struct server *server;
     if (s->own)
         return error_set(err, SKIFF_STATE, "init_server was called already");
-    if (model_dir && !file_is_dir(model_dir))
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "init_server: %s is not a folder; expected a saved model", model_dir);
     TRY(server_create(&s->options, &server, err));
     enum skiff_status status = server_init(server, err);
     if (status == SKIFF_OK && model_dir)
         status = server_load(server, model_dir, err);
-    if (status < 0)
+    if (status < 0) {
         server_destroy(server);
-    else
-        s->own = server;
-    return status;
+        return error_prefix(err, status, "init_server");
+    }
+    s->own = server;
+    return SKIFF_OK;
 }
 
 enum skiff_status job_server_run(struct job *j, struct skiff_error *err)

@@ -14,6 +14,7 @@
 struct job_server_options {
     const struct split *split;
     const struct program *main, *startup; /* of this server; copied */
+    const struct program *whole;          /* before the split, or NULL; copied */
     int index, trainers;
     const struct settings *settings;
     bool stop_on_death;

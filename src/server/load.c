@@ -1,29 +1,24 @@
-/* init_server(dir): this server's parts of a saved model, whatever number of servers has written
- * it. dir/<variable>                 fluid.save_persistables: a file each; only our part is read
- *   dir.pdparams, dir.pdopt        fluid.save, paddle.static.save
- *   dir/__lookup_table__/<table>.pserver_<i>, or dir/<table>      rows of keyed tables
+/* init_server(model): this server's parts of a saved model (saved.h), whatever number of servers
+ * has written it, if any. Only our parts are read. Rows of keyed tables come from
+ * <folder>/__lookup_table__/<table>.pserver_<i>, the same in the folder itself, or the variable.
  * Parameters must be there; accumulators and counters that are not keep what the startup program
  * gave them. Everything is checked before it is put into its place, variable by variable. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "server/saved.h"
 #include "server/server_parts.h"
 #include "store/file.h"
-#include "store/pickle.h"
-#include "store/tensor_file.h"
-#include "store/tensor_source.h"
 
 #define PATH_ROOM 4608
+#define ROWS_BYTES ((int64_t)4 << 20) /* of a table, read at once */
 
 struct loading {
     struct server *s;
-    const char *dir;
-    struct state params, optimizer; /* of .pdparams and .pdopt */
-    bool pickled;
+    struct saved model;
     int fresh; /* accumulators that were not there */
 };
 
@@ -36,87 +31,39 @@ struct part {
     bool required;
 };
 
-static enum skiff_status check_whole(const struct part *p, const char *where, enum dtype dtype,
-                                     const struct shape *found, const struct value *v,
-                                     struct skiff_error *err)
+static enum skiff_status check_whole(const struct part *p, const struct saved_var *found,
+                                     const struct value *v, struct skiff_error *err)
 {
     char a[160], b[160];
-    bool one = shape_numel(&p->whole) == 1 && shape_numel(found) == 1;
-    if (!one && !shape_equal(found, &p->whole))
+    bool one = shape_numel(&p->whole) == 1 && shape_numel(&found->place.shape) == 1;
+    if (!one && !shape_equal(&found->place.shape, &p->whole))
         return error_set(err, SKIFF_SHAPE, "%s: variable %s is %s in the file, %s in the program",
-                         where, p->origin, shape_text(found, a), shape_text(&p->whole, b));
-    if (v->kind == VALUE_TENSOR && v->tensor.dtype != dtype)
+                         found->file, p->origin, shape_text(&found->place.shape, a),
+                         shape_text(&p->whole, b));
+    if (v->kind == VALUE_TENSOR && v->tensor.dtype != found->place.dtype)
         return error_set(err, SKIFF_DTYPE, "%s: variable %s is %s in the file, %s in the program",
-                         where, p->origin, dtype_name(dtype), dtype_name(v->tensor.dtype));
-    return SKIFF_OK;
-}
-
-/* Up to the data of the only tensor of a file. */
-static enum skiff_status open_tensor(struct tensor_source *s, struct tensor_head *h,
-                                     struct skiff_error *err)
-{
-    uint64_t levels;
-    TRY(tensor_source_version(s, "the version", err));
-    TRY(tensor_source_read(s, &levels, 8, "the number of lod levels", err));
-    if (levels)
-        return error_set(err, SKIFF_FORMAT, "%s: a parameter has no lod", s->what);
-    return tensor_source_head(s, h, err);
-}
-
-static enum skiff_status read_part(struct tensor_source *src, const struct part *p, struct value *v,
-                                   struct skiff_error *err)
-{
-    struct tensor_head h;
-    TRY(open_tensor(src, &h, err));
-    TRY(check_whole(p, src->what, h.dtype, &h.shape, v, err));
-    value_settle(v);
-    TRY(value_as_tensor(v, h.dtype, &p->shape, err));
-    src->pos += (uint64_t)p->offset * dtype_size(h.dtype);
-    return tensor_source_read(src, v->tensor.data, tensor_bytes(&v->tensor), "a slice", err);
-}
-
-static enum skiff_status copy_part(const struct state_entry *e, const struct part *p,
-                                   const char *where, struct value *v, struct skiff_error *err)
-{
-    const struct tensor *t = &e->tensor;
-    TRY(check_whole(p, where, t->dtype, &t->shape, v, err));
-    value_settle(v);
-    TRY(value_as_tensor(v, t->dtype, &p->shape, err));
-    memcpy(v->tensor.data, (const char *)t->data + (size_t)p->offset * dtype_size(t->dtype),
-           tensor_bytes(&v->tensor));
-    return SKIFF_OK;
-}
-
-static enum skiff_status missing(struct loading *l, const struct part *p, const char *where,
-                                 struct skiff_error *err)
-{
-    if (p->required)
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "%s: there is no parameter %s (for slice %s of server %d)", where,
-                         p->origin, p->name, l->s->options.index);
-    l->fresh++;
+                         found->file, p->origin, dtype_name(found->place.dtype),
+                         dtype_name(v->tensor.dtype));
     return SKIFF_OK;
 }
 
 static enum skiff_status load_part(struct loading *l, const struct part *p, struct skiff_error *err)
 {
-    char path[PATH_ROOM];
     struct value *v = scope_var(l->s->scope, p->name);
-    if (l->pickled) {
-        const struct state_entry *e = state_find(&l->params, p->origin);
-        if (!e)
-            e = state_find(&l->optimizer, p->origin);
-        snprintf(path, sizeof path, "%s.pdparams", l->dir);
-        return e && !e->text ? copy_part(e, p, path, v, err) : missing(l, p, path, err);
+    struct saved_var found;
+    TRY(saved_find(&l->model, p->origin, &found, err));
+    if (!found.there && p->required)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s: there is no parameter %s (for slice %s of server %d)", found.file,
+                         p->origin, p->name, l->s->options.index);
+    if (!found.there) {
+        l->fresh++;
+        return SKIFF_OK;
     }
-    snprintf(path, sizeof path, "%s/%s", l->dir, p->origin);
-    if (!file_exists(path))
-        return missing(l, p, path, err);
-    struct tensor_source src;
-    TRY(tensor_source_open(&src, path, err));
-    enum skiff_status status = read_part(&src, p, v, err);
-    close(src.fd);
-    return status;
+    TRY(check_whole(p, &found, v, err));
+    value_settle(v);
+    TRY(value_as_tensor(v, found.place.dtype, &p->shape, err));
+    return saved_read(&found, p->offset, tensor_numel(&v->tensor), v->tensor.data, err);
 }
 
 /* ---- what there is to load ---- */
@@ -180,9 +127,9 @@ static enum skiff_status load_rest(struct loading *l, const struct str_map *done
 
 /* ---- keyed tables ---- */
 
-/* The rows of ours among `from`; a dense tensor's ids are its row numbers. */
+/* The rows of ours among `from`; a dense tensor's ids are its row numbers, from `first`. */
 static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_var *r,
-                                   const struct value *from, const char *where,
+                                   const struct value *from, int64_t first, const char *where,
                                    struct skiff_error *err)
 {
     struct shard *h = unit_shard(s, u);
@@ -194,7 +141,7 @@ static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_
         return error_set(err, SKIFF_SHAPE, "%s: rows of %s have %lld float32 numbers", where,
                          r->name, (long long)u->width);
     for (int64_t i = 0; i < n; i++) {
-        int64_t id = keyed ? from->sel.rows[i] : i;
+        int64_t id = keyed ? from->sel.rows[i] : first + i;
         const int64_t *row;
         if (!server_owns(s, id))
             continue;
@@ -211,7 +158,7 @@ static enum skiff_status take_file(struct loading *l, struct unit *u, struct row
     struct value v = {0};
     enum skiff_status status = value_file_read(path, &v, err);
     if (status == SKIFF_OK)
-        status = take_rows(l->s, u, r, &v, path, err);
+        status = take_rows(l->s, u, r, &v, 0, path, err);
     value_deinit(&v);
     return status;
 }
@@ -236,25 +183,59 @@ static enum skiff_status take_folder(struct loading *l, struct unit *u, struct r
     return status;
 }
 
+/* A whole table that lies in a file of all, or in memory. */
+static enum skiff_status take_dense(struct loading *l, struct unit *u, struct row_var *r,
+                                    const struct saved_var *found, struct skiff_error *err)
+{
+    struct shape shape = found->place.shape;
+    int64_t rows = shape.ndim ? shape.dims[0] : 0;
+    int64_t width = shape.ndim ? shape_cols(&shape, 1) : 0;
+    int64_t step = width > 0 ? ROWS_BYTES / (width * (int64_t)sizeof(float)) + 1 : 1;
+    struct value part = {0};
+    enum skiff_status status = SKIFF_OK;
+    for (int64_t at = 0; at < rows && status == SKIFF_OK; at += step) {
+        shape.dims[0] = rows - at < step ? rows - at : step;
+        status = value_as_tensor(&part, found->place.dtype, &shape, err);
+        if (status == SKIFF_OK)
+            status = saved_read(found, at * width, shape.dims[0] * width, part.tensor.data, err);
+        if (status == SKIFF_OK)
+            status = take_rows(l->s, u, r, &part, at, found->file, err);
+    }
+    value_deinit(&part);
+    return status;
+}
+
+static enum skiff_status take_variable(struct loading *l, struct unit *u, struct row_var *r,
+                                       int *found, struct skiff_error *err)
+{
+    struct saved_var var;
+    char path[PATH_ROOM];
+    if (l->model.form == SAVED_FILES) { /* a tensor, or rows with their ids */
+        snprintf(path, sizeof path, "%s/%s", l->model.path, r->name);
+        *found = file_exists(path) && !file_is_dir(path);
+        return *found ? take_file(l, u, r, path, err) : SKIFF_OK;
+    }
+    TRY(saved_find(&l->model, r->name, &var, err));
+    *found = var.there;
+    return var.there ? take_dense(l, u, r, &var, err) : SKIFF_OK;
+}
+
 static enum skiff_status load_rows(struct loading *l, struct unit *u, struct row_var *r,
                                    struct skiff_error *err)
 {
     char path[PATH_ROOM];
     int found = 0;
-    snprintf(path, sizeof path, "%s/__lookup_table__", l->dir);
+    snprintf(path, sizeof path, "%s/__lookup_table__", l->model.folder);
     TRY(take_folder(l, u, r, path, &found, err));
     if (!found)
-        TRY(take_folder(l, u, r, l->dir, &found, err));
-    snprintf(path, sizeof path, "%s/%s", l->dir, r->name);
-    if (!found && file_exists(path) && !file_is_dir(path)) {
-        TRY(take_file(l, u, r, path, err));
-        found = 1;
-    }
+        TRY(take_folder(l, u, r, l->model.folder, &found, err));
+    if (!found)
+        TRY(take_variable(l, u, r, &found, err));
     if (!found && !strcmp(r->name, u->param))
         return error_set(err, SKIFF_NOT_FOUND,
-                         "%s: there are no rows of table %s, neither as a file of that name nor as "
+                         "%s: there are no rows of table %s, neither under that name nor as "
                          "__lookup_table__/%s.pserver_*",
-                         l->dir, r->name, r->name);
+                         l->model.path, r->name, r->name);
     l->fresh += !found;
     return SKIFF_OK;
 }
@@ -270,42 +251,41 @@ static enum skiff_status load_tables(struct loading *l, struct skiff_error *err)
 
 /* ---- all ---- */
 
-static enum skiff_status open_model(struct loading *l, struct skiff_error *err)
+/* Parameters of the whole job: a folder with a file for one of them has a file for each. */
+static const char **wanted_names(const struct server *s, int *out_n)
 {
-    char path[PATH_ROOM];
-    if (file_is_dir(l->dir))
-        return SKIFF_OK;
-    snprintf(path, sizeof path, "%s.pdparams", l->dir);
-    if (!file_exists(path))
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "%s: neither a folder of a saved model nor the start of a .pdparams file",
-                         l->dir);
-    l->pickled = true;
-    TRY(pickle_file_read(path, &l->params, err));
-    snprintf(path, sizeof path, "%s.pdopt", l->dir);
-    return file_exists(path) ? pickle_file_read(path, &l->optimizer, err) : SKIFF_OK;
+    const char **names = mem_must((size_t)(s->options.nplacement + s->nunits + 1) * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < s->options.nplacement; i++)
+        if (s->options.placement[i].kind != PLACED_OPTIMIZER)
+            names[n++] = s->options.placement[i].origin;
+    for (int i = 0; i < s->nunits; i++)
+        names[n++] = s->units[i].param;
+    *out_n = n;
+    return names;
 }
 
-enum skiff_status server_load(struct server *s, const char *dir, struct skiff_error *err)
+enum skiff_status server_load(struct server *s, const char *path, struct skiff_error *err)
 {
-    struct loading l = {.s = s, .dir = dir};
+    struct loading l = {.s = s};
     struct str_map done;
-    enum skiff_status status = SKIFF_OK;
-    state_init(&l.params);
-    state_init(&l.optimizer);
-    str_map_init(&done);
+    int n;
     if (!s->initialised)
-        TRY_OUT(server_init(s, err));
-    TRY_OUT(open_model(&l, err));
+        TRY(server_init(s, err));
+    const char **wanted = wanted_names(s, &n);
+    enum skiff_status status = saved_open(&l.model, path, wanted, n, s->options.whole, err);
+    free(wanted);
+    if (status < 0)
+        return status;
+    str_map_init(&done);
     TRY_OUT(load_placed(&l, &done, err));
     TRY_OUT(load_rest(&l, &done, err));
     TRY_OUT(load_tables(&l, err));
     if (l.fresh)
-        server_say(s, "%s: %d variables of the optimizer were not there and start fresh", dir,
+        server_say(s, "%s: %d variables of the optimizer were not there and start fresh", path,
                    l.fresh);
 out:
     str_map_deinit(&done);
-    state_deinit(&l.params);
-    state_deinit(&l.optimizer);
+    saved_close(&l.model);
     return status;
 }

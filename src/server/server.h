@@ -8,8 +8,8 @@
  *
  *     server_create(&options, &s, err)   variables are declared
  *     server_init(s, err)                the startup program; slices get the numbers that one
- * machine would have given to these elements server_load(s, dir, err)           init_server(dir):
- * slices of the files of any saved model server_run(s, err)                 listens, serves; OK
+ * machine would have given to these elements server_load(s, model, err)         init_server(model):
+ * slices of any saved model (saved.h) server_run(s, err)                 listens, serves; OK
  * when the job is complete, PEER when it has failed (the error says who) server_stop(s) from any
  * thread or signal handler: makes run return
  *
@@ -30,6 +30,7 @@ enum server_on_death {
 
 struct server_options {
     const struct program *main, *startup; /* of this server; must outlive it */
+    const struct program *whole;          /* before it was cut, or NULL: names of one-file models */
     const struct placement *placement;    /* of the whole job; must outlive the server */
     int nplacement;
     uint64_t program_hash; /* split_hash; 0: trainers' hashes are not checked */
@@ -53,7 +54,7 @@ struct server_options {
 enum skiff_status server_create(const struct server_options *options, struct server **out,
                                 struct skiff_error *err);
 enum skiff_status server_init(struct server *s, struct skiff_error *err);
-enum skiff_status server_load(struct server *s, const char *dir, struct skiff_error *err);
+enum skiff_status server_load(struct server *s, const char *path, struct skiff_error *err);
 enum skiff_status server_run(struct server *s, struct skiff_error *err);
 void server_stop(struct server *s);
 void server_destroy(struct server *s); /* NULL is fine */

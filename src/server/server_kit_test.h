@@ -156,6 +156,7 @@ static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_er
                                .user = k};
     s.placement = split_placement(k->split, &s.nplacement);
     TRY(split_server(k->split, k->endpoint[i], &k->main[i], &k->startup[i], err));
+    s.whole = skiff_net_main(k->net);
     s.main = k->main[i];
     s.startup = k->startup[i];
     TRY(server_create(&s, &k->server[i], err));

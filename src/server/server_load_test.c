@@ -1,6 +1,7 @@
 /* init_server(dir): any number of servers takes its parts of a model that one process has saved. */
 #include "executor/io.h"
 #include "server/server_kit_test.h"
+#include "store/file.h"
 #include "store/tensor_file.h"
 
 static char dir[] = "/tmp/skiff_server_XXXXXX";
@@ -94,13 +95,12 @@ static void any_number_of_servers_loads(void **state)
     struct kit_options o = load_options(1, NULL);
     struct skiff_error err;
     char prefix[128], path[128];
-    assert_non_null(mkdtemp(dir));
     o.open_only = true;
     kit_open(&k, &o);
     struct scope *model = make_model(&k);
     const struct program *main = skiff_net_main(k.net);
     assert_ok(io_save_group(model, main, IO_PERSISTABLES, dir, NULL, &err), err);
-    path_of(prefix, "model");
+    path_of(prefix, "pickled/model"); /* in the same folder it would be taken first */
     assert_ok(io_save(model, main, prefix, &err), err);
     load_and_check(1, dir, model, NULL, NULL);
     load_and_check(2, dir, model, NULL, NULL);
@@ -130,6 +130,133 @@ static void any_number_of_servers_loads(void **state)
     kit_close(&k);
 }
 
+/* ---- all in one file ---- */
+
+static void put_tensor(const char *name, struct shape shape, enum dtype dtype, bool more)
+{
+    struct value v = {0};
+    struct buf b = BUF_INIT, old = BUF_INIT;
+    char path[128];
+    struct skiff_error err;
+    path_of(path, name);
+    value_as_tensor(&v, dtype, &shape, NULL);
+    memset(v.tensor.data, 0, tensor_bytes(&v.tensor));
+    if (more)
+        assert_ok(file_read(path, &old, &err), err);
+    buf_add(&b, old.data, old.len);
+    tensor_encode(&v.tensor, &b);
+    assert_ok(file_write(path, b.data, b.len, &err), err);
+    value_deinit(&v);
+    buf_deinit(&b);
+    buf_deinit(&old);
+}
+
+static void refused(const char *from, enum skiff_status status, const char *text)
+{
+    struct skiff_error err;
+    assert_int_equal(try_load(2, from, &err), status);
+    if (!strstr(err.message, text))
+        fail_msg("%s\nexpected: %s", err.message, text);
+}
+
+/* Persistables in the order of the program, as old or home-made files have them; a damaged file,
+ * one that fits nothing, and one whose tensors have other shapes or types say so. */
+static void one_file_of_all(void **state)
+{
+    struct kit k;
+    struct kit_options o = load_options(1, NULL);
+    struct skiff_error err;
+    struct io_vars vars;
+    const struct tensor *tensors[64];
+    char folder[128], path[160];
+    o.open_only = true;
+    kit_open(&k, &o);
+    struct scope *model = make_model(&k);
+    const struct program *main = skiff_net_main(k.net);
+    path_of(folder, "one");
+    assert_ok(io_save_group(model, main, IO_PERSISTABLES, folder, "all", &err), err);
+    for (int n = 1; n <= 5; n++)
+        load_and_check(n, folder, model, NULL, NULL);
+    io_vars_list(main, IO_PERSISTABLES, &vars);
+    assert_in_range(vars.n, 10, 64);
+    for (int i = 0; i < vars.n; i++)
+        tensors[i] = &scope_find(model, vars.v[i]->name)->tensor;
+    path_of(path, "one/all");
+    assert_ok(combined_file_write(path, vars.n, tensors, &err), err);
+    load_and_check(3, folder, model, NULL, NULL);
+    load_and_check(2, path, model, NULL, NULL);
+
+    assert_int_equal(truncate(path, 5000), 0);
+    refused(folder, SKIFF_FORMAT, "one/all: ");
+    put_tensor("one/all", SHAPE(3, 4), DTYPE_FP32, false);
+    char text[64];
+    snprintf(text, sizeof text, "all holds 1 tensors and no names; expected %d (the persist",
+             vars.n);
+    refused(folder, SKIFF_SHAPE, text);
+    put_tensor("one/all", SHAPE(FC_WIDTH), DTYPE_FP32, false); /* b, emb, w */
+    put_tensor("one/all", SHAPE(EMB_ROWS, EMB_WIDTH), DTYPE_FP32, true);
+    put_tensor("one/all", SHAPE(EMB_WIDTH, FC_WIDTH + 1), DTYPE_FP32, true);
+    refused(folder, SKIFF_SHAPE, "tensor 3 of 3: variable w: the program wants shape [30, 1500]");
+    put_tensor("one/all", SHAPE(FC_WIDTH), DTYPE_INT64, false);
+    put_tensor("one/all", SHAPE(EMB_ROWS, EMB_WIDTH), DTYPE_FP32, true);
+    put_tensor("one/all", SHAPE(EMB_WIDTH, FC_WIDTH), DTYPE_FP32, true);
+    refused(folder, SKIFF_SHAPE, "variable b: the program wants float32");
+    refused(path, SKIFF_SHAPE, "one/all holds int64");
+    io_vars_deinit(&vars);
+    scope_destroy(model);
+    kit_close(&k);
+}
+
+/* A table that is spread by id, out of every form. */
+static void keyed_tables_load(void **state)
+{
+    struct kit k;
+    struct kit_options o = load_options(1, NULL);
+    struct skiff_error err;
+    char from[3][128];
+    o.open_only = o.distributed = true;
+    o.optimizer = "sgd";
+    kit_open(&k, &o);
+    struct scope *model = make_model(&k);
+    const struct program *main = skiff_net_main(k.net);
+    path_of(from[0], "keyed_files");
+    path_of(from[1], "keyed_one");
+    path_of(from[2], "keyed_pickle/x");
+    assert_ok(io_save_group(model, main, IO_PERSISTABLES, from[0], NULL, &err), err);
+    assert_ok(io_save_group(model, main, IO_PERSISTABLES, from[1], "all", &err), err);
+    assert_ok(io_save(model, main, from[2], &err), err);
+    const float *emb = tensor_f32(&scope_find(model, "emb")->tensor);
+    for (int i = 0; i < 9; i++) {
+        struct kit job;
+        struct kit_options jo = load_options(1 + i % 3, from[i / 3]);
+        int64_t ids[] = {0, 1, 2, 3, 1000, EMB_ROWS - 1};
+        float rows[6 * EMB_WIDTH];
+        const char *names[KIT_MAX];
+        jo.distributed = true;
+        jo.optimizer = "sgd";
+        kit_open(&job, &jo);
+        struct session *s = kit_session(&job, 0);
+        struct job_slices slices = {.origin = "emb", .modulo = true, .names = names};
+        slices.endpoints = split_endpoints(job.split, &slices.n);
+        for (int n = 0; n < slices.n; n++)
+            names[n] = "emb";
+        assert_ok(session_pull_rows(s, &slices, ids, 6, EMB_WIDTH, rows, &err), err);
+        for (int r = 0; r < 6; r++)
+            assert_memory_equal(rows + r * EMB_WIDTH, emb + ids[r] * EMB_WIDTH,
+                                EMB_WIDTH * sizeof(float));
+        session_close(s);
+        kit_join(&job, SKIFF_OK);
+        kit_close(&job);
+    }
+    scope_destroy(model);
+    kit_close(&k);
+}
+
+static int make_folder(void **state)
+{
+    return mkdtemp(dir) ? 0 : -1;
+}
+
 static int clean_up(void **state)
 {
     char command[64];
@@ -139,6 +266,8 @@ static int clean_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_servers_loads)};
-    return cmocka_run_group_tests(tests, NULL, clean_up);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_servers_loads),
+                                       cmocka_unit_test(one_file_of_all),
+                                       cmocka_unit_test(keyed_tables_load)};
+    return cmocka_run_group_tests(tests, make_folder, clean_up);
 }

@@ -1,6 +1,7 @@
 #include "store/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -33,6 +34,18 @@ void state_deinit(struct state *s)
 struct state_entry *state_find(const struct state *s, const char *name)
 {
     return s->count ? str_map_get(&s->by_name, name) : NULL;
+}
+
+struct state_entry *state_find_variable(const struct state *s, const char *name)
+{
+    struct state_entry *e = state_find(s, name);
+    for (int i = 0; !e && i < s->count; i++)
+        if (s->entries[i]->param_name && !strcmp(s->entries[i]->param_name, name))
+            e = s->entries[i];
+    for (int i = 0; !e && i < s->nstructured; i++)
+        if (!strcmp(s->structured[i].value, name))
+            e = state_find(s, s->structured[i].key);
+    return e;
 }
 
 struct state_entry *state_add(struct state *s, const char *name)

@@ -32,6 +32,8 @@ void state_deinit(struct state *s);
 /* New entry, or the one of that name. The caller fills the tensor (it may borrow its bytes). */
 struct state_entry *state_add(struct state *s, const char *name);
 struct state_entry *state_find(const struct state *s, const char *name); /* NULL when absent */
+/* By its key, or else by the parameter's own name where keys are structured names; NULL. */
+struct state_entry *state_find_variable(const struct state *s, const char *name);
 void state_add_structured(struct state *s, const char *key, const char *value);
 
 #endif

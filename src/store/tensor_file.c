@@ -264,19 +264,29 @@ enum skiff_status rows_file_read(const char *path, struct value *out, struct ski
     return file_of_one(path, NULL, out, err);
 }
 
-/* Does a stream of that kind fill the file exactly? Reads heads only. */
-static enum skiff_status fits_tensor(struct tensor_source s, struct skiff_error *err)
+/* Reads heads only and moves on behind the data. */
+static enum skiff_status tensor_skip(struct tensor_source *s, struct tensor_place *out,
+                                     struct skiff_error *err)
 {
     int64_t counts[LOD_MAX_LEVELS];
     uint64_t levels;
     struct tensor_head h;
-    TRY(tensor_source_version(&s, "the LoDTensor version", err));
-    TRY(tensor_source_read(&s, &levels, 8, "the number of lod levels", err));
-    TRY(lod_sizes_read(s, levels, counts, err));
+    TRY(tensor_source_version(s, "the LoDTensor version", err));
+    TRY(tensor_source_read(s, &levels, 8, "the number of lod levels", err));
+    TRY(lod_sizes_read(*s, levels, counts, err));
     for (uint64_t k = 0; k < levels; k++)
-        s.pos += 8 + (uint64_t)counts[k] * 8;
-    TRY(tensor_source_head(&s, &h, err));
-    s.pos += h.data_bytes;
+        s->pos += 8 + (uint64_t)counts[k] * 8;
+    TRY(tensor_source_head(s, &h, err));
+    *out = (struct tensor_place){h.dtype, h.shape, levels > 0, s->pos, h.data_bytes};
+    s->pos += h.data_bytes;
+    return SKIFF_OK;
+}
+
+/* Does a stream of that kind fill the file exactly? */
+static enum skiff_status fits_tensor(struct tensor_source s, struct skiff_error *err)
+{
+    struct tensor_place place;
+    TRY(tensor_skip(&s, &place, err));
     return tensor_source_at_end(&s, err);
 }
 
@@ -368,6 +378,32 @@ enum skiff_status combined_file_read(const char *path, int n, struct tensor **ou
                                      struct skiff_error *err)
 {
     return combined_file_read_named(path, n, NULL, out, err);
+}
+
+enum skiff_status combined_file_scan(const char *path, struct tensor_place **out, int *out_n,
+                                     struct skiff_error *err)
+{
+    struct tensor_source s;
+    struct tensor_place *list = NULL;
+    int n = 0, cap = 0;
+    enum skiff_status status = SKIFF_OK;
+    TRY(tensor_source_open(&s, path, err));
+    do {
+        if (n == cap) {
+            cap = cap ? 2 * cap : 16;
+            list = mem_must_grow(list, (size_t)cap * sizeof *list);
+        }
+        status = tensor_skip(&s, &list[n], err);
+        n++;
+    } while (status == SKIFF_OK && tensor_source_left(&s));
+    close(s.fd);
+    if (status < 0) {
+        free(list);
+        return error_prefix(err, status, "tensor %d", n);
+    }
+    *out = list;
+    *out_n = n;
+    return SKIFF_OK;
 }
 
 static enum skiff_status slice_read(struct tensor_source *s, int64_t seek,

@@ -37,6 +37,16 @@ enum skiff_status combined_file_read(const char *path, int n, struct tensor **ou
 /* The same with the variables' names, for messages. */
 enum skiff_status combined_file_read_named(const char *path, int n, const char *const *names,
                                            struct tensor **out, struct skiff_error *err);
+/* Where the tensors of such a file are; their data are not read, but known to be there. */
+struct tensor_place {
+    enum dtype dtype;
+    struct shape shape;
+    bool has_lod;
+    uint64_t at, bytes; /* of the data */
+};
+/* *out is the caller's (free). At least one tensor must be there. */
+enum skiff_status combined_file_scan(const char *path, struct tensor_place **out, int *n,
+                                     struct skiff_error *err);
 enum skiff_status combined_file_write(const char *path, int n, const struct tensor *const *in,
                                       struct skiff_error *err);
 /* load with seek >= 0: part of the only tensor of a file (numel of `shape` elements from element

@@ -396,6 +396,7 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
     TRY(split_server(c->split, c->endpoints[i], &main, &startup, err));
     struct server_options o = {.main = main,
                                .startup = startup,
+                               .whole = s->main,
                                .placement = split_placement(c->split, &n),
                                .mode = split_mode_of(c->split),
                                .index = i,

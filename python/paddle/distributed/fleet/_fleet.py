@@ -168,10 +168,12 @@ class Fleet(object):
     # ---- servers ----
 
     def init_server(self, dirname=None, var_names=None, **kwargs):
-        """Fills the parameters; from a saved model when a folder is given (made with any number of servers)."""
+        """Fills the parameters; from a saved model when one is given (made with any number of servers; a folder of files, one
+        file of all, or a prefix of .pdiparams or .pdparams)."""
+        from paddle.fluid.incubate.fleet._job import is_model
         job = self._need_job("init_server")
-        if dirname is not None and not os.path.isdir(dirname):
-            raise ValueError("fleet.init_server: there is no folder %r" % dirname)
+        if dirname is not None and not is_model(dirname):
+            raise ValueError("fleet.init_server: there is no saved model %r" % dirname)
         job.load(dirname)
 
     def run_server(self):

@@ -1,4 +1,5 @@
 """One process's part in a distributed job: thin names for skiff._native.Fleet, and what running its programs means."""
+import os
 import sys
 import threading
 
@@ -6,6 +7,11 @@ from skiff import _native
 
 from paddle.fluid import _job as open_jobs
 from paddle.fluid._build import net
+
+
+def is_model(path):
+    """Is there a saved model for init_server: a folder, a file, or a prefix of files?"""
+    return os.path.exists(path) or any(os.path.isfile(path + e) for e in (".pdparams", ".pdiparams"))
 
 
 class Job(object):

@@ -6,7 +6,6 @@
     servers: fleet.init_server(); fleet.run_server()
     workers: fleet.init_worker(); exe.run(fleet.startup_program); train; fleet.stop_worker()
 """
-import os
 
 from paddle import _names
 from paddle.fluid import _job as open_jobs
@@ -62,9 +61,11 @@ class DistributedTranspiler(Fleet):
     # ---- servers ----
 
     def init_server(self, model_dir=None):
-        """Fills the parameters; from a saved model when model_dir is given (made with any number of servers)."""
+        """Fills the parameters; from a saved model when model_dir is given (made with any number of servers; a folder of
+        files, one file of all, or a prefix of .pdiparams or .pdparams)."""
+        from paddle.fluid.incubate.fleet._job import is_model
         job = self._need_job("init_server")
-        if model_dir is not None and not os.path.isdir(model_dir):
+        if model_dir is not None and not is_model(model_dir):
             raise ValueError("There is no directory named '%s'" % model_dir)
         job.load(model_dir)
 
