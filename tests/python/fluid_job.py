@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import paddle.fluid as fluid
 import paddle.fluid.incubate.fleet.base.role_maker as role_maker
+from paddle.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
 
@@ -35,7 +36,11 @@ def by_transpiler(mode, role, number, endpoint, folder):
     config = fluid.DistributeTranspilerConfig()
     if mode != "sync":
         config.sync_mode = False
-    t = fluid.DistributeTranspiler(config)
+        config.enable_dc_asgd = mode == "dc_asgd"
+        config.runtime_split_send_recv = mode.startswith("runtime_")
+        config.half_async = mode == "runtime_half_async"
+        config.geo_sgd_need_push_nums = 2
+    t = GeoSgdTranspiler(config) if mode == "geo" else fluid.DistributeTranspiler(config)
     t.transpile(number, pservers=endpoint, trainers=TRAINERS, sync_mode=mode == "sync")
     exe = fluid.Executor(fluid.CPUPlace())
     if role == "server":
@@ -45,7 +50,12 @@ def by_transpiler(mode, role, number, endpoint, folder):
         return
     program = t.get_trainer_program()
     exe.run(fluid.default_startup_program())
+    communicator = fluid.communicator.Communicator(program)
+    communicator.start()
+    assert communicator.is_running()
     weights = steps(exe, program, loss, number)
+    communicator.stop()
+    assert not communicator.is_running()
     exe.close()
     print("RESULT", " ".join("%.6f" % w for w in weights))
 

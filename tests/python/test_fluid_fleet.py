@@ -59,6 +59,14 @@ class Jobs(unittest.TestCase):
         for weights in results:
             np.testing.assert_allclose(weights, joint_weights(), rtol=1e-4)
 
+    def test_transpiler_other_modes(self):
+        """config.sync_mode = False: ops exchange at once; with runtime_split_send_recv a communicator does."""
+        for mode in ("async", "dc_asgd", "runtime_async", "runtime_half_async", "geo"):
+            with self.subTest(mode=mode):
+                results, _ = self.run_job("transpiler", mode)
+                for weights in results:
+                    self.assertTrue(np.isfinite(weights).all() and max(weights) > 0.05)
+
     def test_fleet_sync(self):
         results, folder = self.run_job("fleet", "sync")
         for weights in results:
@@ -104,6 +112,25 @@ class Transpiled(unittest.TestCase):
             copied = [op.type for op in main.clone().global_block().ops]
             self.assertEqual(copied.count("send"), 4)
             self.assertNotIn("send", [op.type for op in main.clone(for_test=True).global_block().ops])
+
+    def test_runtime_split(self):
+        """The communicator cuts what is sent; 1.8.5's programs, as fleet's strategies make them."""
+        for half in (False, True):
+            with fresh():
+                L.data("y", [1])
+                loss = L.mean(L.fc(L.fc(L.data("x", [200]), 100, act="relu"), 1))
+                fluid.optimizer.SGD(0.01).minimize(loss)
+                config = fluid.DistributeTranspilerConfig()
+                config.sync_mode, config.runtime_split_send_recv, config.half_async = False, True, half
+                t = fluid.DistributeTranspiler(config)
+                t.transpile(0, pservers=self.SERVERS, trainers=4, sync_mode=False)
+                ops = t.get_trainer_program(wait_port=False).global_block().ops
+                kinds = [op.type for op in ops]
+                self.assertEqual((kinds.count("split_byref"), kinds.count("send_barrier")), (0, int(half)))
+                cut = [op for op in ops if op.type == "send" and len(op.attr("send_varnames")) == 2]
+                self.assertEqual([op.attr("sections") for op in cut], [[100, 100]])
+                server = t.get_pserver_program("192.168.0.1:6174").global_block().ops[0]
+                self.assertEqual(server.attr("distributed_mode"), 1)
 
     def test_server(self):
         with fresh() as (main, _):

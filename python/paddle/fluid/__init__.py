@@ -25,8 +25,8 @@ for _module, _words in (
     for _word in _words.split():
         _WHERE[_word] = _F + _module + ":" + _word
 _SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core", "param_attr", "data_feeder", "dataset",
-               "lod_tensor", "input", "io", "backward", "transpiler", "clip", "contrib", "incubate", "initializer", "layers",
-               "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average")
+               "lod_tensor", "input", "io", "backward", "transpiler", "communicator", "clip", "contrib", "incubate",
+               "initializer", "layers", "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average")
 
 __all__ = sorted(_WHERE)
 __getattr__, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES)

@@ -119,11 +119,23 @@ class DistributeTranspiler(object):
         self._split = _native.Split(self._main, self._startup, trainer_id=trainer_id, pservers=pservers, trainers=trainers,
                                     sync_mode=bool(sync_mode), config=self.config._fields())
 
+    def _mode(self, fields):
+        """(mode, direct): without runtime_split_send_recv the ops exchange at once, in sync or async mode; with it a
+        communicator does, and the programs are those of fleet's strategies."""
+        if fields["geo_sgd_mode"]:
+            return "geo", False
+        if not fields["runtime_split_send_recv"]:
+            return "sync" if fields["sync_mode"] else "async", True
+        if not fields["half_async"]:
+            return "async", False
+        return "sync" if fields["completely_not_async"] else "half_async", False
+
     def _strategy(self):
         fields = self.config._fields()
-        return {"mode": self._split.mode, "geo_steps": fields["geo_sgd_need_push_nums"],
+        mode, direct = self._mode(fields)
+        return {"mode": mode, "direct": direct, "geo_steps": fields["geo_sgd_need_push_nums"],
                 "no_slice": not fields["slice_var_up"], "min_block_size": fields["min_block_size"],
-                "split_method": fields["split_method"], "dc_asgd": fields["enable_dc_asgd"], "direct": True}
+                "split_method": fields["split_method"], "dc_asgd": fields["enable_dc_asgd"]}
 
     def _ready(self):
         if self._split is None:

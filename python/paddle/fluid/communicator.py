@@ -1,0 +1,31 @@
+"""fluid.communicator: what exchanges gradients and parameters beside a trainer's program."""
+from paddle import _names
+from paddle.fluid import _job as open_jobs
+
+__all__ = ["Communicator"]
+
+
+class Communicator(object):
+    """Of a trainer's program (DistributeTranspiler with runtime_split_send_recv, or fleet). It starts by itself when the
+    program is first run; the mode is the one that the program was split for."""
+
+    def __init__(self, program, mode=None, kwargs=None, envs=None):
+        self._job = getattr(program, "_job", None)
+        if self._job is None:
+            raise ValueError("Communicator: this program is no trainer's; give what get_trainer_program() or "
+                             "fleet.main_program is")
+
+    def start(self):
+        """Connects to the servers; waits for them."""
+        from paddle.fluid.executor import global_scope
+        self._job.connect(global_scope())
+
+    def stop(self):
+        """Sends what is left and leaves the job."""
+        open_jobs.leave(self._job)
+
+    def is_running(self):
+        return self._job._connected and not self._job._left
+
+
+__getattr__ = _names.guard(__name__)
