@@ -41,7 +41,17 @@ fault() {
 ports() { # N free ports, below the range of outgoing connections
     perl -MIO::Socket::INET -e 'my @s; while (@s < $ARGV[0]) { my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => 10240 + int(rand(20000))); push @s, $s if $s } print join(" ", map { $_->sockport } @s)' "$1"
 }
+bound() { # PORT...: those that cannot be bound
+    perl -MIO::Socket::INET -e 'for (@ARGV) { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $_, ReuseAddr => 1) or print "$_ ($!) " }' "$@"
+}
+finish() { # ends what the last job has left on purpose; however its processes ended, their ports are free at once
+    [ -n "${pid[*]:-}" ] || return
+    kill -9 "${pid[@]}" 2>/dev/null
+    wait "${pid[@]}" 2>/dev/null
+    [ -z "$(bound "${port[@]}")" ] || fault "still bound: $(bound "${port[@]}")"
+}
 begin() { # NAME MODE SERVERS WORKERS [EPOCHS]
+    finish
     name=$1 mode=$2 nservers=$3 nworkers=$4 epochs=${5:-1}
     rm -rf ./*.log model
     read -ra port <<<"$(ports "$nservers")"
@@ -299,5 +309,61 @@ says doctor "server 1: runs, sync, for 2 servers and 1 workers" "its clock diffe
 "$skiff" doctor --servers "$list" --worker_num 5 >doctor.log 2>&1 && fault "doctor finds nothing wrong"
 says doctor "WRONG server 0 was started for 2 servers and 1 workers, expected 2 and 5"
 SKIFF_SECRET=guess "$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "doctor gets in with another secret"
-kill -9 "${pid[@]}"
+finish
+
+# ---- ports under the launcher ----
+
+cat >wrapped.sh <<'END'
+#!/bin/bash
+# wrapped.sh FAILS SKIFF OPTIONS...: a process of a job; with FAILS worker 1 is killed when it has begun
+fails=$1
+shift
+[ "$TRAINING_ROLE$PADDLE_TRAINER_ID$fails" = TRAINER1yes ] || exec "$@"
+"$@" &
+for _ in $(seq 100); do grep -qs "Epoch: 1" log/workerlog.1 && break; sleep 0.1; done
+kill -9 $!
+wait $!
+exit 3
+END
+chmod +x wrapped.sh
+launch() { # FAILS EPOCHS: a job in the background; the same ports every time, one job right after the other
+    "$skiff" launch -q --servers "$list" --worker_num 2 -- ./wrapped.sh "$1" "$skiff" train -m config.yaml -o runner.sync_mode=async runner.epochs="$2" >launch.log 2>&1 &
+    pids+=($!)
+}
+listening() { # can both ports be seen in use?
+    for _ in $(seq 100); do
+        [ "$(bound "${port[@]}" | grep -o '(' | wc -l)" = 2 ] && grep -qs "Epoch: 1" log/workerlog.0 && return
+        sleep 0.1
+    done
+    fault "the servers do not listen"
+}
+free() { [ -z "$(bound "${port[@]}")" ] || fault "still bound: $(bound "${port[@]}")"; }
+
+begin "ports under the launcher" async 2 2
+name="ports: the job ends well, twice"
+for _ in 1 2; do
+    launch no 2
+    wait $! || fault "the job failed"
+    free
+done
+name="ports: a worker fails"
+launch yes 1000
+wait $! && fault "the job did not fail"
+free
+says launch "worker 1 failed with status 3"
+set -m # so that the launcher in the background takes SIGINT
+for how in INT TERM KILL; do
+    name="ports: the launcher gets SIG$how"
+    rm -rf log
+    launch no 1000
+    listening
+    kill -$how $!
+    wait $! 2>/dev/null
+    [ $how = KILL ] && for _ in $(seq 30); do # the keeper ends the job
+        [ -z "$(bound "${port[@]}")" ] && break
+        sleep 0.1
+    done
+    free
+done
+set +m
 exit $failed

@@ -20,12 +20,20 @@ fault() {
 says() { # FILE TEXT
     grep -qF -- "$2" "$1" || fault "$1 does not say: $2"
 }
-nothing_left() {
+nothing_left() { # no process, and every port that a server of the last job has held can be bound at once
     for _ in $(seq 30); do
-        [ -z "$(of_mark)" ] && return
+        [ -z "$(of_mark)" ] && break
         sleep 0.1
     done
-    fault "left behind: $(of_mark | xargs -r ps -o pid=,args= -p)"
+    [ -z "$(of_mark)" ] || fault "left behind: $(of_mark | xargs -r ps -o pid=,args= -p)"
+    [ -z "$(bound $(cat held.* 2>/dev/null))" ] || fault "still bound: $(bound $(cat held.*))"
+    rm -f held.*
+}
+bound() { # PORT...: those that cannot be bound
+    perl -MIO::Socket::INET -e 'for (@ARGV) { IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0", LocalPort => $_, ReuseAddr => 1) or print "$_ ($!) " }' "$@"
+}
+held() { # N: so many ports were held during the job
+    [ "$(cat held.* 2>/dev/null | wc -w)" = "$1" ] || fault "servers held $(cat held.* 2>/dev/null | wc -w) ports, expected $1"
 }
 run() { # STATUS SECONDS command: checks exit status and time, with patience for a busy machine
     local want=$1 limit=$(($2 * 4)) start got
@@ -44,8 +52,14 @@ me=worker$PADDLE_TRAINER_ID
 [ "$TRAINING_ROLE" = PSERVER ] && me=server$PADDLE_PORT
 echo "I am $me of $PADDLE_TRAINERS_NUM, servers $PADDLE_PSERVERS_IP_PORT_LIST, job $SKIFF_JOB, secret ${#SKIFF_SECRET}, proxy ${http_proxy-none}"
 bash -c 'while :; do sleep 0.2; done' "$1" & # a grandchild
+if [ "$TRAINING_ROLE" = PSERVER ]; then # a grandchild that listens at the server's port
+    perl -MIO::Socket::INET -e '
+        my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => $ARGV[1], LocalPort => $ARGV[2], ReuseAddr => 1) or die "$ARGV[2]: $!";
+        open my $f, ">", "held.$ARGV[2]"; print $f "$ARGV[2]\n"; close $f;
+        sleep 1 while 1' "$1" "${POD_IP:-127.0.0.1}" "$PADDLE_PORT" &
+fi
 if [ "$TRAINING_ROLE" = PSERVER ]; then
-    [ "$2" = servers_leave ] && { sleep 0.7; kill $!; exit 0; }
+    [ "$2" = servers_leave ] && { sleep 0.7; kill $(jobs -p); exit 0; }
     [ "$2" = server_dies ] && { sleep 0.3; kill -9 $$; }
     while :; do sleep 0.1; done
 fi
@@ -69,6 +83,7 @@ says log/workerlog.1 "secret 40, proxy none"
 [ "$(grep -o 'job job-[0-9a-f]*' log/*log.* | cut -d: -f2 | sort -u | wc -l)" = 1 ] || fault "processes have different jobs"
 says out "worker 0           100       1.0         100   0.7000  done"
 says out "together           200       1.0         200   0.7100"
+held 2
 nothing_left
 
 name="servers that do not leave are told"
@@ -83,6 +98,7 @@ says err "worker 1 failed with status 3"
 says err "log/workerlog.1"
 says err "out of luck"
 [ "$(tail -n 1 err | cut -c1-13)" = "skiff launch:" ] || fault "the reason is not the last line"
+held 2
 nothing_left
 
 name="a server dies"
@@ -100,7 +116,7 @@ end_by() { # SIGNAL STATUS WHAT LIMIT: starts a job, signals the launcher
     "$skiff" launch --server_num 2 --worker_num 2 -- ./job.sh $mark "$3" >out 2>err &
     launcher=$!
     for _ in $(seq 50); do
-        [ "$(of_mark | wc -l)" -ge 8 ] && break
+        [ "$(of_mark | wc -l)" -ge 10 ] && [ "$(cat held.* 2>/dev/null | wc -w)" = 2 ] && break
         sleep 0.1
     done
     start=$(date +%s)
@@ -110,6 +126,7 @@ end_by() { # SIGNAL STATUS WHAT LIMIT: starts a job, signals the launcher
     launcher=0
     [ $got = "$2" ] || fault "exit status $got, expected $2"
     [ $(($(date +%s) - start)) -le $(($4 * 4)) ] || fault "took $(($(date +%s) - start)) s to stop"
+    held 2
     nothing_left
 }
 set -m # so that background launchers take SIGINT
@@ -133,6 +150,8 @@ name="each machine starts its own part"
 POD_IP=127.0.0.2 run 0 8 "$skiff" launch --servers 127.0.0.1:$free,127.0.0.2:$free --workers 127.0.0.1,127.0.0.2,127.0.0.2 --log_dir two -- ./job.sh $mark servers_leave
 [ "$(ls two | tr '\n' ' ')" = "serverlog.1 workerlog.1 workerlog.2 " ] || fault "started $(ls two)"
 says err "1 server and 2 workers are on this machine"
+held 1
+nothing_left
 POD_IP=localhost run 0 8 "$skiff" launch --servers 127.0.0.1:$free --workers 127.0.0.1,::1 --log_dir names -- ./job.sh $mark servers_leave
 [ "$(ls names | tr '\n' ' ')" = "serverlog.0 workerlog.0 workerlog.1 " ] || [ "$(ls names | tr '\n' ' ')" = "serverlog.0 workerlog.0 " ] || fault "started $(ls names)"
 POD_IP=10.9.8.7 run 1 2 "$skiff" launch --servers 127.0.0.1:$free --workers 127.0.0.1 -- ./job.sh $mark
