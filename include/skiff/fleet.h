@@ -31,7 +31,9 @@ extern "C" {
 struct skiff_fleet;
 
 SKIFF_API struct skiff_fleet *skiff_fleet_create(void);
-SKIFF_API void skiff_fleet_destroy(struct skiff_fleet *f); /* leaves the job; NULL is fine */
+/* NULL is fine. A worker that has not said stop_worker has not finished: servers count it as dead.
+ */
+SKIFF_API void skiff_fleet_destroy(struct skiff_fleet *f);
 
 /* ---- roles ---- */
 
@@ -129,6 +131,9 @@ SKIFF_API void skiff_fleet_stop_server(struct skiff_fleet *f);
 SKIFF_API enum skiff_status
 skiff_fleet_init_worker(struct skiff_fleet *f, struct skiff_scope *scope, struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_fleet_stop_worker(struct skiff_fleet *f, struct skiff_error *err);
+/* Instead of stop_worker: this worker has failed. Servers count it as dead at once and say why
+ * ("worker 1 <reason>"). Without init_worker, or after stop_worker: nothing. */
+SKIFF_API void skiff_fleet_abandon_worker(struct skiff_fleet *f, const char *reason);
 SKIFF_API enum skiff_status skiff_fleet_barrier_worker(struct skiff_fleet *f,
                                                        struct skiff_error *err);
 /* In place over all workers; op "sum", "max", "min". One worker: nothing to do. */

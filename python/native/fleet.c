@@ -1,9 +1,12 @@
 /* Fleet: this process's part in a job of workers and servers. */
 #include "native.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <skiff/fleet.h>
 
@@ -13,7 +16,104 @@ struct fleet_object {
     PyObject *main, *startup; /* Programs of the fleet's, once they were asked for */
     PyObject *given;          /* list: what C looks at as long as the fleet lives */
     PyObject *say;            /* callable, or NULL */
+    int fd;                   /* or lines go here, behind the label */
+    char label[32];
 };
+
+/* ---- the end of the process ----
+ *
+ * A script may end between init_worker and stop_worker. Only the exit status tells whether it has
+ * finished (0: it leaves the job) or failed (others: servers count it as dead, and say so at once),
+ * and only on_exit knows the status. The interpreter is gone by then, so workers that are still at
+ * work keep what C looks at, and nobody is told anything any more. A process that is killed, or
+ * ends by os._exit, is missed by the servers within seconds. */
+
+static struct skiff_fleet **at_work; /* guarded by the interpreter lock, as long as there is one */
+static size_t nat_work;
+static pid_t own_process;   /* children of a fork have none of the threads */
+static atomic_bool quiet;   /* the interpreter ends: nothing is said any more */
+static atomic_int speaking; /* threads that say something just now */
+
+static size_t at_work_find(const struct skiff_fleet *f)
+{
+    size_t i = 0;
+    while (i < nat_work && at_work[i] != f)
+        i++;
+    return i;
+}
+
+static void at_work_remove(const struct skiff_fleet *f)
+{
+    size_t i = at_work_find(f);
+    if (i < nat_work)
+        at_work[i] = at_work[--nat_work];
+}
+
+static void on_process_exit(int status, void *unused)
+{
+    char reason[80];
+    if (getpid() != own_process)
+        return;
+    snprintf(reason, sizeof reason, "has ended with exit status %d, without stop_worker", status);
+    while (nat_work) {
+        struct skiff_fleet *f = at_work[--nat_work];
+        if (status == 0)
+            skiff_fleet_stop_worker(f, NULL);
+        else
+            skiff_fleet_abandon_worker(f, reason);
+    }
+}
+
+/* Runs by atexit, before the interpreter ends: a thread that waited for its lock then would be
+ * ended, and the network thread must go on. */
+static PyObject *fall_silent(PyObject *self, PyObject *unused)
+{
+    atomic_store(&quiet, true);
+    Py_BEGIN_ALLOW_THREADS;
+    for (int ms = 0; atomic_load(&speaking) && ms < 2000; ms++)
+        usleep(1000);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static bool watch_exit(void)
+{
+    static PyMethodDef silence = {"fall_silent", fall_silent, METH_NOARGS, NULL};
+    if (own_process)
+        return true;
+    PyObject *module = PyImport_ImportModule("atexit");
+    PyObject *call = module ? PyCFunction_New(&silence, NULL) : NULL;
+    PyObject *done = call ? PyObject_CallMethod(module, "register", "O", call) : NULL;
+    bool ok = done && on_exit(on_process_exit, NULL) == 0;
+    Py_XDECREF(done);
+    Py_XDECREF(call);
+    Py_XDECREF(module);
+    if (ok)
+        own_process = getpid();
+    else if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    return ok;
+}
+
+static bool at_work_add(struct skiff_fleet *f)
+{
+    if (at_work_find(f) < nat_work)
+        return true;
+    struct skiff_fleet **grown = realloc(at_work, (nat_work + 1) * sizeof *grown);
+    if (!grown) {
+        PyErr_NoMemory();
+        return false;
+    }
+    at_work = grown;
+    at_work[nat_work++] = f;
+    return true;
+}
+
+/* The process ends (or is a child of the one that works): on_process_exit has the last word. */
+static bool stays_at_work(const struct skiff_fleet *f)
+{
+    return at_work_find(f) < nat_work && (!Py_IsInitialized() || getpid() != own_process);
+}
 
 /* ---- life ---- */
 
@@ -46,16 +146,33 @@ static int fleet_clear(struct fleet_object *o)
     return 0;
 }
 
-/* Leaving the job joins threads, which may want to say something: the lock must be free. */
+/* Dropped by everybody, perhaps in a cycle that the collector takes apart next, with what C looks
+ * at: a worker that has not left the job is lost. Threads are joined, which may want to say
+ * something: the lock must be free. */
+static void fleet_finalize(struct fleet_object *o)
+{
+    struct skiff_fleet *f = o->f;
+    if (!f)
+        return;
+    skiff_fleet_on_say(f, NULL, NULL);
+    if (stays_at_work(f)) {
+        Py_XINCREF(o->given);
+        return;
+    }
+    at_work_remove(f);
+    Py_BEGIN_ALLOW_THREADS;
+    skiff_fleet_abandon_worker(f, "has dropped its fleet without stop_worker");
+    Py_END_ALLOW_THREADS;
+}
+
 static void fleet_dealloc(struct fleet_object *o)
 {
     PyObject_GC_UnTrack(o);
+    fleet_finalize(o);
     fleet_clear(o);
-    struct skiff_fleet *f = o->f;
-    if (f) {
-        skiff_fleet_on_say(f, NULL, NULL);
+    if (o->f && !stays_at_work(o->f)) {
         Py_BEGIN_ALLOW_THREADS;
-        skiff_fleet_destroy(f);
+        skiff_fleet_destroy(o->f);
         Py_END_ALLOW_THREADS;
     }
     Py_CLEAR(o->given);
@@ -322,9 +439,11 @@ static PyObject *fleet_init_worker(struct fleet_object *o, PyObject *args, PyObj
     enum skiff_status status;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("scope"),
                                      base_class[CLASS_SCOPE], &scope) ||
-        PyList_Append(o->given, scope) < 0)
+        PyList_Append(o->given, scope) < 0 || !watch_exit() || !at_work_add(o->f))
         return NULL;
     FREE_CALL(status, skiff_fleet_init_worker(o->f, ((struct scope_object *)scope)->s, &err));
+    if (status < 0)
+        at_work_remove(o->f);
     return finish(status, &err);
 }
 
@@ -333,6 +452,7 @@ static PyObject *fleet_stop_worker(struct fleet_object *o, PyObject *unused)
     struct skiff_error err;
     enum skiff_status status;
     FREE_CALL(status, skiff_fleet_stop_worker(o->f, &err));
+    at_work_remove(o->f);
     return finish(status, &err);
 }
 
@@ -483,9 +603,8 @@ static PyObject *fleet_save_inference(struct fleet_object *o, PyObject *args, Py
 
 /* ---- lines for logs ---- */
 
-static void on_say(void *user, const char *line)
+static void say_now(struct fleet_object *o, const char *line)
 {
-    struct fleet_object *o = user;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *s = o->say ? PyUnicode_DecodeUTF8(line, (Py_ssize_t)strlen(line), "replace") : NULL;
     PyObject *r = s ? PyObject_CallFunctionObjArgs(o->say, s, NULL) : NULL;
@@ -496,21 +615,57 @@ static void on_say(void *user, const char *line)
     PyGILState_Release(gil);
 }
 
+static void on_say(void *user, const char *line)
+{
+    atomic_fetch_add(&speaking, 1);
+    if (!atomic_load(&quiet))
+        say_now(user, line);
+    atomic_fetch_sub(&speaking, 1);
+}
+
+/* Without the interpreter lock, which a script may hold for longer than others wait for our
+ * heartbeats. */
+static void on_say_to_fd(void *user, const char *line)
+{
+    struct fleet_object *o = user;
+    atomic_fetch_add(&speaking, 1);
+    if (!atomic_load(&quiet))
+        dprintf(o->fd, "[%s] %s\n", o->label, line);
+    atomic_fetch_sub(&speaking, 1);
+}
+
+static bool say_to_fd(struct fleet_object *o, PyObject *number)
+{
+    int64_t fd;
+    bool server = skiff_fleet_is_server(o->f);
+    if (!int_of(number, "say", &fd))
+        return false;
+    o->fd = (int)fd;
+    snprintf(o->label, sizeof o->label, "%s %d", server ? "server" : "worker",
+             server ? skiff_fleet_server_index(o->f) : skiff_fleet_worker_index(o->f));
+    skiff_fleet_on_say(o->f, on_say_to_fd, o);
+    return true;
+}
+
 static PyObject *fleet_on_say(struct fleet_object *o, PyObject *args, PyObject *keywords)
 {
     PyObject *say;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("say"), &say))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("say"), &say) || !watch_exit())
         return NULL;
-    if (say != Py_None && !PyCallable_Check(say)) {
-        PyErr_SetString(PyExc_TypeError, "say must be callable");
+    bool to_fd = PyLong_Check(say);
+    if (say != Py_None && !to_fd && !PyCallable_Check(say)) {
+        PyErr_SetString(PyExc_TypeError, "say must be callable, or a file descriptor");
         return NULL;
     }
+    skiff_fleet_on_say(o->f, NULL, NULL);
     Py_CLEAR(o->say);
-    if (say != Py_None) {
+    if (to_fd && !say_to_fd(o, say))
+        return NULL;
+    if (say != Py_None && !to_fd) {
         Py_INCREF(say);
         o->say = say;
+        skiff_fleet_on_say(o->f, on_say, o);
     }
-    skiff_fleet_on_say(o->f, o->say ? on_say : NULL, o);
     Py_RETURN_NONE;
 }
 
@@ -581,6 +736,7 @@ static PyGetSetDef attributes[] = {
 
 static PyType_Slot slots[] = {{Py_tp_new, fleet_new},
                               {Py_tp_dealloc, fleet_dealloc},
+                              {Py_tp_finalize, fleet_finalize},
                               {Py_tp_traverse, fleet_traverse},
                               {Py_tp_clear, fleet_clear},
                               {Py_tp_methods, methods},

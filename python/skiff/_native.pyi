@@ -563,7 +563,8 @@ def auc_area(stat_pos: Any, stat_neg: Any) -> float:
 class Fleet:
     """This process's part in a job (include/skiff/fleet.h): init_env or init_user; split; then on a server init_server and
     run_server, on a worker init_worker, runs of startup_program and main_program, stop_worker. All calls that wait release the
-    interpreter lock. It leaves the job when it goes."""
+    interpreter lock. A worker that goes, or whose process ends with another status than 0, without stop_worker has not finished:
+    servers count it as dead and say so at once. A process that ends with status 0 leaves the job."""
 
     def __init__(self) -> None: ...
     def init_env(self, env: str = "auto") -> None:
@@ -607,8 +608,9 @@ class Fleet:
     def save_inference_model(
         self, scope: Scope, feeds: Sequence[str], targets: Sequence[Union[str, Var]], path: str, is_prefix: bool = False
     ) -> None: ...
-    def on_say(self, say: Optional[Callable[[str], Any]]) -> None:
-        """Who gets what happens, one line each; called from any thread."""
+    def on_say(self, say: Union[Callable[[str], Any], int, None]) -> None:
+        """Who gets what happens, one line each; called from any thread, with the interpreter lock. A number: lines are written to
+        that file descriptor, without the lock (after init_*: they begin with the role)."""
 
 def leave_job(program: Program) -> None:
     """exe.close(): this process has done its part of the program's job. Without a job: nothing."""

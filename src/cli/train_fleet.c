@@ -426,6 +426,11 @@ int train_fleet(const struct job_args *args)
     }
     if (status == SKIFF_OK)
         status = skiff_fleet_is_server(t.fleet) ? serve(&t, &err) : work(&t, &err);
+    if (status < 0 && t.fleet) {
+        char reason[sizeof err.message + 16];
+        snprintf(reason, sizeof reason, "has failed: %s", err.message);
+        skiff_fleet_abandon_worker(t.fleet, reason);
+    }
     int code = status < 0 ? command_fail("train", &err) : 0;
     if (!code && t.stopped) {
         fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);

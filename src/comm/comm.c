@@ -316,9 +316,21 @@ enum skiff_status comm_job_close(struct job *j, struct skiff_error *err)
     return status < 0 ? status : left;
 }
 
+void comm_abandon(struct job *j, const char *reason)
+{
+    struct comm *c = comm_of(j);
+    if (pthread_mutex_trylock(&c->lock) != 0)
+        return; /* it may be held for long; who ends for good is missed soon enough */
+    if (c->session)
+        session_abandon(c->session, reason);
+    c->closed = true;
+    pthread_mutex_unlock(&c->lock);
+}
+
 void comm_job_destroy(struct job *j)
 {
     struct comm *c = comm_of(j);
+    comm_abandon(j, "has ended without stop_worker or close"); /* if it has not left */
     comm_stop(j, NULL);
     session_close(c->session);
     if (c->mode->destroy && c->state)

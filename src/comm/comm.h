@@ -37,6 +37,10 @@ enum skiff_status comm_create(const struct comm_options *options, const struct p
 enum skiff_status comm_start(struct job *j, struct scope *scope, struct skiff_error *err);
 /* stop_worker's first half: sends what is queued, joins threads. Nothing is lost. */
 enum skiff_status comm_stop(struct job *j, struct skiff_error *err);
+/* This worker has failed and takes no further part: servers count it as dead, for this reason.
+ * After the job was closed, or before its session is open, it does nothing; nor while another
+ * thread is just opening, starting or stopping it. */
+void comm_abandon(struct job *j, const char *reason);
 /* Waits until everything that was handed over so far has been exchanged (async: the queues are
  * empty; GEO: no K batches wait). What servers hold then is what this trainer has done. */
 enum skiff_status comm_settle(struct job *j, struct skiff_error *err);

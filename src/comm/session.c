@@ -328,11 +328,22 @@ static bool servers_joined(const struct session *s)
     return here >= n;
 }
 
+static enum skiff_status check_failure(struct session *s, struct skiff_error *err)
+{
+    pthread_mutex_lock(&s->lock);
+    struct skiff_error failure = s->failure;
+    pthread_mutex_unlock(&s->lock);
+    if (failure.code < 0 && err)
+        *err = failure;
+    return failure.code;
+}
+
 /* Server 0 must know all servers, or it could not tell us when one dies. */
 static enum skiff_status await_joined(struct session *s, int64_t deadline, struct skiff_error *err)
 {
     struct timespec little = {.tv_nsec = 2 * CLOCK_MS};
     while (!servers_joined(s)) {
+        TRY(check_failure(s, err)); /* one of them may have died meanwhile */
         if (clock_now() >= deadline)
             return error_set(err, SKIFF_TIMEOUT,
                              "worker %d: not all %d parameter servers have found server 0 (%s)",
@@ -386,9 +397,9 @@ enum skiff_status session_open(const struct session_options *options, struct ses
         status = await_servers(s, deadline, err);
     if (status == SKIFF_OK)
         status = join(s, deadline, err);
+    atomic_store(&s->watching, status == SKIFF_OK);
     if (status == SKIFF_OK)
         status = await_joined(s, deadline, err);
-    atomic_store(&s->watching, status == SKIFF_OK);
     if (status < 0)
         session_close(s);
     else
@@ -437,6 +448,23 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
     if (enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why) < 0 && !failed)
         session_say(s, "left without an answer: %s", why.message);
     return status;
+}
+
+void session_abandon(struct session *s, const char *reason)
+{
+    struct skiff_error failure;
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->watching, false);
+    bool left = s->left;
+    s->left = true;
+    pthread_mutex_unlock(&s->lock);
+    if (left || !s->enrolment)
+        return;
+    /* who does not hear it notices that the connection is gone */
+    enrolment_abandon(s->enrolment, reason, clock_after(clock_now(), LEAVE_MS), NULL);
+    error_set(&failure, SKIFF_STATE, "worker %d %s", s->options.worker, reason);
+    for (int i = 0; i < s->options.servers; i++)
+        rpc_give_up(s->peers[i], &failure);
 }
 
 void session_close(struct session *s)

@@ -34,6 +34,10 @@ enum skiff_status session_open(const struct session_options *options, struct ses
                                struct skiff_error *err);
 /* Goodbye to the servers (COMPLETE): they do not wait for us any more. May be called twice. */
 enum skiff_status session_leave(struct session *s, struct skiff_error *err);
+/* This worker has failed: servers count it as dead at once, for this reason ("worker 1 <reason>"),
+ * and all that it waits for, or will ask for, fails. Blocks for 2 s at most. Behind session_leave
+ * it does nothing. */
+void session_abandon(struct session *s, const char *reason);
 void session_close(struct session *s); /* leaves if need be, frees; NULL is fine */
 
 int session_worker(const struct session *s);

@@ -14,8 +14,7 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
 {
     if (!f)
         return;
-    if (f->working)
-        skiff_fleet_stop_worker(f, NULL);
+    skiff_fleet_abandon_worker(f, "has ended without stop_worker");
     program_destroy(f->main);
     program_destroy(f->startup);
     program_destroy(f->origin);
@@ -29,8 +28,17 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
 void skiff_fleet_on_say(struct skiff_fleet *f, void (*say)(void *user, const char *line),
                         void *user)
 {
-    f->say = say;
-    f->user = user;
+    if (say) /* a thread may be between its two looks */
+        atomic_store(&f->user, user);
+    atomic_store(&f->say, say);
+}
+
+void fleet_say(void *self, const char *line)
+{
+    struct skiff_fleet *f = self;
+    say_call say = atomic_load(&f->say);
+    if (say)
+        say(atomic_load(&f->user), line);
 }
 
 /* ---- init ---- */

@@ -2,6 +2,8 @@
 #ifndef FLEET_FLEET_PARTS_H
 #define FLEET_FLEET_PARTS_H
 
+#include <stdatomic.h>
+
 #include "layers/net.h" /* skiff_program is program, skiff_var is var */
 
 #include <skiff/fleet.h>
@@ -10,6 +12,8 @@
 #include "fleet/role.h"
 #include "fleet/settings.h"
 #include "passes/split.h"
+
+typedef void (*say_call)(void *user, const char *line);
 
 struct skiff_fleet {
     struct role role;
@@ -22,9 +26,12 @@ struct skiff_fleet {
     struct scope *scope;                     /* of init_worker; borrowed */
     bool working;                            /* between init_worker and stop_worker */
     unsigned meetings;                       /* tags of collective calls */
-    void (*say)(void *user, const char *line);
-    void *user;
+    _Atomic(say_call) say;                   /* threads of the network look at both */
+    _Atomic(void *) user;
 };
+
+/* To whoever listens; any thread. */
+void fleet_say(void *self, const char *line);
 
 static inline bool fleet_is_alone(const struct skiff_fleet *f)
 {

@@ -122,13 +122,6 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
 
 /* ---- programs ---- */
 
-static void fleet_say(void *user, const char *line)
-{
-    struct skiff_fleet *f = user;
-    if (f->say)
-        f->say(f->user, line);
-}
-
 static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_strategy *s,
                                       struct skiff_error *err)
 {

@@ -43,8 +43,7 @@ enum skiff_status skiff_fleet_init_worker(struct skiff_fleet *f, struct skiff_sc
                          "init_worker: there is no program yet; call "
                          "distributed_optimizer(...).minimize first");
     if (f->working) {
-        if (f->say)
-            f->say(f->user, "init_worker was called before; this call does nothing");
+        fleet_say(f, "init_worker was called before; this call does nothing");
         return SKIFF_OK;
     }
     TRY(comm_start(f->job, f->scope, err));
@@ -62,6 +61,15 @@ enum skiff_status skiff_fleet_stop_worker(struct skiff_fleet *f, struct skiff_er
     enum skiff_status first = comm_stop(f->job, err);
     enum skiff_status second = f->job->class->close(f->job, first < 0 ? NULL : err);
     return first < 0 ? first : second;
+}
+
+void skiff_fleet_abandon_worker(struct skiff_fleet *f, const char *reason)
+{
+    if (!f->working)
+        return;
+    f->working = false;
+    comm_abandon(f->job, reason);
+    comm_stop(f->job, NULL); /* its threads look at the scope, which may go after us */
 }
 
 /* ---- meeting ---- */

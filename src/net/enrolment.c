@@ -325,6 +325,23 @@ enum skiff_status enrolment_leave(struct enrolment *e, int64_t deadline, struct 
     return rpc_ask(e->host, &ask, NULL, err);
 }
 
+enum skiff_status enrolment_abandon(struct enrolment *e, const char *reason, int64_t deadline,
+                                    struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct rpc_ask ask = {
+        .what = "giving up", .method = METHOD_LEAVE, .flags = RPC_ANY_LIFE, .deadline = deadline};
+    char text[sizeof((struct member *)0)->reason];
+    snprintf(text, sizeof text, "%s", *reason ? reason : "has given up");
+    writer_init(&w);
+    writer_string(&w, text);
+    TRY(writer_finish(&w, &ask.body, err));
+    atomic_store(&e->left, true);
+    enum skiff_status status = rpc_ask(e->host, &ask, NULL, err);
+    blob_unref(ask.body);
+    return status;
+}
+
 void enrolment_destroy(struct enrolment *e)
 {
     if (!e)

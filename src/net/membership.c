@@ -228,10 +228,47 @@ static void on_beat(void *self, struct rpc_request *q)
     }
 }
 
+struct farewell {          /* of a member that has given up */
+    struct node_task task; /* first */
+    struct membership *membership;
+    struct net_id id;
+    uint64_t incarnation;
+    char reason[sizeof((struct member *)0)->reason];
+};
+
+static void farewell_bury(struct node_task *task)
+{
+    struct farewell *f = (struct farewell *)task;
+    struct seat *seat = seat_find(f->membership, f->id);
+    if (seat->member.state == MEMBER_HERE && seat->member.incarnation == f->incarnation)
+        seat_bury(f->membership, seat, f->reason);
+    free(f);
+}
+
+/* With a reason in the body it is a death. The answer goes out first: the door shuts behind it. */
 static void on_leave(void *self, struct rpc_request *q)
 {
     struct membership *m = self;
     struct seat *seat = seat_of(m, q);
+    if (seat && blob_len(q->body)) {
+        struct farewell *f = mem_must(sizeof *f);
+        struct wire_reader r;
+        struct skiff_error err;
+        *f = (struct farewell){.task.run = farewell_bury,
+                               .membership = m,
+                               .id = q->sender,
+                               .incarnation = q->incarnation};
+        reader_init_block(&r, q->body);
+        reader_string(&r, f->reason, sizeof f->reason);
+        if (reader_end(&r, "last words", &err) < 0) {
+            rpc_fail(q, &err);
+            free(f);
+            return;
+        }
+        rpc_reply(q, NULL);
+        node_post(m->node, &f->task);
+        return;
+    }
     if (seat) {
         struct member after = seat->member;
         after.state = MEMBER_LEFT;

@@ -84,6 +84,10 @@ enum skiff_status enrolment_join(struct node *node, struct rpc_peer *host, const
 /* Says goodbye, so that nobody waits for us, and stops the heartbeats. Blocks until the host has
  * heard it or the deadline has passed; we have left in either case. */
 enum skiff_status enrolment_leave(struct enrolment *e, int64_t deadline, struct skiff_error *err);
+/* The same of a member that has failed: it is dead at once, and the reason ("has run out of
+ * memory": what is said behind its name) is told to everybody. */
+enum skiff_status enrolment_abandon(struct enrolment *e, const char *reason, int64_t deadline,
+                                    struct skiff_error *err);
 /* After node_stop and rpc_client_destroy, which ends its heartbeats; NULL is fine. */
 void enrolment_destroy(struct enrolment *e);
 size_t enrolment_list(struct enrolment *e, struct member *out, size_t room);

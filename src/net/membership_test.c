@@ -188,6 +188,39 @@ static void members_come_and_go(void **state)
     }
 }
 
+/* A member that gives up is dead at once; its reason is told, and its process does not get in any
+ * more. */
+static void who_gives_up_is_dead(void **state)
+{
+    static const char *const kinds[] = {"inproc", "zmq"};
+    for (int k = 0; k < 2; k++) {
+        struct host host;
+        struct guest worker[2], again;
+        struct skiff_error err;
+        int64_t soon = clock_now() + 5 * CLOCK_SECOND;
+        host_start(&host, kinds[k], NULL, "127.0.0.1:0", 2, 1);
+        guest_start(&worker[0], kinds[k], WORKER(0), host.address, 2, 1);
+        guest_start(&worker[1], kinds[k], WORKER(1), host.address, 2, 1);
+        assert_int_equal(enrolment_abandon(worker[1].enrolment, "has no more paper", soon, &err),
+                         SKIFF_OK);
+        wait_until(heard_count(&worker[0].heard, WORKER(1), MEMBER_DEAD) == 1);
+        struct member all[3];
+        assert_int_equal(membership_list(host.list, all, 3), 3);
+        assert_int_equal(all[1].state, MEMBER_DEAD);
+        assert_string_equal(all[1].reason, "has no more paper");
+        assert_int_equal(enrolment_list(worker[0].enrolment, all, 3), 3);
+        assert_string_equal(all[1].reason, "has no more paper");
+        assert_true(enrolment_leave(worker[1].enrolment, soon, &err) < 0);
+        assert_non_null(strstr(err.message, "has no more paper"));
+        guest_stop(&worker[1]);
+        guest_start(&again, kinds[k], WORKER(1), host.address, 2, 1);
+        assert_int_equal(state_of(&host, WORKER(1)), MEMBER_HERE);
+        guest_stop(&again);
+        guest_stop(&worker[0]);
+        host_stop(&host);
+    }
+}
+
 static void expect_no_entry(struct host *host, struct net_id id, uint32_t workers, uint32_t servers,
                             enum skiff_status code, const char *first, const char *second)
 {
@@ -660,6 +693,7 @@ int main(void)
         cmocka_unit_test(processes_and_a_kill), /* forks come first, while there is one thread */
         cmocka_unit_test(a_killed_host),
         cmocka_unit_test(members_come_and_go),
+        cmocka_unit_test(who_gives_up_is_dead),
         cmocka_unit_test(wrong_counts_and_numbers),
         cmocka_unit_test(a_successor_takes_the_place),
         cmocka_unit_test(the_silent_are_dead),

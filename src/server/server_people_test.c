@@ -91,6 +91,43 @@ static void the_rest_goes_on(void **state)
     kit_close(&k);
 }
 
+/* A trainer that gives up is dead at once: nobody waits for its silence, and what it pushed for the
+ * running step does not count. */
+static void who_gives_up_is_left_out(void **state)
+{
+    struct kit k;
+    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct trainer t;
+    struct grads g[2] = {0};
+    struct skiff_error err;
+    o.silence_ms = 15000;
+    kit_open(&k, &o);
+    start_all(&k);
+    trainer_start(&t, &k, 0, 1);
+    struct session *s = kit_session(&k, 1);
+    grads_make(&g[1], 1, 0);
+    assert_ok(kit_exchange(&k, s, 0, 0, &g[1], NULL, &err), err);
+    int64_t start = clock_now();
+    session_abandon(s, "has failed: no more paper");
+    assert_true(kit_exchange(&k, s, 0, PS_END_STEP, &g[1], NULL, &err) < 0);
+    assert_string_equal(err.message, "worker 1 has failed: no more paper");
+    session_abandon(s, "has failed again");
+    session_close(s);
+    trainer_join(&t);
+    kit_join(&k, SKIFF_OK);
+    assert_true(clock_now() - start < 10 * CLOCK_SECOND);
+    grads_make(&g[0], 0, 0);
+    for (int i = 0; i < FC_WIDTH; i++)
+        assert_float_equal(tensor_f32(&t.first->b.tensor)[i] - tensor_f32(&g[0].b.tensor)[i],
+                           tensor_f32(&t.last->b.tensor)[i], 1e-6);
+    if (!strstr(k.said, ") has failed: no more paper; the others go on without it"))
+        fail_msg("%s", k.said);
+    for (int i = 0; i < 2; i++)
+        grads_free(&g[i]);
+    trainer_free(&t);
+    kit_close(&k);
+}
+
 /* Pushes a step's gradients and does not end it; then dies. */
 static void half_a_step(struct kit *k, int index)
 {
@@ -527,6 +564,7 @@ int main(void)
         cmocka_unit_test(a_port_in_use_is_an_error_at_once),
         cmocka_unit_test(nonsense_does_no_harm),
         cmocka_unit_test(workers_meet),
+        cmocka_unit_test(who_gives_up_is_left_out),
         cmocka_unit_test(a_signal_handler_may_stop_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

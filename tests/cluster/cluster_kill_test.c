@@ -139,11 +139,11 @@ static void server_dies(int which)
 static void a_stopped_server_comes_back(void **state)
 {
     static struct cluster c[MODES];
-    start_all(c, 120, 5);
-    for (size_t m = 0; m < MODES; m++) {
+    start_all(c, 200, 10);
+    for (size_t m = 0; m < MODES; m++)
         cluster_await_step(&c[m], 0, 20);
+    for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGSTOP);
-    }
     usleep(500 * 1000);
     for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGCONT);
@@ -153,7 +153,7 @@ static void a_stopped_server_comes_back(void **state)
         for (int k = 0; k < 2; k++) {
             check_status(&c[m], what, false, k, SKIFF_OK);
             check_status(&c[m], what, true, k, SKIFF_OK);
-            assert_int_equal(atomic_load(&c[m].shared->trainer[k].steps), 120);
+            assert_int_equal(atomic_load(&c[m].shared->trainer[k].steps), 200);
         }
         cluster_end(&c[m]);
     }

@@ -1,8 +1,10 @@
 """A job of one server and two workers in one process, over skiff._native.Fleet."""
+import gc
 import os
 import socket
 import tempfile
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -147,6 +149,70 @@ class FleetTest(unittest.TestCase):
         program, feeds, targets = N.load_inference_model(scope, os.path.join(folder.name, "model"))
         out, = N.Executor(scope).run(program, {"x": np.array([[1, 1, 1]], "f4")}, targets, return_numpy=True)
         np.testing.assert_allclose(out[0, 0], w.sum(), rtol=1e-5)
+
+    def test_dropped(self):
+        """A worker whose fleet goes without stop_worker is lost: the server ends at once, with its name."""
+        for mode in ("sync", "half_async", "async", "geo"):
+            for cycle in (False, True):
+                with self.subTest(mode=mode, cycle=cycle):
+                    self.drop_worker(mode, cycle)
+
+    def drop_worker(self, mode, cycle):
+        endpoint = "127.0.0.1:%d" % free_port()
+        failures = []
+
+        def serve():
+            fleet = N.Fleet()
+            fleet.init_user("server", 0, 1, [endpoint])
+            net, _, _ = network()
+            fleet.split(net.main, net.startup, mode=mode, geo_steps=2)
+            try:
+                fleet.run_server()
+            except Exception as error:
+                failures.append(str(error))
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        fleet = N.Fleet()
+        fleet.init_user("worker", 0, 1, [endpoint])
+        net, _, loss = network()
+        fleet.split(net.main, net.startup, mode=mode, geo_steps=2)
+        scope = N.Scope()
+        exe = N.Executor(scope)
+        fleet.init_worker(scope)
+        exe.run(fleet.startup_program)
+        for _ in range(3):
+            exe.run(fleet.main_program, {"x": np.ones((1, 3), "f4"), "y": np.ones((1, 1), "f4")}, [loss.name])
+        if cycle:
+            ring = [fleet, scope, exe, net]
+            ring.append(ring)
+            del ring
+        start = time.monotonic()
+        del fleet, scope, exe, net, loss
+        gc.collect()
+        server.join(20)
+        self.assertFalse(server.is_alive())
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(len(failures), 1)
+        self.assertRegex(failures[0], r"worker 0 \(.*\) has (dropped its fleet|ended) without stop_worker")
+
+    def test_lines_to_a_file(self):
+        fleet = N.Fleet()
+        fleet.init_user("server", 0, 1, ["127.0.0.1:%d" % free_port()])
+        net, _, _ = network()
+        fleet.split(net.main, net.startup, mode="sync")
+        self.assertRaises(TypeError, fleet.on_say, "stderr")
+        with tempfile.TemporaryFile() as log:
+            fleet.on_say(log.fileno())
+            server = threading.Thread(target=fleet.run_server, daemon=True)
+            server.start()
+            while os.fstat(log.fileno()).st_size == 0:
+                time.sleep(0.01)
+            fleet.stop_server()
+            server.join(20)
+            fleet.on_say(None)
+            log.seek(0)
+            self.assertRegex(log.read().decode(), r"^\[server 0\] server 0 at 127.0.0.1:\d+ serves 1 parameter slices")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,21 @@
-"""The distributed jobs that this process has entered, so that Executor.close can leave them."""
+"""The distributed jobs that this process has entered, so that Executor.close can leave them. They are not kept alive here: a
+worker whose job is dropped by everybody has not finished, and the servers are told so (skiff._native.Fleet)."""
+import weakref
 
-_open = []
+_open = weakref.WeakSet()
 
 
 def enter(job):
     """job has leave()."""
-    if job not in _open:
-        _open.append(job)
+    _open.add(job)
 
 
 def leave(job):
     if job in _open:
-        _open.remove(job)
+        _open.discard(job)
         job.leave()
 
 
 def leave_all():
-    while _open:
-        leave(_open[-1])
+    for job in list(_open):
+        leave(job)

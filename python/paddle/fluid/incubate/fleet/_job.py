@@ -1,6 +1,5 @@
 """One process's part in a distributed job: thin names for skiff._native.Fleet, and what running its programs means."""
 import os
-import sys
 import threading
 
 from skiff import _native
@@ -18,6 +17,7 @@ class Job(object):
     def __init__(self, role, current_id, worker_num, server_endpoints, worker_endpoints=()):
         self._fleet = _native.Fleet()
         self._fleet.init_user(role, current_id, worker_num, list(server_endpoints), list(worker_endpoints))
+        self._fleet.on_say(2)  # whom it waits for, who comes, who is lost
         self._is_server = role == "server"
         self.main = self.startup = None
         self._connected = self._loaded = self._left = False
@@ -123,6 +123,3 @@ class Job(object):
             raise
         if failure:
             raise failure[0]
-
-    def say_to_stderr(self):
-        self._fleet.on_say(lambda line: sys.stderr.write(line + "\n"))
