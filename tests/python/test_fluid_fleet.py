@@ -150,6 +150,11 @@ class Transpiled(unittest.TestCase):
             config.mode = "nccl2"
             self.assertRaises(NotImplementedError, fluid.DistributeTranspiler, config)
             self.assertRaises(TypeError, fluid.DistributeTranspiler().transpile, 0, trainers="a:1,b:1")
+            self.assertRaises(TypeError, fluid.DistributeTranspiler().transpile, 0, pservers=["a:1"])
+            config = fluid.DistributeTranspilerConfig()
+            for kind, size in ((AssertionError, 8191), (TypeError, "8192")):
+                config.min_block_size = size
+                self.assertRaises(kind, fluid.DistributeTranspiler(config).transpile, 0)
 
     def test_fleet_calls(self):
         from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker

@@ -82,10 +82,12 @@ class DistributeTranspilerConfig(object):
             method = RoundRobin
         if not (isinstance(method, type) and issubclass(method, PSDispatcher)) or method not in (RoundRobin, HashName):
             raise AssertionError("split_method must be RoundRobin or HashName of fluid.transpiler, but got %s" % (method,))
+        if not isinstance(self.min_block_size, (int, float)):
+            raise TypeError("min_block_size must be a number, but is %r" % (self.min_block_size,))
         if self.min_block_size < 8192:
             raise AssertionError("min_block_size must be at least 8192, but is %d" % self.min_block_size)
         return {"slice_var_up": bool(self.slice_var_up), "split_method": method.__name__,
-                "min_block_size": self.min_block_size, "enable_dc_asgd": bool(self.enable_dc_asgd),
+                "min_block_size": int(self.min_block_size), "enable_dc_asgd": bool(self.enable_dc_asgd),
                 "sync_mode": bool(self._sync_mode), "runtime_split_send_recv": bool(self._runtime_split_send_recv),
                 "half_async": bool(self.half_async), "completely_not_async": bool(self.completely_not_async),
                 "geo_sgd_mode": bool(self.geo_sgd_mode), "geo_sgd_need_push_nums": self.geo_sgd_need_push_nums}
@@ -111,6 +113,9 @@ class DistributeTranspiler(object):
         if not isinstance(trainers, int):
             raise TypeError("trainers must be the number of trainers, but got %s (trainers' addresses are for mode nccl2)" %
                             type(trainers))
+        if not isinstance(pservers, str):
+            raise TypeError("pservers must be text, ip:port,ip:port, but got %s" % type(pservers))
+        pservers = ",".join(server.strip() for server in pservers.split(","))
         self._main = framework.default_main_program() if program is None else program
         self._startup = framework.default_startup_program() if startup_program is None else startup_program
         self.trainer_id, self.trainer_num = trainer_id, trainers
