@@ -132,6 +132,17 @@ static enum skiff_status need_programs(const struct skiff_fleet *f, const char *
     return SKIFF_OK;
 }
 
+/* Every worker may call; all but the first are done with it. */
+static bool writes(const struct skiff_fleet *f, const char *call)
+{
+    char line[128];
+    snprintf(line, sizeof(line), "%s: worker 0 writes the files, this is worker %d", call,
+             f->role.id);
+    if (f->role.id && f->say)
+        f->say(f->user, line);
+    return f->role.id == 0;
+}
+
 enum skiff_status skiff_fleet_save_persistables(struct skiff_fleet *f, struct skiff_scope *scope,
                                                 const char *dir, struct skiff_error *err)
 {
@@ -140,7 +151,7 @@ enum skiff_status skiff_fleet_save_persistables(struct skiff_fleet *f, struct sk
     TRY(need_programs(f, "save_persistables", err));
     if (fleet_is_alone(f))
         return io_save_group((struct scope *)scope, f->main, IO_PERSISTABLES, dir, NULL, err);
-    if (f->role.id != 0)
+    if (!writes(f, "save_persistables"))
         return SKIFF_OK;
     TRY(fleet_need_session(f, "save_persistables", &session, err));
     return save(f, session, (struct scope *)scope, &what, err);
@@ -187,7 +198,7 @@ enum skiff_status skiff_fleet_save_inference_model(struct skiff_fleet *f, struct
     struct scope *s = (struct scope *)scope;
     struct program *pruned;
     TRY(need_programs(f, "save_inference_model", err));
-    if (f->role.id != 0)
+    if (!writes(f, "save_inference_model"))
         return SKIFF_OK;
     if (is_prefix && (!*dir_or_prefix || dir_or_prefix[strlen(dir_or_prefix) - 1] == '/'))
         return error_set(err, SKIFF_INVALID,

@@ -81,6 +81,7 @@ def by_fleet(mode, role, number, endpoint, folder):
         fleet.save_persistables(exe, folder + "/persistables")
         fleet.save_inference_model(exe, folder + "/model", ["x"], [predict])
     fleet.barrier_worker()
+    fleet.save_persistables(exe, "%s/of_worker_%d" % (folder, number))
     fleet.stop_worker()
     print("RESULT", " ".join("%.6f" % w for w in weights), total[0])
 

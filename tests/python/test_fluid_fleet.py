@@ -1,5 +1,6 @@
 """Distributed jobs through paddle.fluid: one server and two trainers, as processes."""
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -79,6 +80,20 @@ class Jobs(unittest.TestCase):
             got, = exe.run(program, feed={"x": np.eye(4, dtype="float32")}, fetch_list=targets)
             np.testing.assert_allclose(got.ravel(), joint_weights(), rtol=1e-4)
         self.assertIn("w", os.listdir(os.path.join(folder, "persistables")))
+        self.assertEqual(sorted(os.listdir(folder)), ["model", "of_worker_0", "persistables"])
+
+    def test_waiting(self):
+        """A worker without servers says whom it waits for; Ctrl-C is heard."""
+        endpoint = "127.0.0.1:%d" % free_port()
+        worker = subprocess.Popen([sys.executable, os.path.join(HERE, "fluid_job.py"), "fleet", "sync", "worker", "0", endpoint, "x"],
+                                  stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertIn("[worker 0] waiting for 1 of 1 parameter servers", worker.stderr.readline())
+            worker.send_signal(signal.SIGINT)
+            self.assertIn("KeyboardInterrupt", worker.communicate(timeout=20)[1])
+        finally:
+            worker.kill()
+            worker.communicate()
 
     def test_fleet_other_modes(self):
         for mode in ("async", "half_async"):

@@ -91,7 +91,7 @@ def save_params(executor, dirname, main_program=None, filename=None):
     program = _program(main_program, "save_params")
     job = _job(program)
     if job is not None and filename is None:
-        job.save_persistables(global_scope(), _folder(dirname))
+        job.save_persistables(global_scope(), _folder(dirname, make=False))
         return
     _native.save_params(global_scope(), program, _folder(dirname), filename)
 
@@ -104,7 +104,7 @@ def save_persistables(executor, dirname, main_program=None, filename=None):
     if job is not None:
         if filename is not None:
             raise NotImplementedError("save_persistables of a distributed job writes one file per variable: leave filename out")
-        job.save_persistables(global_scope(), _folder(dirname))
+        job.save_persistables(global_scope(), _folder(dirname, make=False))
         return
     _native.save_persistables(global_scope(), program, _folder(dirname), filename)
 
@@ -128,11 +128,11 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
     _native.load_persistables(global_scope(), _program(main_program, "load_persistables"), _existing(dirname), filename)
 
 
-def _folder(dirname):
+def _folder(dirname, make=True):
     if not isinstance(dirname, (str, os.PathLike)):
         raise TypeError("dirname must be a str, but got %s" % type(dirname))
     dirname = os.fspath(dirname)
-    if dirname:
+    if dirname and make:
         os.makedirs(dirname, exist_ok=True)
     return dirname or "."
 

@@ -13,6 +13,26 @@ def is_model(path):
     return os.path.exists(path) or any(os.path.isfile(path + e) for e in (".pdparams", ".pdiparams"))
 
 
+def _patiently(call, *args):
+    """call(*args), which may wait for other processes, on a thread of its own, so that Ctrl-C is heard. After a Ctrl-C the
+    thread is left alone: it ends with the process."""
+    done, result, failure = threading.Event(), [], []
+
+    def run():
+        try:
+            result.append(call(*args))
+        except BaseException as error:  # raised again below
+            failure.append(error)
+        done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    while not done.wait(0.2):
+        pass
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
 class Job(object):
     def __init__(self, role, current_id, worker_num, server_endpoints, worker_endpoints=()):
         self._fleet = _native.Fleet()
@@ -57,7 +77,7 @@ class Job(object):
 
     def connect(self, scope):
         if not self._connected:
-            self._fleet.init_worker(scope)
+            _patiently(self._fleet.init_worker, scope)
             self._connected = True
             open_jobs.enter(self)
 
@@ -68,10 +88,10 @@ class Job(object):
             self._fleet.stop_worker()
 
     def barrier(self):
-        self._fleet.barrier_worker()
+        _patiently(self._fleet.barrier_worker)
 
     def all_reduce(self, values, op):
-        return self._fleet.all_reduce(values, op)
+        return _patiently(self._fleet.all_reduce, values, op)
 
     def _in_job(self, what):
         if self._left:
