@@ -27,6 +27,7 @@
 #define DRAIN_SECONDS 5.0
 #define GOODBYE_SECONDS 5.0
 #define SERVER_SECONDS 3.0
+#define SUSPECT_SECONDS 0.7
 
 enum stage { RUN, DRAIN, WORKERS, SERVERS, KILL };
 
@@ -39,6 +40,8 @@ struct runner {
     int keeper_pipe;
     pid_t keeper;
     sigset_t before; /* the mask that children get */
+    int suspect;     /* a server that has failed, while a worker may be the reason; -1 */
+    double suspected;
 };
 
 /* ---- the keeper ---- */
@@ -285,8 +288,22 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
                 launch_name(p, name), p->status, p->log);
         return;
     }
-    if (r->l->failed < 0)
+    /* A worker that fails tells the servers before it ends; they may be faster with their own end.
+     */
+    if (p->server && p->status > 0 && r->suspect < 0 && count_live(r->l, false)) {
+        r->suspect = (int)(p - r->l->at);
+        r->suspected = seconds_now();
+    } else if (r->l->failed < 0 && !(p->server && r->suspect >= 0)) {
         r->l->failed = (int)(p - r->l->at);
+    }
+}
+
+/* No worker was the reason. */
+static void judge_suspect(struct runner *r)
+{
+    if (r->suspect >= 0 && r->l->failed < 0 &&
+        (!count_live(r->l, false) || seconds_now() >= r->suspected + SUSPECT_SECONDS))
+        r->l->failed = r->suspect;
 }
 
 /* Ended processes stay zombies until all is over: so their groups keep their numbers. */
@@ -360,6 +377,7 @@ static void watch(struct runner *r)
         for (int i = 0; i < l->n; i++)
             take_reports(&l->at[i]);
         look_for_ends(r);
+        judge_suspect(r);
         decide(r);
         launch_screen_tick(&r->screen, l, seconds_now());
     }
@@ -434,7 +452,7 @@ static enum skiff_status verdict(const struct launch *l, struct skiff_error *err
 
 enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
 {
-    struct runner r = {.l = l, .signals = -1};
+    struct runner r = {.l = l, .signals = -1, .suspect = -1};
     sigset_t mask;
     enum skiff_status status;
     sigemptyset(&mask);

@@ -86,6 +86,15 @@ static void on_tick(void *user)
 
 /* ---- the config ---- */
 
+static bool is_mode(const char *text)
+{
+    static const char *const modes[] = {"sync", "half_async", "async", "geo"};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        if (!strcmp(text, modes[i]))
+            return true;
+    return false;
+}
+
 static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_strategy *out,
                                        struct skiff_error *err)
 {
@@ -94,10 +103,11 @@ static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_st
     const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
     const char *mode = config_text(c, "runner.sync_mode", fallback);
     *out = (struct skiff_strategy){.mode = mode};
-    if (!strcmp(mode, "heter") || !strcmp(mode, "gpubox"))
-        return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s: runner.sync_mode is %s; expected sync, half_async, async or geo",
-                         config_name(c), mode);
+    if (!is_mode(mode))
+        return error_set(
+            err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected sync, half_async, async or geo",
+            config_name(c),
+            mode == fallback ? "hyper_parameters.optimizer.strategy" : "runner.sync_mode", mode);
     out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
     out->threads = job_threads(&t->job);
     out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
@@ -176,9 +186,12 @@ static enum skiff_status open_fleet(struct fleet_training *t, struct skiff_error
 
 static struct skiff_fleet *serving; /* for the signal handler, which has no argument */
 
+static volatile sig_atomic_t told;
+
 static void on_signal(int number)
 {
     (void)number;
+    told = 1;
     skiff_fleet_stop_server(serving);
 }
 
@@ -196,7 +209,7 @@ static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGINT, &a, NULL);
     TRY(skiff_fleet_run_server(t->fleet, err));
-    log_info("the job is complete");
+    log_info(told ? "stopped by a signal" : "the job is complete");
     return SKIFF_OK;
 }
 

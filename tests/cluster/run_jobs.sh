@@ -188,6 +188,11 @@ ends worker0 1 5
 says worker0 "worker 0 was started in mode async" "in mode sync"
 kill "${pid[server0]}"
 
+begin "a mode that is none" fast 1 1
+server 0
+ends server0 1 3
+says server0 "runner.sync_mode is fast; expected sync, half_async, async or geo"
+
 begin "another program" sync 1 1
 server 0; options=hyper_parameters.fc_sizes=[16]; worker 0; options=
 ends worker0 1 5
@@ -219,6 +224,12 @@ begin "data that are not there" async 1 1
 options=runner.train_data_dir=nowhere; worker 0; options=
 ends worker0 1 3
 says worker0 "nowhere"
+
+begin "a pipe command that fails" async 1 1
+grep -v input_format config.yaml >piped.yaml
+config=piped.yaml; options="runner.pipe_command=false"; server 0; worker 0; options=; config=config.yaml
+ends worker0 1 15
+says worker0 "false"
 
 begin "a pipe command that is not there" async 1 1
 grep -v input_format config.yaml >piped.yaml
@@ -281,6 +292,7 @@ for m in sync async half_async geo; do
     server 0; until_says server0 "serves"
     kill -TERM "${pid[server0]}"
     ends server0 0 2
+    says server0 "stopped by a signal"
 done
 
 # ---- doctor ----

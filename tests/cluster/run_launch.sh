@@ -61,11 +61,13 @@ fi
 if [ "$TRAINING_ROLE" = PSERVER ]; then
     [ "$2" = servers_leave ] && { sleep 0.7; kill $(jobs -p); exit 0; }
     [ "$2" = server_dies ] && { sleep 0.3; kill -9 $$; }
+    [ "$2" = server_first ] && { sleep 0.3; kill $!; exit 1; }
     while :; do sleep 0.1; done
 fi
 echo "P 0 0.5 100 1.0 0.3 0.7" >&"$SKIFF_PROGRESS_FD"
 case $2 in
 fails) [ "$me" = "$3" ] && { sleep 0.3; echo "out of luck"; exit 3; }; while :; do sleep 0.1; done ;;
+server_first) sleep 0.5; echo "out of luck"; exit 3 ;;
 stays | server_dies) while :; do sleep 0.1; done ;;
 deaf) trap '' TERM; while :; do sleep 0.1; done ;;
 esac
@@ -99,6 +101,12 @@ says err "log/workerlog.1"
 says err "out of luck"
 [ "$(tail -n 1 err | cut -c1-13)" = "skiff launch:" ] || fault "the reason is not the last line"
 held 2
+nothing_left
+
+name="a worker fails, and its server is the first to end"
+run 1 4 "$skiff" launch --server_num 2 --worker_num 1 -- ./job.sh $mark server_first
+says err "worker 0 failed with status 3"
+says err "out of luck"
 nothing_left
 
 name="a server dies"
