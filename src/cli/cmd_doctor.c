@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/job.h"
+#include "cli/launch.h"
 #include "data/files.h"
 #include "fleet/settings.h"
 
@@ -186,6 +187,27 @@ struct asked {
     bool help;
 };
 
+/* The value of a flag, as the next word or behind '='; NULL: another word, or there is none. */
+static const char *flag_value(int argc, char **argv, int *at, const char *name)
+{
+    size_t n = strlen(name);
+    if (strncmp(argv[*at], name, n))
+        return NULL;
+    if (argv[*at][n] == '=')
+        return argv[*at] + n + 1;
+    return !argv[*at][n] && *at + 1 < argc ? argv[++*at] : NULL;
+}
+
+static int take_number(const char *name, const char *text, int *out)
+{
+    char *end;
+    long v = strtol(text, &end, 10);
+    if (*end || end == text || v < 1 || v > 1000000)
+        return command_usage("doctor", "%s is '%s'; expected a number from 1 on", name, text);
+    *out = (int)v;
+    return 0;
+}
+
 /* Takes what is ours; the rest is for job_args_parse. */
 static int parse(struct asked *a, int argc, char **argv)
 {
@@ -194,29 +216,39 @@ static int parse(struct asked *a, int argc, char **argv)
     bool config = false;
     *a = (struct asked){.timeout = 3};
     for (int i = 0; i < argc && !status; i++) {
-        const char *w = argv[i];
-        bool more = i + 1 < argc;
-        if (more && (!strcmp(w, "--servers") || !strcmp(w, "--endpoints")))
-            a->servers = argv[++i];
-        else if (more && !strcmp(w, "--workers"))
-            a->workers = argv[++i];
-        else if (more && !strcmp(w, "--worker_num"))
-            a->worker_num = atoi(argv[++i]);
-        else if (more && !strcmp(w, "--timeout"))
-            a->timeout = atoi(argv[++i]);
-        else if (!strcmp(w, "-h") || !strcmp(w, "--help"))
+        const char *v;
+        if ((v = flag_value(argc, argv, &i, "--servers")) ||
+            (v = flag_value(argc, argv, &i, "--endpoints")))
+            a->servers = v;
+        else if ((v = flag_value(argc, argv, &i, "--workers")))
+            a->workers = v;
+        else if ((v = flag_value(argc, argv, &i, "--worker_num")))
+            status = take_number("--worker_num", v, &a->worker_num);
+        else if ((v = flag_value(argc, argv, &i, "--timeout")))
+            status = take_number("--timeout", v, &a->timeout);
+        else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))
             a->help = true;
         else {
             config |= i > 0;
             rest[n++] = argv[i];
         }
     }
-    if (!a->help && config)
+    if (!status && !a->help && config)
         status = job_args_parse(&a->config, n, rest, false, false);
     free(rest);
-    if (a->timeout < 1)
-        a->timeout = 1;
     return status;
+}
+
+/* Names of workers matter to the launcher alone: it starts those that are here. */
+static void take_workers(struct doctor *d, const char *list, struct role *role)
+{
+    struct skiff_error err = {0};
+    char *text = launch_with_ports(list, 6170);
+    if (role_list_parse("--workers", text, &role->worker_endpoints, &role->nworker_endpoints,
+                        &err) < 0)
+        doctor_wrong(d, NULL, "%s", err.message);
+    role->workers = role->nworker_endpoints;
+    free(text);
 }
 
 static void take_roles(struct doctor *d, const struct asked *a, struct role *role, int *own)
@@ -239,11 +271,8 @@ static void take_roles(struct doctor *d, const struct asked *a, struct role *rol
     if (role_list_parse("--servers", a->servers, &role->servers, &role->nservers, &err) < 0)
         doctor_wrong(d, NULL, "%s", err.message);
     role->workers = a->worker_num;
-    if (a->workers) {
-        role->workers = 1;
-        for (const char *c = a->workers; *c; c++)
-            role->workers += *c == ',';
-    }
+    if (a->workers)
+        take_workers(d, a->workers, role);
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -267,6 +296,7 @@ int cmd_doctor(int argc, char **argv)
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);
+    doctor_hosts(&d, "worker", role.worker_endpoints, role.nworker_endpoints);
     doctor_servers(&d, &role, own);
     if (a.config.config)
         check_config(&d, &a.config, &role);

@@ -48,7 +48,14 @@ static void check_name(struct doctor *d, const char *what, int i, const char *en
         return;
     }
     getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
-    if (host_is_loopback(list->ai_addr) && others_remote)
+    if (host_is_any(list->ai_addr))
+        doctor_wrong(d,
+                     "use the machine's own address in the list; what a server listens at can be "
+                     "set by SKIFF_LISTEN",
+                     "%s %d: %s is no address that others can reach: every machine takes it for "
+                     "itself",
+                     what, i, a.host);
+    else if (host_is_loopback(list->ai_addr) && others_remote)
         doctor_wrong(d, "use an address that the other machines can reach",
                      "%s %d: %s is %s, which every machine takes for itself", what, i, a.host,
                      text);
@@ -64,8 +71,8 @@ static bool points_here(const char *endpoint)
     if (address_parse(endpoint, &a, NULL) < 0)
         return false;
     struct addrinfo *list = resolve(&a, &failed);
-    bool loopback =
-        !list || host_is_loopback(list->ai_addr); /* what cannot be found is told elsewhere */
+    /* what cannot be found is told elsewhere */
+    bool loopback = !list || host_is_loopback(list->ai_addr) || host_is_any(list->ai_addr);
     if (list)
         freeaddrinfo(list);
     return loopback;

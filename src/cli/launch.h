@@ -66,6 +66,10 @@ void launch_deinit(struct launch *l);
 /* The variables of a process, by calls of set (value NULL: must not be there). */
 void launch_env(const struct launch *l, const struct launch_process *p,
                 void (*set)(const char *name, const char *value));
+/* --workers, where ports may be left out: those without one get first + i, as Paddle's do. free()
+ * it.
+ */
+char *launch_with_ports(const char *text, int first);
 const char *launch_name(const struct launch_process *p, char out[static 64]); /* "worker 0" */
 
 /* Becomes the command; returns an exit status only when it cannot be started (after a message). */

@@ -73,8 +73,7 @@ static enum skiff_status local_servers(struct launch *l, int n, struct skiff_err
     return status;
 }
 
-/* Workers need no port; those without one get Paddle's. */
-static char *with_ports(const char *text, int first)
+char *launch_with_ports(const char *text, int first)
 {
     struct buf out = BUF_INIT;
     char *copy = mem_must_strdup(text), *rest = copy;
@@ -128,7 +127,7 @@ static enum skiff_status take_workers(struct launch *l, struct skiff_error *err)
         l->nworkers = a->worker_num;
         return SKIFF_OK;
     }
-    char *text = with_ports(a->workers, 6170 + l->nservers);
+    char *text = launch_with_ports(a->workers, 6170 + l->nservers);
     enum skiff_status status = role_list_parse("--workers", text, &l->workers, &l->nworkers, err);
     free(text);
     if (status == SKIFF_OK)

@@ -216,6 +216,14 @@ bool host_is_loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
 }
 
+bool host_is_any(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
 bool host_same(const char *a, const char *b)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *la = NULL, *lb = NULL;

@@ -14,6 +14,7 @@ bool host_same(const char *a, const char *b);
 /* Does it stand for this machine? */
 bool host_is_here(const char *host);
 bool host_is_loopback(const struct sockaddr *a);
+bool host_is_any(const struct sockaddr *a); /* 0.0.0.0, :: */
 
 /* n different ports that nobody listens at now. */
 enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err);

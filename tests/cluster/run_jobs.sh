@@ -304,6 +304,10 @@ says doctor "the port of $list is free" "http_proxy is set" "training data: 2 fi
 says doctor "WRONG" "must be a number from 0 to 65535" "nowhere"
 "$skiff" doctor --servers no.such.host.invalid:1 >doctor.log 2>&1 && fault "nothing wrong"
 says doctor "no.such.host.invalid cannot be found" "/etc/hosts"
+"$skiff" doctor --servers="0.0.0.0:${port[0]}" --workers=127.0.0.1,no.such.host.invalid >doctor.log 2>&1 && fault "nothing wrong"
+says doctor "server 0: 0.0.0.0 is no address that others can reach" "worker 1: no.such.host.invalid cannot be found"
+"$skiff" doctor --servers "$list" --timeout x >doctor.log 2>&1 && fault "nothing wrong"
+says doctor "--timeout is 'x'"
 TRAINING_ROLE=TRAINER PADDLE_PSERVERS_IP_PORT_LIST="$list" PADDLE_TRAINERS_NUM=2 PADDLE_TRAINER_ID=7 "$skiff" doctor >doctor.log 2>&1 && fault "nothing wrong"
 says doctor "PADDLE_TRAINER_ID is 7"
 perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]); sleep 30' "${port[0]}" &
