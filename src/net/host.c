@@ -257,3 +257,12 @@ bool host_is_here(const char *host)
     freeaddrinfo(list);
     return here;
 }
+
+bool host_is_own_end(int fd)
+{
+    struct sockaddr_storage here = {0}, there = {0};
+    socklen_t nhere = sizeof here, nthere = sizeof there;
+    return getsockname(fd, (struct sockaddr *)&here, &nhere) == 0 &&
+           getpeername(fd, (struct sockaddr *)&there, &nthere) == 0 && nhere == nthere &&
+           memcmp(&here, &there, nhere) == 0;
+}

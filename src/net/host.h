@@ -16,6 +16,10 @@ bool host_is_here(const char *host);
 bool host_is_loopback(const struct sockaddr *a);
 bool host_is_any(const struct sockaddr *a); /* 0.0.0.0, :: */
 
+/* Is a TCP connection one of a socket with itself? A try to connect to a port of this machine that
+ * nobody listens at may be given that port as its own. */
+bool host_is_own_end(int fd);
+
 /* n different ports that nobody listens at now. */
 enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err);
 /* Can this address be listened at now? Otherwise the error says who does, where that is to be seen.

@@ -9,28 +9,32 @@
  * - DEALERs hold packets only for a connection that stands (ZMQ_IMMEDIATE): a peer that is away
  *   collects nothing.
  * - ZeroMQ tries only the first address that a name has. A socket monitor tells us of each failed
- *   try, and we go on with the other family (IPv4, IPv6) next; it also counts for messages. */
+ *   try, and we go on with the other family (IPv4, IPv6) next; it also counts for messages.
+ * - While nobody listens at a port of this machine that outgoing connections may use, too, a try
+ * can be given that very port as its own: TCP then connects it with itself, and the server could
+ * not listen there any more. Such a connection is thrown away. */
 #include "net/transport.h"
 
 #include <errno.h>
 #include <netdb.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include "base/mem.h"
+#include "net/account.h"
 #include "net/clock.h"
+#include "net/host.h"
 #include "net/secret.h"
 
 #define SMALL_BODY 1024    /* up to here a copy costs less than the bookkeeping */
 #define SEND_PIECES 2000   /* per peer; bounds small packets as peer_bytes bounds large ones */
 #define RECEIVE_PIECES 128 /* per peer, read ahead of us */
 #define OUTGOING (UINT64_C(1) << 63)
-#define BUCKETS 256
 #define ENDPOINT_TEXT (ADDRESS_TEXT + 16)
 
 #ifdef __SANITIZE_THREAD__
@@ -42,16 +46,6 @@ const char *__tsan_default_suppressions(void)
     return "called_from_lib:libzmq.so\ncalled_from_lib:libsodium.so\n";
 }
 #endif
-
-struct account {
-    atomic_uint refs; /* the table's or the dialed peer's, and one per body on its way */
-    atomic_size_t bytes;
-    atomic_bool wanted; /* send said FULL: tell when there is room */
-    size_t limit;
-    int wake_fd;
-    struct account *next; /* of its bucket */
-    transport_peer peer;
-};
 
 /* An address that we connect to. */
 struct dialed {
@@ -77,8 +71,7 @@ struct zmq_transport {
     void *context, *router, *router_monitor;
     struct dialed **dialed; /* a NULL is one that was disconnected */
     size_t ndialed;
-    struct account *accounts[BUCKETS]; /* peers that came to us */
-    size_t naccounts, sweep_at;
+    struct account_table accounts; /* of peers that came to us */
     zmq_pollitem_t *polls;
     struct item *items;
     size_t nitems, cursor;
@@ -86,90 +79,6 @@ struct zmq_transport {
     uint64_t greeted; /* connections of others that got through the handshake */
     struct transport_stats stats;
 };
-
-/* ---- bytes on their way ---- */
-
-static struct account *account_create(struct zmq_transport *t, transport_peer peer)
-{
-    struct account *a = mem_must(sizeof *a);
-    atomic_init(&a->refs, 1);
-    a->limit = t->options.peer_bytes;
-    a->wake_fd = t->wake_fd;
-    a->peer = peer;
-    return a;
-}
-
-static void account_unref(struct account *a)
-{
-    if (atomic_fetch_sub(&a->refs, 1) == 1)
-        free(a);
-}
-
-static void wake_write(int fd)
-{
-    uint64_t one = 1;
-    ssize_t n = write(fd, &one, sizeof one); /* full: somebody will wake up anyway */
-    (void)n;
-}
-
-/* A body that the library holds. */
-struct loan {
-    struct blob *block;
-    struct account *account;
-    size_t bytes;
-    atomic_bool lent; /* hands the fields to the library's thread */
-};
-
-/* Called by the library's thread (or ours) when the bytes have left or the connection is gone. */
-static void loan_end(void *data, void *hint)
-{
-    struct loan *loan = hint;
-    atomic_load(&loan->lent);
-    struct account *a = loan->account;
-    size_t left = atomic_fetch_sub(&a->bytes, loan->bytes) - loan->bytes;
-    if (left <= a->limit / 2 && atomic_exchange(&a->wanted, false))
-        wake_write(a->wake_fd);
-    blob_unref(loan->block);
-    account_unref(a);
-    free(loan);
-}
-
-static struct account **account_place(struct zmq_transport *t, transport_peer peer)
-{
-    struct account **at = &t->accounts[peer % BUCKETS];
-    while (*at && (*at)->peer != peer)
-        at = &(*at)->next;
-    return at;
-}
-
-/* Peers come and go; accounts that nothing is on its way for are made anew when needed. */
-static void accounts_sweep(struct zmq_transport *t, bool all)
-{
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct account **at = &t->accounts[i]; *at;) {
-            struct account *a = *at;
-            if (all || atomic_load(&a->bytes) == 0) {
-                *at = a->next;
-                account_unref(a);
-                t->naccounts--;
-            } else {
-                at = &a->next;
-            }
-        }
-    t->sweep_at = 2 * t->naccounts + BUCKETS;
-}
-
-static struct account *account_of(struct zmq_transport *t, transport_peer peer)
-{
-    if (t->naccounts >= t->sweep_at)
-        accounts_sweep(t, false);
-    struct account **at = account_place(t, peer);
-    if (!*at) {
-        *at = account_create(t, peer);
-        t->naccounts++;
-    }
-    return *at;
-}
 
 /* ---- sockets ---- */
 
@@ -203,7 +112,8 @@ static bool set_curve(struct zmq_transport *t, void *socket, bool server)
     return ok;
 }
 
-/* A PAIR on which the library reports what happens to a socket's connections. */
+/* A PAIR on which the library reports what happens to a socket's connections. Its queue has no
+ * limit: the library's thread would wait for room, with a lock that closing the socket takes. */
 static void *monitor_open(struct zmq_transport *t, void *socket)
 {
     char name[64];
@@ -211,7 +121,8 @@ static void *monitor_open(struct zmq_transport *t, void *socket)
     if (zmq_socket_monitor(socket, name, ZMQ_EVENT_ALL) != 0)
         return NULL;
     void *monitor = zmq_socket(t->context, ZMQ_PAIR);
-    if (monitor && (!set_int(monitor, ZMQ_LINGER, 0) || zmq_connect(monitor, name) != 0)) {
+    if (monitor && (!set_int(monitor, ZMQ_LINGER, 0) || !set_int(monitor, ZMQ_RCVHWM, 0) ||
+                    zmq_connect(monitor, name) != 0)) {
         zmq_close(monitor);
         monitor = NULL;
     }
@@ -307,7 +218,7 @@ static enum skiff_status open_zmq(const struct transport_options *options, struc
         t->options.linger_ms = 1000;
     t->context = context;
     t->wake_fd = wake_fd;
-    t->sweep_at = BUCKETS;
+    accounts_init(&t->accounts, t->options.peer_bytes, wake_fd);
     list_items(t);
     *out = &t->base;
     return SKIFF_OK;
@@ -408,7 +319,7 @@ static enum skiff_status connect_zmq(struct transport *base, const char *address
         return error_set(err, SKIFF_IO, "cannot connect to %s: %s", address, zmq_strerror(code));
     }
     transport_peer peer = OUTGOING | t->ndialed;
-    d.account = account_create(t, peer);
+    d.account = account_create(&t->accounts, peer);
     struct dialed *kept = mem_must(sizeof *kept);
     *kept = d;
     t->dialed = mem_must_grow(t->dialed, (t->ndialed + 1) * sizeof *t->dialed);
@@ -446,14 +357,6 @@ static void disconnect_zmq(struct transport *base, transport_peer peer)
 
 /* ---- send ---- */
 
-static bool account_full(struct account *a)
-{
-    if (atomic_load(&a->bytes) < a->limit)
-        return false;
-    atomic_store(&a->wanted, true);
-    return atomic_load(&a->bytes) >= a->limit; /* it may have emptied in between */
-}
-
 static void make_body(struct account *a, const struct packet *packet, zmq_msg_t *msg)
 {
     void *from = (void *)packet_body(packet);
@@ -462,12 +365,7 @@ static void make_body(struct account *a, const struct packet *packet, zmq_msg_t 
         memcpy(zmq_msg_data(msg), from, packet->len);
         return;
     }
-    struct loan *loan = mem_must(sizeof *loan);
-    *loan = (struct loan){blob_ref(packet->body), a, packet->len, false};
-    atomic_store(&loan->lent, true);
-    atomic_fetch_add(&a->refs, 1);
-    atomic_fetch_add(&a->bytes, packet->len);
-    zmq_msg_init_data(msg, from, packet->len, loan_end, loan);
+    zmq_msg_init_data(msg, from, packet->len, loan_end, loan_create(a, packet->body, packet->len));
 }
 
 static bool send_piece(void *socket, const void *bytes, size_t len, int more)
@@ -487,7 +385,7 @@ static enum transport_sent send_zmq(struct transport *base, transport_peer peer,
     void *socket = d ? d->socket : t->router;
     if ((!d && (peer & OUTGOING)) || !socket)
         return TRANSPORT_GONE;
-    struct account *a = d ? d->account : account_of(t, peer);
+    struct account *a = d ? d->account : account_of(&t->accounts, peer);
     if (packet->len > SMALL_BODY && account_full(a))
         return TRANSPORT_FULL;
     if (!d) {
@@ -599,21 +497,38 @@ static void dial_other_family(struct dialed *d)
     zmq_connect(d->socket, d->endpoint);
 }
 
+/* Drops a connection with ourselves, without the time that TCP keeps its port for. */
+static void dial_again(struct dialed *d, int fd)
+{
+    struct linger at_once = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    d->tries++;
+    if (zmq_disconnect(d->socket, d->endpoint) == 0)
+        zmq_connect(d->socket, d->endpoint);
+}
+
 /* One event of a monitor; d is NULL for the ROUTER's. False: no more events. */
 static bool read_event(struct zmq_transport *t, void *monitor, struct dialed *d)
 {
     zmq_msg_t msg;
     uint16_t event = 0;
+    uint32_t value = 0;
     zmq_msg_init(&msg);
     bool got = receive_piece(monitor, &msg);
-    if (got && zmq_msg_size(&msg) >= sizeof event)
+    if (got && zmq_msg_size(&msg) >= sizeof event + sizeof value) {
         memcpy(&event, zmq_msg_data(&msg), sizeof event);
+        memcpy(&value, (char *)zmq_msg_data(&msg) + sizeof event, sizeof value);
+    }
     while (got && zmq_msg_more(&msg) && receive_piece(monitor, &msg))
         ;
     zmq_msg_close(&msg);
     switch (event) {
     case ZMQ_EVENT_ACCEPTED:
         t->stats.accepted++;
+        break;
+    case ZMQ_EVENT_CONNECTED:
+        if (d && host_is_own_end((int)value))
+            dial_again(d, (int)value);
         break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
         if (d) {
@@ -724,7 +639,7 @@ static enum skiff_status receive_zmq(struct transport *base, int64_t deadline,
 
 static void wake_zmq(struct transport *base)
 {
-    wake_write(((struct zmq_transport *)base)->wake_fd);
+    account_wake(((struct zmq_transport *)base)->wake_fd);
 }
 
 /* ---- the rest ---- */
@@ -733,8 +648,7 @@ static size_t backlog_zmq(struct transport *base, transport_peer peer)
 {
     struct zmq_transport *t = (struct zmq_transport *)base;
     struct dialed *d = find_dialed(t, peer);
-    struct account *a = d ? d->account : *account_place(t, peer);
-    return a ? atomic_load(&a->bytes) : 0;
+    return account_bytes(d ? d->account : account_find(&t->accounts, peer));
 }
 
 static void describe_zmq(struct transport *base, transport_peer peer, char *out, size_t room)
@@ -765,7 +679,7 @@ static void close_zmq(struct transport *base)
     socket_close(t->router, t->router_monitor);
     while (zmq_ctx_term(t->context) != 0 && zmq_errno() == EINTR)
         ;
-    accounts_sweep(t, true);
+    accounts_deinit(&t->accounts);
     close(t->wake_fd);
     secret_wipe(t->options.key, sizeof t->options.key);
     free(t->dialed);

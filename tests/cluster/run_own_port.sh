@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# A worker that dials a port of its own machine before the server listens there: the system may give its try that very port, and
+# TCP then connects it with itself, so that the server finds its port in use. In a network of its own, where outgoing connections
+# have no other ports, it happens at once; the worker must let go of the port.
+set -uo pipefail
+if [ $# -eq 0 ]; then
+    unshare -rn true 2>/dev/null || exit 0 # network namespaces are not allowed here
+    exec unshare -rn "$0" "$(realpath "${BUILD:-build}")/skiff"
+fi
+skiff=$1
+work=$(mktemp -d)
+worker=
+trap '[ -z "$worker" ] || kill -9 $worker 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+ip link set lo up && echo "40010 40011" >/proc/sys/net/ipv4/ip_local_port_range || exit 1
+"$skiff" synth --rows 500 --test-rows 50 --files 1 --out data >/dev/null || exit 1
+cat >config.yaml <<'END'
+runner:
+  model: rank/dnn
+  train_data_dir: data/train
+  input_format: criteo
+  train_batch_size: 100
+  epochs: 1
+  model_save_path: model
+hyper_parameters:
+  optimizer: {class: SGD, learning_rate: 0.001}
+  network: documents
+  sparse_inputs_slots: 27
+  sparse_feature_number: 5001
+  sparse_feature_dim: 8
+  dense_input_dim: 13
+  fc_sizes: [16]
+END
+export SKIFF_JOB=own-port SKIFF_SECRET=secret PADDLE_PSERVERS_IP_PORT_LIST=127.0.0.1:40010 PADDLE_TRAINERS_NUM=1
+TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID=0 "$skiff" train -m config.yaml >worker.log 2>&1 &
+worker=$!
+sleep 1.5
+TRAINING_ROLE=PSERVER POD_IP=127.0.0.1 PADDLE_PORT=40010 timeout 60 "$skiff" train -m config.yaml >server.log 2>&1 || {
+    echo "the server ended with status $?"
+    tail -n 3 server.log worker.log
+    exit 1
+}
+wait $worker || {
+    echo "the worker ended with status $?"
+    tail -n 3 worker.log
+    exit 1
+}
+worker=
