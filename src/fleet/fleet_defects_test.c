@@ -58,7 +58,8 @@ static void bare_jobs(void **state)
     }
 }
 
-/* transpile(sync_mode=False) with a config that says sync: both trainers of 1.8.5 hang. */
+/* transpile(sync_mode=False) with a config that says sync: both trainers of 1.8.5 hang. Here nobody
+ * waits, as was said to transpile, and the job learns. */
 static void bare_half_told(void **state)
 {
     struct job_case c = {.mode = "sync",
@@ -71,7 +72,8 @@ static void bare_half_told(void **state)
                          .half_told = true};
     (void)state;
     job_run(&c);
-    assert_true(isfinite(c.losses[1][STEPS - 1]));
+    for (int w = 0; w < 2; w++)
+        assert_true(c.losses[w][STEPS - 1] < 0.5 * c.losses[w][0]);
 }
 
 /* A schedule in fleet's sync mode with two trainers: 1.8.5's counter never moves. */

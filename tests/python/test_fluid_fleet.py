@@ -128,6 +128,15 @@ class Transpiled(unittest.TestCase):
             self.assertEqual(copied.count("send"), 4)
             self.assertNotIn("send", [op.type for op in main.clone(for_test=True).global_block().ops])
 
+    def test_half_told(self):
+        """transpile(sync_mode=False) is enough: nobody waits (trainers of 1.8.5 hang)."""
+        with fresh():
+            t = self.transpiler(sync_mode=False)
+            kinds = [op.type for op in t.get_trainer_program(wait_port=False).global_block().ops]
+            self.assertEqual((kinds.count("send"), kinds.count("recv"), kinds.count("send_barrier")), (4, 4, 0))
+            server = t.get_pserver_program("192.168.0.1:6174").global_block().ops[0]
+            self.assertEqual(server.attr("distributed_mode"), 2)
+
     def test_runtime_split(self):
         """The communicator cuts what is sent; 1.8.5's programs, as fleet's strategies make them."""
         for half in (False, True):

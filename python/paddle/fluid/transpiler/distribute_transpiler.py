@@ -130,7 +130,7 @@ class DistributeTranspiler(object):
         if fields["geo_sgd_mode"]:
             return "geo", False
         if not fields["runtime_split_send_recv"]:
-            return "sync" if fields["sync_mode"] else "async", True
+            return "sync" if fields["sync_mode"] and self.sync_mode else "async", True
         if not fields["half_async"]:
             return "async", False
         return "sync" if fields["completely_not_async"] else "half_async", False
