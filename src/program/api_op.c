@@ -149,31 +149,9 @@ static bool number_convert(const struct skiff_attr *a, enum attr_type to, struct
     double real = number_real(a);
     int64_t whole = number_whole(a);
     bool exact = (double)whole == real;
-    switch (to) {
-    case ATTR_INT:
-    case ATTR_BLOCK:
-        out->i = (int32_t)whole;
-        return exact && whole >= INT32_MIN && whole <= INT32_MAX;
-    case ATTR_LONG:
-        out->l = whole;
-        return exact;
-    case ATTR_BOOLEAN:
-        out->b = real != 0;
-        return true;
-    case ATTR_FLOAT:
-        out->f = (float)real;
-        return true;
-    case ATTR_FLOAT64:
-        out->d = real;
-        return true;
-    case ATTR_SCALAR:
-        out->scalar = exact && !a->is_real && a->type != SKIFF_ATTR_FLOAT
-                          ? (struct scalar){.type = SCALAR_LONG, .i = whole}
-                          : (struct scalar){.type = SCALAR_FLOAT64, .r = real};
-        return true;
-    default:
-        return false;
-    }
+    bool of_whole = to == ATTR_INT || to == ATTR_BLOCK || to == ATTR_LONG;
+    bool is_real = !exact || a->is_real || a->type == SKIFF_ATTR_FLOAT;
+    return attr_from_number(to, real, whole, is_real, out) && (exact || !of_whole);
 }
 
 static bool list_convert(struct arena *arena, const struct skiff_attr *a, enum attr_type to,

@@ -64,6 +64,35 @@ static bool scalar_equal(const struct scalar *a, const struct scalar *b)
 }
 
 /* Floats are equal when their bits are. */
+bool attr_from_number(enum attr_type to, double real, int64_t whole, bool is_real,
+                      struct attr_value *out)
+{
+    switch (to) {
+    case ATTR_INT:
+    case ATTR_BLOCK:
+        out->i = (int32_t)whole;
+        return whole >= INT32_MIN && whole <= INT32_MAX;
+    case ATTR_LONG:
+        out->l = whole;
+        return true;
+    case ATTR_BOOLEAN:
+        out->b = real != 0;
+        return true;
+    case ATTR_FLOAT:
+        out->f = (float)real;
+        return true;
+    case ATTR_FLOAT64:
+        out->d = real;
+        return true;
+    case ATTR_SCALAR:
+        out->scalar = is_real ? (struct scalar){.type = SCALAR_FLOAT64, .r = real}
+                              : (struct scalar){.type = SCALAR_LONG, .i = whole};
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool attr_value_equal(enum attr_type t, const struct attr_value *a, const struct attr_value *b)
 {
     if ((unsigned)t >= NTYPES)

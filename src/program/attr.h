@@ -58,6 +58,10 @@ struct attr_value {
 };
 
 const char *attr_type_name(enum attr_type t); /* "INT", ...; "?" when unknown */
+/* One number as a value of type `to`: `real` for types of reals, `whole` for the others; is_real: a
+ * SCALAR becomes a real one. False: it does not fit, or the type is not of one number. */
+bool attr_from_number(enum attr_type to, double real, int64_t whole, bool is_real,
+                      struct attr_value *out);
 bool attr_value_equal(enum attr_type t, const struct attr_value *a, const struct attr_value *b);
 
 #endif

@@ -45,33 +45,8 @@ static bool convert_number(const struct op_attr_value *from, enum attr_type to,
     int64_t whole = 0;
     if (!read_number(from, &real, &whole))
         return false;
-    switch (to) {
-    case ATTR_INT:
-        if (whole < INT32_MIN || whole > INT32_MAX)
-            return false;
-        out->i = (int32_t)whole;
-        return true;
-    case ATTR_LONG:
-        out->l = whole;
-        return true;
-    case ATTR_BOOLEAN:
-        out->b = real != 0;
-        return true;
-    case ATTR_FLOAT:
-        out->f = (float)real;
-        return true;
-    case ATTR_FLOAT64:
-        out->d = real;
-        return true;
-    case ATTR_SCALAR:
-        if (from->type == ATTR_FLOAT || from->type == ATTR_FLOAT64)
-            out->scalar = (struct scalar){.type = SCALAR_FLOAT64, .r = real};
-        else
-            out->scalar = (struct scalar){.type = SCALAR_LONG, .i = whole};
-        return true;
-    default:
-        return false;
-    }
+    bool is_real = from->type == ATTR_FLOAT || from->type == ATTR_FLOAT64;
+    return to != ATTR_BLOCK && attr_from_number(to, real, whole, is_real, out);
 }
 
 /* Element i of a numeric list as a one-element attribute; false when the list is not numeric. */
