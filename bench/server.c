@@ -175,7 +175,7 @@ static struct blob *rows_body(bool push, uint64_t which)
     if (push)
         ps_write_exchange(&w, &x);
     else
-        ps_write_pull_rows(&w, "table", 0, ids, BATCH);
+        ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
     return finish(&w);
 }
 

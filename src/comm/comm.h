@@ -22,6 +22,7 @@ struct comm_options {
     int thread_pool_size, send_wait_times;
     int independent_recv_thread, is_sgd_optimizer;
     int geo_need_push_nums;
+    bool dc_asgd; /* servers remember what each trainer has pulled: nothing is asked for ahead */
     /* GEO: where the slices of all parameters are (split_placement); its programs do not say.
      * Copied by comm_create. */
     const struct placement *placement;

@@ -5,6 +5,95 @@
 #include "base/mem.h"
 #include "comm/mode.h"
 
+/* ---- one list of distinct ids ---- */
+
+struct job_ahead {
+    struct session_rows *rows; /* NULL: no id but the padding one */
+    int64_t padding;           /* where the padding id stands; -1: nowhere */
+};
+
+static int64_t padding_place(const struct job_lookup *l)
+{
+    const int64_t *ids = tensor_i64(l->ids[0]);
+    int64_t n = tensor_numel(l->ids[0]);
+    for (int64_t e = 0; e < n && l->padding_idx != -1; e++)
+        if (ids[e] == l->padding_idx)
+            return e;
+    return -1;
+}
+
+static enum skiff_status ask(struct session *s, const struct job_lookup *l, bool ahead,
+                             uint64_t after, struct job_ahead *out, struct skiff_error *err)
+{
+    const int64_t *ids = tensor_i64(l->ids[0]);
+    size_t n = (size_t)tensor_numel(l->ids[0]);
+    *out = (struct job_ahead){.padding = padding_place(l)};
+    if (out->padding < 0)
+        return session_rows_ask(s, &l->table, ids, n, ahead, after, &out->rows, err);
+    if (n == 1)
+        return SKIFF_OK;
+    size_t before = (size_t)out->padding;
+    int64_t *others = mem_must(n * sizeof *others);
+    memcpy(others, ids, before * sizeof *others);
+    memcpy(others + before, ids + before + 1, (n - before - 1) * sizeof *others);
+    enum skiff_status status =
+        session_rows_ask(s, &l->table, others, n - 1, ahead, after, &out->rows, err);
+    free(others);
+    return status;
+}
+
+static enum skiff_status take(struct job_ahead *a, struct tensor *out, struct skiff_error *err)
+{
+    int64_t width = shape_cols(&out->shape, 1);
+    float *rows = tensor_f32(out), *zero = rows + a->padding * width;
+    size_t row = (size_t)width * sizeof *rows;
+    if (a->rows)
+        TRY(session_rows_take(a->rows, width, rows, err));
+    if (a->padding < 0)
+        return SKIFF_OK;
+    memmove(zero + width, zero, (size_t)(out->shape.dims[0] - a->padding - 1) * row);
+    memset(zero, 0, row);
+    return SKIFF_OK;
+}
+
+enum skiff_status comm_job_lookup_ahead(struct job *j, const struct job_lookup *l,
+                                        struct job_ahead **out, struct skiff_error *err)
+{
+    struct comm *c = (struct comm *)j;
+    struct session *s;
+    uint64_t after;
+    *out = NULL;
+    if (!c->mode->ahead || !atomic_load(&c->running) || !c->mode->ahead(c, &after))
+        return SKIFF_OK;
+    TRY(comm_open(c, &s, err));
+    struct job_ahead *a = mem_must(sizeof *a);
+    enum skiff_status status = ask(s, l, true, after, a, err);
+    if (status < 0)
+        free(a);
+    else
+        *out = a;
+    return status;
+}
+
+enum skiff_status comm_job_lookup_take(struct job *j, struct job_ahead *a, struct tensor *out,
+                                       struct skiff_error *err)
+{
+    (void)j;
+    enum skiff_status status = take(a, out, err);
+    free(a);
+    return status;
+}
+
+void comm_job_lookup_drop(struct job *j, struct job_ahead *a)
+{
+    (void)j;
+    if (a->rows)
+        session_rows_drop(a->rows);
+    free(a);
+}
+
+/* ---- any lists ---- */
+
 struct wanted {
     struct id_map map;
     int64_t *ids; /* distinct, without the padding id */
@@ -40,32 +129,23 @@ static void spread(const struct wanted *w, const struct job_lookup *l, int64_t w
     }
 }
 
-static bool has_padding(const struct job_lookup *l)
-{
-    const int64_t *ids = tensor_i64(l->ids[0]);
-    int64_t n = tensor_numel(l->ids[0]);
-    for (int64_t e = 0; e < n && l->padding_idx != -1; e++)
-        if (ids[e] == l->padding_idx)
-            return true;
-    return false;
-}
-
 enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
                                   struct skiff_error *err)
 {
     struct session *s;
     struct wanted w = {0};
+    struct job_ahead one;
     size_t total = 0;
     enum skiff_status status;
     void *p;
     TRY(comm_open((struct comm *)j, &s, err));
     if (!l->n)
         return SKIFF_OK;
+    if (l->distinct && l->n == 1) {
+        TRY(ask(s, l, false, 0, &one, err));
+        return take(&one, l->out[0], err);
+    }
     int64_t width = l->out[0]->shape.dims[l->out[0]->shape.ndim - 1];
-    if (l->distinct && l->n == 1 && !has_padding(l))
-        return session_pull_rows(s, &l->table, tensor_i64(l->ids[0]),
-                                 (size_t)tensor_numel(l->ids[0]), width, tensor_f32(l->out[0]),
-                                 err);
     for (int i = 0; i < l->n; i++)
         total += (size_t)tensor_numel(l->ids[i]);
     TRY(mem_alloc(total * sizeof *w.ids + total * (size_t)width * sizeof *w.rows + 1,

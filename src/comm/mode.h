@@ -35,6 +35,9 @@ struct comm_mode {
                                   const struct tensor *const *ids, struct skiff_error *err);
     void (*threads_begin)(struct comm *c, int n);
     void (*thread_end)(struct comm *c);
+    /* May the rows of the next batch be asked for while this one is computed? *after: the steps of
+     * this trainer that servers must have done first (session_rows_ask). */
+    bool (*ahead)(struct comm *c, uint64_t *after);
 };
 
 /* A variable and its slices; strings are copies. */
@@ -121,6 +124,11 @@ enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from, st
 enum skiff_status comm_job_barrier(struct job *j, struct skiff_error *err);
 enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
                                   struct skiff_error *err);
+enum skiff_status comm_job_lookup_ahead(struct job *j, const struct job_lookup *l,
+                                        struct job_ahead **out, struct skiff_error *err);
+enum skiff_status comm_job_lookup_take(struct job *j, struct job_ahead *a, struct tensor *out,
+                                       struct skiff_error *err);
+void comm_job_lookup_drop(struct job *j, struct job_ahead *a);
 enum skiff_status comm_job_ids(struct job *j, int n, const char *const *names,
                                const struct tensor *const *ids, struct skiff_error *err);
 enum skiff_status comm_job_save_table(struct job *j, const char *dir, const char *table,
@@ -133,6 +141,8 @@ void comm_job_destroy(struct job *j);
 /* clang-format off */
 #define COMM_CLASS_SLOTS \
     .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
+    .lookup_ahead = comm_job_lookup_ahead, .lookup_take = comm_job_lookup_take, \
+    .lookup_drop = comm_job_lookup_drop, \
     .save_table = comm_job_save_table, .threads_begin = comm_job_threads_begin, \
     .thread_end = comm_job_thread_end, .close = comm_job_close, .destroy = comm_job_destroy
 /* clang-format on */

@@ -28,9 +28,10 @@ struct queue {
 };
 
 struct async_state {
-    pthread_mutex_t lock; /* guards all but the values of slots that are being filled or sent */
-    pthread_cond_t changed;
-    struct str_map queues; /* origin -> queue, in order of first use */
+    pthread_mutex_t lock;   /* guards all but the values of slots that are being filled or sent */
+    pthread_cond_t changed; /* a round is over: there is room, or nothing queued */
+    pthread_cond_t wanted;  /* for the communicator's thread: a round may begin, or stop */
+    struct str_map queues;  /* origin -> queue, in order of first use */
     pthread_t thread;
     bool stop, busy;
     int64_t first_at; /* when the oldest waiting copy came; 0: none waits */
@@ -46,6 +47,7 @@ static enum skiff_status async_create(struct comm *c, struct skiff_error *err)
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->changed, &attr);
+    pthread_cond_init(&s->wanted, &attr);
     pthread_condattr_destroy(&attr);
     str_map_init(&s->queues);
     c->state = s;
@@ -65,6 +67,7 @@ static void async_destroy(struct comm *c)
     }
     str_map_deinit(&s->queues);
     pthread_cond_destroy(&s->changed);
+    pthread_cond_destroy(&s->wanted);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -83,6 +86,21 @@ static struct queue *queue_find(struct comm *c, const struct job_slices *to, boo
         str_map_put(&s->queues, q->var.origin, q);
     }
     return q;
+}
+
+static int queue_ready(const struct queue *q, int room)
+{
+    int n = 0;
+    while (n < q->count && q->slots[(q->head + n) % room].ready)
+        n++;
+    return n;
+}
+
+/* A round begins when every variable has so many copies. */
+static int copies_of_round(const struct comm *c)
+{
+    int merge = c->options.max_merge_var_num, room = c->options.send_queue_size;
+    return merge < room ? merge : room;
 }
 
 static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
@@ -111,22 +129,16 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
     slot->ready = true;
     if (status < 0)
         value_clear(&slot->value);
-    if (!s->first_at)
+    bool first = !s->first_at;
+    if (first)
         s->first_at = clock_now();
-    pthread_cond_broadcast(&s->changed);
+    if (first || queue_ready(q, room) >= copies_of_round(c))
+        pthread_cond_signal(&s->wanted);
     pthread_mutex_unlock(&s->lock);
     return status;
 }
 
 /* ---- the communicator's thread ---- */
-
-static int queue_ready(const struct queue *q, int room)
-{
-    int n = 0;
-    while (n < q->count && q->slots[(q->head + n) % room].ready)
-        n++;
-    return n;
-}
 
 /* The fewest, and the most, copies that wait of a variable. */
 static void queues_ready(const struct comm *c, int *least, int *most)
@@ -144,15 +156,14 @@ static void queues_ready(const struct comm *c, int *least, int *most)
 static void wait_until(struct async_state *s, int64_t at)
 {
     struct timespec t = {.tv_sec = at / CLOCK_SECOND, .tv_nsec = at % CLOCK_SECOND};
-    pthread_cond_timedwait(&s->changed, &s->lock, &t);
+    pthread_cond_timedwait(&s->wanted, &s->lock, &t);
 }
 
 /* Locked. False: stopped, and nothing is left. */
 static bool round_begins(struct comm *c)
 {
     struct async_state *s = c->state;
-    int merge = c->options.max_merge_var_num, room = c->options.send_queue_size;
-    int enough = merge < room ? merge : room;
+    int enough = copies_of_round(c);
     for (;;) {
         int least, most;
         queues_ready(c, &least, &most);
@@ -164,7 +175,7 @@ static bool round_begins(struct comm *c)
         if (most)
             wait_until(s, until);
         else
-            pthread_cond_wait(&s->changed, &s->lock);
+            pthread_cond_wait(&s->wanted, &s->lock);
     }
 }
 
@@ -314,7 +325,7 @@ static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
     struct async_state *s = c->state;
     pthread_mutex_lock(&s->lock);
     s->stop = true;
-    pthread_cond_broadcast(&s->changed);
+    pthread_cond_signal(&s->wanted);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
     if (s->error.code < 0) {
@@ -323,6 +334,13 @@ static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
         return s->error.code;
     }
     return push(c, NULL, 0, true, err);
+}
+
+/* Gradients of this batch may be on their way for a while anyhow. */
+static bool async_ahead(struct comm *c, uint64_t *after)
+{
+    *after = 0;
+    return !c->options.dc_asgd;
 }
 
 static const struct job_class async_class = {COMM_CLASS_SLOTS, .communicates = true,
@@ -334,4 +352,5 @@ const struct comm_mode mode_async = {.class = &async_class,
                                      .start = async_start,
                                      .stop = async_stop,
                                      .settle = async_settle,
-                                     .send = async_send};
+                                     .send = async_send,
+                                     .ahead = async_ahead};

@@ -8,7 +8,7 @@
 
 struct sync_state {
     struct gather gather;
-    uint64_t step; /* of the one thread that leads */
+    atomic_uint_fast64_t step; /* written by the one thread that leads, while the others wait */
 };
 
 static enum skiff_status sync_create(struct comm *c, struct skiff_error *err)
@@ -65,6 +65,13 @@ static void sync_end(struct comm *c)
     gather_end(&((struct sync_state *)c->state)->gather);
 }
 
+/* With the values that this step will give. */
+static bool sync_ahead(struct comm *c, uint64_t *after)
+{
+    *after = atomic_load(&((struct sync_state *)c->state)->step) + 1;
+    return true;
+}
+
 static const struct job_class sync_class = {COMM_CLASS_SLOTS, .communicates = true,
                                             .send = comm_job_send};
 
@@ -74,4 +81,5 @@ const struct comm_mode mode_sync = {.class = &sync_class,
                                     .send = sync_send,
                                     .send_barrier = sync_barrier,
                                     .threads_begin = sync_begin,
-                                    .thread_end = sync_end};
+                                    .thread_end = sync_end,
+                                    .ahead = sync_ahead};

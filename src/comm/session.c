@@ -531,5 +531,6 @@ void session_counts(struct session *s, struct session_counts *out)
                                    .bytes_in = atomic_load(&s->bytes_in),
                                    .exchanges = atomic_load(&s->exchanges),
                                    .rows_pulled = atomic_load(&s->rows_pulled),
+                                   .rows_ahead = atomic_load(&s->rows_ahead),
                                    .wait_seconds = (double)atomic_load(&s->wait_ns) / 1e9};
 }

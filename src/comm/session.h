@@ -59,7 +59,17 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
                                    const struct session_push *pushes, int npush,
                                    const struct session_pull *pulls, int npull,
                                    struct skiff_error *err);
-/* Rows of distinct ids, in their order: out[i * width ..] = row of ids[i]. */
+/* Rows of distinct ids, in their order: out[i * width ..] = row of ids[i]. Asked for now, taken
+ * later; take and drop end the life of what ask gave. ahead: for a later batch; servers answer when
+ * they have done `after` steps of this trainer (exchanges with PS_END_STEP); 0: at once. */
+struct session_rows;
+enum skiff_status session_rows_ask(struct session *s, const struct job_slices *table,
+                                   const int64_t *ids, size_t n, bool ahead, uint64_t after,
+                                   struct session_rows **out, struct skiff_error *err);
+enum skiff_status session_rows_take(struct session_rows *rows, int64_t width, float *out,
+                                    struct skiff_error *err);
+void session_rows_drop(struct session_rows *rows);
+/* ask and take */
 enum skiff_status session_pull_rows(struct session *s, const struct job_slices *table,
                                     const int64_t *ids, size_t n, int64_t width, float *out,
                                     struct skiff_error *err);
@@ -93,6 +103,7 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
 
 struct session_counts {
     uint64_t bytes_out, bytes_in, exchanges, rows_pulled;
+    uint64_t rows_ahead; /* of those: were asked for before their batch began */
     double wait_seconds; /* of training threads for the network */
 };
 void session_counts(struct session *s, struct session_counts *out);

@@ -35,20 +35,24 @@ enum skiff_status slice_server(const struct session *s, const struct job_slices 
     return SKIFF_OK;
 }
 
-/* Slice of an id and the id there; -1: in none. */
-static int slice_of(const struct job_slices *slices, int64_t id, int64_t *local)
+/* Which slice every id belongs to, into where; ends[i]: rows up to and with slice i. Gives the
+ * place of the first id that is in none, or n. */
+static size_t slices_of(const struct job_slices *slices, const int64_t *ends, const int64_t *ids,
+                        size_t n, int32_t *where)
 {
-    *local = id;
-    if (slices->modulo)
-        return (int)((uint64_t)id % (uint64_t)slices->n);
-    if (!slices->sections)
-        return 0;
-    for (int i = 0; i < slices->n && *local >= 0; i++) {
-        if (*local < slices->sections[i])
+    for (size_t i = 0; i < n; i++) {
+        if (slices->modulo) {
+            where[i] = (int32_t)((uint64_t)ids[i] % (uint64_t)slices->n);
+            continue;
+        }
+        int32_t k = 0; /* ids are as good as random: counting is faster than branching */
+        for (int s = 0; slices->sections && s < slices->n - 1; s++)
+            k += ids[i] >= ends[s];
+        if (slices->sections && (uint64_t)ids[i] >= (uint64_t)ends[slices->n - 1])
             return i;
-        *local -= slices->sections[i];
+        where[i] = k;
     }
-    return -1;
+    return n;
 }
 
 enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
@@ -57,26 +61,26 @@ enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *sli
     size_t slots = (size_t)slices->n;
     void *p;
     memset(c, 0, sizeof *c);
-    TRY(mem_alloc(2 * slots * sizeof(size_t) + n * (sizeof(int64_t) + sizeof(size_t)) +
+    TRY(mem_alloc(3 * slots * sizeof(size_t) + n * (sizeof(int64_t) + sizeof(size_t)) +
                       n * sizeof(int32_t) + 64,
                   "rows for servers", &p, err));
     c->count = p;
     c->first = c->count + slots;
-    c->local = (int64_t *)(c->first + slots);
+    int64_t *ends = (int64_t *)(c->first + slots);
+    c->local = ends + slots;
     c->from = (size_t *)(c->local + n);
     int32_t *where = (int32_t *)(c->from + n);
+    for (size_t k = 0; k < slots; k++) /* one slice and no sections: all ids, as they are */
+        ends[k] = slices->sections ? slices_first(slices, (int)k + 1) : 0;
     memset(c->count, 0, slots * sizeof(size_t));
-    for (size_t i = 0; i < n; i++) {
-        int64_t local;
-        where[i] = slice_of(slices, ids[i], &local);
-        if (where[i] < 0) {
-            rows_cut_deinit(c);
-            return error_set(err, SKIFF_RANGE, "%s: id %lld is outside its %lld rows",
-                             slices->origin, (long long)ids[i],
-                             (long long)slices_first(slices, slices->n));
-        }
-        c->count[where[i]]++;
+    size_t bad = slices_of(slices, ends, ids, n, where);
+    if (bad < n) {
+        rows_cut_deinit(c);
+        return error_set(err, SKIFF_RANGE, "%s: id %lld is outside its %lld rows", slices->origin,
+                         (long long)ids[bad], (long long)slices_first(slices, slices->n));
     }
+    for (size_t i = 0; i < n; i++)
+        c->count[where[i]]++;
     size_t at = 0;
     for (size_t k = 0; k < slots; k++) {
         c->first[k] = at;
@@ -85,7 +89,7 @@ enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *sli
     }
     for (size_t i = 0; i < n; i++) {
         size_t k = (size_t)where[i], to = c->first[k] + c->count[k]++;
-        slice_of(slices, ids[i], &c->local[to]);
+        c->local[to] = ids[i] - (k && !slices->modulo ? ends[k - 1] : 0);
         c->from[to] = i;
     }
     return SKIFF_OK;

@@ -28,7 +28,7 @@ struct session {
     pthread_mutex_t lock; /* guards left and failure; a leaf */
     bool left;
     struct skiff_error failure; /* code 0: none; a server is dead, or we are declared so */
-    atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, wait_ns;
+    atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, rows_ahead, wait_ns;
 };
 
 #define ROUND_WHAT 320

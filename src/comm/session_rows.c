@@ -1,14 +1,26 @@
 /* Rows by id, rows that changed, parts of variables. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "comm/session_parts.h"
 
-static enum skiff_status ask_rows(struct session *s, struct round *r,
-                                  const struct job_slices *table, const struct rows_cut *cut, int i,
-                                  struct skiff_error *err)
+struct session_rows {
+    struct session *session;
+    struct rows_cut cut;
+    struct round *round;
+    size_t n;
+    bool ahead;
+    int slices;
+    char table[PS_NAME]; /* for messages */
+};
+
+static enum skiff_status ask_slice(struct session_rows *q, const struct job_slices *table, int i,
+                                   uint64_t after, struct skiff_error *err)
 {
+    struct session *s = q->session;
+    const struct rows_cut *cut = &q->cut;
     struct wire_writer w;
     struct round_ask ask = {.method = PS_PULL_ROWS, .flags = RPC_READ};
     if (!cut->count[i])
@@ -16,41 +28,72 @@ static enum skiff_status ask_rows(struct session *s, struct round *r,
     TRY(slice_server(s, table, i, &ask.server, err));
     ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
     writer_init(&w);
-    ps_write_pull_rows(&w, table->names[i], (uint32_t)s->options.worker, cut->local + cut->first[i],
-                       cut->count[i]);
+    ps_write_pull_rows(&w, table->names[i], (uint32_t)s->options.worker, after,
+                       cut->local + cut->first[i], cut->count[i]);
     TRY(writer_finish(&w, &ask.body, err));
-    return round_start(r, i, &ask, err, "pull of %zu rows of %s", cut->count[i], table->names[i]);
+    return round_start(q->round, i, &ask, err, "pull of %zu rows of %s", cut->count[i],
+                       table->names[i]);
+}
+
+enum skiff_status session_rows_ask(struct session *s, const struct job_slices *table,
+                                   const int64_t *ids, size_t n, bool ahead, uint64_t after,
+                                   struct session_rows **out, struct skiff_error *err)
+{
+    struct session_rows *q = mem_must(sizeof *q);
+    q->session = s;
+    q->n = n;
+    q->ahead = ahead;
+    q->slices = table->n;
+    snprintf(q->table, sizeof q->table, "%s", table->origin);
+    enum skiff_status status = rows_cut_init(&q->cut, table, ids, n, err);
+    q->round = round_create(s, table->n);
+    for (int i = 0; i < table->n && status == SKIFF_OK; i++)
+        status = ask_slice(q, table, i, after, err);
+    if (status < 0)
+        session_rows_drop(q);
+    else
+        *out = q;
+    return status;
+}
+
+void session_rows_drop(struct session_rows *q)
+{
+    round_unref(q->round);
+    rows_cut_deinit(&q->cut);
+    free(q);
+}
+
+enum skiff_status session_rows_take(struct session_rows *q, int64_t width, float *out,
+                                    struct skiff_error *err)
+{
+    size_t row = (size_t)width * sizeof(float);
+    enum skiff_status status = round_wait(q->round, err);
+    for (int i = 0; i < q->slices && status == SKIFF_OK; i++) {
+        const struct blob *reply = q->round->slots[i].reply;
+        const size_t *to = q->cut.from + q->cut.first[i];
+        if (blob_len(reply) != q->cut.count[i] * row) {
+            status = error_set(err, SKIFF_FORMAT,
+                               "%s: server %d sent %zu bytes for %zu rows of %lld floats", q->table,
+                               q->round->slots[i].server, blob_len(reply), q->cut.count[i],
+                               (long long)width);
+            break;
+        }
+        for (size_t k = 0; k < q->cut.count[i]; k++)
+            memcpy(out + to[k] * (size_t)width, reply->data + k * row, row);
+    }
+    atomic_fetch_add(&q->session->rows_pulled, q->n);
+    atomic_fetch_add(&q->session->rows_ahead, q->ahead ? q->n : 0);
+    session_rows_drop(q);
+    return status;
 }
 
 enum skiff_status session_pull_rows(struct session *s, const struct job_slices *table,
                                     const int64_t *ids, size_t n, int64_t width, float *out,
                                     struct skiff_error *err)
 {
-    enum skiff_status status = SKIFF_OK;
-    size_t row = (size_t)width * sizeof(float);
-    struct rows_cut cut;
-    TRY(rows_cut_init(&cut, table, ids, n, err));
-    struct round *r = round_create(s, table->n);
-    for (int i = 0; i < table->n; i++)
-        TRY_OUT(ask_rows(s, r, table, &cut, i, err));
-    TRY_OUT(round_wait(r, err));
-    for (int i = 0; i < table->n; i++) {
-        const struct blob *reply = r->slots[i].reply;
-        if (blob_len(reply) != cut.count[i] * row) {
-            status = error_set(err, SKIFF_FORMAT,
-                               "%s: the server sent %zu bytes for %zu rows of %lld floats",
-                               table->names[i], blob_len(reply), cut.count[i], (long long)width);
-            goto out;
-        }
-        const size_t *to = cut.from + cut.first[i];
-        for (size_t k = 0; k < cut.count[i]; k++)
-            memcpy(out + to[k] * (size_t)width, reply->data + k * row, row);
-    }
-    atomic_fetch_add(&s->rows_pulled, n);
-out:
-    round_unref(r);
-    rows_cut_deinit(&cut);
-    return status;
+    struct session_rows *rows;
+    TRY(session_rows_ask(s, table, ids, n, false, 0, &rows, err));
+    return session_rows_take(rows, width, out, err);
 }
 
 /* ---- rows that changed ---- */

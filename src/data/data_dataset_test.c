@@ -55,9 +55,12 @@ struct trainer {
 static void *trainer_run(void *arg)
 {
     struct trainer *t = arg;
-    const struct batch *b;
+    const struct batch *b, *later = NULL;
     while ((t->status = dataset_next(t->dataset, t->number, &b, &t->err)) == SKIFF_OK) {
         const struct tensor *ids = batch_tensor(b, 0), *label = batch_tensor(b, 1);
+        if (later && later != b)
+            abort();
+        later = t->rows % 3 ? dataset_peek(t->dataset, t->number) : NULL;
         t->rows += b->rows;
         t->batches++;
         t->shorts += b->rows < 32;
@@ -359,6 +362,41 @@ static void test_short_last_batch(void **state)
             rows += b->rows;
         assert_int_equal(batches, k > 1 ? 1 : 2);
         assert_int_equal(rows, k > 1 ? 1000 : FILES * ROWS);
+        dataset_destroy(d);
+    }
+}
+
+/* What is seen ahead is what comes, and holds when it has come; nobody waits for it. */
+static void test_peek(void **state)
+{
+    for (int k = 0; k < 3; k++) {
+        struct dataset_config c;
+        const struct batch *b, *later;
+        int threads, seen = 0;
+        config_make(&c, k == 2 ? DATASET_MEMORY : DATASET_QUEUE);
+        c.batch_size = 100;
+        c.ahead = k == 0 ? -1 : 2;
+        struct dataset *d = make(&c);
+        assert_null(dataset_peek(d, 0)); /* not started */
+        if (k == 2)
+            assert_int_equal(dataset_load(d, NULL), SKIFF_OK);
+        assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
+        int64_t first = -1, rows = 0;
+        while (dataset_next(d, 0, &b, NULL) == SKIFF_OK) {
+            const int64_t *ids = tensor_i64(batch_tensor(b, 0));
+            if (first >= 0)
+                assert_int_equal(ids[0], first);
+            later = dataset_peek(d, 0);
+            assert_ptr_equal(dataset_peek(d, 0), later);
+            first = later ? tensor_i64(batch_tensor(later, 0))[0] : -1;
+            seen += later != NULL;
+            assert_ptr_not_equal(later, b);
+            rows += b->rows;
+        }
+        assert_int_equal(rows, FILES * ROWS);
+        if (k != 1) /* with a reader: what it has ready */
+            assert_int_equal(seen, k == 0 ? 0 : (FILES * ROWS + 99) / 100 - 1);
+        assert_null(dataset_peek(d, 0));
         dataset_destroy(d);
     }
 }
@@ -760,6 +798,7 @@ int main(void)
         cmocka_unit_test(test_batches_hold),
         cmocka_unit_test(test_steady_epochs_allocate_nothing),
         cmocka_unit_test(test_short_last_batch),
+        cmocka_unit_test(test_peek),
         cmocka_unit_test(test_stop_early),
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_failures),

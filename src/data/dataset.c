@@ -167,7 +167,7 @@ static enum skiff_status lanes_make(struct dataset *d, int threads, int nbatches
     for (int i = 0; i < threads; i++) {
         struct lane *l = &d->lanes[i];
         l->produced = l->taken = l->released = 0;
-        l->done = false;
+        l->done = l->peeked = false;
         for (; l->nbatches < nbatches; l->nbatches++)
             TRY(batch_init(&l->batches[l->nbatches], &d->schema, d->config.batch_size, err));
     }
@@ -260,7 +260,7 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
         TRY(check_stdin(d, err));
         threads = dataset_usable_threads(d);
     }
-    int nbatches = queue && d->config.ahead > 0 ? d->config.ahead + 2 : 2;
+    int nbatches = queue && d->config.ahead > 0 ? d->config.ahead + 2 : 3;
     TRY(lanes_make(d, threads, nbatches, err));
     atomic_store(&d->stop, false);
     atomic_store(&d->cursor.next, 0);
@@ -316,6 +316,14 @@ enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch
     if (d->config.kind == DATASET_QUEUE)
         return queue_next(d, l, out, err);
     return memory_next(d, l, out, err);
+}
+
+const struct batch *dataset_peek(struct dataset *d, int thread)
+{
+    if (!d->started || thread < 0 || thread >= d->nlanes || atomic_load(&d->stop))
+        return NULL;
+    struct lane *l = &d->lanes[thread];
+    return d->config.kind == DATASET_QUEUE ? queue_peek(d, l) : memory_peek(d, l);
 }
 
 void dataset_stop(struct dataset *d)

@@ -11,8 +11,8 @@
  * threads loaded it.
  *
  * Use: create; [memory: load, shuffle]; per epoch: start, then dataset_next per thread until END;
- * stop ends an epoch early. Not thread-safe except dataset_next, each thread with its own number,
- * and dataset_progress. */
+ * stop ends an epoch early. Not thread-safe except dataset_next and dataset_peek, each thread with
+ * its own number, and dataset_progress. */
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
 
@@ -71,6 +71,9 @@ enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skif
  * that asks gets the same error (one that has seen its END before does not). */
 enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
                                struct skiff_error *err);
+/* The batch that this thread's next dataset_next will give, or NULL: not known yet, or none left.
+ * Never waits for a reader. Holds as long as that batch. */
+const struct batch *dataset_peek(struct dataset *d, int thread);
 /* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */
 void dataset_stop(struct dataset *d);
 

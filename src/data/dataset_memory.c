@@ -236,12 +236,10 @@ size_t sample_bytes(const char *sample)
     return n;
 }
 
-enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
-                              struct skiff_error *err)
+/* Takes the next samples for this lane and makes their batch, in the place that comes next. */
+static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct skiff_error *err)
 {
     size_t want = (size_t)d->config.batch_size;
-    if (atomic_load(&d->stop))
-        return SKIFF_END;
     size_t from = atomic_fetch_add(&d->next_sample, want);
     if (from >= d->store.count) {
         atomic_store(&d->next_sample, d->store.count); /* never wraps */
@@ -250,7 +248,7 @@ enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct ba
     size_t to = d->store.count - from < want ? d->store.count : from + want;
     if (d->config.drop_last && to - from < want)
         return SKIFF_END;
-    struct batch *b = &l->batches[l->taken++ % l->nbatches];
+    struct batch *b = &l->batches[l->taken % l->nbatches];
     TRY(batch_reset(b, err));
     for (size_t i = from; i < to; i++) {
         const char *p = d->store.samples[i];
@@ -259,8 +257,30 @@ enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct ba
                               d->shuffled_slots, b, err));
     }
     batch_finish(b);
-    *out = b;
     return SKIFF_OK;
+}
+
+const struct batch *memory_peek(struct dataset *d, struct lane *l)
+{
+    if (!l->peeked) {
+        l->peeked_status = memory_make(d, l, &l->peeked_error);
+        l->peeked = true;
+    }
+    return l->peeked_status == SKIFF_OK ? &l->batches[l->taken % l->nbatches] : NULL;
+}
+
+enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
+                              struct skiff_error *err)
+{
+    if (atomic_load(&d->stop))
+        return SKIFF_END;
+    enum skiff_status status = l->peeked ? l->peeked_status : memory_make(d, l, err);
+    if (l->peeked && status < 0 && err)
+        *err = l->peeked_error;
+    l->peeked = false;
+    if (status == SKIFF_OK)
+        *out = &l->batches[l->taken++ % l->nbatches];
+    return status;
 }
 
 /* ---- shuffling ---- */

@@ -13,6 +13,9 @@ struct lane {
     struct batch *batches;
     int nbatches;
     int64_t produced, taken, released;
+    bool peeked;                     /* memory: the next batch is made already, or has failed: */
+    enum skiff_status peeked_status; /* OK, END or the failure */
+    struct skiff_error peeked_error;
     bool done; /* no more will be produced */
     pthread_t thread;
     bool running;
@@ -89,9 +92,11 @@ void lanes_free(struct dataset *d);
 enum skiff_status queue_start(struct dataset *d, struct skiff_error *err);
 enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct batch **out,
                              struct skiff_error *err);
+const struct batch *queue_peek(struct dataset *d, struct lane *l);
 void queue_stop(struct dataset *d);
 enum skiff_status memory_next(struct dataset *d, struct lane *l, const struct batch **out,
                               struct skiff_error *err);
+const struct batch *memory_peek(struct dataset *d, struct lane *l);
 void memory_deinit(struct dataset *d);
 void slots_unshuffle(struct dataset *d);
 enum skiff_status memory_merge(struct dataset *d, struct skiff_error *err);

@@ -104,6 +104,16 @@ enum skiff_status queue_next(struct dataset *d, struct lane *l, const struct bat
     return dataset_failure(d, err);
 }
 
+const struct batch *queue_peek(struct dataset *d, struct lane *l)
+{
+    if (d->config.ahead < 0)
+        return NULL;
+    pthread_mutex_lock(&l->lock);
+    const struct batch *b = l->produced > l->taken ? &l->batches[l->taken % l->nbatches] : NULL;
+    pthread_mutex_unlock(&l->lock);
+    return b;
+}
+
 void queue_stop(struct dataset *d)
 {
     atomic_store(&d->stop, true);

@@ -144,14 +144,21 @@ static enum skiff_status make_plan(struct executor *e, const struct program *p,
     return SKIFF_OK;
 }
 
+static struct cached_plan *find_plan(struct executor *e, const struct program *p,
+                                     const struct feed *feeds, int nfeeds,
+                                     const char *const *fetches, int nfetches)
+{
+    for (int i = 0; i < e->nplans; i++)
+        if (serves(&e->plans[i], p, feeds, nfeeds, fetches, nfetches))
+            return &e->plans[i];
+    return NULL;
+}
+
 enum skiff_status executor_run(struct executor *e, const struct program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
                                int nfetches, struct value *out, struct skiff_error *err)
 {
-    struct cached_plan *c = NULL;
-    for (int i = 0; i < e->nplans && !c; i++)
-        if (serves(&e->plans[i], p, feeds, nfeeds, fetches, nfetches))
-            c = &e->plans[i];
+    struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
     if (c && c->size != size_of(p)) {
         executor_forget(e, p);
         c = NULL;
@@ -160,6 +167,14 @@ enum skiff_status executor_run(struct executor *e, const struct program *p,
         TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
     c->last_used = ++e->clock;
     return plan_run(c->plan, feeds, nfeeds, fetches, nfetches, out, err);
+}
+
+void executor_ahead(struct executor *e, const struct program *p, const struct feed *feeds,
+                    int nfeeds, const char *const *fetches, int nfetches)
+{
+    struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
+    if (c && c->size == size_of(p))
+        plan_ahead(c->plan, feeds, nfeeds);
 }
 
 static bool is_update(const struct op *op)

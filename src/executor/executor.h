@@ -46,6 +46,11 @@ enum skiff_status executor_run(struct executor *e, const struct program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
                                int nfetches, struct value *out, struct skiff_error *err);
 
+/* Says what the run after the next one will be fed: rows that servers hold are asked for already.
+ * A hint; nothing is read from `feeds` after it. */
+void executor_ahead(struct executor *e, const struct program *p, const struct feed *feeds,
+                    int nfeeds, const char *const *fetches, int nfetches);
+
 /* Where the time went: the steps of the plans of a program, summed position by position (plans for
  * other batch sizes have the same steps). All 0 unless options.profile was set. */
 struct profile_step {

@@ -81,6 +81,9 @@ enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfee
                            const char *const *fetches, int nfetches, struct value *out,
                            struct skiff_error *err);
 
+/* The feeds of the run after the next one to come (op_kind.h, ahead). */
+void plan_ahead(struct plan *plan, const struct feed *feeds, int nfeeds);
+
 /* slab.c: gives every variable that is on the heap room in the slab, once a run has shown how much
  * it needs. */
 enum skiff_status plan_layout(struct plan *plan, struct skiff_error *err);

@@ -203,3 +203,42 @@ out:
     release_feeds(plan);
     return status;
 }
+
+/* ---- ahead ---- */
+
+struct later_feeds {
+    const struct feed *feeds;
+    int n;
+};
+
+static const struct tensor *find_later(void *user, const char *name)
+{
+    const struct later_feeds *l = user;
+    for (int i = 0; i < l->n; i++)
+        if (!strcmp(l->feeds[i].name, name))
+            return l->feeds[i].tensor;
+    return NULL;
+}
+
+/* What is asked for ahead may wait for the servers to have this run's gradients: a run without any
+ * would never be through. */
+static bool sends_gradients(const struct plan *plan)
+{
+    const struct plan_block *b = &plan->blocks[plan->root];
+    for (int i = 0; i < b->nsteps; i++)
+        if (b->steps[i].kernel.kind->fuse == FUSE_SEND)
+            return true;
+    return false;
+}
+
+void plan_ahead(struct plan *plan, const struct feed *feeds, int nfeeds)
+{
+    struct plan_block *b = &plan->blocks[plan->root];
+    struct later_feeds l = {feeds, nfeeds};
+    struct kernel_later later = {&l, find_later};
+    if (!sends_gradients(plan))
+        return;
+    for (int i = 0; i < b->nsteps; i++)
+        if (b->steps[i].kernel.kind->ahead)
+            b->steps[i].kernel.kind->ahead(&b->steps[i].kernel, &later);
+}

@@ -173,6 +173,15 @@ static enum skiff_status hand_over(struct worker *w, struct skiff_error *err)
     return status;
 }
 
+/* Rows of the next batch are on their way while this one is computed. */
+static void look_ahead(struct worker *w)
+{
+    struct trainer *t = w->trainer;
+    struct trainer_batch later;
+    if (t->program->job && t->source->peek && t->source->peek(t->source->self, w->index, &later))
+        executor_ahead(w->executor, t->program, later.feeds, later.nfeeds, t->names, t->nnames);
+}
+
 static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
 {
     struct trainer *t = w->trainer;
@@ -183,6 +192,7 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
     w->read_seconds += read - start;
     if (status != SKIFF_OK)
         return status;
+    look_ahead(w);
     TRY(executor_run(w->executor, t->program, batch.feeds, batch.nfeeds, t->names, t->nnames,
                      w->values, err));
     w->compute_seconds += now() - read;

@@ -27,6 +27,9 @@ struct trainer_source {
      * The batch is borrowed until the thread's next call. */
     enum skiff_status (*next)(void *self, int thread, struct trainer_batch *out,
                               struct skiff_error *err);
+    /* The batch that the thread's next call of next will give; false: not known yet, or none. Does
+     * not wait. Borrowed as that batch is. May be NULL. */
+    bool (*peek)(void *self, int thread, struct trainer_batch *out);
     /* Makes blocked calls of next return END, from another thread; may be NULL. */
     void (*interrupt)(void *self);
 };

@@ -10,28 +10,44 @@
 struct dataset_source {
     struct dataset *dataset;
     int threads;        /* that get batches */
-    struct feed *feeds; /* per thread: one per slot */
+    struct feed *feeds; /* per thread: one per slot, for the batch and for the one after it */
     bool *passed_over;  /* per slot: nothing in the program reads it */
 };
+
+/* which: 0 the batch, 1 the one after it */
+static void feed_batch(struct dataset_source *s, int thread, int which, const struct batch *b,
+                       struct trainer_batch *out)
+{
+    const struct schema *schema = dataset_schema(s->dataset);
+    struct feed *feeds = s->feeds + (size_t)(2 * thread + which) * (size_t)schema->count;
+    int n = 0;
+    for (int i = 0; i < schema->count; i++)
+        if (!s->passed_over[i])
+            feeds[n++] = (struct feed){schema->slots[i].name, batch_tensor(b, i)};
+    *out = (struct trainer_batch){feeds, n, b->rows};
+}
 
 static enum skiff_status dataset_source_next(void *self, int thread, struct trainer_batch *out,
                                              struct skiff_error *err)
 {
     struct dataset_source *s = self;
-    const struct schema *schema = dataset_schema(s->dataset);
     const struct batch *b;
     if (thread >= s->threads)
         return SKIFF_END;
     enum skiff_status status = dataset_next(s->dataset, thread, &b, err);
     if (status != SKIFF_OK)
         return status;
-    struct feed *feeds = s->feeds + (size_t)thread * (size_t)schema->count;
-    int n = 0;
-    for (int i = 0; i < schema->count; i++)
-        if (!s->passed_over[i])
-            feeds[n++] = (struct feed){schema->slots[i].name, batch_tensor(b, i)};
-    *out = (struct trainer_batch){feeds, n, b->rows};
+    feed_batch(s, thread, 0, b, out);
     return SKIFF_OK;
+}
+
+static bool dataset_source_peek(void *self, int thread, struct trainer_batch *out)
+{
+    struct dataset_source *s = self;
+    const struct batch *b = thread < s->threads ? dataset_peek(s->dataset, thread) : NULL;
+    if (b)
+        feed_batch(s, thread, 1, b, out);
+    return b != NULL;
 }
 
 static void dataset_source_interrupt(void *self)
@@ -57,12 +73,13 @@ static enum skiff_status run_dataset(struct scope *scope, const struct program *
     if (o.threads <= 0)
         o.threads = s.threads;
     const struct schema *schema = dataset_schema(dataset);
-    s.feeds = mem_must((size_t)s.threads * (size_t)schema->count * sizeof(*s.feeds));
+    s.feeds = mem_must((size_t)s.threads * 2 * (size_t)schema->count * sizeof(*s.feeds));
     s.passed_over = mem_must((size_t)schema->count * sizeof(*s.passed_over));
     for (int i = 0; i < schema->count; i++)
         s.passed_over[i] = !block_find_var(program_root(program), schema->slots[i].name) &&
                            block_find_var(program_root(whole), schema->slots[i].name);
-    struct trainer_source source = {&s, dataset_source_next, dataset_source_interrupt};
+    struct trainer_source source = {&s, dataset_source_next, dataset_source_peek,
+                                    dataset_source_interrupt};
     status = trainer_run(scope, program, &source, &o, result, err);
     dataset_stop(dataset);
     free(s.passed_over);

@@ -152,7 +152,8 @@ static void memory_interrupt(void *self)
 
 static struct trainer_source memory_source_of(struct memory_source *m)
 {
-    return (struct trainer_source){m, memory_next_batch, memory_interrupt};
+    return (struct trainer_source){
+        .self = m, .next = memory_next_batch, .interrupt = memory_interrupt};
 }
 
 static enum skiff_status run(struct net *n, struct memory_source *m,

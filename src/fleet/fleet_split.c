@@ -116,6 +116,7 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
         .independent_recv_thread = pick(s->independent_recv_thread, e->independent_recv_thread, -1),
         .is_sgd_optimizer = pick(s->is_sgd_optimizer, e->is_sgd_optimizer, -1),
         .geo_need_push_nums = s->geo_steps > 0 ? s->geo_steps : 100,
+        .dc_asgd = s->dc_asgd,
     };
     out->placement = split_placement(split, &out->nplacement);
 }

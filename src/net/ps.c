@@ -223,12 +223,13 @@ void ps_exchange_deinit(struct ps_exchange *x)
 
 /* ---- the small ones ---- */
 
-void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer,
+void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer, uint64_t after,
                         const int64_t *ids, size_t n)
 {
     writer_reserve(w, PS_NAME + 32 + n * sizeof *ids);
     writer_string(w, name);
     writer_varint(w, trainer);
+    writer_varint(w, after);
     writer_ids(w, ids, n);
 }
 
@@ -240,6 +241,7 @@ enum skiff_status ps_read_pull_rows(const struct blob *b, struct ps_pull_rows *o
     reader_init_block(&r, b);
     reader_name(&r, p.name, sizeof p.name);
     p.trainer = read_u32_varint(&r);
+    p.after = reader_varint(&r);
     p.ids = reader_ids(&r, &p.n);
     enum skiff_status status = reader_end(&r, "a pull of rows", err);
     if (status == SKIFF_OK)

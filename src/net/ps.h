@@ -41,7 +41,8 @@ enum ps_method {
 enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = enum split_mode */
 
 #define PS_NAME 256
-#define PS_END_STEP 1u /* exchange: this trainer has pushed all of this step */
+#define PS_END_STEP 1u /* exchange, sync and half-async: this trainer has pushed all of this step \
+                        */
 #define PS_GONE 2u     /* exchange, sync: this trainer has no more data and leaves the barrier */
 #define PS_BACK 4u     /* exchange, sync: ... and has some again */
 
@@ -88,10 +89,11 @@ enum skiff_status ps_read_items(const struct blob *b, struct ps_item **out, uint
 struct ps_pull_rows {
     char name[PS_NAME];
     uint32_t trainer;
+    uint64_t after;     /* answered when this many steps of the trainer are done; 0: at once */
     const uint8_t *ids; /* unaligned when read */
     size_t n;
 };
-void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer,
+void ps_write_pull_rows(struct wire_writer *w, const char *name, uint32_t trainer, uint64_t after,
                         const int64_t *ids, size_t n);
 enum skiff_status ps_read_pull_rows(const struct blob *b, struct ps_pull_rows *out,
                                     struct skiff_error *err);

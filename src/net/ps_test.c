@@ -161,11 +161,11 @@ static void small_bodies_come_back(void **state)
     writer_init(&w);
 
     struct ps_pull_rows p;
-    ps_write_pull_rows(&w, "emb.block0", 4, ids, 3);
+    ps_write_pull_rows(&w, "emb.block0", 4, 7, ids, 3);
     b = finish(&w);
     assert_int_equal(ps_read_pull_rows(b, &p, NULL), SKIFF_OK);
     assert_string_equal(p.name, "emb.block0");
-    assert_true(p.trainer == 4 && p.n == 3 && memcmp(p.ids, ids, sizeof ids) == 0);
+    assert_true(p.trainer == 4 && p.after == 7 && p.n == 3 && memcmp(p.ids, ids, sizeof ids) == 0);
     blob_unref(b);
 
     char name[PS_NAME];

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
+#ifdef __x86_64__
+#include <xxh_x86dispatch.h> /* the same hashes, by the widest registers that the machine has */
+#endif
 
 static void put_le(uint8_t *p, uint64_t v, int bytes)
 {

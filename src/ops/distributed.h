@@ -22,6 +22,11 @@ enum {
 enum { TABLE_NAMES, TABLE_SECTIONS, TABLE_ENDPOINTS, TABLE_TRAINER, TABLE_VERSION, TABLE_PADDING };
 enum { TABLE_IDS, TABLE_W };
 
+static inline size_t row_bytes(const struct tensor *t)
+{
+    return (size_t)shape_cols(&t->shape, 1) * dtype_size(t->dtype);
+}
+
 /* The job of the program that runs; a program without one gets the reason. */
 enum skiff_status kernel_job(const struct kernel *k, struct job **out, struct skiff_error *err);
 /* The slot is not there for this role. */
@@ -43,10 +48,24 @@ enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err);
 /* An id_map of the kernel's own, kept between runs. */
 enum skiff_status id_map_prepare(struct kernel *k, struct skiff_error *err);
 void id_map_release(struct kernel *k);
+/* distributed_rows.c: the inputs of a slot are lists of ids, `total` of them; the declared shape of
+ * a table, which has no memory here; its slices by the op's attributes, which fit together. */
+enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *total,
+                              struct skiff_error *err);
+enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
+                              struct skiff_error *err);
+struct job_slices table_slices(const struct kernel *k, const char *origin);
+enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err);
+
 enum skiff_status table_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status prefetch_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err);
+
+/* pull_rows.c */
+enum skiff_status pull_rows_prepare(struct kernel *k, struct skiff_error *err);
+void pull_rows_release(struct kernel *k);
+void pull_rows_ahead(struct kernel *k, const struct kernel_later *later);
 enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err);
 

@@ -5,20 +5,13 @@
  *   distributed_lookup_table   Outputs[i] = rows of Ids[i], of a table cut by row ranges
  *   split_ids             Out[s] = ids with id % servers == s: the distinct ones of a list of ids;
  *                         of SelectedRows: the rows, ids unchanged
- *   prefetch, merge_ids   rows of these ids; put together again for every list of ids
- *   pull_rows, rows_home  made by passes/fuse_remote.c: the distinct rows of a batch as a small
- *                         local table; and its gradient with the ids of the whole table */
+ *   prefetch, merge_ids   rows of these ids; put together again for every list of ids */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "ops/distributed.h"
-
-static size_t row_bytes(const struct tensor *t)
-{
-    return (size_t)shape_cols(&t->shape, 1) * dtype_size(t->dtype);
-}
 
 /* ---- cutting ---- */
 
@@ -148,8 +141,8 @@ void id_map_release(struct kernel *k)
     k->state = NULL;
 }
 
-static enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *total,
-                                     struct skiff_error *err)
+enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *total,
+                              struct skiff_error *err)
 {
     *total = 0;
     for (int i = 0; i < kernel_in_count(k, slot); i++) {
@@ -163,8 +156,8 @@ static enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *
 }
 
 /* A table's declared shape: it has no memory here. */
-static enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
-                                     struct skiff_error *err)
+enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
+                              struct skiff_error *err)
 {
     const struct var *w = block_find_var(program_root(k->env->program), name);
     if (!w || w->shape.ndim != 2 || w->shape.dims[1] < 1 || w->dtype != DTYPE_FP32)
@@ -192,7 +185,7 @@ static enum skiff_status size_looked_up(struct kernel *k, int i, bool v2, int64_
     return SKIFF_OK;
 }
 
-static struct job_slices table_slices(const struct kernel *k, const char *origin)
+struct job_slices table_slices(const struct kernel *k, const char *origin)
 {
     return (struct job_slices){.origin = origin,
                                .n = k->attr[TABLE_NAMES].n,
@@ -201,7 +194,7 @@ static struct job_slices table_slices(const struct kernel *k, const char *origin
                                .sections = k->attr[TABLE_SECTIONS].longs};
 }
 
-static enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err)
+enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err)
 {
     int n = k->attr[TABLE_NAMES].n;
     if (!n || k->attr[TABLE_ENDPOINTS].n != n || k->attr[TABLE_SECTIONS].n != n)
@@ -428,98 +421,5 @@ enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err)
                 memcpy(to, at[where], (size_t)width * sizeof *to);
         }
     }
-    return SKIFF_OK;
-}
-
-/* ---- a small local table (passes/fuse_remote.c) ---- */
-
-enum { PULL_TABLE, PULL_ROWS, PULL_LOCAL };
-
-/* Local ids of list i; the distinct ids of the whole table are appended to rows. */
-static enum skiff_status number_ids(struct kernel *k, int i, int64_t height, int64_t *rows,
-                                    struct skiff_error *err)
-{
-    struct id_map *map = k->state;
-    const struct tensor *ids = kernel_in_at(k, TABLE_IDS, i);
-    int64_t padding = k->attr[TABLE_PADDING].l, n = tensor_numel(ids);
-    TRY(kernel_out_resize(k, PULL_LOCAL, i, DTYPE_INT64, &ids->shape, err));
-    struct tensor *local = kernel_out_at(k, PULL_LOCAL, i);
-    tensor_share_lod(local, ids);
-    for (int64_t e = 0; e < n; e++) {
-        int64_t id = tensor_i64(ids)[e];
-        bool fresh;
-        if ((uint64_t)id >= (uint64_t)height && (padding == -1 || id != padding))
-            return kernel_fail(k, SKIFF_RANGE, err,
-                               "input Ids (%s): id %lld at position %lld is outside the table W "
-                               "(%s) of %lld rows",
-                               kernel_in_name(k, TABLE_IDS, i), (long long)id, (long long)e,
-                               kernel_in_name(k, TABLE_W, 0), (long long)height);
-        uint32_t at = id_map_add(map, id, &fresh);
-        if (fresh)
-            rows[at] = id;
-        tensor_i64(local)[e] = at;
-    }
-    return SKIFF_OK;
-}
-
-/* Table = rows of the distinct ids of all lists, once; a padding id's row is zero. */
-enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err)
-{
-    struct job *j;
-    struct shape w;
-    int64_t total;
-    struct id_map *map = k->state;
-    TRY(kernel_job(k, &j, err));
-    if (!j->class->lookup)
-        return job_lacks(k, err);
-    TRY(check_slices(k, err));
-    TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, err));
-    TRY(check_lists(k, TABLE_IDS, &total, err));
-    struct shape all = SHAPE(total), some;
-    TRY(kernel_out_resize(k, PULL_ROWS, 0, DTYPE_INT64, &all, err));
-    struct tensor *rows = kernel_out(k, PULL_ROWS), *table = kernel_out(k, PULL_TABLE);
-    id_map_reset(map, (size_t)total);
-    for (int i = 0; i < kernel_in_count(k, TABLE_IDS); i++)
-        TRY(number_ids(k, i, w.dims[0], tensor_i64(rows), err));
-    some = SHAPE((int64_t)map->count);
-    TRY(kernel_out_resize(k, PULL_ROWS, 0, DTYPE_INT64, &some, err));
-    some = SHAPE((int64_t)map->count, w.dims[1]);
-    TRY(kernel_out_resize(k, PULL_TABLE, 0, DTYPE_FP32, &some, err));
-    const struct tensor *ids = rows;
-    struct job_lookup l = {.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),
-                           .n = 1,
-                           .ids = &ids,
-                           .out = &table,
-                           .padding_idx = k->attr[TABLE_PADDING].l,
-                           .distinct = true};
-    return map->count ? j->class->lookup(j, &l, err) : SKIFF_OK;
-}
-
-/* Out = X with the ids of the whole table. A padding id outside the table has no row there. */
-enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err)
-{
-    const struct value *x = kernel_in_value(k, 0, 0);
-    struct value *out = kernel_out_value(k, 0, 0);
-    const struct tensor *ids = kernel_in(k, 1);
-    int64_t height = k->attr[0].l;
-    if (!x || x->kind != VALUE_ROWS)
-        return kernel_fail(k, SKIFF_SHAPE, err, "SelectedRows are needed");
-    TRY(value_as_rows_shape(out, x->tensor.dtype, &x->tensor.shape, height, err));
-    size_t width = row_bytes(&x->tensor), n = 0;
-    for (size_t r = 0; r < x->sel.nrows; r++) {
-        int64_t local = x->sel.rows[r];
-        if ((uint64_t)local >= (uint64_t)tensor_numel(ids))
-            return kernel_fail(k, SKIFF_RANGE, err, "row %lld of a table of %lld", (long long)local,
-                               (long long)tensor_numel(ids));
-        int64_t id = tensor_i64(ids)[local];
-        if ((uint64_t)id >= (uint64_t)height)
-            continue;
-        out->sel.rows[n] = id;
-        memcpy((char *)out->tensor.data + n++ * width, (const char *)x->tensor.data + r * width,
-               width);
-    }
-    out->sel.nrows = n;
-    out->tensor.shape.dims[0] = (int64_t)n;
-    out->sel.distinct = x->sel.distinct;
     return SKIFF_OK;
 }

@@ -40,6 +40,8 @@ struct job_lookup {
     bool distinct;             /* no id stands twice in all the lists */
 };
 
+struct job_ahead; /* rows that were asked for ahead of their batch */
+
 struct job_class {
     /* A communicator fills parameters by itself: recv ops of the main program (those with
      * recv_varnames) have nothing to do. */
@@ -54,6 +56,16 @@ struct job_class {
     enum skiff_status (*send_barrier)(struct job *j, struct skiff_error *err);
     enum skiff_status (*fetch_barrier)(struct job *j, struct skiff_error *err);
     enum skiff_status (*lookup)(struct job *j, const struct job_lookup *l, struct skiff_error *err);
+    /* The rows of the next batch, while the batch before it is being computed: `l` as for lookup,
+     * with one list of distinct ids, without out. Values are those from after that batch where the
+     * mode promises this (the caller's batch must end a step then). *out NULL: not in this mode.
+     * take waits and fills out [count, width], and ends the life of what ahead gave; drop forgets
+     * it. All three may be NULL. */
+    enum skiff_status (*lookup_ahead)(struct job *j, const struct job_lookup *l,
+                                      struct job_ahead **out, struct skiff_error *err);
+    enum skiff_status (*lookup_take)(struct job *j, struct job_ahead *a, struct tensor *out,
+                                     struct skiff_error *err);
+    void (*lookup_drop)(struct job *j, struct job_ahead *a);
     /* GEO: "param_init" and the ids of a batch. names[i] is the table of ids[i] (NULL: no value). A
      * job that has it gets all sends here. */
     enum skiff_status (*send_ids)(struct job *j, int n, const char *const *names,

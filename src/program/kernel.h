@@ -104,6 +104,12 @@ const char *kernel_out_name(const struct kernel *k, int slot, int i);
 /* For OP_OWN_SHAPE kernels: size an output now. Does nothing when it is absent. */
 enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtype dtype,
                                     const struct shape *shape, struct skiff_error *err);
+/* Values of a later run, by name; find gives NULL for those that are not known. */
+struct kernel_later {
+    void *user;
+    const struct tensor *(*find)(void *user, const char *name);
+};
+
 /* Scratch bytes that live until the kernel returns; 64-byte aligned. Several calls give separate
  * pieces. */
 enum skiff_status kernel_scratch(struct kernel *k, size_t bytes, void **out,

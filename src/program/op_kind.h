@@ -137,6 +137,7 @@ enum op_fuse_class {
 
 struct infer;
 struct kernel;
+struct kernel_later;
 struct grad_build;
 
 struct op_kind {
@@ -170,6 +171,10 @@ struct op_kind {
     /* Once per step. Does not allocate in steady state (outputs are sized already; scratch from
      * kernel_scratch). */
     enum skiff_status (*run)(struct kernel *k, struct skiff_error *err);
+
+    /* Between two runs: values that inputs will have in the run after the next one to come are
+     * known. Begins what takes time. A hint: run gives the same without it. */
+    void (*ahead)(struct kernel *k, const struct kernel_later *later);
 
     /* VarDesc type of outputs while building, where it is not LOD_TENSOR (sparse gradients). */
     void (*infer_kind)(struct infer *c);

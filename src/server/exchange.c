@@ -206,9 +206,12 @@ static void try_finish(struct shard *h)
         return;
     }
     h->round++;
+    for (int i = 0; i < h->nparked; i++)
+        h->done[h->parked[i].trainer] = h->parked[i].x.step + 1;
     atomic_fetch_add(&s->counts.steps, h->index == 0);
     memset(h->ended, 0, (size_t)s->options.trainers * sizeof *h->ended);
     unpark(h, NULL);
+    pulls_review(h);
 }
 
 void exchange_review(struct server *s)
@@ -225,6 +228,7 @@ void exchange_end(struct server *s, const struct skiff_error *reason)
     for (int i = 0; i < s->nshards; i++) {
         pthread_mutex_lock(&s->shards[i].lock);
         unpark(&s->shards[i], reason);
+        pulls_end(&s->shards[i], reason);
         pthread_mutex_unlock(&s->shards[i].lock);
     }
 }
@@ -315,12 +319,14 @@ static void leave_barrier(struct shard *h, uint32_t trainer)
 }
 
 /* A new process in the place of one that died: the running step is the new one's. */
-static void new_life(struct shard *h, const struct rpc_request *q, uint32_t trainer)
+void exchange_new_life(struct shard *h, const struct rpc_request *q, uint32_t trainer)
 {
     struct skiff_error err;
     if (h->lives[trainer] == q->incarnation)
         return;
     h->lives[trainer] = q->incarnation;
+    h->done[trainer] = 0;
+    pulls_forget(h, trainer, q->incarnation);
     h->ended[trainer] = h->gone[trainer] = false;
     for (int i = 0; i < h->nunits; i++)
         unit_forget(h->units[i], (int)trainer);
@@ -368,7 +374,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         return false;
     }
     count_items(s, q, x);
-    new_life(h, q, x->trainer);
+    exchange_new_life(h, q, x->trainer);
     if (sync && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch */
     status = take_items(s, h, q, x, &err);
@@ -386,8 +392,12 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         leave_barrier(h, x->trainer);
     if (!parked)
         reply_wanted(s, q, x);
-    if (sync)
+    if (sync) {
         try_finish(h);
+    } else if (x->flags & PS_END_STEP) {
+        h->done[x->trainer] = x->step + 1;
+        pulls_review(h);
+    }
     return parked;
 }
 

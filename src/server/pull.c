@@ -124,33 +124,98 @@ static enum skiff_status pull_rows(struct server *s, struct shard *h, struct uni
     return SKIFF_OK;
 }
 
+/* What a pull names, or the reason why not. */
+static enum skiff_status read_pull(struct server *s, const struct rpc_request *q,
+                                   struct ps_pull_rows *p, struct unit **out,
+                                   struct skiff_error *err)
+{
+    TRY(ps_read_pull_rows(q->body, p, err));
+    struct unit *u = str_map_get(&s->by_var, p->name);
+    if (!u || strcmp(u->param, p->name))
+        return unknown(s, p->name, err);
+    if (p->after && (q->sender.role != NET_WORKER || q->sender.index != p->trainer ||
+                     p->trainer >= (uint32_t)s->options.trainers))
+        return error_set(err, SKIFF_INVALID,
+                         "pull of rows of %s after a step of trainer %u: only "
+                         "that trainer may ask for it",
+                         p->name, p->trainer);
+    *out = u;
+    return SKIFF_OK;
+}
+
+/* The shard's lock is held. */
+static void answer_pull(struct server *s, struct shard *h, struct rpc_request *q)
+{
+    struct ps_pull_rows p;
+    struct unit *u;
+    struct skiff_error err;
+    struct blob *reply = NULL;
+    if (read_pull(s, q, &p, &u, &err) < 0 || pull_rows(s, h, u, &p, &reply, &err) < 0) {
+        rpc_fail(q, &err);
+        return;
+    }
+    atomic_fetch_add(&s->counts.rows_pulled, p.n);
+    atomic_fetch_add(&s->counts.bytes_out, reply->len);
+    rpc_reply(q, reply);
+}
+
+static void hold_pull(struct shard *h, struct rpc_request *q, const struct ps_pull_rows *p)
+{
+    if (h->nwaiting == h->waiting_cap) {
+        h->waiting_cap = h->waiting_cap ? 2 * h->waiting_cap : 4;
+        h->waiting = mem_must_grow(h->waiting, (size_t)h->waiting_cap * sizeof *h->waiting);
+    }
+    h->waiting[h->nwaiting++] = (struct waiting_pull){q, p->trainer, p->after};
+}
+
 void on_pull_rows(void *self, struct rpc_request *q)
 {
     struct server *s = self;
     struct ps_pull_rows p;
+    struct unit *u;
     struct skiff_error err;
-    struct blob *reply = NULL;
-    struct unit *u = NULL;
-    enum skiff_status status = ps_read_pull_rows(q->body, &p, &err);
-    if (status == SKIFF_OK) {
-        u = str_map_get(&s->by_var, p.name);
-        if (!u || strcmp(u->param, p.name))
-            status = unknown(s, p.name, &err);
-    }
-    if (status == SKIFF_OK) {
-        struct shard *h = unit_shard(s, u);
-        pthread_mutex_lock(&h->lock);
-        status = pull_rows(s, h, u, &p, &reply, &err);
-        pthread_mutex_unlock(&h->lock);
-    }
-    if (status < 0) {
+    if (read_pull(s, q, &p, &u, &err) < 0) {
         rpc_fail(q, &err);
         return;
     }
-    wire_body_seal(reply);
-    atomic_fetch_add(&s->counts.rows_pulled, p.n);
-    atomic_fetch_add(&s->counts.bytes_out, reply->len);
-    rpc_reply(q, reply);
+    struct shard *h = unit_shard(s, u);
+    pthread_mutex_lock(&h->lock);
+    if (p.after)
+        exchange_new_life(h, q, p.trainer);
+    if (p.after > h->done[p.after ? p.trainer : 0])
+        hold_pull(h, q, &p);
+    else
+        answer_pull(s, h, q);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static struct rpc_request *take_waiting(struct shard *h, int i)
+{
+    struct rpc_request *q = h->waiting[i].request;
+    h->waiting[i] = h->waiting[--h->nwaiting];
+    return q;
+}
+
+void pulls_review(struct shard *h)
+{
+    for (int i = h->nwaiting - 1; i >= 0; i--)
+        if (h->done[h->waiting[i].trainer] >= h->waiting[i].after)
+            answer_pull(h->server, h, take_waiting(h, i));
+}
+
+void pulls_forget(struct shard *h, uint32_t trainer, uint64_t life)
+{
+    struct skiff_error err;
+    error_set(&err, SKIFF_STATE, "another process has taken the place of trainer %u", trainer);
+    for (int i = h->nwaiting - 1; i >= 0; i--)
+        if (h->waiting[i].trainer == trainer && h->waiting[i].request->incarnation != life)
+            rpc_fail(take_waiting(h, i), &err);
+}
+
+void pulls_end(struct shard *h, const struct skiff_error *reason)
+{
+    while (h->nwaiting)
+        rpc_fail(take_waiting(h, h->nwaiting - 1), reason);
 }
 
 /* ---- items of rows ---- */

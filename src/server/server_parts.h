@@ -65,6 +65,13 @@ struct parked {
     struct ps_exchange x; /* only trainer, want */
 };
 
+/* A pull of rows that comes after a step which is not done yet. */
+struct waiting_pull {
+    struct rpc_request *request;
+    uint32_t trainer;
+    uint64_t after;
+};
+
 struct shard {
     pthread_mutex_t lock;
     struct server *server;
@@ -74,6 +81,9 @@ struct shard {
     uint64_t round;     /* sync: steps done */
     bool *ended, *gone; /* sync, by trainer: has ended the running step; has no more data */
     uint64_t *lives;    /* by trainer: the process that spoke last */
+    uint64_t *done;     /* by trainer: its steps that are done */
+    struct waiting_pull *waiting;
+    int nwaiting, waiting_cap;
     struct parked *parked;
     int nparked;
     int64_t *rows; /* scratch */
@@ -178,11 +188,18 @@ void on_exchange(void *self, struct rpc_request *q);
 /* Somebody has left or died: steps that waited for him may be ended. Any thread. */
 void exchange_review(struct server *s);
 void exchange_end(struct server *s, const struct skiff_error *reason); /* fails what is parked */
+/* The shard's lock is held: another process than before speaks for the trainer. */
+void exchange_new_life(struct shard *h, const struct rpc_request *q, uint32_t trainer);
 
 /* ---- pull.c ---- */
 void on_describe(void *self, struct rpc_request *q);
 void on_clock(void *self, struct rpc_request *q);
 void on_pull_rows(void *self, struct rpc_request *q);
+/* The shard's lock is held: answers those that had to wait for steps that are done now; fails those
+ * of a trainer's earlier processes; fails all. */
+void pulls_review(struct shard *h);
+void pulls_forget(struct shard *h, uint32_t trainer, uint64_t life);
+void pulls_end(struct shard *h, const struct skiff_error *reason);
 void on_pull_changed(void *self, struct rpc_request *q);
 void on_pull_part(void *self, struct rpc_request *q);
 void on_scan(void *self, struct rpc_request *q);

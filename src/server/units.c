@@ -339,6 +339,7 @@ static void deal_out(struct server *s)
         h->ended = mem_must((size_t)s->options.trainers);
         h->gone = mem_must((size_t)s->options.trainers);
         h->lives = mem_must((size_t)s->options.trainers * sizeof *h->lives);
+        h->done = mem_must((size_t)s->options.trainers * sizeof *h->done);
         h->parked = mem_must((size_t)s->options.trainers * sizeof *h->parked);
     }
     for (int i = 0; i < s->nunits; i++) {
@@ -393,6 +394,8 @@ void units_destroy(struct server *s)
         id_map_deinit(&h->map);
         free(h->units);
         free(h->ended);
+        free(h->done);
+        free(h->waiting);
         free(h->gone);
         free(h->lives);
         free(h->parked);

@@ -317,9 +317,10 @@ static enum skiff_status train(struct cluster *c, int k, struct executor *e,
     const struct cluster_spec *s = &c->spec;
     struct cluster_seen *seen = &c->shared->trainer[k];
     struct samples d;
-    struct tensor tensors[32] = {0};
-    struct feed feeds[32];
+    struct tensor tensors[2][32] = {0}; /* of this step, and of the one after it */
+    struct feed feeds[2][32];
     struct value out[CLUSTER_FETCH] = {0};
+    struct session_counts counts;
     const char *fetch[CLUSTER_FETCH] = {s->fetch[0], s->fetch[1], s->fetch[2]};
     read_samples(s, s->data[k], &d);
     atomic_fetch_add(&c->shared->ready, 1);
@@ -329,8 +330,14 @@ static enum skiff_status train(struct cluster *c, int k, struct executor *e,
         int batches = d.n / s->batch;
         if (s->turns)
             wait_turn(c, step * s->trainers + k);
-        feed_batch(s, &d, step % batches * s->batch, tensors, feeds);
-        TRY(executor_run(e, main, feeds, s->ninputs, fetch, s->nfetch, out, err));
+        int now = step % 2, later = 1 - now;
+        if (!s->ahead || step == 0)
+            feed_batch(s, &d, step % batches * s->batch, tensors[now], feeds[now]);
+        if (s->ahead && step + 1 < s->steps) {
+            feed_batch(s, &d, (step + 1) % batches * s->batch, tensors[later], feeds[later]);
+            executor_ahead(e, main, feeds[later], s->ninputs, fetch, s->nfetch);
+        }
+        TRY(executor_run(e, main, feeds[now], s->ninputs, fetch, s->nfetch, out, err));
         for (int f = 0; f < s->nfetch && step < CLUSTER_STEPS; f++)
             seen->loss[step][f] = out[f].tensor.dtype == DTYPE_FP32
                                       ? *tensor_f32(&out[f].tensor)
@@ -345,6 +352,8 @@ static enum skiff_status train(struct cluster *c, int k, struct executor *e,
         if (s->turns)
             atomic_store(&c->shared->turn, step * s->trainers + k + 1);
     }
+    session_counts(comm_session(c->job), &counts);
+    seen->rows_ahead = counts.rows_ahead;
     return SKIFF_OK;
 }
 

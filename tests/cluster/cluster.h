@@ -38,6 +38,7 @@ struct cluster_spec {
     int push_nums;
     char init[1024]; /* folder that servers load; "": as the startup program says */
     int steps, batch;
+    bool ahead; /* every step's rows are asked for while the step before is computed */
     bool turns; /* trainers take turns, step by step, each with everything settled */
     char data[CLUSTER_MOST][512];
     struct cluster_input inputs[32];
@@ -58,9 +59,10 @@ struct cluster_spec {
     const void *user;
 };
 
-struct cluster_seen {   /* of one process */
-    atomic_int status;  /* 1: still at work; else enum skiff_status */
-    atomic_int steps;   /* done */
+struct cluster_seen {  /* of one process */
+    atomic_int status; /* 1: still at work; else enum skiff_status */
+    atomic_int steps;  /* done */
+    uint64_t rows_ahead;
     char message[1024]; /* of a failure */
     char said[4096];    /* all lines for the log */
     double ended;       /* seconds since the start of the job */

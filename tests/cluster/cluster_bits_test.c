@@ -50,6 +50,8 @@ static void run(const struct cluster_spec *s, struct result *out)
     for (int k = 0; k < s->trainers && k < 2; k++)
         for (int i = 0; i < s->steps; i++)
             out->loss[k][i] = c.shared->trainer[k].loss[i][0];
+    for (int k = 0; k < s->trainers; k++)
+        assert_int_equal(c.shared->trainer[k].rows_ahead > 0, s->ahead);
     cluster_end(&c);
 }
 
@@ -62,23 +64,26 @@ static void sync_same_bits(void **state)
     static const struct {
         int servers, shards;
         const char *fault;
-        bool late;
-    } rows[] = {{2, 1, NULL, false},
-                {3, 1, NULL, true},
-                {5, 1, NULL, false},
-                {2, 3, NULL, false},
-                {1, 1, NULL, false},
-                {2, 1, "seed=3 drop=0.01 twice=0.05 late=0.1 late_ms=1-15", false},
-                {3, 2, "seed=4 twice=0.2 late=0.4 late_ms=1-10", false}};
+        bool late, ahead;
+    } rows[] = {{2, 1, NULL, false, false},
+                {3, 1, NULL, true, false},
+                {5, 1, NULL, false, false},
+                {2, 3, NULL, false, true},
+                {1, 1, NULL, false, true},
+                {2, 1, "seed=3 drop=0.01 twice=0.05 late=0.1 late_ms=1-15", false, false},
+                {2, 2, "seed=6 drop=0.01 twice=0.05 late=0.4 late_ms=1-15", false, true},
+                {3, 2, "seed=4 twice=0.2 late=0.4 late_ms=1-10", false, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         s = ctr(rows[i].servers, 2);
         s.shards = rows[i].shards;
         s.fault = rows[i].fault;
         s.servers_late = rows[i].late;
+        s.ahead = rows[i].ahead;
         run(&s, &other);
         if (memcmp(&first, &other, sizeof first))
-            fail_msg("%d servers, %d shards, faults %s: other bits (digest %llx, not %llx)",
+            fail_msg("%d servers, %d shards, faults %s%s: other bits (digest %llx, not %llx)",
                      rows[i].servers, rows[i].shards, rows[i].fault ? rows[i].fault : "none",
+                     rows[i].ahead ? ", rows asked for ahead" : "",
                      (unsigned long long)other.digest, (unsigned long long)first.digest);
     }
 }
@@ -146,9 +151,10 @@ static struct cluster_spec one_trainer(const char *mode)
 {
     struct cluster_spec s;
     cluster_case(&s, cluster_golden(), "ctr-fleet-sync-1x1-sgd");
-    s.config = split_config_fleet(!strcmp(mode, "async") ? SPLIT_ASYNC
-                                  : !strcmp(mode, "geo") ? SPLIT_GEO
-                                                         : SPLIT_SYNC);
+    s.config = split_config_fleet(!strcmp(mode, "async")        ? SPLIT_ASYNC
+                                  : !strcmp(mode, "geo")        ? SPLIT_GEO
+                                  : !strcmp(mode, "half-async") ? SPLIT_HALF_ASYNC
+                                                                : SPLIT_SYNC);
     s.at_step = settled;
     return s;
 }
@@ -163,6 +169,22 @@ static void async_one_trainer(void **state)
     s.pull_always = true;
     run(&s, &async);
     same_losses(&async, &sync, s.steps, "async, pull after every push");
+}
+
+/* Rows that are asked for ahead come with what the step before has changed. */
+static void half_async_one_trainer(void **state)
+{
+    struct result sync, half;
+    struct cluster_spec s = one_trainer("sync");
+    run(&s, &sync);
+    for (int ahead = 0; ahead < 2; ahead++) {
+        s = one_trainer("half-async");
+        s.ahead = ahead;
+        s.shards = 2;
+        run(&s, &half);
+        same_losses(&half, &sync, s.steps,
+                    ahead ? "half-async, rows asked for ahead" : "half-async");
+    }
 }
 
 /* delta = train - old, p = old + delta: with one trainer nothing changes, whatever K is. */
@@ -410,10 +432,11 @@ static int unpack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sync_same_bits),      cmocka_unit_test(sync_is_the_joint_batch),
-        cmocka_unit_test(async_one_trainer),   cmocka_unit_test(geo_one_trainer),
-        cmocka_unit_test(geo_by_hand),         cmocka_unit_test(async_by_hand),
-        cmocka_unit_test(async_loses_nothing), cmocka_unit_test(distributed_table),
+        cmocka_unit_test(sync_same_bits),         cmocka_unit_test(sync_is_the_joint_batch),
+        cmocka_unit_test(half_async_one_trainer), cmocka_unit_test(async_one_trainer),
+        cmocka_unit_test(geo_one_trainer),        cmocka_unit_test(geo_by_hand),
+        cmocka_unit_test(async_by_hand),          cmocka_unit_test(async_loses_nothing),
+        cmocka_unit_test(distributed_table),
     };
     return cmocka_run_group_tests(tests, unpack, NULL);
 }

@@ -60,6 +60,37 @@ static void start_all(struct cluster *c, int steps, int pause_ms)
     }
 }
 
+/* Rows that a dead trainer has asked for ahead keep nobody waiting, nor the server from its end. */
+static void a_trainer_that_asked_ahead_dies(void **state)
+{
+    static const enum split_mode pulling[] = {SPLIT_SYNC, SPLIT_HALF_ASYNC, SPLIT_ASYNC};
+    static struct cluster c[3];
+    for (int m = 0; m < 3; m++) {
+        struct cluster_spec s;
+        cluster_case(&s, cluster_golden(), "ctr4k-fleet-sync-2x2-adam");
+        s.config = split_config_fleet(pulling[m]);
+        s.silence_ms = SILENCE_MS;
+        s.steps = 60;
+        s.pause_ms = 5;
+        s.ahead = true;
+        cluster_start(&c[m], &s);
+    }
+    for (int m = 0; m < 3; m++) {
+        cluster_await_step(&c[m], 1, 20);
+        cluster_kill(&c[m], false, 1);
+    }
+    for (int m = 0; m < 3; m++) {
+        const char *what = mode_name(pulling[m]);
+        cluster_wait(&c[m], 15);
+        check_status(&c[m], what, false, 0, SKIFF_OK);
+        assert_int_equal(atomic_load(&c[m].shared->trainer[0].steps), 60);
+        assert_true(c[m].shared->trainer[0].rows_ahead > 0);
+        for (int i = 0; i < 2; i++)
+            check_status(&c[m], what, true, i, SKIFF_OK);
+        cluster_end(&c[m]);
+    }
+}
+
 /* The other trainer goes on: in sync after the dead one has been noticed, else at once. */
 static void a_trainer_dies(void **state)
 {
@@ -264,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trainer_dies),
+        cmocka_unit_test(a_trainer_that_asked_ahead_dies),
         cmocka_unit_test(a_trainer_dies_and_all_stop),
         cmocka_unit_test(server_0_dies),
         cmocka_unit_test(another_server_dies),

@@ -1,0 +1,312 @@
+/* Kernels that passes/fuse_remote.c makes:
+ *
+ *   pull_rows   Table = the rows of the distinct ids of all lists, a small local table; Rows =
+ * these ids; Local[i] = Ids[i] as row numbers of Table. A padding id's row is zero. rows_home   the
+ * gradient of Table with the ids of the whole table
+ *
+ * The rows of the next batch may be on their way while a batch is computed (pull_rows_ahead): its
+ * ids are numbered then, and when they are the ids that come, only the rows are waited for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "ops/distributed.h"
+
+enum { PULL_TABLE, PULL_ROWS, PULL_LOCAL };
+
+#define AHEAD_MAX 2 /* the batch to come, and the one after it */
+
+struct numbered {                /* the ids of a batch, and the numbers that they got */
+    int64_t *ids, *local, *rows; /* all lists one behind the other; distinct ones */
+    size_t total, count, cap;
+    uint64_t run;    /* for which it was asked for */
+    struct job *job; /* of the ticket */
+    struct job_ahead *ticket;
+};
+
+struct pull_state {
+    struct id_map map;
+    uint64_t runs;                    /* so far */
+    struct numbered ahead[AHEAD_MAX]; /* the oldest first */
+    int nahead;
+};
+
+enum skiff_status pull_rows_prepare(struct kernel *k, struct skiff_error *err)
+{
+    struct pull_state *s = mem_must(sizeof *s);
+    id_map_init(&s->map);
+    k->state = s;
+    return SKIFF_OK;
+}
+
+/* The oldest one has been used, or will not be; its memory goes to the end of the list. */
+static void forget_oldest(struct pull_state *s)
+{
+    struct numbered oldest = s->ahead[0];
+    if (oldest.ticket)
+        oldest.job->class->lookup_drop(oldest.job, oldest.ticket);
+    job_unref(oldest.job);
+    oldest.job = NULL;
+    oldest.ticket = NULL;
+    memmove(s->ahead, s->ahead + 1, (AHEAD_MAX - 1) * sizeof *s->ahead);
+    s->ahead[AHEAD_MAX - 1] = oldest;
+    s->nahead--;
+}
+
+void pull_rows_release(struct kernel *k)
+{
+    struct pull_state *s = k->state;
+    if (!s)
+        return;
+    while (s->nahead)
+        forget_oldest(s);
+    for (int i = 0; i < AHEAD_MAX; i++)
+        free(s->ahead[i].ids);
+    id_map_deinit(&s->map);
+    free(s);
+    k->state = NULL;
+}
+
+/* ---- ahead ---- */
+
+static void numbered_reserve(struct numbered *n, size_t total)
+{
+    if (total > n->cap) {
+        n->ids = mem_must_grow(n->ids, 3 * total * sizeof *n->ids);
+        n->cap = total;
+    }
+    n->local = n->ids + n->cap;
+    n->rows = n->local + n->cap;
+    n->total = total;
+}
+
+/* False: an id is outside the table; the run will say so. */
+static bool number_list(struct numbered *n, struct id_map *map, int64_t height, int64_t padding,
+                        size_t at, size_t count)
+{
+    for (size_t e = at; e < at + count; e++) {
+        int64_t id = n->ids[e];
+        bool fresh;
+        if ((uint64_t)id >= (uint64_t)height && (padding == -1 || id != padding))
+            return false;
+        uint32_t number = id_map_add(map, id, &fresh);
+        if (fresh)
+            n->rows[number] = id;
+        n->local[e] = number;
+    }
+    return true;
+}
+
+/* All lists of the later batch; false: not all known, or not fit. */
+static bool number_later(struct kernel *k, const struct kernel_later *later, int64_t height,
+                         struct numbered *n)
+{
+    struct pull_state *s = k->state;
+    int lists = kernel_in_count(k, TABLE_IDS);
+    size_t total = 0, at = 0;
+    for (int i = 0; i < lists; i++) {
+        const struct tensor *ids = later->find(later->user, kernel_in_name(k, TABLE_IDS, i));
+        if (!ids || ids->dtype != DTYPE_INT64)
+            return false;
+        total += (size_t)tensor_numel(ids);
+    }
+    numbered_reserve(n, total);
+    id_map_reset(&s->map, total);
+    for (int i = 0; i < lists; i++) {
+        const struct tensor *ids = later->find(later->user, kernel_in_name(k, TABLE_IDS, i));
+        size_t count = (size_t)tensor_numel(ids);
+        memcpy(n->ids + at, tensor_i64(ids), count * sizeof *n->ids);
+        if (!number_list(n, &s->map, height, k->attr[TABLE_PADDING].l, at, count))
+            return false;
+        at += count;
+    }
+    n->count = s->map.count;
+    return n->count > 0;
+}
+
+void pull_rows_ahead(struct kernel *k, const struct kernel_later *later)
+{
+    struct pull_state *s = k->state;
+    struct job *j;
+    struct shape w;
+    if (s->nahead == AHEAD_MAX || kernel_job(k, &j, NULL) < 0 || !j->class->lookup_ahead ||
+        check_slices(k, NULL) < 0 || table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, NULL) < 0)
+        return;
+    struct numbered *n = &s->ahead[s->nahead];
+    if (!number_later(k, later, w.dims[0], n))
+        return;
+    struct tensor list = {.dtype = DTYPE_INT64, .shape = SHAPE((int64_t)n->count), .data = n->rows};
+    const struct tensor *ids = &list;
+    struct job_lookup l = {.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),
+                           .n = 1,
+                           .ids = &ids,
+                           .padding_idx = k->attr[TABLE_PADDING].l,
+                           .distinct = true};
+    if (j->class->lookup_ahead(j, &l, &n->ticket, NULL) < 0 || !n->ticket)
+        return;
+    n->job = job_ref(j);
+    n->run = s->runs + 1; /* not the next one, the one after it */
+    s->nahead++;
+}
+
+/* Are these the ids that have come? */
+static bool is_this_batch(const struct kernel *k, const struct numbered *n, int64_t total)
+{
+    size_t at = 0;
+    if (n->total != (size_t)total)
+        return false;
+    for (int i = 0; i < kernel_in_count(k, TABLE_IDS); i++) {
+        const struct tensor *ids = kernel_in_at(k, TABLE_IDS, i);
+        size_t count = (size_t)tensor_numel(ids);
+        if (memcmp(n->ids + at, tensor_i64(ids), count * sizeof *n->ids))
+            return false;
+        at += count;
+    }
+    return true;
+}
+
+/* Is the oldest of those asked for ahead this run's? It must have been asked for for this very run:
+ * the rows of a later one with the same ids may wait for this one to be over. */
+static bool find_ahead(struct kernel *k, const struct job *j, uint64_t run, int64_t total)
+{
+    struct pull_state *s = k->state;
+    while (s->nahead && s->ahead[0].run < run)
+        forget_oldest(s); /* its batch never came */
+    return s->nahead && s->ahead[0].run == run && s->ahead[0].job == j &&
+           is_this_batch(k, &s->ahead[0], total);
+}
+
+/* ---- the batch itself ---- */
+
+static enum skiff_status size_local(struct kernel *k, int i, struct skiff_error *err)
+{
+    const struct tensor *ids = kernel_in_at(k, TABLE_IDS, i);
+    TRY(kernel_out_resize(k, PULL_LOCAL, i, DTYPE_INT64, &ids->shape, err));
+    tensor_share_lod(kernel_out_at(k, PULL_LOCAL, i), ids);
+    return SKIFF_OK;
+}
+
+static enum skiff_status size_table(struct kernel *k, size_t count, int64_t width,
+                                    struct skiff_error *err)
+{
+    struct shape list = SHAPE((int64_t)count), table = SHAPE((int64_t)count, width);
+    TRY(kernel_out_resize(k, PULL_ROWS, 0, DTYPE_INT64, &list, err));
+    return kernel_out_resize(k, PULL_TABLE, 0, DTYPE_FP32, &table, err);
+}
+
+/* The oldest of what was asked for ahead is this batch: takes it. */
+static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skiff_error *err)
+{
+    struct pull_state *s = k->state;
+    struct numbered *n = &s->ahead[0];
+    size_t at = 0;
+    for (int i = 0; i < kernel_in_count(k, TABLE_IDS); i++) {
+        TRY(size_local(k, i, err));
+        struct tensor *local = kernel_out_at(k, PULL_LOCAL, i);
+        memcpy(local->data, n->local + at, tensor_bytes(local));
+        at += (size_t)tensor_numel(local);
+    }
+    TRY(size_table(k, n->count, width, err));
+    memcpy(kernel_out(k, PULL_ROWS)->data, n->rows, n->count * sizeof *n->rows);
+    struct job_ahead *ticket = n->ticket;
+    n->ticket = NULL;
+    return n->job->class->lookup_take(n->job, ticket, kernel_out(k, PULL_TABLE), err);
+}
+
+/* Local ids of list i; the distinct ids of the whole table are appended to rows. */
+static enum skiff_status number_ids(struct kernel *k, int i, int64_t height, int64_t *rows,
+                                    struct skiff_error *err)
+{
+    struct id_map *map = &((struct pull_state *)k->state)->map;
+    const struct tensor *ids = kernel_in_at(k, TABLE_IDS, i);
+    int64_t padding = k->attr[TABLE_PADDING].l, n = tensor_numel(ids);
+    TRY(size_local(k, i, err));
+    struct tensor *local = kernel_out_at(k, PULL_LOCAL, i);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t id = tensor_i64(ids)[e];
+        bool fresh;
+        if ((uint64_t)id >= (uint64_t)height && (padding == -1 || id != padding))
+            return kernel_fail(k, SKIFF_RANGE, err,
+                               "input Ids (%s): id %lld at position %lld is outside the table W "
+                               "(%s) of %lld rows",
+                               kernel_in_name(k, TABLE_IDS, i), (long long)id, (long long)e,
+                               kernel_in_name(k, TABLE_W, 0), (long long)height);
+        uint32_t at = id_map_add(map, id, &fresh);
+        if (fresh)
+            rows[at] = id;
+        tensor_i64(local)[e] = at;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status pull_now(struct kernel *k, struct job *j, const struct shape *w,
+                                  int64_t total, struct skiff_error *err)
+{
+    struct id_map *map = &((struct pull_state *)k->state)->map;
+    struct shape all = SHAPE(total);
+    TRY(kernel_out_resize(k, PULL_ROWS, 0, DTYPE_INT64, &all, err));
+    struct tensor *rows = kernel_out(k, PULL_ROWS), *table = kernel_out(k, PULL_TABLE);
+    id_map_reset(map, (size_t)total);
+    for (int i = 0; i < kernel_in_count(k, TABLE_IDS); i++)
+        TRY(number_ids(k, i, w->dims[0], tensor_i64(rows), err));
+    TRY(size_table(k, map->count, w->dims[1], err));
+    const struct tensor *ids = rows;
+    struct job_lookup l = {.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),
+                           .n = 1,
+                           .ids = &ids,
+                           .out = &table,
+                           .padding_idx = k->attr[TABLE_PADDING].l,
+                           .distinct = true};
+    return map->count ? j->class->lookup(j, &l, err) : SKIFF_OK;
+}
+
+enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err)
+{
+    struct pull_state *s = k->state;
+    struct job *j;
+    struct shape w;
+    int64_t total;
+    TRY(kernel_job(k, &j, err));
+    if (!j->class->lookup)
+        return job_lacks(k, err);
+    TRY(check_slices(k, err));
+    TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, err));
+    TRY(check_lists(k, TABLE_IDS, &total, err));
+    if (find_ahead(k, j, s->runs++, total)) {
+        enum skiff_status status = take_ahead(k, w.dims[1], NULL);
+        forget_oldest(s);
+        if (status == SKIFF_OK)
+            return status;
+    }
+    return pull_now(k, j, &w, total, err); /* also when asking ahead failed: it tells the reason */
+}
+
+/* Out = X with the ids of the whole table. A padding id outside the table has no row there. */
+enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct value *x = kernel_in_value(k, 0, 0);
+    struct value *out = kernel_out_value(k, 0, 0);
+    const struct tensor *ids = kernel_in(k, 1);
+    int64_t height = k->attr[0].l;
+    if (!x || x->kind != VALUE_ROWS)
+        return kernel_fail(k, SKIFF_SHAPE, err, "SelectedRows are needed");
+    TRY(value_as_rows_shape(out, x->tensor.dtype, &x->tensor.shape, height, err));
+    size_t width = row_bytes(&x->tensor), n = 0;
+    for (size_t r = 0; r < x->sel.nrows; r++) {
+        int64_t local = x->sel.rows[r];
+        if ((uint64_t)local >= (uint64_t)tensor_numel(ids))
+            return kernel_fail(k, SKIFF_RANGE, err, "row %lld of a table of %lld", (long long)local,
+                               (long long)tensor_numel(ids));
+        int64_t id = tensor_i64(ids)[local];
+        if ((uint64_t)id >= (uint64_t)height)
+            continue;
+        out->sel.rows[n] = id;
+        memcpy((char *)out->tensor.data + n++ * width, (const char *)x->tensor.data + r * width,
+               width);
+    }
+    out->sel.nrows = n;
+    out->tensor.shape.dims[0] = (int64_t)n;
+    out->sel.distinct = x->sel.distinct;
+    return SKIFF_OK;
+}
