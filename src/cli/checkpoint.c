@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "executor/io.h"
 #include "store/file.h"
@@ -57,6 +58,17 @@ enum skiff_status checkpoint_write_state(const char *folder, const struct checkp
     buf_deinit(&path);
     buf_deinit(&text);
     return status;
+}
+
+enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/x", folder);
+    enum skiff_status status = file_make_parents(path.data, err);
+    if (status == SKIFF_OK && access(folder, W_OK | X_OK))
+        status = error_set_sys(err, "nothing can be written to %s", folder);
+    buf_deinit(&path);
+    return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
 }
 
 enum skiff_status checkpoint_save(struct job *j, const char *folder,

@@ -17,6 +17,8 @@ struct checkpoint_state {
     int64_t samples;
 };
 
+/* Before training: makes the folder; an error when nothing can be written there. */
+enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err);
 enum skiff_status checkpoint_save(struct job *j, const char *folder,
                                   const struct checkpoint_state *state, struct skiff_error *err);
 /* Of a checkpoint that somebody else has saved (distributed training). */

@@ -202,6 +202,8 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
     read_options(t);
     TRY(job_check(&t->job, "train", err));
     TRY(start_values(t, resume, err));
+    if (t->first < t->epochs)
+        TRY(checkpoint_prepare(t->save_path, err));
     say_start(t);
     say_idle(t);
     if (in_memory)

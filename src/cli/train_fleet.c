@@ -393,6 +393,8 @@ static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
 {
     TRY(open_data(t, err));
     TRY(job_check(&t->job, "train", err));
+    if (skiff_fleet_is_first_worker(t->fleet) && t->first < t->epochs)
+        TRY(checkpoint_prepare(t->save_path, err));
     if (t->data && job_in_memory(&t->job))
         TRY(dataset_load(t->data, err));
     if (!t->data)

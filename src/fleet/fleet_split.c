@@ -188,7 +188,9 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct program 
                                     const struct skiff_strategy *strategy, struct skiff_error *err)
 {
     static const struct skiff_strategy defaults = {0};
+    struct split_config config;
     TRY(fleet_need_init(f, "minimize", err));
+    TRY(fleet_split_config(strategy ? strategy : &defaults, &config, err)); /* alone, too */
     if (f->working)
         return error_set(err, SKIFF_STATE, "minimize: this worker is in a job; stop_worker first");
     drop_programs(f);

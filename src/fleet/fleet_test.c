@@ -310,6 +310,12 @@ static void wrong_calls(void **state)
     assert_int_equal(skiff_fleet_init_user(f, &server, &err), SKIFF_OK);
     SAYS(skiff_fleet_init_server(f, NULL, &err), "minimize");
     SAYS(skiff_fleet_init_worker(f, NULL, &err), "this process is server 0");
+    struct skiff_fleet *alone = skiff_fleet_create();
+    assert_int_equal(skiff_fleet_init_env(alone, SKIFF_ROLE_ENV_AUTO, &err), SKIFF_OK);
+    SAYS(skiff_fleet_split(alone, skiff_net_main(n.net), skiff_net_startup(n.net),
+                           &(struct skiff_strategy){.mode = "fast"}, &err),
+         "mode is 'fast'");
+    skiff_fleet_destroy(alone);
     assert_int_equal(skiff_fleet_minimize(f, n.opt, n.loss, NULL, NULL, &err), SKIFF_OK);
     SAYS(skiff_fleet_init_server(f, "/nowhere/at/all", &err), "/nowhere/at/all: neither a folder");
     skiff_fleet_destroy(f);

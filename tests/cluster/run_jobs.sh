@@ -225,6 +225,12 @@ options=runner.train_data_dir=nowhere; worker 0; options=
 ends worker0 1 3
 says worker0 "nowhere"
 
+begin "a folder for models that cannot be made" async 1 1
+touch file; options=runner.model_save_path=file/model; worker 0; options=
+ends worker0 1 3
+says worker0 "runner.model_save_path" "file"
+rm file
+
 begin "a pipe command that fails" async 1 1
 grep -v input_format config.yaml >piped.yaml
 config=piped.yaml; options="runner.pipe_command=false"; server 0; worker 0; options=; config=config.yaml
