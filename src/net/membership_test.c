@@ -543,14 +543,15 @@ static void barriers_end_with_the_host(void **state)
 
 /* ---- processes ---- */
 
-/* A worker process: joins, meets the others in rounds until its pipe is closed, leaves. Its exit
- * status says how far it came. */
-static int worker_process(uint32_t index, const char *address, int go)
+/* A worker process: joins, says so (a byte), meets the others in rounds until its pipe is closed,
+ * leaves. Its exit status says how far it came. */
+static int worker_process(uint32_t index, const char *address, int joined, int go)
 {
     struct guest g;
     struct skiff_error err = {0};
-    char byte;
-    if (guest_join(&g, "zmq", NULL, WORKER(index), address, 3, 1, &err) < 0)
+    char byte = 1;
+    if (guest_join(&g, "zmq", NULL, WORKER(index), address, 3, 1, &err) < 0 ||
+        write(joined, &byte, 1) != 1)
         return 10;
     struct barrier first = {.name = "first", .role = NET_WORKER};
     if (enrolment_barrier(g.enrolment, &first, clock_now() + 10 * CLOCK_SECOND, NULL, &err) < 0)
@@ -578,6 +579,7 @@ static int host_process(int address_out, int go)
         return 20;
     enum skiff_status status =
         membership_wait_gone(host.list, NET_WORKER, clock_now() + 20 * CLOCK_SECOND, &err);
+    usleep(300000);   /* the answers to the last goodbyes have left, on a busy machine, too */
     host_stop(&host); /* the network thread has made its last callback */
     bool right = status == SKIFF_PEER && strstr(err.message, "worker 2 (") &&
                  heard_count(&host.heard, WORKER(2), MEMBER_DEAD) == 1 &&
@@ -593,12 +595,12 @@ static int exit_code(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static pid_t start_worker(uint32_t index, const char *address, const int go[2])
+static pid_t start_worker(uint32_t index, const char *address, int joined, const int go[2])
 {
     pid_t pid = fork();
     if (pid == 0) {
         close(go[1]);
-        _exit(worker_process(index, address, go[0]));
+        _exit(worker_process(index, address, joined, go[0]));
     }
     return pid;
 }
@@ -618,8 +620,10 @@ static void processes_and_a_kill(void **state)
     assert_int_equal(read(at[0], address, sizeof address), sizeof address);
     pid_t worker[3];
     for (uint32_t i = 0; i < 3; i++)
-        worker[i] = start_worker(i, address, go);
-    usleep(300000); /* most likely in the first barrier or behind it; any moment will do */
+        worker[i] = start_worker(i, address, at[1], go);
+    for (int i = 0; i < 3; i++) /* nobody gives up one that has not come yet */
+        assert_int_equal(read(at[0], address, 1), 1);
+    usleep(20000); /* most likely in the first barrier or behind it; any moment will do */
     int64_t before = clock_now();
     kill(worker[2], SIGKILL);
     assert_int_equal(exit_code(worker[2]), 1000 + SIGKILL);

@@ -268,6 +268,8 @@ void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
 {
     if (l && l->link.outgoing)
         client_frame(l, head, body);
+    else if (head->type == WIRE_HELLO && l && l->tag == head->sequence)
+        link_send_raw(node, peer, WIRE_WELCOME, 0, l->tag, NULL); /* it is late, or was lost */
     else if (head->type == WIRE_HELLO)
         on_hello(node, peer, head, body);
     else if (head->type == WIRE_PROOF)
