@@ -1,6 +1,6 @@
 /* An exchange: whole values are cut by their slices into one message per server and shard, and the
- * replies are put together again. Dense slices are written from where they lie; rows are gathered
- * slice by slice; replies are copied straight to their place. */
+ * replies are put together again. Slices are written from where they lie; replies are copied
+ * straight to their place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ struct exchange {
     struct message *messages; /* of server i: from first[i] on, one per shard */
     int *first, nmessages;
     struct want_at **wants; /* per pull, per slice */
-    void **buffers;         /* gathered rows */
+    void **buffers;         /* where rows go */
     int nbuffers;
 };
 
@@ -190,13 +190,8 @@ static enum skiff_status add_rows(struct exchange *x, const struct session_push 
     const struct value *v = p->x;
     size_t width = row_bytes(&v->tensor), n = v->sel.nrows;
     struct rows_cut cut;
-    void *data;
     TRY(rows_cut_init(&cut, &p->to, v->sel.rows, n, err));
     x->buffers[x->nbuffers++] = cut.count;
-    TRY(mem_alloc(n * width + 1, "rows for servers", &data, err));
-    x->buffers[x->nbuffers++] = data;
-    for (size_t i = 0; i < n; i++)
-        memcpy((char *)data + i * width, (const char *)v->tensor.data + cut.from[i] * width, width);
     for (int i = 0; i < p->to.n; i++) {
         int server;
         TRY(slice_server(x->session, &p->to, i, &server, err));
@@ -207,7 +202,8 @@ static enum skiff_status add_rows(struct exchange *x, const struct session_push 
         item->has_rows = true;
         item->nrows = (int64_t)cut.count[i];
         item->rows = (const unsigned char *)(cut.local + cut.first[i]);
-        item->data = (const unsigned char *)data + cut.first[i] * width;
+        item->data = v->tensor.data;
+        item->pick = cut.from + cut.first[i];
         item->bytes = cut.count[i] * width;
     }
     return SKIFF_OK;
@@ -247,7 +243,7 @@ static void exchange_init(struct exchange *x, struct session *s, int npush, int 
             x->messages[x->first[i] + k].shard = k;
         }
     x->wants = mem_must((size_t)(npull + 1) * sizeof *x->wants);
-    x->buffers = mem_must((size_t)(2 * npush + 1) * sizeof *x->buffers);
+    x->buffers = mem_must((size_t)(npush + 1) * sizeof *x->buffers);
 }
 
 static void exchange_deinit(struct exchange *x, int npull)

@@ -60,10 +60,19 @@ void *ps_write_item_space(struct wire_writer *w, const struct ps_item *item)
     return writer_space(w, item->bytes);
 }
 
+static void pick_rows(char *to, const struct ps_item *item)
+{
+    size_t n = (size_t)item->nrows, row = item->bytes / n;
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * row, item->data + item->pick[i] * row, row);
+}
+
 void ps_write_item(struct wire_writer *w, const struct ps_item *item)
 {
     void *at = ps_write_item_space(w, item);
-    if (at && item->bytes)
+    if (at && item->bytes && item->pick)
+        pick_rows(at, item);
+    else if (at && item->bytes)
         memcpy(at, item->data, item->bytes);
 }
 

@@ -59,6 +59,7 @@ struct ps_item {
     const unsigned char *rows; /* nrows little-endian int64 */
     const unsigned char *data;
     size_t bytes;
+    const size_t *pick; /* writing rows: row k is row pick[k] of data; NULL: as they lie */
 };
 
 struct ps_exchange {
