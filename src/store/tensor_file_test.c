@@ -426,6 +426,71 @@ static void nothing_half_written(void **state)
     tensor_deinit(&a);
 }
 
+/* Without file_write's flush to the disk: thousands of them. */
+static void put_bytes(const char *path, const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Heads without data: types, shapes and places; every truncation is seen, no flipped bit does harm.
+ */
+static void combined_is_scanned(void **state)
+{
+    struct tensor t[3] = {make_f32(SHAPE_PTR(2, 3), 1), make_f32(SHAPE_PTR(4), 50), {0}};
+    struct value with_lod = {0};
+    struct buf b = BUF_INIT;
+    struct tensor_place *places = NULL;
+    size_t ends[3];
+    int n = 0;
+    assert_int_equal(value_file_read(SAVED "save_op/lod_tensor", &with_lod, NULL), SKIFF_OK);
+    t[2] = with_lod.tensor;
+    for (int i = 0; i < 3; i++) {
+        tensor_encode(&t[i], &b);
+        ends[i] = b.len;
+    }
+    const char *path = temp_path("scanned");
+    put_bytes(path, b.data, b.len);
+    assert_int_equal(combined_file_scan(path, &places, &n, NULL), SKIFF_OK);
+    assert_int_equal(n, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(places[i].dtype, DTYPE_FP32);
+        assert_true(shape_equal(&places[i].shape, &t[i].shape));
+        assert_int_equal(places[i].has_lod, i == 2);
+        assert_int_equal(places[i].at + places[i].bytes, ends[i]);
+        assert_memory_equal(b.data + places[i].at, t[i].data, places[i].bytes);
+    }
+    free(places);
+    for (size_t cut = 0; cut < b.len; cut++) {
+        struct skiff_error err = {0};
+        bool whole = cut == ends[0] || cut == ends[1];
+        put_bytes(path, b.data, cut);
+        assert_int_equal(combined_file_scan(path, &places, &n, &err),
+                         whole ? SKIFF_OK : SKIFF_FORMAT);
+        if (whole)
+            free(places);
+        else
+            assert_message_has(&err, cut < ends[0]   ? "tensor 1: "
+                                     : cut < ends[1] ? "tensor 2: "
+                                                     : "tensor 3: ");
+    }
+    for (size_t bit = 0; bit < 8 * b.len; bit++) {
+        b.data[bit / 8] ^= (char)(1 << bit % 8);
+        put_bytes(path, b.data, b.len);
+        if (combined_file_scan(path, &places, &n, NULL) == SKIFF_OK) {
+            assert_true(places[n - 1].at + places[n - 1].bytes == b.len);
+            free(places);
+        }
+        b.data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    tensor_deinit(&t[0]);
+    tensor_deinit(&t[1]);
+    value_deinit(&with_lod);
+    buf_deinit(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +509,7 @@ int main(void)
         cmocka_unit_test(repeated_element),
         cmocka_unit_test(slices),
         cmocka_unit_test(nothing_half_written),
+        cmocka_unit_test(combined_is_scanned),
     };
     return cmocka_run_group_tests(tests, NULL, temp_remove);
 }

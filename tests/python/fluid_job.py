@@ -1,4 +1,4 @@
-"""One process of a distributed job of test_fluid_fleet.py: fluid_job.py KIND MODE ROLE ID ENDPOINT FOLDER"""
+"""One process of a distributed job of test_fluid_fleet.py: fluid_job.py KIND MODE ROLE ID ENDPOINT FOLDER [SAVED_MODEL]"""
 import sys
 
 import numpy as np
@@ -67,7 +67,7 @@ def by_fleet(mode, role, number, endpoint, folder):
     strategy = getattr(StrategyFactory, "create_%s_strategy" % mode)()
     fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
     if fleet.is_server():
-        fleet.init_server()
+        fleet.init_server(*sys.argv[7:])
         fleet.run_server()
         return
     fleet.init_worker()

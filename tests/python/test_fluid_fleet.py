@@ -22,9 +22,9 @@ def free_port():
         return s.getsockname()[1]
 
 
-def joint_weights():
+def joint_weights(start=(0.05, 0.05, 0.05, 0.05)):
     """The parameters of one machine with the trainers' batches put together."""
-    w = np.full((4, 1), 0.05)
+    w = np.array(start, dtype="float64").reshape(4, 1)
     for step in range(fluid_job.STEPS):
         x = np.concatenate([fluid_job.batch(step, t)["x"] for t in range(fluid_job.TRAINERS)]).astype("float64")
         w -= 0.1 * 2 * x.T @ (x @ w - x.sum(1, keepdims=True)) / len(x)
@@ -32,14 +32,14 @@ def joint_weights():
 
 
 class Jobs(unittest.TestCase):
-    def run_job(self, kind, mode):
-        """(results of the trainers, folder)"""
+    def run_job(self, kind, mode, *saved):
+        """(results of the trainers, folder); saved: a model that the server begins with"""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         endpoint = "127.0.0.1:%d" % free_port()
         command = [sys.executable, os.path.join(HERE, "fluid_job.py"), kind, mode]
         start = lambda role, number: subprocess.Popen(
-            command + [role, str(number), endpoint, folder.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            command + [role, str(number), endpoint, folder.name] + list(saved), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         processes = [start("server", 0)] + [start("worker", i) for i in range(2)]
         results = []
         try:
@@ -94,6 +94,25 @@ class Jobs(unittest.TestCase):
         finally:
             worker.kill()
             worker.communicate()
+
+    def test_fleet_begins_with_a_saved_model(self):
+        start = np.array([[0.5], [-0.25], [0.125], [2.0]], dtype="float32")
+        with tempfile.TemporaryDirectory() as folder, fresh() as (main, startup):
+            predict, loss = fluid_job.network()
+            fluid.optimizer.SGD(0.1).minimize(loss)
+            exe = fluid.Executor()
+            exe.run(startup)
+            fluid.global_scope().find_var("w").get_tensor().set(start, fluid.CPUPlace())
+            at = lambda name: os.path.join(folder, name)
+            fluid.io.save_persistables(exe, at("files"), main)
+            fluid.io.save_persistables(exe, at("one"), main, filename="all")
+            fluid.io.save_inference_model(at("model"), ["x"], [predict], exe, main, params_filename="__params__")
+            fluid.save(main, at("pickled/net"))
+            for saved in ("files", "one", "one/all", "model", "pickled/net"):
+                with self.subTest(saved=saved):
+                    results, _ = self.run_job("fleet", "sync", at(saved))
+                    for weights in results:
+                        np.testing.assert_allclose(weights[:4], joint_weights(start), rtol=1e-4)
 
     def test_fleet_other_modes(self):
         for mode in ("async", "half_async"):
