@@ -1,4 +1,4 @@
-/* Datasets with threads, pipes, failures; shuffles; what is handed out and how long it holds. */
+/* Datasets with threads, pipes, failures; what is handed out and how long it holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,110 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "data/dataset.h"
-#include "data/test_help.h"
-
-#define FILES 6
-#define ROWS 250 /* per file */
-
-static char dir[256];
-static char *names[FILES];
-static struct schema schema;
-
-static void config_make(struct dataset_config *c, enum dataset_kind kind)
-{
-    dataset_config_init(c);
-    c->kind = kind;
-    c->schema = &schema;
-    c->batch_size = 32;
-}
-
-static struct dataset *make(const struct dataset_config *c)
-{
-    struct dataset *d;
-    struct skiff_error err;
-    if (dataset_create(c, &d, &err) != SKIFF_OK ||
-        dataset_set_files(d, (const char *const *)names, FILES, &err) != SKIFF_OK)
-        fail_msg("%s", err.message);
-    return d;
-}
-
-/* ---- a training thread: takes all its batches ---- */
-
-struct trainer {
-    struct dataset *dataset;
-    int number;
-    pthread_t thread;
-    int64_t rows, batches, shorts;
-    unsigned char *seen; /* per row of all files: how often */
-    enum skiff_status status;
-    struct skiff_error err;
-};
-
-/* ids hold the row number (file * ROWS + line) twice, label its parity. */
-static void *trainer_run(void *arg)
-{
-    struct trainer *t = arg;
-    const struct batch *b, *later = NULL;
-    while ((t->status = dataset_next(t->dataset, t->number, &b, &t->err)) == SKIFF_OK) {
-        const struct tensor *ids = batch_tensor(b, 0), *label = batch_tensor(b, 1);
-        if (later && later != b)
-            abort();
-        later = t->rows % 3 ? dataset_peek(t->dataset, t->number) : NULL;
-        t->rows += b->rows;
-        t->batches++;
-        t->shorts += b->rows < 32;
-        for (int64_t i = 0; i < b->rows; i++) {
-            const int64_t *at = tensor_i64(ids) + ids->lod->level[0].off[i];
-            if (at[0] != at[1] || tensor_i64(label)[i] != (at[0] & 1))
-                abort(); /* assertions of cmocka work in the main thread only */
-            t->seen[at[0] - 1]++;
-        }
-    }
-    return NULL;
-}
-
-/* Runs an epoch with all its threads; rows seen, and how often each. */
-static int64_t epoch(struct dataset *d, int want_threads, unsigned char seen[FILES * ROWS],
-                     enum skiff_status want, struct skiff_error *err)
-{
-    struct trainer t[16] = {0};
-    int threads = 0;
-    int64_t rows = 0;
-    bool found = false;
-    memset(seen, 0, FILES * ROWS);
-    assert_int_equal(dataset_start(d, &threads, err), SKIFF_OK);
-    assert_int_equal(threads, want_threads);
-    for (int i = 0; i < threads; i++) {
-        t[i].dataset = d;
-        t[i].number = i;
-        t[i].seen = calloc(1, FILES * ROWS);
-        pthread_create(&t[i].thread, NULL, trainer_run, &t[i]);
-    }
-    for (int i = 0; i < threads; i++) {
-        pthread_join(t[i].thread, NULL);
-        /* a thread that was through before another one failed has seen its end */
-        assert_true(t[i].status == want || t[i].status == SKIFF_END);
-        found |= t[i].status == want;
-        if (t[i].status < 0)
-            *err = t[i].err;
-        rows += t[i].rows;
-        assert_true(t[i].shorts <= 1 || want < 0);
-        for (int k = 0; k < FILES * ROWS; k++)
-            seen[k] += t[i].seen[k];
-        free(t[i].seen);
-    }
-    assert_true(found);
-    return rows;
-}
-
-static void all_once(const unsigned char seen[FILES * ROWS])
-{
-    for (int k = 0; k < FILES * ROWS; k++)
-        assert_int_equal(seen[k], 1);
-}
+#include "data/dataset_kit_test.h"
 
 static void test_queue_threads(void **state)
 {
@@ -243,19 +140,6 @@ static void test_memory_threads(void **state)
         assert_int_equal(dataset_preload(d, 0, &err), SKIFF_OK); /* given up by destroy */
         dataset_destroy(d);
     }
-}
-
-/* The first id of every row, in the order handed out to thread 0. */
-static void order(struct dataset *d, int64_t *out)
-{
-    const struct batch *b;
-    int threads;
-    size_t n = 0;
-    assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
-    while (dataset_next(d, 0, &b, NULL) == SKIFF_OK)
-        for (int64_t i = 0; i < b->rows; i++)
-            out[n++] = b->columns[0].i64[b->columns[0].offsets[i]];
-    assert_int_equal(n, FILES * ROWS);
 }
 
 static void test_order(void **state)
@@ -607,134 +491,6 @@ static void test_slots_shuffle(void **state)
     dataset_destroy(d);
 }
 
-/* ---- global shuffle: three workers in this process ---- */
-
-#define WORKERS 3
-
-struct hub { /* what the workers share */
-    pthread_barrier_t barrier;
-    const void *const *send[WORKERS];
-    const size_t *bytes[WORKERS];
-    int spoil; /* this worker gets bytes that are no samples in the first round; -1: none */
-};
-
-struct worker {
-    struct dataset *dataset;
-    struct skiff_exchange exchange;
-    pthread_t thread;
-    struct hub *hub;
-    int rounds;
-    enum skiff_status status;
-    struct skiff_error err;
-};
-
-static enum skiff_status worker_alltoall(void *arg, const void *const *send, const size_t *bytes,
-                                         void **recv, size_t *got, struct skiff_error *err)
-{
-    struct worker *w = arg;
-    struct hub *h = w->hub;
-    int me = w->exchange.rank;
-    h->send[me] = send;
-    h->bytes[me] = bytes;
-    pthread_barrier_wait(&h->barrier);
-    for (int i = 0; i < WORKERS; i++) {
-        got[i] = h->bytes[i][me];
-        recv[i] = memcpy(malloc(got[i] + 1), h->send[i][me], got[i]);
-        if (h->spoil == me && w->rounds == 0 && got[i] > 20)
-            got[i] -= 3; /* ends in the middle of a sample */
-    }
-    w->rounds++;
-    pthread_barrier_wait(&h->barrier);
-    return SKIFF_OK;
-}
-
-static enum skiff_status worker_barrier(void *arg, struct skiff_error *err)
-{
-    pthread_barrier_wait(&((struct worker *)arg)->hub->barrier);
-    return SKIFF_OK;
-}
-
-static void *worker_run(void *arg)
-{
-    struct worker *w = arg;
-    w->status = dataset_global_shuffle(w->dataset, &w->exchange, 9, &w->err);
-    return NULL;
-}
-
-static void workers_open(struct worker *workers, struct hub *hub, int spoil)
-{
-    struct skiff_error err;
-    hub->spoil = spoil;
-    pthread_barrier_init(&hub->barrier, NULL, WORKERS);
-    for (int i = 0; i < WORKERS; i++) {
-        struct dataset_config c;
-        struct worker *w = &workers[i];
-        config_make(&c, DATASET_MEMORY);
-        *w = (struct worker){.dataset = make(&c), .hub = hub};
-        w->exchange = (struct skiff_exchange){w, i, WORKERS, worker_alltoall, worker_barrier};
-        assert_int_equal(dataset_set_files(w->dataset, (const char *const *)names + 2 * i, 2, &err),
-                         SKIFF_OK);
-        assert_int_equal(dataset_load(w->dataset, &err), SKIFF_OK);
-    }
-    for (int i = 0; i < WORKERS; i++)
-        pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]);
-    for (int i = 0; i < WORKERS; i++)
-        pthread_join(workers[i].thread, NULL);
-}
-
-static void workers_close(struct worker *workers, struct hub *hub)
-{
-    for (int i = 0; i < WORKERS; i++)
-        dataset_destroy(workers[i].dataset);
-    pthread_barrier_destroy(&hub->barrier);
-}
-
-static void test_global_shuffle(void **state)
-{
-    struct worker workers[WORKERS];
-    struct hub hub;
-    unsigned char seen[FILES * ROWS] = {0}, one[FILES * ROWS];
-    struct skiff_error err;
-    int64_t total = 0;
-    workers_open(workers, &hub, -1);
-    for (int i = 0; i < WORKERS; i++) {
-        int64_t n = dataset_memory_size(workers[i].dataset);
-        assert_int_equal(workers[i].status, SKIFF_OK);
-        assert_int_equal(dataset_shuffle_size(workers[i].dataset), n);
-        assert_true(n > FILES * ROWS / WORKERS * 3 / 4 && n < FILES * ROWS / WORKERS * 5 / 4);
-        total += epoch(workers[i].dataset, 1, one, SKIFF_END, &err);
-        for (int k = 0; k < FILES * ROWS; k++)
-            seen[k] += one[k];
-    }
-    assert_int_equal(total, FILES * ROWS);
-    all_once(seen);
-    /* alone: a local shuffle */
-    assert_int_equal(dataset_global_shuffle(workers[0].dataset, NULL, 1, &err), SKIFF_OK);
-    workers_close(workers, &hub);
-}
-
-/* One worker gets bad bytes: all of them fail, nobody waits, all keep what they had. */
-static void test_global_shuffle_fails(void **state)
-{
-    struct worker workers[WORKERS];
-    struct hub hub;
-    unsigned char seen[FILES * ROWS] = {0}, one[FILES * ROWS];
-    struct skiff_error err;
-    workers_open(workers, &hub, 1);
-    assert_int_equal(workers[1].status, SKIFF_FORMAT);
-    assert_non_null(strstr(workers[1].err.message, "received samples end in the middle of one"));
-    assert_int_equal(workers[0].status, SKIFF_STATE);
-    assert_non_null(strstr(workers[2].err.message, "worker 1 has failed"));
-    for (int i = 0; i < WORKERS; i++) {
-        assert_int_equal(workers[i].rounds, 2);
-        epoch(workers[i].dataset, 1, one, SKIFF_END, &err);
-        for (int k = 0; k < FILES * ROWS; k++)
-            seen[k] += one[k];
-    }
-    all_once(seen);
-    workers_close(workers, &hub);
-}
-
 static void test_cache(void **state)
 {
     struct dataset_config c;
@@ -759,34 +515,6 @@ static void test_cache(void **state)
     dataset_destroy(d);
 }
 
-static int setup(void **state)
-{
-    struct buf text = BUF_INIT;
-    temp_make(dir);
-    schema_make(&schema, "ids:i label:i1");
-    for (int f = 0; f < FILES; f++) {
-        char name[16];
-        buf_reset(&text);
-        for (int i = 0; i < ROWS; i++) {
-            int row = f * ROWS + i + 1;
-            buf_printf(&text, "2 %d %d 1 %d\n", row, row, row & 1);
-        }
-        snprintf(name, sizeof name, "part-%d", f);
-        names[f] = strdup(temp_text(dir, name, text.data));
-    }
-    buf_deinit(&text);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    for (int f = 0; f < FILES; f++)
-        free(names[f]);
-    schema_deinit(&schema);
-    temp_remove(dir);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -805,8 +533,6 @@ int main(void)
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_zero_rule),
         cmocka_unit_test(test_slots_shuffle),
-        cmocka_unit_test(test_global_shuffle),
-        cmocka_unit_test(test_global_shuffle_fails),
         cmocka_unit_test(test_cache),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
