@@ -146,7 +146,7 @@ check: build-tests
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
 TSAN_TESTS := wire_test transport_test hello_test rpc_test membership_test ps_test hostile_test gather_test server_ table_test \
-    fleet_ data_dataset data_pipe hogwild trainer_test tally_test cluster_ cluster-run train-run_threads
+    fleet_ data_dataset data_pipe hogwild trainer_test tally_test cluster_ train-run_threads
 tsan:
 	@$(MAKE) --no-print-directory SAN=thread build-tests
 	@BUILD=build-thread tools/run-tests $(TSAN_TESTS) && echo "tsan: no races"
