@@ -199,6 +199,16 @@ class Transpiled(unittest.TestCase):
                 config.min_block_size = size
                 self.assertRaises(kind, fluid.DistributeTranspiler(config).transpile, 0)
 
+    def test_runtime_config(self):
+        from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+        flags = lambda s: len(s.get_trainer_runtime_config().get_communicator_flags())
+        self.assertEqual([flags(getattr(StrategyFactory, "create_%s_strategy" % m)()) for m in
+                          ("sync", "half_async", "async", "geo")], [4, 4, 9, 2])
+        strategy = StrategyFactory.create_async_strategy()
+        strategy.set_trainer_runtime_config({"communicator_send_queue_size": 7, "rpc_deadline": 1000})
+        self.assertEqual(strategy._native()["send_queue_size"], 7)
+        self.assertRaises(ValueError, strategy.set_trainer_runtime_config, {"send_queue": 7})
+
     def test_fleet_calls(self):
         from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker
         from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import DistributedTranspiler

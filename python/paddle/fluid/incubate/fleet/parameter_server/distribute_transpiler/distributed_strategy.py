@@ -21,9 +21,16 @@ class TrainerRuntimeConfig(object):
         defaults = {"independent_recv_thread": "1", "thread_pool_size": "5", "send_wait_times": "5", "is_sgd_optimizer": "1"}
         self.runtime_configs = {"communicator_" + key: os.getenv("FLAGS_communicator_" + key, defaults.get(key, cpu_num))
                                 for key in self._KEYS}
+        for key, value in (("rpc_deadline", "180000"), ("rpc_retry_times", "3")):  # here, too: the environment's count
+            self.runtime_configs[key] = os.getenv("FLAGS_" + key, value)
 
     def get_communicator_flags(self):
-        return {key: str(value) for key, value in self.runtime_configs.items()}
+        """Those that the mode uses."""
+        used = ["thread_pool_size", "send_wait_times"]
+        if self.mode in ("SYNC", "HALF_ASYNC"):
+            used += ["max_merge_var_num", "send_queue_size"]
+        keys = ["communicator_" + key for key in used] if self.mode in ("SYNC", "HALF_ASYNC", "GEO") else self.runtime_configs
+        return {key: str(self.runtime_configs[key]) for key in keys}
 
     def display(self, configs):
         return "\n".join("%-45s %s" % item for item in sorted(configs.items())) + "\n"
