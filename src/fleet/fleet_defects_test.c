@@ -219,6 +219,21 @@ static void sparse_adam(void **state)
     }
 }
 
+/* Adadelta: its op has no learning rate, so 1.8.5 gives the servers empty blocks. */
+static void adadelta(void **state)
+{
+    struct job_case c = {.mode = "sync",
+                         .optimizer = "adadelta",
+                         .rate = 1,
+                         .servers = 2,
+                         .workers = 2,
+                         .steps = STEPS,
+                         .save = in_folder("adadelta")};
+    (void)state;
+    job_run(&c);
+    saved_equals_local(&c, 2 * BATCH, 2e-5);
+}
+
 /* A trainer with fewer batches: the others go on, and all meet at the end. */
 static void fewer_batches(void **state)
 {
@@ -250,6 +265,7 @@ int main(void)
         cmocka_unit_test(geo_exchanges_dense),
         cmocka_unit_test(geo_exchanges_all_ids),
         cmocka_unit_test(sparse_adam),
+        cmocka_unit_test(adadelta),
         cmocka_unit_test(fewer_batches),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -12,7 +12,7 @@
 /* Optimizers whose state can be cut with the parameter: those of DistributeTranspiler, and 2.x. */
 static const char *const optimizers[] = {"sgd",  "momentum", "lars_momentum",   "adagrad",
                                          "adam", "adamax",   "decayed_adagrad", "rmsprop",
-                                         "ftrl", "adamw"};
+                                         "ftrl", "adamw",    "adadelta"};
 
 static bool is_known_optimizer(const char *type)
 {
@@ -40,8 +40,11 @@ static enum skiff_status check_update(int at, const struct op *op, struct skiff_
                          "(op_role_var); it cannot be given to a server",
                          at, op->type);
     if (op_is_update(op) && !is_known_optimizer(op->type))
-        return error_set(err, SKIFF_INVALID, "Not supported optimizer for distributed training: %s",
-                         op->type);
+        return error_set(
+            err, SKIFF_INVALID,
+            "Not supported optimizer for distributed training: %s, whose step needs the "
+            "whole parameter, which servers cut; use another one, such as adam",
+            op->type);
     return SKIFF_OK;
 }
 

@@ -117,7 +117,7 @@ struct shape split_accumulator_shape(const struct split_param *p, const struct s
 
 static inline bool op_is_update(const struct op *op) /* an optimizer's op, by its slots */
 {
-    return op_in1(op, "Param") && op_in1(op, "LearningRate");
+    return op_in1(op, "Param") && (op_in1(op, "LearningRate") || !strcmp(op->type, "adadelta"));
 }
 static inline bool op_is_lookup(const struct op *op)
 {
