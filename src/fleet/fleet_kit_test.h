@@ -42,7 +42,8 @@ struct job_case {
     const char *split_method;
     bool dc_asgd;
     int geo_steps;
-    int fewer; /* worker 1 makes so many steps less */
+    int fewer;  /* worker 1 makes so many steps less */
+    bool drops; /* worker 1 does not say stop_worker */
     /* filled */
     const char *endpoints[MAX_NODES];
     char texts[MAX_NODES][32];
@@ -166,6 +167,8 @@ static inline enum skiff_status work(struct job_case *c, int id, struct skiff_fl
     if (status == SKIFF_OK)
         status = train(c, id, skiff_fleet_main_program(f), skiff_fleet_startup_program(f), n, scope,
                        err);
+    if (c->drops && id == 1)
+        return status; /* its fleet goes without stop_worker */
     if (status == SKIFF_OK)
         status = skiff_fleet_barrier_worker(f, err);
     if (status == SKIFF_OK)

@@ -245,6 +245,25 @@ static void every_mode(void **state)
     }
 }
 
+/* A fleet that is destroyed without stop_worker has not finished: the other worker, which waits for
+ * it in a barrier, goes on at once. */
+static void a_fleet_that_goes_is_lost(void **state)
+{
+    static const char *const modes[] = {"sync", "half_async", "async", "geo"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct job_case c = {.mode = modes[i],
+                             .optimizer = "sgd",
+                             .rate = 0.01,
+                             .servers = 2,
+                             .workers = 2,
+                             .steps = 3,
+                             .drops = true};
+        job_run(&c);
+        assert_true(c.sums[0] == 1.0);
+    }
+}
+
 /* Without a role there is one worker and nobody else; the same calls work. */
 static void alone(void **state)
 {
@@ -334,6 +353,7 @@ int main(void)
         cmocka_unit_test(servers_do_not_matter),
         cmocka_unit_test(models_run_alone),
         cmocka_unit_test(every_mode),
+        cmocka_unit_test(a_fleet_that_goes_is_lost),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
