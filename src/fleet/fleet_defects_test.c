@@ -64,7 +64,7 @@ static void bare_half_told(void **state)
 {
     struct job_case c = {.mode = "sync",
                          .optimizer = "sgd",
-                         .rate = 0.01,
+                         .rate = 0.002,
                          .servers = 1,
                          .workers = 2,
                          .steps = STEPS,
@@ -72,8 +72,9 @@ static void bare_half_told(void **state)
                          .half_told = true};
     (void)state;
     job_run(&c);
-    for (int w = 0; w < 2; w++)
-        assert_true(c.losses[w][STEPS - 1] < 0.5 * c.losses[w][0]);
+    /* whoever comes first sees the first parameters; nobody sees them at the end */
+    assert_true(fmax(c.losses[0][STEPS - 1], c.losses[1][STEPS - 1]) <
+                0.8 * fmax(c.losses[0][0], c.losses[1][0]));
 }
 
 /* A schedule in fleet's sync mode with two trainers: 1.8.5's counter never moves. */
