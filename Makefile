@@ -145,7 +145,7 @@ check: build-tests
 	@BUILD=$(BUILD) TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:history_size=7 tools/run-tests $(T)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
-TSAN_TESTS := wire_test transport_test hello_test rpc_test membership_test ps_test hostile_test gather_test server_ table_test \
+TSAN_TESTS := wire_test transport_test hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test \
     fleet_ data_dataset data_pipe hogwild trainer_test tally_test cluster_ train-run_threads
 tsan:
 	@$(MAKE) --no-print-directory SAN=thread build-tests
