@@ -230,7 +230,7 @@ static int count_live(const struct launch *l, bool server)
 static void take_reports(struct launch_process *p)
 {
     char bytes[4096];
-    ssize_t n;
+    ssize_t n = -1;
     struct report r;
     while (p->pipe >= 0 && (n = read(p->pipe, bytes, sizeof(bytes))) > 0)
         buf_add(&p->line, bytes, (size_t)n);

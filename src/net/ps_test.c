@@ -180,7 +180,8 @@ static void small_bodies_come_back(void **state)
     ps_write_describe(&w, &d);
     b = finish(&w);
     assert_int_equal(ps_read_describe(b, &d2, NULL), SKIFF_OK);
-    assert_memory_equal(&d, &d2, sizeof d);
+    assert_true(d2.server == 1 && d2.servers == 2 && d2.trainers == 3 && d2.mode == PS_GEO &&
+                d2.shards == 4 && d2.program_hash == 5);
     blob_unref(b);
     d.server = 2;
     ps_write_describe(&w, &d);
