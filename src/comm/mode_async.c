@@ -336,13 +336,6 @@ static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
     return push(c, NULL, 0, true, err);
 }
 
-/* Gradients of this batch may be on their way for a while anyhow. */
-static bool async_ahead(struct comm *c, uint64_t *after)
-{
-    *after = 0;
-    return !c->options.dc_asgd;
-}
-
 static const struct job_class async_class = {COMM_CLASS_SLOTS, .communicates = true,
                                              .send = comm_job_send};
 
@@ -352,5 +345,4 @@ const struct comm_mode mode_async = {.class = &async_class,
                                      .start = async_start,
                                      .stop = async_stop,
                                      .settle = async_settle,
-                                     .send = async_send,
-                                     .ahead = async_ahead};
+                                     .send = async_send};

@@ -165,7 +165,7 @@ enum skiff_status executor_run(struct executor *e, const struct program *p,
     }
     if (!c)
         TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
-    c->last_used = ++e->clock;
+    c->last_used = c->plan->env.run = ++e->clock;
     return plan_run(c->plan, feeds, nfeeds, fetches, nfetches, out, err);
 }
 
@@ -174,7 +174,7 @@ void executor_ahead(struct executor *e, const struct program *p, const struct fe
 {
     struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
     if (c && c->size == size_of(p))
-        plan_ahead(c->plan, feeds, nfeeds);
+        plan_ahead(c->plan, e->clock + 2, feeds, nfeeds);
 }
 
 static bool is_update(const struct op *op)

@@ -82,7 +82,7 @@ enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfee
                            struct skiff_error *err);
 
 /* The feeds of the run after the next one to come (op_kind.h, ahead). */
-void plan_ahead(struct plan *plan, const struct feed *feeds, int nfeeds);
+void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds, int nfeeds);
 
 /* slab.c: gives every variable that is on the heap room in the slab, once a run has shown how much
  * it needs. */

@@ -231,11 +231,11 @@ static bool sends_gradients(const struct plan *plan)
     return false;
 }
 
-void plan_ahead(struct plan *plan, const struct feed *feeds, int nfeeds)
+void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds, int nfeeds)
 {
     struct plan_block *b = &plan->blocks[plan->root];
     struct later_feeds l = {feeds, nfeeds};
-    struct kernel_later later = {&l, find_later};
+    struct kernel_later later = {run, &l, find_later};
     if (!sends_gradients(plan))
         return;
     for (int i = 0; i < b->nsteps; i++)

@@ -27,7 +27,6 @@ struct numbered {                /* the ids of a batch, and the numbers that the
 
 struct pull_state {
     struct id_map map;
-    uint64_t runs;                    /* so far */
     struct numbered ahead[AHEAD_MAX]; /* the oldest first */
     int nahead;
 };
@@ -146,7 +145,7 @@ void pull_rows_ahead(struct kernel *k, const struct kernel_later *later)
     if (j->class->lookup_ahead(j, &l, &n->ticket, NULL) < 0 || !n->ticket)
         return;
     n->job = job_ref(j);
-    n->run = s->runs + 1; /* not the next one, the one after it */
+    n->run = later->run;
     s->nahead++;
 }
 
@@ -273,7 +272,7 @@ enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err)
     TRY(check_slices(k, err));
     TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, err));
     TRY(check_lists(k, TABLE_IDS, &total, err));
-    if (find_ahead(k, j, s->runs++, total)) {
+    if (find_ahead(k, j, k->env->run, total)) {
         enum skiff_status status = take_ahead(k, w.dims[1], NULL);
         forget_oldest(s);
         if (status == SKIFF_OK)

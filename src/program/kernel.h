@@ -16,6 +16,7 @@ struct scope;
 
 /* What the executor offers to kernels. One per running thread. */
 struct run_env {
+    uint64_t run;                  /* number of this run, among all of the executor */
     struct scope *scope;           /* of the run, for listen_and_serv */
     const struct program *program; /* the one that is run (after fusing) */
     /* Runs a block of the program as part of this step (while, conditional_block). */
@@ -106,6 +107,7 @@ enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtyp
                                     const struct shape *shape, struct skiff_error *err);
 /* Values of a later run, by name; find gives NULL for those that are not known. */
 struct kernel_later {
+    uint64_t run; /* its number (run_env) */
     void *user;
     const struct tensor *(*find)(void *user, const char *name);
 };
