@@ -4,7 +4,10 @@
 # have no other ports, it happens at once; the worker must let go of the port.
 set -uo pipefail
 if [ $# -eq 0 ]; then
-    unshare -rn true 2>/dev/null || exit 0 # network namespaces are not allowed here
+    for tool in unshare ip; do
+        command -v $tool >/dev/null || { echo "skipped: no $tool here"; exit 0; }
+    done
+    unshare -rn ip link set lo up 2>/dev/null || { echo "skipped: network namespaces are not allowed here"; exit 0; }
     exec unshare -rn "$0" "$(realpath "${BUILD:-build}")/skiff"
 fi
 skiff=$1
