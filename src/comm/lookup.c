@@ -63,7 +63,7 @@ enum skiff_status comm_job_lookup_ahead(struct job *j, const struct job_lookup *
     struct session *s;
     uint64_t after;
     *out = NULL;
-    if (!c->mode->ahead || !atomic_load(&c->running) || !c->mode->ahead(c, &after))
+    if (!atomic_load(&c->running) || !c->mode->ahead(c, &after))
         return SKIFF_OK;
     TRY(comm_open(c, &s, err));
     struct job_ahead *a = mem_must(sizeof *a);

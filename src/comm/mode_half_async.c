@@ -70,8 +70,8 @@ static bool half_ahead(struct comm *c, uint64_t *after)
     return !c->options.dc_asgd;
 }
 
-static const struct job_class half_class = {COMM_CLASS_SLOTS, .communicates = true,
-                                            .send = comm_job_send};
+static const struct job_class half_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS,
+                                            .communicates = true, .send = comm_job_send};
 
 const struct comm_mode mode_half_async = {.class = &half_class,
                                           .create = half_create,

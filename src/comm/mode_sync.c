@@ -72,8 +72,8 @@ static bool sync_ahead(struct comm *c, uint64_t *after)
     return true;
 }
 
-static const struct job_class sync_class = {COMM_CLASS_SLOTS, .communicates = true,
-                                            .send = comm_job_send};
+static const struct job_class sync_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS,
+                                            .communicates = true, .send = comm_job_send};
 
 const struct comm_mode mode_sync = {.class = &sync_class,
                                     .create = sync_create,
