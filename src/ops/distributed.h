@@ -48,14 +48,15 @@ enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err);
 /* An id_map of the kernel's own, kept between runs. */
 enum skiff_status id_map_prepare(struct kernel *k, struct skiff_error *err);
 void id_map_release(struct kernel *k);
-/* distributed_rows.c: the inputs of a slot are lists of ids, `total` of them; the declared shape of
- * a table, which has no memory here; its slices by the op's attributes, which fit together. */
-enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *total,
-                              struct skiff_error *err);
+/* distributed_rows.c: the declared shape of a table, which has no memory here; its slices by the
+ * op's attributes, which fit together; and all that a look-up begins with: the job, the table's
+ * shape, the number of ids in all lists. */
 enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
                               struct skiff_error *err);
 struct job_slices table_slices(const struct kernel *k, const char *origin);
 enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err);
+enum skiff_status lookup_begin(const struct kernel *k, struct job **j, struct shape *w,
+                               int64_t *total, struct skiff_error *err);
 
 enum skiff_status table_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err);

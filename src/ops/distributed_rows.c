@@ -141,8 +141,8 @@ void id_map_release(struct kernel *k)
     k->state = NULL;
 }
 
-enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *total,
-                              struct skiff_error *err)
+static enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *total,
+                                     struct skiff_error *err)
 {
     *total = 0;
     for (int i = 0; i < kernel_in_count(k, slot); i++) {
@@ -204,6 +204,17 @@ enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+enum skiff_status lookup_begin(const struct kernel *k, struct job **j, struct shape *w,
+                               int64_t *total, struct skiff_error *err)
+{
+    TRY(kernel_job(k, j, err));
+    if (!(*j)->class->lookup)
+        return job_lacks(k, err);
+    TRY(check_slices(k, err));
+    TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), w, err));
+    return check_lists(k, TABLE_IDS, total, err);
+}
+
 enum skiff_status table_run(struct kernel *k, struct skiff_error *err)
 {
     struct job *j;
@@ -212,12 +223,7 @@ enum skiff_status table_run(struct kernel *k, struct skiff_error *err)
     void *p;
     int n = kernel_in_count(k, TABLE_IDS);
     bool v2 = !strcmp(k->attr[TABLE_VERSION].s, "lookup_table_v2");
-    TRY(kernel_job(k, &j, err));
-    if (!j->class->lookup)
-        return job_lacks(k, err);
-    TRY(check_slices(k, err));
-    TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, err));
-    TRY(check_lists(k, TABLE_IDS, &total, err));
+    TRY(lookup_begin(k, &j, &w, &total, err));
     TRY(kernel_scratch(k, (size_t)n * 2 * sizeof(void *) + 1, &p, err));
     const struct tensor **ids = p;
     struct tensor **out = (struct tensor **)(ids + n);

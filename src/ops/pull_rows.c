@@ -266,12 +266,7 @@ enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err)
     struct job *j;
     struct shape w;
     int64_t total;
-    TRY(kernel_job(k, &j, err));
-    if (!j->class->lookup)
-        return job_lacks(k, err);
-    TRY(check_slices(k, err));
-    TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, err));
-    TRY(check_lists(k, TABLE_IDS, &total, err));
+    TRY(lookup_begin(k, &j, &w, &total, err));
     if (find_ahead(k, j, k->env->run, total)) {
         enum skiff_status status = take_ahead(k, w.dims[1], NULL);
         forget_oldest(s);
