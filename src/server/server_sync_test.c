@@ -199,6 +199,70 @@ static void who_has_no_more_data_leaves(void **state)
     kit_close(&k);
 }
 
+struct end_step {
+    struct kit *kit;
+    struct session *session;
+    struct grads *grads;
+    struct params *params;
+    pthread_t thread;
+    enum skiff_status status;
+};
+
+static void *end_step(void *arg)
+{
+    struct end_step *e = arg;
+    e->status = kit_exchange(e->kit, e->session, 0, PS_END_STEP, e->grads, e->params, NULL);
+    return NULL;
+}
+
+/* Rows that are asked for after a step come when all trainers have ended it, with its values; a
+ * trainer that has not got there keeps nobody from leaving. */
+static void rows_after_a_step(void **state)
+{
+    int64_t ids[3];
+    struct kit k;
+    struct kit_options o = sync_options(2, 2);
+    struct skiff_error err;
+    struct session *s[2];
+    struct session_rows *after, *never;
+    struct slices e;
+    struct grads g[2] = {0};
+    struct params *p[2];
+    float got[3 * EMB_WIDTH], now[3 * EMB_WIDTH];
+    kit_open(&k, &o);
+    kit_slices(&k, "emb", "", false, &e);
+    for (int i = 0; i < 2; i++) {
+        s[i] = kit_session(&k, i);
+        p[i] = calloc(1, sizeof **p);
+        params_shape(p[i]);
+        grads_make(&g[i], i, 0);
+    }
+    memcpy(ids, g[0].emb.sel.rows, sizeof ids); /* rows that the step changes */
+    assert_ok(session_pull_rows(s[0], &e.s, ids, 3, EMB_WIDTH, now, &err), err);
+    assert_ok(session_rows_ask(s[0], &e.s, ids, 3, true, 1, &after, &err), err);
+    assert_ok(session_rows_ask(s[0], &e.s, ids, 3, true, 2, &never, &err), err);
+    struct end_step ends[2] = {{.kit = &k, .session = s[0], .grads = &g[0], .params = p[0]},
+                               {.kit = &k, .session = s[1], .grads = &g[1], .params = p[1]}};
+    for (int i = 0; i < 2; i++)
+        pthread_create(&ends[i].thread, NULL, end_step, &ends[i]);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(ends[i].thread, NULL);
+        assert_int_equal(ends[i].status, SKIFF_OK);
+    }
+    assert_ok(session_rows_take(after, EMB_WIDTH, got, &err), err);
+    assert_memory_not_equal(got, now, sizeof got);
+    assert_ok(session_pull_rows(s[1], &e.s, ids, 3, EMB_WIDTH, now, &err), err);
+    assert_memory_equal(got, now, sizeof got);
+    session_rows_drop(never);
+    for (int i = 0; i < 2; i++) {
+        session_close(s[i]);
+        grads_free(&g[i]);
+        params_free(p[i]);
+    }
+    kit_join(&k, SKIFF_OK);
+    kit_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +272,7 @@ int main(void)
         cmocka_unit_test(bare_transpiler_gives_the_same),
         cmocka_unit_test(a_bad_network_changes_nothing),
         cmocka_unit_test(who_has_no_more_data_leaves),
+        cmocka_unit_test(rows_after_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
