@@ -159,8 +159,8 @@ struct rule_choice {
 
 struct net {
     struct skiff_net *net;
-    struct scope *scope;
-    struct executor *e;
+    struct skiff_scope *scope;
+    struct skiff_executor *e;
     struct batch *batches;
     int next;
 };
@@ -183,9 +183,9 @@ static void build(struct net *n, const struct rule_choice *rule)
          &err);
 }
 
-static const struct program *main_of(const struct net *n)
+static const struct skiff_program *main_of(const struct net *n)
 {
-    return (const struct program *)skiff_net_main(n->net);
+    return skiff_net_main(n->net);
 }
 
 static void net_open(struct net *n, const struct rule_choice *rule, struct batch *batches)
@@ -196,9 +196,7 @@ static void net_open(struct net *n, const struct rule_choice *rule, struct batch
     n->e = executor_create(n->scope, &(struct executor_options){0});
     n->batches = batches;
     n->next = 0;
-    must(executor_run(n->e, (const struct program *)skiff_net_startup(n->net), NULL, 0, NULL, 0,
-                      NULL, &err),
-         &err);
+    must(executor_run(n->e, skiff_net_startup(n->net), NULL, 0, NULL, 0, NULL, &err), &err);
 }
 
 static void net_close(struct net *n)
@@ -303,7 +301,7 @@ static void measure_building(int rounds)
         build(&n, &adam);
         built[i] = now() - t;
         program_encode(main_of(&n), &bytes);
-        struct program *p = NULL;
+        struct skiff_program *p = NULL;
         struct plan *plan = NULL;
         struct mt64 generator = {0};
         struct plan_options options = {.fuse = true, .generator = &generator};

@@ -151,7 +151,7 @@ static struct skiff_net *make_net(struct bench *b)
 /* ---- processes ---- */
 
 /* job NULL: local. The passes that count begin at the same time everywhere. */
-static void train(struct bench *b, int k, struct scope *scope, const struct program *p,
+static void train(struct bench *b, int k, struct skiff_scope *scope, const struct skiff_program *p,
                   struct job *job, struct dataset *d, int threads)
 {
     struct skiff_error err;
@@ -180,23 +180,21 @@ static void run_local(struct bench *b)
 {
     struct skiff_error err;
     struct skiff_net *net = make_net(b);
-    struct scope *scope = scope_create();
-    struct executor *e = executor_create(scope, &(struct executor_options){0});
-    if (executor_run(e, (const struct program *)skiff_net_startup(net), NULL, 0, NULL, 0, NULL,
-                     &err) < 0)
+    struct skiff_scope *scope = scope_create();
+    struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
+    if (executor_run(e, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err) < 0)
         die("startup", &err);
-    train(b, 0, scope, (const struct program *)skiff_net_main(net), NULL,
-          make_dataset(b, 0, TRAINERS, TRAINERS), TRAINERS);
+    train(b, 0, scope, skiff_net_main(net), NULL, make_dataset(b, 0, TRAINERS, TRAINERS), TRAINERS);
 }
 
-static struct split *make_split(struct bench *b, enum split_mode mode, int trainer)
+static struct skiff_split *make_split(struct bench *b, enum split_mode mode, int trainer)
 {
     struct skiff_error err;
     struct skiff_net *net = make_net(b);
     struct split_config c = split_config_fleet(mode);
-    struct split *s;
-    struct split_job job = {.main = (const struct program *)skiff_net_main(net),
-                            .startup = (const struct program *)skiff_net_startup(net),
+    struct skiff_split *s;
+    struct split_job job = {.main = skiff_net_main(net),
+                            .startup = skiff_net_startup(net),
                             .trainer_id = trainer,
                             .pservers = b->pservers,
                             .trainers = TRAINERS,
@@ -211,8 +209,8 @@ static void run_trainer(struct bench *b, enum split_mode mode, int k)
 {
     static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
     struct skiff_error err;
-    struct split *s = make_split(b, mode, k);
-    struct program *main, *startup;
+    struct skiff_split *s = make_split(b, mode, k);
+    struct skiff_program *main, *startup;
     struct job *job;
     struct comm_options o = {.mode = kinds[mode],
                              .session = {.worker = k,
@@ -231,8 +229,8 @@ static void run_trainer(struct bench *b, enum split_mode mode, int k)
         die("trainer", &err);
     program_set_job(main, job);
     program_set_job(startup, job);
-    struct scope *scope = scope_create();
-    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    struct skiff_scope *scope = scope_create();
+    struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
     if (comm_start(job, scope, &err) < 0 ||
         executor_run(e, startup, NULL, 0, NULL, 0, NULL, &err) < 0)
         die("trainer", &err);
@@ -249,8 +247,8 @@ static void run_trainer(struct bench *b, enum split_mode mode, int k)
 static void run_server(struct bench *b, enum split_mode mode, int i)
 {
     struct skiff_error err;
-    struct split *s = make_split(b, mode, 0);
-    struct program *main, *startup;
+    struct skiff_split *s = make_split(b, mode, 0);
+    struct skiff_program *main, *startup;
     struct server *server;
     if (split_server(s, b->endpoints[i], &main, &startup, &err) < 0)
         die("server", &err);

@@ -32,8 +32,8 @@
 
 struct bench {
     struct skiff_net *net;
-    struct split *split;
-    struct program *main, *startup;
+    struct skiff_split *split;
+    struct skiff_program *main, *startup;
     struct server *server;
     char endpoint[32];
     pthread_t thread;

@@ -7,7 +7,7 @@
 
 struct bench_net {
     struct skiff_net *net;
-    struct scope *scope;
+    struct skiff_scope *scope;
 };
 
 enum skiff_status bench_net_open(const char *optimizer, bool lazy, struct bench_net **out,
@@ -20,10 +20,9 @@ enum skiff_status bench_net_open(const char *optimizer, bool lazy, struct bench_
     struct rank_dnn vars = rank_dnn_build(n->net, &rank_dnn_documents);
     enum skiff_status status =
         skiff_minimize(n->net, vars.loss, err, optimizer, .learning_rate = 1e-4, .lazy_mode = lazy);
-    struct executor *e = executor_create(n->scope, &(struct executor_options){0});
+    struct skiff_executor *e = executor_create(n->scope, &(struct executor_options){0});
     if (status == SKIFF_OK)
-        status = executor_run(e, (const struct program *)skiff_net_startup(n->net), NULL, 0, NULL,
-                              0, NULL, err);
+        status = executor_run(e, skiff_net_startup(n->net), NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);
     if (status < 0) {
         bench_net_close(n);
@@ -47,8 +46,8 @@ enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, stru
 {
     struct trainer_result r;
     double cpu = bench_cpu_seconds();
-    TRY(trainer_train_dataset(n->scope, (const struct program *)skiff_net_main(n->net), data,
-                              &(struct trainer_options){0}, &r, err));
+    TRY(trainer_train_dataset(n->scope, skiff_net_main(n->net), data, &(struct trainer_options){0},
+                              &r, err));
     *out = (struct bench_rate){.rate = (double)r.rows / r.seconds,
                                .cpu = (bench_cpu_seconds() - cpu) / (double)r.rows};
     return SKIFF_OK;

@@ -18,7 +18,7 @@ static void join(struct buf *out, const char *folder, int epoch, const char *nam
     buf_printf(out, "%s/%d%s%s", folder, epoch, name[0] ? "/" : "", name);
 }
 
-void checkpoint_inference(struct job *j, struct checkpoint_names *out)
+void checkpoint_inference(struct task *j, struct checkpoint_names *out)
 {
     const char *const *named;
     *out = (struct checkpoint_names){.what = {.feeds = out->feeds, .targets = out->targets}};
@@ -40,7 +40,7 @@ void checkpoint_inference(struct job *j, struct checkpoint_names *out)
     }
 }
 
-static enum skiff_status save_inference(struct job *j, const char *dir, struct skiff_error *err)
+static enum skiff_status save_inference(struct task *j, const char *dir, struct skiff_error *err)
 {
     struct checkpoint_names names;
     checkpoint_inference(j, &names);
@@ -71,7 +71,7 @@ enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err
     return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
 }
 
-enum skiff_status checkpoint_save(struct job *j, const char *folder,
+enum skiff_status checkpoint_save(struct task *j, const char *folder,
                                   const struct checkpoint_state *state, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
@@ -144,7 +144,7 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
     return out->epoch < 0 ? SKIFF_OK : read_state(folder, out, err);
 }
 
-enum skiff_status checkpoint_load(struct job *j, const char *path, struct skiff_error *err)
+enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff_error *err)
 {
     struct buf prefix = BUF_INIT, params = BUF_INIT;
     buf_printf(&prefix, "%s/" PREFIX, path);
@@ -156,7 +156,7 @@ enum skiff_status checkpoint_load(struct job *j, const char *path, struct skiff_
     return status;
 }
 
-enum skiff_status checkpoint_load_epoch(struct job *j, const char *folder, int epoch,
+enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int epoch,
                                         struct skiff_error *err)
 {
     struct buf path = BUF_INIT;

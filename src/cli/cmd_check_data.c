@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/job.h"
+#include "cli/task.h"
 #include "data/check.h"
 
 #define TOLD_MAX 20
@@ -56,7 +56,7 @@ static void print_report(const struct schema *schema, const struct check_report 
 }
 
 /* Ids must lie in the table: a look-up outside would end the training. */
-static int64_t outside_table(struct job *j, const struct check_report *r)
+static int64_t outside_table(struct task *j, const struct check_report *r)
 {
     int64_t rows = config_int(j->config, "hyper_parameters.sparse_feature_number", 0), wrong = 0;
     for (int i = 0; i < j->schema.count && rows > 0; i++) {
@@ -74,10 +74,10 @@ static int64_t outside_table(struct job *j, const struct check_report *r)
     return wrong;
 }
 
-static enum skiff_status check(struct job *j, const struct job_args *args, int64_t *wrong,
+static enum skiff_status check(struct task *j, const struct task_args *args, int64_t *wrong,
                                struct skiff_error *err)
 {
-    struct job_data where = job_data_train;
+    struct task_data where = task_data_train;
     struct dataset_config dc;
     struct check_report report = {0};
     struct file_list files;
@@ -87,7 +87,7 @@ static enum skiff_status check(struct job *j, const struct job_args *args, int64
     int count = 0;
     where.files = args->nfiles ? args->files : NULL;
     where.nfiles = args->nfiles;
-    TRY(job_dataset_config(j, &where, &dc, err));
+    TRY(task_dataset_config(j, &where, &dc, err));
     file_list_init(&files);
     bad_lines_init(&bad, -1);
     bad.on_bad = tell_bad;
@@ -97,9 +97,9 @@ static enum skiff_status check(struct job *j, const struct job_args *args, int64
                              .pipe_command = dc.pipe_command,
                              .bad = &bad,
                              .stop = interrupt_watch()};
-    enum skiff_status status = job_check(j, "check-data", err);
+    enum skiff_status status = task_check(j, "check-data", err);
     if (status == SKIFF_OK)
-        status = job_files(j, &where, &names, &count, err);
+        status = task_files(j, &where, &names, &count, err);
     for (int i = 0; status == SKIFF_OK && i < count; i++)
         status = file_list_expand(&files, names[i], err);
     if (status == SKIFF_OK)
@@ -118,24 +118,24 @@ static enum skiff_status check(struct job *j, const struct job_args *args, int64
 
 int cmd_check_data(int argc, char **argv)
 {
-    struct job_args args;
-    struct job job;
+    struct task_args args;
+    struct task task;
     struct skiff_error err = {0};
     int64_t wrong = 0;
-    int status = job_args_parse(&args, argc, argv, false, true);
+    int status = task_args_parse(&args, argc, argv, false, true);
     if (status || args.help) {
         if (args.help)
             help();
         return status;
     }
-    if (job_open(&job, &args, false, &err) < 0)
+    if (task_open(&task, &args, false, &err) < 0)
         return command_fail("check-data", &err);
-    if (check(&job, &args, &wrong, &err) < 0)
+    if (check(&task, &args, &wrong, &err) < 0)
         status = command_fail("check-data", &err);
     else if (wrong) {
         fprintf(stderr, "skiff check-data: %" PRId64 " faults\n", wrong);
         status = 1;
     }
-    job_close(&job);
+    task_close(&task);
     return status;
 }

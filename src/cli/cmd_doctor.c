@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
-#include "cli/job.h"
+#include "cli/task.h"
 #include "cli/launch.h"
 #include "data/files.h"
 #include "fleet/settings.h"
@@ -110,7 +110,7 @@ static void check_settings(struct doctor *d, struct settings *s)
 
 /* ---- the config ---- */
 
-static void check_data(struct doctor *d, struct job *j, const struct role *role)
+static void check_data(struct doctor *d, struct task *j, const struct role *role)
 {
     const char *const *names;
     int n, workers = role->workers > 0 ? role->workers : 1;
@@ -118,7 +118,7 @@ static void check_data(struct doctor *d, struct job *j, const struct role *role)
     struct skiff_error err = {0};
     uint64_t hash = 0;
     file_list_init(&list);
-    enum skiff_status status = job_files(j, &job_data_train, &names, &n, &err);
+    enum skiff_status status = task_files(j, &task_data_train, &names, &n, &err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         status = file_list_expand(&list, names[i], &err);
     if (status < 0) {
@@ -144,7 +144,7 @@ static void check_data(struct doctor *d, struct job *j, const struct role *role)
     file_list_deinit(&list);
 }
 
-static void check_save(struct doctor *d, struct job *j)
+static void check_save(struct doctor *d, struct task *j)
 {
     struct statvfs s;
     const char *path = config_path(j->config, "runner.model_save_path", "model_output");
@@ -164,24 +164,24 @@ static void check_save(struct doctor *d, struct job *j)
     buf_deinit(&at);
 }
 
-static void check_config(struct doctor *d, struct job_args *args, const struct role *role)
+static void check_config(struct doctor *d, struct task_args *args, const struct role *role)
 {
-    struct job j;
+    struct task j;
     struct skiff_error err = {0};
-    if (job_open(&j, args, true, &err) < 0) {
+    if (task_open(&j, args, true, &err) < 0) {
         doctor_wrong(d, "docs/config.md lists the keys", "%s", err.message);
         return;
     }
     doctor_ok(d, "%s: model %s", args->config, j.model->name);
     check_data(d, &j, role);
     check_save(d, &j);
-    job_close(&j);
+    task_close(&j);
 }
 
 /* ---- who takes part ---- */
 
 struct asked {
-    struct job_args config;
+    struct task_args config;
     const char *servers, *workers;
     int worker_num, timeout;
     bool help;
@@ -208,7 +208,7 @@ static int take_number(const char *name, const char *text, int *out)
     return 0;
 }
 
-/* Takes what is ours; the rest is for job_args_parse. */
+/* Takes what is ours; the rest is for task_args_parse. */
 static int parse(struct asked *a, int argc, char **argv)
 {
     char **rest = calloc((size_t)argc + 1, sizeof(*rest));
@@ -234,7 +234,7 @@ static int parse(struct asked *a, int argc, char **argv)
         }
     }
     if (!status && !a->help && config)
-        status = job_args_parse(&a->config, n, rest, false, false);
+        status = task_args_parse(&a->config, n, rest, false, false);
     free(rest);
     return status;
 }

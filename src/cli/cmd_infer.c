@@ -22,7 +22,7 @@ static void help(void)
 }
 
 struct judging {
-    struct job job;
+    struct task task;
     struct dataset *data;
     struct tally tally;
     struct progress progress;
@@ -34,7 +34,7 @@ struct judging {
     bool stopped;
 };
 
-static void on_batch(void *user, int thread, int64_t rows, const struct value *watched)
+static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct judging *t = user;
     tally_batch(&t->tally, thread, rows, watched);
@@ -54,7 +54,7 @@ static void on_tick(void *user)
 
 static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
 {
-    struct config *c = t->job.config;
+    struct config *c = t->task.config;
     struct checkpoint_state last;
     const char *saved = config_path(c, "runner.model_save_path", "model_output");
     t->load_path = config_path(c, "runner.infer_load_path", NULL);
@@ -72,11 +72,11 @@ static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
 
 static void read_options(struct judging *t)
 {
-    int threads = job_threads(&t->job);
+    int threads = task_threads(&t->task);
     interrupt_watch();
-    tally_init(&t->tally, &t->job.vars, threads);
+    tally_init(&t->tally, &t->task.vars, threads);
     progress_init(&t->progress, &t->tally,
-                  config_int_in(t->job.config, "runner.print_interval", 100, 1, INT64_MAX));
+                  config_int_in(t->task.config, "runner.print_interval", 100, 1, INT64_MAX));
     t->options = (struct trainer_options){.threads = threads,
                                           .user = t,
                                           .watched = t->tally.watched,
@@ -106,11 +106,11 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     if (!checkpoint_exists(t->load_path, epoch))
         return error_set(err, SKIFF_NOT_FOUND, "%s/%d holds no saved model (rec_static.pdparams)",
                          t->load_path, epoch);
-    TRY(checkpoint_load_epoch(&t->job, t->load_path, epoch, err));
+    TRY(checkpoint_load_epoch(&t->task, t->load_path, epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     enum skiff_status status =
-        trainer_infer_dataset(t->job.scope, t->job.main, t->data, &t->options, &r, err);
+        trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
@@ -131,11 +131,11 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
 static enum skiff_status judge(struct judging *t, struct skiff_error *err)
 {
     TRY(read_range(t, err));
-    TRY(job_dataset_open(&t->job, &job_data_infer, &t->data, err));
+    TRY(task_dataset_open(&t->task, &task_data_infer, &t->data, err));
     read_options(t);
-    TRY(job_check(&t->job, "infer", err));
-    TRY(job_startup(&t->job, err));
-    if (job_in_memory(&t->job))
+    TRY(task_check(&t->task, "infer", err));
+    TRY(task_startup(&t->task, err));
+    if (task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
@@ -146,16 +146,16 @@ static enum skiff_status judge(struct judging *t, struct skiff_error *err)
 
 int cmd_infer(int argc, char **argv)
 {
-    struct job_args args;
+    struct task_args args;
     struct skiff_error err = {0};
-    int status = job_args_parse(&args, argc, argv, false, false);
+    int status = task_args_parse(&args, argc, argv, false, false);
     if (status || args.help) {
         if (args.help)
             help();
         return status;
     }
     struct judging t = {0};
-    if (job_open(&t.job, &args, false, &err) < 0)
+    if (task_open(&t.task, &args, false, &err) < 0)
         return command_fail("infer", &err);
     if (judge(&t, &err) < 0)
         status = command_fail("infer", &err);
@@ -167,6 +167,6 @@ int cmd_infer(int argc, char **argv)
     if (t.tally.lanes)
         tally_deinit(&t.tally);
     free(t.rows);
-    job_close(&t.job);
+    task_close(&t.task);
     return status;
 }

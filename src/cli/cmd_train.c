@@ -30,7 +30,7 @@ static void help(void)
 }
 
 struct training {
-    struct job job;
+    struct task task;
     struct dataset *data;
     struct tally tally;
     struct progress progress;
@@ -44,7 +44,7 @@ struct training {
     bool stopped;
 };
 
-static void on_batch(void *user, int thread, int64_t rows, const struct value *watched)
+static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct training *t = user;
     tally_batch(&t->tally, thread, rows, watched);
@@ -70,14 +70,14 @@ static void on_debug(void *user, const char *text)
 
 static void read_options(struct training *t)
 {
-    struct config *c = t->job.config;
-    int threads = job_threads(&t->job);
+    struct config *c = t->task.config;
+    int threads = task_threads(&t->task);
     interrupt_watch();
     t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
     t->seed = (uint64_t)config_int(c, "runner.seed", 12345);
-    tally_init(&t->tally, &t->job.vars, threads);
+    tally_init(&t->tally, &t->task.vars, threads);
     progress_init(&t->progress, &t->tally,
                   config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
     t->options = (struct trainer_options){
@@ -99,8 +99,8 @@ static void read_options(struct training *t)
 static enum skiff_status start_values(struct training *t, bool resume, struct skiff_error *err)
 {
     struct checkpoint_state last = {.epoch = -1};
-    const char *init = config_path(t->job.config, "runner.model_init_path", NULL);
-    TRY(job_startup(&t->job, err));
+    const char *init = config_path(t->task.config, "runner.model_init_path", NULL);
+    TRY(task_startup(&t->task, err));
     if (resume)
         TRY(checkpoint_find(t->save_path, &last, err));
     if (last.epoch >= 0) {
@@ -112,11 +112,11 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
             log_info("going on from %s/%d, saved after a part of epoch %d: it begins again, %lld "
                      "samples are learnt from a second time",
                      t->save_path, last.epoch, last.epoch, (long long)last.samples);
-        return checkpoint_load_epoch(&t->job, t->save_path, last.epoch, err);
+        return checkpoint_load_epoch(&t->task, t->save_path, last.epoch, err);
     }
     if (resume)
         log_info("nothing to go on from in %s: starting at epoch 0", t->save_path);
-    return init ? checkpoint_load(&t->job, init, err) : SKIFF_OK;
+    return init ? checkpoint_load(&t->task, init, err) : SKIFF_OK;
 }
 
 static enum skiff_status load_memory(struct training *t, struct skiff_error *err)
@@ -160,7 +160,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     enum skiff_status status =
-        trainer_train_dataset(t->job.scope, t->job.main, t->data, &t->options, &r, err);
+        trainer_train_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
@@ -174,13 +174,13 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     if (dataset_bad_lines(t->data))
         log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(t->data));
     struct checkpoint_state state = {epoch, !r.stopped, r.rows};
-    return checkpoint_save(&t->job, t->save_path, &state, err);
+    return checkpoint_save(&t->task, t->save_path, &state, err);
 }
 
 static void say_start(struct training *t)
 {
     int files = (int)dataset_file_count(t->data), threads = t->options.threads;
-    log_info("%s: %d files, %d threads, %d epochs, models to %s", t->job.model->name, files,
+    log_info("%s: %d files, %d threads, %d epochs, models to %s", t->task.model->name, files,
              threads, t->epochs, t->save_path);
 }
 
@@ -197,10 +197,10 @@ static void say_idle(struct training *t)
 
 static enum skiff_status train(struct training *t, bool resume, struct skiff_error *err)
 {
-    bool in_memory = job_in_memory(&t->job);
-    TRY(job_dataset_open(&t->job, &job_data_train, &t->data, err));
+    bool in_memory = task_in_memory(&t->task);
+    TRY(task_dataset_open(&t->task, &task_data_train, &t->data, err));
     read_options(t);
-    TRY(job_check(&t->job, "train", err));
+    TRY(task_check(&t->task, "train", err));
     TRY(start_values(t, resume, err));
     if (t->first < t->epochs)
         TRY(checkpoint_prepare(t->save_path, err));
@@ -224,14 +224,14 @@ static void training_close(struct training *t)
     if (t->tally.lanes)
         tally_deinit(&t->tally);
     free(t->rows);
-    job_close(&t->job);
+    task_close(&t->task);
 }
 
 int cmd_train(int argc, char **argv)
 {
-    struct job_args args;
+    struct task_args args;
     struct skiff_error err = {0};
-    int status = job_args_parse(&args, argc, argv, true, false);
+    int status = task_args_parse(&args, argc, argv, true, false);
     if (status || args.help) {
         if (args.help)
             help();
@@ -240,7 +240,7 @@ int cmd_train(int argc, char **argv)
     if (train_fleet_wanted())
         return train_fleet(&args);
     struct training t = {0};
-    if (job_open(&t.job, &args, true, &err) < 0)
+    if (task_open(&t.task, &args, true, &err) < 0)
         return command_fail("train", &err);
     if (train(&t, args.resume, &err) < 0)
         status = command_fail("train", &err);

@@ -27,7 +27,7 @@ enum skiff_status inspect_tensor(const char *path, const struct inspect_options 
                                  struct skiff_error *err);
 
 /* Shared: "    12 mul" lines, most used first, unknown types marked. */
-void inspect_op_counts(const struct program *p);
+void inspect_op_counts(const struct skiff_program *p);
 /* "1.2 MB (1234567 bytes)" */
 const char *inspect_bytes(uint64_t n, char out[static 64]);
 

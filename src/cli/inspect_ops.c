@@ -131,7 +131,7 @@ static enum skiff_status print_named(const char *name, struct skiff_error *err)
 
 static enum skiff_status print_used(const char *path, struct skiff_error *err)
 {
-    struct io_model m = {0};
+    struct skiff_model m = {0};
     if (file_is_dir(path))
         TRY(io_load_inference(NULL, path, NULL, NULL, &m, err));
     else
@@ -142,7 +142,7 @@ static enum skiff_status print_used(const char *path, struct skiff_error *err)
     str_map_init(&seen);
     for (int b = 0; b < m.program->nblocks; b++)
         for (int i = 0; i < m.program->blocks[b]->nops; i++) {
-            const struct op *op = m.program->blocks[b]->ops[i];
+            const struct skiff_op *op = m.program->blocks[b]->ops[i];
             if (op->kind || str_map_has(&seen, op->type))
                 continue;
             str_map_put(&seen, op->type, NULL);

@@ -21,7 +21,7 @@ static int count_compare(const void *a, const void *b)
     return x->n != y->n ? y->n - x->n : strcmp(x->type, y->type);
 }
 
-void inspect_op_counts(const struct program *p)
+void inspect_op_counts(const struct skiff_program *p)
 {
     struct str_map at;
     str_map_init(&at);
@@ -29,7 +29,7 @@ void inspect_op_counts(const struct program *p)
     size_t n = 0;
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++) {
-            const struct op *op = p->blocks[b]->ops[i];
+            const struct skiff_op *op = p->blocks[b]->ops[i];
             uintptr_t k = (uintptr_t)str_map_get(&at, op->type);
             if (!k) {
                 counts = mem_must_grow(counts, (n + 1) * sizeof *counts);
@@ -54,7 +54,7 @@ static void print_role(const char *name, int n)
         printf(", %s %d", name, n);
 }
 
-static void print_ops_by_role(const struct program *p)
+static void print_ops_by_role(const struct skiff_program *p)
 {
     int n = 0, forward = 0, backward = 0, optimize = 0, lr = 0, other = 0;
     for (int b = 0; b < p->nblocks; b++)
@@ -81,7 +81,7 @@ static void print_ops_by_role(const struct program *p)
 }
 
 /* Sum over variables of known shape. */
-static void print_group(const struct program *p, const char *title, enum io_group group)
+static void print_group(const struct skiff_program *p, const char *title, enum io_group group)
 {
     struct io_vars vars;
     char text[64];
@@ -99,7 +99,7 @@ static void print_group(const struct program *p, const char *title, enum io_grou
     io_vars_deinit(&vars);
 }
 
-static void print_version(const struct program *p)
+static void print_version(const struct skiff_program *p)
 {
     if (p->has_version)
         printf("version     %" PRId64 ", ", p->version);
@@ -108,7 +108,7 @@ static void print_version(const struct program *p)
     printf("read as Paddle %s\n", p->generation == GEN_2X ? "2.x" : "1.x");
 }
 
-static void print_summary(const struct program *p)
+static void print_summary(const struct skiff_program *p)
 {
     size_t vars = 0;
     for (int b = 0; b < p->nblocks; b++)
@@ -126,7 +126,7 @@ static void print_summary(const struct program *p)
 enum skiff_status inspect_program(const char *path, const struct inspect_options *o,
                                   struct skiff_error *err)
 {
-    struct program *p;
+    struct skiff_program *p;
     TRY(io_program_read(path, &p, err));
     if (o->summary) {
         print_summary(p);
@@ -142,12 +142,13 @@ enum skiff_status inspect_program(const char *path, const struct inspect_options
 
 /* ------------------------------------------------------------------ models */
 
-static void print_targets(const struct program *p, const char *title, const char **names, int n)
+static void print_targets(const struct skiff_program *p, const char *title, const char **names,
+                          int n)
 {
     char text[160];
     printf("%s\n", title);
     for (int i = 0; i < n; i++) {
-        const struct var *v = block_find_var(program_root(p), names[i]);
+        const struct skiff_var *v = block_find_var(program_root(p), names[i]);
         if (!v || !v->has_tensor) {
             printf("%7d %s\n", i, names[i]);
             continue;
@@ -159,7 +160,7 @@ static void print_targets(const struct program *p, const char *title, const char
     }
 }
 
-static void print_params(const struct program *p, const struct scope *s)
+static void print_params(const struct skiff_program *p, const struct skiff_scope *s)
 {
     struct io_vars vars;
     uint64_t total = 0;
@@ -167,7 +168,7 @@ static void print_params(const struct program *p, const struct scope *s)
     io_vars_list(p, IO_PERSISTABLES, &vars);
     printf("parameters\n");
     for (int i = 0; i < vars.n; i++) {
-        const struct value *v = scope_find(s, vars.v[i]->name);
+        const struct skiff_tensor *v = scope_find(s, vars.v[i]->name);
         uint64_t n = tensor_bytes(&v->tensor);
         total += n;
         printf("        %s   %s %s, %" PRIu64 " bytes%s\n", vars.v[i]->name,
@@ -197,8 +198,8 @@ static bool is_training_prefix(const char *path)
 enum skiff_status inspect_model(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err)
 {
-    struct scope *s = scope_create();
-    struct io_model m = {0};
+    struct skiff_scope *s = scope_create();
+    struct skiff_model m = {0};
     bool training = !o->model && !o->params && is_training_prefix(path);
     enum skiff_status status =
         io_load_inference(training ? NULL : s, path, o->model, o->params, &m, err);

@@ -127,7 +127,7 @@ static void print_tensor(const char *name, const struct tensor *t, bool all)
     print_values(t, all);
 }
 
-static void print_rows(const struct value *v, bool all)
+static void print_rows(const struct skiff_tensor *v, bool all)
 {
     printf("selected rows: %zu rows of a table of height %" PRId64 ", ids", v->sel.nrows,
            v->sel.height);
@@ -155,7 +155,7 @@ static void print_state(const struct state *s, bool all)
 
 /* Names of a combined file: the persistables of the program, sorted. */
 struct name_list {
-    struct program *program;
+    struct skiff_program *program;
     const char **names;
     int n;
 };
@@ -241,7 +241,7 @@ static enum skiff_status print_other(const char *path, const struct buf *bytes,
 enum skiff_status inspect_tensor(const char *path, const struct inspect_options *o,
                                  struct skiff_error *err)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct skiff_error why = {0};
     enum skiff_status status = value_file_read_recorded(path, &v, &why);
     if (status == SKIFF_OK && v.kind == VALUE_ROWS) {

@@ -113,7 +113,8 @@ static bool compare_tensors(const struct tensor *got, const struct tensor *want,
     return compare_elements(got, want, rtol, atol, out);
 }
 
-static bool compare_rows(const struct value *got, const struct value *want, struct buf *out)
+static bool compare_rows(const struct skiff_tensor *got, const struct skiff_tensor *want,
+                         struct buf *out)
 {
     if (got->sel.height != want->sel.height) {
         buf_printf(out, "height: got %" PRId64 ", expected %" PRId64, got->sel.height,
@@ -134,15 +135,15 @@ static bool compare_rows(const struct value *got, const struct value *want, stru
 }
 
 /* What a recorder keeps of a variable that Paddle left unwritten: None turned into an array. */
-static bool is_unwritten(const struct value *v)
+static bool is_unwritten(const struct skiff_tensor *v)
 {
     const struct tensor *t = &v->tensor;
     return v->kind == VALUE_TENSOR && t->dtype == DTYPE_FP64 && t->shape.ndim == 1 &&
            t->shape.dims[0] == 0;
 }
 
-bool replay_compare(const struct value *got, const struct value *want, double rtol, double atol,
-                    struct buf *out)
+bool replay_compare(const struct skiff_tensor *got, const struct skiff_tensor *want, double rtol,
+                    double atol, struct buf *out)
 {
     if (is_unwritten(want))
         return true; /* there is nothing to compare with */

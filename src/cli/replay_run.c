@@ -17,9 +17,9 @@
 
 struct replay {
     struct replay_case *c;
-    struct scope *scope;
-    struct executor *executor;
-    struct program *startup, *main;
+    struct skiff_scope *scope;
+    struct skiff_executor *executor;
+    struct skiff_program *startup, *main;
     int devices; /* 0: one, the plain way */
     struct replay_result *result;
     struct buf *report;
@@ -27,7 +27,7 @@ struct replay {
 
 /* Stored values say by the case which of them are SelectedRows. */
 static enum skiff_status read_value(struct replay *r, const char *path, const char *name,
-                                    struct value *out, struct skiff_error *err)
+                                    struct skiff_tensor *out, struct skiff_error *err)
 {
     if (replay_case_lists(r->c, "selected_rows", name))
         return rows_file_read(path, out, err);
@@ -39,7 +39,7 @@ static enum skiff_status read_value(struct replay *r, const char *path, const ch
 /* Paddle hands a lod on to results that have no rows to cut (accuracy has that of its input): in a
  * recorded result a lod that does not fit its own tensor is passed over. */
 static enum skiff_status read_expected(struct replay *r, const char *path, const char *name,
-                                       struct value *out, struct skiff_error *err)
+                                       struct skiff_tensor *out, struct skiff_error *err)
 {
     if (replay_case_lists(r->c, "selected_rows", name))
         return rows_file_read(path, out, err);
@@ -57,7 +57,7 @@ static enum skiff_status load_init(struct replay *r, const char *dir, struct ski
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
         char *path = arena_printf(&r->c->arena, "%s/%s", dir, files.names[i]);
-        struct value *v = scope_var(r->scope, files.names[i]);
+        struct skiff_tensor *v = scope_var(r->scope, files.names[i]);
         value_settle(v);
         status = read_value(r, path, files.names[i], v, err);
     }
@@ -95,7 +95,7 @@ static enum skiff_status check_listed(struct replay *r, const char *key, const c
 
 struct feed_set {
     struct feed *feeds;
-    struct value *values;
+    struct skiff_tensor *values;
     int n;
 };
 
@@ -122,8 +122,8 @@ static enum skiff_status read_feeds(struct replay *r, const char *dir, const cha
         const char *name = files.names[i];
         if (listed && !replay_case_lists(r->c, "feeds", name))
             continue;
-        struct value *v = &out->values[out->n];
-        *v = (struct value){0};
+        struct skiff_tensor *v = &out->values[out->n];
+        *v = (struct skiff_tensor){0};
         status = read_value(r, arena_printf(&r->c->arena, "%s/%s", dir, name), name, v, err);
         out->feeds[out->n].name = arena_printf(&r->c->arena, "%s%s", name, suffix);
         out->n++;
@@ -162,10 +162,10 @@ static double atol_of(const struct replay_case *c, const char *name)
 }
 
 static enum skiff_status compare_one(struct replay *r, const char *where, const char *name,
-                                     const struct value *got, const char *path,
+                                     const struct skiff_tensor *got, const char *path,
                                      struct skiff_error *err)
 {
-    struct value want = {0};
+    struct skiff_tensor want = {0};
     struct buf text = BUF_INIT;
     enum skiff_status status = read_expected(r, path, name, &want, err);
     if (status == SKIFF_OK) {
@@ -181,8 +181,8 @@ static enum skiff_status compare_one(struct replay *r, const char *where, const 
 }
 
 /* On several devices a fetched value holds the devices' values one after the other. */
-static enum skiff_status join_devices(const struct value *parts, int n, struct value *out,
-                                      struct skiff_error *err)
+static enum skiff_status join_devices(const struct skiff_tensor *parts, int n,
+                                      struct skiff_tensor *out, struct skiff_error *err)
 {
     struct shape shape = parts[0].tensor.shape;
     char one[160], other[160];
@@ -223,7 +223,7 @@ static enum skiff_status run_step(struct replay *r, int step, struct skiff_error
 {
     struct case_files expected = {0};
     struct feed_set feeds = {0};
-    struct value *got = NULL;
+    struct skiff_tensor *got = NULL;
     int copies = r->devices ? r->devices : 1;
     const char *dir = replay_case_path(r->c, "expect/%d", step);
     const char *where = arena_printf(&r->c->arena, "step %d", step);
@@ -235,8 +235,8 @@ static enum skiff_status run_step(struct replay *r, int step, struct skiff_error
     TRY_OUT(executor_run(r->executor, r->main, feeds.feeds, feeds.n,
                          fetch_names(r, &expected, copies), expected.n * copies, got, err));
     for (int i = 0; i < expected.n; i++) {
-        struct value joined = {0};
-        struct value *value = &got[i * copies];
+        struct skiff_tensor joined = {0};
+        struct skiff_tensor *value = &got[i * copies];
         if (r->devices) {
             status = join_devices(value, copies, &joined, err);
             value = &joined;
@@ -266,7 +266,7 @@ static enum skiff_status compare_final(struct replay *r, struct skiff_error *err
     TRY(case_files_read(dir, &files, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < files.n && status == SKIFF_OK; i++) {
-        const struct value *v = scope_find(r->scope, files.names[i]);
+        const struct skiff_tensor *v = scope_find(r->scope, files.names[i]);
         if (!v) {
             r->result->differences++;
             buf_printf(r->report, "final, %s: there is no such variable\n", files.names[i]);
@@ -291,7 +291,7 @@ static enum skiff_status run_startup(struct replay *r, struct skiff_error *err)
 
 static enum skiff_status load_model(struct replay *r, struct skiff_error *err)
 {
-    struct io_model model = {0};
+    struct skiff_model model = {0};
     TRY(io_load_inference(r->scope,
                           replay_case_path(r->c, "%s", replay_case_get(r->c, "model_dir", ".")),
                           replay_case_get(r->c, "model_filename", NULL),
@@ -315,7 +315,7 @@ static enum skiff_status load_programs(struct replay *r, struct skiff_error *err
     if (!strcmp(r->c->kind, "parallel")) {
         TRY(replay_case_count(r->c, "devices", 1, MOST_DEVICES, &r->devices, err));
         bool scale_one = !strcmp(replay_case_get(r->c, "scale", "default"), "one");
-        struct program *joint = NULL;
+        struct skiff_program *joint = NULL;
         TRY(replicate_program(r->main, r->devices, scale_one, &joint, err));
         program_destroy(r->main);
         r->main = joint;
@@ -335,7 +335,7 @@ static enum skiff_status check_programs(struct replay *r, struct skiff_error *er
         const char *base = strrchr(name, '/');
         if ((!dot || strcmp(dot, ".pb")) && strcmp(base ? base + 1 : name, "__model__"))
             continue;
-        struct program *p = NULL, *again = NULL;
+        struct skiff_program *p = NULL, *again = NULL;
         struct buf text = BUF_INIT, diff = BUF_INIT;
         status = io_program_read(replay_case_path(r->c, "%s", name), &p, err);
         if (status == SKIFF_OK)

@@ -67,7 +67,7 @@ static void count_predictions(struct tally_sum *s, const struct tensor *predict,
     }
 }
 
-void tally_batch(struct tally *t, int thread, int64_t rows, const struct value *watched)
+void tally_batch(struct tally *t, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct tally_lane *lane = &t->lanes[thread];
     double loss = (double)tensor_f32(&watched[0].tensor)[0];

@@ -40,7 +40,7 @@ void tally_init(struct tally *t, const struct model_net *net, int threads);
 void tally_deinit(struct tally *t);
 void tally_reset(struct tally *t);
 /* From trainer threads. */
-void tally_batch(struct tally *t, int thread, int64_t rows, const struct value *watched);
+void tally_batch(struct tally *t, int thread, int64_t rows, const struct skiff_tensor *watched);
 /* From any thread. */
 void tally_read(struct tally *t, struct tally_sum *out);
 

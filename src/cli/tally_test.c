@@ -24,7 +24,7 @@ static void numbers_open(struct numbers *n)
 /* A batch of 4: loss 0.5, predictions and labels as given. */
 static void add(struct tally *t, int thread, const float *p, const int64_t *l)
 {
-    struct value v[3] = {0};
+    struct skiff_tensor v[3] = {0};
     struct shape one = SHAPE(1), two = SHAPE(4, 2), label = SHAPE(4, 1);
     assert_int_equal(value_as_tensor(&v[0], DTYPE_FP32, &one, NULL), SKIFF_OK);
     assert_int_equal(value_as_tensor(&v[1], DTYPE_FP32, &two, NULL), SKIFF_OK);

@@ -21,7 +21,7 @@
 #include "fleet/role.h"
 
 struct fleet_training {
-    struct job job;
+    struct task task;
     struct skiff_fleet *fleet;
     struct file_list files; /* of this worker */
     struct dataset *data;
@@ -51,7 +51,7 @@ static void on_say(void *user, const char *line)
     log_info("%s", line);
 }
 
-static void on_batch(void *user, int thread, int64_t rows, const struct value *watched)
+static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct fleet_training *t = user;
     tally_batch(&t->tally, thread, rows, watched);
@@ -98,7 +98,7 @@ static bool is_mode(const char *text)
 static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_strategy *out,
                                        struct skiff_error *err)
 {
-    struct config *c = t->job.config;
+    struct config *c = t->task.config;
     static const char *const deaths[] = {"go_on", "stop", NULL};
     const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
     const char *mode = config_text(c, "runner.sync_mode", fallback);
@@ -109,7 +109,7 @@ static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_st
             config_name(c),
             mode == fallback ? "hyper_parameters.optimizer.strategy" : "runner.sync_mode", mode);
     out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
-    out->threads = job_threads(&t->job);
+    out->threads = task_threads(&t->task);
     out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
     /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
     const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
@@ -119,12 +119,12 @@ static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_st
 
 static void read_options(struct fleet_training *t)
 {
-    struct config *c = t->job.config;
-    int threads = job_threads(&t->job);
+    struct config *c = t->task.config;
+    int threads = task_threads(&t->task);
     t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
-    tally_init(&t->tally, &t->job.vars, threads);
+    tally_init(&t->tally, &t->task.vars, threads);
     progress_init(&t->progress, &t->tally,
                   config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
     t->options = (struct trainer_options){
@@ -143,7 +143,7 @@ static void read_options(struct fleet_training *t)
 /* What servers begin with, and at which epoch workers do. */
 static enum skiff_status find_start(struct fleet_training *t, bool resume, struct skiff_error *err)
 {
-    struct config *c = t->job.config;
+    struct config *c = t->task.config;
     struct checkpoint_state last = {.epoch = -1};
     t->start_path = config_path(c, "runner.model_init_path", NULL);
     if (!t->start_path)
@@ -170,13 +170,12 @@ static enum skiff_status open_fleet(struct fleet_training *t, struct skiff_error
              server ? skiff_fleet_server_index(t->fleet) : skiff_fleet_worker_index(t->fleet));
     log_set_role(role);
     TRY(read_strategy(t, &strategy, err));
-    t->seed = job_seed(&t->job);
-    TRY(skiff_fleet_split(t->fleet, (const struct skiff_program *)t->job.main,
-                          (const struct skiff_program *)t->job.startup, &strategy, err));
+    t->seed = task_seed(&t->task);
+    TRY(skiff_fleet_split(t->fleet, t->task.main, t->task.startup, &strategy, err));
     const char *notes = skiff_fleet_notes(t->fleet);
     if (*notes)
         log_warn("%.*s", (int)strcspn(notes, "\n"), notes);
-    log_info("%s, %d servers (%s), %d workers, %s", t->job.model->name,
+    log_info("%s, %d servers (%s), %d workers, %s", t->task.model->name,
              skiff_fleet_server_num(t->fleet), skiff_fleet_server_endpoints(t->fleet),
              skiff_fleet_worker_num(t->fleet), strategy.mode);
     return SKIFF_OK;
@@ -199,9 +198,9 @@ static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err
 {
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     struct dataset_config dc; /* servers read no data, but its keys are known to them, too */
-    TRY(job_dataset_config(&t->job, &job_data_train, &dc, err));
+    TRY(task_dataset_config(&t->task, &task_data_train, &dc, err));
     reader_config_deinit(&dc.reader);
-    TRY(job_check(&t->job, "train", err));
+    TRY(task_check(&t->task, "train", err));
     if (t->start_path)
         log_info("parameters come from %s", t->start_path);
     TRY(skiff_fleet_init_server(t->fleet, t->start_path, err));
@@ -222,10 +221,10 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
     int n;
     struct file_list all;
     file_list_init(&all);
-    enum skiff_status status = job_files(&t->job, &job_data_train, &names, &n, err);
+    enum skiff_status status = task_files(&t->task, &task_data_train, &names, &n, err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         status = file_list_expand(&all, names[i], err);
-    bool share = config_bool(t->job.config, "runner.split_file_list", false);
+    bool share = config_bool(t->task.config, "runner.split_file_list", false);
     if (status == SKIFF_OK && share) {
         status = skiff_fleet_split_files(t->fleet, (const char *const *)all.paths, all.count, &part,
                                          &n, err);
@@ -246,23 +245,22 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
 
 static enum skiff_status open_data(struct fleet_training *t, struct skiff_error *err)
 {
-    struct job_data data = job_data_train;
+    struct task_data data = task_data_train;
     TRY(choose_files(t, err));
     if (!t->files.count)
         return SKIFF_OK;
     data.files = (const char *const *)t->files.paths;
     data.nfiles = t->files.count;
-    TRY(job_dataset_open(&t->job, &data, &t->data, err));
+    TRY(task_dataset_open(&t->task, &data, &t->data, err));
     return SKIFF_OK;
 }
 
 static enum skiff_status run_startup(struct fleet_training *t, struct skiff_error *err)
 {
-    struct executor *e = executor_create(
-        t->job.scope, &(struct executor_options){.seed = t->seed, .has_seed = true});
+    struct skiff_executor *e = executor_create(
+        t->task.scope, &(struct executor_options){.seed = t->seed, .has_seed = true});
     enum skiff_status status =
-        executor_run(e, (const struct program *)skiff_fleet_startup_program(t->fleet), NULL, 0,
-                     NULL, 0, NULL, err);
+        executor_run(e, skiff_fleet_startup_program(t->fleet), NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);
     return status;
 }
@@ -332,13 +330,13 @@ static enum skiff_status save_epoch(struct fleet_training *t, int64_t samples,
 {
     struct checkpoint_state state = {t->epoch, !t->stopped, samples};
     struct checkpoint_names names;
-    struct skiff_scope *scope = (struct skiff_scope *)t->job.scope;
+    struct skiff_scope *scope = t->task.scope;
     struct buf dir = BUF_INIT;
     if (!skiff_fleet_is_first_worker(t->fleet))
         return SKIFF_OK;
     double start = seconds_now();
     buf_printf(&dir, "%s/%d", t->save_path, t->epoch);
-    checkpoint_inference(&t->job, &names);
+    checkpoint_inference(&t->task, &names);
     enum skiff_status status = skiff_fleet_save_persistables(t->fleet, scope, dir.data, err);
     if (status == SKIFF_OK)
         status = skiff_fleet_save_inference_model(t->fleet, scope, names.what.feeds,
@@ -366,14 +364,14 @@ static enum skiff_status shuffle(struct fleet_training *t, struct skiff_error *e
 static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_error *err)
 {
     struct trainer_result r = {0};
-    const struct program *p = (const struct program *)skiff_fleet_main_program(t->fleet);
+    const struct skiff_program *p = skiff_fleet_main_program(t->fleet);
     enum skiff_status status = SKIFF_OK;
-    if (t->data && t->shuffle && job_in_memory(&t->job))
+    if (t->data && t->shuffle && task_in_memory(&t->task))
         TRY(shuffle(t, err));
     tally_reset(&t->tally);
     if (t->data) {
         progress_start(&t->progress, t->data, t->epoch);
-        status = trainer_train_dataset(t->job.scope, p, t->data, &t->options, &r, err);
+        status = trainer_train_dataset(t->task.scope, p, t->data, &t->options, &r, err);
         progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     }
     if (status < 0)
@@ -392,14 +390,14 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
 static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
 {
     TRY(open_data(t, err));
-    TRY(job_check(&t->job, "train", err));
+    TRY(task_check(&t->task, "train", err));
     if (skiff_fleet_is_first_worker(t->fleet) && t->first < t->epochs)
         TRY(checkpoint_prepare(t->save_path, err));
-    if (t->data && job_in_memory(&t->job))
+    if (t->data && task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     if (!t->data)
         log_warn("there are more workers than files: this one has nothing to do");
-    TRY(skiff_fleet_init_worker(t->fleet, (struct skiff_scope *)t->job.scope, err));
+    TRY(skiff_fleet_init_worker(t->fleet, t->task.scope, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     TRY(run_startup(t, err));
     int64_t idle = !t->data;
@@ -424,15 +422,15 @@ static void fleet_training_close(struct fleet_training *t)
         tally_deinit(&t->tally);
     free(t->rows);
     buf_deinit(&t->start_text);
-    job_close(&t->job);
+    task_close(&t->task);
 }
 
-int train_fleet(const struct job_args *args)
+int train_fleet(const struct task_args *args)
 {
     struct skiff_error err = {0};
     struct fleet_training t = {.total = {.loss = NAN, .auc = NAN, .job_auc = NAN}};
     file_list_init(&t.files);
-    if (job_open(&t.job, args, true, &err) < 0)
+    if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
     enum skiff_status status = open_fleet(&t, &err);
     if (status == SKIFF_OK) {

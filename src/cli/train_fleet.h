@@ -4,9 +4,9 @@
 #ifndef CLI_TRAIN_FLEET_H
 #define CLI_TRAIN_FLEET_H
 
-#include "cli/job.h"
+#include "cli/task.h"
 
 bool train_fleet_wanted(void);
-int train_fleet(const struct job_args *args); /* exit status */
+int train_fleet(const struct task_args *args); /* exit status */
 
 #endif

@@ -48,7 +48,7 @@ void comm_var_deinit(struct comm_var *v)
     *v = (struct comm_var){0};
 }
 
-static const struct attr_value *strings_of(const struct op *op, const char *name)
+static const struct attr_value *strings_of(const struct skiff_op *op, const char *name)
 {
     static const struct attr_value none;
     const struct op_attr_value *a = op_attr(op, name);
@@ -62,7 +62,7 @@ static void add_recv(struct comm *c, const struct job_slices *slices)
 }
 
 /* recv of a whole variable (recv_varnames are its slices), or of slices one by one. */
-static void scan_recv(struct comm *c, const struct op *op)
+static void scan_recv(struct comm *c, const struct skiff_op *op)
 {
     const struct attr_value *names = strings_of(op, "recv_varnames"),
                             *eps = strings_of(op, "epmap");
@@ -87,9 +87,9 @@ static void scan_recv(struct comm *c, const struct op *op)
 }
 
 /* The ops that this room implements by job.h, which names them. */
-static void scan_program(struct comm *c, const struct program *p)
+static void scan_program(struct comm *c, const struct skiff_program *p)
 {
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++) {
         if (!strcmp(b->ops[i]->type, "recv"))
             scan_recv(c, b->ops[i]);
@@ -99,9 +99,9 @@ static void scan_program(struct comm *c, const struct program *p)
 }
 
 /* Servers of half-async are those of async; its trainers have a barrier for their threads. */
-static bool has_barrier(const struct program *p)
+static bool has_barrier(const struct skiff_program *p)
 {
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++)
         if (!strcmp(b->ops[i]->type, "send_barrier"))
             return true;
@@ -138,8 +138,9 @@ static void options_fill(struct comm_options *o)
         o->is_sgd_optimizer = 1;
 }
 
-enum skiff_status comm_create(const struct comm_options *options, const struct program *trainer,
-                              struct job **out, struct skiff_error *err)
+enum skiff_status comm_create(const struct comm_options *options,
+                              const struct skiff_program *trainer, struct job **out,
+                              struct skiff_error *err)
 {
     static const struct comm_mode *const modes[] = {[COMM_DIRECT] = &mode_direct,
                                                     [COMM_SYNC] = &mode_sync,
@@ -212,7 +213,7 @@ enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *e
                      c->options.session.worker);
 }
 
-enum skiff_status comm_start(struct job *j, struct scope *scope, struct skiff_error *err)
+enum skiff_status comm_start(struct job *j, struct skiff_scope *scope, struct skiff_error *err)
 {
     struct comm *c = comm_of(j);
     pthread_mutex_lock(&c->lock);
@@ -247,15 +248,16 @@ enum skiff_status comm_settle(struct job *j, struct skiff_error *err)
 
 /* ---- job.h ---- */
 
-enum skiff_status comm_job_send(struct job *j, const struct job_slices *to, const struct value *x,
-                                bool merge_add, struct skiff_error *err)
+enum skiff_status comm_job_send(struct job *j, const struct job_slices *to,
+                                const struct skiff_tensor *x, bool merge_add,
+                                struct skiff_error *err)
 {
     struct comm *c = comm_of(j);
     return c->mode->send(c, to, x, merge_add, err);
 }
 
-enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from, struct value *out,
-                                struct skiff_error *err)
+enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from,
+                                struct skiff_tensor *out, struct skiff_error *err)
 {
     struct comm *c = comm_of(j);
     struct session *s;

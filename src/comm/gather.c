@@ -43,8 +43,8 @@ static struct gather_var *gather_find(struct gather *g, const struct job_slices 
     return v;
 }
 
-enum skiff_status gather_add(struct gather *g, const struct job_slices *to, const struct value *x,
-                             bool merge_add, struct skiff_error *err)
+enum skiff_status gather_add(struct gather *g, const struct job_slices *to,
+                             const struct skiff_tensor *x, bool merge_add, struct skiff_error *err)
 {
     struct gather_var *v = gather_find(g, to, merge_add);
     pthread_mutex_lock(&v->lock);

@@ -9,7 +9,7 @@
 
 #include "comm/mode.h"
 
-static void make_rows(struct value *v, const int64_t *ids, const float *rows, size_t n)
+static void make_rows(struct skiff_tensor *v, const int64_t *ids, const float *rows, size_t n)
 {
     assert_int_equal(value_as_rows(v, DTYPE_FP32, n, 2, 100, NULL), SKIFF_OK);
     memcpy(v->sel.rows, ids, n * sizeof *ids);
@@ -22,7 +22,7 @@ static void rows_are_merged(void **state)
     static const int64_t one[] = {7, 3}, two[] = {3, 9};
     static const float a[] = {1, 2, 3, 4}, b[] = {10, 20, 30, 40};
     static const float want[] = {0.5f, 1, 6.5f, 12, 15, 20};
-    struct value x = {0}, y = {0}, sum = {0};
+    struct skiff_tensor x = {0}, y = {0}, sum = {0};
     make_rows(&x, one, a, 2);
     make_rows(&y, two, b, 2);
     assert_int_equal(sum_add(&sum, 0, &x, "x", NULL), SKIFF_OK);
@@ -40,7 +40,7 @@ static void rows_are_merged(void **state)
 
 static void shapes_must_agree(void **state)
 {
-    struct value x = {0}, sum = {0};
+    struct skiff_tensor x = {0}, sum = {0};
     struct skiff_error err;
     struct shape two = SHAPE(2), three = SHAPE(3);
     assert_int_equal(value_as_tensor(&sum, DTYPE_FP32, &two, NULL), SKIFF_OK);
@@ -80,7 +80,7 @@ struct thread {
 static void *work(void *arg)
 {
     struct thread *t = arg;
-    struct value x = {0};
+    struct skiff_tensor x = {0};
     struct shape one = SHAPE(1);
     struct skiff_error err;
     struct job_slices mean = {"g", 1, one_name, one_server, NULL, false};

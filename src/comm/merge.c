@@ -11,8 +11,8 @@ static void add_floats(float *to, const float *from, size_t n)
         to[i] += from[i];
 }
 
-static enum skiff_status add_dense(struct value *sum, const struct value *x, const char *name,
-                                   struct skiff_error *err)
+static enum skiff_status add_dense(struct skiff_tensor *sum, const struct skiff_tensor *x,
+                                   const char *name, struct skiff_error *err)
 {
     size_t n = (size_t)tensor_numel(&x->tensor);
     if (sum->kind != VALUE_TENSOR || sum->tensor.dtype != x->tensor.dtype ||
@@ -42,11 +42,11 @@ static enum skiff_status add_dense(struct value *sum, const struct value *x, con
 }
 
 /* Appends, with room to spare: sum->tensor grows to the new number of rows. */
-static enum skiff_status add_rows(struct value *sum, const struct value *x, const char *name,
-                                  struct skiff_error *err)
+static enum skiff_status add_rows(struct skiff_tensor *sum, const struct skiff_tensor *x,
+                                  const char *name, struct skiff_error *err)
 {
     size_t old = sum->sel.nrows;
-    struct value all = {0};
+    struct skiff_tensor all = {0};
     struct shape shape = x->tensor.shape;
     if (sum->kind != VALUE_ROWS || sum->tensor.dtype != x->tensor.dtype ||
         shape_cols(&sum->tensor.shape, 1) != shape_cols(&x->tensor.shape, 1))
@@ -64,8 +64,8 @@ static enum skiff_status add_rows(struct value *sum, const struct value *x, cons
     return SKIFF_OK;
 }
 
-enum skiff_status sum_add(struct value *sum, int n, const struct value *x, const char *name,
-                          struct skiff_error *err)
+enum skiff_status sum_add(struct skiff_tensor *sum, int n, const struct skiff_tensor *x,
+                          const char *name, struct skiff_error *err)
 {
     if (x->kind != VALUE_TENSOR && x->kind != VALUE_ROWS)
         return error_set(err, SKIFF_UNSUPPORTED, "%s: only tensors and rows can be sent", name);
@@ -75,7 +75,7 @@ enum skiff_status sum_add(struct value *sum, int n, const struct value *x, const
 }
 
 /* Rows of one id become one, at its first place. */
-static void join_rows(struct value *v)
+static void join_rows(struct skiff_tensor *v)
 {
     size_t width = (size_t)shape_cols(&v->tensor.shape, 1), n = v->sel.nrows;
     float *data = tensor_f32(&v->tensor);
@@ -99,7 +99,7 @@ static void join_rows(struct value *v)
     id_map_deinit(&map);
 }
 
-enum skiff_status sum_finish(struct value *sum, int n, bool mean, struct skiff_error *err)
+enum skiff_status sum_finish(struct skiff_tensor *sum, int n, bool mean, struct skiff_error *err)
 {
     if (n < 2)
         return SKIFF_OK;

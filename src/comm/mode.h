@@ -25,11 +25,12 @@ struct comm_mode {
     /* sends what is queued, joins threads; after start only */
     enum skiff_status (*stop)(struct comm *c, struct skiff_error *err);
     enum skiff_status (*settle)(struct comm *c, struct skiff_error *err);
-    enum skiff_status (*send)(struct comm *c, const struct job_slices *to, const struct value *x,
-                              bool merge_add, struct skiff_error *err);
+    enum skiff_status (*send)(struct comm *c, const struct job_slices *to,
+                              const struct skiff_tensor *x, bool merge_add,
+                              struct skiff_error *err);
     /* recv: true when the values were there already, in *out */
-    enum skiff_status (*held)(struct comm *c, const struct job_slices *from, struct value *out,
-                              bool *found, struct skiff_error *err);
+    enum skiff_status (*held)(struct comm *c, const struct job_slices *from,
+                              struct skiff_tensor *out, bool *found, struct skiff_error *err);
     enum skiff_status (*send_barrier)(struct comm *c, struct skiff_error *err);
     enum skiff_status (*send_ids)(struct comm *c, int n, const char *const *names,
                                   const struct tensor *const *ids, struct skiff_error *err);
@@ -55,7 +56,7 @@ struct comm {
     struct session *session;
     bool closed;
     atomic_bool running; /* between start and stop */
-    struct scope *scope;
+    struct skiff_scope *scope;
     struct comm_var *recvs; /* parameters that the main program receives */
     int nrecvs, nsends;     /* nsends: variables that it sends */
     void *state;            /* the mode's */
@@ -74,17 +75,17 @@ void comm_pulls(struct comm *c, struct session_pull *out);
 /* ---- values that several threads or batches give ---- */
 
 /* sum += x. The first one (n 0) is copied. Rows are appended. */
-enum skiff_status sum_add(struct value *sum, int n, const struct value *x, const char *name,
-                          struct skiff_error *err);
+enum skiff_status sum_add(struct skiff_tensor *sum, int n, const struct skiff_tensor *x,
+                          const char *name, struct skiff_error *err);
 /* n values were added: rows of one id become one row, and with `mean` all is divided by n. */
-enum skiff_status sum_finish(struct value *sum, int n, bool mean, struct skiff_error *err);
+enum skiff_status sum_finish(struct skiff_tensor *sum, int n, bool mean, struct skiff_error *err);
 
 /* ---- threads of one trainer that meet ---- */
 
 struct gather_var {
     struct comm_var var;
     pthread_mutex_t lock; /* guards the rest; a leaf */
-    struct value sum;
+    struct skiff_tensor sum;
     int n;
     bool merge_add;
 };
@@ -103,8 +104,8 @@ struct gather {
 
 void gather_init(struct gather *g);
 void gather_deinit(struct gather *g);
-enum skiff_status gather_add(struct gather *g, const struct job_slices *to, const struct value *x,
-                             bool merge_add, struct skiff_error *err);
+enum skiff_status gather_add(struct gather *g, const struct job_slices *to,
+                             const struct skiff_tensor *x, bool merge_add, struct skiff_error *err);
 /* The batch of this thread is complete. The last one to come runs `exchange` with everything that
  * was added, meaned over the threads that gave it; all get its result. */
 typedef enum skiff_status (*gather_exchange)(struct comm *c, const struct session_push *pushes,
@@ -117,10 +118,11 @@ void gather_end(struct gather *g); /* one thread has no more data */
 extern const struct comm_mode mode_direct, mode_sync, mode_half_async, mode_async, mode_geo;
 
 /* job.h's slots, shared by the modes' classes. */
-enum skiff_status comm_job_send(struct job *j, const struct job_slices *to, const struct value *x,
-                                bool merge_add, struct skiff_error *err);
-enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from, struct value *out,
+enum skiff_status comm_job_send(struct job *j, const struct job_slices *to,
+                                const struct skiff_tensor *x, bool merge_add,
                                 struct skiff_error *err);
+enum skiff_status comm_job_recv(struct job *j, const struct job_slices *from,
+                                struct skiff_tensor *out, struct skiff_error *err);
 enum skiff_status comm_job_barrier(struct job *j, struct skiff_error *err);
 enum skiff_status comm_job_lookup(struct job *j, const struct job_lookup *l,
                                   struct skiff_error *err);

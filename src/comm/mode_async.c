@@ -16,8 +16,8 @@
 #include "net/clock.h"
 
 struct slot {
-    struct value value; /* its memory is used again */
-    bool ready;         /* filled */
+    struct skiff_tensor value; /* its memory is used again */
+    bool ready;                /* filled */
 };
 
 struct queue {
@@ -104,7 +104,8 @@ static int copies_of_round(const struct comm *c)
 }
 
 static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
-                                    const struct value *x, bool merge_add, struct skiff_error *err)
+                                    const struct skiff_tensor *x, bool merge_add,
+                                    struct skiff_error *err)
 {
     struct async_state *s = c->state;
     int room = c->options.send_queue_size;
@@ -204,13 +205,13 @@ static int take(struct comm *c, struct taken *out)
 }
 
 /* The copies become one, in the first slot; nobody else is at these slots. */
-static enum skiff_status merge(const struct comm *c, const struct taken *t, struct value **out,
-                               struct skiff_error *err)
+static enum skiff_status merge(const struct comm *c, const struct taken *t,
+                               struct skiff_tensor **out, struct skiff_error *err)
 {
     int room = c->options.send_queue_size, n = 0;
-    struct value *sum = NULL;
+    struct skiff_tensor *sum = NULL;
     for (int i = 0; i < t->n; i++) {
-        struct value *v = &t->q->slots[(t->q->head + i) % room].value;
+        struct skiff_tensor *v = &t->q->slots[(t->q->head + i) % room].value;
         if (v->kind == VALUE_NONE)
             continue; /* could not be copied: its thread has the error */
         if (sum)
@@ -232,7 +233,7 @@ static enum skiff_status push(struct comm *c, const struct taken *taken, int n, 
     struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
     int npush = 0;
     for (int i = 0; i < n; i++) {
-        struct value *sum;
+        struct skiff_tensor *sum;
         TRY_OUT(merge(c, &taken[i], &sum, err));
         if (sum)
             pushes[npush++] = (struct session_push){.to = taken[i].q->var.slices, .x = sum};

@@ -13,8 +13,8 @@
 struct direct_state {
     struct gather gather;
     uint64_t step;
-    struct value *held; /* of c->recvs, as the last step left them */
-    bool has_held;      /* written by the thread that leads, read by those it has released */
+    struct skiff_tensor *held; /* of c->recvs, as the last step left them */
+    bool has_held;             /* written by the thread that leads, read by those it has released */
     struct str_map index;
 };
 
@@ -48,7 +48,8 @@ static bool is_sync(const struct comm *c)
 }
 
 static enum skiff_status direct_send(struct comm *c, const struct job_slices *to,
-                                     const struct value *x, bool merge_add, struct skiff_error *err)
+                                     const struct skiff_tensor *x, bool merge_add,
+                                     struct skiff_error *err)
 {
     struct direct_state *s = c->state;
     struct session *session;
@@ -86,10 +87,10 @@ static enum skiff_status direct_barrier(struct comm *c, struct skiff_error *err)
 }
 
 static enum skiff_status direct_held(struct comm *c, const struct job_slices *from,
-                                     struct value *out, bool *found, struct skiff_error *err)
+                                     struct skiff_tensor *out, bool *found, struct skiff_error *err)
 {
     struct direct_state *s = c->state;
-    const struct value *v =
+    const struct skiff_tensor *v =
         s->has_held && from->n == 1 ? str_map_get(&s->index, from->names[0]) : NULL;
     *found = v != NULL;
     return v ? value_copy(out, v, err) : SKIFF_OK;

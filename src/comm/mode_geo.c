@@ -20,10 +20,10 @@
 struct geo_param {
     struct comm_var var, delta; /* the servers' names */
     bool sparse;
-    struct value *train; /* in the scope */
-    struct value old;    /* dense: the last common value */
-    struct value diff;   /* what is pushed */
-    struct value pulled; /* dense */
+    struct skiff_tensor *train; /* in the scope */
+    struct skiff_tensor old;    /* dense: the last common value */
+    struct skiff_tensor diff;   /* what is pushed */
+    struct skiff_tensor pulled; /* dense */
     int64_t width;
     struct id_map map; /* sparse: rows of a round */
 };

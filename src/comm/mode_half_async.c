@@ -27,7 +27,8 @@ static void half_destroy(struct comm *c)
 }
 
 static enum skiff_status half_send(struct comm *c, const struct job_slices *to,
-                                   const struct value *x, bool merge_add, struct skiff_error *err)
+                                   const struct skiff_tensor *x, bool merge_add,
+                                   struct skiff_error *err)
 {
     TRY(comm_check_running(c, err));
     return gather_add(&((struct half_state *)c->state)->gather, to, x, merge_add, err);

@@ -27,7 +27,8 @@ static void sync_destroy(struct comm *c)
 }
 
 static enum skiff_status sync_send(struct comm *c, const struct job_slices *to,
-                                   const struct value *x, bool merge_add, struct skiff_error *err)
+                                   const struct skiff_tensor *x, bool merge_add,
+                                   struct skiff_error *err)
 {
     struct sync_state *s = c->state;
     TRY(comm_check_running(c, err));

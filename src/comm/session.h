@@ -49,11 +49,11 @@ int session_server_of(const struct session *s, const char *endpoint); /* -1: unk
  * With PS_END_STEP every server gets a message, whether or not it has something to do. */
 struct session_push {
     struct job_slices to; /* dense, several slices without sections: each gets the whole */
-    const struct value *x;
+    const struct skiff_tensor *x;
 };
 struct session_pull {
-    struct job_slices from; /* sections are not needed: the replies tell */
-    struct value *out;      /* shaped already: the whole variable; one slice: takes what comes */
+    struct job_slices from;   /* sections are not needed: the replies tell */
+    struct skiff_tensor *out; /* shaped already: the whole variable; one slice: takes what comes */
 };
 enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t flags,
                                    const struct session_push *pushes, int npush,
@@ -80,7 +80,7 @@ enum skiff_status session_pull_changed(struct session *s, const struct job_slice
                                        size_t *out_n, struct skiff_error *err);
 /* Any variable that servers hold, in parts (saving): rows first .. first + n of the slice. */
 enum skiff_status session_pull_part(struct session *s, int server, const char *name, int64_t first,
-                                    int64_t n, struct value *out, struct skiff_error *err);
+                                    int64_t n, struct skiff_tensor *out, struct skiff_error *err);
 
 /* Sync: the servers do not wait for our next step (pause), or do so again. Who meets others - in a
  * barrier, a reduction - pauses before it, and all come back and meet once more before anybody

@@ -187,7 +187,7 @@ static enum skiff_status add_dense(struct exchange *x, const struct session_push
 static enum skiff_status add_rows(struct exchange *x, const struct session_push *p,
                                   struct skiff_error *err)
 {
-    const struct value *v = p->x;
+    const struct skiff_tensor *v = p->x;
     size_t width = row_bytes(&v->tensor), n = v->sel.nrows;
     struct rows_cut cut;
     TRY(rows_cut_init(&cut, &p->to, v->sel.rows, n, err));
@@ -338,7 +338,7 @@ static enum skiff_status fill_whole(const struct session_pull *p, const struct p
                                     struct skiff_error *err)
 {
     struct shape shape = shape_of(item->ndim, item->dims);
-    const struct value *v = p->out;
+    const struct skiff_tensor *v = p->out;
     if (v->kind != VALUE_TENSOR || !v->tensor.data || v->tensor.dtype != (enum dtype)item->dtype ||
         !shape_equal(&v->tensor.shape, &shape))
         TRY(value_as_tensor(p->out, (enum dtype)item->dtype, &shape, err));

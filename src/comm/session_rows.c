@@ -173,7 +173,7 @@ out:
 
 /* ---- parts ---- */
 
-static enum skiff_status part_to_value(const struct ps_item *item, struct value *out,
+static enum skiff_status part_to_value(const struct ps_item *item, struct skiff_tensor *out,
                                        struct skiff_error *err)
 {
     struct shape shape = shape_of(item->ndim, item->dims);
@@ -192,7 +192,7 @@ static enum skiff_status part_to_value(const struct ps_item *item, struct value 
 }
 
 enum skiff_status session_pull_part(struct session *s, int server, const char *name, int64_t first,
-                                    int64_t n, struct value *out, struct skiff_error *err)
+                                    int64_t n, struct skiff_tensor *out, struct skiff_error *err)
 {
     struct wire_writer w;
     struct blob *reply = NULL;

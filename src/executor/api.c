@@ -1,5 +1,5 @@
 /* The public face of tensors, scopes and executors: opaque types over the inner ones.
- * struct skiff_tensor is a struct value, struct skiff_program a struct program. */
+ * struct skiff_tensor is a struct skiff_tensor, struct skiff_program a struct skiff_program. */
 #include <skiff/executor.h>
 
 #include <stdlib.h>
@@ -7,11 +7,6 @@
 
 #include "base/mem.h"
 #include "executor/executor.h"
-
-static struct value *value_of(const struct skiff_tensor *t)
-{
-    return (struct value *)t;
-}
 
 static enum skiff_status shape_from(int ndim, const int64_t *dims, struct shape *out,
                                     struct skiff_error *err)
@@ -26,29 +21,27 @@ static enum skiff_status shape_from(int ndim, const int64_t *dims, struct shape 
 enum skiff_status skiff_tensor_resize(struct skiff_tensor *t, const char *dtype, int ndim,
                                       const int64_t *dims, struct skiff_error *err)
 {
-    struct value *v = value_of(t);
-    enum dtype type = v->tensor.dtype;
+    enum dtype type = t->tensor.dtype;
     struct shape shape;
     if (dtype && !dtype_parse(dtype, &type))
         return error_set(err, SKIFF_DTYPE, "there is no element type \"%s\" (float32, int64, ...)",
                          dtype);
     TRY(shape_from(ndim, dims, &shape, err));
-    TRY(value_as_tensor(v, type, &shape, err));
-    tensor_drop_lod(&v->tensor);
+    TRY(value_as_tensor(t, type, &shape, err));
+    tensor_drop_lod(&t->tensor);
     return SKIFF_OK;
 }
 
 struct skiff_tensor *skiff_tensor_create(const char *dtype, int ndim, const int64_t *dims,
                                          struct skiff_error *err)
 {
-    struct value *v = mem_must(sizeof(*v));
-    struct skiff_tensor *t = (struct skiff_tensor *)v;
+    struct skiff_tensor *t = mem_must(sizeof(*t));
     if (skiff_tensor_resize(t, dtype ? dtype : "float32", ndim, dims, err) < 0) {
-        free(v);
+        free(t);
         return NULL;
     }
-    if (v->tensor.data)
-        memset(v->tensor.data, 0, tensor_bytes(&v->tensor));
+    if (t->tensor.data)
+        memset(t->tensor.data, 0, tensor_bytes(&t->tensor));
     return t;
 }
 
@@ -56,14 +49,14 @@ void skiff_tensor_destroy(struct skiff_tensor *t)
 {
     if (!t)
         return;
-    value_deinit(value_of(t));
+    value_deinit(t);
     free(t);
 }
 
 enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t *lengths,
                                            int64_t n, struct skiff_error *err)
 {
-    struct tensor *x = &value_of(t)->tensor;
+    struct tensor *x = &t->tensor;
     int64_t total = 0, rows = x->shape.ndim ? x->shape.dims[0] : 1, count = n + 1;
     for (int64_t i = 0; i < n; i++) {
         if (lengths[i] < 0)
@@ -86,42 +79,41 @@ enum skiff_status skiff_tensor_set_lengths(struct skiff_tensor *t, const int64_t
 
 const char *skiff_tensor_dtype(const struct skiff_tensor *t)
 {
-    return dtype_name(value_of(t)->tensor.dtype);
+    return dtype_name(t->tensor.dtype);
 }
 
 int skiff_tensor_ndim(const struct skiff_tensor *t)
 {
-    return value_of(t)->tensor.shape.ndim;
+    return t->tensor.shape.ndim;
 }
 
 int64_t skiff_tensor_dim(const struct skiff_tensor *t, int i)
 {
-    const struct shape *s = &value_of(t)->tensor.shape;
+    const struct shape *s = &t->tensor.shape;
     return i >= 0 && i < s->ndim ? s->dims[i] : -1;
 }
 
 int64_t skiff_tensor_count(const struct skiff_tensor *t)
 {
-    return tensor_numel(&value_of(t)->tensor);
+    return tensor_numel(&t->tensor);
 }
 
 void *skiff_tensor_data(const struct skiff_tensor *t)
 {
-    return value_of(t)->tensor.data;
+    return t->tensor.data;
 }
 
 const int64_t *skiff_tensor_rows(const struct skiff_tensor *t, size_t *out_n)
 {
-    const struct value *v = value_of(t);
-    bool rows = v->kind == VALUE_ROWS;
+    bool rows = t->kind == VALUE_ROWS;
     if (out_n)
-        *out_n = rows ? v->sel.nrows : 0;
-    return rows ? v->sel.rows : NULL;
+        *out_n = rows ? t->sel.nrows : 0;
+    return rows ? t->sel.rows : NULL;
 }
 
 const char *skiff_tensor_kind(const struct skiff_tensor *t)
 {
-    switch (value_of(t)->kind) {
+    switch (t->kind) {
     case VALUE_TENSOR:
         return "tensor";
     case VALUE_ROWS:
@@ -137,17 +129,16 @@ enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype,
                                       const int64_t *dims, const void *data,
                                       struct skiff_error *err)
 {
-    struct value *v = value_of(t);
-    struct tensor *x = &v->tensor;
+    struct tensor *x = &t->tensor;
     struct shape shape;
     enum dtype type;
     if (!dtype_parse(dtype, &type))
         return error_set(err, SKIFF_DTYPE, "there is no element type \"%s\" (float32, int64, ...)",
                          dtype);
     TRY(shape_from(ndim, dims, &shape, err));
-    if (x->owner != TENSOR_BORROWED || v->kind != VALUE_TENSOR)
-        value_deinit(v);
-    v->kind = VALUE_TENSOR;
+    if (x->owner != TENSOR_BORROWED || t->kind != VALUE_TENSOR)
+        value_deinit(t);
+    t->kind = VALUE_TENSOR;
     tensor_drop_lod(x);
     x->dtype = type;
     x->shape = shape;
@@ -160,15 +151,15 @@ enum skiff_status skiff_tensor_borrow(struct skiff_tensor *t, const char *dtype,
 enum skiff_status skiff_tensor_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
                                     struct skiff_error *err)
 {
-    value_settle(value_of(to));
-    value_settle(value_of(from));
-    return value_copy(value_of(to), value_of(from), err);
+    value_settle(to);
+    value_settle(from);
+    return value_copy(to, from, err);
 }
 
 enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels, const int64_t *counts,
                                        const int64_t *offsets, struct skiff_error *err)
 {
-    struct tensor *x = &value_of(t)->tensor;
+    struct tensor *x = &t->tensor;
     struct lod *made = NULL;
     if (levels <= 0) {
         tensor_drop_lod(x);
@@ -196,13 +187,13 @@ enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int levels, const
 
 int skiff_tensor_lod_levels(const struct skiff_tensor *t)
 {
-    const struct lod *l = value_of(t)->tensor.lod;
+    const struct lod *l = t->tensor.lod;
     return l ? l->nlevels : 0;
 }
 
 const int64_t *skiff_tensor_lod(const struct skiff_tensor *t, int level, int64_t *out_n)
 {
-    const struct lod *l = value_of(t)->tensor.lod;
+    const struct lod *l = t->tensor.lod;
     bool there = l && level >= 0 && level < l->nlevels;
     *out_n = there ? l->level[level].n : 0;
     return there ? l->level[level].off : NULL;
@@ -212,73 +203,72 @@ enum skiff_status skiff_tensor_resize_rows(struct skiff_tensor *t, const char *d
                                            const int64_t *dims, int64_t height, int64_t **out_ids,
                                            struct skiff_error *err)
 {
-    struct value *v = value_of(t);
     struct shape shape;
     enum dtype type;
     if (!dtype_parse(dtype, &type))
         return error_set(err, SKIFF_DTYPE, "there is no element type \"%s\" (float32, int64, ...)",
                          dtype);
     TRY(shape_from(ndim, dims, &shape, err));
-    TRY(value_as_rows_shape(v, type, &shape, height, err));
-    *out_ids = v->sel.rows;
+    TRY(value_as_rows_shape(t, type, &shape, height, err));
+    *out_ids = t->sel.rows;
     return SKIFF_OK;
 }
 
 int64_t skiff_tensor_height(const struct skiff_tensor *t)
 {
-    return value_of(t)->kind == VALUE_ROWS ? value_of(t)->sel.height : 0;
+    return t->kind == VALUE_ROWS ? t->sel.height : 0;
 }
 
 int64_t skiff_tensor_items(const struct skiff_tensor *t)
 {
-    return value_of(t)->kind == VALUE_ARRAY ? (int64_t)value_of(t)->array.count : 0;
+    return t->kind == VALUE_ARRAY ? (int64_t)t->array.count : 0;
 }
 
 const struct skiff_tensor *skiff_tensor_item(const struct skiff_tensor *t, int64_t i)
 {
     if (i < 0 || i >= skiff_tensor_items(t))
         return NULL;
-    return (const struct skiff_tensor *)value_of(t)->array.items[i];
+    return t->array.items[i];
 }
 
 struct skiff_scope *skiff_scope_create(void)
 {
-    return (struct skiff_scope *)scope_create();
+    return scope_create();
 }
 
 void skiff_scope_destroy(struct skiff_scope *s)
 {
-    scope_destroy((struct scope *)s);
+    scope_destroy(s);
 }
 
 struct skiff_tensor *skiff_scope_find(struct skiff_scope *s, const char *name)
 {
-    struct value *v = scope_find((struct scope *)s, name);
-    return v && v->kind != VALUE_NONE ? (struct skiff_tensor *)v : NULL;
+    struct skiff_tensor *v = scope_find(s, name);
+    return v && v->kind != VALUE_NONE ? v : NULL;
 }
 
 enum skiff_status skiff_scope_set(struct skiff_scope *s, const char *name,
                                   const struct skiff_tensor *t, struct skiff_error *err)
 {
-    struct value *v = scope_var((struct scope *)s, name);
+    struct skiff_tensor *v = scope_var(s, name);
     value_settle(v);
-    return value_copy(v, value_of(t), err);
+    return value_copy(v, t, err);
 }
 
 struct skiff_scope *skiff_scope_create_child(struct skiff_scope *parent)
 {
-    return (struct skiff_scope *)scope_create_child((struct scope *)parent);
+    return scope_create_child(parent);
 }
 
 struct skiff_tensor *skiff_scope_peek(struct skiff_scope *s, const char *name)
 {
-    return (struct skiff_tensor *)scope_find((struct scope *)s, name);
+    return scope_find(s, name);
 }
 
 struct skiff_tensor *skiff_scope_var(struct skiff_scope *s, const char *name)
 {
     struct skiff_tensor *t = skiff_scope_peek(s, name);
-    return t ? t : (struct skiff_tensor *)scope_own((struct scope *)s, name);
+    return t ? t : scope_own(s, name);
 }
 
 void skiff_scope_names(const struct skiff_scope *s, void (*each)(void *user, const char *name),
@@ -286,7 +276,7 @@ void skiff_scope_names(const struct skiff_scope *s, void (*each)(void *user, con
 {
     struct str_map names;
     str_map_init(&names);
-    scope_names((const struct scope *)s, &names);
+    scope_names(s, &names);
     for (size_t i = 0; i < names.count; i++)
         each(user, names.entries[i].key);
     str_map_deinit(&names);
@@ -301,17 +291,17 @@ struct skiff_executor *skiff_executor_create(struct skiff_scope *scope,
                                       .is_test = options->is_test,
                                       .has_seed = options->has_seed,
                                       .seed = options->seed};
-    return (struct skiff_executor *)executor_create((struct scope *)scope, &o);
+    return executor_create(scope, &o);
 }
 
 void skiff_executor_destroy(struct skiff_executor *e)
 {
-    executor_destroy((struct executor *)e);
+    executor_destroy(e);
 }
 
 void skiff_executor_forget(struct skiff_executor *e, const struct skiff_program *p)
 {
-    executor_forget((struct executor *)e, (const struct program *)p);
+    executor_forget(e, p);
 }
 
 static enum skiff_status feeds_check(const struct skiff_program *p, const struct skiff_feed *feeds,
@@ -324,7 +314,7 @@ static enum skiff_status feeds_check(const struct skiff_program *p, const struct
             return error_set(err, SKIFF_INVALID, "feed %d (%s) has no %s", i,
                              feeds[i].name ? feeds[i].name : "NULL",
                              feeds[i].name ? "tensor" : "name");
-        if (value_of(feeds[i].tensor)->kind != VALUE_TENSOR)
+        if (feeds[i].tensor->kind != VALUE_TENSOR)
             return error_set(err, SKIFF_UNSUPPORTED,
                              "feed %s is not a plain tensor; selected rows cannot be fed",
                              feeds[i].name);
@@ -343,24 +333,23 @@ enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skif
                                      struct skiff_tensor **out, struct skiff_error *err)
 {
     struct feed few_feeds[FEW_FEEDS], *inner = few_feeds;
-    struct value few_values[FEW_FETCHES] = {0}, *values = few_values;
+    struct skiff_tensor few_values[FEW_FETCHES] = {0}, *values = few_values;
     TRY(feeds_check(p, feeds, nfeeds, err));
     if (nfeeds > FEW_FEEDS)
         inner = mem_must((size_t)nfeeds * sizeof(*inner));
     if (nfetches > FEW_FETCHES)
         values = mem_must((size_t)nfetches * sizeof(*values));
     for (int i = 0; i < nfeeds; i++)
-        inner[i] = (struct feed){feeds[i].name, &value_of(feeds[i].tensor)->tensor};
+        inner[i] = (struct feed){feeds[i].name, &feeds[i].tensor->tensor};
     for (int i = 0; i < nfetches; i++)
         if (out[i])
-            values[i] = *value_of(out[i]); /* lent for the run, so that its memory is reused */
-    enum skiff_status status = executor_run((struct executor *)e, (const struct program *)p, inner,
-                                            nfeeds, fetches, nfetches, values, err);
+            values[i] = *out[i]; /* lent for the run, so that its memory is reused */
+    enum skiff_status status = executor_run(e, p, inner, nfeeds, fetches, nfetches, values, err);
     for (int i = 0; i < nfetches; i++) {
         if (!out[i] && status == SKIFF_OK)
-            out[i] = mem_must(sizeof(struct value));
+            out[i] = mem_must(sizeof(struct skiff_tensor));
         if (out[i])
-            *value_of(out[i]) = values[i];
+            *out[i] = values[i];
         else
             value_deinit(&values[i]);
     }

@@ -1,4 +1,4 @@
-/* The public face of io.h. struct skiff_model is a struct io_model. */
+/* The public face of io.h. */
 #include <skiff/io.h>
 
 #include <stdlib.h>
@@ -7,40 +7,30 @@
 #include "executor/io.h"
 #include "store/file.h"
 
-static struct scope *scope_of(struct skiff_scope *s)
-{
-    return (struct scope *)s;
-}
-
-static const struct program *program_of(const struct skiff_program *p)
-{
-    return (const struct program *)p;
-}
-
 enum skiff_status skiff_save_params(struct skiff_scope *s, const struct skiff_program *p,
                                     const char *dir, const char *filename, struct skiff_error *err)
 {
-    return io_save_group(scope_of(s), program_of(p), IO_PARAMS, dir, filename, err);
+    return io_save_group(s, p, IO_PARAMS, dir, filename, err);
 }
 
 enum skiff_status skiff_load_params(struct skiff_scope *s, const struct skiff_program *p,
                                     const char *dir, const char *filename, struct skiff_error *err)
 {
-    return io_load_group(scope_of(s), program_of(p), IO_PARAMS, dir, filename, err);
+    return io_load_group(s, p, IO_PARAMS, dir, filename, err);
 }
 
 enum skiff_status skiff_save_persistables(struct skiff_scope *s, const struct skiff_program *p,
                                           const char *dir, const char *filename,
                                           struct skiff_error *err)
 {
-    return io_save_group(scope_of(s), program_of(p), IO_PERSISTABLES, dir, filename, err);
+    return io_save_group(s, p, IO_PERSISTABLES, dir, filename, err);
 }
 
 enum skiff_status skiff_load_persistables(struct skiff_scope *s, const struct skiff_program *p,
                                           const char *dir, const char *filename,
                                           struct skiff_error *err)
 {
-    return io_load_group(scope_of(s), program_of(p), IO_PERSISTABLES, dir, filename, err);
+    return io_load_group(s, p, IO_PERSISTABLES, dir, filename, err);
 }
 
 enum skiff_status skiff_save_vars(struct skiff_scope *s, const struct skiff_program *p,
@@ -48,10 +38,10 @@ enum skiff_status skiff_save_vars(struct skiff_scope *s, const struct skiff_prog
                                   const char *filename, struct skiff_error *err)
 {
     struct io_vars vars;
-    io_vars_list(program_of(p), IO_PERSISTABLES, &vars);
+    io_vars_list(p, IO_PERSISTABLES, &vars);
     enum skiff_status status = io_vars_pick(&vars, names, n, err);
     if (status == SKIFF_OK)
-        status = io_save_vars(scope_of(s), &vars, dir, filename, err);
+        status = io_save_vars(s, &vars, dir, filename, err);
     io_vars_deinit(&vars);
     return status;
 }
@@ -61,10 +51,10 @@ enum skiff_status skiff_load_vars(struct skiff_scope *s, const struct skiff_prog
                                   const char *filename, struct skiff_error *err)
 {
     struct io_vars vars;
-    io_vars_list(program_of(p), IO_PERSISTABLES, &vars);
+    io_vars_list(p, IO_PERSISTABLES, &vars);
     enum skiff_status status = io_vars_pick(&vars, names, n, err);
     if (status == SKIFF_OK)
-        status = io_load_vars(scope_of(s), program_of(p), &vars, dir, filename, err);
+        status = io_load_vars(s, p, &vars, dir, filename, err);
     io_vars_deinit(&vars);
     return status;
 }
@@ -72,13 +62,13 @@ enum skiff_status skiff_load_vars(struct skiff_scope *s, const struct skiff_prog
 enum skiff_status skiff_save(struct skiff_scope *s, const struct skiff_program *p,
                              const char *prefix, struct skiff_error *err)
 {
-    return io_save(scope_of(s), program_of(p), prefix, err);
+    return io_save(s, p, prefix, err);
 }
 
 enum skiff_status skiff_load(struct skiff_scope *s, const struct skiff_program *p,
                              const char *prefix, struct skiff_error *err)
 {
-    return io_load(scope_of(s), program_of(p), prefix, err);
+    return io_load(s, p, prefix, err);
 }
 
 enum skiff_status skiff_save_inference_model(struct skiff_scope *s, const struct skiff_program *p,
@@ -87,7 +77,7 @@ enum skiff_status skiff_save_inference_model(struct skiff_scope *s, const struct
                                              const char *dir, struct skiff_error *err)
 {
     struct io_inference what = {feeds, nfeeds, targets, ntargets};
-    return io_save_inference_dir(scope_of(s), program_of(p), &what, dir, NULL, NULL, err);
+    return io_save_inference_dir(s, p, &what, dir, NULL, NULL, err);
 }
 
 enum skiff_status skiff_save_inference_files(struct skiff_scope *s, const struct skiff_program *p,
@@ -97,8 +87,8 @@ enum skiff_status skiff_save_inference_files(struct skiff_scope *s, const struct
                                              struct skiff_error *err)
 {
     struct io_inference what = {feeds, nfeeds, targets, ntargets};
-    return io_save_inference_dir(scope_of(s), program_of(p), &what, dir,
-                                 files ? files->model : NULL, files ? files->params : NULL, err);
+    return io_save_inference_dir(s, p, &what, dir, files ? files->model : NULL,
+                                 files ? files->params : NULL, err);
 }
 
 enum skiff_status skiff_save_inference_prefix(struct skiff_scope *s, const struct skiff_program *p,
@@ -107,26 +97,21 @@ enum skiff_status skiff_save_inference_prefix(struct skiff_scope *s, const struc
                                               const char *prefix, struct skiff_error *err)
 {
     struct io_inference what = {feeds, nfeeds, targets, ntargets};
-    return io_save_inference_prefix(scope_of(s), program_of(p), &what, prefix, err);
-}
-
-static const struct io_model *model_of(const struct skiff_model *m)
-{
-    return (const struct io_model *)m;
+    return io_save_inference_prefix(s, p, &what, prefix, err);
 }
 
 enum skiff_status skiff_load_inference_model(struct skiff_scope *s, const char *path,
                                              const struct skiff_model_files *files,
                                              struct skiff_model **out, struct skiff_error *err)
 {
-    struct io_model *m = mem_must(sizeof(*m));
-    enum skiff_status status = io_load_inference(scope_of(s), path, files ? files->model : NULL,
+    struct skiff_model *m = mem_must(sizeof(*m));
+    enum skiff_status status = io_load_inference(s, path, files ? files->model : NULL,
                                                  files ? files->params : NULL, m, err);
     if (status < 0) {
         free(m);
         return status;
     }
-    *out = (struct skiff_model *)m;
+    *out = m;
     return SKIFF_OK;
 }
 
@@ -134,46 +119,46 @@ void skiff_model_destroy(struct skiff_model *m)
 {
     if (!m)
         return;
-    io_model_deinit((struct io_model *)m);
+    io_model_deinit(m);
     free(m);
 }
 
 const struct skiff_program *skiff_model_program(const struct skiff_model *m)
 {
-    return (const struct skiff_program *)model_of(m)->program;
+    return m->program;
 }
 
 int skiff_model_feeds(const struct skiff_model *m)
 {
-    return model_of(m)->nfeeds;
+    return m->nfeeds;
 }
 
 const char *skiff_model_feed(const struct skiff_model *m, int i)
 {
-    return i >= 0 && i < model_of(m)->nfeeds ? model_of(m)->feeds[i] : NULL;
+    return i >= 0 && i < m->nfeeds ? m->feeds[i] : NULL;
 }
 
 int skiff_model_targets(const struct skiff_model *m)
 {
-    return model_of(m)->nfetches;
+    return m->nfetches;
 }
 
 const char *skiff_model_target(const struct skiff_model *m, int i)
 {
-    return i >= 0 && i < model_of(m)->nfetches ? model_of(m)->fetches[i] : NULL;
+    return i >= 0 && i < m->nfetches ? m->fetches[i] : NULL;
 }
 
 enum skiff_status skiff_program_read(const char *path, struct skiff_program **out,
                                      struct skiff_error *err)
 {
-    return io_program_read(path, (struct program **)out, err);
+    return io_program_read(path, out, err);
 }
 
 enum skiff_status skiff_program_write(const struct skiff_program *p, const char *path,
                                       struct skiff_error *err)
 {
     struct buf bytes = BUF_INIT;
-    program_encode(program_of(p), &bytes);
+    program_encode(p, &bytes);
     enum skiff_status status = file_write(path, bytes.data, bytes.len, err);
     buf_deinit(&bytes);
     return status;

@@ -13,14 +13,14 @@ struct skiff_state {
 
 static struct skiff_tensor *tensor_new(void)
 {
-    return (struct skiff_tensor *)mem_must(sizeof(struct value));
+    return mem_must(sizeof(struct skiff_tensor));
 }
 
 enum skiff_status skiff_tensor_read(const char *path, struct skiff_tensor **out,
                                     struct skiff_error *err)
 {
     struct skiff_tensor *t = tensor_new();
-    enum skiff_status status = value_file_read(path, (struct value *)t, err);
+    enum skiff_status status = value_file_read(path, t, err);
     if (status < 0)
         skiff_tensor_destroy(t);
     else
@@ -31,7 +31,7 @@ enum skiff_status skiff_tensor_read(const char *path, struct skiff_tensor **out,
 enum skiff_status skiff_tensor_write(const struct skiff_tensor *t, const char *path,
                                      struct skiff_error *err)
 {
-    return value_file_write(path, (const struct value *)t, err);
+    return value_file_write(path, t, err);
 }
 
 struct skiff_state *skiff_state_create(void)
@@ -70,11 +70,10 @@ enum skiff_status skiff_state_write(const struct skiff_state *s, const char *pat
 enum skiff_status skiff_state_set(struct skiff_state *s, const char *name,
                                   const struct skiff_tensor *t, struct skiff_error *err)
 {
-    const struct value *v = (const struct value *)t;
-    if (v->kind != VALUE_TENSOR)
+    if (t->kind != VALUE_TENSOR)
         return error_set(err, SKIFF_UNSUPPORTED, "%s is not a plain tensor and cannot be written",
                          name);
-    return tensor_copy(&state_add(&s->state, name)->tensor, &v->tensor, err);
+    return tensor_copy(&state_add(&s->state, name)->tensor, &t->tensor, err);
 }
 
 int skiff_state_count(const struct skiff_state *s)
@@ -95,9 +94,8 @@ enum skiff_status skiff_state_get(const struct skiff_state *s, int i, struct ski
     if (e->text)
         return SKIFF_OK;
     struct skiff_tensor *t = tensor_new();
-    struct value *v = (struct value *)t;
-    v->kind = VALUE_TENSOR;
-    enum skiff_status status = tensor_copy(&v->tensor, &e->tensor, err);
+    t->kind = VALUE_TENSOR;
+    enum skiff_status status = tensor_copy(&t->tensor, &e->tensor, err);
     if (status < 0)
         skiff_tensor_destroy(t);
     else

@@ -18,8 +18,8 @@ struct skiff_dataset {
     struct dataset *made; /* NULL: settings have changed */
     struct skiff_error error;
     /* reading by hand */
-    int read_threads, read_thread; /* of the dataset: how many have batches, whose turn it is */
-    struct value *read_values;     /* borrow from the batch */
+    int read_threads, read_thread;    /* of the dataset: how many have batches, whose turn it is */
+    struct skiff_tensor *read_values; /* borrow from the batch */
     struct skiff_feed *read_feeds;
 };
 
@@ -91,7 +91,7 @@ void skiff_dataset_set_vars(struct skiff_dataset *d, struct skiff_var *const *va
     schema_deinit(&d->schema);
     schema_init(&d->schema);
     for (int i = 0; i < n; i++) {
-        const struct var *v = (const struct var *)vars[i];
+        const struct skiff_var *v = vars[i];
         enum skiff_status status =
             v ? schema_add(&d->schema, v->name, v->dtype, v->lod_level, &v->shape, &err)
               : error_set(&err, SKIFF_INVALID, "variable %d of the dataset is NULL", i);
@@ -283,15 +283,14 @@ enum skiff_status skiff_dataset_next(struct skiff_dataset *d, const struct skiff
         return status;
     }
     for (int i = 0; i < (int)d->schema.count; i++) {
-        struct value *v = &d->read_values[i];
+        struct skiff_tensor *v = &d->read_values[i];
         const struct tensor *from = batch_tensor(b, i);
         tensor_drop_lod(&v->tensor);
         v->kind = VALUE_TENSOR;
         v->tensor = *from;
         v->tensor.owner = TENSOR_BORROWED;
         v->tensor.lod = lod_ref(from->lod);
-        d->read_feeds[i] =
-            (struct skiff_feed){d->schema.slots[i].name, (const struct skiff_tensor *)v};
+        d->read_feeds[i] = (struct skiff_feed){d->schema.slots[i].name, v};
     }
     *out_feeds = d->read_feeds;
     *out_n = (int)d->schema.count;
@@ -318,12 +317,11 @@ static void call_debug(void *user, const char *text)
     o->print_debug(o->user, text);
 }
 
-static void call_handler(void *user, const struct value *values)
+static void call_handler(void *user, const struct skiff_tensor *values)
 {
     struct caller *c = user;
     for (int i = 0; i < c->options->nhandler_vars; i++)
-        c->values[i] =
-            values[i].kind == VALUE_NONE ? NULL : (const struct skiff_tensor *)&values[i];
+        c->values[i] = values[i].kind == VALUE_NONE ? NULL : &values[i];
     c->options->handler(c->options->user, c->values);
 }
 
@@ -333,9 +331,9 @@ static bool call_stop(void *user)
     return o->wants_stop(o->user);
 }
 
-typedef enum skiff_status (*run_function)(struct scope *, const struct program *, struct dataset *,
-                                          const struct trainer_options *, struct trainer_result *,
-                                          struct skiff_error *);
+typedef enum skiff_status (*run_function)(struct skiff_scope *, const struct skiff_program *,
+                                          struct dataset *, const struct trainer_options *,
+                                          struct trainer_result *, struct skiff_error *);
 
 static enum skiff_status run(struct skiff_executor *e, const struct skiff_program *p,
                              struct skiff_dataset *d, const struct skiff_train_options *given,
@@ -366,8 +364,8 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
                                 .handler_period = o->handler_period_secs,
                                 .handler = o->handler ? call_handler : NULL,
                                 .wants_stop = o->wants_stop ? call_stop : NULL};
-    struct scope *scope = executor_settings((struct executor *)e, &t.executor);
-    enum skiff_status status = how(scope, (const struct program *)p, d->made, &t, &r, err);
+    struct skiff_scope *scope = executor_settings(e, &t.executor);
+    enum skiff_status status = how(scope, p, d->made, &t, &r, err);
     free(c.values);
     if (result && status == SKIFF_OK)
         *result = (struct skiff_train_result){.batches = r.batches,

@@ -82,7 +82,7 @@ static void field_bytes(struct buf *out, int number, const void *bytes, size_t n
     buf_add(out, bytes, n);
 }
 
-void compat_map_set(struct program *p)
+void compat_map_set(struct skiff_program *p)
 {
     if (p->generation != GEN_1X || p->compat_map_len)
         return;

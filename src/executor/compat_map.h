@@ -6,6 +6,6 @@
 #include "program/program.h"
 
 /* Puts the table into a 1.x program that has none; others are left as they are. */
-void compat_map_set(struct program *p);
+void compat_map_set(struct skiff_program *p);
 
 #endif

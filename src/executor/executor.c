@@ -11,7 +11,7 @@
 
 struct cached_plan {
     struct plan *plan;
-    const struct program *program;
+    const struct skiff_program *program;
     int size; /* of the program then: one that has grown since gets a new plan */
     struct arena names;
     const char **feeds, **fetches;
@@ -20,8 +20,8 @@ struct cached_plan {
     uint64_t last_used;
 };
 
-struct executor {
-    struct scope *scope;
+struct skiff_executor {
+    struct skiff_scope *scope;
     struct executor_options given;
     struct plan_options options;
     struct mt64 generator;
@@ -30,9 +30,10 @@ struct executor {
     uint64_t clock;
 };
 
-struct executor *executor_create(struct scope *scope, const struct executor_options *options)
+struct skiff_executor *executor_create(struct skiff_scope *scope,
+                                       const struct executor_options *options)
 {
-    struct executor *e = mem_must(sizeof(*e));
+    struct skiff_executor *e = mem_must(sizeof(*e));
     e->scope = scope;
     e->given = *options;
     e->options.fuse = !options->no_fuse;
@@ -45,7 +46,7 @@ struct executor *executor_create(struct scope *scope, const struct executor_opti
     return e;
 }
 
-struct scope *executor_settings(const struct executor *e, struct executor_options *out)
+struct skiff_scope *executor_settings(const struct skiff_executor *e, struct executor_options *out)
 {
     *out = e->given;
     return e->scope;
@@ -58,7 +59,7 @@ static void cached_deinit(struct cached_plan *c)
     *c = (struct cached_plan){0};
 }
 
-void executor_destroy(struct executor *e)
+void executor_destroy(struct skiff_executor *e)
 {
     if (!e)
         return;
@@ -67,7 +68,7 @@ void executor_destroy(struct executor *e)
     free(e);
 }
 
-void executor_forget(struct executor *e, const struct program *p)
+void executor_forget(struct skiff_executor *e, const struct skiff_program *p)
 {
     for (int i = 0; i < e->nplans; i++)
         if (e->plans[i].program == p) {
@@ -83,7 +84,7 @@ static int64_t batch_of(const struct tensor *t)
     return t->shape.ndim ? t->shape.dims[0] : 1;
 }
 
-static int size_of(const struct program *p)
+static int size_of(const struct skiff_program *p)
 {
     int n = p->nblocks;
     for (int b = 0; b < p->nblocks; b++)
@@ -91,8 +92,8 @@ static int size_of(const struct program *p)
     return n;
 }
 
-static bool serves(const struct cached_plan *c, const struct program *p, const struct feed *feeds,
-                   int nfeeds, const char *const *fetches, int nfetches)
+static bool serves(const struct cached_plan *c, const struct skiff_program *p,
+                   const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches)
 {
     if (c->program != p || c->nfeeds != nfeeds || c->nfetches != nfetches)
         return false;
@@ -105,7 +106,7 @@ static bool serves(const struct cached_plan *c, const struct program *p, const s
     return true;
 }
 
-static struct cached_plan *free_place(struct executor *e)
+static struct cached_plan *free_place(struct skiff_executor *e)
 {
     if (e->nplans < MAX_PLANS)
         return &e->plans[e->nplans++];
@@ -117,7 +118,7 @@ static struct cached_plan *free_place(struct executor *e)
     return oldest;
 }
 
-static enum skiff_status make_plan(struct executor *e, const struct program *p,
+static enum skiff_status make_plan(struct skiff_executor *e, const struct skiff_program *p,
                                    const struct feed *feeds, int nfeeds, const char *const *fetches,
                                    int nfetches, struct cached_plan **out, struct skiff_error *err)
 {
@@ -144,7 +145,7 @@ static enum skiff_status make_plan(struct executor *e, const struct program *p,
     return SKIFF_OK;
 }
 
-static struct cached_plan *find_plan(struct executor *e, const struct program *p,
+static struct cached_plan *find_plan(struct skiff_executor *e, const struct skiff_program *p,
                                      const struct feed *feeds, int nfeeds,
                                      const char *const *fetches, int nfetches)
 {
@@ -154,9 +155,9 @@ static struct cached_plan *find_plan(struct executor *e, const struct program *p
     return NULL;
 }
 
-enum skiff_status executor_run(struct executor *e, const struct program *p,
+enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
-                               int nfetches, struct value *out, struct skiff_error *err)
+                               int nfetches, struct skiff_tensor *out, struct skiff_error *err)
 {
     struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
     if (c && c->size != size_of(p)) {
@@ -169,15 +170,15 @@ enum skiff_status executor_run(struct executor *e, const struct program *p,
     return plan_run(c->plan, feeds, nfeeds, fetches, nfetches, out, err);
 }
 
-void executor_ahead(struct executor *e, const struct program *p, const struct feed *feeds,
-                    int nfeeds, const char *const *fetches, int nfetches)
+void executor_ahead(struct skiff_executor *e, const struct skiff_program *p,
+                    const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches)
 {
     struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
     if (c && c->size == size_of(p))
         plan_ahead(c->plan, e->clock + 2, feeds, nfeeds);
 }
 
-static bool is_update(const struct op *op)
+static bool is_update(const struct skiff_op *op)
 {
     int role = op_role_of(op);
     return (op->kind->flags & OP_OPTIMIZER) ||
@@ -200,7 +201,8 @@ static void profile_add(struct profile *out, const struct plan_block *b)
     }
 }
 
-void executor_profile(const struct executor *e, const struct program *p, struct profile *out)
+void executor_profile(const struct skiff_executor *e, const struct skiff_program *p,
+                      struct profile *out)
 {
     *out = (struct profile){0};
     for (int i = 0; i < e->nplans; i++)

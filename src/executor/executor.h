@@ -13,7 +13,7 @@
 #include "executor/scope.h"
 #include "program/program.h"
 
-struct executor;
+struct skiff_executor;
 
 struct executor_options {
     bool no_fuse; /* run the program op by op, as written */
@@ -31,25 +31,26 @@ struct feed {
     const struct tensor *tensor; /* borrowed during run */
 };
 
-struct executor *executor_create(struct scope *scope, const struct executor_options *options);
-void executor_destroy(struct executor *e);
+struct skiff_executor *executor_create(struct skiff_scope *scope,
+                                       const struct executor_options *options);
+void executor_destroy(struct skiff_executor *e);
 /* Its scope; its options go to *out. */
-struct scope *executor_settings(const struct executor *e, struct executor_options *out);
+struct skiff_scope *executor_settings(const struct skiff_executor *e, struct executor_options *out);
 /* Drops the plans of a program that is about to be changed or destroyed. (One that has only been
  * appended to is found out without it.) */
-void executor_forget(struct executor *e, const struct program *p);
+void executor_forget(struct skiff_executor *e, const struct skiff_program *p);
 
 /* Runs block 0 once. The values of `fetches` are deep-copied into out[i] (caller's, zeroed or
  * reused from the run before). The program must outlive the executor and must not change. Fed
  * variables that the program does not have are an error. */
-enum skiff_status executor_run(struct executor *e, const struct program *p,
+enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
-                               int nfetches, struct value *out, struct skiff_error *err);
+                               int nfetches, struct skiff_tensor *out, struct skiff_error *err);
 
 /* Says what the run after the next one will be fed: rows that servers hold are asked for already.
  * A hint; nothing is read from `feeds` after it. */
-void executor_ahead(struct executor *e, const struct program *p, const struct feed *feeds,
-                    int nfeeds, const char *const *fetches, int nfetches);
+void executor_ahead(struct skiff_executor *e, const struct skiff_program *p,
+                    const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches);
 
 /* Where the time went: the steps of the plans of a program, summed position by position (plans for
  * other batch sizes have the same steps). All 0 unless options.profile was set. */
@@ -63,6 +64,7 @@ struct profile {
     struct profile_step *steps; /* free() them */
     int count;
 };
-void executor_profile(const struct executor *e, const struct program *p, struct profile *out);
+void executor_profile(const struct skiff_executor *e, const struct skiff_program *p,
+                      struct profile *out);
 
 #endif

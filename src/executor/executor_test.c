@@ -13,24 +13,24 @@
 #include "executor/plan.h"
 
 struct rig {
-    struct program *p;
-    struct scope *scope;
-    struct executor *e;
+    struct skiff_program *p;
+    struct skiff_scope *scope;
+    struct skiff_executor *e;
 };
 
-static void add_op(struct program *p, const char *type, const char *x, const char *y,
+static void add_op(struct skiff_program *p, const char *type, const char *x, const char *y,
                    const char *out)
 {
-    struct op *op = block_insert_op(program_root(p), -1, type);
+    struct skiff_op *op = block_insert_op(program_root(p), -1, type);
     op_set_in(p, op, "X", 1, &x);
     if (y)
         op_set_in(p, op, "Y", 1, &y);
     op_set_out(p, op, "Out", 1, &out);
 }
 
-static struct var *add_var(struct program *p, const char *name, bool persistable)
+static struct skiff_var *add_var(struct skiff_program *p, const char *name, bool persistable)
 {
-    struct var *v = block_add_var(program_root(p), name);
+    struct skiff_var *v = block_add_var(program_root(p), name);
     v->has_tensor = true;
     v->dtype = DTYPE_FP32;
     v->shape = SHAPE(-1, 4);
@@ -65,7 +65,7 @@ static void rig_close(struct rig *r)
 
 static void set_w(struct rig *r)
 {
-    struct value *w = scope_var(r->scope, "w");
+    struct skiff_tensor *w = scope_var(r->scope, "w");
     struct shape s = SHAPE(4);
     assert_int_equal(value_as_tensor(w, DTYPE_FP32, &s, NULL), SKIFF_OK);
     for (int i = 0; i < 4; i++)
@@ -83,13 +83,13 @@ static struct tensor make_x(int64_t rows)
 }
 
 static enum skiff_status run(struct rig *r, const struct tensor *x, const char *fetch,
-                             struct value *out, struct skiff_error *err)
+                             struct skiff_tensor *out, struct skiff_error *err)
 {
     struct feed feed = {"x", x};
     return executor_run(r->e, r->p, &feed, 1, &fetch, 1, out, err);
 }
 
-static void check_y(const struct tensor *x, const struct value *y)
+static void check_y(const struct tensor *x, const struct skiff_tensor *y)
 {
     assert_true(shape_equal(&x->shape, &y->tensor.shape));
     for (int64_t i = 0; i < tensor_numel(x); i++) {
@@ -106,7 +106,7 @@ static void test_values_for_any_batch(void **state)
         struct rig r;
         rig_open(&r, no_fuse);
         set_w(&r);
-        struct value y = {0};
+        struct skiff_tensor y = {0};
         for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
             struct tensor x = make_x(batches[i]);
             struct skiff_error err = {0};
@@ -125,7 +125,7 @@ static void test_steady_step_allocates_nothing(void **state)
     struct rig r;
     rig_open(&r, false);
     set_w(&r);
-    struct value y = {0};
+    struct skiff_tensor y = {0};
     struct tensor x = make_x(64);
     for (int i = 0; i < 3; i++)
         assert_int_equal(run(&r, &x, "y", &y, NULL), SKIFF_OK);
@@ -153,7 +153,7 @@ static void test_slab_is_shared(void **state)
     assert_int_equal(plan_create(r.p, r.scope, &options, feeds, 1, fetches, 1, &plan, NULL),
                      SKIFF_OK);
     struct feed feed = {"x", &x};
-    struct value y = {0};
+    struct skiff_tensor y = {0};
     for (int i = 0; i < 2; i++)
         assert_int_equal(plan_run(plan, &feed, 1, fetches, 1, &y, NULL), SKIFF_OK);
     check_y(&x, &y);
@@ -174,7 +174,7 @@ static void test_a_feed_is_never_written(void **state)
     add_op(r.p, "relu", "x", NULL, "x"); /* in place on the fed variable */
     struct tensor x = make_x(2);
     tensor_f32(&x)[0] = -5;
-    struct value got = {0};
+    struct skiff_tensor got = {0};
     assert_int_equal(run(&r, &x, "x", &got, NULL), SKIFF_OK);
     assert_true(tensor_f32(&got.tensor)[0] == 0);
     assert_true(tensor_f32(&x)[0] == -5);
@@ -187,7 +187,7 @@ static void expect_message(struct rig *r, const struct tensor *x, const char *fe
                            enum skiff_status code, const char *const *parts)
 {
     struct skiff_error err = {0};
-    struct value out = {0};
+    struct skiff_tensor out = {0};
     assert_int_equal(run(r, x, fetch, &out, &err), code);
     for (; *parts; parts++)
         if (!strstr(err.message, *parts))

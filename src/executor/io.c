@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------ variables */
 
-enum skiff_status io_save_vars(const struct scope *s, const struct io_vars *vars, const char *dir,
-                               const char *filename, struct skiff_error *err)
+enum skiff_status io_save_vars(const struct skiff_scope *s, const struct io_vars *vars,
+                               const char *dir, const char *filename, struct skiff_error *err)
 {
     struct io_batch b;
     struct model_writer w;
@@ -26,8 +26,9 @@ enum skiff_status io_save_vars(const struct scope *s, const struct io_vars *vars
     return status;
 }
 
-enum skiff_status io_load_vars(struct scope *s, const struct program *p, const struct io_vars *vars,
-                               const char *dir, const char *filename, struct skiff_error *err)
+enum skiff_status io_load_vars(struct skiff_scope *s, const struct skiff_program *p,
+                               const struct io_vars *vars, const char *dir, const char *filename,
+                               struct skiff_error *err)
 {
     struct io_batch b;
     io_batch_init(&b, vars);
@@ -41,8 +42,9 @@ enum skiff_status io_load_vars(struct scope *s, const struct program *p, const s
     return status;
 }
 
-enum skiff_status io_save_group(const struct scope *s, const struct program *p, enum io_group group,
-                                const char *dir, const char *filename, struct skiff_error *err)
+enum skiff_status io_save_group(const struct skiff_scope *s, const struct skiff_program *p,
+                                enum io_group group, const char *dir, const char *filename,
+                                struct skiff_error *err)
 {
     struct io_vars vars;
     io_vars_list(p, group, &vars);
@@ -51,8 +53,9 @@ enum skiff_status io_save_group(const struct scope *s, const struct program *p, 
     return status;
 }
 
-enum skiff_status io_load_group(struct scope *s, const struct program *p, enum io_group group,
-                                const char *dir, const char *filename, struct skiff_error *err)
+enum skiff_status io_load_group(struct skiff_scope *s, const struct skiff_program *p,
+                                enum io_group group, const char *dir, const char *filename,
+                                struct skiff_error *err)
 {
     struct io_vars vars;
     io_vars_list(p, group, &vars);
@@ -64,8 +67,9 @@ enum skiff_status io_load_group(struct scope *s, const struct program *p, enum i
 /* ------------------------------------------------------------------ fluid.save, fluid.load */
 
 static enum skiff_status writer_add_pickle(struct model_writer *w, const char *file,
-                                           const struct scope *s, const struct program *p,
-                                           enum io_group group, struct skiff_error *err)
+                                           const struct skiff_scope *s,
+                                           const struct skiff_program *p, enum io_group group,
+                                           struct skiff_error *err)
 {
     struct io_vars vars;
     struct io_batch b;
@@ -99,13 +103,13 @@ out:
     return status;
 }
 
-static enum skiff_status save_parts(struct model_writer *w, const struct scope *s,
-                                    const struct program *p, const char *base,
+static enum skiff_status save_parts(struct model_writer *w, const struct skiff_scope *s,
+                                    const struct skiff_program *p, const char *base,
                                     struct skiff_error *err)
 {
     char *params = io_join(base, ".", "pdparams"), *opt = io_join(base, ".", "pdopt"),
          *model = io_join(base, ".", "pdmodel");
-    struct program *copy = program_clone(p);
+    struct skiff_program *copy = program_clone(p);
     io_program_stamp(copy);
     enum skiff_status status = writer_add_pickle(w, params, s, p, IO_PARAMS, err);
     if (status == SKIFF_OK)
@@ -119,8 +123,8 @@ static enum skiff_status save_parts(struct model_writer *w, const struct scope *
     return status;
 }
 
-enum skiff_status io_save(const struct scope *s, const struct program *p, const char *prefix,
-                          struct skiff_error *err)
+enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_program *p,
+                          const char *prefix, struct skiff_error *err)
 {
     TRY(io_prefix_check(prefix, err));
     struct model_writer w;
@@ -167,8 +171,8 @@ static enum skiff_status pickle_load(const char *path, const struct io_vars *var
     return status;
 }
 
-static enum skiff_status load_pickles(struct scope *s, const struct program *p, const char *params,
-                                      const char *opt, struct skiff_error *err)
+static enum skiff_status load_pickles(struct skiff_scope *s, const struct skiff_program *p,
+                                      const char *params, const char *opt, struct skiff_error *err)
 {
     struct io_vars vars[2];
     struct io_batch batch[2] = {{0}, {0}};
@@ -196,8 +200,8 @@ static enum skiff_status load_pickles(struct scope *s, const struct program *p, 
 }
 
 /* A folder of one file per variable: loads the variables that have a file. */
-static enum skiff_status load_folder(struct scope *s, const struct program *p, const char *dir,
-                                     struct skiff_error *err)
+static enum skiff_status load_folder(struct skiff_scope *s, const struct skiff_program *p,
+                                     const char *dir, struct skiff_error *err)
 {
     struct io_vars vars;
     io_vars_list(p, IO_PERSISTABLES, &vars);
@@ -223,7 +227,7 @@ static enum skiff_status load_folder(struct scope *s, const struct program *p, c
     return status;
 }
 
-enum skiff_status io_load(struct scope *s, const struct program *p, const char *prefix,
+enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, const char *prefix,
                           struct skiff_error *err)
 {
     char *stem = io_prefix_strip(prefix);

@@ -27,27 +27,31 @@ enum io_group {
 };
 
 struct io_vars {
-    const struct var **v; /* borrowed from the program; in the program's order, each name once */
+    const struct skiff_var *
+        *v; /* borrowed from the program; in the program's order, each name once */
     bool *is_param;
     int n;
 };
 
-void io_vars_list(const struct program *p, enum io_group group, struct io_vars *out);
+void io_vars_list(const struct skiff_program *p, enum io_group group, struct io_vars *out);
 /* Keeps those whose name is listed; NOT_FOUND when a name is not among them. */
 enum skiff_status io_vars_pick(struct io_vars *vars, const char *const *names, int n,
                                struct skiff_error *err);
 void io_vars_deinit(struct io_vars *vars);
 
 /* filename NULL: one file per variable, <dir>/<name>; else all in <dir>/<filename>. */
-enum skiff_status io_save_vars(const struct scope *s, const struct io_vars *vars, const char *dir,
-                               const char *filename, struct skiff_error *err);
-enum skiff_status io_load_vars(struct scope *s, const struct program *p, const struct io_vars *vars,
+enum skiff_status io_save_vars(const struct skiff_scope *s, const struct io_vars *vars,
                                const char *dir, const char *filename, struct skiff_error *err);
+enum skiff_status io_load_vars(struct skiff_scope *s, const struct skiff_program *p,
+                               const struct io_vars *vars, const char *dir, const char *filename,
+                               struct skiff_error *err);
 /* save_params / save_persistables and their counterparts. */
-enum skiff_status io_save_group(const struct scope *s, const struct program *p, enum io_group group,
-                                const char *dir, const char *filename, struct skiff_error *err);
-enum skiff_status io_load_group(struct scope *s, const struct program *p, enum io_group group,
-                                const char *dir, const char *filename, struct skiff_error *err);
+enum skiff_status io_save_group(const struct skiff_scope *s, const struct skiff_program *p,
+                                enum io_group group, const char *dir, const char *filename,
+                                struct skiff_error *err);
+enum skiff_status io_load_group(struct skiff_scope *s, const struct skiff_program *p,
+                                enum io_group group, const char *dir, const char *filename,
+                                struct skiff_error *err);
 
 /* A combined file does not say which variable is which. They are found by the programs that it may
  * have been saved from: the first of their groups of variables that fits in number, types and
@@ -55,7 +59,7 @@ enum skiff_status io_load_group(struct scope *s, const struct program *p, enum i
  * program, belongs to places[i] (combined_file_scan). SHAPE when none fits: the message says what
  * was found and expected. */
 struct io_source {
-    const struct program *program;
+    const struct skiff_program *program;
     const char *what; /* "the job's program", for messages */
 };
 enum skiff_status io_combined_names(const char *path, const struct tensor_place *places, int n,
@@ -65,9 +69,9 @@ enum skiff_status io_combined_names(const char *path, const struct tensor_place 
 /* fluid.save / fluid.load: <prefix>.pdparams, .pdopt, .pdmodel. load also takes a folder that
  * save_persistables or save_params wrote (what is there is loaded). A parameter may stand in the
  * file under a structured name ("StructuredToParameterName@@"). */
-enum skiff_status io_save(const struct scope *s, const struct program *p, const char *prefix,
-                          struct skiff_error *err);
-enum skiff_status io_load(struct scope *s, const struct program *p, const char *prefix,
+enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_program *p,
+                          const char *prefix, struct skiff_error *err);
+enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, const char *prefix,
                           struct skiff_error *err);
 
 struct io_inference {
@@ -79,37 +83,40 @@ struct io_inference {
 
 /* save_inference_model of 1.x: a folder with <model_filename> ("__model__" when NULL) and the
  * persistables of the pruned program, one file each or all in <params_filename>. */
-enum skiff_status io_save_inference_dir(const struct scope *s, const struct program *p,
+enum skiff_status io_save_inference_dir(const struct skiff_scope *s, const struct skiff_program *p,
                                         const struct io_inference *what, const char *dir,
                                         const char *model_filename, const char *params_filename,
                                         struct skiff_error *err);
 /* That of 2.x: <prefix>.pdmodel and <prefix>.pdiparams. */
-enum skiff_status io_save_inference_prefix(const struct scope *s, const struct program *p,
+enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
+                                           const struct skiff_program *p,
                                            const struct io_inference *what, const char *prefix,
                                            struct skiff_error *err);
 
 /* The program that such a model holds: pruned, with version fields as Paddle sets them. For callers
  * whose values do not lie in a scope. prefix: as 2.x writes it. *out is the caller's. */
-enum skiff_status io_inference_program(const struct program *p, const struct io_inference *what,
-                                       bool prefix, struct program **out, struct skiff_error *err);
+enum skiff_status io_inference_program(const struct skiff_program *p,
+                                       const struct io_inference *what, bool prefix,
+                                       struct skiff_program **out, struct skiff_error *err);
 
 /* A model as loaded. Names belong to the program. */
-struct io_model {
-    struct program *program;
+struct skiff_model {
+    struct skiff_program *program;
     const char **feeds, **fetches;
     int nfeeds, nfetches;
 };
 
-void io_model_deinit(struct io_model *m);
+void io_model_deinit(struct skiff_model *m);
 /* `path` is a folder (file names as in save; NULL: the default) or a 2.x prefix, with or without
  * ".pdmodel". scope NULL: only the program is read. */
-enum skiff_status io_load_inference(struct scope *s, const char *path, const char *model_filename,
-                                    const char *params_filename, struct io_model *out,
-                                    struct skiff_error *err);
+enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
+                                    const char *model_filename, const char *params_filename,
+                                    struct skiff_model *out, struct skiff_error *err);
 
 /* Protobuf or text form. */
-enum skiff_status io_program_read(const char *path, struct program **out, struct skiff_error *err);
+enum skiff_status io_program_read(const char *path, struct skiff_program **out,
+                                  struct skiff_error *err);
 /* Feed and fetch names by the ops' columns; arrays live in the program's arena. */
-enum skiff_status io_model_targets(struct io_model *m, struct skiff_error *err);
+enum skiff_status io_model_targets(struct skiff_model *m, struct skiff_error *err);
 
 #endif

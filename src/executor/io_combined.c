@@ -20,8 +20,8 @@ static enum skiff_status fits(const char *path, const struct tensor_place *place
 {
     for (int i = 0; i < vars->n; i++) {
         int k = order ? order[i] : i;
-        struct value v = {.kind = VALUE_TENSOR,
-                          .tensor = {.dtype = places[i].dtype, .shape = places[i].shape}};
+        struct skiff_tensor v = {.kind = VALUE_TENSOR,
+                                 .tensor = {.dtype = places[i].dtype, .shape = places[i].shape}};
         enum skiff_status status =
             io_value_check(source->program, vars->v[k], vars->is_param[k], &v, path, err);
         if (status < 0)

@@ -7,8 +7,8 @@
 #define MODEL_FILE "__model__"
 
 /* Persistables of the pruned program, then the program. */
-static enum skiff_status inference_parts(struct model_writer *w, const struct scope *s,
-                                         const struct program *pruned, const char *model_file,
+static enum skiff_status inference_parts(struct model_writer *w, const struct skiff_scope *s,
+                                         const struct skiff_program *pruned, const char *model_file,
                                          const char *params_file, struct skiff_error *err)
 {
     struct io_vars vars;
@@ -25,9 +25,10 @@ static enum skiff_status inference_parts(struct model_writer *w, const struct sc
     return status;
 }
 
-static enum skiff_status inference_save(const struct scope *s, const struct program *pruned,
-                                        const char *dir, const char *model_file,
-                                        const char *params_file, struct skiff_error *err)
+static enum skiff_status inference_save(const struct skiff_scope *s,
+                                        const struct skiff_program *pruned, const char *dir,
+                                        const char *model_file, const char *params_file,
+                                        struct skiff_error *err)
 {
     struct model_writer w;
     TRY(model_writer_open(&w, dir, err));
@@ -35,12 +36,12 @@ static enum skiff_status inference_save(const struct scope *s, const struct prog
 }
 
 /* 2.x drops what only training or a debugger needs. */
-static void training_info_remove(struct program *p)
+static void training_info_remove(struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++) {
-        struct block *block = p->blocks[b];
+        struct skiff_block *block = p->blocks[b];
         for (size_t i = 0; i < block->vars.count; i++) {
-            struct var *v = block->vars.entries[i].value;
+            struct skiff_var *v = block->vars.entries[i].value;
             v->is_parameter = ABSENT;
             v->has_stop_gradient = ABSENT;
         }
@@ -49,8 +50,9 @@ static void training_info_remove(struct program *p)
     }
 }
 
-enum skiff_status io_inference_program(const struct program *p, const struct io_inference *what,
-                                       bool prefix, struct program **out, struct skiff_error *err)
+enum skiff_status io_inference_program(const struct skiff_program *p,
+                                       const struct io_inference *what, bool prefix,
+                                       struct skiff_program **out, struct skiff_error *err)
 {
     TRY(prune_for_inference(p, what->feeds, what->nfeeds, what->targets, what->ntargets, out, err));
     io_program_stamp(*out);
@@ -59,12 +61,12 @@ enum skiff_status io_inference_program(const struct program *p, const struct io_
     return SKIFF_OK;
 }
 
-enum skiff_status io_save_inference_dir(const struct scope *s, const struct program *p,
+enum skiff_status io_save_inference_dir(const struct skiff_scope *s, const struct skiff_program *p,
                                         const struct io_inference *what, const char *dir,
                                         const char *model_filename, const char *params_filename,
                                         struct skiff_error *err)
 {
-    struct program *pruned;
+    struct skiff_program *pruned;
     TRY(io_inference_program(p, what, false, &pruned, err));
     enum skiff_status status =
         inference_save(s, pruned, dir, model_filename ? io_base_name(model_filename) : MODEL_FILE,
@@ -73,12 +75,13 @@ enum skiff_status io_save_inference_dir(const struct scope *s, const struct prog
     return status;
 }
 
-enum skiff_status io_save_inference_prefix(const struct scope *s, const struct program *p,
+enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
+                                           const struct skiff_program *p,
                                            const struct io_inference *what, const char *prefix,
                                            struct skiff_error *err)
 {
     TRY(io_prefix_check(prefix, err));
-    struct program *pruned;
+    struct skiff_program *pruned;
     TRY(io_inference_program(p, what, true, &pruned, err));
     char *dir = io_dir_name(prefix), *model = io_join(io_base_name(prefix), ".", "pdmodel"),
          *params = io_join(io_base_name(prefix), ".", "pdiparams");

@@ -4,9 +4,9 @@
 #include "store/tensor_file.h"
 #include "store/test_help.h"
 
-static struct program *read_program(const char *path)
+static struct skiff_program *read_program(const char *path)
 {
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
     if (io_program_read(path, &p, &err) < 0)
         fail_msg("%s", err.message);
@@ -21,7 +21,7 @@ static struct program *read_program(const char *path)
     } while (0)
 static struct skiff_error must_err;
 
-static void check_saved_model(const struct io_model *m)
+static void check_saved_model(const struct skiff_model *m)
 {
     assert_int_equal(m->nfeeds, 4);
     assert_string_equal(m->feeds[0], "dense_input");
@@ -31,7 +31,7 @@ static void check_saved_model(const struct io_model *m)
 
 static void same_model(const char *mine_path, const char *theirs_path)
 {
-    struct program *mine = read_program(mine_path), *theirs = read_program(theirs_path);
+    struct skiff_program *mine = read_program(mine_path), *theirs = read_program(theirs_path);
     struct buf diff = BUF_INIT;
     if (program_diff(mine, theirs, &diff))
         fail_msg("%s", diff.data);
@@ -48,9 +48,9 @@ static const struct io_inference what = {feeds, 4, targets, 1};
 
 static void saves_inference_models(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb");
-    struct scope *s = scope_create();
-    struct io_model m;
+    struct skiff_program *p = read_program(SAVED "main.pb");
+    struct skiff_scope *s = scope_create();
+    struct skiff_model m;
     MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
     MUST(io_save_inference_dir(s, p, &what, temp_path("infer"), NULL, NULL, err_));
     assert_int_equal(count_files(temp_path("infer")), 10);
@@ -78,9 +78,9 @@ static void saves_inference_models(void **state)
 /* The saved model gives the predictions that Paddle recorded. */
 static void saved_model_predicts(void **state)
 {
-    struct scope *s = scope_create();
-    struct io_model m;
-    struct program *p = read_program(SAVED "main.pb");
+    struct skiff_scope *s = scope_create();
+    struct skiff_model m;
+    struct skiff_program *p = read_program(SAVED "main.pb");
     MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
     MUST(io_save_inference_prefix(s, p, &what, temp_path("predict/ctr"), err_));
     program_destroy(p);
@@ -88,7 +88,7 @@ static void saved_model_predicts(void **state)
     s = scope_create();
     MUST(io_load_inference(s, temp_path("predict/ctr"), NULL, NULL, &m, err_));
     struct executor_options options = {.is_test = true};
-    struct executor *e = executor_create(s, &options);
+    struct skiff_executor *e = executor_create(s, &options);
     struct tensor in[4] = {{0}};
     struct feed feed[4];
     for (int i = 0; i < 4; i++) {
@@ -97,7 +97,7 @@ static void saved_model_predicts(void **state)
         MUST(tensor_file_read(path, &in[i], err_));
         feed[i] = (struct feed){m.feeds[i], &in[i]};
     }
-    struct value out = {0};
+    struct skiff_tensor out = {0};
     struct tensor want = {0};
     MUST(executor_run(e, m.program, feed, 4, m.fetches, 1, &out, err_));
     MUST(tensor_file_read(SAVED "inference_default_case/expect/0/save_infer_model/scale_0.tmp_0",

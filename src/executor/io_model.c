@@ -8,7 +8,8 @@
 
 #define MODEL_FILE "__model__"
 
-enum skiff_status io_program_read(const char *path, struct program **out, struct skiff_error *err)
+enum skiff_status io_program_read(const char *path, struct skiff_program **out,
+                                  struct skiff_error *err)
 {
     struct buf bytes = BUF_INIT;
     TRY(file_read(path, &bytes, err));
@@ -20,23 +21,23 @@ enum skiff_status io_program_read(const char *path, struct program **out, struct
     return status;
 }
 
-void io_model_deinit(struct io_model *m)
+void io_model_deinit(struct skiff_model *m)
 {
     program_destroy(m->program);
-    *m = (struct io_model){0};
+    *m = (struct skiff_model){0};
 }
 
 /* names[col] for every op of the type; columns must be 0..n-1, each once. */
-static enum skiff_status targets_of(struct program *p, const char *type, bool out_side,
+static enum skiff_status targets_of(struct skiff_program *p, const char *type, bool out_side,
                                     const char ***out_names, int *out_n, struct skiff_error *err)
 {
-    const struct block *root = program_root(p);
+    const struct skiff_block *root = program_root(p);
     int n = 0;
     for (int i = 0; i < root->nops; i++)
         n += !strcmp(root->ops[i]->type, type);
     const char **names = arena_alloc(&p->arena, (size_t)(n + 1) * sizeof *names);
     for (int i = 0; i < root->nops; i++) {
-        const struct op *op = root->ops[i];
+        const struct skiff_op *op = root->ops[i];
         if (strcmp(op->type, type))
             continue;
         const struct op_attr_value *col = op_attr(op, "col");
@@ -55,7 +56,7 @@ static enum skiff_status targets_of(struct program *p, const char *type, bool ou
     return SKIFF_OK;
 }
 
-enum skiff_status io_model_targets(struct io_model *m, struct skiff_error *err)
+enum skiff_status io_model_targets(struct skiff_model *m, struct skiff_error *err)
 {
     TRY(targets_of(m->program, "feed", true, &m->feeds, &m->nfeeds, err));
     return targets_of(m->program, "fetch", false, &m->fetches, &m->nfetches, err);
@@ -112,12 +113,12 @@ static void place_find(const char *path, const char *model_filename, const char 
     free(stem);
 }
 
-enum skiff_status io_load_inference(struct scope *s, const char *path, const char *model_filename,
-                                    const char *params_filename, struct io_model *out,
-                                    struct skiff_error *err)
+enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
+                                    const char *model_filename, const char *params_filename,
+                                    struct skiff_model *out, struct skiff_error *err)
 {
     struct model_place place = {0};
-    struct io_model m = {0};
+    struct skiff_model m = {0};
     place_find(path, model_filename, params_filename, &place);
     enum skiff_status status;
     TRY_OUT(io_program_read(place.model, &m.program, err));
@@ -134,7 +135,7 @@ enum skiff_status io_load_inference(struct scope *s, const char *path, const cha
     if (status < 0)
         goto out;
     *out = m;
-    m = (struct io_model){0};
+    m = (struct skiff_model){0};
 out:
     io_model_deinit(&m);
     place_deinit(&place);

@@ -57,11 +57,11 @@ char *io_dir_name(const char *path)
 
 /* ------------------------------------------------------------------ scope side */
 
-enum skiff_status io_batch_collect(struct io_batch *b, const struct scope *s,
+enum skiff_status io_batch_collect(struct io_batch *b, const struct skiff_scope *s,
                                    struct skiff_error *err)
 {
     for (int i = 0; i < b->n; i++) {
-        const struct value *v = scope_find(s, b->names[i]);
+        const struct skiff_tensor *v = scope_find(s, b->names[i]);
         if (!v || v->kind == VALUE_NONE)
             return error_set(err, SKIFF_STATE,
                              "cannot save variable %s: it has no value yet (was the startup "
@@ -76,7 +76,7 @@ enum skiff_status io_batch_collect(struct io_batch *b, const struct scope *s,
     return SKIFF_OK;
 }
 
-static bool shape_fits(const struct var *v, bool param, const struct shape *found)
+static bool shape_fits(const struct skiff_var *v, bool param, const struct shape *found)
 {
     if (!param) {
         int64_t want = shape_numel(&v->shape);
@@ -93,8 +93,8 @@ static bool shape_fits(const struct var *v, bool param, const struct shape *foun
 /* Is this what the program wants? A parameter's shape must be the same; of other variables only the
  * number of elements (Paddle writes [] or [1] for the same learning rate), and not even that of
  * counters (1.8 declares the buckets of auc [1, n] and makes them n + 1). */
-enum skiff_status io_value_check(const struct program *p, const struct var *v, bool param,
-                                 const struct value *value, const char *file,
+enum skiff_status io_value_check(const struct skiff_program *p, const struct skiff_var *v,
+                                 bool param, const struct skiff_tensor *value, const char *file,
                                  struct skiff_error *err)
 {
     const struct tensor *t = &value->tensor;
@@ -118,8 +118,8 @@ enum skiff_status io_value_check(const struct program *p, const struct var *v, b
 }
 
 enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
-                                const struct program *p, struct scope *s, const char *place,
-                                bool one_file, struct skiff_error *err)
+                                const struct skiff_program *p, struct skiff_scope *s,
+                                const char *place, bool one_file, struct skiff_error *err)
 {
     for (int i = 0; i < b->n; i++) {
         char *file = one_file ? mem_must_strdup(place) : io_join(place, "/", b->names[i]);
@@ -129,11 +129,11 @@ enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
         TRY(status);
     }
     for (int i = 0; i < b->n; i++) {
-        struct value *to = scope_var(s, b->names[i]);
+        struct skiff_tensor *to = scope_var(s, b->names[i]);
         if (to->kind == VALUE_NONE && !to->tensor.data && !value_lag(to)) {
             value_deinit(to);
             *to = b->loaded[i];
-            b->loaded[i] = (struct value){0};
+            b->loaded[i] = (struct skiff_tensor){0};
         } else {
             TRY(value_copy(to, &b->loaded[i], err));
         }
@@ -163,7 +163,7 @@ enum skiff_status io_writer_end(struct model_writer *w, enum skiff_status status
 }
 
 enum skiff_status io_writer_program(struct model_writer *w, const char *file,
-                                    const struct program *p, struct skiff_error *err)
+                                    const struct skiff_program *p, struct skiff_error *err)
 {
     struct buf bytes = BUF_INIT;
     program_encode(p, &bytes);
@@ -172,7 +172,7 @@ enum skiff_status io_writer_program(struct model_writer *w, const char *file,
     return status;
 }
 
-void io_program_stamp(struct program *p)
+void io_program_stamp(struct skiff_program *p)
 {
     p->version = p->generation == GEN_2X ? VERSION_2X : VERSION_1X;
     p->has_version = true;

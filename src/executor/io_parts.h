@@ -9,34 +9,34 @@
 struct io_batch {
     int n;
     const char **names;
-    const struct value **saved; /* borrowed from the scope */
-    struct value *loaded;       /* owned */
+    const struct skiff_tensor **saved; /* borrowed from the scope */
+    struct skiff_tensor *loaded;       /* owned */
 };
 
 void io_batch_init(struct io_batch *b, const struct io_vars *vars);
 void io_batch_deinit(struct io_batch *b);
 /* Finds all values to be saved; rows that lag behind are brought up to date. */
-enum skiff_status io_batch_collect(struct io_batch *b, const struct scope *s,
+enum skiff_status io_batch_collect(struct io_batch *b, const struct skiff_scope *s,
                                    struct skiff_error *err);
 /* Is this what the program wants? `file` is for the message. */
-enum skiff_status io_value_check(const struct program *p, const struct var *v, bool param,
-                                 const struct value *value, const char *file,
+enum skiff_status io_value_check(const struct skiff_program *p, const struct skiff_var *v,
+                                 bool param, const struct skiff_tensor *value, const char *file,
                                  struct skiff_error *err);
 /* Checks all loaded values, then hands them to the scope. place: the file, or the folder when there
  * is one file each. */
 enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
-                                const struct program *p, struct scope *s, const char *place,
-                                bool one_file, struct skiff_error *err);
+                                const struct skiff_program *p, struct skiff_scope *s,
+                                const char *place, bool one_file, struct skiff_error *err);
 
 enum skiff_status io_writer_vars(struct model_writer *w, const struct io_batch *b,
                                  const char *filename, struct skiff_error *err);
 enum skiff_status io_writer_program(struct model_writer *w, const char *file,
-                                    const struct program *p, struct skiff_error *err);
+                                    const struct skiff_program *p, struct skiff_error *err);
 /* Commits when status is OK, else closes; returns what came of it. */
 enum skiff_status io_writer_end(struct model_writer *w, enum skiff_status status,
                                 struct skiff_error *err);
 /* Version fields as Paddle sets them before it writes a program. */
-void io_program_stamp(struct program *p);
+void io_program_stamp(struct skiff_program *p);
 
 /* Paths. Results that are not const are the caller's. */
 char *io_join(const char *a, const char *between, const char *b);

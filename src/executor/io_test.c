@@ -8,9 +8,9 @@
 
 #define INTEROP "tests/data/interop/"
 
-static struct program *read_program(const char *path)
+static struct skiff_program *read_program(const char *path)
 {
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
     if (io_program_read(path, &p, &err) < 0)
         fail_msg("%s", err.message);
@@ -27,7 +27,7 @@ static struct skiff_error must_err;
 
 static void parameters_of_a_training_program(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb");
+    struct skiff_program *p = read_program(SAVED "main.pb");
     struct io_vars params, all, rest;
     io_vars_list(p, IO_PARAMS, &params);
     io_vars_list(p, IO_PERSISTABLES, &all);
@@ -63,16 +63,16 @@ static void parameters_of_a_training_program(void **state)
 /* A forward program with batch_norm, an auc, a counter: what the file does not say. */
 static void parameters_by_use(void **state)
 {
-    struct program *p = program_create();
-    struct block *b = program_root(p);
+    struct skiff_program *p = program_create();
+    struct skiff_block *b = program_root(p);
     const char *names[] = {"w", "mean", "buckets", "counter", "lr", "unused", "x", "y"};
     for (int i = 0; i < 8; i++) {
-        struct var *v = block_add_var(b, names[i]);
+        struct skiff_var *v = block_add_var(b, names[i]);
         v->dtype = i == 2 || i == 3 ? DTYPE_INT64 : DTYPE_FP32;
         v->has_tensor = true;
         v->persistable = i < 6 ? IS_TRUE : IS_FALSE;
     }
-    struct op *op = block_insert_op(b, -1, "some_norm");
+    struct skiff_op *op = block_insert_op(b, -1, "some_norm");
     op_set_in(p, op, "X", 2, (const char *[]){"x", "w"});
     op_set_in(p, op, "Mean", 1, (const char *[]){"mean"});
     op_set_in(p, op, "Stat", 1, (const char *[]){"buckets"});
@@ -102,8 +102,8 @@ static void parameters_by_use(void **state)
 
 static void persistables_round_trip(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb");
-    struct scope *s = scope_create(), *t = scope_create();
+    struct skiff_program *p = read_program(SAVED "main.pb");
+    struct skiff_scope *s = scope_create(), *t = scope_create();
     MUST(io_load_group(s, p, IO_PERSISTABLES, SAVED "persistables_separate", NULL, err_));
     MUST(io_save_group(s, p, IO_PERSISTABLES, temp_path("together"), "all", err_));
     assert_files_equal(temp_path("together/all"), SAVED "persistables_combined/all");
@@ -147,15 +147,15 @@ static void states_equal(const char *a, const char *b)
 
 static void fluid_save_and_load(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb");
-    struct scope *s = scope_create();
+    struct skiff_program *p = read_program(SAVED "main.pb");
+    struct skiff_scope *s = scope_create();
     MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
     MUST(io_save(s, p, temp_path("saves/ctr"), err_));
     assert_int_equal(count_files(temp_path("saves")), 3);
     states_equal(temp_path("saves/ctr.pdparams"), SAVED "fluid_save/ctr.pdparams");
     states_equal(temp_path("saves/ctr.pdopt"), SAVED "fluid_save/ctr.pdopt");
-    struct program *mine = read_program(temp_path("saves/ctr.pdmodel")),
-                   *theirs = read_program(SAVED "fluid_save/ctr.pdmodel");
+    struct skiff_program *mine = read_program(temp_path("saves/ctr.pdmodel")),
+                         *theirs = read_program(SAVED "fluid_save/ctr.pdmodel");
     struct buf diff = BUF_INIT;
     if (program_diff(mine, theirs, &diff))
         fail_msg("%s", diff.data);
@@ -169,7 +169,7 @@ static void fluid_save_and_load(void **state)
     MUST(io_save(s, p, temp_path("saves/ctr"), err_));
     assert_int_equal(count_files(temp_path("saves")), 3);
     MUST(io_load(s, p, temp_path("saves/ctr.pdparams"), err_));
-    struct scope *t = scope_create();
+    struct skiff_scope *t = scope_create();
     MUST(io_load(t, p, SAVED "params_separate", err_));
     assert_non_null(scope_find(t, "fc_0.w_0"));
     assert_null(scope_find(t, "learning_rate_0"));
@@ -180,8 +180,8 @@ static void fluid_save_and_load(void **state)
 
 static void loading_errors(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb");
-    struct scope *s = scope_create();
+    struct skiff_program *p = read_program(SAVED "main.pb");
+    struct skiff_scope *s = scope_create();
     struct skiff_error err;
     assert_int_equal(io_load_group(s, p, IO_PERSISTABLES, SAVED "params_separate", NULL, &err),
                      SKIFF_NOT_FOUND);
@@ -196,10 +196,10 @@ static void loading_errors(void **state)
     str_map_init(&names);
     scope_names(s, &names);
     for (size_t i = 0; i < names.count; i++)
-        assert_int_equal(((struct value *)names.entries[i].value)->kind, VALUE_NONE);
+        assert_int_equal(((struct skiff_tensor *)names.entries[i].value)->kind, VALUE_NONE);
     str_map_deinit(&names);
 
-    struct var *w = block_find_var(program_root(p), "fc_0.w_0");
+    struct skiff_var *w = block_find_var(program_root(p), "fc_0.w_0");
     w->shape = SHAPE(3, 8);
     assert_int_equal(io_load(s, p, SAVED "fluid_save/ctr", &err), SKIFF_SHAPE);
     assert_message_has(&err, "fc_0.w_0");
@@ -224,8 +224,8 @@ static void loading_errors(void **state)
 
 static void saving_errors(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb");
-    struct scope *s = scope_create();
+    struct skiff_program *p = read_program(SAVED "main.pb");
+    struct skiff_scope *s = scope_create();
     struct skiff_error err;
     assert_int_equal(io_save_group(s, p, IO_PARAMS, temp_path("empty"), NULL, &err), SKIFF_STATE);
     assert_message_has(&err, "startup");
@@ -237,7 +237,7 @@ static void saving_errors(void **state)
     assert_true(io_save_group(s, p, IO_PARAMS, temp_path("plain/dir"), NULL, &err) < 0);
     assert_true(io_save_group(s, p, IO_PARAMS, temp_path("plain"), NULL, &err) < 0);
     /* a name that leads out of the folder */
-    struct var *evil = block_add_var(program_root(p), "../evil");
+    struct skiff_var *evil = block_add_var(program_root(p), "../evil");
     evil->persistable = IS_TRUE;
     MUST(value_as_tensor(scope_var(s, "../evil"), DTYPE_FP32, SHAPE_PTR(1), err_));
     struct io_vars vars;
@@ -251,7 +251,7 @@ static void saving_errors(void **state)
     program_destroy(p);
 }
 
-static void check_saved_model(const struct io_model *m)
+static void check_saved_model(const struct skiff_model *m)
 {
     assert_int_equal(m->nfeeds, 4);
     assert_string_equal(m->feeds[0], "dense_input");
@@ -261,8 +261,8 @@ static void check_saved_model(const struct io_model *m)
 
 static void loads_inference_models(void **state)
 {
-    struct scope *s = scope_create();
-    struct io_model m;
+    struct skiff_scope *s = scope_create();
+    struct skiff_model m;
     MUST(io_load_inference(s, SAVED "inference_default", NULL, NULL, &m, err_));
     check_saved_model(&m);
     assert_string_equal(m.fetches[0], "save_infer_model/scale_0.tmp_0");
@@ -300,8 +300,8 @@ static void loads_inference_models(void **state)
  * values one by one. */
 static void names_of_one_file(void **state)
 {
-    struct program *p = read_program(SAVED "main.pb"),
-                   *q = read_program(SAVED "inference_files/model");
+    struct skiff_program *p = read_program(SAVED "main.pb"),
+                         *q = read_program(SAVED "inference_files/model");
     struct io_source sources[] = {{q, "the model"}, {p, "the program"}};
     struct tensor_place *places;
     const char *names[64];
@@ -313,7 +313,7 @@ static void names_of_one_file(void **state)
     struct buf all = BUF_INIT;
     MUST(file_read(SAVED "persistables_combined/all", &all, err_));
     for (int i = 0; i < n; i++) {
-        struct value v = {0};
+        struct skiff_tensor v = {0};
         char path[128];
         snprintf(path, sizeof path, SAVED "persistables_separate/%s", names[i]);
         MUST(value_file_read(path, &v, err_));

@@ -19,7 +19,7 @@ static void use_mark(struct str_map *uses, const char *name, uintptr_t flag)
 
 /* Is output `slot` the in-place successor of an input: "MeanOut" of "Mean" with the same variable?
  */
-static bool is_state_out(const struct op *op, const char *slot, const char *name)
+static bool is_state_out(const struct skiff_op *op, const char *slot, const char *name)
 {
     size_t n = strlen(slot);
     if (n < 4 || strcmp(slot + n - 3, "Out"))
@@ -32,7 +32,7 @@ static bool is_state_out(const struct op *op, const char *slot, const char *name
     return false;
 }
 
-static void uses_of_op(const struct op *op, struct str_map *uses)
+static void uses_of_op(const struct skiff_op *op, struct str_map *uses)
 {
     bool updates = op_in(op, "Param") && op_out(op, "ParamOut");
     int role = op_role_of(op);
@@ -53,7 +53,7 @@ static void uses_of_op(const struct op *op, struct str_map *uses)
                 use_mark(uses, op->outs[i].names[k], USE_WRITTEN);
 }
 
-static bool holds_reals(const struct var *v)
+static bool holds_reals(const struct skiff_var *v)
 {
     switch (v->dtype) {
     case DTYPE_FP16:
@@ -67,18 +67,18 @@ static bool holds_reals(const struct var *v)
     }
 }
 
-static bool is_persistable(const struct var *v)
+static bool is_persistable(const struct skiff_var *v)
 {
     return var_persistable(v) && (v->kind == VAR_LOD_TENSOR || v->kind == VAR_SELECTED_ROWS);
 }
 
 /* Does the program itself say which variables are parameters? */
-static bool says_parameters(const struct program *p)
+static bool says_parameters(const struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++) {
         const struct str_map *vars = &p->blocks[b]->vars;
         for (size_t i = 0; i < vars->count; i++) {
-            const struct var *v = vars->entries[i].value;
+            const struct skiff_var *v = vars->entries[i].value;
             if (v->param || v->is_parameter == IS_TRUE)
                 return true;
         }
@@ -86,7 +86,7 @@ static bool says_parameters(const struct program *p)
     return false;
 }
 
-static bool is_parameter(const struct var *v, bool said, const struct str_map *uses)
+static bool is_parameter(const struct skiff_var *v, bool said, const struct str_map *uses)
 {
     if (said)
         return v->param || v->is_parameter == IS_TRUE;
@@ -96,7 +96,7 @@ static bool is_parameter(const struct var *v, bool said, const struct str_map *u
     return use & USE_READ && !(use & (USE_OPTIMIZER | USE_WRITTEN)) && holds_reals(v);
 }
 
-static bool in_group(const struct var *v, bool param, uintptr_t use, enum io_group group)
+static bool in_group(const struct skiff_var *v, bool param, uintptr_t use, enum io_group group)
 {
     switch (group) {
     case IO_PARAMS:
@@ -111,7 +111,7 @@ static bool in_group(const struct var *v, bool param, uintptr_t use, enum io_gro
     return true;
 }
 
-void io_vars_list(const struct program *p, enum io_group group, struct io_vars *out)
+void io_vars_list(const struct skiff_program *p, enum io_group group, struct io_vars *out)
 {
     struct str_map uses, seen;
     str_map_init(&uses);
@@ -128,7 +128,7 @@ void io_vars_list(const struct program *p, enum io_group group, struct io_vars *
     for (int b = 0; b < p->nblocks; b++) {
         const struct str_map *vars = &p->blocks[b]->vars;
         for (size_t i = 0; i < vars->count; i++) {
-            struct var *v = vars->entries[i].value;
+            struct skiff_var *v = vars->entries[i].value;
             if (!is_persistable(v) || str_map_has(&seen, v->name))
                 continue;
             bool param = is_parameter(v, said, &uses);

@@ -14,7 +14,7 @@
 #include "program/kernel.h"
 
 struct plan_input { /* one input or output of a step, to be looked at before it runs */
-    struct value *value;
+    struct skiff_tensor *value;
     short slot, index;
     bool is_output, rowwise, optional;
 };
@@ -30,7 +30,7 @@ struct step {
 struct plan_var { /* a variable that belongs to the plan */
     const char *name;
     int block;
-    struct value value;
+    struct skiff_tensor value;
     bool fed, fetched, written;
     int first, last; /* steps of block 0 between which it is alive; first > last: never touched */
     size_t need, offset;
@@ -47,9 +47,9 @@ struct plan_block {
 
 struct plan {
     struct run_env env; /* first: kernels get &plan->env */
-    const struct program *program;
-    struct program *fused; /* owned; NULL when the program runs as written */
-    struct scope *scope;
+    const struct skiff_program *program;
+    struct skiff_program *fused; /* owned; NULL when the program runs as written */
+    struct skiff_scope *scope;
     struct arena arena;
     struct str_map *names; /* per block: name -> plan_var */
     struct plan_block *blocks;
@@ -71,14 +71,14 @@ struct plan_options {
     struct mt64 *generator;
 };
 
-enum skiff_status plan_create(const struct program *p, struct scope *scope,
+enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope *scope,
                               const struct plan_options *options, const char *const *feeds,
                               int nfeeds, const char *const *fetches, int nfetches,
                               struct plan **out, struct skiff_error *err);
 void plan_destroy(struct plan *plan);
 
 enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,
-                           const char *const *fetches, int nfetches, struct value *out,
+                           const char *const *fetches, int nfetches, struct skiff_tensor *out,
                            struct skiff_error *err);
 
 /* The feeds of the run after the next one to come (op_kind.h, ahead). */

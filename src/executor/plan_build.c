@@ -9,7 +9,7 @@
 
 /* Where a name is declared, as block_find_var sees it from block b: the block itself, the forward
  * block that a gradient block belongs to, then the parents. -1: nowhere. */
-static int declaring_block(const struct program *p, int b, const char *name)
+static int declaring_block(const struct skiff_program *p, int b, const char *name)
 {
     for (; b >= 0; b = p->blocks[b]->parent) {
         int forward = p->blocks[b]->forward_idx;
@@ -38,8 +38,8 @@ static struct plan_var *add_var(struct plan *plan, int block, const char *name)
     return v;
 }
 
-struct value *plan_resolve(struct plan *plan, int block, const char *name,
-                           struct plan_var **out_var)
+struct skiff_tensor *plan_resolve(struct plan *plan, int block, const char *name,
+                                  struct plan_var **out_var)
 {
     *out_var = NULL;
     int at = declaring_block(plan->program, block, name);
@@ -55,14 +55,15 @@ struct value *plan_resolve(struct plan *plan, int block, const char *name,
 }
 
 /* Feed and fetch ops stand only for what the caller names: their holders tell them apart. */
-static bool touches_holder(const struct program *p, const struct block *b, const struct op *op)
+static bool touches_holder(const struct skiff_program *p, const struct skiff_block *b,
+                           const struct skiff_op *op)
 {
     for (int side = 0; side < 2; side++) {
         const struct op_arg *args = side ? op->outs : op->ins;
         int n = side ? op->nouts : op->nins;
         for (int i = 0; i < n; i++)
             for (int j = 0; j < args[i].n; j++) {
-                const struct var *v = block_find_var(b, args[i].names[j]);
+                const struct skiff_var *v = block_find_var(b, args[i].names[j]);
                 if (v && (v->kind == VAR_FEED_MINIBATCH || v->kind == VAR_FETCH_LIST))
                     return true;
             }
@@ -105,8 +106,8 @@ struct binding { /* what bind_side works on */
 };
 
 static void bind_side(struct binding *b, const struct op_slot *slots,
-                      const struct op_arg *(*get)(const struct op *, const char *), bool is_output,
-                      struct kernel_slot **out)
+                      const struct op_arg *(*get)(const struct skiff_op *, const char *),
+                      bool is_output, struct kernel_slot **out)
 {
     int n = count_slots(slots);
     struct kernel_slot *bound = arena_alloc(&b->plan->arena, (size_t)(n + 1) * sizeof(*bound));
@@ -115,7 +116,7 @@ static void bind_side(struct binding *b, const struct op_slot *slots,
         if (!arg || !arg->n)
             continue;
         bound[s].n = arg->n;
-        bound[s].v = arena_alloc(&b->plan->arena, (size_t)arg->n * sizeof(struct value *));
+        bound[s].v = arena_alloc(&b->plan->arena, (size_t)arg->n * sizeof(struct skiff_tensor *));
         for (int i = 0; i < arg->n; i++) {
             if (!arg->names[i][0] || !strcmp(arg->names[i], EMPTY_VAR))
                 continue;
@@ -153,7 +154,7 @@ static bool is_required_output(const struct op_slot *s)
 
 /* Slots that the kind does not know are harmless when empty; otherwise the op would silently ignore
  * an input. Kernels rely on the required ones being there. */
-static enum skiff_status check_slots(const struct op *op, struct skiff_error *err)
+static enum skiff_status check_slots(const struct skiff_op *op, struct skiff_error *err)
 {
     for (int i = 0; i < op->nins; i++)
         if (op->ins[i].n && op_kind_slot(op->kind->ins, op->ins[i].slot) < 0)
@@ -171,7 +172,7 @@ static enum skiff_status check_slots(const struct op *op, struct skiff_error *er
     return SKIFF_OK;
 }
 
-static enum skiff_status bind_op(struct plan *plan, int block, int root_step, struct op *op,
+static enum skiff_status bind_op(struct plan *plan, int block, int root_step, struct skiff_op *op,
                                  struct step *step, struct skiff_error *err)
 {
     if (!op->kind) {
@@ -206,7 +207,7 @@ static void touch_block(struct plan *plan, int idx, int root_step)
         return;
     b->root_step = root_step;
     for (int i = 0; i < b->nsteps; i++) {
-        const struct op *op = b->steps[i].kernel.op;
+        const struct skiff_op *op = b->steps[i].kernel.op;
         for (int side = 0; side < 2; side++) {
             const struct op_arg *args = side ? op->outs : op->ins;
             int n = side ? op->nouts : op->nins;
@@ -224,8 +225,8 @@ static void touch_block(struct plan *plan, int idx, int root_step)
 
 /* Ops of a sub-block run during the step that owns it. A sub-block is built once, for its first
  * owner. */
-static enum skiff_status build_sub_block(struct plan *plan, const struct op *op, int root_step,
-                                         struct skiff_error *err)
+static enum skiff_status build_sub_block(struct plan *plan, const struct skiff_op *op,
+                                         int root_step, struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     if (!a || a->type != ATTR_BLOCK || a->value.i <= 0 || a->value.i >= plan->program->nblocks)
@@ -250,12 +251,12 @@ static enum skiff_status build_sub_block(struct plan *plan, const struct op *op,
 static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
                                      struct skiff_error *err)
 {
-    const struct block *block = plan->program->blocks[idx];
+    const struct skiff_block *block = plan->program->blocks[idx];
     struct plan_block *pb = &plan->blocks[idx];
     pb->root_step = root_step;
     pb->steps = arena_alloc(&plan->arena, (size_t)(block->nops + 1) * sizeof(*pb->steps));
     for (int i = 0; i < block->nops; i++) {
-        struct op *op = block->ops[i];
+        struct skiff_op *op = block->ops[i];
         if (idx == plan->root && touches_holder(plan->program, block, op))
             continue;
         struct step *step = &pb->steps[pb->nsteps];
@@ -302,11 +303,11 @@ static void mark_fetches(struct plan *plan, const char *const *fetches, int nfet
 }
 
 /* Kernels of internal ops trust the passes that make them. */
-static enum skiff_status refuse_internal(const struct program *p, struct skiff_error *err)
+static enum skiff_status refuse_internal(const struct skiff_program *p, struct skiff_error *err)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++) {
-            const struct op *op = p->blocks[b]->ops[i];
+            const struct skiff_op *op = p->blocks[b]->ops[i];
             if (op->kind && (op->kind->flags & OP_INTERNAL))
                 return error_set(
                     err, SKIFF_UNSUPPORTED,
@@ -325,7 +326,7 @@ static enum skiff_status fuse(struct plan *plan, const char *const *fetches, int
     return SKIFF_OK;
 }
 
-enum skiff_status plan_create(const struct program *p, struct scope *scope,
+enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope *scope,
                               const struct plan_options *options, const char *const *feeds,
                               int nfeeds, const char *const *fetches, int nfetches,
                               struct plan **out, struct skiff_error *err)

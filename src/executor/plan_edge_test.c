@@ -14,9 +14,9 @@
 #include "executor/executor.h"
 
 struct rig {
-    struct program *p;
-    struct scope *scope;
-    struct executor *e;
+    struct skiff_program *p;
+    struct skiff_scope *scope;
+    struct skiff_executor *e;
     struct skiff_error err;
 };
 
@@ -47,7 +47,7 @@ static struct tensor floats(int64_t rows, int64_t cols, float first)
 }
 
 static enum skiff_status run(struct rig *r, const struct feed *feeds, int nfeeds, const char *fetch,
-                             struct value *out)
+                             struct skiff_tensor *out)
 {
     memset(&r->err, 0, sizeof(r->err));
     return executor_run(r->e, r->p, feeds, nfeeds, &fetch, fetch ? 1 : 0, out, &r->err);
@@ -143,7 +143,7 @@ static void test_block_with_two_owners(void **state)
         "}\nblock 1 parent=0 {\n"
         "  op scale {X:[a]} -> {Out:[y]} scale=10.0\n}\n";
     struct rig r;
-    struct value y = {0};
+    struct skiff_tensor y = {0};
     rig_open(&r, text, false);
     for (int step = 0; step < 3; step++) {
         struct tensor x = floats(5, 4, (float)step);
@@ -161,7 +161,7 @@ static void test_program_that_grows(void **state)
 {
     for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
         struct rig r;
-        struct value y = {0};
+        struct skiff_tensor y = {0};
         rig_open(&r,
                  "program generation=1 version=1008005\nblock 0 parent=-1 {\n"
                  "  var x LOD_TENSOR float32 [-1,4]\n  var y LOD_TENSOR float32 [-1,4]\n"
@@ -172,7 +172,7 @@ static void test_program_that_grows(void **state)
         const char *name = "y";
         assert_int_equal(run(&r, &feed, 1, "y", &y), SKIFF_OK);
         assert_true(tensor_f32(&y.tensor)[0] == 2);
-        struct op *op = block_insert_op(program_root(r.p), -1, "scale");
+        struct skiff_op *op = block_insert_op(program_root(r.p), -1, "scale");
         op_set_in(r.p, op, "X", 1, &name);
         op_set_out(r.p, op, "Out", 1, &name);
         op_set_float(r.p, op, "scale", 5);
@@ -200,9 +200,9 @@ static const char lookups[] =
 
 static void set_table(struct rig *r)
 {
-    struct value *w = scope_var(r->scope, "w");
+    struct skiff_tensor *w = scope_var(r->scope, "w");
     struct tensor t = floats(4, 2, 0);
-    struct value v = {.kind = VALUE_TENSOR, .tensor = t};
+    struct skiff_tensor v = {.kind = VALUE_TENSOR, .tensor = t};
     assert_int_equal(value_copy(w, &v, NULL), SKIFF_OK);
     tensor_deinit(&t);
 }
@@ -237,7 +237,7 @@ static void test_undeclared_feeds(void **state)
     for (int k = 0; k < 8; k++) { /* one after the other, in one plan */
         struct tensor ids = ids_of(k & 1 ? DTYPE_INT32 : DTYPE_INT64, k & 2 ? 2 : 1);
         struct feed feeds[] = {{"ids", &ids}, {"x", &x}};
-        struct value a = {0}, b = {0};
+        struct skiff_tensor a = {0}, b = {0};
         if (run(&plain, feeds, 2, "y", &a) < 0 || run(&fused, feeds, 2, "y", &b) < 0)
             fail_msg("%s%s", plain.err.message, fused.err.message);
         assert_true(shape_equal(&a.tensor.shape, &b.tensor.shape));

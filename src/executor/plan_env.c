@@ -18,7 +18,7 @@ static enum skiff_status env_run_block(struct run_env *env, int block, struct sk
 struct saved_block {
     struct plan *plan;
     int block, count;
-    struct value values[];
+    struct skiff_tensor values[];
 };
 
 static void env_free_saved(void *p)
@@ -60,7 +60,7 @@ static enum skiff_status env_restore_block(struct run_env *env, int block, void 
     return SKIFF_OK;
 }
 
-static struct value *env_find(struct run_env *env, int block, const char *name)
+static struct skiff_tensor *env_find(struct run_env *env, int block, const char *name)
 {
     struct plan_var *v;
     return plan_resolve(plan_of(env), block, name, &v);

@@ -6,8 +6,8 @@
 
 /* The value behind a name as seen from a block; made when absent. *out_var: NULL when it lives in
  * the scope. */
-struct value *plan_resolve(struct plan *plan, int block, const char *name,
-                           struct plan_var **out_var);
+struct skiff_tensor *plan_resolve(struct plan *plan, int block, const char *name,
+                                  struct plan_var **out_var);
 void plan_env_init(struct plan *plan, const struct plan_options *options);
 enum skiff_status plan_run_block(struct plan *plan, int block, struct skiff_error *err);
 

@@ -105,7 +105,7 @@ enum skiff_status plan_run_block(struct plan *plan, int block, struct skiff_erro
 }
 
 /* Variables made with need_check_feed (fluid.data) state what they take. */
-static enum skiff_status check_feed(const struct var *v, const struct tensor *t,
+static enum skiff_status check_feed(const struct skiff_var *v, const struct tensor *t,
                                     struct skiff_error *err)
 {
     char declared[160], found[160];
@@ -131,7 +131,7 @@ static enum skiff_status bind_feed(struct plan *plan, const struct feed *f, stru
 {
     TRY(check_feed(block_find_var(program_root(plan->program), f->name), f->tensor, err));
     struct plan_var *v;
-    struct value *value = plan_resolve(plan, 0, f->name, &v);
+    struct skiff_tensor *value = plan_resolve(plan, 0, f->name, &v);
     value_settle(value);
     if (v && v->fed) {
         value->kind = VALUE_TENSOR;
@@ -160,11 +160,11 @@ static void release_feeds(struct plan *plan)
     }
 }
 
-static enum skiff_status fetch_one(struct plan *plan, const char *name, struct value *out,
+static enum skiff_status fetch_one(struct plan *plan, const char *name, struct skiff_tensor *out,
                                    struct skiff_error *err)
 {
     struct plan_var *v = str_map_get(&plan->names[plan->root], name);
-    struct value *from = v ? &v->value : scope_find(plan->scope, name);
+    struct skiff_tensor *from = v ? &v->value : scope_find(plan->scope, name);
     if (!from || from->kind == VALUE_NONE)
         return error_set(err, SKIFF_NOT_FOUND, "fetched variable %s %s", name,
                          block_find_var(program_root(plan->program), name)
@@ -179,7 +179,7 @@ static void forget_locals(struct plan *plan)
 {
     for (int b = 0; b < plan->nblocks; b++)
         for (int i = 0; i < plan->blocks[b].nown; i++) {
-            struct value *v = &plan->blocks[b].own[i]->value;
+            struct skiff_tensor *v = &plan->blocks[b].own[i]->value;
             v->kind = VALUE_NONE;
             if (v->lag)
                 value_set_lag(v, NULL);
@@ -187,7 +187,7 @@ static void forget_locals(struct plan *plan)
 }
 
 enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,
-                           const char *const *fetches, int nfetches, struct value *out,
+                           const char *const *fetches, int nfetches, struct skiff_tensor *out,
                            struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;

@@ -7,19 +7,19 @@
 #include "base/map.h"
 #include "tensor/value.h"
 
-struct scope;
+struct skiff_scope;
 
-struct scope *scope_create(void);
+struct skiff_scope *scope_create(void);
 /* A scope in front of another: names that it owns (scope_own) hide those of the parent, all others
  * are the parent's. For what every thread has for itself (metric states). The parent must outlive
  * it. */
-struct scope *scope_create_child(struct scope *parent);
-struct value *scope_own(struct scope *s, const char *name); /* made when absent */
-void scope_destroy(struct scope *s);
-struct value *scope_var(struct scope *s, const char *name); /* made when absent */
-struct value *scope_find(const struct scope *s,
-                         const char *name); /* NULL when absent; settled (value.h) */
-void scope_names(const struct scope *s,
+struct skiff_scope *scope_create_child(struct skiff_scope *parent);
+struct skiff_tensor *scope_own(struct skiff_scope *s, const char *name); /* made when absent */
+void scope_destroy(struct skiff_scope *s);
+struct skiff_tensor *scope_var(struct skiff_scope *s, const char *name); /* made when absent */
+struct skiff_tensor *scope_find(const struct skiff_scope *s,
+                                const char *name); /* NULL when absent; settled (value.h) */
+void scope_names(const struct skiff_scope *s,
                  struct str_map *out); /* name -> value, keys borrowed from s */
 
 #endif

@@ -21,30 +21,30 @@ struct worker {
     struct trainer *trainer;
     int index;
     pthread_t thread;
-    struct scope *scope; /* child: own metric states */
-    struct executor *executor;
-    struct value *values; /* of trainer.names */
+    struct skiff_scope *scope; /* child: own metric states */
+    struct skiff_executor *executor;
+    struct skiff_tensor *values; /* of trainer.names */
     int64_t batches, rows;
     double read_seconds, compute_seconds, started;
     bool saw_stop;
 };
 
 struct trainer {
-    const struct program *program;
+    const struct skiff_program *program;
     const struct trainer_source *source;
     const struct trainer_options *options;
     /* what every run fetches: fetches, watched and handled one behind the other; names that stand
      * in two lists are fetched once */
     const char **names;
     int nnames, *fetch_at, *watch_at, *handle_at;
-    struct value *watch_values; /* per thread: nwatched */
+    struct skiff_tensor *watch_values; /* per thread: nwatched */
     struct worker *workers;
     atomic_bool failed;
     pthread_mutex_t lock; /* of what follows */
     struct skiff_error error;
     bool done; /* all workers are through */
     bool want, ready;
-    struct value *handed; /* copies for the handler */
+    struct skiff_tensor *handed; /* copies for the handler */
     pthread_cond_t changed;
 };
 
@@ -75,10 +75,10 @@ static int *names_add(struct trainer *t, const char *const *names, int n)
 }
 
 /* A handler may ask for variables that nobody writes: it gets none. */
-static bool has_value(const struct program *p, const char *name)
+static bool has_value(const struct skiff_program *p, const char *name)
 {
-    const struct block *b = program_root(p);
-    const struct var *v = block_find_var(b, name);
+    const struct skiff_block *b = program_root(p);
+    const struct skiff_var *v = block_find_var(b, name);
     if (v && var_persistable(v))
         return true;
     for (int i = 0; i < b->nops; i++)
@@ -121,7 +121,7 @@ static void tell_watcher(struct worker *w, int64_t rows)
     if (!o->on_batch)
         return;
     /* shallow copies side by side: the callback sees one array */
-    struct value *seen = w->trainer->watch_values + (size_t)w->index * (size_t)o->nwatched;
+    struct skiff_tensor *seen = w->trainer->watch_values + (size_t)w->index * (size_t)o->nwatched;
     for (int i = 0; i < o->nwatched; i++)
         seen[i] = w->values[w->trainer->watch_at[i]];
     o->on_batch(o->user, w->index, rows, seen);
@@ -286,7 +286,7 @@ static void *beside(void *arg)
 
 /* ---- putting it together ---- */
 
-static enum skiff_status workers_open(struct trainer *t, struct scope *root,
+static enum skiff_status workers_open(struct trainer *t, struct skiff_scope *root,
                                       const struct str_map *states, struct skiff_error *err)
 {
     const struct trainer_options *o = t->options;
@@ -375,10 +375,10 @@ static void sum_up(const struct trainer *t, double seconds, struct trainer_resul
     r->stopped |= stop_wanted(t);
 }
 
-static enum skiff_status merge_states(struct trainer *t, struct scope *root,
+static enum skiff_status merge_states(struct trainer *t, struct skiff_scope *root,
                                       const struct str_map *states, struct skiff_error *err)
 {
-    struct scope **own = mem_must((size_t)t->options->threads * sizeof(*own));
+    struct skiff_scope **own = mem_must((size_t)t->options->threads * sizeof(*own));
     for (int i = 0; i < t->options->threads; i++)
         own[i] = t->workers[i].scope;
     enum skiff_status status = metric_states_merge(root, own, t->options->threads, states, err);
@@ -418,7 +418,7 @@ static void trainer_deinit(struct trainer *t)
     pthread_mutex_destroy(&t->lock);
 }
 
-enum skiff_status trainer_run(struct scope *scope, const struct program *program,
+enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_program *program,
                               const struct trainer_source *source,
                               const struct trainer_options *options, struct trainer_result *result,
                               struct skiff_error *err)

@@ -51,7 +51,7 @@ struct trainer_options {
     /* After every batch, on the thread that ran it: values of `watched`, borrowed for the call. */
     const char *const *watched;
     int nwatched;
-    void (*on_batch)(void *user, int thread, int64_t rows, const struct value *watched);
+    void (*on_batch)(void *user, int thread, int64_t rows, const struct skiff_tensor *watched);
 
     /* Fetch handler: every handler_period seconds, on a thread of its own, with the values that
      * thread 0 had after a batch (a copy; kind NONE for a variable that nobody writes). Not called
@@ -59,7 +59,7 @@ struct trainer_options {
     const char *const *handled;
     int nhandled;
     double handler_period; /* 0: 60 */
-    void (*handler)(void *user, const struct value *values);
+    void (*handler)(void *user, const struct skiff_tensor *values);
 
     /* Every tick_period seconds, on the same thread as the handler. */
     double tick_period;
@@ -79,7 +79,7 @@ struct trainer_result {
 
 /* A failure of one thread ends the others after their running batch; the first one is returned.
  * Metric states are added up in any case. */
-enum skiff_status trainer_run(struct scope *scope, const struct program *program,
+enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_program *program,
                               const struct trainer_source *source,
                               const struct trainer_options *options, struct trainer_result *result,
                               struct skiff_error *err);
@@ -87,13 +87,15 @@ enum skiff_status trainer_run(struct scope *scope, const struct program *program
 struct dataset;
 /* train_from_dataset: starts the dataset, trains, stops it. options.threads 0 takes the dataset's;
  * with more threads than get batches the others have nothing to do. */
-enum skiff_status trainer_train_dataset(struct scope *scope, const struct program *program,
+enum skiff_status trainer_train_dataset(struct skiff_scope *scope,
+                                        const struct skiff_program *program,
                                         struct dataset *dataset,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err);
 /* infer_from_dataset: the program without its backward and optimizer ops, and with fresh metrics.
  */
-enum skiff_status trainer_infer_dataset(struct scope *scope, const struct program *program,
+enum skiff_status trainer_infer_dataset(struct skiff_scope *scope,
+                                        const struct skiff_program *program,
                                         struct dataset *dataset,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err);

@@ -57,8 +57,8 @@ static void dataset_source_interrupt(void *self)
 }
 
 /* whole: what `program` was cut from; slots that only it knows are not fed. */
-static enum skiff_status run_dataset(struct scope *scope, const struct program *program,
-                                     const struct program *whole, struct dataset *dataset,
+static enum skiff_status run_dataset(struct skiff_scope *scope, const struct skiff_program *program,
+                                     const struct skiff_program *whole, struct dataset *dataset,
                                      const struct trainer_options *options,
                                      struct trainer_result *result, struct skiff_error *err)
 {
@@ -87,7 +87,8 @@ static enum skiff_status run_dataset(struct scope *scope, const struct program *
     return status;
 }
 
-enum skiff_status trainer_train_dataset(struct scope *scope, const struct program *program,
+enum skiff_status trainer_train_dataset(struct skiff_scope *scope,
+                                        const struct skiff_program *program,
                                         struct dataset *dataset,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err)
@@ -95,7 +96,8 @@ enum skiff_status trainer_train_dataset(struct scope *scope, const struct progra
     return run_dataset(scope, program, program, dataset, options, result, err);
 }
 
-enum skiff_status trainer_infer_dataset(struct scope *scope, const struct program *program,
+enum skiff_status trainer_infer_dataset(struct skiff_scope *scope,
+                                        const struct skiff_program *program,
                                         struct dataset *dataset,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err)
@@ -103,9 +105,8 @@ enum skiff_status trainer_infer_dataset(struct scope *scope, const struct progra
     struct skiff_program *test;
     struct trainer_options o = *options;
     o.reset_metrics = true;
-    TRY(skiff_program_clone_for_test((const struct skiff_program *)program, &test, err));
-    enum skiff_status status =
-        run_dataset(scope, (const struct program *)test, program, dataset, &o, result, err);
+    TRY(skiff_program_clone_for_test(program, &test, err));
+    enum skiff_status status = run_dataset(scope, test, program, dataset, &o, result, err);
     skiff_program_destroy(test);
     return status;
 }

@@ -4,17 +4,17 @@
 #include "executor/trainer_parts.h"
 #include "program/op_kind.h"
 
-void metric_states(const struct program *p, struct str_map *out)
+void metric_states(const struct skiff_program *p, struct str_map *out)
 {
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++) {
-        const struct op *op = b->ops[i];
+        const struct skiff_op *op = b->ops[i];
         if (!op->kind || !(op->kind->flags & OP_METRIC))
             continue;
         for (const struct op_slot *s = op->kind->outs; s->name; s++) {
             const struct op_arg *arg = (s->flags & SLOT_INPLACE) ? op_out(op, s->name) : NULL;
             for (int j = 0; arg && j < arg->n; j++) {
-                const struct var *v = block_find_var(b, arg->names[j]);
+                const struct skiff_var *v = block_find_var(b, arg->names[j]);
                 if (v && var_persistable(v))
                     str_map_put(out, v->name, (void *)v);
             }
@@ -22,21 +22,21 @@ void metric_states(const struct program *p, struct str_map *out)
     }
 }
 
-static enum skiff_status split_one(struct scope *own, const struct scope *root, const char *name,
-                                   bool zero, struct skiff_error *err)
+static enum skiff_status split_one(struct skiff_scope *own, const struct skiff_scope *root,
+                                   const char *name, bool zero, struct skiff_error *err)
 {
-    struct value *from = scope_find(root, name);
+    struct skiff_tensor *from = scope_find(root, name);
     if (!from || from->kind != VALUE_TENSOR)
         return error_set(err, SKIFF_STATE,
                          "metric state %s has no value (was the startup program run?)", name);
-    struct value *to = scope_own(own, name);
+    struct skiff_tensor *to = scope_own(own, name);
     TRY(value_copy(to, from, err));
     if (zero && to->tensor.data)
         memset(to->tensor.data, 0, tensor_bytes(&to->tensor));
     return SKIFF_OK;
 }
 
-enum skiff_status metric_states_split(struct scope *own, const struct scope *root,
+enum skiff_status metric_states_split(struct skiff_scope *own, const struct skiff_scope *root,
                                       const struct str_map *names, bool zero,
                                       struct skiff_error *err)
 {
@@ -74,14 +74,15 @@ static enum skiff_status add_tensor(struct tensor *to, const struct tensor *from
     }
 }
 
-enum skiff_status metric_states_merge(struct scope *root, struct scope *const *own, int threads,
-                                      const struct str_map *names, struct skiff_error *err)
+enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_scope *const *own,
+                                      int threads, const struct str_map *names,
+                                      struct skiff_error *err)
 {
     for (size_t i = 0; i < names->count; i++) {
         const char *name = names->entries[i].key;
-        struct value *sum = scope_own(root, name);
+        struct skiff_tensor *sum = scope_own(root, name);
         for (int t = 0; t < threads; t++) {
-            struct value *part = scope_own(own[t], name);
+            struct skiff_tensor *part = scope_own(own[t], name);
             if (t == 0)
                 TRY(value_copy(sum, part, err));
             else

@@ -6,17 +6,19 @@
 #include "executor/trainer.h"
 
 /* Names of the metric states of the program, each once; keys belong to the program. */
-void metric_states(const struct program *p, struct str_map *out);
+void metric_states(const struct skiff_program *p, struct str_map *out);
 /* Gives `own` its own copies: values of its parent, or zeros. */
-enum skiff_status metric_states_split(struct scope *own, const struct scope *root,
+enum skiff_status metric_states_split(struct skiff_scope *own, const struct skiff_scope *root,
                                       const struct str_map *names, bool zero,
                                       struct skiff_error *err);
 /* root = sum of the threads' values. */
-enum skiff_status metric_states_merge(struct scope *root, struct scope *const *own, int threads,
-                                      const struct str_map *names, struct skiff_error *err);
+enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_scope *const *own,
+                                      int threads, const struct str_map *names,
+                                      struct skiff_error *err);
 
 /* "info\tname\t\tlod: {}\n\tdim: 1\n..." as Paddle prints a fetched variable. */
-void print_fetched(struct buf *out, const char *info, const char *name, const struct value *v);
+void print_fetched(struct buf *out, const char *info, const char *name,
+                   const struct skiff_tensor *v);
 void print_profile(struct buf *out, const struct profile *p, int64_t batches, int64_t rows,
                    double read_seconds, double seconds);
 

@@ -61,7 +61,8 @@ static void print_lod(struct buf *out, const struct lod *lod)
     buf_str(out, "}\n");
 }
 
-void print_fetched(struct buf *out, const char *info, const char *name, const struct value *v)
+void print_fetched(struct buf *out, const char *info, const char *name,
+                   const struct skiff_tensor *v)
 {
     const struct tensor *t = &v->tensor;
     buf_printf(out, "%s\t%s\t\t", info, name);

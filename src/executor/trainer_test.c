@@ -28,13 +28,13 @@
 struct net {
     struct skiff_net *net;
     struct rank_dnn vars;
-    struct scope *scope;
+    struct skiff_scope *scope;
     const char *stat_pos, *stat_neg;
 };
 
-static const struct program *main_of(const struct net *n)
+static const struct skiff_program *main_of(const struct net *n)
 {
-    return (const struct program *)skiff_net_main(n->net);
+    return skiff_net_main(n->net);
 }
 
 static void net_open(struct net *n, const char *optimizer)
@@ -53,9 +53,8 @@ static void net_open(struct net *n, const char *optimizer)
     n->scope = scope_create();
     n->stat_pos = "_generated_var_2";
     n->stat_neg = "_generated_var_3";
-    struct executor *e = executor_create(n->scope, &(struct executor_options){0});
-    assert_int_equal(executor_run(e, (const struct program *)skiff_net_startup(n->net), NULL, 0,
-                                  NULL, 0, NULL, &err),
+    struct skiff_executor *e = executor_create(n->scope, &(struct executor_options){0});
+    assert_int_equal(executor_run(e, skiff_net_startup(n->net), NULL, 0, NULL, 0, NULL, &err),
                      SKIFF_OK);
     executor_destroy(e);
 }
@@ -170,7 +169,7 @@ static int64_t counted(const struct net *n)
     int64_t sum = 0;
     const char *names[2] = {n->stat_pos, n->stat_neg};
     for (int s = 0; s < 2; s++) {
-        const struct value *v = scope_find(n->scope, names[s]);
+        const struct skiff_tensor *v = scope_find(n->scope, names[s]);
         for (int64_t i = 0; i < tensor_numel(&v->tensor); i++)
             sum += tensor_i64(&v->tensor)[i];
     }
@@ -200,8 +199,8 @@ static void one_thread_repeats(void **state)
         assert_false(r.stopped);
         assert_true(r.compute_seconds > 0 && r.seconds >= r.compute_seconds);
         for (int i = 0; i < 3; i++) {
-            const struct value *x = scope_find(a.scope, params[i]),
-                               *y = scope_find(b.scope, params[i]);
+            const struct skiff_tensor *x = scope_find(a.scope, params[i]),
+                                      *y = scope_find(b.scope, params[i]);
             assert_memory_equal(x->tensor.data, y->tensor.data, tensor_bytes(&x->tensor));
         }
         net_close(&a);
@@ -243,7 +242,7 @@ struct seen {
     int stop_after;
 };
 
-static void see_batch(void *user, int thread, int64_t rows, const struct value *watched)
+static void see_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
     struct seen *s = user;
     (void)thread;
@@ -270,7 +269,7 @@ static void see_debug(void *user, const char *text)
         snprintf(s->first, sizeof(s->first), "%s", text);
 }
 
-static void see_handler(void *user, const struct value *values)
+static void see_handler(void *user, const struct skiff_tensor *values)
 {
     struct seen *s = user;
     s->handled++;
@@ -418,7 +417,7 @@ static void collect(void *user, const char *text)
 struct linreg {
     struct skiff_net *net;
     struct skiff_var *x, *y, *loss;
-    struct scope *scope;
+    struct skiff_scope *scope;
     struct schema schema;
     struct dataset *data;
 };
@@ -437,9 +436,8 @@ static void linreg_open(struct linreg *l)
     l->loss = skiff_mean(l->net, skiff_square_error_cost(l->net, p, l->y));
     assert_int_equal(skiff_minimize(l->net, l->loss, &err, "sgd", .learning_rate = 0.01), SKIFF_OK);
     l->scope = scope_create();
-    struct executor *e = executor_create(l->scope, &(struct executor_options){0});
-    assert_int_equal(executor_run(e, (const struct program *)skiff_net_startup(l->net), NULL, 0,
-                                  NULL, 0, NULL, &err),
+    struct skiff_executor *e = executor_create(l->scope, &(struct executor_options){0});
+    assert_int_equal(executor_run(e, skiff_net_startup(l->net), NULL, 0, NULL, 0, NULL, &err),
                      SKIFF_OK);
     executor_destroy(e);
     schema_init(&l->schema);
@@ -499,8 +497,7 @@ static void dataset_trains_as_paddle(void **state)
                                 .nfetches = 1,
                                 .print_period = 5,
                                 .print = collect};
-    assert_int_equal(trainer_train_dataset(l.scope, (const struct program *)skiff_net_main(l.net),
-                                           l.data, &o, &r, &err),
+    assert_int_equal(trainer_train_dataset(l.scope, skiff_net_main(l.net), l.data, &o, &r, &err),
                      SKIFF_OK);
     assert_int_equal(r.rows, 80);
     assert_int_equal(file_read("tests/data/trainer/fetch.txt", &want, &err), SKIFF_OK);
@@ -523,9 +520,8 @@ static void inference_changes_nothing(void **state)
     struct skiff_error err = {0};
     linreg_open(&l);
     double before = weight_sum(&l);
-    assert_int_equal(trainer_infer_dataset(l.scope, (const struct program *)skiff_net_main(l.net),
-                                           l.data, &(struct trainer_options){.threads = 2}, &r,
-                                           &err),
+    assert_int_equal(trainer_infer_dataset(l.scope, skiff_net_main(l.net), l.data,
+                                           &(struct trainer_options){.threads = 2}, &r, &err),
                      SKIFF_OK);
     assert_int_equal(r.rows, 80);
     assert_true(weight_sum(&l) == before);

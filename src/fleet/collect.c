@@ -11,10 +11,10 @@
 #define PART_BYTES ((int64_t)4 << 20)
 
 enum skiff_status collect_init(struct collect *c, struct session *session,
-                               const struct split *split, const struct scope *scope,
+                               const struct skiff_split *split, const struct skiff_scope *scope,
                                struct skiff_error *err)
 {
-    struct program *startup;
+    struct skiff_program *startup;
     int n;
     *c = (struct collect){.session = session, .split = split, .scope = scope};
     TRY(split_server(split, split_endpoints(split, &n)[0], &c->server0, &startup, err));
@@ -63,17 +63,17 @@ static const struct placement **slices_of(const struct collect *c, const char *n
 /* The step counter of a schedule and the like: every server has it, under its own name. */
 static bool on_servers(const struct collect *c, const char *name)
 {
-    const struct var *v = block_own_var(program_root(c->server0), name);
+    const struct skiff_var *v = block_own_var(program_root(c->server0), name);
     return v && v->persistable == IS_TRUE;
 }
 
-static const struct value *in_scope(const struct collect *c, const char *name)
+static const struct skiff_tensor *in_scope(const struct collect *c, const char *name)
 {
-    const struct value *v = scope_find(c->scope, name);
+    const struct skiff_tensor *v = scope_find(c->scope, name);
     return v && v->kind == VALUE_TENSOR ? v : NULL;
 }
 
-bool collect_has(const struct collect *c, const struct var *v)
+bool collect_has(const struct collect *c, const struct skiff_var *v)
 {
     int n;
     const struct placement **slices = slices_of(c, v->name, &n);
@@ -83,7 +83,7 @@ bool collect_has(const struct collect *c, const struct var *v)
 
 /* ---- writing ---- */
 
-static enum skiff_status write_head(const struct var *v, struct file_writer *w,
+static enum skiff_status write_head(const struct skiff_var *v, struct file_writer *w,
                                     struct skiff_error *err)
 {
     struct tensor t = {.dtype = v->dtype, .shape = v->shape};
@@ -101,7 +101,7 @@ static enum skiff_status write_head(const struct var *v, struct file_writer *w,
     return status;
 }
 
-static int64_t row_bytes(const struct var *v)
+static int64_t row_bytes(const struct skiff_var *v)
 {
     int64_t n = (int64_t)dtype_size(v->dtype);
     for (int i = 1; i < v->shape.ndim; i++)
@@ -109,17 +109,17 @@ static int64_t row_bytes(const struct var *v)
     return n > 0 ? n : 1;
 }
 
-static int64_t rows_per_part(const struct var *v)
+static int64_t rows_per_part(const struct skiff_var *v)
 {
     int64_t n = PART_BYTES / row_bytes(v);
     return n > 0 ? n : 1;
 }
 
-static enum skiff_status write_rows(const struct collect *c, const struct var *v, int server,
+static enum skiff_status write_rows(const struct collect *c, const struct skiff_var *v, int server,
                                     const char *slice, int64_t rows, struct file_writer *w,
                                     struct skiff_error *err)
 {
-    struct value part = {0};
+    struct skiff_tensor part = {0};
     int64_t step = rows_per_part(v);
     enum skiff_status status = SKIFF_OK;
     for (int64_t at = 0; status == SKIFF_OK && at < rows; at += step) {
@@ -140,7 +140,7 @@ static enum skiff_status write_rows(const struct collect *c, const struct var *v
     return status;
 }
 
-static enum skiff_status write_slices(const struct collect *c, const struct var *v,
+static enum skiff_status write_slices(const struct collect *c, const struct skiff_var *v,
                                       const struct placement *const *slices, int n,
                                       struct file_writer *w, struct skiff_error *err)
 {
@@ -159,7 +159,7 @@ static enum skiff_status write_slices(const struct collect *c, const struct var 
 }
 
 /* Rows of a table that is spread by id modulo servers, in the order of their ids. */
-static enum skiff_status write_table(const struct collect *c, const struct var *v,
+static enum skiff_status write_table(const struct collect *c, const struct skiff_var *v,
                                      struct file_writer *w, struct skiff_error *err)
 {
     struct job_slices s = {.origin = v->name, .modulo = true};
@@ -187,7 +187,7 @@ static enum skiff_status write_table(const struct collect *c, const struct var *
     return status;
 }
 
-static enum skiff_status write_local(const struct value *value, struct file_writer *w,
+static enum skiff_status write_local(const struct skiff_tensor *value, struct file_writer *w,
                                      struct skiff_error *err)
 {
     struct buf bytes = BUF_INIT;
@@ -197,8 +197,8 @@ static enum skiff_status write_local(const struct value *value, struct file_writ
     return status;
 }
 
-enum skiff_status collect_write(const struct collect *c, const struct var *v, struct file_writer *w,
-                                struct skiff_error *err)
+enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
+                                struct file_writer *w, struct skiff_error *err)
 {
     int n;
     if (is_table(c, v->name))
@@ -212,7 +212,7 @@ enum skiff_status collect_write(const struct collect *c, const struct var *v, st
         if (status == SKIFF_OK)
             status = write_rows(c, v, 0, v->name, v->shape.ndim ? v->shape.dims[0] : 1, w, err);
     } else {
-        const struct value *value = in_scope(c, v->name);
+        const struct skiff_tensor *value = in_scope(c, v->name);
         status = value ? write_local(value, w, err)
                        : error_set(err, SKIFF_NOT_FOUND,
                                    "%s cannot be saved: neither a server nor this worker has a "

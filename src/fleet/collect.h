@@ -10,20 +10,20 @@
 
 struct collect {
     struct session *session;
-    const struct split *split;
-    const struct scope *scope;
-    struct program *server0; /* what every server has besides its slices */
+    const struct skiff_split *split;
+    const struct skiff_scope *scope;
+    struct skiff_program *server0; /* what every server has besides its slices */
 };
 
 enum skiff_status collect_init(struct collect *c, struct session *session,
-                               const struct split *split, const struct scope *scope,
+                               const struct skiff_split *split, const struct skiff_scope *scope,
                                struct skiff_error *err);
 void collect_deinit(struct collect *c);
 
 /* Does anybody have it? */
-bool collect_has(const struct collect *c, const struct var *v);
+bool collect_has(const struct collect *c, const struct skiff_var *v);
 /* Appends the variable as a LoDTensor stream. */
-enum skiff_status collect_write(const struct collect *c, const struct var *v, struct file_writer *w,
-                                struct skiff_error *err);
+enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
+                                struct file_writer *w, struct skiff_error *err);
 
 #endif

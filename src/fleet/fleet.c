@@ -162,12 +162,12 @@ enum skiff_status skiff_fleet_split_files(const struct skiff_fleet *f, const cha
 
 /* ---- programs ---- */
 
-struct program *skiff_fleet_main_program(const struct skiff_fleet *f)
+struct skiff_program *skiff_fleet_main_program(const struct skiff_fleet *f)
 {
     return f->main;
 }
 
-struct program *skiff_fleet_startup_program(const struct skiff_fleet *f)
+struct skiff_program *skiff_fleet_startup_program(const struct skiff_fleet *f)
 {
     return f->startup;
 }

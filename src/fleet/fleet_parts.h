@@ -1,4 +1,4 @@
-/* The inside of struct skiff_fleet; only files of fleet/ include this, before any public header. */
+/* The inside of struct skiff_fleet; only files of fleet/ include this. */
 #ifndef FLEET_FLEET_PARTS_H
 #define FLEET_FLEET_PARTS_H
 
@@ -19,14 +19,14 @@ struct skiff_fleet {
     struct role role;
     bool initialized;
     struct settings settings;
-    struct split *split;                     /* NULL: not split, or alone */
-    struct program *origin, *origin_startup; /* as the user built them, after minimize */
-    struct program *main, *startup;          /* of the role */
-    struct job *job;                         /* comm's or job_server's; NULL: alone */
-    struct scope *scope;                     /* of init_worker; borrowed */
-    bool working;                            /* between init_worker and stop_worker */
-    unsigned meetings;                       /* tags of collective calls */
-    _Atomic(say_call) say;                   /* threads of the network look at both */
+    struct skiff_split *split;                     /* NULL: not split, or alone */
+    struct skiff_program *origin, *origin_startup; /* as the user built them, after minimize */
+    struct skiff_program *main, *startup;          /* of the role */
+    struct job *job;                               /* comm's or job_server's; NULL: alone */
+    struct skiff_scope *scope;                     /* of init_worker; borrowed */
+    bool working;                                  /* between init_worker and stop_worker */
+    unsigned meetings;                             /* tags of collective calls */
+    _Atomic(say_call) say;                         /* threads of the network look at both */
     _Atomic(void *) user;
 };
 
@@ -48,7 +48,7 @@ enum skiff_status fleet_need_session(const struct skiff_fleet *f, const char *ca
 enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
                                      struct skiff_error *err);
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *settings,
-                        const struct split *split, const struct role *role,
+                        const struct skiff_split *split, const struct role *role,
                         struct comm_options *out);
 
 #endif

@@ -14,7 +14,7 @@
 /* ---- files ---- */
 
 static enum skiff_status write_one(const struct collect *g, struct model_writer *w,
-                                   const struct var *v, struct skiff_error *err)
+                                   const struct skiff_var *v, struct skiff_error *err)
 {
     struct file_writer file;
     char *path;
@@ -74,10 +74,10 @@ out:
 
 struct saving {
     const char *dir;
-    const struct program *vars;    /* whose persistables */
-    const char *params;            /* one file for all; NULL: one each */
-    const struct program *program; /* to be written, too; NULL: none */
-    const char *model;             /* its file */
+    const struct skiff_program *vars;    /* whose persistables */
+    const char *params;                  /* one file for all; NULL: one each */
+    const struct skiff_program *program; /* to be written, too; NULL: none */
+    const char *model;                   /* its file */
 };
 
 static enum skiff_status write_program(struct model_writer *w, const struct saving *what,
@@ -90,8 +90,9 @@ static enum skiff_status write_program(struct model_writer *w, const struct savi
     return status;
 }
 
-static enum skiff_status save(struct skiff_fleet *f, struct session *session, struct scope *scope,
-                              const struct saving *what, struct skiff_error *err)
+static enum skiff_status save(struct skiff_fleet *f, struct session *session,
+                              struct skiff_scope *scope, const struct saving *what,
+                              struct skiff_error *err)
 {
     struct collect g;
     struct model_writer w;
@@ -150,11 +151,11 @@ enum skiff_status skiff_fleet_save_persistables(struct skiff_fleet *f, struct sk
     struct saving what = {.dir = dir, .vars = f->origin};
     TRY(need_programs(f, "save_persistables", err));
     if (fleet_is_alone(f))
-        return io_save_group((struct scope *)scope, f->main, IO_PERSISTABLES, dir, NULL, err);
+        return io_save_group(scope, f->main, IO_PERSISTABLES, dir, NULL, err);
     if (!writes(f, "save_persistables"))
         return SKIFF_OK;
     TRY(fleet_need_session(f, "save_persistables", &session, err));
-    return save(f, session, (struct scope *)scope, &what, err);
+    return save(f, session, scope, &what, err);
 }
 
 /* "a/b/name" to the folder and the two files. */
@@ -167,9 +168,9 @@ static void prefix_parts(const char *prefix, struct buf *dir, struct buf *model,
     buf_printf(params, "%s.pdiparams", name);
 }
 
-static enum skiff_status save_pruned(struct skiff_fleet *f, struct scope *scope,
-                                     const struct program *pruned, const char *where, bool prefix,
-                                     struct skiff_error *err)
+static enum skiff_status save_pruned(struct skiff_fleet *f, struct skiff_scope *scope,
+                                     const struct skiff_program *pruned, const char *where,
+                                     bool prefix, struct skiff_error *err)
 {
     struct session *session;
     struct buf dir = BUF_INIT, model = BUF_INIT, params = BUF_INIT;
@@ -195,8 +196,8 @@ enum skiff_status skiff_fleet_save_inference_model(struct skiff_fleet *f, struct
                                                    struct skiff_error *err)
 {
     struct io_inference what = {feeds, nfeeds, targets, ntargets};
-    struct scope *s = (struct scope *)scope;
-    struct program *pruned;
+    struct skiff_scope *s = scope;
+    struct skiff_program *pruned;
     TRY(need_programs(f, "save_inference_model", err));
     if (!writes(f, "save_inference_model"))
         return SKIFF_OK;

@@ -82,14 +82,15 @@ static int pick(int given, int from_env, int fallback)
     return from_env >= 0 ? from_env : fallback;
 }
 
-static enum comm_mode_kind comm_kind(const struct skiff_strategy *s, const struct split *split)
+static enum comm_mode_kind comm_kind(const struct skiff_strategy *s,
+                                     const struct skiff_split *split)
 {
     static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
     return s->direct ? COMM_DIRECT : kinds[split_mode_of(split)];
 }
 
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e,
-                        const struct split *split, const struct role *role,
+                        const struct skiff_split *split, const struct role *role,
                         struct comm_options *out)
 {
     *out = (struct comm_options){
@@ -183,8 +184,8 @@ static enum skiff_status split_by_role(struct skiff_fleet *f, const struct skiff
     return SKIFF_OK;
 }
 
-enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct program *main,
-                                    const struct program *startup,
+enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct skiff_program *main,
+                                    const struct skiff_program *startup,
                                     const struct skiff_strategy *strategy, struct skiff_error *err)
 {
     static const struct skiff_strategy defaults = {0};
@@ -208,7 +209,8 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct program 
 }
 
 enum skiff_status skiff_fleet_minimize(struct skiff_fleet *f, struct skiff_optimizer *opt,
-                                       struct var *loss, const struct skiff_strategy *strategy,
+                                       struct skiff_var *loss,
+                                       const struct skiff_strategy *strategy,
                                        const struct skiff_minimize_options *o,
                                        struct skiff_error *err)
 {
@@ -220,7 +222,7 @@ enum skiff_status skiff_fleet_minimize(struct skiff_fleet *f, struct skiff_optim
 
 /* ---- programs of the bare transpiler ---- */
 
-static int index_of(const struct split *s, const char *endpoint)
+static int index_of(const struct skiff_split *s, const char *endpoint)
 {
     int n;
     const char *const *all = split_endpoints(s, &n);
@@ -230,7 +232,8 @@ static int index_of(const struct split *s, const char *endpoint)
     return -1;
 }
 
-static enum skiff_status attach(struct program *main, struct program *startup, struct job *job)
+static enum skiff_status attach(struct skiff_program *main, struct skiff_program *startup,
+                                struct job *job)
 {
     program_set_job(main, job);
     if (startup)
@@ -240,10 +243,10 @@ static enum skiff_status attach(struct program *main, struct program *startup, s
 }
 
 enum skiff_status skiff_split_attach_trainer(const struct skiff_split *split, int trainer_id,
-                                             int trainers, struct program *main,
-                                             struct program *startup, struct skiff_error *err)
+                                             int trainers, struct skiff_program *main,
+                                             struct skiff_program *startup, struct skiff_error *err)
 {
-    const struct split *s = (const struct split *)split;
+    const struct skiff_split *s = split;
     struct skiff_strategy strategy = {.direct = split_mode_of(s) != SPLIT_GEO};
     struct role role = {.kind = SKIFF_WORKER, .id = trainer_id, .workers = trainers};
     struct settings settings;
@@ -257,10 +260,10 @@ enum skiff_status skiff_split_attach_trainer(const struct skiff_split *split, in
 }
 
 enum skiff_status skiff_split_attach_server(const struct skiff_split *split, const char *endpoint,
-                                            int trainers, struct program *main,
-                                            struct program *startup, struct skiff_error *err)
+                                            int trainers, struct skiff_program *main,
+                                            struct skiff_program *startup, struct skiff_error *err)
 {
-    const struct split *s = (const struct split *)split;
+    const struct skiff_split *s = split;
     struct settings settings;
     struct job *job;
     int index = index_of(s, endpoint);
@@ -278,7 +281,7 @@ enum skiff_status skiff_split_attach_server(const struct skiff_split *split, con
     return attach(main, startup, job);
 }
 
-enum skiff_status skiff_program_leave_job(const struct program *p, struct skiff_error *err)
+enum skiff_status skiff_program_leave_job(const struct skiff_program *p, struct skiff_error *err)
 {
     return p->job && p->job->class->close ? p->job->class->close(p->job, err) : SKIFF_OK;
 }

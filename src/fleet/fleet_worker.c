@@ -35,7 +35,7 @@ enum skiff_status skiff_fleet_init_worker(struct skiff_fleet *f, struct skiff_sc
                                           struct skiff_error *err)
 {
     TRY(need_worker(f, "init_worker", err));
-    f->scope = (struct scope *)scope;
+    f->scope = scope;
     if (fleet_is_alone(f))
         return SKIFF_OK;
     if (!f->job)
@@ -157,10 +157,10 @@ enum skiff_status skiff_fleet_all_reduce_int64(struct skiff_fleet *f, const char
 }
 
 /* Appends the buckets; float64 ones (Paddle 1.6's) are whole numbers, too. */
-static enum skiff_status take_buckets(const struct scope *scope, const char *name, int64_t *out,
-                                      int64_t n, struct skiff_error *err)
+static enum skiff_status take_buckets(const struct skiff_scope *scope, const char *name,
+                                      int64_t *out, int64_t n, struct skiff_error *err)
 {
-    const struct value *v = scope_find(scope, name);
+    const struct skiff_tensor *v = scope_find(scope, name);
     if (tensor_numel(&v->tensor) != n)
         return error_set(err, SKIFF_SHAPE, "%s has %lld buckets, but its counterpart %lld", name,
                          (long long)tensor_numel(&v->tensor), (long long)n);
@@ -170,10 +170,10 @@ static enum skiff_status take_buckets(const struct scope *scope, const char *nam
     return SKIFF_OK;
 }
 
-static enum skiff_status check_buckets(const struct scope *scope, const char *name,
+static enum skiff_status check_buckets(const struct skiff_scope *scope, const char *name,
                                        struct skiff_error *err)
 {
-    const struct value *v = name ? scope_find(scope, name) : NULL;
+    const struct skiff_tensor *v = name ? scope_find(scope, name) : NULL;
     if (!v || v->kind != VALUE_TENSOR)
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s holds no value; expected a state of an auc layer that has run",
@@ -188,7 +188,7 @@ static enum skiff_status check_buckets(const struct scope *scope, const char *na
 enum skiff_status skiff_fleet_auc(struct skiff_fleet *f, struct skiff_scope *scope, const char *pos,
                                   const char *neg, double *out, struct skiff_error *err)
 {
-    const struct scope *s = (const struct scope *)scope;
+    const struct skiff_scope *s = scope;
     TRY(check_buckets(s, pos, err));
     TRY(check_buckets(s, neg, err));
     int64_t n = tensor_numel(&scope_find(s, pos)->tensor);

@@ -11,7 +11,7 @@
 struct server_job {
     struct job base;
     struct arena arena;
-    struct program *main, *startup, *whole;
+    struct skiff_program *main, *startup, *whole;
     struct settings settings;
     struct server_options options;
     struct server *own; /* made by init */
@@ -33,8 +33,8 @@ static enum skiff_status run(struct server_job *s, struct server *server, struct
     return status;
 }
 
-static enum skiff_status serve(struct job *j, const struct program *p, struct scope *scope,
-                               struct skiff_error *err)
+static enum skiff_status serve(struct job *j, const struct skiff_program *p,
+                               struct skiff_scope *scope, struct skiff_error *err)
 {
     struct server_job *s = of(j);
     struct server_options o = s->options;
@@ -75,7 +75,7 @@ static const char *keep(struct server_job *s, const char *text)
     return text ? arena_strdup(&s->arena, text) : NULL;
 }
 
-static void copy_placement(struct server_job *s, const struct split *split)
+static void copy_placement(struct server_job *s, const struct skiff_split *split)
 {
     int n;
     const struct placement *from = split_placement(split, &n);
@@ -90,7 +90,7 @@ static void copy_placement(struct server_job *s, const struct split *split)
     s->options.nplacement = n;
 }
 
-static void copy_endpoints(struct server_job *s, const struct split *split)
+static void copy_endpoints(struct server_job *s, const struct skiff_split *split)
 {
     int n;
     const char *const *from = split_endpoints(split, &n);

@@ -12,9 +12,9 @@
 #include "program/job.h"
 
 struct job_server_options {
-    const struct split *split;
-    const struct program *main, *startup; /* of this server; copied */
-    const struct program *whole;          /* before the split, or NULL; copied */
+    const struct skiff_split *split;
+    const struct skiff_program *main, *startup; /* of this server; copied */
+    const struct skiff_program *whole;          /* before the split, or NULL; copied */
     int index, trainers;
     const struct settings *settings;
     bool stop_on_death;

@@ -3,25 +3,25 @@
 
 #include "layers/helper.h"
 
-#define DEFINE_UNARY(name)                                               \
-    struct var *skiff_layer_##name(struct skiff_net *net, struct var *x) \
-    {                                                                    \
-        return layer_unary(net, #name, NULL, x, NULL);                   \
+#define DEFINE_UNARY(name)                                                           \
+    struct skiff_var *skiff_layer_##name(struct skiff_net *net, struct skiff_var *x) \
+    {                                                                                \
+        return layer_unary(net, #name, NULL, x, NULL);                               \
     }
 SKIFF_UNARY_LAYERS(DEFINE_UNARY)
 
 static const struct skiff_act_options act_defaults;
 
-struct var *skiff_layer_leaky_relu(struct skiff_net *net, struct var *x,
-                                   const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_leaky_relu(struct skiff_net *net, struct skiff_var *x,
+                                         const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     return layer_unary(net, "leaky_relu", o->name, x,
                        PARTS(P_FLOAT("alpha", opt_float(o->alpha, 0.02))));
 }
 
-struct var *skiff_layer_hard_sigmoid(struct skiff_net *net, struct var *x,
-                                     const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_hard_sigmoid(struct skiff_net *net, struct skiff_var *x,
+                                           const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     return layer_unary(net, "hard_sigmoid", o->name, x,
@@ -29,8 +29,8 @@ struct var *skiff_layer_hard_sigmoid(struct skiff_net *net, struct var *x,
                              P_FLOAT("offset", opt_float(o->offset, 0.5))));
 }
 
-struct var *skiff_layer_relu6(struct skiff_net *net, struct var *x,
-                              const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_relu6(struct skiff_net *net, struct skiff_var *x,
+                                    const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     return layer_unary(net, "relu6", o->name, x,
@@ -38,14 +38,15 @@ struct var *skiff_layer_relu6(struct skiff_net *net, struct var *x,
 }
 
 /* Fluid passes beta as `slope`, which the op does not declare: beta stays 1. */
-struct var *skiff_layer_swish(struct skiff_net *net, struct var *x,
-                              const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_swish(struct skiff_net *net, struct skiff_var *x,
+                                    const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     return layer_unary(net, "swish", o->name, x, PARTS(P_FLOAT("slope", opt_float(o->beta, 1.0))));
 }
 
-struct var *skiff_layer_pow(struct skiff_net *net, struct var *x, const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_pow(struct skiff_net *net, struct skiff_var *x,
+                                  const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     if (!o->factor_var)
@@ -57,21 +58,22 @@ struct var *skiff_layer_pow(struct skiff_net *net, struct var *x, const struct s
     return layer_unary(net, "pow", o->name, x, PARTS(P_IN("FactorTensor", o->factor_var)));
 }
 
-struct var *skiff_layer_gelu(struct skiff_net *net, struct var *x,
-                             const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_gelu(struct skiff_net *net, struct skiff_var *x,
+                                   const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     return layer_unary(net, "gelu", o->name, x, PARTS(P_BOOL("approximate", o->approximate)));
 }
 
-struct var *skiff_layer_elu(struct skiff_net *net, struct var *x, const struct skiff_act_options *o)
+struct skiff_var *skiff_layer_elu(struct skiff_net *net, struct skiff_var *x,
+                                  const struct skiff_act_options *o)
 {
     o = o ? o : &act_defaults;
     return layer_unary(net, "elu", o->name, x, PARTS(P_FLOAT("alpha", opt_float(o->alpha, 1.0))));
 }
 
-struct var *skiff_layer_prelu(struct skiff_net *net, struct var *x, const char *mode,
-                              const struct skiff_param_attr *param_attr, const char *name)
+struct skiff_var *skiff_layer_prelu(struct skiff_net *net, struct skiff_var *x, const char *mode,
+                                    const struct skiff_param_attr *param_attr, const char *name)
 {
     if (!net_has(net, "prelu", "x", x))
         return NULL;
@@ -90,14 +92,14 @@ struct var *skiff_layer_prelu(struct skiff_net *net, struct var *x, const char *
                         "layer prelu: unknown mode %s (all, channel and element are known)", mode);
     }
     struct skiff_initializer quarter = skiff_init_constant(0.25);
-    struct var *a = layer_param(&l, param_attr, &alpha, DTYPE_FP32, false, &quarter);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *a = layer_param(&l, param_attr, &alpha, DTYPE_FP32, false, &quarter);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "prelu", P_IN("X", x), P_IN("Alpha", a), P_OUT("Out", out), P_STR("mode", mode));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_softmax(struct skiff_net *net, struct var *x,
-                                const struct skiff_softmax_options *o)
+struct skiff_var *skiff_layer_softmax(struct skiff_net *net, struct skiff_var *x,
+                                      const struct skiff_softmax_options *o)
 {
     static const struct skiff_softmax_options none;
     o = o ? o : &none;
@@ -106,8 +108,8 @@ struct var *skiff_layer_softmax(struct skiff_net *net, struct var *x,
         PARTS(P_INT("axis", opt_int(o->axis, -1)), P_BOOL("use_cudnn", o->use_cudnn)));
 }
 
-struct var *skiff_layer_scale(struct skiff_net *net, struct var *x,
-                              const struct skiff_scale_options *o)
+struct skiff_var *skiff_layer_scale(struct skiff_net *net, struct skiff_var *x,
+                                    const struct skiff_scale_options *o)
 {
     static const struct skiff_scale_options none;
     o = o ? o : &none;
@@ -116,7 +118,7 @@ struct var *skiff_layer_scale(struct skiff_net *net, struct var *x,
     if (o->scale_var && !net_has(net, "scale", "scale_var", o->scale_var))
         return NULL;
     struct layer l = layer_begin(net, "scale", o->name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     struct part scale = o->scale_var ? (struct part)P_IN("ScaleTensor", o->scale_var)
                                      : (struct part)P_FLOAT("scale", opt_float(o->scale, 1.0));
     layer_op(net, "scale", P_IN("X", x), scale, P_OUT("Out", out), P_FLOAT("bias", o->bias),
@@ -125,39 +127,39 @@ struct var *skiff_layer_scale(struct skiff_net *net, struct var *x,
 }
 
 /* clip and clip_by_norm keep the kind of their input: a sparse gradient stays sparse. */
-static struct var *clip_like(struct skiff_net *net, const char *type, const char *name,
-                             struct var *x, const struct part *attrs)
+static struct skiff_var *clip_like(struct skiff_net *net, const char *type, const char *name,
+                                   struct skiff_var *x, const struct part *attrs)
 {
     if (!net_has(net, type, "x", x))
         return NULL;
     struct layer l = layer_begin(net, type, name);
     const char *out_name =
         name ? name : names_next(net->names, arena_printf(&net->arena, "%s.tmp", l.name));
-    struct var *out = block_new_var(net, net->frame->block, out_name, x->dtype);
+    struct skiff_var *out = block_new_var(net, net->frame->block, out_name, x->dtype);
     out->kind = x->kind;
     out->persistable = IS_FALSE;
     struct part parts[5] = {P_IN("X", x), P_OUT("Out", out), attrs[0], attrs[1]};
     return net_put_op(net, net->frame->block, -1, type, parts) ? out : NULL;
 }
 
-struct var *skiff_layer_clip(struct skiff_net *net, struct var *x, double min, double max,
-                             const char *name)
+struct skiff_var *skiff_layer_clip(struct skiff_net *net, struct skiff_var *x, double min,
+                                   double max, const char *name)
 {
     return clip_like(net, "clip", name, x, PARTS(P_FLOAT("min", min), P_FLOAT("max", max)));
 }
 
-struct var *skiff_layer_clip_by_norm(struct skiff_net *net, struct var *x, double max_norm,
-                                     const char *name)
+struct skiff_var *skiff_layer_clip_by_norm(struct skiff_net *net, struct skiff_var *x,
+                                           double max_norm, const char *name)
 {
     return clip_like(net, "clip_by_norm", name, x, PARTS(P_FLOAT("max_norm", max_norm)));
 }
 
-struct var *skiff_layer_cast(struct skiff_net *net, struct var *x, const char *dtype)
+struct skiff_var *skiff_layer_cast(struct skiff_net *net, struct skiff_var *x, const char *dtype)
 {
     if (!net_has(net, "cast", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "cast", NULL);
-    struct var *out = layer_tmp(&l, net_dtype(net, "cast", dtype, x->dtype));
+    struct skiff_var *out = layer_tmp(&l, net_dtype(net, "cast", dtype, x->dtype));
     if (!out)
         return NULL;
     layer_op(net, "cast", P_IN("X", x), P_OUT("Out", out), P_INT("in_dtype", x->dtype),
@@ -165,12 +167,12 @@ struct var *skiff_layer_cast(struct skiff_net *net, struct var *x, const char *d
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_isfinite(struct skiff_net *net, struct var *x)
+struct skiff_var *skiff_layer_isfinite(struct skiff_net *net, struct skiff_var *x)
 {
     if (!net_has(net, "isfinite", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "isfinite", NULL);
-    struct var *out = layer_tmp(&l, DTYPE_BOOL);
+    struct skiff_var *out = layer_tmp(&l, DTYPE_BOOL);
     layer_op(net, "isfinite", P_IN("X", x), P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }

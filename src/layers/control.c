@@ -3,16 +3,16 @@
 
 struct skiff_switch {
     struct skiff_net *net;
-    struct var *none_so_far; /* no case before has been taken */
-    struct var *condition;   /* of the case that is open */
-    struct block *body;
+    struct skiff_var *none_so_far; /* no case before has been taken */
+    struct skiff_var *condition;   /* of the case that is open */
+    struct skiff_block *body;
 };
 
 struct skiff_while {
     struct skiff_net *net;
-    struct var *condition;
+    struct skiff_var *condition;
     bool is_test;
-    struct block *body;
+    struct skiff_block *body;
 };
 
 static void collect(struct str_map *to, const struct op_arg *args, int n, const struct str_map *but)
@@ -24,7 +24,7 @@ static void collect(struct str_map *to, const struct op_arg *args, int n, const 
 }
 
 /* What a block reads from outside, and what it writes. */
-static void block_uses(const struct block *b, struct str_map *reads, struct str_map *writes)
+static void block_uses(const struct skiff_block *b, struct str_map *reads, struct str_map *writes)
 {
     for (int i = 0; i < b->nops; i++) {
         collect(reads, b->ops[i]->ins, b->ops[i]->nins, writes);
@@ -33,12 +33,12 @@ static void block_uses(const struct block *b, struct str_map *reads, struct str_
 }
 
 /* The variables of those names that `b` sees. Fails on an unknown one if `all` is set. */
-static int resolve(struct skiff_net *net, const struct block *b, const struct str_map *names,
-                   bool all, struct var **out)
+static int resolve(struct skiff_net *net, const struct skiff_block *b, const struct str_map *names,
+                   bool all, struct skiff_var **out)
 {
     int n = 0;
     for (size_t i = 0; i < names->count; i++) {
-        struct var *v = block_find_var(b, names->entries[i].key);
+        struct skiff_var *v = block_find_var(b, names->entries[i].key);
         if (v)
             out[n++] = v;
         else if (all)
@@ -48,9 +48,9 @@ static int resolve(struct skiff_net *net, const struct block *b, const struct st
     return n;
 }
 
-static struct var *step_scopes(struct skiff_net *net, struct block *b)
+static struct skiff_var *step_scopes(struct skiff_net *net, struct skiff_block *b)
 {
-    struct var *v = block_new_var(net, b, NULL, DTYPE_FP32);
+    struct skiff_var *v = block_new_var(net, b, NULL, DTYPE_FP32);
     if (v) {
         v->kind = VAR_STEP_SCOPES;
         v->has_tensor = false;
@@ -59,19 +59,19 @@ static struct var *step_scopes(struct skiff_net *net, struct block *b)
 }
 
 /* Closes the body and puts the op that runs it into the block around it. */
-static void close_block(struct skiff_net *net, struct block *body, const char *type,
-                        struct var *condition, const char *in_slot, const char *cond_slot,
+static void close_block(struct skiff_net *net, struct skiff_block *body, const char *type,
+                        struct skiff_var *condition, const char *in_slot, const char *cond_slot,
                         const char *scope_slot, struct part attr, struct str_map *writes)
 {
     struct str_map reads;
     str_map_init(&reads);
     block_uses(body, &reads, writes);
-    struct block *outer = body->program->blocks[body->parent];
-    struct var **in = arena_alloc(&net->arena, (reads.count + 1) * sizeof *in);
-    struct var **out = arena_alloc(&net->arena, (writes->count + 1) * sizeof *out);
+    struct skiff_block *outer = body->program->blocks[body->parent];
+    struct skiff_var **in = arena_alloc(&net->arena, (reads.count + 1) * sizeof *in);
+    struct skiff_var **out = arena_alloc(&net->arena, (writes->count + 1) * sizeof *out);
     int nin = resolve(net, outer, &reads, true, in);
     int nout = resolve(net, outer, writes, false, out);
-    struct var *scope = step_scopes(net, outer);
+    struct skiff_var *scope = step_scopes(net, outer);
     net_leave_block(net);
     net_put_op(net, outer, -1, type,
                PARTS(P_INS(in_slot, nin, in), P_IN(cond_slot, condition), P_OUTS("Out", nout, out),
@@ -87,14 +87,14 @@ struct skiff_switch *skiff_switch_begin(struct skiff_net *net)
     return s;
 }
 
-static void open_case(struct skiff_switch *s, struct var *condition)
+static void open_case(struct skiff_switch *s, struct skiff_var *condition)
 {
     layer_begin(s->net, "conditional_block", NULL);
     s->condition = condition;
     s->body = net_failed(s->net) ? NULL : net_enter_block(s->net);
 }
 
-void skiff_switch_case(struct skiff_switch *s, struct var *condition)
+void skiff_switch_case(struct skiff_switch *s, struct skiff_var *condition)
 {
     struct skiff_net *net = s->net;
     if (!net_has_type(net, "switch", "condition", condition, "bool"))
@@ -106,8 +106,8 @@ void skiff_switch_case(struct skiff_switch *s, struct var *condition)
         s->body = net_failed(net) ? NULL : net_enter_block(net);
         return;
     }
-    struct var *before = s->none_so_far;
-    struct var *not_this = skiff_layer_logical_not(net, condition, NULL);
+    struct skiff_var *before = s->none_so_far;
+    struct skiff_var *not_this = skiff_layer_logical_not(net, condition, NULL);
     s->none_so_far = skiff_layer_logical_and(net, before, not_this, NULL);
     open_case(s, skiff_layer_logical_and(net, before, condition, NULL));
 }
@@ -133,7 +133,8 @@ void skiff_switch_end(struct skiff_switch *s)
     s->body = NULL;
 }
 
-struct skiff_while *skiff_while_begin(struct skiff_net *net, struct var *condition, bool is_test)
+struct skiff_while *skiff_while_begin(struct skiff_net *net, struct skiff_var *condition,
+                                      bool is_test)
 {
     struct skiff_while *w = arena_alloc(&net->arena, sizeof *w);
     *w = (struct skiff_while){net, condition, is_test, NULL};

@@ -19,8 +19,9 @@ static bool padding_of(struct skiff_net *net, const char *layer, const char *alg
     return true;
 }
 
-struct var *skiff_layer_conv2d(struct skiff_net *net, struct var *x, int num_filters, int filter_h,
-                               int filter_w, const struct skiff_conv2d_options *o)
+struct skiff_var *skiff_layer_conv2d(struct skiff_net *net, struct skiff_var *x, int num_filters,
+                                     int filter_h, int filter_w,
+                                     const struct skiff_conv2d_options *o)
 {
     static const struct skiff_conv2d_options none;
     o = o ? o : &none;
@@ -49,8 +50,8 @@ struct var *skiff_layer_conv2d(struct skiff_net *net, struct var *x, int num_fil
     struct shape shape = SHAPE(num_filters, in_channels / groups, filter_h, filter_w);
     struct skiff_initializer init =
         skiff_init_normal(0.0, sqrt(2.0 / ((double)filter_h * filter_w * (double)in_channels)), 0);
-    struct var *w = layer_param(&l, o->param_attr, &shape, x->dtype, false, &init);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *w = layer_param(&l, o->param_attr, &shape, x->dtype, false, &init);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, l.type, P_IN("Input", x), P_IN("Filter", w), P_OUT("Output", out),
              P_LONGS("strides", 2, stride), P_LONGS("paddings", 2, padding),
              P_LONGS("dilations", 2, dilation), P_INT("groups", groups),
@@ -61,8 +62,8 @@ struct var *skiff_layer_conv2d(struct skiff_net *net, struct var *x, int num_fil
     return layer_act(&l, layer_bias(&l, out, o->bias_attr, last ? 3 : 1, last ? 4 : 2), o->act);
 }
 
-struct var *skiff_layer_pool2d(struct skiff_net *net, struct var *x,
-                               const struct skiff_pool2d_options *o)
+struct skiff_var *skiff_layer_pool2d(struct skiff_net *net, struct skiff_var *x,
+                                     const struct skiff_pool2d_options *o)
 {
     static const struct skiff_pool2d_options none;
     o = o ? o : &none;

@@ -15,9 +15,9 @@ static const char *value_text(enum dtype dtype, double value, char out[static 32
     return out;
 }
 
-struct var *skiff_layer_fill_constant(struct skiff_net *net, struct skiff_dims shape,
-                                      const char *dtype, double value,
-                                      const struct skiff_fill_options *o)
+struct skiff_var *skiff_layer_fill_constant(struct skiff_net *net, struct skiff_dims shape,
+                                            const char *dtype, double value,
+                                            const struct skiff_fill_options *o)
 {
     static const struct skiff_fill_options none;
     o = o ? o : &none;
@@ -26,7 +26,7 @@ struct var *skiff_layer_fill_constant(struct skiff_net *net, struct skiff_dims s
     char text[32];
     struct layer l = layer_begin(net, "fill_constant", NULL);
     enum dtype type = net_dtype(net, "fill_constant", dtype, DTYPE_FP32);
-    struct var *out = o->out ? o->out : layer_tmp(&l, type);
+    struct skiff_var *out = o->out ? o->out : layer_tmp(&l, type);
     layer_op(net, "fill_constant", P_OUT("Out", out), P_LONGS("shape", shape.n, shape.d),
              P_INT("dtype", type), P_FLOAT("value", value), P_BOOL("force_cpu", o->force_cpu),
              P_STR("str_value", value_text(type, value, text)));
@@ -36,10 +36,10 @@ struct var *skiff_layer_fill_constant(struct skiff_net *net, struct skiff_dims s
     return out;
 }
 
-struct var *skiff_layer_fill_constant_batch_size_like(struct skiff_net *net, struct var *input,
-                                                      struct skiff_dims shape, const char *dtype,
-                                                      double value,
-                                                      const struct skiff_batch_like_options *o)
+struct skiff_var *
+skiff_layer_fill_constant_batch_size_like(struct skiff_net *net, struct skiff_var *input,
+                                          struct skiff_dims shape, const char *dtype, double value,
+                                          const struct skiff_batch_like_options *o)
 {
     static const struct skiff_batch_like_options none;
     o = o ? o : &none;
@@ -48,7 +48,7 @@ struct var *skiff_layer_fill_constant_batch_size_like(struct skiff_net *net, str
     char text[32];
     struct layer l = layer_begin(net, "fill_constant_batch_size_like", NULL);
     enum dtype type = net_dtype(net, l.type, dtype, DTYPE_FP32);
-    struct var *out = layer_tmp_no_grad(&l, type);
+    struct skiff_var *out = layer_tmp_no_grad(&l, type);
     layer_op(net, l.type, P_IN("Input", input), P_OUT("Out", out),
              P_LONGS("shape", shape.n, shape.d), P_INT("dtype", type), P_FLOAT("value", value),
              P_INT("input_dim_idx", o->input_dim_idx), P_INT("output_dim_idx", o->output_dim_idx),
@@ -56,7 +56,8 @@ struct var *skiff_layer_fill_constant_batch_size_like(struct skiff_net *net, str
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_zeros_like(struct skiff_net *net, struct var *x, struct var *out)
+struct skiff_var *skiff_layer_zeros_like(struct skiff_net *net, struct skiff_var *x,
+                                         struct skiff_var *out)
 {
     if (!net_has(net, "zeros_like", "x", x))
         return NULL;
@@ -70,7 +71,8 @@ struct var *skiff_layer_zeros_like(struct skiff_net *net, struct var *x, struct 
     return out;
 }
 
-struct var *skiff_layer_ones_like(struct skiff_net *net, struct var *x, struct var *out)
+struct skiff_var *skiff_layer_ones_like(struct skiff_net *net, struct skiff_var *x,
+                                        struct skiff_var *out)
 {
     if (!net_has(net, "ones_like", "x", x))
         return NULL;
@@ -81,7 +83,8 @@ struct var *skiff_layer_ones_like(struct skiff_net *net, struct var *x, struct v
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_assign(struct skiff_net *net, struct var *input, struct var *output)
+struct skiff_var *skiff_layer_assign(struct skiff_net *net, struct skiff_var *input,
+                                     struct skiff_var *output)
 {
     if (!net_has(net, "assign", "input", input))
         return NULL;
@@ -92,8 +95,9 @@ struct var *skiff_layer_assign(struct skiff_net *net, struct var *input, struct 
     return net_failed(net) ? NULL : output;
 }
 
-struct var *skiff_layer_assign_value(struct skiff_net *net, struct skiff_dims dims,
-                                     const char *dtype, const void *values, struct var *output)
+struct skiff_var *skiff_layer_assign_value(struct skiff_net *net, struct skiff_dims dims,
+                                           const char *dtype, const void *values,
+                                           struct skiff_var *output)
 {
     if (net_failed(net))
         return NULL;
@@ -142,55 +146,56 @@ struct var *skiff_layer_assign_value(struct skiff_net *net, struct skiff_dims di
     return net_failed(net) ? NULL : output;
 }
 
-struct var *skiff_layer_increment(struct skiff_net *net, struct var *x, double value,
-                                  bool new_variable)
+struct skiff_var *skiff_layer_increment(struct skiff_net *net, struct skiff_var *x, double value,
+                                        bool new_variable)
 {
     if (!net_has(net, "increment", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "increment", NULL);
-    struct var *out = new_variable ? layer_tmp(&l, x->dtype) : x;
+    struct skiff_var *out = new_variable ? layer_tmp(&l, x->dtype) : x;
     layer_op(net, "increment", P_IN("X", x), P_OUT("Out", out), P_FLOAT("step", value));
     return net_failed(net) ? NULL : out;
 }
 
 static const struct skiff_random_options random_defaults;
 
-struct var *skiff_layer_uniform_random(struct skiff_net *net, struct skiff_dims shape,
-                                       const struct skiff_random_options *o)
+struct skiff_var *skiff_layer_uniform_random(struct skiff_net *net, struct skiff_dims shape,
+                                             const struct skiff_random_options *o)
 {
     o = o ? o : &random_defaults;
     struct layer l = layer_begin(net, "uniform_random", NULL);
     enum dtype type = net_dtype(net, l.type, o->dtype, DTYPE_FP32);
-    struct var *out = layer_tmp(&l, type);
+    struct skiff_var *out = layer_tmp(&l, type);
     layer_op(net, "uniform_random", P_OUT("Out", out), P_LONGS("shape", shape.n, shape.d),
              P_INT("dtype", type), P_FLOAT("min", opt_float(o->min, -1.0)),
              P_FLOAT("max", opt_float(o->max, 1.0)), P_INT("seed", o->seed));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_gaussian_random(struct skiff_net *net, struct skiff_dims shape,
-                                        const struct skiff_random_options *o)
+struct skiff_var *skiff_layer_gaussian_random(struct skiff_net *net, struct skiff_dims shape,
+                                              const struct skiff_random_options *o)
 {
     o = o ? o : &random_defaults;
     struct layer l = layer_begin(net, "gaussian_random", NULL);
     enum dtype type = net_dtype(net, l.type, o->dtype, DTYPE_FP32);
-    struct var *out = layer_tmp(&l, type);
+    struct skiff_var *out = layer_tmp(&l, type);
     layer_op(net, "gaussian_random", P_OUT("Out", out), P_LONGS("shape", shape.n, shape.d),
              P_INT("dtype", type), P_FLOAT("mean", o->mean), P_FLOAT("std", opt_float(o->std, 1.0)),
              P_INT("seed", o->seed));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_uniform_random_batch_size_like(struct skiff_net *net, struct var *input,
-                                                       struct skiff_dims shape,
-                                                       const struct skiff_random_options *o)
+struct skiff_var *skiff_layer_uniform_random_batch_size_like(struct skiff_net *net,
+                                                             struct skiff_var *input,
+                                                             struct skiff_dims shape,
+                                                             const struct skiff_random_options *o)
 {
     o = o ? o : &random_defaults;
     if (!net_has(net, "uniform_random_batch_size_like", "input", input))
         return NULL;
     struct layer l = layer_begin(net, "uniform_random_batch_size_like", NULL);
     enum dtype type = net_dtype(net, l.type, o->dtype, DTYPE_FP32);
-    struct var *out = layer_tmp(&l, type);
+    struct skiff_var *out = layer_tmp(&l, type);
     layer_op(net, l.type, P_IN("Input", input), P_OUT("Out", out),
              P_LONGS("shape", shape.n, shape.d), P_INT("input_dim_idx", o->input_dim_idx),
              P_INT("output_dim_idx", o->output_dim_idx), P_FLOAT("min", opt_float(o->min, -1.0)),
@@ -198,40 +203,40 @@ struct var *skiff_layer_uniform_random_batch_size_like(struct skiff_net *net, st
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_randint(struct skiff_net *net, int64_t low, int64_t high,
-                                struct skiff_dims shape, const char *dtype, int seed)
+struct skiff_var *skiff_layer_randint(struct skiff_net *net, int64_t low, int64_t high,
+                                      struct skiff_dims shape, const char *dtype, int seed)
 {
     if (low >= high)
         return net_fail(net, SKIFF_RANGE, "layer randint: low %lld is not below high %lld",
                         (long long)low, (long long)high);
     struct layer l = layer_begin(net, "randint", NULL);
     enum dtype type = net_dtype(net, l.type, dtype, DTYPE_INT64);
-    struct var *out = layer_tmp(&l, type);
+    struct skiff_var *out = layer_tmp(&l, type);
     layer_op(net, "randint", P_OUT("Out", out), P_LONGS("shape", shape.n, shape.d),
              P_INT("low", low), P_INT("high", high), P_INT("seed", seed), P_INT("dtype", type));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_sampling_id(struct skiff_net *net, struct var *x,
-                                    const struct skiff_random_options *o)
+struct skiff_var *skiff_layer_sampling_id(struct skiff_net *net, struct skiff_var *x,
+                                          const struct skiff_random_options *o)
 {
     o = o ? o : &random_defaults;
     if (!net_has(net, "sampling_id", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "sampling_id", NULL);
-    struct var *out = layer_tmp(&l, net_dtype(net, l.type, o->dtype, DTYPE_FP32));
+    struct skiff_var *out = layer_tmp(&l, net_dtype(net, l.type, o->dtype, DTYPE_FP32));
     layer_op(net, "sampling_id", P_IN("X", x), P_OUT("Out", out), P_FLOAT("min", o->min),
              P_FLOAT("max", opt_float(o->max, 1.0)), P_INT("seed", o->seed));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_hash(struct skiff_net *net, struct var *x, int64_t hash_size, int num_hash,
-                             const char *name)
+struct skiff_var *skiff_layer_hash(struct skiff_net *net, struct skiff_var *x, int64_t hash_size,
+                                   int num_hash, const char *name)
 {
     if (!net_has(net, "hash", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "hash", name);
-    struct var *out = layer_tmp_no_grad(&l, x->dtype);
+    struct skiff_var *out = layer_tmp_no_grad(&l, x->dtype);
     layer_op(net, "hash", P_IN("X", x), P_OUT("Out", out), P_INT("num_hash", num_hash),
              P_INT("mod_by", hash_size));
     return net_failed(net) ? NULL : out;

@@ -1,16 +1,16 @@
 /* Inputs, parameters and variables that stand alone. */
 #include "layers/helper.h"
 
-static struct var *data_var(struct skiff_net *net, const char *layer, const char *name,
-                            const struct shape *shape, const struct skiff_data_options *o)
+static struct skiff_var *data_var(struct skiff_net *net, const char *layer, const char *name,
+                                  const struct shape *shape, const struct skiff_data_options *o)
 {
     if (net_failed(net))
         return NULL;
     if (!name || !*name)
         return net_fail(net, SKIFF_INVALID, "layer %s: a name is needed", layer);
     enum dtype dtype = net_dtype(net, layer, o->dtype, DTYPE_FP32);
-    struct block *b = program_root(net->frame->main);
-    struct var *old = block_own_var(b, name);
+    struct skiff_block *b = program_root(net->frame->main);
+    struct skiff_var *old = block_own_var(b, name);
     if (old && (!shape_equal(&old->shape, shape) || old->dtype != dtype ||
                 old->lod_level != o->lod_level)) {
         char had[160], want[160];
@@ -19,7 +19,7 @@ static struct var *data_var(struct skiff_net *net, const char *layer, const char
                         dtype_name(old->dtype), shape_text(&old->shape, had), dtype_name(dtype),
                         shape_text(shape, want));
     }
-    struct var *v = block_new_var(net, b, name, dtype);
+    struct skiff_var *v = block_new_var(net, b, name, dtype);
     if (!v)
         return NULL;
     v->shape = *shape;
@@ -29,8 +29,8 @@ static struct var *data_var(struct skiff_net *net, const char *layer, const char
     return v;
 }
 
-struct var *skiff_layer_data(struct skiff_net *net, const char *name, struct skiff_dims dims,
-                             const struct skiff_data_options *o)
+struct skiff_var *skiff_layer_data(struct skiff_net *net, const char *name, struct skiff_dims dims,
+                                   const struct skiff_data_options *o)
 {
     static const struct skiff_data_options none;
     o = o ? o : &none;
@@ -49,19 +49,19 @@ struct var *skiff_layer_data(struct skiff_net *net, const char *name, struct ski
     return data_var(net, "data", name, &s, o);
 }
 
-struct var *skiff_layer_input(struct skiff_net *net, const char *name, struct skiff_dims dims,
-                              const struct skiff_data_options *o)
+struct skiff_var *skiff_layer_input(struct skiff_net *net, const char *name, struct skiff_dims dims,
+                                    const struct skiff_data_options *o)
 {
     static const struct skiff_data_options none;
     struct shape s = dims_shape(&dims);
-    struct var *v = data_var(net, "input", name, &s, o ? o : &none);
+    struct skiff_var *v = data_var(net, "input", name, &s, o ? o : &none);
     if (v)
         v->need_check_feed = IS_TRUE;
     return v;
 }
 
-struct var *skiff_layer_create_parameter(struct skiff_net *net, struct skiff_dims dims,
-                                         const struct skiff_create_parameter_options *o)
+struct skiff_var *skiff_layer_create_parameter(struct skiff_net *net, struct skiff_dims dims,
+                                               const struct skiff_create_parameter_options *o)
 {
     static const struct skiff_create_parameter_options none;
     o = o ? o : &none;
@@ -73,15 +73,16 @@ struct var *skiff_layer_create_parameter(struct skiff_net *net, struct skiff_dim
                        o->default_initializer.kind ? &o->default_initializer : NULL);
 }
 
-struct var *skiff_layer_create_global_var(struct skiff_net *net, struct skiff_dims dims,
-                                          double value, const struct skiff_global_var_options *o)
+struct skiff_var *skiff_layer_create_global_var(struct skiff_net *net, struct skiff_dims dims,
+                                                double value,
+                                                const struct skiff_global_var_options *o)
 {
     static const struct skiff_global_var_options none;
     o = o ? o : &none;
     layer_begin(net, "global_var", o->name);
     struct shape s = dims_shape(&dims);
     enum dtype dtype = net_dtype(net, "create_global_var", o->dtype, DTYPE_FP32);
-    struct var *v = net_global_var(net, o->name, dtype, &s, o->persistable);
+    struct skiff_var *v = net_global_var(net, o->name, dtype, &s, o->persistable);
     if (!v)
         return NULL;
     v->stop_gradient = true;
@@ -91,12 +92,12 @@ struct var *skiff_layer_create_global_var(struct skiff_net *net, struct skiff_di
     return net_failed(net) ? NULL : v;
 }
 
-struct var *skiff_layer_create_tensor(struct skiff_net *net, const char *dtype, const char *name,
-                                      bool persistable)
+struct skiff_var *skiff_layer_create_tensor(struct skiff_net *net, const char *dtype,
+                                            const char *name, bool persistable)
 {
     struct layer l = layer_begin(net, "create_tensor", name);
-    struct var *v = block_new_var(net, net->frame->block, l.name,
-                                  net_dtype(net, "create_tensor", dtype, DTYPE_FP32));
+    struct skiff_var *v = block_new_var(net, net->frame->block, l.name,
+                                        net_dtype(net, "create_tensor", dtype, DTYPE_FP32));
     if (v)
         v->persistable = persistable ? IS_TRUE : IS_FALSE;
     return v;

@@ -1,32 +1,32 @@
 /* Layers of two inputs, element by element, and products of matrices. */
 #include "layers/helper.h"
 
-static struct var *elementwise(struct skiff_net *net, const char *type, struct var *x,
-                               struct var *y, const struct skiff_elementwise_options *o)
+static struct skiff_var *elementwise(struct skiff_net *net, const char *type, struct skiff_var *x,
+                                     struct skiff_var *y, const struct skiff_elementwise_options *o)
 {
     static const struct skiff_elementwise_options none;
     o = o ? o : &none;
     if (!net_has(net, type, "x", x) || !net_has(net, type, "y", y))
         return NULL;
     struct layer l = layer_begin(net, type, o->name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, type, P_IN("X", x), P_IN("Y", y), P_OUT("Out", out),
              P_INT("axis", opt_int(o->axis, -1)));
     return net_failed(net) ? NULL : layer_act(&l, out, o->act);
 }
 
-#define DEFINE_ELEMENTWISE(name)                                                          \
-    struct var *skiff_layer_elementwise_##name(struct skiff_net *net, struct var *x,      \
-                                               struct var *y,                             \
-                                               const struct skiff_elementwise_options *o) \
-    {                                                                                     \
-        return elementwise(net, "elementwise_" #name, x, y, o);                           \
+#define DEFINE_ELEMENTWISE(name)                                                                 \
+    struct skiff_var *skiff_layer_elementwise_##name(struct skiff_net *net, struct skiff_var *x, \
+                                                     struct skiff_var *y,                        \
+                                                     const struct skiff_elementwise_options *o)  \
+    {                                                                                            \
+        return elementwise(net, "elementwise_" #name, x, y, o);                                  \
     }
 SKIFF_ELEMENTWISE_LAYERS(DEFINE_ELEMENTWISE)
 
 /* Results are boolean and carry no gradient. */
-static struct var *compare(struct skiff_net *net, const char *type, struct var *x, struct var *y,
-                           struct var *out)
+static struct skiff_var *compare(struct skiff_net *net, const char *type, struct skiff_var *x,
+                                 struct skiff_var *y, struct skiff_var *out)
 {
     if (!net_has(net, type, "x", x) || !net_has(net, type, "y", y))
         return NULL;
@@ -37,16 +37,16 @@ static struct var *compare(struct skiff_net *net, const char *type, struct var *
     return net_failed(net) ? NULL : out;
 }
 
-#define DEFINE_COMPARE(name)                                                            \
-    struct var *skiff_layer_##name(struct skiff_net *net, struct var *x, struct var *y, \
-                                   struct var *out)                                     \
-    {                                                                                   \
-        return compare(net, #name, x, y, out);                                          \
+#define DEFINE_COMPARE(name)                                                         \
+    struct skiff_var *skiff_layer_##name(struct skiff_net *net, struct skiff_var *x, \
+                                         struct skiff_var *y, struct skiff_var *out) \
+    {                                                                                \
+        return compare(net, #name, x, y, out);                                       \
     }
 SKIFF_COMPARE_LAYERS(DEFINE_COMPARE)
 
-static struct var *logical(struct skiff_net *net, const char *type, struct var *x, struct var *y,
-                           struct var *out)
+static struct skiff_var *logical(struct skiff_net *net, const char *type, struct skiff_var *x,
+                                 struct skiff_var *y, struct skiff_var *out)
 {
     if (!net_has_type(net, type, "x", x, "bool") || (y && !net_has_type(net, type, "y", y, "bool")))
         return NULL;
@@ -60,83 +60,87 @@ static struct var *logical(struct skiff_net *net, const char *type, struct var *
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_logical_and(struct skiff_net *net, struct var *x, struct var *y,
-                                    struct var *out)
+struct skiff_var *skiff_layer_logical_and(struct skiff_net *net, struct skiff_var *x,
+                                          struct skiff_var *y, struct skiff_var *out)
 {
     return logical(net, "logical_and", x, y, out);
 }
 
-struct var *skiff_layer_logical_or(struct skiff_net *net, struct var *x, struct var *y,
-                                   struct var *out)
+struct skiff_var *skiff_layer_logical_or(struct skiff_net *net, struct skiff_var *x,
+                                         struct skiff_var *y, struct skiff_var *out)
 {
     return logical(net, "logical_or", x, y, out);
 }
 
-struct var *skiff_layer_logical_xor(struct skiff_net *net, struct var *x, struct var *y,
-                                    struct var *out)
+struct skiff_var *skiff_layer_logical_xor(struct skiff_net *net, struct skiff_var *x,
+                                          struct skiff_var *y, struct skiff_var *out)
 {
     return logical(net, "logical_xor", x, y, out);
 }
 
-struct var *skiff_layer_logical_not(struct skiff_net *net, struct var *x, struct var *out)
+struct skiff_var *skiff_layer_logical_not(struct skiff_net *net, struct skiff_var *x,
+                                          struct skiff_var *out)
 {
     return logical(net, "logical_not", x, NULL, out);
 }
 
-struct var *skiff_layer_matmul(struct skiff_net *net, struct var *x, struct var *y,
-                               const struct skiff_matmul_options *o)
+struct skiff_var *skiff_layer_matmul(struct skiff_net *net, struct skiff_var *x,
+                                     struct skiff_var *y, const struct skiff_matmul_options *o)
 {
     static const struct skiff_matmul_options none;
     o = o ? o : &none;
     if (!net_has(net, "matmul", "x", x) || !net_has(net, "matmul", "y", y))
         return NULL;
     struct layer l = layer_begin(net, "matmul", o->name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "matmul", P_IN("X", x), P_IN("Y", y), P_OUT("Out", out),
              P_BOOL("transpose_X", o->transpose_x), P_BOOL("transpose_Y", o->transpose_y),
              P_FLOAT("alpha", opt_float(o->alpha, 1.0)));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_mul(struct skiff_net *net, struct var *x, struct var *y,
-                            const struct skiff_mul_options *o)
+struct skiff_var *skiff_layer_mul(struct skiff_net *net, struct skiff_var *x, struct skiff_var *y,
+                                  const struct skiff_mul_options *o)
 {
     static const struct skiff_mul_options none;
     o = o ? o : &none;
     if (!net_has(net, "mul", "x", x) || !net_has(net, "mul", "y", y))
         return NULL;
     struct layer l = layer_begin(net, "mul", o->name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "mul", P_IN("X", x), P_IN("Y", y), P_OUT("Out", out),
              P_INT("x_num_col_dims", opt_int(o->x_num_col_dims, 1)),
              P_INT("y_num_col_dims", opt_int(o->y_num_col_dims, 1)));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_dot(struct skiff_net *net, struct var *x, struct var *y, const char *name)
+struct skiff_var *skiff_layer_dot(struct skiff_net *net, struct skiff_var *x, struct skiff_var *y,
+                                  const char *name)
 {
     if (!net_has(net, "dot", "x", x) || !net_has(net, "dot", "y", y))
         return NULL;
     struct layer l = layer_begin(net, "dot", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "dot", P_IN("X", x), P_IN("Y", y), P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_cos_sim(struct skiff_net *net, struct var *x, struct var *y)
+struct skiff_var *skiff_layer_cos_sim(struct skiff_net *net, struct skiff_var *x,
+                                      struct skiff_var *y)
 {
     if (!net_has(net, "cos_sim", "x", x) || !net_has(net, "cos_sim", "y", y))
         return NULL;
     struct layer l = layer_begin(net, "cos_sim", NULL);
-    struct var *out = layer_tmp(&l, x->dtype);
-    struct var *xnorm = layer_tmp(&l, x->dtype), *ynorm = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *xnorm = layer_tmp(&l, x->dtype), *ynorm = layer_tmp(&l, x->dtype);
     layer_op(net, "cos_sim", P_IN("X", x), P_IN("Y", y), P_OUT("Out", out), P_OUT("XNorm", xnorm),
              P_OUT("YNorm", ynorm));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_bilinear_tensor_product(struct skiff_net *net, struct var *x, struct var *y,
-                                                int64_t size, const struct skiff_fc_options *o)
+struct skiff_var *skiff_layer_bilinear_tensor_product(struct skiff_net *net, struct skiff_var *x,
+                                                      struct skiff_var *y, int64_t size,
+                                                      const struct skiff_fc_options *o)
 {
     static const struct skiff_fc_options none;
     o = o ? o : &none;
@@ -149,9 +153,9 @@ struct var *skiff_layer_bilinear_tensor_product(struct skiff_net *net, struct va
                         x->name, y->name);
     struct layer l = layer_begin(net, "bilinear_tensor_product", o->name);
     struct shape ws = SHAPE(size, x->shape.dims[1], y->shape.dims[1]), bs = SHAPE(1, size);
-    struct var *w = layer_param(&l, o->param_attr, &ws, x->dtype, false, NULL);
-    struct var *out = layer_tmp(&l, x->dtype);
-    struct var *b = layer_param(&l, o->bias_attr, &bs, x->dtype, true, NULL);
+    struct skiff_var *w = layer_param(&l, o->param_attr, &ws, x->dtype, false, NULL);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *b = layer_param(&l, o->bias_attr, &bs, x->dtype, true, NULL);
     layer_op(net, "bilinear_tensor_product", P_IN("X", x), P_IN("Y", y), P_IN("Weight", w),
              P_IN("Bias", b), P_OUT("Out", out));
     return net_failed(net) ? NULL : layer_act(&l, out, o->act);

@@ -5,8 +5,8 @@
 #include "layers/helper.h"
 
 /* x times a new weight of [product of its last dims, size]. */
-static struct var *fc_mul(struct layer *l, struct var *x, int flatten, int64_t size,
-                          const struct skiff_param_attr *attr)
+static struct skiff_var *fc_mul(struct layer *l, struct skiff_var *x, int flatten, int64_t size,
+                                const struct skiff_param_attr *attr)
 {
     char text[160];
     if (flatten < 1 || flatten >= x->shape.ndim)
@@ -23,15 +23,15 @@ static struct var *fc_mul(struct layer *l, struct var *x, int flatten, int64_t s
         width *= x->shape.dims[i];
     }
     struct shape shape = SHAPE(width, size);
-    struct var *w = layer_param(l, attr, &shape, x->dtype, false, NULL);
-    struct var *out = layer_tmp(l, x->dtype);
+    struct skiff_var *w = layer_param(l, attr, &shape, x->dtype, false, NULL);
+    struct skiff_var *out = layer_tmp(l, x->dtype);
     layer_op(l->net, "mul", P_IN("X", x), P_IN("Y", w), P_OUT("Out", out),
              P_INT("x_num_col_dims", flatten), P_INT("y_num_col_dims", 1));
     return net_failed(l->net) ? NULL : out;
 }
 
-struct var *skiff_layer_fc(struct skiff_net *net, struct skiff_vars input, int64_t size,
-                           const struct skiff_fc_options *o)
+struct skiff_var *skiff_layer_fc(struct skiff_net *net, struct skiff_vars input, int64_t size,
+                                 const struct skiff_fc_options *o)
 {
     static const struct skiff_fc_options none;
     o = o ? o : &none;
@@ -42,7 +42,7 @@ struct var *skiff_layer_fc(struct skiff_net *net, struct skiff_vars input, int64
                         (long long)size);
     struct layer l = layer_begin(net, "fc", o->name);
     int flatten = opt_int(o->num_flatten_dims, 1);
-    struct var **parts = mem_must((size_t)input.n * sizeof *parts), *out = NULL;
+    struct skiff_var **parts = mem_must((size_t)input.n * sizeof *parts), *out = NULL;
     for (int i = 0; i < input.n && !net_failed(net); i++) {
         if (flatten == -1)
             flatten = input.v[i]->shape.ndim - 1;
@@ -66,9 +66,9 @@ out:
     return net_failed(net) ? NULL : out;
 }
 
-static struct var *lookup(struct skiff_net *net, const char *type, const char *helper,
-                          struct var *ids, int64_t rows, int64_t width,
-                          const struct skiff_embedding_options *o)
+static struct skiff_var *lookup(struct skiff_net *net, const char *type, const char *helper,
+                                struct skiff_var *ids, int64_t rows, int64_t width,
+                                const struct skiff_embedding_options *o)
 {
     static const struct skiff_embedding_options none;
     o = o ? o : &none;
@@ -86,8 +86,8 @@ static struct var *lookup(struct skiff_net *net, const char *type, const char *h
     struct layer l = layer_begin(net, helper, NULL);
     struct shape shape = SHAPE(rows, width);
     enum dtype dtype = net_dtype(net, "embedding", o->dtype, DTYPE_FP32);
-    struct var *w = layer_param(&l, o->param_attr, &shape, dtype, false, NULL);
-    struct var *out = layer_tmp(&l, dtype);
+    struct skiff_var *w = layer_param(&l, o->param_attr, &shape, dtype, false, NULL);
+    struct skiff_var *out = layer_tmp(&l, dtype);
     layer_op(net, type, P_IN("Ids", ids), P_IN("W", w), P_OUT("Out", out),
              P_BOOL("is_sparse", o->is_sparse), P_BOOL("is_distributed", o->is_distributed),
              P_BOOL("remote_prefetch", o->is_sparse && !o->is_distributed),
@@ -98,21 +98,24 @@ static struct var *lookup(struct skiff_net *net, const char *type, const char *h
     return out;
 }
 
-struct var *skiff_layer_embedding(struct skiff_net *net, struct var *input, int64_t rows,
-                                  int64_t width, const struct skiff_embedding_options *o)
+struct skiff_var *skiff_layer_embedding(struct skiff_net *net, struct skiff_var *input,
+                                        int64_t rows, int64_t width,
+                                        const struct skiff_embedding_options *o)
 {
     return lookup(net, "lookup_table", "embedding", input, rows, width, o);
 }
 
-struct var *skiff_layer_embedding_v2(struct skiff_net *net, struct var *input, int64_t rows,
-                                     int64_t width, const struct skiff_embedding_options *o)
+struct skiff_var *skiff_layer_embedding_v2(struct skiff_net *net, struct skiff_var *input,
+                                           int64_t rows, int64_t width,
+                                           const struct skiff_embedding_options *o)
 {
     return lookup(net, "lookup_table_v2", "embedding", input, rows, width, o);
 }
 
-struct var *skiff_layer_fused_embedding_seq_pool(struct skiff_net *net, struct var *input,
-                                                 int64_t rows, int64_t width,
-                                                 const struct skiff_embedding_options *o)
+struct skiff_var *skiff_layer_fused_embedding_seq_pool(struct skiff_net *net,
+                                                       struct skiff_var *input, int64_t rows,
+                                                       int64_t width,
+                                                       const struct skiff_embedding_options *o)
 {
     return lookup(net, "fused_embedding_seq_pool", "fused_embedding_seq_pool", input, rows, width,
                   o);

@@ -15,12 +15,12 @@ struct layer layer_begin(struct skiff_net *net, const char *type, const char *na
         .net = net, .type = type, .name = name ? name : names_next(net->names, type)};
 }
 
-struct var *block_new_var(struct skiff_net *net, struct block *b, const char *name,
-                          enum dtype dtype)
+struct skiff_var *block_new_var(struct skiff_net *net, struct skiff_block *b, const char *name,
+                                enum dtype dtype)
 {
     if (net_failed(net))
         return NULL;
-    struct var *v = block_add_var(b, name ? name : names_next(net->names, "_generated_var"));
+    struct skiff_var *v = block_add_var(b, name ? name : names_next(net->names, "_generated_var"));
     v->dtype = dtype;
     v->has_tensor = true;
     return v;
@@ -31,28 +31,28 @@ static const char *dotted(struct skiff_net *net, const char *a, const char *b)
     return arena_printf(&net->arena, "%s.%s", a, b);
 }
 
-struct var *layer_tmp(struct layer *l, enum dtype dtype)
+struct skiff_var *layer_tmp(struct layer *l, enum dtype dtype)
 {
     if (net_failed(l->net))
         return NULL;
     const char *name = names_next(l->net->names, dotted(l->net, l->name, "tmp"));
-    struct var *v = block_new_var(l->net, l->net->frame->block, name, dtype);
+    struct skiff_var *v = block_new_var(l->net, l->net->frame->block, name, dtype);
     v->persistable = IS_FALSE;
     return v;
 }
 
-struct var *layer_tmp_no_grad(struct layer *l, enum dtype dtype)
+struct skiff_var *layer_tmp_no_grad(struct layer *l, enum dtype dtype)
 {
-    struct var *v = layer_tmp(l, dtype);
+    struct skiff_var *v = layer_tmp(l, dtype);
     if (v)
         v->stop_gradient = true;
     return v;
 }
 
-struct var *net_global_var(struct skiff_net *net, const char *name, enum dtype dtype,
-                           const struct shape *shape, bool persistable)
+struct skiff_var *net_global_var(struct skiff_net *net, const char *name, enum dtype dtype,
+                                 const struct shape *shape, bool persistable)
 {
-    struct var *v = block_new_var(net, program_root(net->frame->main), name, dtype);
+    struct skiff_var *v = block_new_var(net, program_root(net->frame->main), name, dtype);
     if (!v)
         return NULL;
     v->shape = *shape;
@@ -60,12 +60,12 @@ struct var *net_global_var(struct skiff_net *net, const char *name, enum dtype d
     return v;
 }
 
-void net_init_var(struct skiff_net *net, struct var *v, const struct skiff_initializer *init)
+void net_init_var(struct skiff_net *net, struct skiff_var *v, const struct skiff_initializer *init)
 {
     if (net_failed(net) || !v)
         return;
-    struct block *b = program_root(net->frame->startup);
-    struct var *s = block_new_var(net, b, v->name, v->dtype);
+    struct skiff_block *b = program_root(net->frame->startup);
+    struct skiff_var *s = block_new_var(net, b, v->name, v->dtype);
     s->kind = v->kind;
     s->shape = v->shape;
     s->persistable = IS_TRUE;
@@ -75,7 +75,7 @@ void net_init_var(struct skiff_net *net, struct var *v, const struct skiff_initi
 /* ---- ops ---- */
 
 /* Slots that the kind does not declare (for this generation) are dropped, as in Fluid. */
-static void set_slot(struct program *p, struct op *op, const struct part *part)
+static void set_slot(struct skiff_program *p, struct skiff_op *op, const struct part *part)
 {
     const struct op_slot *slots = part->kind == PART_IN ? op->kind->ins : op->kind->outs;
     int at = slots ? op_kind_slot(slots, part->name) : -1;
@@ -99,7 +99,7 @@ static void set_slot(struct program *p, struct op *op, const struct part *part)
     free(names);
 }
 
-static void set_longs(struct program *p, struct op *op, const struct part *part,
+static void set_longs(struct skiff_program *p, struct skiff_op *op, const struct part *part,
                       enum attr_type type)
 {
     if (type == ATTR_LONGS) {
@@ -113,7 +113,7 @@ static void set_longs(struct program *p, struct op *op, const struct part *part,
     free(v);
 }
 
-static void set_floats(struct program *p, struct op *op, const struct part *part)
+static void set_floats(struct skiff_program *p, struct skiff_op *op, const struct part *part)
 {
     float *v = mem_must((size_t)(part->n + 1) * sizeof *v);
     for (int i = 0; i < part->n; i++)
@@ -122,7 +122,7 @@ static void set_floats(struct program *p, struct op *op, const struct part *part
     free(v);
 }
 
-static void set_number(struct program *p, struct op *op, const struct part *part,
+static void set_number(struct skiff_program *p, struct skiff_op *op, const struct part *part,
                        enum attr_type type)
 {
     double f = part->kind == PART_FLOAT ? part->f : (double)part->i;
@@ -143,7 +143,7 @@ static void set_number(struct program *p, struct op *op, const struct part *part
     }
 }
 
-static void set_attr(struct program *p, struct op *op, const struct part *part)
+static void set_attr(struct skiff_program *p, struct skiff_op *op, const struct part *part)
 {
     int at = op_kind_attr(op->kind, part->name);
     if (at < 0 || (p->generation == GEN_1X && op->kind->attrs[at].flags & ATTR_ONLY_2X))
@@ -178,7 +178,7 @@ static void set_attr(struct program *p, struct op *op, const struct part *part)
 
 /* Every declared input slot stands in the op, empty when it is not used; one that is not optional
  * must be filled, and every output that is neither optional nor an extra. */
-static enum skiff_status complete_slots(struct program *p, struct op *op, bool no_ins,
+static enum skiff_status complete_slots(struct skiff_program *p, struct skiff_op *op, bool no_ins,
                                         struct skiff_error *err)
 {
     unsigned foreign = p->generation == GEN_1X ? SLOT_ONLY_2X : 0;
@@ -199,10 +199,10 @@ static enum skiff_status complete_slots(struct program *p, struct op *op, bool n
     return SKIFF_OK;
 }
 
-static enum skiff_status fill_op(struct skiff_net *net, struct block *b, struct op *op,
+static enum skiff_status fill_op(struct skiff_net *net, struct skiff_block *b, struct skiff_op *op,
                                  const struct part *parts, struct skiff_error *err)
 {
-    struct program *p = b->program;
+    struct skiff_program *p = b->program;
     bool no_ins = false;
     if (!op->kind) {
         const char *near = op_kind_nearest(op->type);
@@ -244,14 +244,14 @@ static int count_outs(const struct part *parts)
     return n;
 }
 
-struct op *net_put_op(struct skiff_net *net, struct block *b, int at, const char *type,
-                      const struct part *parts)
+struct skiff_op *net_put_op(struct skiff_net *net, struct skiff_block *b, int at, const char *type,
+                            const struct part *parts)
 {
     if (net_failed(net))
         return NULL;
     if (at < 0)
         at = b->nops;
-    struct op *op = block_insert_op(b, at, type);
+    struct skiff_op *op = block_insert_op(b, at, type);
     struct skiff_error err = {0};
     enum dtype *types = mem_must((size_t)(count_outs(parts) + 1) * sizeof *types);
     keep_types(parts, types, false);
@@ -266,7 +266,7 @@ struct op *net_put_op(struct skiff_net *net, struct block *b, int at, const char
 
 /* ---- parameters ---- */
 
-static bool written_in(const struct block *b, const char *name)
+static bool written_in(const struct skiff_block *b, const char *name)
 {
     for (int i = 0; i < b->nops; i++)
         if (op_writes(b->ops[i], name))
@@ -275,12 +275,12 @@ static bool written_in(const struct block *b, const char *name)
 }
 
 /* The Parameter object of one program: made, or checked against the one that is there. */
-static struct var *param_var(struct skiff_net *net, struct program *p, const char *name,
-                             const struct shape *shape, enum dtype dtype,
-                             const struct param_info *info)
+static struct skiff_var *param_var(struct skiff_net *net, struct skiff_program *p, const char *name,
+                                   const struct shape *shape, enum dtype dtype,
+                                   const struct param_info *info)
 {
-    struct block *b = program_root(p);
-    struct var *v = block_own_var(b, name);
+    struct skiff_block *b = program_root(p);
+    struct skiff_var *v = block_own_var(b, name);
     if (v && (!shape_equal(&v->shape, shape) || v->dtype != dtype)) {
         char had[160], want[160];
         return net_fail(net, SKIFF_SHAPE,
@@ -296,7 +296,7 @@ static struct var *param_var(struct skiff_net *net, struct program *p, const cha
     return v;
 }
 
-static struct param_info attr_info(struct program *p, const struct skiff_param_attr *attr)
+static struct param_info attr_info(struct skiff_program *p, const struct skiff_param_attr *attr)
 {
     struct param_info info = {.trainable = !attr->frozen,
                               .learning_rate = (float)opt_float(attr->learning_rate, 1.0),
@@ -309,9 +309,9 @@ static struct param_info attr_info(struct program *p, const struct skiff_param_a
     return info;
 }
 
-struct var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
-                        const struct shape *shape, enum dtype dtype, bool is_bias,
-                        const struct skiff_initializer *default_init)
+struct skiff_var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
+                              const struct shape *shape, enum dtype dtype, bool is_bias,
+                              const struct skiff_initializer *default_init)
 {
     static const struct skiff_param_attr defaults;
     struct skiff_net *net = l->net;
@@ -338,9 +338,9 @@ struct var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
                             "be known when the network is built",
                             l->type, name, shape_text(shape, text));
         }
-    struct program *startup = net->frame->startup, *main = net->frame->main;
+    struct skiff_program *startup = net->frame->startup, *main = net->frame->main;
     struct param_info info = attr_info(startup, attr);
-    struct var *s = param_var(net, startup, name, shape, dtype, &info);
+    struct skiff_var *s = param_var(net, startup, name, shape, dtype, &info);
     if (s && !written_in(program_root(startup), name))
         initializer_apply(net, program_root(startup), s, &init);
     if (net_failed(net))
@@ -349,8 +349,8 @@ struct var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
     return param_var(net, main, name, shape, dtype, &info);
 }
 
-struct var *layer_bias(struct layer *l, struct var *x, const struct skiff_param_attr *attr,
-                       int dim_start, int dim_end)
+struct skiff_var *layer_bias(struct layer *l, struct skiff_var *x,
+                             const struct skiff_param_attr *attr, int dim_start, int dim_end)
 {
     if (net_failed(l->net) || !x || attr_is_none(attr))
         return x;
@@ -358,14 +358,14 @@ struct var *layer_bias(struct layer *l, struct var *x, const struct skiff_param_
     struct shape size = {.ndim = 0};
     for (int i = dim_start; i < end && i < x->shape.ndim; i++)
         size.dims[size.ndim++] = x->shape.dims[i];
-    struct var *b = layer_param(l, attr, &size, x->dtype, true, NULL);
-    struct var *out = layer_tmp(l, x->dtype);
+    struct skiff_var *b = layer_param(l, attr, &size, x->dtype, true, NULL);
+    struct skiff_var *out = layer_tmp(l, x->dtype);
     layer_op(l->net, "elementwise_add", P_IN("X", x), P_IN("Y", b), P_OUT("Out", out),
              P_INT("axis", dim_start));
     return net_failed(l->net) ? NULL : out;
 }
 
-struct var *layer_act(struct layer *l, struct var *x, const char *act)
+struct skiff_var *layer_act(struct layer *l, struct skiff_var *x, const char *act)
 {
     if (!act || !x || net_failed(l->net))
         return x;
@@ -375,18 +375,18 @@ struct var *layer_act(struct layer *l, struct var *x, const char *act)
         return net_fail(l->net, SKIFF_NOT_FOUND, "layer %s: unknown activation %s%s%s%s", l->name,
                         act, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     }
-    struct var *out = layer_tmp(l, x->dtype);
+    struct skiff_var *out = layer_tmp(l, x->dtype);
     layer_op(l->net, act, P_IN("X", x), P_OUT("Out", out), P_BOOL("use_cudnn", l->act_cudnn));
     return net_failed(l->net) ? NULL : out;
 }
 
-struct var *layer_unary(struct skiff_net *net, const char *type, const char *name, struct var *x,
-                        const struct part *attrs)
+struct skiff_var *layer_unary(struct skiff_net *net, const char *type, const char *name,
+                              struct skiff_var *x, const struct part *attrs)
 {
     if (!net_has(net, type, "x", x))
         return NULL;
     struct layer l = layer_begin(net, type, name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     enum { MOST = 24 }; /* no layer has nearly as many attributes */
     struct part parts[MOST] = {P_IN("X", x), P_OUT("Out", out)};
     for (int n = 2; n < MOST - 1 && attrs && attrs->kind != PART_END; n++)
@@ -396,7 +396,7 @@ struct var *layer_unary(struct skiff_net *net, const char *type, const char *nam
 
 /* ---- checks and small things ---- */
 
-bool net_has(struct skiff_net *net, const char *layer, const char *what, const struct var *v)
+bool net_has(struct skiff_net *net, const char *layer, const char *what, const struct skiff_var *v)
 {
     if (net_failed(net))
         return false;
@@ -414,7 +414,7 @@ bool net_has(struct skiff_net *net, const char *layer, const char *what, const s
 }
 
 bool net_has_all(struct skiff_net *net, const char *layer, const char *what, int n,
-                 struct var *const *v)
+                 struct skiff_var *const *v)
 {
     if (net_failed(net))
         return false;
@@ -428,8 +428,8 @@ bool net_has_all(struct skiff_net *net, const char *layer, const char *what, int
     return true;
 }
 
-bool net_has_type(struct skiff_net *net, const char *layer, const char *what, const struct var *v,
-                  const char *dtypes)
+bool net_has_type(struct skiff_net *net, const char *layer, const char *what,
+                  const struct skiff_var *v, const char *dtypes)
 {
     if (!net_has(net, layer, what, v))
         return false;

@@ -1,8 +1,8 @@
 /* What every layer is written with: names, parameters, variables and ops.
  *
  *     struct layer l = layer_begin(net, "fc", o->name);           names: fc_0, or the user's
- *     struct var *w = layer_param(&l, attr, &shape, dtype, ...);   fc_0.w_0 in main and startup
- *     struct var *out = layer_tmp(&l, dtype);                      fc_0.tmp_0
+ *     struct skiff_var *w = layer_param(&l, attr, &shape, dtype, ...);   fc_0.w_0 in main and startup
+ *     struct skiff_var *out = layer_tmp(&l, dtype);                      fc_0.tmp_0
  *     layer_op(net, "mul", P_IN("X", x), P_IN("Y", w), P_OUT("Out", out), P_INT("...", 1));
  *
  * After a failure every call does nothing and returns NULL, so that layers need no checks of their
@@ -39,7 +39,7 @@ struct part {
     const char *name;
     int n;
     union {
-        struct var *const *vars;
+        struct skiff_var *const *vars;
         int64_t i;
         double f;
         const char *s;
@@ -49,23 +49,23 @@ struct part {
     };
 };
 
-#define P_IN(slot, v)                              \
-    {                                              \
-        PART_IN, slot, 1, .vars = (struct var *[]) \
-        {                                          \
-            v                                      \
-        }                                          \
+#define P_IN(slot, v)                                    \
+    {                                                    \
+        PART_IN, slot, 1, .vars = (struct skiff_var *[]) \
+        {                                                \
+            v                                            \
+        }                                                \
     }
 #define P_INS(slot, count, list)           \
     {                                      \
         PART_IN, slot, count, .vars = list \
     }
-#define P_OUT(slot, v)                              \
-    {                                               \
-        PART_OUT, slot, 1, .vars = (struct var *[]) \
-        {                                           \
-            v                                       \
-        }                                           \
+#define P_OUT(slot, v)                                    \
+    {                                                     \
+        PART_OUT, slot, 1, .vars = (struct skiff_var *[]) \
+        {                                                 \
+            v                                             \
+        }                                                 \
     }
 #define P_OUTS(slot, count, list)           \
     {                                       \
@@ -105,8 +105,8 @@ struct part {
     }
 /* Puts an op at position `at` of the block (-1: the end), fills defaults, role, role variables and
  * name scope, and runs its shape rule. NULL after a failure (nothing is left in the block). */
-struct op *net_put_op(struct skiff_net *net, struct block *b, int at, const char *type,
-                      const struct part *parts);
+struct skiff_op *net_put_op(struct skiff_net *net, struct skiff_block *b, int at, const char *type,
+                            const struct part *parts);
 #define PARTS(...) ((const struct part[]){__VA_ARGS__, {.kind = PART_END}})
 #define layer_op(net, type, ...) net_put_op(net, (net)->frame->block, -1, type, PARTS(__VA_ARGS__))
 
@@ -120,50 +120,50 @@ struct layer {
 struct layer layer_begin(struct skiff_net *net, const char *type, const char *name);
 
 /* A variable of the current block for a result; its shape comes from the op that writes it. */
-struct var *layer_tmp(struct layer *l, enum dtype dtype);
-struct var *layer_tmp_no_grad(struct layer *l, enum dtype dtype);
+struct skiff_var *layer_tmp(struct layer *l, enum dtype dtype);
+struct skiff_var *layer_tmp_no_grad(struct layer *l, enum dtype dtype);
 /* Same under a name of its own; name NULL: _generated_var_N. */
-struct var *block_new_var(struct skiff_net *net, struct block *b, const char *name,
-                          enum dtype dtype);
+struct skiff_var *block_new_var(struct skiff_net *net, struct skiff_block *b, const char *name,
+                                enum dtype dtype);
 /* A persistable variable of the global block; name NULL: _generated_var_N. */
-struct var *net_global_var(struct skiff_net *net, const char *name, enum dtype dtype,
-                           const struct shape *shape, bool persistable);
+struct skiff_var *net_global_var(struct skiff_net *net, const char *name, enum dtype dtype,
+                                 const struct shape *shape, bool persistable);
 /* Makes the variable in the startup program too, with an op that fills it. */
-void net_init_var(struct skiff_net *net, struct var *v, const struct skiff_initializer *init);
+void net_init_var(struct skiff_net *net, struct skiff_var *v, const struct skiff_initializer *init);
 
 /* The parameter in both programs, its initializer op at the front of the startup program (unless it
  * is there already: shared parameters). attr NULL: defaults; SKIFF_NO_PARAM: NULL is returned.
  * default_init NULL: Xavier, or zeros for a bias. */
-struct var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
-                        const struct shape *shape, enum dtype dtype, bool is_bias,
-                        const struct skiff_initializer *default_init);
+struct skiff_var *layer_param(struct layer *l, const struct skiff_param_attr *attr,
+                              const struct shape *shape, enum dtype dtype, bool is_bias,
+                              const struct skiff_initializer *default_init);
 static inline bool attr_is_none(const struct skiff_param_attr *attr)
 {
     return attr == SKIFF_NO_PARAM;
 }
 
 /* x plus a bias of shape dims[dim_start..dim_end) of x (dim_end 0: to the last). */
-struct var *layer_bias(struct layer *l, struct var *x, const struct skiff_param_attr *attr,
-                       int dim_start, int dim_end);
+struct skiff_var *layer_bias(struct layer *l, struct skiff_var *x,
+                             const struct skiff_param_attr *attr, int dim_start, int dim_end);
 /* The activation of that name on top of x; act NULL: x itself. */
-struct var *layer_act(struct layer *l, struct var *x, const char *act);
+struct skiff_var *layer_act(struct layer *l, struct skiff_var *x, const char *act);
 
 /* Appends the initializer's op to the front of the startup block. */
-void initializer_apply(struct skiff_net *net, struct block *b, struct var *v,
+void initializer_apply(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
                        const struct skiff_initializer *init);
 
 /* One input X, one output Out, attributes as given (NULL: none). */
-struct var *layer_unary(struct skiff_net *net, const char *type, const char *name, struct var *x,
-                        const struct part *attrs);
+struct skiff_var *layer_unary(struct skiff_net *net, const char *type, const char *name,
+                              struct skiff_var *x, const struct part *attrs);
 
 /* Is the variable there, in this program? Otherwise records what is wrong. `what` is the layer's
  * argument. */
-bool net_has(struct skiff_net *net, const char *layer, const char *what, const struct var *v);
+bool net_has(struct skiff_net *net, const char *layer, const char *what, const struct skiff_var *v);
 bool net_has_all(struct skiff_net *net, const char *layer, const char *what, int n,
-                 struct var *const *v);
+                 struct skiff_var *const *v);
 /* Same, and its type must be one of those named, e.g. "int64 int32". */
-bool net_has_type(struct skiff_net *net, const char *layer, const char *what, const struct var *v,
-                  const char *dtypes);
+bool net_has_type(struct skiff_net *net, const char *layer, const char *what,
+                  const struct skiff_var *v, const char *dtypes);
 /* "float32" -> DTYPE_FP32; NULL: otherwise. Records an error and returns `otherwise` when unknown.
  */
 enum dtype net_dtype(struct skiff_net *net, const char *layer, const char *name,

@@ -7,7 +7,7 @@
 
 /* Fans: rank 1: both dim 0; rank 2: dim 0 and dim 1; higher: dim 1 and dim 0 times the rest. */
 /* Fluid 1.x puts the op that fills a variable in front of the others, 2.x behind them. */
-static int init_at(const struct block *b)
+static int init_at(const struct skiff_block *b)
 {
     return b->program->generation == GEN_2X ? -1 : 0;
 }
@@ -30,8 +30,8 @@ static void compute_fans(const struct shape *s, double *in, double *out)
     *out = (double)s->dims[0] * rest;
 }
 
-static void put_random(struct skiff_net *net, struct block *b, struct var *v, bool uniform,
-                       double limit, int seed)
+static void put_random(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
+                       bool uniform, double limit, int seed)
 {
     if (uniform)
         net_put_op(net, b, init_at(b), "uniform_random",
@@ -46,8 +46,8 @@ static void put_random(struct skiff_net *net, struct block *b, struct var *v, bo
 }
 
 /* `at`: 0 at the front of the block, -1 at its end. */
-static void put_values(struct skiff_net *net, struct block *b, int at, struct var *v, size_t n,
-                       const float *floats, const int32_t *ints)
+static void put_values(struct skiff_net *net, struct skiff_block *b, int at, struct skiff_var *v,
+                       size_t n, const float *floats, const int32_t *ints)
 {
     if ((int64_t)n != shape_numel(&v->shape)) {
         char text[160];
@@ -79,7 +79,7 @@ static void put_values(struct skiff_net *net, struct block *b, int at, struct va
 
 /* Weights of an upsampling convolution: weight[.., y, x] = (1 - |x/f - c|)(1 - |y/f - c|) with
  * f = ceil(size / 2), c = (2f - 1 - f % 2) / 2f. y is not cut to an integer, as in Fluid. */
-static void put_bilinear(struct skiff_net *net, struct block *b, struct var *v)
+static void put_bilinear(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v)
 {
     if (v->shape.ndim != 4 || v->shape.dims[2] != v->shape.dims[3]) {
         char text[160];
@@ -99,7 +99,7 @@ static void put_bilinear(struct skiff_net *net, struct block *b, struct var *v)
     free(w);
 }
 
-static void put_constant(struct skiff_net *net, struct block *b, struct var *v,
+static void put_constant(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
                          const struct skiff_initializer *init)
 {
     net_put_op(net, b, init_at(b), "fill_constant",
@@ -108,8 +108,8 @@ static void put_constant(struct skiff_net *net, struct block *b, struct var *v,
                      P_BOOL("force_cpu", init->force_cpu)));
 }
 
-static void put_normal(struct skiff_net *net, struct block *b, struct var *v, const char *type,
-                       const struct skiff_initializer *init, int seed)
+static void put_normal(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
+                       const char *type, const struct skiff_initializer *init, int seed)
 {
     net_put_op(net, b, init_at(b), type,
                PARTS(P_NO_INS, P_OUT("Out", v), P_LONGS("shape", v->shape.ndim, v->shape.dims),
@@ -117,7 +117,7 @@ static void put_normal(struct skiff_net *net, struct block *b, struct var *v, co
                      P_INT("seed", seed)));
 }
 
-static void put_uniform(struct skiff_net *net, struct block *b, struct var *v,
+static void put_uniform(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
                         const struct skiff_initializer *init, int seed)
 {
     net_put_op(net, b, init_at(b), "uniform_random",
@@ -127,7 +127,7 @@ static void put_uniform(struct skiff_net *net, struct block *b, struct var *v,
                      P_INT("diag_step", init->diag_step), P_FLOAT("diag_val", init->diag_val)));
 }
 
-void initializer_apply(struct skiff_net *net, struct block *b, struct var *v,
+void initializer_apply(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
                        const struct skiff_initializer *init)
 {
     int seed = init->seed ? init->seed : b->program->random_seed;

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "layers/helper.h"
 
-struct var *skiff_layer_concat(struct skiff_net *net, struct skiff_vars input, int axis,
-                               const char *name)
+struct skiff_var *skiff_layer_concat(struct skiff_net *net, struct skiff_vars input, int axis,
+                                     const char *name)
 {
     if (!net_has_all(net, "concat", "input", input.n, input.v))
         return NULL;
@@ -14,24 +14,24 @@ struct var *skiff_layer_concat(struct skiff_net *net, struct skiff_vars input, i
         return net_fail(net, SKIFF_SHAPE, "layer concat: axis %d of inputs with %d dimensions (%s)",
                         axis, rank, input.v[0]->name);
     struct layer l = layer_begin(net, "concat", name);
-    struct var *out = layer_tmp(&l, input.v[0]->dtype);
+    struct skiff_var *out = layer_tmp(&l, input.v[0]->dtype);
     layer_op(net, "concat", P_INS("X", input.n, input.v), P_OUT("Out", out), P_INT("axis", axis));
     return net_failed(net) ? NULL : out;
 }
 
 /* One input and an output with the auxiliary XShape, which remembers the input's shape. */
-static struct var *with_xshape(struct skiff_net *net, const char *type, const char *helper,
-                               const char *name, struct var *x, struct part attr)
+static struct skiff_var *with_xshape(struct skiff_net *net, const char *type, const char *helper,
+                                     const char *name, struct skiff_var *x, struct part attr)
 {
     if (!net_has(net, helper, "x", x))
         return NULL;
     struct layer l = layer_begin(net, helper, name);
-    struct var *out = layer_tmp(&l, x->dtype), *xshape = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype), *xshape = layer_tmp(&l, x->dtype);
     layer_op(net, type, P_IN("X", x), P_OUT("Out", out), P_OUT("XShape", xshape), attr);
     return net_failed(net) ? NULL : out;
 }
 
-static bool reshape_dims_ok(struct skiff_net *net, const struct var *x,
+static bool reshape_dims_ok(struct skiff_net *net, const struct skiff_var *x,
                             const struct skiff_dims *shape)
 {
     int unknown = -1;
@@ -54,8 +54,9 @@ static bool reshape_dims_ok(struct skiff_net *net, const struct var *x,
     return !net_failed(net);
 }
 
-struct var *skiff_layer_reshape(struct skiff_net *net, struct var *x, struct skiff_dims shape,
-                                const struct skiff_reshape_options *o)
+struct skiff_var *skiff_layer_reshape(struct skiff_net *net, struct skiff_var *x,
+                                      struct skiff_dims shape,
+                                      const struct skiff_reshape_options *o)
 {
     static const struct skiff_reshape_options none;
     o = o ? o : &none;
@@ -64,14 +65,15 @@ struct var *skiff_layer_reshape(struct skiff_net *net, struct var *x, struct ski
     struct layer l = layer_begin(net, "reshape2", o->name);
     if (o->actual_shape)
         o->actual_shape->stop_gradient = true;
-    struct var *out = o->inplace ? x : layer_tmp(&l, x->dtype);
-    struct var *xshape = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = o->inplace ? x : layer_tmp(&l, x->dtype);
+    struct skiff_var *xshape = layer_tmp(&l, x->dtype);
     layer_op(net, "reshape2", P_IN("X", x), P_IN("Shape", o->actual_shape), P_OUT("Out", out),
              P_OUT("XShape", xshape), P_LONGS("shape", shape.n, shape.d));
     return net_failed(net) ? NULL : layer_act(&l, out, o->act);
 }
 
-struct var *skiff_layer_flatten(struct skiff_net *net, struct var *x, int axis, const char *name)
+struct skiff_var *skiff_layer_flatten(struct skiff_net *net, struct skiff_var *x, int axis,
+                                      const char *name)
 {
     if (!net_has(net, "flatten", "x", x))
         return NULL;
@@ -81,22 +83,22 @@ struct var *skiff_layer_flatten(struct skiff_net *net, struct var *x, int axis, 
     return with_xshape(net, "flatten2", "flatten", name, x, (struct part)P_INT("axis", axis));
 }
 
-struct var *skiff_layer_squeeze(struct skiff_net *net, struct var *x, struct skiff_dims axes,
-                                const char *name)
+struct skiff_var *skiff_layer_squeeze(struct skiff_net *net, struct skiff_var *x,
+                                      struct skiff_dims axes, const char *name)
 {
     return with_xshape(net, "squeeze2", "squeeze", name, x,
                        (struct part)P_LONGS("axes", axes.n, axes.d));
 }
 
-struct var *skiff_layer_unsqueeze(struct skiff_net *net, struct var *x, struct skiff_dims axes,
-                                  const char *name)
+struct skiff_var *skiff_layer_unsqueeze(struct skiff_net *net, struct skiff_var *x,
+                                        struct skiff_dims axes, const char *name)
 {
     return with_xshape(net, "unsqueeze2", "unsqueeze2", name, x,
                        (struct part)P_LONGS("axes", axes.n, axes.d));
 }
 
-struct var *skiff_layer_transpose(struct skiff_net *net, struct var *x, struct skiff_dims perm,
-                                  const char *name)
+struct skiff_var *skiff_layer_transpose(struct skiff_net *net, struct skiff_var *x,
+                                        struct skiff_dims perm, const char *name)
 {
     if (!net_has(net, "transpose", "x", x))
         return NULL;
@@ -108,14 +110,15 @@ struct var *skiff_layer_transpose(struct skiff_net *net, struct var *x, struct s
                        (struct part)P_LONGS("axis", perm.n, perm.d));
 }
 
-struct var *skiff_layer_expand(struct skiff_net *net, struct var *x, struct skiff_dims times,
-                               const char *name)
+struct skiff_var *skiff_layer_expand(struct skiff_net *net, struct skiff_var *x,
+                                     struct skiff_dims times, const char *name)
 {
     return layer_unary(net, "expand", name, x, PARTS(P_LONGS("expand_times", times.n, times.d)));
 }
 
-struct var *skiff_layer_slice(struct skiff_net *net, struct var *x, struct skiff_dims axes,
-                              struct skiff_dims starts, struct skiff_dims ends)
+struct skiff_var *skiff_layer_slice(struct skiff_net *net, struct skiff_var *x,
+                                    struct skiff_dims axes, struct skiff_dims starts,
+                                    struct skiff_dims ends)
 {
     if (!net_has(net, "slice", "x", x))
         return NULL;
@@ -126,15 +129,15 @@ struct var *skiff_layer_slice(struct skiff_net *net, struct var *x, struct skiff
     for (int i = 0; i < axes.n; i++)
         flags[i] = 1;
     struct layer l = layer_begin(net, "slice", NULL);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "slice", P_IN("Input", x), P_OUT("Out", out), P_LONGS("axes", axes.n, axes.d),
              P_LONGS("starts", starts.n, starts.d), P_LONGS("ends", ends.n, ends.d),
              P_LONGS("infer_flags", axes.n, flags));
     return net_failed(net) ? NULL : out;
 }
 
-bool skiff_layer_split(struct skiff_net *net, struct var *x, int num, struct skiff_dims sections,
-                       int dim, struct var **outs)
+bool skiff_layer_split(struct skiff_net *net, struct skiff_var *x, int num,
+                       struct skiff_dims sections, int dim, struct skiff_var **outs)
 {
     int n = num > 0 ? num : sections.n;
     for (int i = 0; i < n; i++)
@@ -164,17 +167,18 @@ bool skiff_layer_split(struct skiff_net *net, struct var *x, int num, struct ski
     return net_put_op(net, net->frame->block, -1, "split", parts) != NULL;
 }
 
-struct var *skiff_layer_stack(struct skiff_net *net, struct skiff_vars x, int axis)
+struct skiff_var *skiff_layer_stack(struct skiff_net *net, struct skiff_vars x, int axis)
 {
     if (!net_has_all(net, "stack", "x", x.n, x.v))
         return NULL;
     struct layer l = layer_begin(net, "stack", NULL);
-    struct var *out = layer_tmp(&l, x.v[0]->dtype);
+    struct skiff_var *out = layer_tmp(&l, x.v[0]->dtype);
     layer_op(net, "stack", P_INS("X", x.n, x.v), P_OUT("Y", out), P_INT("axis", axis));
     return net_failed(net) ? NULL : out;
 }
 
-bool skiff_layer_unstack(struct skiff_net *net, struct var *x, int axis, int num, struct var **outs)
+bool skiff_layer_unstack(struct skiff_net *net, struct skiff_var *x, int axis, int num,
+                         struct skiff_var **outs)
 {
     if (!net_has(net, "unstack", "x", x))
         return false;
@@ -194,72 +198,73 @@ bool skiff_layer_unstack(struct skiff_net *net, struct var *x, int axis, int num
                     P_INT("num", num)) != NULL;
 }
 
-struct var *skiff_layer_shape(struct skiff_net *net, struct var *x)
+struct skiff_var *skiff_layer_shape(struct skiff_net *net, struct skiff_var *x)
 {
     if (!net_has(net, "shape", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "shape", NULL);
-    struct var *out = layer_tmp(&l, DTYPE_INT32);
+    struct skiff_var *out = layer_tmp(&l, DTYPE_INT32);
     layer_op(net, "shape", P_IN("Input", x), P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_gather(struct skiff_net *net, struct var *x, struct var *index,
-                               bool add_duplicates)
+struct skiff_var *skiff_layer_gather(struct skiff_net *net, struct skiff_var *x,
+                                     struct skiff_var *index, bool add_duplicates)
 {
     if (!net_has(net, "gather", "x", x) || !net_has(net, "gather", "index", index))
         return NULL;
     struct layer l = layer_begin(net, "gather", NULL);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "gather", P_IN("X", x), P_IN("Index", index), P_OUT("Out", out),
              P_BOOL("overwrite", !add_duplicates));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_gather_nd(struct skiff_net *net, struct var *x, struct var *index,
-                                  const char *name)
+struct skiff_var *skiff_layer_gather_nd(struct skiff_net *net, struct skiff_var *x,
+                                        struct skiff_var *index, const char *name)
 {
     if (!net_has(net, "gather_nd", "x", x) || !net_has(net, "gather_nd", "index", index))
         return NULL;
     struct layer l = layer_begin(net, "gather_nd", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "gather_nd", P_IN("X", x), P_IN("Index", index), P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_scatter(struct skiff_net *net, struct var *x, struct var *index,
-                                struct var *updates, bool add, const char *name)
+struct skiff_var *skiff_layer_scatter(struct skiff_net *net, struct skiff_var *x,
+                                      struct skiff_var *index, struct skiff_var *updates, bool add,
+                                      const char *name)
 {
     if (!net_has(net, "scatter", "x", x) || !net_has(net, "scatter", "index", index) ||
         !net_has(net, "scatter", "updates", updates))
         return NULL;
     struct layer l = layer_begin(net, "scatter", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "scatter", P_IN("X", x), P_IN("Ids", index), P_IN("Updates", updates),
              P_OUT("Out", out), P_BOOL("overwrite", !add));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_where(struct skiff_net *net, struct var *condition, struct var *x,
-                              struct var *y, const char *name)
+struct skiff_var *skiff_layer_where(struct skiff_net *net, struct skiff_var *condition,
+                                    struct skiff_var *x, struct skiff_var *y, const char *name)
 {
     if (!net_has(net, "where", "condition", condition) || !net_has(net, "where", "x", x) ||
         !net_has(net, "where", "y", y))
         return NULL;
     struct layer l = layer_begin(net, "where", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "where", P_IN("Condition", condition), P_IN("X", x), P_IN("Y", y),
              P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-static struct var *one_hot(struct skiff_net *net, const char *type, struct var *x, int depth,
-                           bool allow_out_of_range, bool stop)
+static struct skiff_var *one_hot(struct skiff_net *net, const char *type, struct skiff_var *x,
+                                 int depth, bool allow_out_of_range, bool stop)
 {
     if (!net_has(net, type, "x", x))
         return NULL;
     struct layer l = layer_begin(net, type, NULL);
-    struct var *out = layer_tmp(&l, DTYPE_FP32);
+    struct skiff_var *out = layer_tmp(&l, DTYPE_FP32);
     layer_op(net, type, P_IN("X", x), P_OUT("Out", out), P_INT("depth", depth),
              P_BOOL("allow_out_of_range", allow_out_of_range));
     if (net_failed(net))
@@ -268,44 +273,45 @@ static struct var *one_hot(struct skiff_net *net, const char *type, struct var *
     return out;
 }
 
-struct var *skiff_layer_one_hot(struct skiff_net *net, struct var *x, int depth,
-                                bool allow_out_of_range)
+struct skiff_var *skiff_layer_one_hot(struct skiff_net *net, struct skiff_var *x, int depth,
+                                      bool allow_out_of_range)
 {
     return one_hot(net, "one_hot", x, depth, allow_out_of_range, true);
 }
 
-struct var *skiff_layer_one_hot_v2(struct skiff_net *net, struct var *x, int depth,
-                                   bool allow_out_of_range)
+struct skiff_var *skiff_layer_one_hot_v2(struct skiff_net *net, struct skiff_var *x, int depth,
+                                         bool allow_out_of_range)
 {
     return one_hot(net, "one_hot_v2", x, depth, allow_out_of_range, false);
 }
 
-struct var *skiff_layer_argmax(struct skiff_net *net, struct var *x, int axis)
+struct skiff_var *skiff_layer_argmax(struct skiff_net *net, struct skiff_var *x, int axis)
 {
     if (!net_has(net, "argmax", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "arg_max", NULL);
-    struct var *out = layer_tmp_no_grad(&l, DTYPE_INT64);
+    struct skiff_var *out = layer_tmp_no_grad(&l, DTYPE_INT64);
     layer_op(net, "arg_max", P_IN("X", x), P_OUT("Out", out), P_INT("axis", axis));
     return net_failed(net) ? NULL : out;
 }
 
-struct skiff_topk skiff_layer_topk(struct skiff_net *net, struct var *x, int k, const char *name)
+struct skiff_topk skiff_layer_topk(struct skiff_net *net, struct skiff_var *x, int k,
+                                   const char *name)
 {
     struct skiff_topk r = {0};
     if (!net_has(net, "topk", "x", x))
         return r;
     struct layer l = layer_begin(net, "top_k", name);
-    struct var *values = layer_tmp_no_grad(&l, x->dtype);
-    struct var *indices = layer_tmp_no_grad(&l, DTYPE_INT64);
+    struct skiff_var *values = layer_tmp_no_grad(&l, x->dtype);
+    struct skiff_var *indices = layer_tmp_no_grad(&l, DTYPE_INT64);
     if (layer_op(net, "top_k", P_IN("X", x), P_OUT("Out", values), P_OUT("Indices", indices),
                  P_INT("k", k)))
         r = (struct skiff_topk){values, indices};
     return r;
 }
 
-struct var *skiff_layer_get_tensor_from_selected_rows(struct skiff_net *net, struct var *x,
-                                                      const char *name)
+struct skiff_var *skiff_layer_get_tensor_from_selected_rows(struct skiff_net *net,
+                                                            struct skiff_var *x, const char *name)
 {
     if (x && x->kind != VAR_SELECTED_ROWS)
         return net_fail(net, SKIFF_INVALID,
@@ -313,7 +319,8 @@ struct var *skiff_layer_get_tensor_from_selected_rows(struct skiff_net *net, str
     return layer_unary(net, "get_tensor_from_selected_rows", name, x, NULL);
 }
 
-struct var *skiff_layer_merge_selected_rows(struct skiff_net *net, struct var *x, const char *name)
+struct skiff_var *skiff_layer_merge_selected_rows(struct skiff_net *net, struct skiff_var *x,
+                                                  const char *name)
 {
     return layer_unary(net, "merge_selected_rows", name, x, NULL);
 }

@@ -1,8 +1,9 @@
 /* Metrics. Their states are persistable variables; they carry no gradient. */
 #include "layers/helper.h"
 
-struct var *skiff_layer_accuracy(struct skiff_net *net, struct var *input, struct var *label,
-                                 const struct skiff_accuracy_options *o)
+struct skiff_var *skiff_layer_accuracy(struct skiff_net *net, struct skiff_var *input,
+                                       struct skiff_var *label,
+                                       const struct skiff_accuracy_options *o)
 {
     static const struct skiff_accuracy_options none;
     o = o ? o : &none;
@@ -10,17 +11,18 @@ struct var *skiff_layer_accuracy(struct skiff_net *net, struct var *input, struc
         return NULL;
     struct layer l = layer_begin(net, "accuracy", NULL);
     struct skiff_topk top = skiff_layer_topk(net, input, opt_int(o->k, 1), NULL);
-    struct var *acc = layer_tmp(&l, DTYPE_FP32);
-    struct var *correct = o->correct ? o->correct : layer_tmp(&l, DTYPE_INT32);
-    struct var *total = o->total ? o->total : layer_tmp(&l, DTYPE_INT32);
+    struct skiff_var *acc = layer_tmp(&l, DTYPE_FP32);
+    struct skiff_var *correct = o->correct ? o->correct : layer_tmp(&l, DTYPE_INT32);
+    struct skiff_var *total = o->total ? o->total : layer_tmp(&l, DTYPE_INT32);
     layer_op(net, "accuracy", P_IN("Out", top.values), P_IN("Indices", top.indices),
              P_IN("Label", label), P_OUT("Accuracy", acc), P_OUT("Correct", correct),
              P_OUT("Total", total));
     return net_failed(net) ? NULL : acc;
 }
 
-static void auc_op(struct skiff_net *net, struct var *predict, struct var *label, struct var *out,
-                   struct var *pos, struct var *neg, const char *curve, int thresholds, int slide)
+static void auc_op(struct skiff_net *net, struct skiff_var *predict, struct skiff_var *label,
+                   struct skiff_var *out, struct skiff_var *pos, struct skiff_var *neg,
+                   const char *curve, int thresholds, int slide)
 {
     layer_op(net, "auc", P_IN("Predict", predict), P_IN("Label", label), P_IN("StatPos", pos),
              P_IN("StatNeg", neg), P_OUT("AUC", out), P_OUT("StatPosOut", pos),
@@ -28,8 +30,8 @@ static void auc_op(struct skiff_net *net, struct var *predict, struct var *label
              P_INT("slide_steps", slide));
 }
 
-struct skiff_auc skiff_layer_auc(struct skiff_net *net, struct var *input, struct var *label,
-                                 const struct skiff_auc_options *o)
+struct skiff_auc skiff_layer_auc(struct skiff_net *net, struct skiff_var *input,
+                                 struct skiff_var *label, const struct skiff_auc_options *o)
 {
     static const struct skiff_auc_options none;
     struct skiff_auc r = {0};

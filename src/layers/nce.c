@@ -47,7 +47,7 @@ static void alias_build(int n, const double *dist, float *probs, int32_t *alias)
 }
 
 /* Parameters that hold the distribution and its alias table. */
-static void custom_dist(struct layer *l, int classes, const double *dist, struct var *out[3])
+static void custom_dist(struct layer *l, int classes, const double *dist, struct skiff_var *out[3])
 {
     float *probs = mem_must((size_t)classes * sizeof *probs);
     int32_t *alias = mem_must((size_t)classes * sizeof *alias);
@@ -82,8 +82,9 @@ static int sampler_number(struct skiff_net *net, const char *name)
     return 0;
 }
 
-struct var *skiff_layer_nce(struct skiff_net *net, struct var *input, struct var *label,
-                            int num_total_classes, const struct skiff_nce_options *o)
+struct skiff_var *skiff_layer_nce(struct skiff_net *net, struct skiff_var *input,
+                                  struct skiff_var *label, int num_total_classes,
+                                  const struct skiff_nce_options *o)
 {
     static const struct skiff_nce_options none;
     o = o ? o : &none;
@@ -98,11 +99,11 @@ struct var *skiff_layer_nce(struct skiff_net *net, struct var *input, struct var
     struct layer l = layer_begin(net, "nce", o->name);
     struct shape ws = SHAPE(num_total_classes, input->shape.dims[1]);
     struct shape bs = SHAPE(num_total_classes, 1);
-    struct var *dist[3] = {NULL};
-    struct var *w = layer_param(&l, o->param_attr, &ws, input->dtype, false, NULL);
-    struct var *b = layer_param(&l, o->bias_attr, &bs, input->dtype, true, NULL);
-    struct var *cost = layer_tmp(&l, input->dtype), *logits = layer_tmp(&l, input->dtype);
-    struct var *labels = layer_tmp(&l, label->dtype);
+    struct skiff_var *dist[3] = {NULL};
+    struct skiff_var *w = layer_param(&l, o->param_attr, &ws, input->dtype, false, NULL);
+    struct skiff_var *b = layer_param(&l, o->bias_attr, &bs, input->dtype, true, NULL);
+    struct skiff_var *cost = layer_tmp(&l, input->dtype), *logits = layer_tmp(&l, input->dtype);
+    struct skiff_var *labels = layer_tmp(&l, label->dtype);
     if (sampler == 2)
         custom_dist(&l, num_total_classes, o->custom_dist, dist);
     layer_op(net, "nce", P_IN("Input", input), P_IN("Label", label), P_IN("Weight", w),
@@ -118,8 +119,9 @@ struct var *skiff_layer_nce(struct skiff_net *net, struct var *input, struct var
     return skiff_var_op_scalar(net, SKIFF_DIV, cost, negatives + 1);
 }
 
-struct var *skiff_layer_hsigmoid(struct skiff_net *net, struct var *input, struct var *label,
-                                 int num_classes, const struct skiff_hsigmoid_options *o)
+struct skiff_var *skiff_layer_hsigmoid(struct skiff_net *net, struct skiff_var *input,
+                                       struct skiff_var *label, int num_classes,
+                                       const struct skiff_hsigmoid_options *o)
 {
     static const struct skiff_hsigmoid_options none;
     o = o ? o : &none;
@@ -135,9 +137,9 @@ struct var *skiff_layer_hsigmoid(struct skiff_net *net, struct var *input, struc
     bool sparse = o->is_sparse && o->is_custom; /* the default tree has no sparse form */
     int rows = o->is_custom ? num_classes : num_classes - 1;
     struct shape ws = SHAPE(rows, input->shape.dims[1]), bs = SHAPE(rows, 1);
-    struct var *out = layer_tmp(&l, input->dtype), *pre = layer_tmp(&l, input->dtype);
-    struct var *w = layer_param(&l, o->param_attr, &ws, input->dtype, false, NULL);
-    struct var *b = layer_param(&l, o->bias_attr, &bs, input->dtype, true, NULL);
+    struct skiff_var *out = layer_tmp(&l, input->dtype), *pre = layer_tmp(&l, input->dtype);
+    struct skiff_var *w = layer_param(&l, o->param_attr, &ws, input->dtype, false, NULL);
+    struct skiff_var *b = layer_param(&l, o->bias_attr, &bs, input->dtype, true, NULL);
     layer_op(net, "hierarchical_sigmoid", P_IN("X", input), P_IN("W", w), P_IN("Label", label),
              P_IN("PathTable", o->path_table), P_IN("PathCode", o->path_code), P_IN("Bias", b),
              P_OUT("Out", out), P_OUT("PreOut", pre), P_OUT("W_Out", w),

@@ -42,12 +42,12 @@ void skiff_net_destroy(struct skiff_net *net)
     free(net);
 }
 
-struct program *skiff_net_main(const struct skiff_net *net)
+struct skiff_program *skiff_net_main(const struct skiff_net *net)
 {
     return net->frame->main;
 }
 
-struct program *skiff_net_startup(const struct skiff_net *net)
+struct skiff_program *skiff_net_startup(const struct skiff_net *net)
 {
     return net->frame->startup;
 }
@@ -85,7 +85,8 @@ void skiff_net_forget(struct skiff_net *net)
     net->error = (struct skiff_error){0};
 }
 
-void skiff_net_push_programs(struct skiff_net *net, struct program *main, struct program *startup)
+void skiff_net_push_programs(struct skiff_net *net, struct skiff_program *main,
+                             struct skiff_program *startup)
 {
     struct net_frame *f = arena_alloc(&net->arena, sizeof *f);
     *f = (struct net_frame){main, startup ? startup : net->frame->startup, program_root(main),
@@ -159,7 +160,7 @@ void net_at_end(struct skiff_net *net, void (*run)(void *what), void *what)
     net->cleanups = c;
 }
 
-int net_next_grad_time(struct skiff_net *net, const struct program *p)
+int net_next_grad_time(struct skiff_net *net, const struct skiff_program *p)
 {
     for (struct net_grad_count *c = net->grad_counts; c; c = c->next)
         if (c->program == p)
@@ -170,7 +171,7 @@ int net_next_grad_time(struct skiff_net *net, const struct program *p)
     return 1;
 }
 
-struct block *net_enter_block(struct skiff_net *net)
+struct skiff_block *net_enter_block(struct skiff_net *net)
 {
     net->frame->block = program_add_block(net->frame->main, net->frame->block->idx);
     return net->frame->block;
@@ -178,12 +179,13 @@ struct block *net_enter_block(struct skiff_net *net)
 
 void net_leave_block(struct skiff_net *net)
 {
-    struct block *b = net->frame->block;
+    struct skiff_block *b = net->frame->block;
     if (b->parent >= 0)
         net->frame->block = b->program->blocks[b->parent];
 }
 
-struct role_guard role_push(struct program *p, int role, const char *const *role_var, int nrole_var)
+struct role_guard role_push(struct skiff_program *p, int role, const char *const *role_var,
+                            int nrole_var)
 {
     struct role_guard saved = {p, p->current_role, p->current_role_var, p->ncurrent_role_var};
     p->current_role = role;
@@ -199,33 +201,33 @@ void role_pop(struct role_guard saved)
     saved.program->ncurrent_role_var = saved.nrole_var;
 }
 
-struct program *skiff_program_create(void)
+struct skiff_program *skiff_program_create(void)
 {
     return program_create();
 }
 
-void skiff_program_destroy(struct program *p)
+void skiff_program_destroy(struct skiff_program *p)
 {
     if (p)
         program_destroy(p);
 }
 
-struct program *skiff_program_clone(const struct program *p)
+struct skiff_program *skiff_program_clone(const struct skiff_program *p)
 {
     return program_clone(p);
 }
 
-void skiff_program_set_seed(struct program *p, int seed)
+void skiff_program_set_seed(struct skiff_program *p, int seed)
 {
     p->random_seed = seed;
 }
 
-int skiff_program_seed(const struct program *p)
+int skiff_program_seed(const struct skiff_program *p)
 {
     return p->random_seed;
 }
 
-char *skiff_program_text(const struct program *p)
+char *skiff_program_text(const struct skiff_program *p)
 {
     struct buf b = BUF_INIT;
     program_print(p, &b);
@@ -234,53 +236,53 @@ char *skiff_program_text(const struct program *p)
     return text;
 }
 
-struct var *skiff_program_var(const struct program *p, const char *name)
+struct skiff_var *skiff_program_var(const struct skiff_program *p, const char *name)
 {
     return block_own_var(program_root(p), name);
 }
 
-const char *skiff_var_name(const struct var *v)
+const char *skiff_var_name(const struct skiff_var *v)
 {
     return v ? v->name : NULL;
 }
 
-const char *skiff_var_dtype(const struct var *v)
+const char *skiff_var_dtype(const struct skiff_var *v)
 {
     return v ? dtype_name(v->dtype) : NULL;
 }
 
-int skiff_var_ndim(const struct var *v)
+int skiff_var_ndim(const struct skiff_var *v)
 {
     return v ? v->shape.ndim : 0;
 }
 
-int64_t skiff_var_dim(const struct var *v, int i)
+int64_t skiff_var_dim(const struct skiff_var *v, int i)
 {
     return v && i >= 0 && i < v->shape.ndim ? v->shape.dims[i] : 0;
 }
 
-int skiff_var_lod_level(const struct var *v)
+int skiff_var_lod_level(const struct skiff_var *v)
 {
     return v ? v->lod_level : 0;
 }
 
-bool skiff_var_persistable(const struct var *v)
+bool skiff_var_persistable(const struct skiff_var *v)
 {
     return v && var_persistable(v);
 }
 
-void skiff_var_set_persistable(struct var *v, bool on)
+void skiff_var_set_persistable(struct skiff_var *v, bool on)
 {
     if (v)
         v->persistable = on ? IS_TRUE : IS_FALSE;
 }
 
-bool skiff_var_stop_gradient(const struct var *v)
+bool skiff_var_stop_gradient(const struct skiff_var *v)
 {
     return v && v->stop_gradient;
 }
 
-void skiff_var_set_stop_gradient(struct var *v, bool on)
+void skiff_var_set_stop_gradient(struct skiff_var *v, bool on)
 {
     if (v)
         v->stop_gradient = on;

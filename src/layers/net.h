@@ -1,13 +1,6 @@
-/* The inside of struct skiff_net.
- *
- * Inside, a skiff_var is a struct var and a skiff_program a struct program; the two defines below
- * say so to the public headers, so that layers need no casts. Every file of layers/ and every pass
- * that works on a net includes this header before any public one. */
+/* The inside of struct skiff_net. */
 #ifndef LAYERS_NET_H
 #define LAYERS_NET_H
-
-#define skiff_var var
-#define skiff_program program
 
 #include <skiff/net.h>
 
@@ -25,13 +18,13 @@ struct name_scope {
 };
 
 struct net_frame { /* what one program guard sets */
-    struct program *main, *startup;
-    struct block *block; /* where layers append: a block of main */
+    struct skiff_program *main, *startup;
+    struct skiff_block *block; /* where layers append: a block of main */
     struct net_frame *outer;
 };
 
 struct net_grad_count { /* how often gradients were appended to a program */
-    const struct program *program;
+    const struct skiff_program *program;
     int times;
     struct net_grad_count *next;
 };
@@ -44,7 +37,7 @@ struct net_cleanup { /* run when the net goes */
 
 struct skiff_net {
     struct arena arena;
-    struct program *main, *startup; /* owned */
+    struct skiff_program *main, *startup; /* owned */
     struct net_frame root, *frame;
     struct names root_names, *names;
     struct name_scope root_scope, *scope;
@@ -68,20 +61,20 @@ static inline bool net_failed(const struct skiff_net *net)
 void net_at_end(struct skiff_net *net, void (*run)(void *what), void *what);
 
 /* Number of the append_backward / gradients call that begins now on this program: 1, 2, ... */
-int net_next_grad_time(struct skiff_net *net, const struct program *p);
+int net_next_grad_time(struct skiff_net *net, const struct skiff_program *p);
 
 /* Opens / closes a sub-block of the main program; layers append to it in between. */
-struct block *net_enter_block(struct skiff_net *net);
+struct skiff_block *net_enter_block(struct skiff_net *net);
 void net_leave_block(struct skiff_net *net);
 
 /* op_role and op_role_var given to ops appended to p, until restored. */
 struct role_guard {
-    struct program *program;
+    struct skiff_program *program;
     int role;
     const char *const *role_var;
     int nrole_var;
 };
-struct role_guard role_push(struct program *p, int role, const char *const *role_var,
+struct role_guard role_push(struct skiff_program *p, int role, const char *const *role_var,
                             int nrole_var);
 void role_pop(struct role_guard saved);
 

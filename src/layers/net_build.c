@@ -1,6 +1,4 @@
 /* What <skiff/build.h> says about nets and parameters. */
-#define skiff_block block
-#define skiff_op op
 #include "layers/helper.h"
 
 #include <stdlib.h>
@@ -9,12 +7,12 @@
 
 #include "base/mem.h"
 
-struct block *skiff_net_block(const struct skiff_net *net)
+struct skiff_block *skiff_net_block(const struct skiff_net *net)
 {
     return net->frame->block;
 }
 
-void skiff_net_set_block(struct skiff_net *net, struct block *b)
+void skiff_net_set_block(struct skiff_net *net, struct skiff_block *b)
 {
     if (b->program == net->frame->main)
         net->frame->block = b;
@@ -22,18 +20,19 @@ void skiff_net_set_block(struct skiff_net *net, struct block *b)
         net_fail(net, SKIFF_INVALID, "block %d is not a block of the current main program", b->idx);
 }
 
-struct block *skiff_net_enter_block(struct skiff_net *net)
+struct skiff_block *skiff_net_enter_block(struct skiff_net *net)
 {
     return net_enter_block(net);
 }
 
-struct block *skiff_net_leave_block(struct skiff_net *net)
+struct skiff_block *skiff_net_leave_block(struct skiff_net *net)
 {
     net_leave_block(net);
     return net->frame->block;
 }
 
-void skiff_net_set_programs(struct skiff_net *net, struct program *main, struct program *startup)
+void skiff_net_set_programs(struct skiff_net *net, struct skiff_program *main,
+                            struct skiff_program *startup)
 {
     struct net_frame *f = net->frame;
     if (startup) {
@@ -75,31 +74,32 @@ void skiff_net_swap_names(struct skiff_net *net, struct skiff_names *n)
     *used = waiting;
 }
 
-void skiff_net_init_var(struct skiff_net *net, struct var *v, const struct skiff_initializer *init)
+void skiff_net_init_var(struct skiff_net *net, struct skiff_var *v,
+                        const struct skiff_initializer *init)
 {
     net_init_var(net, v, init);
 }
 
-void skiff_net_init_in(struct skiff_net *net, struct block *b, struct var *v,
+void skiff_net_init_in(struct skiff_net *net, struct skiff_block *b, struct skiff_var *v,
                        const struct skiff_initializer *init)
 {
     if (!net_failed(net))
         initializer_apply(net, b, v, init);
 }
 
-void skiff_net_forget_program(struct skiff_net *net, const struct program *p)
+void skiff_net_forget_program(struct skiff_net *net, const struct skiff_program *p)
 {
     for (struct net_grad_count *c = net->grad_counts; c; c = c->next)
         if (c->program == p)
             c->program = NULL;
 }
 
-bool skiff_var_is_parameter(const struct var *v)
+bool skiff_var_is_parameter(const struct skiff_var *v)
 {
     return v->param || v->is_parameter == IS_TRUE;
 }
 
-struct skiff_param_info skiff_var_param(const struct var *v)
+struct skiff_param_info skiff_var_param(const struct skiff_var *v)
 {
     struct skiff_param_info info = {
         .trainable = true, .learning_rate = 1.0, .do_model_average = true};
@@ -117,7 +117,8 @@ struct skiff_param_info skiff_var_param(const struct var *v)
     return info;
 }
 
-void skiff_var_set_param(struct program *p, struct var *v, const struct skiff_param_info *info)
+void skiff_var_set_param(struct skiff_program *p, struct skiff_var *v,
+                         const struct skiff_param_info *info)
 {
     struct param_info *inner = v->param;
     if (!inner)

@@ -3,7 +3,7 @@
 
 #include "layers/helper.h"
 
-static int64_t channels(struct skiff_net *net, const char *layer, const struct var *x,
+static int64_t channels(struct skiff_net *net, const char *layer, const struct skiff_var *x,
                         const char *layout)
 {
     if (layout && strcmp(layout, "NCHW") && strcmp(layout, "NHWC")) {
@@ -21,21 +21,21 @@ static int64_t channels(struct skiff_net *net, const char *layer, const struct v
 }
 
 /* Moving statistics: parameters that no optimizer touches. */
-static struct var *statistic(struct layer *l, const char *name, const struct shape *shape,
-                             enum dtype dtype, double value, bool no_average)
+static struct skiff_var *statistic(struct layer *l, const char *name, const struct shape *shape,
+                                   enum dtype dtype, double value, bool no_average)
 {
     struct skiff_param_attr attr = {.name = name,
                                     .initializer = skiff_init_constant(value),
                                     .frozen = true,
                                     .no_model_average = no_average};
-    struct var *v = layer_param(l, &attr, shape, dtype, false, NULL);
+    struct skiff_var *v = layer_param(l, &attr, shape, dtype, false, NULL);
     if (v)
         v->stop_gradient = true;
     return v;
 }
 
-struct var *skiff_layer_batch_norm(struct skiff_net *net, struct var *x,
-                                   const struct skiff_batch_norm_options *o)
+struct skiff_var *skiff_layer_batch_norm(struct skiff_net *net, struct skiff_var *x,
+                                         const struct skiff_batch_norm_options *o)
 {
     static const struct skiff_batch_norm_options none;
     o = o ? o : &none;
@@ -49,13 +49,14 @@ struct var *skiff_layer_batch_norm(struct skiff_net *net, struct var *x,
     struct layer l = layer_begin(net, "batch_norm", o->name);
     enum dtype t = x->dtype == DTYPE_FP16 ? DTYPE_FP32 : x->dtype;
     struct skiff_initializer one = skiff_init_constant(1.0);
-    struct var *scale = layer_param(&l, o->param_attr, &shape, t, false, &one);
-    struct var *bias = layer_param(&l, o->bias_attr, &shape, t, true, NULL);
-    struct var *mean = statistic(&l, o->moving_mean_name, &shape, t, 0.0, o->no_model_average);
-    struct var *variance =
+    struct skiff_var *scale = layer_param(&l, o->param_attr, &shape, t, false, &one);
+    struct skiff_var *bias = layer_param(&l, o->bias_attr, &shape, t, true, NULL);
+    struct skiff_var *mean =
+        statistic(&l, o->moving_mean_name, &shape, t, 0.0, o->no_model_average);
+    struct skiff_var *variance =
         statistic(&l, o->moving_variance_name, &shape, t, 1.0, o->no_model_average);
-    struct var *saved_mean = layer_tmp_no_grad(&l, t), *saved_var = layer_tmp_no_grad(&l, t);
-    struct var *out = o->in_place ? x : layer_tmp(&l, t);
+    struct skiff_var *saved_mean = layer_tmp_no_grad(&l, t), *saved_var = layer_tmp_no_grad(&l, t);
+    struct skiff_var *out = o->in_place ? x : layer_tmp(&l, t);
     layer_op(net, "batch_norm", P_IN("X", x), P_IN("Scale", scale), P_IN("Bias", bias),
              P_IN("Mean", mean), P_IN("Variance", variance), P_OUT("Y", out),
              P_OUT("MeanOut", mean), P_OUT("VarianceOut", variance), P_OUT("SavedMean", saved_mean),
@@ -66,8 +67,8 @@ struct var *skiff_layer_batch_norm(struct skiff_net *net, struct var *x,
     return net_failed(net) ? NULL : layer_act(&l, out, o->act);
 }
 
-struct var *skiff_layer_layer_norm(struct skiff_net *net, struct var *x,
-                                   const struct skiff_layer_norm_options *o)
+struct skiff_var *skiff_layer_layer_norm(struct skiff_net *net, struct skiff_var *x,
+                                         const struct skiff_layer_norm_options *o)
 {
     static const struct skiff_layer_norm_options none;
     o = o ? o : &none;
@@ -83,29 +84,30 @@ struct var *skiff_layer_layer_norm(struct skiff_net *net, struct var *x,
         width = x->shape.dims[i] < 0 || width < 0 ? -1 : width * x->shape.dims[i];
     struct shape shape = SHAPE(width);
     struct skiff_initializer one = skiff_init_constant(1.0);
-    struct var *scale = NULL, *bias = NULL;
+    struct skiff_var *scale = NULL, *bias = NULL;
     if (!o->no_scale)
         scale = layer_param(&l, o->param_attr, &shape, x->dtype, false, &one);
     if (!o->no_shift)
         bias = layer_param(&l, o->bias_attr, &shape, x->dtype, true, NULL);
-    struct var *mean = layer_tmp_no_grad(&l, x->dtype), *var = layer_tmp_no_grad(&l, x->dtype);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *mean = layer_tmp_no_grad(&l, x->dtype),
+                     *var = layer_tmp_no_grad(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "layer_norm", P_IN("X", x), P_IN("Scale", scale), P_IN("Bias", bias),
              P_OUT("Y", out), P_OUT("Mean", mean), P_OUT("Variance", var),
              P_FLOAT("epsilon", opt_float(o->epsilon, 1e-5)), P_INT("begin_norm_axis", begin));
     return net_failed(net) ? NULL : layer_act(&l, out, o->act);
 }
 
-static struct var *norm_param(struct layer *l, const char *base, const char *what,
-                              const struct shape *shape, enum dtype dtype, double value)
+static struct skiff_var *norm_param(struct layer *l, const char *base, const char *what,
+                                    const struct shape *shape, enum dtype dtype, double value)
 {
     struct skiff_param_attr attr = {.name = arena_printf(&l->net->arena, "%s.%s", base, what),
                                     .initializer = skiff_init_constant(value)};
     return layer_param(l, &attr, shape, dtype, false, NULL);
 }
 
-struct var *skiff_layer_data_norm(struct skiff_net *net, struct var *x,
-                                  const struct skiff_data_norm_options *o)
+struct skiff_var *skiff_layer_data_norm(struct skiff_net *net, struct skiff_var *x,
+                                        const struct skiff_data_norm_options *o)
 {
     static const struct skiff_data_norm_options none;
     o = o ? o : &none;
@@ -117,18 +119,19 @@ struct var *skiff_layer_data_norm(struct skiff_net *net, struct var *x,
     struct layer l = layer_begin(net, "data_norm", o->name);
     const char *base = o->name ? o->name : "dn";
     enum dtype t = x->dtype;
-    struct var *scale = NULL, *bias = NULL;
+    struct skiff_var *scale = NULL, *bias = NULL;
     if (o->scale_and_shift) {
         scale = norm_param(&l, base, "scale_w", &shape, t, opt_float(o->scale_w, 1.0));
         bias = norm_param(&l, base, "bias", &shape, t, o->bias);
     }
-    struct var *size = norm_param(&l, base, "batch_size", &shape, t, opt_float(o->batch_size, 1e4));
-    struct var *sum = norm_param(&l, base, "batch_sum", &shape, t, o->batch_sum);
-    struct var *square =
+    struct skiff_var *size =
+        norm_param(&l, base, "batch_size", &shape, t, opt_float(o->batch_size, 1e4));
+    struct skiff_var *sum = norm_param(&l, base, "batch_sum", &shape, t, o->batch_sum);
+    struct skiff_var *square =
         norm_param(&l, base, "batch_square_sum", &shape, t, opt_float(o->batch_square, 1e4));
-    struct var *means = block_new_var(net, net->frame->block, NULL, t);
-    struct var *scales = block_new_var(net, net->frame->block, NULL, t);
-    struct var *out = o->in_place ? x : block_new_var(net, net->frame->block, NULL, t);
+    struct skiff_var *means = block_new_var(net, net->frame->block, NULL, t);
+    struct skiff_var *scales = block_new_var(net, net->frame->block, NULL, t);
+    struct skiff_var *out = o->in_place ? x : block_new_var(net, net->frame->block, NULL, t);
     if (net_failed(net))
         return NULL;
     means->stop_gradient = scales->stop_gradient = true;
@@ -148,8 +151,8 @@ struct var *skiff_layer_data_norm(struct skiff_net *net, struct var *x,
     return net_failed(net) ? NULL : layer_act(&l, out, o->act);
 }
 
-struct var *skiff_layer_dropout(struct skiff_net *net, struct var *x, double prob,
-                                const struct skiff_dropout_options *o)
+struct skiff_var *skiff_layer_dropout(struct skiff_net *net, struct skiff_var *x, double prob,
+                                      const struct skiff_dropout_options *o)
 {
     static const struct skiff_dropout_options none;
     o = o ? o : &none;
@@ -158,7 +161,7 @@ struct var *skiff_layer_dropout(struct skiff_net *net, struct var *x, double pro
     if (!(prob >= 0 && prob <= 1))
         return net_fail(net, SKIFF_RANGE, "layer dropout: dropout_prob %g is not in [0, 1]", prob);
     struct layer l = layer_begin(net, "dropout", o->name);
-    struct var *out = layer_tmp(&l, x->dtype), *mask = layer_tmp_no_grad(&l, DTYPE_UINT8);
+    struct skiff_var *out = layer_tmp(&l, x->dtype), *mask = layer_tmp_no_grad(&l, DTYPE_UINT8);
     int seed = o->seed, program_seed = net->frame->main->random_seed;
     bool fixed = o->has_seed || seed;
     if (!seed && program_seed) {

@@ -18,7 +18,7 @@ static const struct {
     [SKIFF_GE] = {"greater_equal", true},
 };
 
-static struct var *new_tmp(struct skiff_net *net, enum dtype dtype)
+static struct skiff_var *new_tmp(struct skiff_net *net, enum dtype dtype)
 {
     return net_failed(net)
                ? NULL
@@ -31,18 +31,19 @@ static bool is_int(enum dtype t)
            t == DTYPE_UINT8;
 }
 
-static struct var *scale_by(struct skiff_net *net, struct var *x, double scale, double bias)
+static struct skiff_var *scale_by(struct skiff_net *net, struct skiff_var *x, double scale,
+                                  double bias)
 {
-    struct var *out = new_tmp(net, x->dtype);
+    struct skiff_var *out = new_tmp(net, x->dtype);
     layer_op(net, "scale", P_IN("X", x), P_OUT("Out", out), P_FLOAT("scale", scale),
              P_FLOAT("bias", bias));
     return net_failed(net) ? NULL : out;
 }
 
-static struct var *constant(struct skiff_net *net, enum dtype dtype, double value, int ndim,
-                            const int64_t *dims)
+static struct skiff_var *constant(struct skiff_net *net, enum dtype dtype, double value, int ndim,
+                                  const int64_t *dims)
 {
-    struct var *v = new_tmp(net, dtype);
+    struct skiff_var *v = new_tmp(net, dtype);
     layer_op(net, "fill_constant", P_NO_INS, P_OUT("Out", v), P_INT("dtype", dtype),
              P_LONGS("shape", ndim, dims), P_FLOAT("value", value), P_BOOL("force_cpu", false));
     if (net_failed(net))
@@ -52,7 +53,7 @@ static struct var *constant(struct skiff_net *net, enum dtype dtype, double valu
 }
 
 /* A tensor of the variable's shape; dims that are not known take the batch size of the variable. */
-static struct var *constant_like(struct skiff_net *net, struct var *ref, double value)
+static struct skiff_var *constant_like(struct skiff_net *net, struct skiff_var *ref, double value)
 {
     int64_t dims[TENSOR_MAX_DIMS];
     int batch = -1;
@@ -65,7 +66,7 @@ static struct var *constant_like(struct skiff_net *net, struct var *ref, double 
     }
     if (batch < 0)
         return constant(net, ref->dtype, value, ref->shape.ndim, dims);
-    struct var *v = new_tmp(net, ref->dtype);
+    struct skiff_var *v = new_tmp(net, ref->dtype);
     layer_op(net, "fill_constant_batch_size_like", P_IN("Input", ref), P_OUT("Out", v),
              P_LONGS("shape", ref->shape.ndim, dims), P_FLOAT("value", value),
              P_INT("input_dim_idx", batch), P_INT("output_dim_idx", batch));
@@ -75,28 +76,28 @@ static struct var *constant_like(struct skiff_net *net, struct var *ref, double 
     return v;
 }
 
-static struct var *cast_to(struct skiff_net *net, struct var *x, enum dtype dtype)
+static struct skiff_var *cast_to(struct skiff_net *net, struct skiff_var *x, enum dtype dtype)
 {
-    struct var *out = new_tmp(net, dtype);
+    struct skiff_var *out = new_tmp(net, dtype);
     layer_op(net, "cast", P_IN("X", x), P_OUT("Out", out), P_INT("in_dtype", x->dtype),
              P_INT("out_dtype", dtype));
     return net_failed(net) ? NULL : out;
 }
 
 /* `dtype` is that of the left side as Python sees it; the result has it too. */
-static struct var *apply(struct skiff_net *net, enum skiff_operator op, struct var *a,
-                         struct var *b, enum dtype dtype)
+static struct skiff_var *apply(struct skiff_net *net, enum skiff_operator op, struct skiff_var *a,
+                               struct skiff_var *b, enum dtype dtype)
 {
     if (!a || !b)
         return NULL;
-    struct var *out = new_tmp(net, operators[op].compares ? DTYPE_BOOL : dtype);
+    struct skiff_var *out = new_tmp(net, operators[op].compares ? DTYPE_BOOL : dtype);
     layer_op(net, operators[op].type, P_IN("X", a), P_IN("Y", b), P_OUT("Out", out),
              P_INT("axis", b->shape.ndim && b->shape.dims[0] == -1 ? 0 : -1));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_var_op(struct skiff_net *net, enum skiff_operator op, struct var *a,
-                         struct var *b)
+struct skiff_var *skiff_var_op(struct skiff_net *net, enum skiff_operator op, struct skiff_var *a,
+                               struct skiff_var *b)
 {
     if (!net_has(net, operators[op].type, "a", a) || !net_has(net, operators[op].type, "b", b))
         return NULL;
@@ -106,7 +107,8 @@ struct var *skiff_var_op(struct skiff_net *net, enum skiff_operator op, struct v
 }
 
 /* Does Python write a scale op for this operator and this type of variable? */
-static bool scales(struct skiff_net *net, enum skiff_operator op, const struct var *v, double value)
+static bool scales(struct skiff_net *net, enum skiff_operator op, const struct skiff_var *v,
+                   double value)
 {
     if (op != SKIFF_ADD && op != SKIFF_SUB && op != SKIFF_MUL && op != SKIFF_DIV)
         return false;
@@ -118,8 +120,8 @@ static bool scales(struct skiff_net *net, enum skiff_operator op, const struct v
     return true;
 }
 
-struct var *skiff_var_op_scalar(struct skiff_net *net, enum skiff_operator op, struct var *a,
-                                double b)
+struct skiff_var *skiff_var_op_scalar(struct skiff_net *net, enum skiff_operator op,
+                                      struct skiff_var *a, double b)
 {
     if (!net_has(net, operators[op].type, "a", a))
         return NULL;
@@ -138,8 +140,8 @@ struct var *skiff_var_op_scalar(struct skiff_net *net, enum skiff_operator op, s
     return apply(net, op, a, constant(net, a->dtype, b, 1, (int64_t[]){1}), a->dtype);
 }
 
-struct var *skiff_scalar_op_var(struct skiff_net *net, enum skiff_operator op, double a,
-                                struct var *b)
+struct skiff_var *skiff_scalar_op_var(struct skiff_net *net, enum skiff_operator op, double a,
+                                      struct skiff_var *b)
 {
     /* 3 < x is x > 3 in Python: comparisons have no reversed form */
     static const enum skiff_operator mirror[] = {
@@ -161,12 +163,12 @@ struct var *skiff_scalar_op_var(struct skiff_net *net, enum skiff_operator op, d
     return apply(net, op, constant_like(net, b, a), b, b->dtype);
 }
 
-struct var *skiff_var_neg(struct skiff_net *net, struct var *a)
+struct skiff_var *skiff_var_neg(struct skiff_net *net, struct skiff_var *a)
 {
     return net_has(net, "neg", "a", a) ? scale_by(net, a, -1.0, 0.0) : NULL;
 }
 
-struct var *skiff_var_astype(struct skiff_net *net, struct var *a, const char *dtype)
+struct skiff_var *skiff_var_astype(struct skiff_net *net, struct skiff_var *a, const char *dtype)
 {
     if (!net_has(net, "astype", "a", a))
         return NULL;

@@ -1,13 +1,13 @@
 /* Sums, means and other reductions. */
 #include "layers/helper.h"
 
-struct var *skiff_layer_mean(struct skiff_net *net, struct var *x, const char *name)
+struct skiff_var *skiff_layer_mean(struct skiff_net *net, struct skiff_var *x, const char *name)
 {
     return layer_unary(net, "mean", name, x, NULL);
 }
 
-static struct var *reduce(struct skiff_net *net, const char *type, struct var *x,
-                          const struct skiff_reduce_options *o)
+static struct skiff_var *reduce(struct skiff_net *net, const char *type, struct skiff_var *x,
+                                const struct skiff_reduce_options *o)
 {
     static const struct skiff_reduce_options none;
     o = o ? o : &none;
@@ -26,15 +26,16 @@ static struct var *reduce(struct skiff_net *net, const char *type, struct var *x
                              P_BOOL("keep_dim", o->keep_dim), P_BOOL("reduce_all", all)));
 }
 
-#define DEFINE_REDUCE(name)                                                     \
-    struct var *skiff_layer_reduce_##name(struct skiff_net *net, struct var *x, \
-                                          const struct skiff_reduce_options *o) \
-    {                                                                           \
-        return reduce(net, "reduce_" #name, x, o);                              \
+#define DEFINE_REDUCE(name)                                                                 \
+    struct skiff_var *skiff_layer_reduce_##name(struct skiff_net *net, struct skiff_var *x, \
+                                                const struct skiff_reduce_options *o)       \
+    {                                                                                       \
+        return reduce(net, "reduce_" #name, x, o);                                          \
     }
 SKIFF_REDUCE_LAYERS(DEFINE_REDUCE)
 
-struct var *skiff_layer_sums(struct skiff_net *net, struct skiff_vars x, struct var *out)
+struct skiff_var *skiff_layer_sums(struct skiff_net *net, struct skiff_vars x,
+                                   struct skiff_var *out)
 {
     if (!net_has_all(net, "sums", "x", x.n, x.v))
         return NULL;
@@ -45,13 +46,13 @@ struct var *skiff_layer_sums(struct skiff_net *net, struct skiff_vars x, struct 
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_l2_normalize(struct skiff_net *net, struct var *x, int axis, double epsilon,
-                                     const char *name)
+struct skiff_var *skiff_layer_l2_normalize(struct skiff_net *net, struct skiff_var *x, int axis,
+                                           double epsilon, const char *name)
 {
     if (!net_has(net, "l2_normalize", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "l2_normalize", name);
-    struct var *out = layer_tmp(&l, x->dtype), *norm = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype), *norm = layer_tmp(&l, x->dtype);
     layer_op(net, "norm", P_IN("X", x), P_OUT("Out", out), P_OUT("Norm", norm),
              P_INT("axis", x->shape.ndim == 1 ? 0 : axis),
              P_FLOAT("epsilon", opt_float(epsilon, 1e-12)));

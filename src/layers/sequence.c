@@ -5,8 +5,9 @@
 
 #include "layers/helper.h"
 
-struct var *skiff_layer_sequence_pool(struct skiff_net *net, struct var *x, const char *pool_type,
-                                      const struct skiff_sequence_pool_options *o)
+struct skiff_var *skiff_layer_sequence_pool(struct skiff_net *net, struct skiff_var *x,
+                                            const char *pool_type,
+                                            const struct skiff_sequence_pool_options *o)
 {
     static const struct skiff_sequence_pool_options none;
     o = o ? o : &none;
@@ -22,7 +23,7 @@ struct var *skiff_layer_sequence_pool(struct skiff_net *net, struct var *x, cons
                         "first are known)",
                         pool_type ? pool_type : "NULL");
     struct layer l = layer_begin(net, "sequence_pool", NULL);
-    struct var *out = layer_tmp(&l, x->dtype), *index = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype), *index = layer_tmp(&l, x->dtype);
     layer_op(net, "sequence_pool", P_IN("X", x), P_OUT("Out", out), P_OUT("MaxIndex", index),
              P_STR("pooltype", type), P_BOOL("is_test", o->is_test),
              P_FLOAT("pad_value", o->pad_value));
@@ -33,90 +34,94 @@ struct var *skiff_layer_sequence_pool(struct skiff_net *net, struct var *x, cons
     return out;
 }
 
-struct var *skiff_layer_sequence_first_step(struct skiff_net *net, struct var *x)
+struct skiff_var *skiff_layer_sequence_first_step(struct skiff_net *net, struct skiff_var *x)
 {
     return skiff_layer_sequence_pool(net, x, "first", NULL);
 }
 
-struct var *skiff_layer_sequence_last_step(struct skiff_net *net, struct var *x)
+struct skiff_var *skiff_layer_sequence_last_step(struct skiff_net *net, struct skiff_var *x)
 {
     return skiff_layer_sequence_pool(net, x, "last", NULL);
 }
 
-struct var *skiff_layer_sequence_softmax(struct skiff_net *net, struct var *x, const char *name)
+struct skiff_var *skiff_layer_sequence_softmax(struct skiff_net *net, struct skiff_var *x,
+                                               const char *name)
 {
     return layer_unary(net, "sequence_softmax", name, x, PARTS(P_BOOL("use_cudnn", false)));
 }
 
-struct var *skiff_layer_sequence_concat(struct skiff_net *net, struct skiff_vars x,
-                                        const char *name)
+struct skiff_var *skiff_layer_sequence_concat(struct skiff_net *net, struct skiff_vars x,
+                                              const char *name)
 {
     if (!net_has_all(net, "sequence_concat", "x", x.n, x.v))
         return NULL;
     struct layer l = layer_begin(net, "sequence_concat", name);
-    struct var *out = layer_tmp(&l, x.v[0]->dtype);
+    struct skiff_var *out = layer_tmp(&l, x.v[0]->dtype);
     layer_op(net, "sequence_concat", P_INS("X", x.n, x.v), P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-static struct var *expand_by(struct skiff_net *net, const char *type, const char *name,
-                             struct var *x, struct var *y, struct part attr)
+static struct skiff_var *expand_by(struct skiff_net *net, const char *type, const char *name,
+                                   struct skiff_var *x, struct skiff_var *y, struct part attr)
 {
     if (!net_has(net, type, "x", x) || !net_has(net, type, "y", y))
         return NULL;
     struct layer l = layer_begin(net, type, name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, type, P_IN("X", x), P_IN("Y", y), P_OUT("Out", out), attr);
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_sequence_expand(struct skiff_net *net, struct var *x, struct var *y,
-                                        int ref_level, const char *name)
+struct skiff_var *skiff_layer_sequence_expand(struct skiff_net *net, struct skiff_var *x,
+                                              struct skiff_var *y, int ref_level, const char *name)
 {
     return expand_by(net, "sequence_expand", name, x, y,
                      (struct part)P_INT("ref_level", ref_level));
 }
 
-struct var *skiff_layer_sequence_expand_as(struct skiff_net *net, struct var *x, struct var *y,
-                                           const char *name)
+struct skiff_var *skiff_layer_sequence_expand_as(struct skiff_net *net, struct skiff_var *x,
+                                                 struct skiff_var *y, const char *name)
 {
     return expand_by(net, "sequence_expand_as", name, x, y, (struct part){.kind = PART_END});
 }
 
-struct var *skiff_layer_sequence_reshape(struct skiff_net *net, struct var *x, int new_dim)
+struct skiff_var *skiff_layer_sequence_reshape(struct skiff_net *net, struct skiff_var *x,
+                                               int new_dim)
 {
     return layer_unary(net, "sequence_reshape", NULL, x, PARTS(P_INT("new_dim", new_dim)));
 }
 
-struct var *skiff_layer_sequence_reverse(struct skiff_net *net, struct var *x, const char *name)
+struct skiff_var *skiff_layer_sequence_reverse(struct skiff_net *net, struct skiff_var *x,
+                                               const char *name)
 {
     if (!net_has(net, "sequence_reverse", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "sequence_reverse", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "sequence_reverse", P_IN("X", x), P_OUT("Y", out));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_sequence_slice(struct skiff_net *net, struct var *x, struct var *offset,
-                                       struct var *length, const char *name)
+struct skiff_var *skiff_layer_sequence_slice(struct skiff_net *net, struct skiff_var *x,
+                                             struct skiff_var *offset, struct skiff_var *length,
+                                             const char *name)
 {
     if (!net_has(net, "sequence_slice", "x", x) ||
         !net_has(net, "sequence_slice", "offset", offset) ||
         !net_has(net, "sequence_slice", "length", length))
         return NULL;
     struct layer l = layer_begin(net, "sequence_slice", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     offset->stop_gradient = length->stop_gradient = true;
     layer_op(net, "sequence_slice", P_IN("X", x), P_IN("Offset", offset), P_IN("Length", length),
              P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_sequence_enumerate(struct skiff_net *net, struct var *x, int win_size,
-                                           int pad_value, const char *name)
+struct skiff_var *skiff_layer_sequence_enumerate(struct skiff_net *net, struct skiff_var *x,
+                                                 int win_size, int pad_value, const char *name)
 {
-    struct var *out =
+    struct skiff_var *out =
         layer_unary(net, "sequence_enumerate", name, x,
                     PARTS(P_INT("win_size", win_size), P_INT("pad_value", pad_value)));
     if (out)
@@ -124,21 +129,21 @@ struct var *skiff_layer_sequence_enumerate(struct skiff_net *net, struct var *x,
     return out;
 }
 
-struct var *skiff_layer_sequence_erase(struct skiff_net *net, struct var *x,
-                                       struct skiff_dims tokens)
+struct skiff_var *skiff_layer_sequence_erase(struct skiff_net *net, struct skiff_var *x,
+                                             struct skiff_dims tokens)
 {
     return layer_unary(net, "sequence_erase", NULL, x,
                        PARTS(P_LONGS("tokens", tokens.n, tokens.d)));
 }
 
-struct var *skiff_layer_sequence_mask(struct skiff_net *net, struct var *x, int maxlen,
-                                      const char *dtype, const char *name)
+struct skiff_var *skiff_layer_sequence_mask(struct skiff_net *net, struct skiff_var *x, int maxlen,
+                                            const char *dtype, const char *name)
 {
     if (!net_has(net, "sequence_mask", "x", x))
         return NULL;
     struct layer l = layer_begin(net, "sequence_mask", name);
     enum dtype type = net_dtype(net, "sequence_mask", dtype, DTYPE_INT64);
-    struct var *out = layer_tmp_no_grad(&l, type);
+    struct skiff_var *out = layer_tmp_no_grad(&l, type);
     struct part maxlen_part = {.kind = PART_END};
     if (maxlen > 0)
         maxlen_part = (struct part)P_INT("maxlen", maxlen);
@@ -147,8 +152,8 @@ struct var *skiff_layer_sequence_mask(struct skiff_net *net, struct var *x, int 
     return net_failed(net) ? NULL : out;
 }
 
-struct skiff_sequence_pad skiff_layer_sequence_pad(struct skiff_net *net, struct var *x,
-                                                   struct var *pad_value, int maxlen,
+struct skiff_sequence_pad skiff_layer_sequence_pad(struct skiff_net *net, struct skiff_var *x,
+                                                   struct skiff_var *pad_value, int maxlen,
                                                    const char *name)
 {
     struct skiff_sequence_pad r = {0};
@@ -156,7 +161,7 @@ struct skiff_sequence_pad skiff_layer_sequence_pad(struct skiff_net *net, struct
         !net_has(net, "sequence_pad", "pad_value", pad_value))
         return r;
     struct layer l = layer_begin(net, "sequence_pad", name);
-    struct var *out = layer_tmp(&l, x->dtype), *length = layer_tmp_no_grad(&l, DTYPE_INT64);
+    struct skiff_var *out = layer_tmp(&l, x->dtype), *length = layer_tmp_no_grad(&l, DTYPE_INT64);
     pad_value->stop_gradient = true;
     if (layer_op(net, "sequence_pad", P_IN("X", x), P_IN("PadValue", pad_value), P_OUT("Out", out),
                  P_OUT("Length", length), P_INT("padded_length", maxlen > 0 ? maxlen : -1)))
@@ -164,21 +169,22 @@ struct skiff_sequence_pad skiff_layer_sequence_pad(struct skiff_net *net, struct
     return r;
 }
 
-struct var *skiff_layer_sequence_unpad(struct skiff_net *net, struct var *x, struct var *length,
-                                       const char *name)
+struct skiff_var *skiff_layer_sequence_unpad(struct skiff_net *net, struct skiff_var *x,
+                                             struct skiff_var *length, const char *name)
 {
     if (!net_has(net, "sequence_unpad", "x", x) ||
         !net_has(net, "sequence_unpad", "length", length))
         return NULL;
     struct layer l = layer_begin(net, "sequence_unpad", name);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     length->stop_gradient = true;
     layer_op(net, "sequence_unpad", P_IN("X", x), P_IN("Length", length), P_OUT("Out", out));
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_sequence_conv(struct skiff_net *net, struct var *x, int num_filters,
-                                      const struct skiff_sequence_conv_options *o)
+struct skiff_var *skiff_layer_sequence_conv(struct skiff_net *net, struct skiff_var *x,
+                                            int num_filters,
+                                            const struct skiff_sequence_conv_options *o)
 {
     static const struct skiff_sequence_conv_options none;
     o = o ? o : &none;
@@ -190,8 +196,8 @@ struct var *skiff_layer_sequence_conv(struct skiff_net *net, struct var *x, int 
     struct layer l = layer_begin(net, "sequence_conv", o->name);
     int size = opt_int(o->filter_size, 3);
     struct shape shape = SHAPE(size * x->shape.dims[1], num_filters);
-    struct var *w = layer_param(&l, o->param_attr, &shape, x->dtype, false, NULL);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *w = layer_param(&l, o->param_attr, &shape, x->dtype, false, NULL);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     layer_op(net, "sequence_conv", P_IN("X", x), P_IN("Filter", w), P_OUT("Out", out),
              P_INT("contextStride", opt_int(o->filter_stride, 1)),
              P_INT("contextStart", o->has_padding_start ? o->padding_start : -(size / 2)),
@@ -201,15 +207,15 @@ struct var *skiff_layer_sequence_conv(struct skiff_net *net, struct var *x, int 
     return layer_act(&l, layer_bias(&l, out, o->bias_attr, 1, 0), o->act);
 }
 
-struct var *skiff_layer_lod_reset(struct skiff_net *net, struct var *x, struct var *y, int n,
-                                  const int64_t *target_lod)
+struct skiff_var *skiff_layer_lod_reset(struct skiff_net *net, struct skiff_var *x,
+                                        struct skiff_var *y, int n, const int64_t *target_lod)
 {
     if (!net_has(net, "lod_reset", "x", x))
         return NULL;
     if (!y && n < 1)
         return net_fail(net, SKIFF_INVALID, "layer lod_reset: neither y nor target_lod is given");
     struct layer l = layer_begin(net, "lod_reset", NULL);
-    struct var *out = layer_tmp(&l, x->dtype);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
     if (y)
         layer_op(net, "lod_reset", P_IN("X", x), P_IN("Y", y), P_OUT("Out", out));
     else
@@ -218,22 +224,23 @@ struct var *skiff_layer_lod_reset(struct skiff_net *net, struct var *x, struct v
     return net_failed(net) ? NULL : out;
 }
 
-struct var *skiff_layer_continuous_value_model(struct skiff_net *net, struct var *x,
-                                               struct var *cvm, bool use_cvm)
+struct skiff_var *skiff_layer_continuous_value_model(struct skiff_net *net, struct skiff_var *x,
+                                                     struct skiff_var *cvm, bool use_cvm)
 {
     if (!net_has(net, "continuous_value_model", "x", x) ||
         !net_has(net, "continuous_value_model", "cvm", cvm))
         return NULL;
     layer_begin(net, "cvm", NULL);
-    struct var *out = block_new_var(net, net->frame->block, NULL, x->dtype);
+    struct skiff_var *out = block_new_var(net, net->frame->block, NULL, x->dtype);
     layer_op(net, "cvm", P_IN("X", x), P_IN("CVM", cvm), P_OUT("Y", out),
              P_BOOL("use_cvm", use_cvm));
     return net_failed(net) ? NULL : out;
 }
 
-struct skiff_filtered skiff_layer_filter_by_instag(struct skiff_net *net, struct var *ins,
-                                                   struct var *ins_tag, struct var *filter_tag,
-                                                   bool is_lod, int64_t out_val_if_empty)
+struct skiff_filtered skiff_layer_filter_by_instag(struct skiff_net *net, struct skiff_var *ins,
+                                                   struct skiff_var *ins_tag,
+                                                   struct skiff_var *filter_tag, bool is_lod,
+                                                   int64_t out_val_if_empty)
 {
     struct skiff_filtered r = {0};
     if (!net_has(net, "filter_by_instag", "ins", ins) ||
@@ -241,8 +248,8 @@ struct skiff_filtered skiff_layer_filter_by_instag(struct skiff_net *net, struct
         !net_has(net, "filter_by_instag", "filter_tag", filter_tag))
         return r;
     struct layer l = layer_begin(net, "filter_by_instag", NULL);
-    struct var *out = layer_tmp(&l, ins->dtype), *weight = layer_tmp(&l, DTYPE_FP64);
-    struct var *map = layer_tmp(&l, ins_tag->dtype);
+    struct skiff_var *out = layer_tmp(&l, ins->dtype), *weight = layer_tmp(&l, DTYPE_FP64);
+    struct skiff_var *map = layer_tmp(&l, ins_tag->dtype);
     if (layer_op(net, "filter_by_instag", P_IN("Ins", ins), P_IN("Ins_tag", ins_tag),
                  P_IN("Filter_tag", filter_tag), P_OUT("Out", out), P_OUT("LossWeight", weight),
                  P_OUT("IndexMap", map), P_BOOL("is_lod", is_lod),

@@ -41,7 +41,7 @@ enum ps_method {
 enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = enum split_mode */
 
 #define PS_NAME 256
-#define PS_END_STEP                                                                           \
+#define PS_END_STEP \
     1u             /* exchange, sync and half-async: this trainer has pushed all of this step \
                     */
 #define PS_GONE 2u /* exchange, sync: this trainer has no more data and leaves the barrier */

@@ -314,7 +314,7 @@ static enum skiff_status slope_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status sign_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct op *op = grad_pass_back(g, "scale", false, "Out", "X");
+    struct skiff_op *op = grad_pass_back(g, "scale", false, "Out", "X");
     if (!op)
         return SKIFF_OK;
     op_set_float(g->program, op, "scale", 0);

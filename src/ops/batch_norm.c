@@ -244,7 +244,7 @@ static enum skiff_status bn_make_grad(struct grad_build *g, struct skiff_error *
 {
     static const char *const uses[] = {"X", "Scale", "Bias", "SavedMean", "SavedVariance"};
     bool is_2x = g->fwd->kind->generations == GEN_2X;
-    struct op *op = grad_op(g, "batch_norm_grad", true);
+    struct skiff_op *op = grad_op(g, "batch_norm_grad", true);
     for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
         grad_use(g, op, uses[i]);
     grad_use_out_grad(g, op, "Y");

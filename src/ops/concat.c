@@ -257,7 +257,7 @@ static enum skiff_status split_make_grad(struct grad_build *g, struct skiff_erro
         arena_alloc(&g->program->arena, (size_t)out->n * sizeof(*names)); /* copied by the setter */
     for (int i = 0; i < out->n; i++)
         names[i] = grad_name(g, out->names[i]);
-    struct op *op = grad_op(g, "concat", true);
+    struct skiff_op *op = grad_op(g, "concat", true);
     op_set_in(g->program, op, "X", out->n, names);
     grad_use(g, op, "AxisTensor");
     op_set_out(g->program, op, "Out", 1, &dx);

@@ -178,7 +178,7 @@ static enum skiff_status dn_make_grad(struct grad_build *g, struct skiff_error *
     static const char *const makes[] = {"X",       "BatchSize", "BatchSum", "BatchSquareSum",
                                         "scale_w", "bias"};
     static const char *const keeps[] = {"BatchSize", "BatchSum", "BatchSquareSum"};
-    struct op *op = grad_op(g, "data_norm_grad", true);
+    struct skiff_op *op = grad_op(g, "data_norm_grad", true);
     for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
         grad_use(g, op, uses[i]);
     grad_use_out_grad(g, op, "Y");

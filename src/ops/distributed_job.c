@@ -43,7 +43,7 @@ static enum skiff_status repeat(struct kernel *k, const char *text, int n, const
 static enum skiff_status send_value(struct kernel *k, struct job *j, int i,
                                     const struct job_slices *to, struct skiff_error *err)
 {
-    struct value *x = kernel_in_value(k, 0, i);
+    struct skiff_tensor *x = kernel_in_value(k, 0, i);
     if (!x || x->kind == VALUE_NONE)
         return kernel_fail(k, SKIFF_STATE, err, "%s has no value: no op before this one wrote it",
                            kernel_in_name(k, 0, i));
@@ -62,7 +62,7 @@ static enum skiff_status send_batch_ids(struct kernel *k, struct job *j, struct 
     TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct tensor *), &p, err));
     const struct tensor **ids = p;
     for (int i = 0; i < n; i++) {
-        const struct value *v = kernel_in_value(k, 0, i);
+        const struct skiff_tensor *v = kernel_in_value(k, 0, i);
         ids[i] = v && v->kind == VALUE_TENSOR ? &v->tensor : NULL;
     }
     return j->class->send_ids(j, n, k->attr[SEND_NAMES].strings, ids, err);
@@ -187,7 +187,7 @@ enum skiff_status recv_save_run(struct kernel *k, struct skiff_error *err)
     const struct attr_value *remote = &k->attr[SAVE_REMOTE], *dims = &k->attr[SAVE_SHAPE];
     const struct attr_value *names = remote->n ? remote : &k->attr[SAVE_SLICES];
     struct shape shape = shape_of(dims->n <= TENSOR_MAX_DIMS ? dims->n : 0, dims->longs);
-    struct value whole = {0};
+    struct skiff_tensor whole = {0};
     TRY(kernel_job(k, &j, err));
     if (!j->class->recv)
         return job_lacks(k, err);

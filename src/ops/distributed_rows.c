@@ -42,8 +42,8 @@ enum skiff_status split_byref_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status put_part(struct kernel *k, int i, const int32_t *part, int64_t first,
                                   int64_t height, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
-    struct value *out = kernel_out_value(k, 0, i);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, i);
     struct shape shape = x->tensor.shape;
     size_t width = row_bytes(&x->tensor), n = 0;
     for (size_t r = 0; r < x->sel.nrows; r++)
@@ -74,7 +74,7 @@ static int section_of(const struct attr_value *sections, int64_t id)
 
 enum skiff_status split_rows_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
     const struct attr_value *sections = &k->attr[0];
     void *p;
     if (!x || x->kind != VALUE_ROWS || sections->n != kernel_out_count(k, 0))
@@ -103,7 +103,8 @@ enum skiff_status ref_by_trainer_run(struct kernel *k, struct skiff_error *err)
     if (trainer < 0 || trainer >= kernel_in_count(k, 0))
         return kernel_fail(k, SKIFF_RANGE, err, "trainer %lld of %d", (long long)trainer,
                            kernel_in_count(k, 0));
-    struct value *from = kernel_in_value(k, 0, (int)trainer), *to = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *from = kernel_in_value(k, 0, (int)trainer),
+                        *to = kernel_out_value(k, 0, 0);
     if (!from || from->kind == VALUE_NONE)
         return kernel_fail(k, SKIFF_STATE, err, "%s has no value: that trainer has not pulled yet",
                            kernel_in_name(k, 0, (int)trainer));
@@ -113,7 +114,7 @@ enum skiff_status ref_by_trainer_run(struct kernel *k, struct skiff_error *err)
 /* Type and shape only: the rows live on the servers. */
 enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err)
 {
-    struct value *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct attr_value *dims = &k->attr[0];
     if (dims->n > TENSOR_MAX_DIMS)
         return kernel_fail(k, SKIFF_SHAPE, err, "shape has %d dims", dims->n);
@@ -146,7 +147,7 @@ static enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *
 {
     *total = 0;
     for (int i = 0; i < kernel_in_count(k, slot); i++) {
-        const struct value *v = kernel_in_value(k, slot, i);
+        const struct skiff_tensor *v = kernel_in_value(k, slot, i);
         if (!v || v->kind != VALUE_TENSOR || v->tensor.dtype != DTYPE_INT64)
             return kernel_fail(k, SKIFF_DTYPE, err, "%s must be an int64 tensor of ids",
                                kernel_in_name(k, slot, i));
@@ -159,7 +160,7 @@ static enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *
 enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
                               struct skiff_error *err)
 {
-    const struct var *w = block_find_var(program_root(k->env->program), name);
+    const struct skiff_var *w = block_find_var(program_root(k->env->program), name);
     if (!w || w->shape.ndim != 2 || w->shape.dims[1] < 1 || w->dtype != DTYPE_FP32)
         return kernel_fail(k, SKIFF_SHAPE, err, "table %s must be a float32 matrix", name);
     *out = w->shape;
@@ -244,7 +245,7 @@ enum skiff_status table_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status split_grad_ids(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
     int n = kernel_out_count(k, 0);
     void *p;
     TRY(kernel_scratch(k, (x->sel.nrows + 1) * sizeof(int32_t), &p, err));
@@ -291,7 +292,7 @@ enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static bool is_true(const struct op *op, const char *attr)
+static bool is_true(const struct skiff_op *op, const char *attr)
 {
     const struct op_attr_value *a = op_attr(op, attr);
     return a && a->type == ATTR_BOOLEAN && a->value.b;
@@ -299,11 +300,11 @@ static bool is_true(const struct op *op, const char *attr)
 
 /* The gradient op of a look-up of these ids in a distributed table says which table it is, and its
  * padding id: the look-up itself has been replaced. */
-static const struct op *table_gradient(const struct kernel *k, const char *ids)
+static const struct skiff_op *table_gradient(const struct kernel *k, const char *ids)
 {
-    const struct block *b = program_root(k->env->program);
+    const struct skiff_block *b = program_root(k->env->program);
     for (int i = 0; i < b->nops; i++) {
-        const struct op *op = b->ops[i];
+        const struct skiff_op *op = b->ops[i];
         if (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD && is_true(op, "is_distributed") &&
             (!ids || !strcmp(op_in1(op, "Ids"), ids)))
             return op;
@@ -312,9 +313,9 @@ static const struct op *table_gradient(const struct kernel *k, const char *ids)
 }
 
 /* The op that puts together what this one has fetched lists the ids. */
-static const struct op *fetched_for(const struct kernel *k)
+static const struct skiff_op *fetched_for(const struct kernel *k)
 {
-    const struct block *b = program_root(k->env->program);
+    const struct skiff_block *b = program_root(k->env->program);
     for (int i = 0; i < b->nops; i++)
         if (!strcmp(b->ops[i]->type, "merge_ids") && op_reads(b->ops[i], kernel_out_name(k, 0, 0)))
             return table_gradient(k, op_in(b->ops[i], "Ids")->names[0]);
@@ -327,7 +328,7 @@ enum skiff_status prefetch_run(struct kernel *k, struct skiff_error *err)
     struct shape w;
     int64_t total;
     int n = kernel_in_count(k, 0);
-    const struct op *grad = fetched_for(k);
+    const struct skiff_op *grad = fetched_for(k);
     void *p;
     TRY(kernel_job(k, &j, err));
     if (!j->class->lookup)
@@ -403,7 +404,7 @@ enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err)
     const float **at = NULL;
     int64_t width = 0, total;
     int n = kernel_in_count(k, MERGE_IDS);
-    const struct op *grad = table_gradient(k, kernel_in_name(k, MERGE_IDS, 0));
+    const struct skiff_op *grad = table_gradient(k, kernel_in_name(k, MERGE_IDS, 0));
     const struct op_attr_value *pad = grad ? op_attr(grad, "padding_idx") : NULL;
     int64_t padding = pad && pad->type == ATTR_LONG ? pad->value.l : -1;
     bool v2 = grad && op_kind_attr(grad->kind, "grad_inplace") < 0;

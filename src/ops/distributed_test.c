@@ -20,7 +20,7 @@ struct fake {
     struct job job;
     int lookups, lists, ids; /* asked for, of the last look-up: lists and ids */
     bool modulo;
-    struct value sent[4];
+    struct skiff_tensor sent[4];
     char sent_as[4][64];
     int nsent, barriers;
 };
@@ -45,7 +45,8 @@ static enum skiff_status fake_lookup(struct job *j, const struct job_lookup *l,
 }
 
 static enum skiff_status fake_send(struct job *j, const struct job_slices *to,
-                                   const struct value *x, bool merge_add, struct skiff_error *err)
+                                   const struct skiff_tensor *x, bool merge_add,
+                                   struct skiff_error *err)
 {
     struct fake *f = (struct fake *)j;
     assert_true(f->nsent < 4);
@@ -80,34 +81,36 @@ static void fake_deinit(struct fake *f)
 
 /* ---- building ---- */
 
-static void add_var(struct program *p, const char *name, enum dtype dtype, struct shape shape,
+static void add_var(struct skiff_program *p, const char *name, enum dtype dtype, struct shape shape,
                     bool keep)
 {
-    struct var *v = block_add_var(program_root(p), name);
+    struct skiff_var *v = block_add_var(program_root(p), name);
     v->dtype = dtype;
     v->has_tensor = true;
     v->shape = shape;
     v->persistable = keep ? IS_TRUE : IS_FALSE;
 }
 
-static void add_rows_var(struct program *p, const char *name)
+static void add_rows_var(struct skiff_program *p, const char *name)
 {
     add_var(p, name, DTYPE_FP32, SHAPE(HEIGHT, WIDTH), false);
     block_find_var(program_root(p), name)->kind = VAR_SELECTED_ROWS;
 }
 
-static struct op *add_op(struct program *p, const char *type)
+static struct skiff_op *add_op(struct skiff_program *p, const char *type)
 {
     return block_insert_op(program_root(p), -1, type);
 }
 
-static void in(struct program *p, struct op *op, const char *slot, const char *a, const char *b)
+static void in(struct skiff_program *p, struct skiff_op *op, const char *slot, const char *a,
+               const char *b)
 {
     const char *names[] = {a, b};
     op_set_in(p, op, slot, b ? 2 : 1, names);
 }
 
-static void out(struct program *p, struct op *op, const char *slot, const char *a, const char *b)
+static void out(struct skiff_program *p, struct skiff_op *op, const char *slot, const char *a,
+                const char *b)
 {
     const char *names[] = {a, b};
     op_set_out(p, op, slot, b ? 2 : 1, names);
@@ -116,7 +119,7 @@ static void out(struct program *p, struct op *op, const char *slot, const char *
 static const char *const servers[] = {"127.0.0.1:1", "127.0.0.1:2"};
 static const char *const slices[] = {"W.block0", "W.block1"};
 
-static void add_common(struct program *p)
+static void add_common(struct skiff_program *p)
 {
     add_var(p, "W", DTYPE_FP32, SHAPE(HEIGHT, WIDTH), true);
     for (int i = 0; i < 2; i++) {
@@ -128,10 +131,10 @@ static void add_common(struct program *p)
     add_rows_var(p, "W@GRAD");
 }
 
-static void add_gradients(struct program *p, int64_t padding, bool distributed)
+static void add_gradients(struct skiff_program *p, int64_t padding, bool distributed)
 {
     for (int i = 0; i < 2; i++) {
-        struct op *op = add_op(p, "lookup_table_grad");
+        struct skiff_op *op = add_op(p, "lookup_table_grad");
         in(p, op, "W", "W", NULL);
         in(p, op, "Ids", i ? "b" : "a", NULL);
         in(p, op, "Out@GRAD", i ? "eb@GRAD" : "ea@GRAD", NULL);
@@ -140,19 +143,19 @@ static void add_gradients(struct program *p, int64_t padding, bool distributed)
         op_set_bool(p, op, "is_distributed", distributed);
         op_set_long(p, op, "padding_idx", padding);
     }
-    struct op *op = add_op(p, "sum");
+    struct skiff_op *op = add_op(p, "sum");
     in(p, op, "X", "W@GRAD@0", "W@GRAD@1");
     out(p, op, "Out", "W@GRAD", NULL);
 }
 
 /* Two look-ups of one table, their gradients, their sum, and where it goes. */
-static struct program *remote_program(int64_t padding)
+static struct skiff_program *remote_program(int64_t padding)
 {
     static const int64_t sections[] = {12, 8};
     static const char *const grads[] = {"W@GRAD.block0", "W@GRAD.block1"};
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     add_common(p);
-    struct op *op = add_op(p, "distributed_lookup_table");
+    struct skiff_op *op = add_op(p, "distributed_lookup_table");
     in(p, op, "Ids", "a", "b");
     in(p, op, "W", "W", NULL);
     out(p, op, "Outputs", "ea", "eb");
@@ -173,14 +176,14 @@ static struct program *remote_program(int64_t padding)
 /* ---- running ---- */
 
 struct run {
-    struct scope *scope;
-    struct executor *executor;
-    struct value out[2];
+    struct skiff_scope *scope;
+    struct skiff_executor *executor;
+    struct skiff_tensor out[2];
 };
 
 static const int64_t ids_a[] = {3, 15, 3}, ids_b[] = {15, 0};
 
-static enum skiff_status run_once(struct run *r, struct program *p, bool no_fuse, bool grads,
+static enum skiff_status run_once(struct run *r, struct skiff_program *p, bool no_fuse, bool grads,
                                   struct skiff_error *err)
 {
     static float da[] = {1, 2, 3, 4, 5, 6}, db[] = {7, 8, 9, 10};
@@ -194,7 +197,7 @@ static enum skiff_status run_once(struct run *r, struct program *p, bool no_fuse
     struct executor_options o = {.no_fuse = no_fuse};
     memset(r, 0, sizeof *r);
     r->scope = scope_create();
-    struct value *w = scope_var(r->scope, "W"); /* as fake_init leaves it */
+    struct skiff_tensor *w = scope_var(r->scope, "W"); /* as fake_init leaves it */
     w->kind = VALUE_TENSOR;
     w->tensor.dtype = DTYPE_FP32;
     w->tensor.shape = SHAPE(HEIGHT, WIDTH);
@@ -210,7 +213,7 @@ static void run_deinit(struct run *r)
     scope_destroy(r->scope);
 }
 
-static void check_rows(const struct value *v, const int64_t *ids, const float *rows, int n)
+static void check_rows(const struct skiff_tensor *v, const int64_t *ids, const float *rows, int n)
 {
     float sum[HEIGHT][WIDTH] = {{0}};
     assert_int_equal(v->kind, VALUE_ROWS);
@@ -246,7 +249,7 @@ static void remote_tables(void **state)
 {
     for (int no_fuse = 0; no_fuse < 2; no_fuse++)
         for (int64_t padding = -1; padding <= 3; padding += 4) {
-            struct program *p = remote_program(padding);
+            struct skiff_program *p = remote_program(padding);
             struct skiff_error err = {0};
             struct fake f;
             struct run r;
@@ -271,7 +274,7 @@ static void remote_tables(void **state)
 /* split_ids, prefetch, merge_ids; the gradient by id modulo servers. */
 static void distributed_tables(void **state)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     struct skiff_error err = {0};
     struct fake f;
     struct run r;
@@ -282,7 +285,7 @@ static void distributed_tables(void **state)
     add_var(p, "out1", DTYPE_FP32, SHAPE(-1, WIDTH), false);
     add_rows_var(p, "g0");
     add_rows_var(p, "g1");
-    struct op *op = add_op(p, "split_ids");
+    struct skiff_op *op = add_op(p, "split_ids");
     in(p, op, "Ids", "a", "b");
     out(p, op, "Out", "in0", "in1");
     op = add_op(p, "prefetch");
@@ -321,7 +324,7 @@ static void distributed_tables(void **state)
 
 static void without_a_job(void **state)
 {
-    struct program *p = remote_program(-1);
+    struct skiff_program *p = remote_program(-1);
     struct skiff_error err = {0};
     struct run r;
     assert_true(run_once(&r, p, true, true, &err) < 0);
@@ -334,14 +337,14 @@ static void without_a_job(void **state)
 static void tables_without_memory(void **state)
 {
     static const int64_t dims[] = {1000000, 100};
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     struct skiff_error err = {0};
-    struct scope *scope = scope_create();
-    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    struct skiff_scope *scope = scope_create();
+    struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
     size_t before = mem_in_use();
     add_var(p, "W", DTYPE_FP32, SHAPE(1000000, 100), true);
     add_var(p, "y", DTYPE_FP32, SHAPE(1000000, 100), false);
-    struct op *op = add_op(p, "fake_init");
+    struct skiff_op *op = add_op(p, "fake_init");
     out(p, op, "Out", "W", NULL);
     op_set_longs(p, op, "shape", 2, dims);
     assert_int_equal(executor_run(e, p, NULL, 0, NULL, 0, NULL, &err), SKIFF_OK);
@@ -361,18 +364,18 @@ static void cutting(void **state)
 {
     static float x[] = {1, 2, 3, 4, 5, 6};
     static const int32_t sections[] = {1, 2};
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     struct skiff_error err = {0};
-    struct scope *scope = scope_create();
-    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    struct skiff_scope *scope = scope_create();
+    struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
     struct tensor t = {.dtype = DTYPE_FP32, .shape = SHAPE(3, 2), .data = x, .cap = sizeof x};
     struct feed feed = {"x", &t};
     const char *fetches[] = {"y0", "y1"};
-    struct value got[2] = {0};
+    struct skiff_tensor got[2] = {0};
     add_var(p, "x", DTYPE_FP32, SHAPE(3, 2), false);
     add_var(p, "y0", DTYPE_FP32, SHAPE(1, 2), false);
     add_var(p, "y1", DTYPE_FP32, SHAPE(2, 2), false);
-    struct op *op = add_op(p, "split_byref");
+    struct skiff_op *op = add_op(p, "split_byref");
     in(p, op, "X", "x", NULL);
     out(p, op, "Out", "y0", "y1");
     op_set_ints(p, op, "sections", 2, sections);

@@ -282,7 +282,7 @@ static enum skiff_status einsum_grad_infer(struct infer *c, struct skiff_error *
 static enum skiff_status einsum_make_grad(struct grad_build *g, struct skiff_error *err)
 {
     const struct op_arg *xshape = op_out(g->fwd, "XShape");
-    struct op *op = grad_op(g, "einsum_grad", true);
+    struct skiff_op *op = grad_op(g, "einsum_grad", true);
     grad_use(g, op, "InnerCache");
     grad_use_out_grad(g, op, "Out");
     op_set_in(g->program, op, "x_shape", xshape ? xshape->n : 0, xshape ? xshape->names : NULL);

@@ -33,11 +33,11 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
-static struct op *add_file_op(struct program *p, const char *type, const char *slot, bool is_input,
-                              int n, const char *const *vars, const char *file)
+static struct skiff_op *add_file_op(struct skiff_program *p, const char *type, const char *slot,
+                                    bool is_input, int n, const char *const *vars, const char *file)
 {
     char path[128];
-    struct op *op = block_insert_op(program_root(p), -1, type);
+    struct skiff_op *op = block_insert_op(program_root(p), -1, type);
     snprintf(path, sizeof(path), "%s/%s", dir, file);
     for (int i = 0; i < n; i++)
         block_add_var(program_root(p), vars[i]);
@@ -46,13 +46,13 @@ static struct op *add_file_op(struct program *p, const char *type, const char *s
     return op;
 }
 
-static enum skiff_status run(struct program *p, const struct feed *feeds, int nfeeds,
-                             const char *const *fetches, int nfetches, struct value *out,
+static enum skiff_status run(struct skiff_program *p, const struct feed *feeds, int nfeeds,
+                             const char *const *fetches, int nfetches, struct skiff_tensor *out,
                              struct skiff_error *err)
 {
-    struct scope *scope = scope_create();
+    struct skiff_scope *scope = scope_create();
     struct executor_options options = {.no_fuse = true};
-    struct executor *e = executor_create(scope, &options);
+    struct skiff_executor *e = executor_create(scope, &options);
     enum skiff_status status = executor_run(e, p, feeds, nfeeds, fetches, nfetches, out, err);
     executor_destroy(e);
     scope_destroy(scope);
@@ -64,7 +64,7 @@ static int64_t b_data[4] = {7, -8, 9, 10};
 
 static void write_files(void)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     struct tensor a = {.dtype = DTYPE_FP32,
                        .shape = SHAPE(2, 3),
                        .data = a_data,
@@ -86,8 +86,8 @@ static void write_files(void)
 
 static void test_round_trip(void **state)
 {
-    struct program *p = program_create();
-    struct value out[3] = {0};
+    struct skiff_program *p = program_create();
+    struct skiff_tensor out[3] = {0};
     struct skiff_error err = {0};
     write_files();
     add_file_op(p, "load", "Out", false, 1, (const char *[]){"x"}, "one");
@@ -107,7 +107,7 @@ static void test_round_trip(void **state)
     program_destroy(p);
 }
 
-static void expect_failure(struct program *p, const char *part)
+static void expect_failure(struct skiff_program *p, const char *part)
 {
     struct skiff_error err = {0};
     assert_true(run(p, NULL, 0, NULL, 0, NULL, &err) < 0);
@@ -118,14 +118,14 @@ static void expect_failure(struct program *p, const char *part)
 
 static void test_missing_file(void **state)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     add_file_op(p, "load", "Out", false, 1, (const char *[]){"x"}, "no_such_file");
     expect_failure(p, "no_such_file");
 }
 
 static void test_wrong_count(void **state)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     write_files();
     add_file_op(p, "load_combine", "Out", false, 3, (const char *[]){"x", "y", "z"}, "all");
     expect_failure(p, "all");
@@ -133,7 +133,7 @@ static void test_wrong_count(void **state)
 
 static void test_no_overwrite(void **state)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     struct tensor a = {.dtype = DTYPE_FP32,
                        .shape = SHAPE(2, 3),
                        .data = a_data,
@@ -142,7 +142,7 @@ static void test_no_overwrite(void **state)
     struct feed feeds[] = {{"a", &a}};
     struct skiff_error err = {0};
     write_files();
-    struct op *op = add_file_op(p, "save", "X", true, 1, (const char *[]){"a"}, "one");
+    struct skiff_op *op = add_file_op(p, "save", "X", true, 1, (const char *[]){"a"}, "one");
     op_set_bool(p, op, "overwrite", false);
     assert_int_equal(run(p, feeds, 1, NULL, 0, NULL, &err), SKIFF_STATE);
     assert_non_null(strstr(err.message, "overwrite"));

@@ -253,7 +253,7 @@ static enum skiff_status distinct_init(struct kernel *k, int table, int64_t heig
 static enum skiff_status distinct_table(struct kernel *k, int table, struct skiff_error *err)
 {
     struct emb_state *s = k->state;
-    struct value *w = kernel_in_value(k, EC_W, table);
+    struct skiff_tensor *w = kernel_in_value(k, EC_W, table);
     struct lag *lag = value_lag(w);
     int64_t total = 0;
     for (int i = 0; i < s->npieces; i++)
@@ -447,7 +447,7 @@ static enum skiff_status grad_table(struct kernel *k, int table, int64_t rows, i
     const uint32_t *where = kernel_in_at(k, EC_WHERE, table)->data;
     const float *dout = tensor_f32(kernel_in(k, EC_DOUT));
     int64_t n = ids->shape.dims[0], width = w->shape.dims[1];
-    struct value *dw = kernel_out_value(k, EG_DW, table);
+    struct skiff_tensor *dw = kernel_out_value(k, EG_DW, table);
     if (!dw)
         return SKIFF_OK;
     if (!k->attr[EA_SPARSE].b) {

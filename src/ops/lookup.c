@@ -21,7 +21,7 @@
 enum { IN_W, IN_IDS, IN_DOUT };
 enum { AT_SPARSE = 0, AT_PADDING = 2 };
 
-static int64_t table_height(const struct value *w)
+static int64_t table_height(const struct skiff_tensor *w)
 {
     return w->kind == VALUE_ROWS ? w->sel.height : w->tensor.shape.dims[0];
 }
@@ -85,8 +85,8 @@ static enum skiff_status lookup_grad_infer(struct infer *c, struct skiff_error *
 /* ---- forward ---- */
 
 /* Position of every id's row in a SelectedRows table: written to `where`. */
-static enum skiff_status rows_find(struct kernel *k, const struct value *w, const int64_t *ids,
-                                   int64_t n, int64_t padding, int64_t *where,
+static enum skiff_status rows_find(struct kernel *k, const struct skiff_tensor *w,
+                                   const int64_t *ids, int64_t n, int64_t padding, int64_t *where,
                                    struct skiff_error *err)
 {
     void *p;
@@ -140,7 +140,7 @@ static enum skiff_status ids_check(const struct kernel *k, const int64_t *ids, i
 }
 
 /* Brings the rows that the batch reads up to date. */
-static enum skiff_status rows_settle(struct kernel *k, struct value *w, const int64_t *ids,
+static enum skiff_status rows_settle(struct kernel *k, struct skiff_tensor *w, const int64_t *ids,
                                      int64_t n, int64_t padding, struct skiff_error *err)
 {
     struct lag *lag = value_lag(w);
@@ -184,7 +184,7 @@ static int64_t width_in_floats(const struct tensor *w)
 static enum skiff_status rows_locate(struct kernel *k, int64_t padding, const int64_t **ids,
                                      const int64_t **at, struct skiff_error *err)
 {
-    struct value *w = kernel_in_value(k, IN_W, 0);
+    struct skiff_tensor *w = kernel_in_value(k, IN_W, 0);
     int64_t n = tensor_numel(kernel_in(k, IN_IDS));
     TRY(kernel_ints(k, IN_IDS, ids, err));
     *at = *ids;
@@ -243,7 +243,7 @@ static enum skiff_status dense_grad(struct kernel *k, const int64_t *ids, int64_
 static enum skiff_status lookup_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const int64_t *ids;
-    struct value *dw = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *dw = kernel_out_value(k, 0, 0);
     if (!dw)
         return SKIFF_OK;
     const struct tensor *dout = kernel_in(k, IN_DOUT), *w = kernel_in(k, IN_W);
@@ -318,7 +318,7 @@ static enum skiff_status fused_grad_run(struct kernel *k, struct skiff_error *er
 {
     const int64_t *ids;
     const struct lod_level *seq;
-    struct value *dw = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *dw = kernel_out_value(k, 0, 0);
     if (!dw)
         return SKIFF_OK;
     TRY(kernel_lod(k, IN_IDS, 0, &seq, err));

@@ -10,20 +10,20 @@
 
 #include "ops/op_bench.h"
 
-static void ints_of(struct value *v, struct shape shape, const int64_t *x)
+static void ints_of(struct skiff_tensor *v, struct shape shape, const int64_t *x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_INT64, &shape, NULL), SKIFF_OK);
     if (x)
         memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
 }
 
-static void floats_of(struct value *v, struct shape shape, const float *x)
+static void floats_of(struct skiff_tensor *v, struct shape shape, const float *x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_FP32, &shape, NULL), SKIFF_OK);
     memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
 }
 
-static void lod_of(struct value *v, int64_t n, const int64_t *off)
+static void lod_of(struct skiff_tensor *v, int64_t n, const int64_t *off)
 {
     assert_int_equal(lod_make(&v->tensor.lod, 1, &n, NULL), SKIFF_OK);
     memcpy(v->tensor.lod->level[0].off, off, (size_t)n * sizeof *off);
@@ -32,15 +32,15 @@ static void lod_of(struct value *v, int64_t n, const int64_t *off)
 /* A table of 4 x 2 with rows (1,2) (3,4) (5,6) (7,8). */
 struct lookup {
     struct bench b;
-    struct value w, ids, out;
+    struct skiff_tensor w, ids, out;
 };
 
 static void lookup_start(struct lookup *l, const char *type, int64_t padding)
 {
-    struct value *w = &l->w, *ids = &l->ids, *out = &l->out;
+    struct skiff_tensor *w = &l->w, *ids = &l->ids, *out = &l->out;
     memset(l, 0, sizeof *l);
     bench_start(&l->b, type, NULL);
-    op_set_long(l->b.program, (struct op *)l->b.kernel.op, "padding_idx", padding);
+    op_set_long(l->b.program, (struct skiff_op *)l->b.kernel.op, "padding_idx", padding);
     assert_int_equal(attrs_bind(l->b.kernel.op, &l->b.program->arena, &l->b.kernel.attr, &l->b.err),
                      SKIFF_OK);
     floats_of(w, SHAPE(4, 2), (float[]){1, 2, 3, 4, 5, 6, 7, 8});
@@ -129,7 +129,7 @@ static void test_table_of_rows(void **state)
 /* A lag that writes 9 into the rows it is asked to settle. */
 struct lag_spy {
     struct lag lag;
-    struct value *w;
+    struct skiff_tensor *w;
     int64_t ids[8];
     size_t n;
 };
@@ -175,8 +175,8 @@ static void test_rows_that_lag(void **state)
 static void test_gradients(void **state)
 {
     struct bench b;
-    struct value w = {0}, ids = {0}, dout = {0}, dw = {0};
-    struct value *pw = &w, *pids = &ids, *pdout = &dout, *pdw = &dw;
+    struct skiff_tensor w = {0}, ids = {0}, dout = {0}, dw = {0};
+    struct skiff_tensor *pw = &w, *pids = &ids, *pdout = &dout, *pdw = &dw;
     bench_start(&b, "lookup_table_grad", NULL);
     tensor_of(&w, SHAPE(3, 1), 0);
     ints_of(&ids, SHAPE(3, 1), (int64_t[]){2, 0, 2});
@@ -187,7 +187,7 @@ static void test_gradients(void **state)
     bench_out(&b, "W@GRAD", 1, &pdw);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_memory_equal(dw.tensor.data, ((float[]){10, 0, 101}), 12);
-    op_set_bool(b.program, (struct op *)b.kernel.op, "is_sparse", true);
+    op_set_bool(b.program, (struct skiff_op *)b.kernel.op, "is_sparse", true);
     assert_int_equal(attrs_bind(b.kernel.op, &b.program->arena, &b.kernel.attr, &b.err), SKIFF_OK);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_int_equal(dw.kind, VALUE_ROWS);
@@ -206,10 +206,11 @@ static void test_gradients(void **state)
 
 /* ---- sequence_pool ---- */
 
-static void pool_start(struct bench *b, struct value **x, struct value **out, const char *type)
+static void pool_start(struct bench *b, struct skiff_tensor **x, struct skiff_tensor **out,
+                       const char *type)
 {
     bench_start(b, "sequence_pool", NULL);
-    op_set_string(b->program, (struct op *)b->kernel.op, "pooltype", type);
+    op_set_string(b->program, (struct skiff_op *)b->kernel.op, "pooltype", type);
     assert_int_equal(attrs_bind(b->kernel.op, &b->program->arena, &b->kernel.attr, &b->err),
                      SKIFF_OK);
     bench_in(b, "X", 1, x);
@@ -220,7 +221,7 @@ static void pool_start(struct bench *b, struct value **x, struct value **out, co
 static void test_pool_fewer_rows_than_sequences(void **state)
 {
     struct bench b;
-    struct value x = {0}, out = {0}, *px = &x, *pout = &out;
+    struct skiff_tensor x = {0}, out = {0}, *px = &x, *pout = &out;
     pool_start(&b, &px, &pout, "SUM");
     floats_of(&x, SHAPE(2, 2), (float[]){1, 2, 3, 4});
     lod_of(&x, 5, (int64_t[]){0, 0, 2, 2, 2});
@@ -240,7 +241,7 @@ static void test_pool_fewer_rows_than_sequences(void **state)
 static void test_pool_refuses(void **state)
 {
     struct bench b;
-    struct value x = {0}, out = {0}, *px = &x, *pout = &out;
+    struct skiff_tensor x = {0}, out = {0}, *px = &x, *pout = &out;
     pool_start(&b, &px, &pout, "AVERAGE");
     tensor_of(&x, SHAPE(3, 2), 1);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
@@ -252,7 +253,7 @@ static void test_pool_refuses(void **state)
     lod_of(&x, 3, (int64_t[]){0, 4, 3});
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "decreases");
-    op_set_string(b.program, (struct op *)b.kernel.op, "pooltype", "MEDIAN");
+    op_set_string(b.program, (struct skiff_op *)b.kernel.op, "pooltype", "MEDIAN");
     assert_int_equal(attrs_bind(b.kernel.op, &b.program->arena, &b.kernel.attr, &b.err), SKIFF_OK);
     lod_of(&x, 2, (int64_t[]){0, 3});
     assert_int_equal(bench_run(&b), SKIFF_INVALID);

@@ -11,13 +11,13 @@
 
 #include "ops/op_bench.h"
 
-static void ints_of(struct value *v, struct shape shape, const int64_t *x)
+static void ints_of(struct skiff_tensor *v, struct shape shape, const int64_t *x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_INT64, &shape, NULL), SKIFF_OK);
     memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
 }
 
-static void floats_of(struct value *v, struct shape shape, const float *x)
+static void floats_of(struct skiff_tensor *v, struct shape shape, const float *x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_FP32, &shape, NULL), SKIFF_OK);
     memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
@@ -30,16 +30,16 @@ static void rebind(struct bench *b)
 }
 
 /* Binds v[0..] to slots given by name; an empty name ends the inputs. */
-static void bind_all(struct bench *b, struct value *v, const char *const *ins,
+static void bind_all(struct bench *b, struct skiff_tensor *v, const char *const *ins,
                      const char *const *outs)
 {
     for (; *ins; ins++, v++)
-        bench_in(b, *ins, 1, &(struct value *){v});
+        bench_in(b, *ins, 1, &(struct skiff_tensor *){v});
     for (; *outs; outs++, v++)
-        bench_out(b, *outs, 1, &(struct value *){v});
+        bench_out(b, *outs, 1, &(struct skiff_tensor *){v});
 }
 
-static void finish(struct bench *b, struct value *v, int n)
+static void finish(struct bench *b, struct skiff_tensor *v, int n)
 {
     for (int i = 0; i < n; i++)
         value_deinit(&v[i]);
@@ -51,7 +51,7 @@ static void test_labels(void **state)
     static const char *const types[] = {"cross_entropy", "cross_entropy2", "bpr_loss"};
     for (int t = 0; t < 3; t++) {
         struct bench b;
-        struct value v[3] = {0};
+        struct skiff_tensor v[3] = {0};
         bench_start(&b, types[t], NULL);
         bind_all(&b, v, (const char *const[]){"X", "Label", NULL},
                  (const char *const[]){"Y", NULL});
@@ -71,7 +71,7 @@ static void test_labels(void **state)
 static void test_ignored_label_has_no_gradient(void **state)
 {
     struct bench b;
-    struct value v[4] = {0};
+    struct skiff_tensor v[4] = {0};
     bench_start(&b, "softmax_with_cross_entropy_grad", NULL);
     bind_all(&b, v, (const char *const[]){"Label", "Softmax", "Loss@GRAD", NULL},
              (const char *const[]){"Logits@GRAD", NULL});
@@ -89,10 +89,10 @@ static void test_ignored_label_has_no_gradient(void **state)
 static void test_normalize_without_labels(void **state)
 {
     struct bench b;
-    struct value v[3] = {0};
+    struct skiff_tensor v[3] = {0};
     bench_start(&b, "sigmoid_cross_entropy_with_logits", NULL);
-    op_set_bool(b.program, (struct op *)b.kernel.op, "normalize", true);
-    op_set_int(b.program, (struct op *)b.kernel.op, "ignore_index", -1);
+    op_set_bool(b.program, (struct skiff_op *)b.kernel.op, "normalize", true);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "ignore_index", -1);
     rebind(&b);
     bind_all(&b, v, (const char *const[]){"X", "Label", NULL}, (const char *const[]){"Out", NULL});
     tensor_of(&v[0], SHAPE(2, 2), 3);
@@ -106,7 +106,7 @@ static void test_normalize_without_labels(void **state)
 static void test_bce_wants_probabilities(void **state)
 {
     struct bench b;
-    struct value v[3] = {0};
+    struct skiff_tensor v[3] = {0};
     bench_start(&b, "bce_loss", NULL);
     bind_all(&b, v, (const char *const[]){"X", "Label", NULL}, (const char *const[]){"Out", NULL});
     floats_of(&v[0], SHAPE(2, 1), (float[]){0.5f, 1.5f});
@@ -118,11 +118,11 @@ static void test_bce_wants_probabilities(void **state)
 
 /* ---- metrics ---- */
 
-static void auc_start(struct bench *b, struct value *v)
+static void auc_start(struct bench *b, struct skiff_tensor *v)
 {
     bench_start(b, "auc", NULL);
-    op_set_int(b->program, (struct op *)b->kernel.op, "num_thresholds", 3);
-    op_set_int(b->program, (struct op *)b->kernel.op, "slide_steps", 0);
+    op_set_int(b->program, (struct skiff_op *)b->kernel.op, "num_thresholds", 3);
+    op_set_int(b->program, (struct skiff_op *)b->kernel.op, "slide_steps", 0);
     rebind(b);
     bind_all(b, v, (const char *const[]){"Predict", "Label", NULL},
              (const char *const[]){"AUC", NULL});
@@ -136,7 +136,7 @@ static void auc_start(struct bench *b, struct value *v)
 static void test_auc(void **state)
 {
     struct bench b;
-    struct value v[5] = {0};
+    struct skiff_tensor v[5] = {0};
     auc_start(&b, v);
     floats_of(&v[0], SHAPE(2, 1), (float[]){0.9f, 1.5f});
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
@@ -159,7 +159,7 @@ static void test_auc(void **state)
 static void test_accuracy(void **state)
 {
     struct bench b;
-    struct value v[6] = {0};
+    struct skiff_tensor v[6] = {0};
     bench_start(&b, "accuracy", NULL);
     bind_all(&b, v, (const char *const[]){"Out", "Indices", "Label", NULL},
              (const char *const[]){"Accuracy", "Correct", "Total", NULL});
@@ -180,11 +180,11 @@ static void test_accuracy(void **state)
 static void test_nce_labels(void **state)
 {
     struct bench b;
-    struct value v[6] = {0};
+    struct skiff_tensor v[6] = {0};
     bench_start(&b, "nce", NULL);
-    op_set_int(b.program, (struct op *)b.kernel.op, "num_total_classes", 3);
-    op_set_int(b.program, (struct op *)b.kernel.op, "num_neg_samples", 2);
-    op_set_int(b.program, (struct op *)b.kernel.op, "seed", 1);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_total_classes", 3);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_neg_samples", 2);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 1);
     rebind(&b);
     bind_all(&b, v, (const char *const[]){"Input", "Label", "Weight", NULL},
              (const char *const[]){"Cost", "SampleLogits", "SampleLabels", NULL});
@@ -212,13 +212,13 @@ static void test_nce_custom_distribution(void **state)
                                           0.31302005f, 0.60772663f};
     for (int g = 0; g < 2; g++) {
         struct bench b;
-        struct value v[9] = {0};
+        struct skiff_tensor v[9] = {0};
         bench_start(&b, "nce", NULL);
         b.kernel.kind = op_kind_find("nce", g ? GEN_2X : GEN_1X);
-        op_set_int(b.program, (struct op *)b.kernel.op, "num_total_classes", 10);
-        op_set_int(b.program, (struct op *)b.kernel.op, "num_neg_samples", 5);
-        op_set_int(b.program, (struct op *)b.kernel.op, "sampler", 2);
-        op_set_int(b.program, (struct op *)b.kernel.op, "seed", 3);
+        op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_total_classes", 10);
+        op_set_int(b.program, (struct skiff_op *)b.kernel.op, "num_neg_samples", 5);
+        op_set_int(b.program, (struct skiff_op *)b.kernel.op, "sampler", 2);
+        op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 3);
         rebind(&b);
         bind_all(&b, v,
                  (const char *const[]){"Input", "Label", "Weight", "CustomDistProbs",
@@ -239,25 +239,25 @@ static void test_nce_custom_distribution(void **state)
 static void test_random_streams(void **state)
 {
     struct bench b;
-    struct value out = {0}, *to = &out;
+    struct skiff_tensor out = {0}, *to = &out;
     float first[4];
     bench_start(&b, "uniform_random", NULL);
-    op_set_longs(b.program, (struct op *)b.kernel.op, "shape", 1, (int64_t[]){4});
-    op_set_int(b.program, (struct op *)b.kernel.op, "seed", 5);
+    op_set_longs(b.program, (struct skiff_op *)b.kernel.op, "shape", 1, (int64_t[]){4});
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 5);
     rebind(&b);
     bench_out(&b, "Out", 1, &to);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     memcpy(first, out.tensor.data, sizeof first);
     assert_int_equal(bench_run(&b), SKIFF_OK); /* a seed starts the stream anew */
     assert_memory_equal(out.tensor.data, first, sizeof first);
-    op_set_int(b.program, (struct op *)b.kernel.op, "seed", 0);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "seed", 0);
     rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_true(memcmp(out.tensor.data, first, sizeof first) != 0);
-    op_set_longs(b.program, (struct op *)b.kernel.op, "shape", 2, (int64_t[]){4, -1});
+    op_set_longs(b.program, (struct skiff_op *)b.kernel.op, "shape", 2, (int64_t[]){4, -1});
     rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
-    op_set_int(b.program, (struct op *)b.kernel.op, "dtype", DTYPE_INT64);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "dtype", DTYPE_INT64);
     rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_DTYPE);
     finish(&b, &out, 1);
@@ -266,11 +266,11 @@ static void test_random_streams(void **state)
 static void test_randint_range(void **state)
 {
     struct bench b;
-    struct value out = {0}, *to = &out;
+    struct skiff_tensor out = {0}, *to = &out;
     bench_start(&b, "randint", NULL);
-    op_set_longs(b.program, (struct op *)b.kernel.op, "shape", 1, (int64_t[]){1000});
-    op_set_int(b.program, (struct op *)b.kernel.op, "low", -2);
-    op_set_int(b.program, (struct op *)b.kernel.op, "high", 3);
+    op_set_longs(b.program, (struct skiff_op *)b.kernel.op, "shape", 1, (int64_t[]){1000});
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "low", -2);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "high", 3);
     rebind(&b);
     bench_out(&b, "Out", 1, &to);
     assert_int_equal(bench_run(&b), SKIFF_OK);
@@ -282,7 +282,7 @@ static void test_randint_range(void **state)
     }
     for (int i = 0; i < 5; i++)
         assert_true(seen[i] > 100);
-    op_set_int(b.program, (struct op *)b.kernel.op, "high", -2);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "high", -2);
     rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_INVALID);
     bench_expect(&b, "low is -2, must be below high -2");

@@ -294,7 +294,7 @@ static enum skiff_status grads_make(struct kernel *k, int64_t nsamples, int64_t 
     if (kernel_wants(k, 2))
         TRY(kernel_out_resize(k, 2, 0, DTYPE_FP32, &kernel_in(k, IN_BIAS)->shape, err));
     if (kernel_wants(k, 1) && k->attr[AT_SPARSE].b) {
-        struct value *dw = kernel_out_value(k, 1, 0);
+        struct skiff_tensor *dw = kernel_out_value(k, 1, 0);
         TRY(unique_ids(k, tensor_i64(kernel_in(k, GR_SAMPLE_LABELS)), nsamples, ids, count, err));
         TRY(value_as_rows(dw, DTYPE_FP32, (size_t)*count, w->shape.dims[1], w->shape.dims[0], err));
         rows_move(dw->sel.rows, *ids, *count, sizeof(int64_t));

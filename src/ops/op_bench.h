@@ -14,10 +14,10 @@ enum { BENCH_SLOTS = 12, BENCH_LIST = 4 };
 
 /* One op with a value behind each of its slots. */
 struct bench {
-    struct program *program;
+    struct skiff_program *program;
     struct kernel kernel;
     struct kernel_slot in[BENCH_SLOTS], out[BENCH_SLOTS];
-    struct value *in_at[BENCH_SLOTS][BENCH_LIST], *out_at[BENCH_SLOTS][BENCH_LIST];
+    struct skiff_tensor *in_at[BENCH_SLOTS][BENCH_LIST], *out_at[BENCH_SLOTS][BENCH_LIST];
     struct kernel_scratch_space scratch;
     struct run_env env;
     struct skiff_error err;
@@ -28,7 +28,7 @@ static inline void bench_start(struct bench *b, const char *type, const char *te
 {
     memset(b, 0, sizeof *b);
     b->program = program_create();
-    struct op *op = block_insert_op(program_root(b->program), -1, type);
+    struct skiff_op *op = block_insert_op(program_root(b->program), -1, type);
     assert_non_null(op->kind);
     for (const struct op_attr_spec *a = op->kind->attrs; a && a->name; a++)
         if (a->flags & ATTR_REQUIRED) {
@@ -58,7 +58,7 @@ static inline void bench_stop(struct bench *b)
     program_destroy(b->program);
 }
 
-static inline void bench_in(struct bench *b, const char *slot, int n, struct value **v)
+static inline void bench_in(struct bench *b, const char *slot, int n, struct skiff_tensor **v)
 {
     int at = op_kind_slot(b->kernel.kind->ins, slot);
     const char *names[BENCH_LIST] = {slot, slot, slot, slot};
@@ -66,10 +66,10 @@ static inline void bench_in(struct bench *b, const char *slot, int n, struct val
     for (int i = 0; i < n; i++)
         b->in_at[at][i] = v[i];
     b->in[at] = (struct kernel_slot){b->in_at[at], n};
-    op_set_in(b->program, (struct op *)b->kernel.op, slot, n, names);
+    op_set_in(b->program, (struct skiff_op *)b->kernel.op, slot, n, names);
 }
 
-static inline void bench_out(struct bench *b, const char *slot, int n, struct value **v)
+static inline void bench_out(struct bench *b, const char *slot, int n, struct skiff_tensor **v)
 {
     int at = op_kind_slot(b->kernel.kind->outs, slot);
     const char *names[BENCH_LIST] = {slot, slot, slot, slot};
@@ -77,11 +77,11 @@ static inline void bench_out(struct bench *b, const char *slot, int n, struct va
     for (int i = 0; i < n; i++)
         b->out_at[at][i] = v[i];
     b->out[at] = (struct kernel_slot){b->out_at[at], n};
-    op_set_out(b->program, (struct op *)b->kernel.op, slot, n, names);
+    op_set_out(b->program, (struct skiff_op *)b->kernel.op, slot, n, names);
 }
 
 /* Binds a value to the input and, if there is one, to the output of the same name plus "Out". */
-static inline void bench_bind(struct bench *b, const char *slot, struct value *v)
+static inline void bench_bind(struct bench *b, const char *slot, struct skiff_tensor *v)
 {
     char name[64];
     bench_in(b, slot, 1, &v);
@@ -103,14 +103,14 @@ static inline enum skiff_status bench_run(struct bench *b)
     return b->kernel.kind->run(&b->kernel, &b->err);
 }
 
-static inline void tensor_of(struct value *v, struct shape shape, float x)
+static inline void tensor_of(struct skiff_tensor *v, struct shape shape, float x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_FP32, &shape, NULL), SKIFF_OK);
     for (int64_t i = 0; i < tensor_numel(&v->tensor); i++)
         tensor_f32(&v->tensor)[i] = x;
 }
 
-static inline void rows_of(struct value *v, size_t n, const int64_t *ids, int64_t width,
+static inline void rows_of(struct skiff_tensor *v, size_t n, const int64_t *ids, int64_t width,
                            int64_t height, const float *x)
 {
     assert_int_equal(value_as_rows(v, DTYPE_FP32, n, width, height, NULL), SKIFF_OK);

@@ -26,15 +26,15 @@
 #define OP_TRY_MAX 8
 
 struct op_try {
-    struct program *program;
-    struct op *op;
-    struct scope *scope;
+    struct skiff_program *program;
+    struct skiff_op *op;
+    struct skiff_scope *scope;
     int nfeeds, nouts;
     struct tensor tensor[OP_TRY_MAX];
     struct feed feed[OP_TRY_MAX];
     char in_name[OP_TRY_MAX][16], out_name[OP_TRY_MAX][16];
     const char *fetch[OP_TRY_MAX];
-    struct value out[OP_TRY_MAX];
+    struct skiff_tensor out[OP_TRY_MAX];
     struct skiff_error err;
 };
 
@@ -72,7 +72,7 @@ static inline void op_try_in(struct op_try *t, const char *slot, enum dtype dtyp
 {
     int i = t->nfeeds++;
     snprintf(t->in_name[i], sizeof(t->in_name[i]), "in%d", i);
-    struct var *v = block_add_var(program_root(t->program), t->in_name[i]);
+    struct skiff_var *v = block_add_var(program_root(t->program), t->in_name[i]);
     v->dtype = dtype;
     v->shape = shape;
     v->has_tensor = true;
@@ -105,7 +105,7 @@ static inline void op_try_out(struct op_try *t, const char *slot)
 static inline enum skiff_status op_try_run(struct op_try *t)
 {
     struct executor_options options = {.no_fuse = true};
-    struct executor *e = executor_create(t->scope, &options);
+    struct skiff_executor *e = executor_create(t->scope, &options);
     enum skiff_status status =
         executor_run(e, t->program, t->feed, t->nfeeds, t->fetch, t->nouts, t->out, &t->err);
     executor_destroy(e);

@@ -23,7 +23,7 @@ static enum skiff_status item_index(struct kernel *k, int slot, size_t *out,
 
 /* An array with at least n items; one that was something else, or left from an earlier run, starts
  * empty. */
-static enum skiff_status array_begin(struct value *v, size_t n, struct skiff_error *err)
+static enum skiff_status array_begin(struct skiff_tensor *v, size_t n, struct skiff_error *err)
 {
     if (v->kind != VALUE_ARRAY)
         value_clear(v);
@@ -53,7 +53,7 @@ static enum skiff_status array_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status write_run(struct kernel *k, struct skiff_error *err)
 {
     size_t i;
-    struct value *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     TRY(item_index(k, WRITE_I, &i, err));
     TRY(array_begin(out, i + 1, err));
     return value_copy(out->array.items[i], kernel_in_value(k, WRITE_X, 0), err);
@@ -65,7 +65,7 @@ static enum skiff_status write_grad(struct grad_build *g, struct skiff_error *er
     const char *from = grad_name(g, op_out1(g->fwd, "Out")), *to = grad_name(g, x);
     if (g->unwanted(g, to))
         return SKIFF_OK;
-    struct op *op = grad_op(g, "read_from_array", true);
+    struct skiff_op *op = grad_op(g, "read_from_array", true);
     op_set_in(g->program, op, "I", 1, &i);
     op_set_in(g->program, op, "X", 1, &from);
     op_set_in(g->program, op, "X_W", 1, &x);
@@ -80,8 +80,8 @@ enum { READ_X, READ_I, READ_LIKE };
 static enum skiff_status read_run(struct kernel *k, struct skiff_error *err)
 {
     size_t i;
-    const struct value *x = kernel_in_value(k, READ_X, 0);
-    struct value *out = kernel_out_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, READ_X, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct tensor *like = kernel_in(k, READ_LIKE);
     TRY(item_index(k, READ_I, &i, err));
     size_t count = x && x->kind == VALUE_ARRAY ? x->array.count : 0;
@@ -104,7 +104,7 @@ static enum skiff_status read_grad(struct grad_build *g, struct skiff_error *err
     const char *to = grad_name(g, op_in1(g->fwd, "X"));
     if (g->unwanted(g, to))
         return SKIFF_OK;
-    struct op *op = grad_op(g, "write_to_array", true);
+    struct skiff_op *op = grad_op(g, "write_to_array", true);
     op_set_in(g->program, op, "I", 1, &i);
     op_set_in(g->program, op, "X", 1, &from);
     op_set_out(g->program, op, "Out", 1, &to);
@@ -147,7 +147,7 @@ static int64_t join_len(const struct join *j, const struct tensor *item, bool st
     return stack ? 1 : item->shape.dims[j->axis];
 }
 
-static enum skiff_status join_plan(struct kernel *k, const struct value *x, bool stack,
+static enum skiff_status join_plan(struct kernel *k, const struct skiff_tensor *x, bool stack,
                                    struct join *j, struct skiff_error *err)
 {
     if (!x || x->kind != VALUE_ARRAY || !x->array.count)
@@ -160,7 +160,7 @@ static enum skiff_status join_plan(struct kernel *k, const struct value *x, bool
         return kernel_fail(k, SKIFF_SHAPE, err, "axis %d does not fit items of shape %s",
                            k->attr[JOIN_AXIS].i, shape_text(&first->shape, a));
     for (size_t i = 0; i < x->array.count; i++) {
-        const struct value *item = x->array.items[i];
+        const struct skiff_tensor *item = x->array.items[i];
         const struct shape *s = &item->tensor.shape;
         bool fits = item->kind == VALUE_TENSOR && item->tensor.dtype == first->dtype &&
                     s->ndim == first->shape.ndim;
@@ -195,7 +195,7 @@ static void join_copy(const struct join *j, char *joined, char *item, int64_t at
 
 static enum skiff_status join_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
     bool stack = k->attr[JOIN_STACK].b;
     struct join j;
     TRY(join_plan(k, x, stack, &j, err));
@@ -224,9 +224,9 @@ static enum skiff_status join_grad_infer(struct infer *c, struct skiff_error *er
 
 static enum skiff_status join_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
     const struct tensor *d = kernel_in(k, 1);
-    struct value *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     bool stack = k->attr[JOIN_STACK].b;
     struct join j;
     char a[160], b[160];
@@ -243,7 +243,7 @@ static enum skiff_status join_grad_run(struct kernel *k, struct skiff_error *err
     int64_t at = 0;
     for (size_t i = 0; i < x->array.count; i++) {
         const struct tensor *item = &x->array.items[i]->tensor;
-        struct value *to = out->array.items[i];
+        struct skiff_tensor *to = out->array.items[i];
         TRY(value_as_tensor(to, d->dtype, &item->shape, err));
         tensor_share_lod(&to->tensor, item);
         int64_t len = join_len(&j, item, stack);

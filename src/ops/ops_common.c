@@ -424,7 +424,7 @@ bool reduce_mask(const int32_t *dims, int n, bool all, int ndim, unsigned *out)
     return true;
 }
 
-void rows_copy_ids(struct value *out, const struct value *in)
+void rows_copy_ids(struct skiff_tensor *out, const struct skiff_tensor *in)
 {
     if (out == in)
         return;
@@ -433,14 +433,14 @@ void rows_copy_ids(struct value *out, const struct value *in)
     out->sel.height = in->sel.height;
 }
 
-struct op *grad_pass_back(struct grad_build *g, const char *type, bool copy_attrs,
-                          const char *out_slot, const char *in_slot)
+struct skiff_op *grad_pass_back(struct grad_build *g, const char *type, bool copy_attrs,
+                                const char *out_slot, const char *in_slot)
 {
     const char *dout = grad_name(g, op_out1(g->fwd, out_slot));
     const char *dx = grad_name(g, op_in1(g->fwd, in_slot));
     if (g->unwanted && g->unwanted(g, dx))
         return NULL;
-    struct op *op = grad_op(g, type, copy_attrs);
+    struct skiff_op *op = grad_op(g, type, copy_attrs);
     op_set_in(g->program, op, "X", 1, &dout);
     op_set_out(g->program, op, "Out", 1, &dx);
     return op;

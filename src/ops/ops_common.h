@@ -264,11 +264,11 @@ bool reduce_mask(const int32_t *dims, int n, bool all, int ndim, unsigned *out);
 /* ---- gradients made of other ops ------------------------------------------------------------
  * A gradient op `type` with X = gradient of forward output `out_slot`, Out = gradient of forward
  * input `in_slot`. NULL when nobody wants it. */
-struct op *grad_pass_back(struct grad_build *g, const char *type, bool copy_attrs,
-                          const char *out_slot, const char *in_slot);
+struct skiff_op *grad_pass_back(struct grad_build *g, const char *type, bool copy_attrs,
+                                const char *out_slot, const char *in_slot);
 
 /* ---- selected rows ------------------------------------------------------------------------- */
 /* Gives `out` the row ids and height of `in` (its value part is sized already). */
-void rows_copy_ids(struct value *out, const struct value *in);
+void rows_copy_ids(struct skiff_tensor *out, const struct skiff_tensor *in);
 
 #endif

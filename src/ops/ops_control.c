@@ -22,7 +22,7 @@ static enum skiff_status no_shapes(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status read_bool(struct kernel *k, int slot, bool *out, struct skiff_error *err)
 {
-    const struct value *v = kernel_in_value(k, slot, 0);
+    const struct skiff_tensor *v = kernel_in_value(k, slot, 0);
     if (!v || v->kind != VALUE_TENSOR || v->tensor.dtype != DTYPE_BOOL ||
         tensor_numel(&v->tensor) != 1)
         return kernel_fail(k, SKIFF_INVALID, err, "the condition %s must be one bool%s",
@@ -44,7 +44,7 @@ static enum skiff_status cond_run(struct kernel *k, struct skiff_error *err)
         TRY(read_bool(k, COND_COND, &go, err));
     else
         for (int i = 0; i < kernel_in_count(k, COND_INPUT); i++) {
-            const struct value *v = kernel_in_value(k, COND_INPUT, i);
+            const struct skiff_tensor *v = kernel_in_value(k, COND_INPUT, i);
             go = go && v && v->kind == VALUE_TENSOR && tensor_numel(&v->tensor) > 0;
         }
     return go ? k->env->run_block(k->env, k->attr[COND_BLOCK].i, err) : SKIFF_OK;
@@ -66,7 +66,7 @@ static enum skiff_status select_run(struct kernel *k, struct skiff_error *err)
     if (i < 0 || i >= kernel_in_count(k, 0))
         return kernel_fail(k, SKIFF_RANGE, err, "Mask is %lld, but there are %d inputs",
                            (long long)i, kernel_in_count(k, 0));
-    const struct value *x = kernel_in_value(k, 0, (int)i);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, (int)i);
     if (!x || x->kind == VALUE_NONE)
         return kernel_fail(k, SKIFF_STATE, err, "the chosen input %s has no value",
                            kernel_in_name(k, 0, (int)i));
@@ -81,8 +81,8 @@ enum { WHILE_BLOCK, WHILE_IS_TEST };
 
 /* What StepScopes holds. */
 struct iteration {
-    void *block;            /* the block's own variables, from run_env.save_block */
-    struct value **carried; /* values of the X that are carried, before the iteration */
+    void *block;                   /* the block's own variables, from run_env.save_block */
+    struct skiff_tensor **carried; /* values of the X that are carried, before the iteration */
 };
 struct iterations {
     void (*free_saved)(void *);
@@ -110,7 +110,7 @@ static void iterations_free(void *p)
 }
 
 /* Does some op of the block write this outer variable, without any that updates it in place? */
-static bool is_carried(const struct block *b, const char *name)
+static bool is_carried(const struct skiff_block *b, const char *name)
 {
     bool written = false;
     for (int i = 0; i < b->nops; i++) {
@@ -125,13 +125,13 @@ static bool is_carried(const struct block *b, const char *name)
 static struct iterations *iterations_start(struct kernel *k)
 {
     struct iterations *s = mem_must(sizeof *s);
-    const struct block *block = k->env->program->blocks[k->attr[WHILE_BLOCK].i];
+    const struct skiff_block *block = k->env->program->blocks[k->attr[WHILE_BLOCK].i];
     int nx = kernel_in_count(k, WHILE_X);
     s->free_saved = k->env->free_saved;
     s->block = k->attr[WHILE_BLOCK].i;
     s->carried = mem_must((size_t)(nx + 1) * sizeof *s->carried);
     for (int i = 0; i < nx; i++) {
-        const struct value *v = kernel_in_value(k, WHILE_X, i);
+        const struct skiff_tensor *v = kernel_in_value(k, WHILE_X, i);
         if (v && v->kind == VALUE_TENSOR && is_carried(block, kernel_in_name(k, WHILE_X, i)))
             s->carried[s->ncarried++] = i;
     }
@@ -164,7 +164,7 @@ static enum skiff_status run_kept(struct kernel *k, struct iterations *s, struct
 /* Iterations are kept only for a gradient op that asks for them. */
 static enum skiff_status while_prepare(struct kernel *k, struct skiff_error *err)
 {
-    const struct program *p = k->env->program;
+    const struct skiff_program *p = k->env->program;
     const char *scopes = op_out1(k->op, "StepScopes");
     bool *keep = mem_must(sizeof *keep);
     for (int b = 0; scopes && b < p->nblocks; b++)
@@ -182,7 +182,7 @@ static void while_release(struct kernel *k)
 
 static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
 {
-    struct value *scopes = kernel_out_value(k, WHILE_SCOPES, 0);
+    struct skiff_tensor *scopes = kernel_out_value(k, WHILE_SCOPES, 0);
     struct iterations *s = NULL;
     bool go;
     if (scopes) {
@@ -207,7 +207,8 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
 
 /* The gradients that the while loop gets from outside: what ops of the gradient block read and
  * neither the loop, nor its block, nor the gradient block itself provides. */
-static int outside_grads(struct grad_build *g, const struct block *fwd, const char **out, int max)
+static int outside_grads(struct grad_build *g, const struct skiff_block *fwd, const char **out,
+                         int max)
 {
     const struct op_arg *x = op_in(g->fwd, "X"), *y = op_out(g->fwd, "Out");
     struct str_map known;
@@ -219,7 +220,7 @@ static int outside_grads(struct grad_build *g, const struct block *fwd, const ch
         str_map_put(&known, y->names[i], g);
     str_map_put(&known, EMPTY_VAR, g);
     for (int o = 0; o < g->grad_block->nops; o++) {
-        const struct op *op = g->grad_block->ops[o];
+        const struct skiff_op *op = g->grad_block->ops[o];
         for (int s = 0; s < op->nins; s++)
             for (int i = 0; i < op->ins[s].n; i++) {
                 const char *name = op->ins[s].names[i];
@@ -242,7 +243,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool block_writes(const struct block *b, const char *name)
+static bool block_writes(const struct skiff_block *b, const char *name)
 {
     for (int i = 0; i < b->nops; i++)
         if (op_writes(b->ops[i], name))
@@ -258,7 +259,7 @@ static enum skiff_status while_make_grad(struct grad_build *g, struct skiff_erro
     if (!g->grad_block || !sub || !x)
         return error_set(err, SKIFF_UNSUPPORTED, "op while: its block has no gradient block");
     const char **names = mem_must(MOST * sizeof *names);
-    struct op *op = grad_op(g, "while_grad", true);
+    struct skiff_op *op = grad_op(g, "while_grad", true);
     grad_use(g, op, "X");
     grad_use(g, op, "Out");
     grad_use(g, op, "StepScopes");
@@ -284,9 +285,9 @@ enum { WGRAD_X, WGRAD_OUT, WGRAD_SCOPES, WGRAD_OUT_GRAD };
 enum { WGRAD_BLOCK, WGRAD_IS_TEST, WGRAD_SKIP, WGRAD_INSIDE };
 
 /* The gradient of X number i as the gradient block knows it; NULL when it is the outer one. */
-static struct value *inner_grad(struct kernel *k, int i)
+static struct skiff_tensor *inner_grad(struct kernel *k, int i)
 {
-    struct value *v = k->env->find(k->env, k->attr[WGRAD_BLOCK].i, kernel_out_name(k, 0, i));
+    struct skiff_tensor *v = k->env->find(k->env, k->attr[WGRAD_BLOCK].i, kernel_out_name(k, 0, i));
     return v == kernel_out_value(k, 0, i) ? NULL : v;
 }
 
@@ -295,8 +296,9 @@ static enum skiff_status link_out_grads(struct kernel *k, struct skiff_error *er
 {
     const struct attr_value *inside = &k->attr[WGRAD_INSIDE];
     for (int i = 0; i < kernel_in_count(k, WGRAD_OUT_GRAD) && i < inside->n; i++) {
-        struct value *outer = kernel_in_value(k, WGRAD_OUT_GRAD, i);
-        struct value *inner = k->env->find(k->env, k->attr[WGRAD_BLOCK].i, inside->strings[i]);
+        struct skiff_tensor *outer = kernel_in_value(k, WGRAD_OUT_GRAD, i);
+        struct skiff_tensor *inner =
+            k->env->find(k->env, k->attr[WGRAD_BLOCK].i, inside->strings[i]);
         if (outer && inner && outer != inner && outer->kind != VALUE_NONE)
             TRY(value_copy(inner, outer, err));
     }
@@ -305,7 +307,8 @@ static enum skiff_status link_out_grads(struct kernel *k, struct skiff_error *er
 
 static enum skiff_status add_up(struct kernel *k, int i, bool first, struct skiff_error *err)
 {
-    struct value *outer = kernel_out_value(k, 0, i), *inner = outer ? inner_grad(k, i) : NULL;
+    struct skiff_tensor *outer = kernel_out_value(k, 0, i),
+                        *inner = outer ? inner_grad(k, i) : NULL;
     char a[160], b[160];
     if (!inner || inner->kind == VALUE_NONE)
         return SKIFF_OK;
@@ -343,8 +346,8 @@ static enum skiff_status iteration_back(struct kernel *k, const struct iteration
 static enum skiff_status zero_grads(struct kernel *k, struct skiff_error *err)
 {
     for (int i = 0; i < kernel_out_count(k, 0); i++) {
-        const struct value *x = kernel_in_value(k, WGRAD_X, i);
-        struct value *out = kernel_out_value(k, 0, i);
+        const struct skiff_tensor *x = kernel_in_value(k, WGRAD_X, i);
+        struct skiff_tensor *out = kernel_out_value(k, 0, i);
         if (!out || !x || x->kind != VALUE_TENSOR)
             continue;
         TRY(kernel_out_resize(k, 0, i, x->tensor.dtype, &x->tensor.shape, err));
@@ -357,12 +360,12 @@ static enum skiff_status zero_grads(struct kernel *k, struct skiff_error *err)
 static enum skiff_status while_grad_run(struct kernel *k, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    struct value *scopes = kernel_in_value(k, WGRAD_SCOPES, 0);
+    struct skiff_tensor *scopes = kernel_in_value(k, WGRAD_SCOPES, 0);
     if (!scopes || scopes->kind != VALUE_SCOPES || !scopes->opaque)
         return kernel_fail(k, SKIFF_STATE, err,
                            "the loop kept nothing for its gradient (did it run with is_test?)");
     const struct iterations *s = scopes->opaque;
-    struct value *last = mem_must((size_t)(s->ncarried + 1) * sizeof *last);
+    struct skiff_tensor *last = mem_must((size_t)(s->ncarried + 1) * sizeof *last);
     for (int c = 0; c < s->ncarried; c++)
         TRY_OUT(value_copy(&last[c], kernel_in_value(k, WGRAD_X, s->carried[c]), err));
     if (!s->n)

@@ -28,8 +28,8 @@ static enum skiff_status column(struct kernel *k, size_t *out, struct skiff_erro
 static enum skiff_status feed_run(struct kernel *k, struct skiff_error *err)
 {
     size_t col = 0;
-    const struct value *holder = kernel_in_value(k, 0, 0);
-    struct value *out = kernel_out_value(k, 0, 0);
+    const struct skiff_tensor *holder = kernel_in_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     TRY(column(k, &col, err));
     if (holder && holder->kind == VALUE_ARRAY && col < holder->array.count &&
         holder->array.items[col]->kind != VALUE_NONE)
@@ -43,7 +43,7 @@ static enum skiff_status feed_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status fetch_run(struct kernel *k, struct skiff_error *err)
 {
     size_t col = 0;
-    struct value *holder = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *holder = kernel_out_value(k, 0, 0);
     TRY(column(k, &col, err));
     if (holder->kind != VALUE_ARRAY)
         value_clear(holder);
@@ -71,7 +71,7 @@ static enum skiff_status save_check(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status save_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
     TRY(save_check(k, err));
     if (x->kind != VALUE_TENSOR && x->kind != VALUE_ROWS)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "only tensors and selected rows are saved");
@@ -88,7 +88,7 @@ static enum skiff_status save_combine_run(struct kernel *k, struct skiff_error *
     TRY(kernel_scratch(k, (size_t)n * sizeof(struct tensor *), &list, err));
     const struct tensor **tensors = list;
     for (int i = 0; i < n; i++) {
-        const struct value *x = kernel_in_value(k, 0, i);
+        const struct skiff_tensor *x = kernel_in_value(k, 0, i);
         if (!x || x->kind != VALUE_TENSOR)
             return kernel_fail(k, SKIFF_UNSUPPORTED, err,
                                "%s is not a dense tensor: a combined file holds no others",
@@ -114,7 +114,7 @@ static enum skiff_status load_check(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status load_run(struct kernel *k, struct skiff_error *err)
 {
-    struct value *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct attr_value *dims = &k->attr[LOAD_SHAPE];
     const char *path = k->attr[LOAD_PATH].s;
     int64_t seek = k->attr[LOAD_SEEK].l;
@@ -142,7 +142,7 @@ static enum skiff_status load_combine_run(struct kernel *k, struct skiff_error *
     TRY(kernel_scratch(k, (size_t)n * sizeof(struct tensor *), &list, err));
     struct tensor **tensors = list;
     for (int i = 0; i < n; i++) {
-        struct value *out = kernel_out_value(k, 0, i);
+        struct skiff_tensor *out = kernel_out_value(k, 0, i);
         if (!out)
             return kernel_fail(k, SKIFF_INVALID, err, "output %d has no variable", i);
         tensors[i] = &out->tensor;

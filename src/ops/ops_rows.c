@@ -33,7 +33,7 @@ static void map_release(struct kernel *k)
 
 /* Writes merged rows into a value, which may be one that they came from. */
 static enum skiff_status rows_store(struct kernel *k, const struct rows_merged *m,
-                                    struct value *out, struct skiff_error *err)
+                                    struct skiff_tensor *out, struct skiff_error *err)
 {
     bool same = m->n && m->values == tensor_f32(&out->tensor);
     if (same)
@@ -91,7 +91,7 @@ static enum skiff_status sum_infer(struct infer *c, struct skiff_error *err)
             int64_t len = n - at < SUM_BLOCK ? n - at : SUM_BLOCK;       \
             memset(sum, 0, sizeof sum);                                  \
             for (int i = 0; i < kernel_in_count(k, 0); i++) {            \
-                const struct value *v = kernel_in_value(k, 0, i);        \
+                const struct skiff_tensor *v = kernel_in_value(k, 0, i); \
                 if (!dense_part(v))                                      \
                     continue;                                            \
                 const T *x = (const T *)v->tensor.data + at;             \
@@ -102,7 +102,7 @@ static enum skiff_status sum_infer(struct infer *c, struct skiff_error *err)
         }                                                                \
     } while (0)
 
-static bool dense_part(const struct value *v)
+static bool dense_part(const struct skiff_tensor *v)
 {
     return v && v->kind == VALUE_TENSOR && tensor_numel(&v->tensor) > 0;
 }
@@ -111,7 +111,7 @@ static enum skiff_status sum_add_rows(struct kernel *k, struct tensor *out, stru
 {
     int64_t width = shape_cols(&out->shape, 1);
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
-        const struct value *v = kernel_in_value(k, 0, i);
+        const struct skiff_tensor *v = kernel_in_value(k, 0, i);
         if (!v || v->kind != VALUE_ROWS || !v->sel.nrows)
             continue;
         if (v->tensor.dtype != DTYPE_FP32 || out->dtype != DTYPE_FP32)
@@ -130,14 +130,14 @@ static enum skiff_status sum_add_rows(struct kernel *k, struct tensor *out, stru
     return SKIFF_OK;
 }
 
-static enum skiff_status sum_dense(struct kernel *k, const struct value *like,
+static enum skiff_status sum_dense(struct kernel *k, const struct skiff_tensor *like,
                                    struct skiff_error *err)
 {
-    struct value *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     bool unwritten = false; /* in place, but there was nothing yet: counts as zero */
     char a[160], b[160];
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
-        const struct value *v = kernel_in_value(k, 0, i);
+        const struct skiff_tensor *v = kernel_in_value(k, 0, i);
         unwritten = unwritten || (v == out && !dense_part(v));
         if (dense_part(v) && (tensor_numel(&v->tensor) != tensor_numel(&like->tensor) ||
                               v->tensor.dtype != like->tensor.dtype))
@@ -149,7 +149,7 @@ static enum skiff_status sum_dense(struct kernel *k, const struct value *like,
     if (!dtype_is_number(like->tensor.dtype))
         return kernel_fail(k, SKIFF_DTYPE, err, "%s cannot be added up",
                            dtype_name(like->tensor.dtype));
-    const struct value *first = kernel_in_value(k, 0, 0);
+    const struct skiff_tensor *first = kernel_in_value(k, 0, 0);
     if (out != like)
         TRY(kernel_out_resize(k, 0, 0, like->tensor.dtype, &like->tensor.shape, err));
     if (unwritten)
@@ -164,10 +164,10 @@ static enum skiff_status sum_dense(struct kernel *k, const struct value *like,
 /* Item i of the result is the sum of the items i; what an array lacks counts as zero. */
 static enum skiff_status sum_arrays(struct kernel *k, struct skiff_error *err)
 {
-    struct value *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     size_t n = 0;
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
-        const struct value *v = kernel_in_value(k, 0, i);
+        const struct skiff_tensor *v = kernel_in_value(k, 0, i);
         if (v && v->kind == VALUE_ARRAY && v->array.count > n)
             n = v->array.count;
         if (v && v == out && i > 0)
@@ -176,12 +176,12 @@ static enum skiff_status sum_arrays(struct kernel *k, struct skiff_error *err)
     }
     TRY(value_as_array(out, n, err));
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
-        struct value *v = kernel_in_value(k, 0, i);
+        struct skiff_tensor *v = kernel_in_value(k, 0, i);
         if (!v || v == out || v->kind != VALUE_ARRAY)
             continue;
         for (size_t j = 0; j < v->array.count; j++) {
             struct tensor *from = &v->array.items[j]->tensor;
-            struct value *to = out->array.items[j];
+            struct skiff_tensor *to = out->array.items[j];
             if (!dense_part(v->array.items[j]))
                 continue;
             if (!dense_part(to)) {
@@ -200,10 +200,10 @@ static enum skiff_status sum_arrays(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status sum_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *like = NULL;
+    const struct skiff_tensor *like = NULL;
     bool rows = false;
     for (int i = 0; i < kernel_in_count(k, 0); i++) {
-        const struct value *v = kernel_in_value(k, 0, i);
+        const struct skiff_tensor *v = kernel_in_value(k, 0, i);
         if (v && v->kind == VALUE_ARRAY)
             return sum_arrays(k, err);
         rows = rows || (v && v->kind == VALUE_ROWS);
@@ -213,7 +213,7 @@ static enum skiff_status sum_run(struct kernel *k, struct skiff_error *err)
     if (like)
         return sum_dense(k, like, err);
     if (!rows) {
-        const struct value *v = kernel_in_value(k, 0, 0);
+        const struct skiff_tensor *v = kernel_in_value(k, 0, 0);
         if (!v || v->kind == VALUE_NONE)
             return kernel_fail(k, SKIFF_NOT_FOUND, err, "none of the inputs has a value");
         return sum_dense(k, v, err);
@@ -231,7 +231,7 @@ static enum skiff_status sum_make_grad(struct grad_build *g, struct skiff_error 
         const char *to = grad_name(g, x->names[i]);
         if (g->unwanted(g, to))
             continue;
-        struct op *op = grad_op(g, "scale", false);
+        struct skiff_op *op = grad_op(g, "scale", false);
         const char *from = grad_name(g, op_out1(g->fwd, "Out"));
         op_set_in(g->program, op, "X", 1, &from);
         op_set_out(g->program, op, "Out", 1, &to);
@@ -244,7 +244,7 @@ static void sum_infer_kind(struct infer *c)
 {
     const struct op_arg *x = op_in(c->op, "X");
     for (int i = 0; x && i < x->n; i++) {
-        const struct var *v = block_find_var(c->block, x->names[i]);
+        const struct skiff_var *v = block_find_var(c->block, x->names[i]);
         if (v && v->kind == VAR_LOD_TENSOR_ARRAY)
             infer_out_kind(c, 0, 0, VAR_LOD_TENSOR_ARRAY);
     }
@@ -270,8 +270,8 @@ static enum skiff_status merge_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status get_tensor_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
-    struct value *out = kernel_out_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     if (!x || x->kind != VALUE_ROWS)
         return kernel_fail(k, SKIFF_INVALID, err, "the input is not selected rows");
     if (x == out)
@@ -299,7 +299,7 @@ static void clip_span(size_t n, const float *x, float max, float *out)
 
 static enum skiff_status clip_run(struct kernel *k, struct skiff_error *err)
 {
-    struct value *x = kernel_in_value(k, 0, 0), *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *x = kernel_in_value(k, 0, 0), *out = kernel_out_value(k, 0, 0);
     float max = k->attr[0].f;
     if (x->tensor.dtype != DTYPE_FP32)
         return kernel_fail(k, SKIFF_DTYPE, err, "is %s; float32 is needed",

@@ -183,11 +183,11 @@ void optimizer_release(struct kernel *k)
 /* ---- running ---- */
 
 /* The output's own copy when it is another variable than the input. */
-static enum skiff_status in_place(struct kernel *k, int in, int out, int i, struct value **value,
-                                  struct skiff_error *err)
+static enum skiff_status in_place(struct kernel *k, int in, int out, int i,
+                                  struct skiff_tensor **value, struct skiff_error *err)
 {
-    struct value *from = kernel_in_value(k, in, i);
-    struct value *to = out >= 0 ? kernel_out_value(k, out, i) : NULL;
+    struct skiff_tensor *from = kernel_in_value(k, in, i);
+    struct skiff_tensor *to = out >= 0 ? kernel_out_value(k, out, i) : NULL;
     *value = from;
     if (!to || to == from)
         return SKIFF_OK;
@@ -315,7 +315,7 @@ static void update_rows(const struct optimizer_target *t, const struct rule_step
 }
 
 static enum skiff_status grad_check(struct kernel *k, const struct optimizer_target *t,
-                                    const struct value *g, int i, struct skiff_error *err)
+                                    const struct skiff_tensor *g, int i, struct skiff_error *err)
 {
     const struct optimizer *o = k->state;
     if (g->sel.height != t->rows)
@@ -333,7 +333,7 @@ static enum skiff_status grad_check(struct kernel *k, const struct optimizer_tar
 }
 
 static enum skiff_status run_rows(struct kernel *k, const struct optimizer_target *t,
-                                  struct value *g, int i, struct skiff_error *err)
+                                  struct skiff_tensor *g, int i, struct skiff_error *err)
 {
     struct optimizer *o = k->state;
     struct rule_step step;
@@ -368,7 +368,7 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
 static enum skiff_status run_one(struct kernel *k, int i, struct skiff_error *err)
 {
     const struct optimizer *o = k->state;
-    struct value *g = kernel_in_value(k, o->slots.grad, i);
+    struct skiff_tensor *g = kernel_in_value(k, o->slots.grad, i);
     struct optimizer_target t;
     TRY(target_bind(k, i, &t, err));
     if (!g || g->kind == VALUE_NONE)

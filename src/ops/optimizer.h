@@ -29,7 +29,7 @@ struct optimizer_slots {
 struct optimizer_target {
     const struct rule *rule;
     struct rule_params params;
-    struct value *param, *state_value[RULE_MAX_STATES];
+    struct skiff_tensor *param, *state_value[RULE_MAX_STATES];
     float *p, *state[RULE_MAX_STATES];
     int64_t rows, width;
 };

@@ -19,7 +19,7 @@ enum { ROWS = 50, WIDTH = 3 };
 
 struct adam {
     struct bench bench;
-    struct value param, m, v, lr, b1, b2, grad;
+    struct skiff_tensor param, m, v, lr, b1, b2, grad;
 };
 
 static void adam_start(struct adam *a, bool defer)
@@ -44,7 +44,7 @@ static void adam_start(struct adam *a, bool defer)
 
 static void adam_stop(struct adam *a)
 {
-    struct value *all[] = {&a->param, &a->m, &a->v, &a->lr, &a->b1, &a->b2, &a->grad};
+    struct skiff_tensor *all[] = {&a->param, &a->m, &a->v, &a->lr, &a->b1, &a->b2, &a->grad};
     for (int i = 0; i < 7; i++)
         value_deinit(all[i]);
     bench_stop(&a->bench);
@@ -61,7 +61,7 @@ static void adam_grad(struct adam *a, int step)
     rows_of(&a->grad, 6, ids, WIDTH, ROWS, g);
 }
 
-static void assert_near(const struct value *a, const struct value *b)
+static void assert_near(const struct skiff_tensor *a, const struct skiff_tensor *b)
 {
     for (int64_t i = 0; i < tensor_numel(&a->tensor); i++) {
         float x = tensor_f32(&a->tensor)[i], y = tensor_f32(&b->tensor)[i];
@@ -108,7 +108,7 @@ static void test_replaced_parameter(void **state)
     adam_start(&slow, false);
     for (int step = 0; step < 60; step++) {
         if (step == 30) {
-            struct value fresh = {0};
+            struct skiff_tensor fresh = {0};
             tensor_of(&fresh, SHAPE(ROWS, WIDTH), -2);
             value_settle(&fast.param);
             assert_int_equal(tensor_copy(&slow.param.tensor, &fresh.tensor, NULL), SKIFF_OK);
@@ -238,20 +238,20 @@ static void test_joined(void **state)
     adam_start(&a, true);
     adam_start(&b, true);
     adam_start(&both, true);
-    struct value other[7] = {0};
+    struct skiff_tensor other[7] = {0};
     tensor_of(&b.b1, SHAPE(1), 0.81f);
     for (int i = 0; i < 7; i++) {
-        struct value *from[] = {&b.param, &b.m, &b.v, &b.lr, &b.b1, &b.b2, &b.grad};
+        struct skiff_tensor *from[] = {&b.param, &b.m, &b.v, &b.lr, &b.b1, &b.b2, &b.grad};
         if (i < 6)
             assert_int_equal(value_copy(&other[i], from[i], NULL), SKIFF_OK);
     }
     const char *slots[] = {"Param",    "Moment1",  "Moment2", "LearningRate",
                            "Beta1Pow", "Beta2Pow", "Grad"};
-    struct value *first[] = {&both.param, &both.m,  &both.v,   &both.lr,
-                             &both.b1,    &both.b2, &both.grad};
+    struct skiff_tensor *first[] = {&both.param, &both.m,  &both.v,   &both.lr,
+                                    &both.b1,    &both.b2, &both.grad};
     for (int i = 0; i < 7; i++) {
         char out[64];
-        struct value *pair[] = {first[i], &other[i]};
+        struct skiff_tensor *pair[] = {first[i], &other[i]};
         bench_in(&both.bench, slots[i], 2, pair);
         strcat(strcpy(out, slots[i]), "Out");
         if (op_kind_slot(both.bench.kernel.kind->outs, out) >= 0)
@@ -327,7 +327,7 @@ static void test_errors(void **state)
 static void test_sgd_adds_duplicates(void **state)
 {
     struct bench b;
-    struct value param = {0}, lr = {0}, grad = {0};
+    struct skiff_tensor param = {0}, lr = {0}, grad = {0};
     bench_start(&b, "sgd", NULL);
     tensor_of(&param, SHAPE(4, 2), 1);
     tensor_of(&lr, SHAPE(1), 0.5f);
@@ -350,7 +350,7 @@ static void test_momentum_keeps_unsorted_rows(void **state)
 {
     for (int defer = 0; defer < 2; defer++) {
         struct bench b;
-        struct value param = {0}, v = {0}, lr = {0}, grad = {0};
+        struct skiff_tensor param = {0}, v = {0}, lr = {0}, grad = {0};
         bench_start(&b, "momentum", NULL);
         b.env.defer_rows = defer;
         tensor_of(&param, SHAPE(4, 1), 0);

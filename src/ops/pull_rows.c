@@ -279,8 +279,8 @@ enum skiff_status pull_rows_run(struct kernel *k, struct skiff_error *err)
 /* Out = X with the ids of the whole table. A padding id outside the table has no row there. */
 enum skiff_status rows_home_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct value *x = kernel_in_value(k, 0, 0);
-    struct value *out = kernel_out_value(k, 0, 0);
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
+    struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct tensor *ids = kernel_in(k, 1);
     int64_t height = k->attr[0].l;
     if (!x || x->kind != VALUE_ROWS)

@@ -477,7 +477,7 @@ static float *grad_cleared(const struct kernel *k, int slot, int64_t i)
 /* Gradient of the final state of a unit into dh or dc; 0 when there is none. */
 static void state_grad_load(const struct kernel *k, int which, int64_t at, int64_t cells, float *to)
 {
-    struct value *v = kernel_in_value(k, GR_DSTATE, which);
+    struct skiff_tensor *v = kernel_in_value(k, GR_DSTATE, which);
     if (v && v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_FP32 &&
         tensor_numel(&v->tensor) >= (at + 1) * cells)
         rows_move(to, tensor_f32(&v->tensor) + at * cells, cells, sizeof(float));

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum skiff_status rows_check(const struct kernel *k, const struct value *v, int64_t height,
+enum skiff_status rows_check(const struct kernel *k, const struct skiff_tensor *v, int64_t height,
                              const char *name, struct skiff_error *err)
 {
     for (size_t i = 0; i < v->sel.nrows; i++)
@@ -51,7 +51,7 @@ void rows_sort(int64_t *keys, uint32_t *order, size_t n)
     }
 }
 
-static enum skiff_status inputs_check(struct kernel *k, struct value *const *in, int n,
+static enum skiff_status inputs_check(struct kernel *k, struct skiff_tensor *const *in, int n,
                                       struct rows_merged *out, size_t *total,
                                       struct skiff_error *err)
 {
@@ -89,7 +89,7 @@ static bool ascending(const int64_t *ids, size_t n)
 }
 
 /* place[i] = where the sum of row i (over all inputs, in order) goes; ids = the distinct ones. */
-static void rows_place(struct id_map *map, struct value *const *in, int n, size_t total,
+static void rows_place(struct id_map *map, struct skiff_tensor *const *in, int n, size_t total,
                        int64_t *ids, uint32_t *place)
 {
     size_t at = 0;
@@ -124,7 +124,7 @@ static enum skiff_status rows_arrange(struct kernel *k, int64_t *ids, size_t dis
 }
 
 /* Value row after value row is added to its place; the first to come there is copied. */
-static void rows_add(struct value *const *in, int n, size_t width, const uint32_t *place,
+static void rows_add(struct skiff_tensor *const *in, int n, size_t width, const uint32_t *place,
                      uint8_t *seen, float *values)
 {
     size_t at = 0;
@@ -145,9 +145,9 @@ static void rows_add(struct value *const *in, int n, size_t width, const uint32_
 }
 
 /* The only input that has rows, or NULL when there are several. */
-static struct value *only_input(struct value *const *in, int n)
+static struct skiff_tensor *only_input(struct skiff_tensor *const *in, int n)
 {
-    struct value *only = NULL;
+    struct skiff_tensor *only = NULL;
     for (int i = 0; i < n; i++)
         if (in[i] && in[i]->kind == VALUE_ROWS && in[i]->sel.nrows) {
             if (only)
@@ -157,7 +157,8 @@ static struct value *only_input(struct value *const *in, int n)
     return only;
 }
 
-static struct rows_merged rows_as_they_are(const struct rows_merged *size, const struct value *v)
+static struct rows_merged rows_as_they_are(const struct rows_merged *size,
+                                           const struct skiff_tensor *v)
 {
     struct rows_merged m = *size;
     m.ids = v->sel.rows;
@@ -166,8 +167,8 @@ static struct rows_merged rows_as_they_are(const struct rows_merged *size, const
     return m;
 }
 
-enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value *const *in, int n,
-                             enum rows_order order, struct rows_merged *out,
+enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_tensor *const *in,
+                             int n, enum rows_order order, struct rows_merged *out,
                              struct skiff_error *err)
 {
     size_t total;
@@ -175,7 +176,7 @@ enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value 
     TRY(inputs_check(k, in, n, &m, &total, err));
     if (total > UINT32_MAX)
         return kernel_fail(k, SKIFF_RANGE, err, "%zu rows at once", total);
-    struct value *only = only_input(in, n);
+    struct skiff_tensor *only = only_input(in, n);
     if (only && only->sel.distinct &&
         (order != ROWS_ASCENDING || ascending(only->sel.rows, total))) {
         *out = rows_as_they_are(&m, only);

@@ -23,16 +23,16 @@ enum rows_order {
  * the kernel's scratch, or in the only input when there is nothing to do; valid until the kernel
  * returns. `map` is the kernel's own, kept between steps. Fails with SHAPE when heights or widths
  * differ, with RANGE when an id is not in [0, height). */
-enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct value *const *in, int n,
-                             enum rows_order order, struct rows_merged *out,
+enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_tensor *const *in,
+                             int n, enum rows_order order, struct rows_merged *out,
                              struct skiff_error *err);
 
 /* Fails with RANGE unless all ids of the value are in [0, height); names variable, id and height.
  */
-enum skiff_status rows_check(const struct kernel *k, const struct value *v, int64_t height,
+enum skiff_status rows_check(const struct kernel *k, const struct skiff_tensor *v, int64_t height,
                              const char *name, struct skiff_error *err);
 
-static inline int64_t rows_width(const struct value *v)
+static inline int64_t rows_width(const struct skiff_tensor *v)
 {
     return shape_cols(&v->tensor.shape, 1);
 }

@@ -32,7 +32,7 @@ static void test_sort(void **state)
     rows_sort(keys, order, 0);
 }
 
-static void assert_rows(const struct value *v, size_t n, const int64_t *ids, const float *x)
+static void assert_rows(const struct skiff_tensor *v, size_t n, const int64_t *ids, const float *x)
 {
     assert_int_equal(v->kind, VALUE_ROWS);
     assert_int_equal(v->sel.nrows, n);
@@ -44,8 +44,8 @@ static void assert_rows(const struct value *v, size_t n, const int64_t *ids, con
 static void test_sum_of_rows(void **state)
 {
     struct bench b;
-    struct value x = {0}, y = {0}, out = {0};
-    struct value *in[] = {&x, &y}, *to = &out;
+    struct skiff_tensor x = {0}, y = {0}, out = {0};
+    struct skiff_tensor *in[] = {&x, &y}, *to = &out;
     bench_start(&b, "sum", NULL);
     rows_of(&x, 3, (int64_t[]){5, 1, 5}, 1, 9, (float[]){1, 2, 3});
     rows_of(&y, 2, (int64_t[]){0, 1}, 1, 9, (float[]){10, 20});
@@ -72,8 +72,8 @@ static void test_sum_of_rows(void **state)
 static void test_sum_mixed_and_in_place(void **state)
 {
     struct bench b;
-    struct value x = {0}, y = {0}, z = {0};
-    struct value *in[] = {&x, &y, &z}, *to = &z;
+    struct skiff_tensor x = {0}, y = {0}, z = {0};
+    struct skiff_tensor *in[] = {&x, &y, &z}, *to = &z;
     bench_start(&b, "sum", NULL);
     tensor_of(&x, SHAPE(3, 2), 1);
     rows_of(&y, 2, (int64_t[]){2, 2}, 2, 3, (float[]){1, 2, 3, 4});
@@ -98,8 +98,8 @@ static void test_sum_mixed_and_in_place(void **state)
 static void test_rows_that_do_not_fit(void **state)
 {
     struct bench b;
-    struct value x = {0}, y = {0}, out = {0};
-    struct value *in[] = {&x, &y}, *to = &out;
+    struct skiff_tensor x = {0}, y = {0}, out = {0};
+    struct skiff_tensor *in[] = {&x, &y}, *to = &out;
     bench_start(&b, "sum", NULL);
     bench_in(&b, "X", 2, in);
     bench_out(&b, "Out", 1, &to);
@@ -119,8 +119,8 @@ static void test_rows_that_do_not_fit(void **state)
 static void test_clip_by_norm(void **state)
 {
     struct bench b;
-    struct value x = {0}, out = {0};
-    struct value *in = &x, *to = &out;
+    struct skiff_tensor x = {0}, out = {0};
+    struct skiff_tensor *in = &x, *to = &out;
     bench_start(&b, "clip_by_norm", NULL); /* max_norm 0.9 */
     bench_in(&b, "X", 1, &in);
     bench_out(&b, "Out", 1, &to);
@@ -138,7 +138,7 @@ static void test_clip_by_norm(void **state)
 
 /* ---- arrays ---- */
 
-static void index_of(struct value *v, int64_t i)
+static void index_of(struct skiff_tensor *v, int64_t i)
 {
     struct shape one = SHAPE(1);
     assert_int_equal(value_as_tensor(v, DTYPE_INT64, &one, NULL), SKIFF_OK);
@@ -148,8 +148,8 @@ static void index_of(struct value *v, int64_t i)
 static void test_arrays(void **state)
 {
     struct bench w, r;
-    struct value x = {0}, i = {0}, array = {0}, out = {0};
-    struct value *px = &x, *pi = &i, *pa = &array, *po = &out;
+    struct skiff_tensor x = {0}, i = {0}, array = {0}, out = {0};
+    struct skiff_tensor *px = &x, *pi = &i, *pa = &array, *po = &out;
     bench_start(&w, "write_to_array", NULL);
     bench_start(&r, "read_from_array", NULL);
     bench_in(&w, "X", 1, &px);
@@ -189,8 +189,8 @@ static void test_arrays(void **state)
 static void test_join_refuses_unequal_items(void **state)
 {
     struct bench b;
-    struct value array = {0}, out = {0}, index = {0};
-    struct value *pa = &array, *po = &out, *pi = &index;
+    struct skiff_tensor array = {0}, out = {0}, index = {0};
+    struct skiff_tensor *pa = &array, *po = &out, *pi = &index;
     bench_start(&b, "tensor_array_to_tensor", NULL);
     bench_in(&b, "X", 1, &pa);
     bench_out(&b, "Out", 1, &po);
@@ -219,8 +219,8 @@ static void test_save_and_load(void **state)
     assert_true(fd >= 0);
     close(fd);
     struct bench s, l;
-    struct value x = {0}, y = {0};
-    struct value *px = &x, *py = &y;
+    struct skiff_tensor x = {0}, y = {0};
+    struct skiff_tensor *px = &x, *py = &y;
     bench_start(&s, "save", path);
     bench_start(&l, "load", path);
     bench_in(&s, "X", 1, &px);

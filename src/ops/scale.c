@@ -47,7 +47,7 @@ static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status scale_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct op *op = grad_pass_back(g, "scale", false, "Out", "X");
+    struct skiff_op *op = grad_pass_back(g, "scale", false, "Out", "X");
     if (!op)
         return SKIFF_OK;
     const struct op_attr_value *s = op_attr(g->fwd, "scale");
@@ -108,7 +108,7 @@ static enum skiff_status cast_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status cast_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct op *op = grad_pass_back(g, "cast", false, "Out", "X");
+    struct skiff_op *op = grad_pass_back(g, "cast", false, "Out", "X");
     if (!op)
         return SKIFF_OK;
     op_set_int(g->program, op, "in_dtype", op_attr(g->fwd, "out_dtype")->value.i);
@@ -168,8 +168,8 @@ static int by_row(const void *a, const void *b)
 }
 
 /* Out = rows of X in ascending order, the values of equal rows added in their order. */
-static enum skiff_status merge_rows(struct kernel *k, struct value *in, struct value *out,
-                                    struct skiff_error *err)
+static enum skiff_status merge_rows(struct kernel *k, struct skiff_tensor *in,
+                                    struct skiff_tensor *out, struct skiff_error *err)
 {
     size_t n = in->sel.nrows, merged = 0;
     struct row_place *place;
@@ -244,7 +244,7 @@ static enum skiff_status increment_run(struct kernel *k, struct skiff_error *err
 static enum skiff_status increment_make_grad(struct grad_build *g, struct skiff_error *err)
 {
     const struct op_attr_value *step = op_attr(g->fwd, "step");
-    struct op *op = grad_op(g, "increment", false);
+    struct skiff_op *op = grad_op(g, "increment", false);
     const char *x = op_in1(g->fwd, "X"), *out = op_out1(g->fwd, "Out");
     op_set_in(g->program, op, "X", 1, &out);
     op_set_out(g->program, op, "Out", 1, &x);
@@ -256,10 +256,10 @@ static enum skiff_status increment_make_grad(struct grad_build *g, struct skiff_
 static bool input_is_array(const struct infer *c)
 {
     if (c->running) {
-        struct value *v = kernel_in_value(c->kernel, X, 0);
+        struct skiff_tensor *v = kernel_in_value(c->kernel, X, 0);
         return v && v->kind == VALUE_ARRAY;
     }
-    struct var *v = block_find_var(c->block, infer_in_name(c, X, 0));
+    struct skiff_var *v = block_find_var(c->block, infer_in_name(c, X, 0));
     return v && v->kind == VAR_LOD_TENSOR_ARRAY;
 }
 
@@ -275,7 +275,7 @@ static enum skiff_status assign_infer(struct infer *c, struct skiff_error *err)
 
 static enum skiff_status assign_run(struct kernel *k, struct skiff_error *err)
 {
-    struct value *in = kernel_in_value(k, X, 0), *out = kernel_out_value(k, 0, 0);
+    struct skiff_tensor *in = kernel_in_value(k, X, 0), *out = kernel_out_value(k, 0, 0);
     if (!in || !out || in == out)
         return SKIFF_OK;
     if (in->kind != VALUE_TENSOR)

@@ -73,7 +73,7 @@ static inline bool dims_agree(int64_t a, int64_t b)
 
 static inline bool kernel_has(const struct kernel *k, int slot)
 {
-    struct value *v = kernel_in_value(k, slot, 0);
+    struct skiff_tensor *v = kernel_in_value(k, slot, 0);
     return v && v->kind != VALUE_NONE;
 }
 static inline bool kernel_wants(const struct kernel *k, int slot)

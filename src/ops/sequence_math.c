@@ -231,7 +231,7 @@ static enum skiff_status conv_grad_run(struct kernel *k, struct skiff_error *err
 
 static enum skiff_status conv_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct op *op = grad_op(g, "sequence_conv_grad", true);
+    struct skiff_op *op = grad_op(g, "sequence_conv_grad", true);
     const struct op_attr_value *trainable = op_attr(g->fwd, "paddingTrainable");
     grad_use(g, op, "X");
     grad_use(g, op, "Filter");

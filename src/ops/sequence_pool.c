@@ -186,7 +186,7 @@ static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err
 /* MaxIndex goes to the gradient op of a MAX pool only. */
 static enum skiff_status pool_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct op *op = grad_op(g, "sequence_pool_grad", true);
+    struct skiff_op *op = grad_op(g, "sequence_pool_grad", true);
     grad_use(g, op, "X");
     const struct op_attr_value *type = op_attr(g->fwd, "pooltype");
     if (type && type->type == ATTR_STRING && !strcmp(type->value.s, "MAX"))

@@ -333,7 +333,7 @@ static enum skiff_status reverse_make_grad(struct grad_build *g, struct skiff_er
     const char *dx = grad_name(g, x), *dy = grad_name(g, y);
     if (g->unwanted && g->unwanted(g, dx))
         return SKIFF_OK;
-    struct op *op = grad_op(g, "sequence_reverse", true);
+    struct skiff_op *op = grad_op(g, "sequence_reverse", true);
     op_set_in(g->program, op, "X", 1, &dy);
     op_set_out(g->program, op, "Y", 1, &dx);
     return SKIFF_OK;

@@ -11,25 +11,25 @@
 
 #include "ops/op_bench.h"
 
-static void ints_of(struct value *v, struct shape shape, const int64_t *x)
+static void ints_of(struct skiff_tensor *v, struct shape shape, const int64_t *x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_INT64, &shape, NULL), SKIFF_OK);
     memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
 }
 
-static void floats_of(struct value *v, struct shape shape, const float *x)
+static void floats_of(struct skiff_tensor *v, struct shape shape, const float *x)
 {
     assert_int_equal(value_as_tensor(v, DTYPE_FP32, &shape, NULL), SKIFF_OK);
     memcpy(v->tensor.data, x, tensor_bytes(&v->tensor));
 }
 
-static void lod_of(struct value *v, int64_t n, const int64_t *off)
+static void lod_of(struct skiff_tensor *v, int64_t n, const int64_t *off)
 {
     assert_int_equal(lod_make(&v->tensor.lod, 1, &n, NULL), SKIFF_OK);
     memcpy(v->tensor.lod->level[0].off, off, (size_t)n * sizeof *off);
 }
 
-static void assert_lod(const struct value *v, int64_t n, const int64_t *off)
+static void assert_lod(const struct skiff_tensor *v, int64_t n, const int64_t *off)
 {
     assert_non_null(v->tensor.lod);
     const struct lod_level *l = lod_last(v->tensor.lod);
@@ -43,16 +43,16 @@ static void rebind(struct bench *b)
                      SKIFF_OK);
 }
 
-static void bind_all(struct bench *b, struct value *v, const char *const *ins,
+static void bind_all(struct bench *b, struct skiff_tensor *v, const char *const *ins,
                      const char *const *outs)
 {
     for (; *ins; ins++, v++)
-        bench_in(b, *ins, 1, &(struct value *){v});
+        bench_in(b, *ins, 1, &(struct skiff_tensor *){v});
     for (; *outs; outs++, v++)
-        bench_out(b, *outs, 1, &(struct value *){v});
+        bench_out(b, *outs, 1, &(struct skiff_tensor *){v});
 }
 
-static void finish(struct bench *b, struct value *v, int n)
+static void finish(struct bench *b, struct skiff_tensor *v, int n)
 {
     for (int i = 0; i < n; i++)
         value_deinit(&v[i]);
@@ -62,7 +62,7 @@ static void finish(struct bench *b, struct value *v, int n)
 static void test_concat_of_unequal_batches(void **state)
 {
     struct bench b;
-    struct value v[3] = {0}, *in[] = {&v[0], &v[1]}, *out = &v[2];
+    struct skiff_tensor v[3] = {0}, *in[] = {&v[0], &v[1]}, *out = &v[2];
     bench_start(&b, "sequence_concat", NULL);
     bench_in(&b, "X", 2, in);
     bench_out(&b, "Out", 1, &out);
@@ -82,7 +82,7 @@ static void test_concat_of_unequal_batches(void **state)
 static void test_slice_range(void **state)
 {
     struct bench b;
-    struct value v[4] = {0};
+    struct skiff_tensor v[4] = {0};
     bench_start(&b, "sequence_slice", NULL);
     bind_all(&b, v, (const char *const[]){"X", "Offset", "Length", NULL},
              (const char *const[]){"Out", NULL});
@@ -104,7 +104,7 @@ static void test_slice_range(void **state)
 static void test_unpad_and_mask(void **state)
 {
     struct bench b;
-    struct value v[3] = {0};
+    struct skiff_tensor v[3] = {0};
     bench_start(&b, "sequence_unpad", NULL);
     bind_all(&b, v, (const char *const[]){"X", "Length", NULL}, (const char *const[]){"Out", NULL});
     floats_of(&v[0], SHAPE(2, 2), (float[]){1, 2, 3, 4});
@@ -116,9 +116,9 @@ static void test_unpad_and_mask(void **state)
     assert_memory_equal(v[2].tensor.data, ((float[]){1, 3, 4}), 12);
     finish(&b, v, 3);
 
-    struct value m[2] = {0};
+    struct skiff_tensor m[2] = {0};
     bench_start(&b, "sequence_mask", NULL);
-    op_set_int(b.program, (struct op *)b.kernel.op, "out_dtype", DTYPE_BOOL);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "out_dtype", DTYPE_BOOL);
     rebind(&b);
     bind_all(&b, m, (const char *const[]){"X", NULL}, (const char *const[]){"Y", NULL});
     ints_of(&m[0], SHAPE(2), (int64_t[]){-5, 2});
@@ -130,7 +130,7 @@ static void test_unpad_and_mask(void **state)
 static void test_lod_reset_offsets(void **state)
 {
     struct bench b;
-    struct value v[3] = {0};
+    struct skiff_tensor v[3] = {0};
     bench_start(&b, "lod_reset", NULL);
     bind_all(&b, v, (const char *const[]){"X", "Y", NULL}, (const char *const[]){"Out", NULL});
     tensor_of(&v[0], SHAPE(4, 1), 1);
@@ -142,7 +142,7 @@ static void test_lod_reset_offsets(void **state)
     ints_of(&v[1], SHAPE(3), (int64_t[]){0, 3, 4});
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_lod(&v[2], 3, (int64_t[]){0, 3, 4});
-    op_set_bool(b.program, (struct op *)b.kernel.op, "append", true);
+    op_set_bool(b.program, (struct skiff_op *)b.kernel.op, "append", true);
     rebind(&b);
     lod_of(&v[0], 2, (int64_t[]){0, 2}); /* two groups of the new sequences */
     assert_int_equal(bench_run(&b), SKIFF_OK);
@@ -154,7 +154,7 @@ static void test_lod_reset_offsets(void **state)
 static void test_expand_counts(void **state)
 {
     struct bench b;
-    struct value v[3] = {0};
+    struct skiff_tensor v[3] = {0};
     bench_start(&b, "sequence_expand", NULL);
     bind_all(&b, v, (const char *const[]){"X", "Y", NULL}, (const char *const[]){"Out", NULL});
     tensor_of(&v[0], SHAPE(3, 1), 1);
@@ -162,7 +162,7 @@ static void test_expand_counts(void **state)
     lod_of(&v[1], 3, (int64_t[]){0, 2, 4});
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "X (X) has 3 sequences, level 0 of Y (Y) has 2");
-    op_set_int(b.program, (struct op *)b.kernel.op, "ref_level", 1);
+    op_set_int(b.program, (struct skiff_op *)b.kernel.op, "ref_level", 1);
     rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_RANGE);
     bench_expect(&b, "ref_level is 1");
@@ -173,9 +173,9 @@ static void test_expand_counts(void **state)
 static void test_filter_keeps_nothing(void **state)
 {
     struct bench b;
-    struct value v[6] = {0};
+    struct skiff_tensor v[6] = {0};
     bench_start(&b, "filter_by_instag", NULL);
-    op_set_long(b.program, (struct op *)b.kernel.op, "out_val_if_empty", 7);
+    op_set_long(b.program, (struct skiff_op *)b.kernel.op, "out_val_if_empty", 7);
     rebind(&b);
     bind_all(&b, v, (const char *const[]){"Ins", "Ins_tag", "Filter_tag", NULL},
              (const char *const[]){"Out", "LossWeight", "IndexMap", NULL});
@@ -196,9 +196,9 @@ static void test_filter_keeps_nothing(void **state)
 static void test_hash(void **state)
 {
     struct bench b;
-    struct value v[2] = {0};
+    struct skiff_tensor v[2] = {0};
     bench_start(&b, "hash", NULL);
-    op_set_long(b.program, (struct op *)b.kernel.op, "mod_by", INT64_MAX);
+    op_set_long(b.program, (struct skiff_op *)b.kernel.op, "mod_by", INT64_MAX);
     rebind(&b);
     bind_all(&b, v, (const char *const[]){"X", NULL}, (const char *const[]){"Out", NULL});
     ints_of(&v[0], SHAPE(1, 1), (int64_t[]){0});
@@ -207,7 +207,7 @@ static void test_hash(void **state)
     ints_of(&v[0], SHAPE(1, 5), (int64_t[]){1, 2, 3, 4, 5});
     assert_int_equal(bench_run(&b), SKIFF_OK);
     assert_int_equal(*tensor_i64(&v[1].tensor), (int64_t)(0xbc50ebd6bc8fa148u % INT64_MAX));
-    op_set_long(b.program, (struct op *)b.kernel.op, "mod_by", 0);
+    op_set_long(b.program, (struct skiff_op *)b.kernel.op, "mod_by", 0);
     rebind(&b);
     assert_int_equal(bench_run(&b), SKIFF_SHAPE);
     bench_expect(&b, "mod_by 0");
@@ -217,7 +217,7 @@ static void test_hash(void **state)
 static void test_shapes_that_do_not_fit(void **state)
 {
     struct bench b;
-    struct value v[8] = {0};
+    struct skiff_tensor v[8] = {0};
     bench_start(&b, "batch_norm", NULL);
     bind_all(&b, v, (const char *const[]){"X", "Scale", "Bias", "Mean", "Variance", NULL},
              (const char *const[]){"Y", NULL});
@@ -230,7 +230,7 @@ static void test_shapes_that_do_not_fit(void **state)
     bench_expect(&b, "Mean (Mean) [2]: must have one value for each of 3 channels");
     finish(&b, v, 8);
 
-    struct value c[3] = {0};
+    struct skiff_tensor c[3] = {0};
     bench_start(&b, "conv2d", NULL);
     bind_all(&b, c, (const char *const[]){"Input", "Filter", NULL},
              (const char *const[]){"Output", NULL});
@@ -243,7 +243,7 @@ static void test_shapes_that_do_not_fit(void **state)
     bench_expect(&b, "Filter (Filter)");
     finish(&b, c, 3);
 
-    struct value g[4] = {0};
+    struct skiff_tensor g[4] = {0};
     bench_start(&b, "gru", NULL);
     bind_all(&b, g, (const char *const[]){"Input", "H0", "Weight", NULL},
              (const char *const[]){"Hidden", NULL});

@@ -256,7 +256,7 @@ static enum skiff_status flip_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status flip_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct op *op = grad_pass_back(g, "flip", false, "Out", "X");
+    struct skiff_op *op = grad_pass_back(g, "flip", false, "Out", "X");
     const struct op_attr_value *axis = op_attr(g->fwd, "axis");
     if (op && axis)
         op_set_ints(g->program, op, "axis", axis->value.n, axis->value.ints);

@@ -10,11 +10,11 @@
 
 struct grad_place { /* where a variable's gradient ended up */
     const char *name;
-    struct block *block;
+    struct skiff_block *block;
 };
 
 struct backward {
-    struct program *p;
+    struct skiff_program *p;
     const struct backward_options *o;
     struct str_map *no_grad; /* per block that was there at the start: names of gradients */
     int nblocks;
@@ -35,7 +35,7 @@ static void set_add(struct str_map *s, const char *name)
     str_map_put(s, name, s);
 }
 
-static const char *with_grad(struct program *p, const char *name)
+static const char *with_grad(struct skiff_program *p, const char *name)
 {
     return arena_printf(&p->arena, "%s" GRAD_SUFFIX, name);
 }
@@ -45,13 +45,14 @@ static bool is_grad(const char *name)
     return strstr(name, GRAD_SUFFIX) != NULL;
 }
 
-static const char *strip_grad(struct program *p, const char *name)
+static const char *strip_grad(struct skiff_program *p, const char *name)
 {
     const char *at = strstr(name, GRAD_SUFFIX);
     return at ? arena_strndup(&p->arena, name, (size_t)(at - name)) : name;
 }
 
-static void backward_init(struct backward *b, struct program *p, const struct backward_options *o)
+static void backward_init(struct backward *b, struct skiff_program *p,
+                          const struct backward_options *o)
 {
     *b = (struct backward){.p = p, .o = o, .nblocks = p->nblocks};
     b->no_grad = mem_must((size_t)p->nblocks * sizeof *b->no_grad);
@@ -62,7 +63,7 @@ static void backward_init(struct backward *b, struct program *p, const struct ba
     for (int i = 0; i < p->nblocks; i++) {
         str_map_init(&b->no_grad[i]);
         for (size_t k = 0; k < p->blocks[i]->vars.count; k++) {
-            struct var *v = p->blocks[i]->vars.entries[k].value;
+            struct skiff_var *v = p->blocks[i]->vars.entries[k].value;
             if (v->stop_gradient)
                 set_add(&b->no_grad[i], with_grad(p, v->name));
         }
@@ -102,25 +103,25 @@ static void add_args(struct str_map *to, const struct op_arg *args, int n,
                 set_add(to, args[s].names[k]);
 }
 
-static bool has_grad(const struct op *op)
+static bool has_grad(const struct skiff_op *op)
 {
     return op->kind && (op->kind->grad || op->kind->make_grad);
 }
 
 /* no_grad holds names of variables here. `inputs` NULL: whatever leads to the outputs. */
-static struct op **find_path(struct block *b, struct str_map *outputs, struct str_map *inputs,
-                             struct str_map *no_grad, int *n)
+static struct skiff_op **find_path(struct skiff_block *b, struct str_map *outputs,
+                                   struct str_map *inputs, struct str_map *no_grad, int *n)
 {
-    struct op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
+    struct skiff_op **path = mem_must((size_t)(b->nops + 1) * sizeof *path);
     bool *on = mem_must((size_t)(b->nops + 1) * sizeof *on);
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         on[i] = !inputs || (any_in(op->ins, op->nins, inputs) && has_grad(op));
         if (inputs && on[i])
             add_args(inputs, op->outs, op->nouts, no_grad);
     }
     for (int i = b->nops - 1; i >= 0; i--) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         if (any_in(op->outs, op->nouts, outputs) && has_grad(op))
             add_args(outputs, op->ins, op->nins, no_grad);
         else
@@ -135,7 +136,7 @@ static struct op **find_path(struct block *b, struct str_map *outputs, struct st
         for (int s = 0; s < path[i]->nins; s++)
             for (int k = 0; k < path[i]->ins[s].n; k++) {
                 const char *name = path[i]->ins[s].names[k];
-                struct var *v = block_find_var(b, name);
+                struct skiff_var *v = block_find_var(b, name);
                 if (!set_has(inputs, name) && v && v->stop_gradient)
                     set_add(no_grad, name);
             }
@@ -143,7 +144,7 @@ static struct op **find_path(struct block *b, struct str_map *outputs, struct st
 }
 
 /* Results of the path that lead nowhere (auxiliary outputs) have no gradient. */
-static void add_dead_outputs(const struct block *b, struct op *const *path, int n,
+static void add_dead_outputs(const struct skiff_block *b, struct skiff_op *const *path, int n,
                              const char *target, struct str_map *no_grad)
 {
     struct str_map used, dead;
@@ -151,11 +152,11 @@ static void add_dead_outputs(const struct block *b, struct op *const *path, int 
     str_map_init(&dead);
     set_add(&used, target);
     for (int i = n - 1; i >= 0; i--) {
-        const struct op *op = path[i];
+        const struct skiff_op *op = path[i];
         for (int s = 0; s < op->nouts && !op_attr(op, "sub_block"); s++)
             for (int k = 0; k < op->outs[s].n; k++) {
                 const char *name = op->outs[s].names[k];
-                const struct var *v = block_find_var(b, name);
+                const struct skiff_var *v = block_find_var(b, name);
                 if (!set_has(&used, name) && !op_reads(op, name) && v && !v->stop_gradient)
                     set_add(&dead, name);
             }
@@ -174,13 +175,14 @@ static bool grad_unwanted(const struct grad_build *g, const char *name)
     return set_has(g->user, name);
 }
 
-static enum skiff_status block_grads(struct backward *b, struct block *block,
-                                     struct op *const *path, int npath, struct block *target,
-                                     struct skiff_error *err);
+static enum skiff_status block_grads(struct backward *b, struct skiff_block *block,
+                                     struct skiff_op *const *path, int npath,
+                                     struct skiff_block *target, struct skiff_error *err);
 
 /* The gradient block of an op that runs a block (while, conditional_block). */
-static enum skiff_status sub_grads(struct backward *b, const struct block *block,
-                                   const struct op *op, struct block **out, struct skiff_error *err)
+static enum skiff_status sub_grads(struct backward *b, const struct skiff_block *block,
+                                   const struct skiff_op *op, struct skiff_block **out,
+                                   struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     *out = NULL;
@@ -189,8 +191,8 @@ static enum skiff_status sub_grads(struct backward *b, const struct block *block
     if (a->value.i <= block->idx || a->value.i >= b->nblocks)
         return error_set(err, SKIFF_INVALID, "op %s of block %d cannot run block %d of %d",
                          op->type, block->idx, a->value.i, b->nblocks);
-    struct block *sub = b->p->blocks[a->value.i];
-    struct block *grad = program_add_block(b->p, 0);
+    struct skiff_block *sub = b->p->blocks[a->value.i];
+    struct skiff_block *grad = program_add_block(b->p, 0);
     grad->parent = sub->idx;
     grad->forward_idx = sub->idx;
     bool kept = b->use_wanted;
@@ -203,8 +205,8 @@ static enum skiff_status sub_grads(struct backward *b, const struct block *block
 
 /* On the second and later calls gradients of the first ones are there already: new ones are called
  * grad/grad/x@GRAD, and only ops that follow from this call's targets are taken. */
-static void rename_again(struct backward *b, const struct block *block, const struct op *fwd,
-                         struct op *op)
+static void rename_again(struct backward *b, const struct skiff_block *block,
+                         const struct skiff_op *fwd, struct skiff_op *op)
 {
     bool of_grad = op_attr(fwd, "op_role_var") && op_role_of(fwd) == ROLE_BACKWARD;
     for (int s = 0; s < op->nins && !of_grad; s++)
@@ -232,7 +234,7 @@ static void rename_again(struct backward *b, const struct block *block, const st
         }
 }
 
-static bool follows(struct backward *b, const struct op *op)
+static bool follows(struct backward *b, const struct skiff_op *op)
 {
     bool any = false;
     for (int s = 0; s < op->nins; s++)
@@ -244,7 +246,7 @@ static bool follows(struct backward *b, const struct op *op)
     return any;
 }
 
-static void note_vars(struct backward *b, const struct op *fwd, const struct op *grad)
+static void note_vars(struct backward *b, const struct skiff_op *fwd, const struct skiff_op *grad)
 {
     for (int s = 0; s < grad->nouts; s++)
         for (int k = 0; k < grad->outs[s].n; k++) {
@@ -258,8 +260,9 @@ static void note_vars(struct backward *b, const struct op *fwd, const struct op 
         }
 }
 
-static enum skiff_status op_grads(struct backward *b, struct block *block, const struct op *op,
-                                  struct grad_ops *all, struct skiff_error *err)
+static enum skiff_status op_grads(struct backward *b, struct skiff_block *block,
+                                  const struct skiff_op *op, struct grad_ops *all,
+                                  struct skiff_error *err)
 {
     struct grad_build g = {.program = b->p,
                            .block = block,
@@ -270,7 +273,7 @@ static enum skiff_status op_grads(struct backward *b, struct block *block, const
     TRY(grad_build_ops(&g, err));
     const struct op_attr_value *device = op_attr(op, "op_device");
     for (int i = 0; i < g.nops; i++) {
-        struct op *made = g.ops[i];
+        struct skiff_op *made = g.ops[i];
         op_sort_slots(made);
         if (device && device->type == ATTR_STRING)
             op_set_string(b->p, made, "op_device", device->value.s);
@@ -284,9 +287,9 @@ static enum skiff_status op_grads(struct backward *b, struct block *block, const
 }
 
 /* `block` is one that was there at the start; its gradient ops go to the end of `target`. */
-static enum skiff_status block_grads(struct backward *b, struct block *block,
-                                     struct op *const *path, int npath, struct block *target,
-                                     struct skiff_error *err)
+static enum skiff_status block_grads(struct backward *b, struct skiff_block *block,
+                                     struct skiff_op *const *path, int npath,
+                                     struct skiff_block *target, struct skiff_error *err)
 {
     struct grad_ops all = {.program = b->p};
     struct str_map known;
@@ -304,7 +307,7 @@ static enum skiff_status block_grads(struct backward *b, struct block *block,
         set_add(&known, b->wanted.entries[i].key);
     grad_ops_drop_rootless(&all, &known);
     for (int i = 0; i < all.n; i++) {
-        struct op *op = block_insert_op(target, -1, all.ops[i]->type);
+        struct skiff_op *op = block_insert_op(target, -1, all.ops[i]->type);
         *op = *all.ops[i];
         op_set_int(b->p, op, "op_role", ROLE_BACKWARD);
     }
@@ -317,10 +320,11 @@ out:
 /* ---- variables ---- */
 
 /* Gradients whose names are taken get new ones; `to` maps the targets' gradients to given ones. */
-static void rename_taken(struct backward *b, struct block *block, int start, struct str_map *to)
+static void rename_taken(struct backward *b, struct skiff_block *block, int start,
+                         struct str_map *to)
 {
     for (int i = start; i < block->nops; i++) {
-        struct op *op = block->ops[i];
+        struct skiff_op *op = block->ops[i];
         for (int s = 0; s < op->nins; s++)
             for (int k = 0; k < op->ins[s].n; k++) {
                 const char *other = str_map_get(to, op->ins[s].names[k]);
@@ -346,7 +350,7 @@ static void rename_taken(struct backward *b, struct block *block, int start, str
     }
 }
 
-static bool reads_missing_grads_only(const struct block *block, const struct op *op)
+static bool reads_missing_grads_only(const struct skiff_block *block, const struct skiff_op *op)
 {
     int grads = 0, there = 0;
     for (int s = 0; s < op->nins; s++)
@@ -359,8 +363,8 @@ static bool reads_missing_grads_only(const struct block *block, const struct op 
 }
 
 /* Makes the variables that the op writes; new ones take type and shape of the forward ones. */
-static enum skiff_status make_vars(struct backward *b, struct block *block, struct op *op,
-                                   struct skiff_error *err)
+static enum skiff_status make_vars(struct backward *b, struct skiff_block *block,
+                                   struct skiff_op *op, struct skiff_error *err)
 {
     struct str_map fresh;
     enum skiff_status status;
@@ -370,7 +374,7 @@ static enum skiff_status make_vars(struct backward *b, struct block *block, stru
             const char *name = op->outs[s].names[k];
             if (!strcmp(name, EMPTY_VAR) || block_find_var(block, name))
                 continue;
-            struct var *v = block_add_var(block, name);
+            struct skiff_var *v = block_add_var(block, name);
             v->has_tensor = true;
             str_map_put(&fresh, v->name, v);
             const char *var = str_map_get(&b->grad_to_var, name);
@@ -382,8 +386,8 @@ static enum skiff_status make_vars(struct backward *b, struct block *block, stru
         }
     TRY_OUT(infer_op(block, op, err));
     for (size_t i = 0; i < fresh.count; i++) {
-        struct var *v = fresh.entries[i].value;
-        const struct var *fwd = block_find_var(block, strip_grad(b->p, v->name));
+        struct skiff_var *v = fresh.entries[i].value;
+        const struct skiff_var *fwd = block_find_var(block, strip_grad(b->p, v->name));
         if (fwd == v) /* not a gradient at all (x_shape): Fluid leaves its type at 0 */
             v->dtype = DTYPE_BOOL;
         else
@@ -396,11 +400,11 @@ out:
     return status;
 }
 
-static enum skiff_status make_all_vars(struct backward *b, struct block *block, int start,
+static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *block, int start,
                                        struct skiff_error *err)
 {
     for (int i = start; i < block->nops;) {
-        struct op *op = block->ops[i];
+        struct skiff_op *op = block->ops[i];
         const struct op_attr_value *sub = op_attr(op, "sub_block");
         if (sub && sub->type == ATTR_BLOCK && sub->value.i >= b->nblocks)
             TRY(make_all_vars(b, b->p->blocks[sub->value.i], 0, err));
@@ -420,7 +424,7 @@ static enum skiff_status make_all_vars(struct backward *b, struct block *block, 
 
 /* ---- append_backward ---- */
 
-static struct op *loss_op(struct block *b, const struct var *loss)
+static struct skiff_op *loss_op(struct skiff_block *b, const struct skiff_var *loss)
 {
     for (int i = b->nops - 1; i >= 0; i--)
         if (b->ops[i] == loss->producer || (!loss->producer && op_writes(b->ops[i], loss->name)))
@@ -428,10 +432,10 @@ static struct op *loss_op(struct block *b, const struct var *loss)
     return NULL;
 }
 
-static void seed_loss(struct program *p, struct block *b, const struct var *loss,
-                      const struct op *maker)
+static void seed_loss(struct skiff_program *p, struct skiff_block *b, const struct skiff_var *loss,
+                      const struct skiff_op *maker)
 {
-    struct op *op = block_insert_op(b, -1, "fill_constant");
+    struct skiff_op *op = block_insert_op(b, -1, "fill_constant");
     const char *out = with_grad(p, loss->name);
     const struct op_attr_value *device = op_attr(maker, "op_device");
     op_set_out(p, op, "Out", 1, &out);
@@ -445,25 +449,26 @@ static void seed_loss(struct program *p, struct block *b, const struct var *loss
 }
 
 /* Variables' names of the gradients in the set. */
-static void strip_set(struct program *p, const struct str_map *grads, struct str_map *out)
+static void strip_set(struct skiff_program *p, const struct str_map *grads, struct str_map *out)
 {
     str_map_init(out);
     for (size_t i = 0; i < grads->count; i++)
         set_add(out, strip_grad(p, grads->entries[i].key));
 }
 
-static void grads_of_set(struct program *p, const struct str_map *vars, struct str_map *grads)
+static void grads_of_set(struct skiff_program *p, const struct str_map *vars, struct str_map *grads)
 {
     for (size_t i = 0; i < vars->count; i++)
         set_add(grads, with_grad(p, vars->entries[i].key));
 }
 
 /* op_role_var of the op that writes the gradient last: [param, grad] before what is there. */
-static void mark_writer(struct program *p, const struct var *param, const struct var *grad)
+static void mark_writer(struct skiff_program *p, const struct skiff_var *param,
+                        const struct skiff_var *grad)
 {
-    struct block *b = program_root(p);
+    struct skiff_block *b = program_root(p);
     for (int i = b->nops - 1; i >= 0; i--) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         if (!op_writes(op, grad->name))
             continue;
         const struct op_attr_value *old = op_attr(op, "op_role_var");
@@ -479,7 +484,7 @@ static void mark_writer(struct program *p, const struct var *param, const struct
     }
 }
 
-static bool param_listed(const struct backward_options *o, const struct var *v)
+static bool param_listed(const struct backward_options *o, const struct skiff_var *v)
 {
     if (!o->parameters)
         return v->param && v->param->trainable;
@@ -491,33 +496,33 @@ static bool param_listed(const struct backward_options *o, const struct var *v)
 
 static void collect_pairs(struct backward *b, struct param_grad **out, int *nout)
 {
-    struct block *root = program_root(b->p);
+    struct skiff_block *root = program_root(b->p);
     *out = arena_alloc(&b->p->arena, (root->vars.count + 1) * sizeof **out);
     *nout = 0;
     for (size_t i = 0; i < root->vars.count; i++) {
-        struct var *v = root->vars.entries[i].value;
+        struct skiff_var *v = root->vars.entries[i].value;
         const struct grad_place *place = str_map_get(&b->places, v->name);
         if (!place || !param_listed(b->o, v))
             continue;
-        struct var *grad = block_own_var(place->block, place->name);
+        struct skiff_var *grad = block_own_var(place->block, place->name);
         (*out)[(*nout)++] = (struct param_grad){v, grad};
     }
     for (int i = 0; i < *nout; i++)
         mark_writer(b->p, (*out)[i].param, (*out)[i].grad);
 }
 
-static enum skiff_status run_backward(struct backward *b, struct var *loss, struct op *maker,
-                                      struct skiff_error *err)
+static enum skiff_status run_backward(struct backward *b, struct skiff_var *loss,
+                                      struct skiff_op *maker, struct skiff_error *err)
 {
-    struct program *p = b->p;
-    struct block *root = program_root(p);
+    struct skiff_program *p = b->p;
+    struct skiff_block *root = program_root(p);
     struct str_map outputs, no_grad, none;
     int start = root->nops, npath;
     str_map_init(&outputs);
     str_map_init(&none);
     set_add(&outputs, loss->name);
     strip_set(p, &b->no_grad[0], &no_grad);
-    struct op **path = find_path(root, &outputs, NULL, &no_grad, &npath);
+    struct skiff_op **path = find_path(root, &outputs, NULL, &no_grad, &npath);
     add_dead_outputs(root, path, npath, loss->name, &no_grad);
     grads_of_set(p, &no_grad, &b->no_grad[0]);
     seed_loss(p, root, loss, maker);
@@ -539,15 +544,15 @@ static enum skiff_status run_backward(struct backward *b, struct var *loss, stru
     return status;
 }
 
-enum skiff_status append_backward(struct program *p, struct var *loss,
+enum skiff_status append_backward(struct skiff_program *p, struct skiff_var *loss,
                                   const struct backward_options *o, struct param_grad **out,
                                   int *nout, struct skiff_error *err)
 {
-    struct block *root = program_root(p);
+    struct skiff_block *root = program_root(p);
     if (block_own_var(root, loss->name) != loss)
         return error_set(err, SKIFF_INVALID, "loss %s is not a variable of the program's block 0",
                          loss->name);
-    struct op *maker = loss_op(root, loss);
+    struct skiff_op *maker = loss_op(root, loss);
     if (!maker)
         return error_set(err, SKIFF_INVALID, "loss %s: no op of block 0 computes it", loss->name);
     op_set_int(p, maker, "op_role", ROLE_FORWARD | ROLE_LOSS);
@@ -563,12 +568,12 @@ enum skiff_status append_backward(struct program *p, struct var *loss,
 /* ---- gradients ---- */
 
 /* Gradient 1 for a target without one: shape -> fill_constant. */
-static void seed_target(struct backward *b, struct block *block, const struct var *t)
+static void seed_target(struct backward *b, struct skiff_block *block, const struct skiff_var *t)
 {
-    struct program *p = b->p;
+    struct skiff_program *p = b->p;
     const char *shape = arena_printf(&p->arena, "%s_shape", t->name);
     const char *grad = with_grad(p, t->name);
-    struct op *op = block_insert_op(block, -1, "shape");
+    struct skiff_op *op = block_insert_op(block, -1, "shape");
     *op = *grad_ops_make(p, "shape", "Input", 1, &t->name, shape);
     op = block_insert_op(block, -1, "fill_constant");
     *op = *grad_ops_make(p, "fill_constant", "ShapeTensor", 1, &shape, grad);
@@ -579,7 +584,7 @@ static void seed_target(struct backward *b, struct block *block, const struct va
     set_add(&b->wanted, grad);
 }
 
-static enum skiff_status check_target(const struct var *t, const struct var *g,
+static enum skiff_status check_target(const struct skiff_var *t, const struct skiff_var *g,
                                       struct skiff_error *err)
 {
     char a[160], c[160];
@@ -589,12 +594,13 @@ static enum skiff_status check_target(const struct var *t, const struct var *g,
                      t->name, shape_text(&t->shape, a), g->name, shape_text(&g->shape, c));
 }
 
-enum skiff_status append_gradients(struct program *p, struct var *const *targets, int ntargets,
-                                   struct var *const *target_grads, struct var *const *inputs,
-                                   int ninputs, const struct backward_options *o, struct var **out,
+enum skiff_status append_gradients(struct skiff_program *p, struct skiff_var *const *targets,
+                                   int ntargets, struct skiff_var *const *target_grads,
+                                   struct skiff_var *const *inputs, int ninputs,
+                                   const struct backward_options *o, struct skiff_var **out,
                                    struct skiff_error *err)
 {
-    struct block *root = program_root(p);
+    struct skiff_block *root = program_root(p);
     struct backward b;
     struct str_map outputs, from, no_grad, given;
     for (int i = 0; i < ntargets; i++)
@@ -609,9 +615,9 @@ enum skiff_status append_gradients(struct program *p, struct var *const *targets
         set_add(&from, inputs[i]->name);
     for (int i = 0; i < ntargets; i++)
         set_add(&outputs, targets[i]->name);
-    struct op **path = find_path(root, &outputs, &from, &no_grad, &npath);
+    struct skiff_op **path = find_path(root, &outputs, &from, &no_grad, &npath);
     for (int i = 0; i < ntargets; i++) {
-        const struct var *g = target_grads ? target_grads[i] : NULL;
+        const struct skiff_var *g = target_grads ? target_grads[i] : NULL;
         if (!g) {
             seed_target(&b, root, targets[i]);
         } else {

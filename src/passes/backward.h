@@ -26,19 +26,20 @@ struct backward_options {
 };
 
 struct param_grad {
-    struct var *param, *grad;
+    struct skiff_var *param, *grad;
 };
 
 /* *out lies in the program's arena. On failure no op stays appended. */
-enum skiff_status append_backward(struct program *p, struct var *loss,
+enum skiff_status append_backward(struct skiff_program *p, struct skiff_var *loss,
                                   const struct backward_options *o, struct param_grad **out,
                                   int *nout, struct skiff_error *err);
 
 /* Gradients of the targets (weighted by target_grads, entries or the list NULL: ones) by the
  * inputs; out[i] is NULL when there is none. */
-enum skiff_status append_gradients(struct program *p, struct var *const *targets, int ntargets,
-                                   struct var *const *target_grads, struct var *const *inputs,
-                                   int ninputs, const struct backward_options *o, struct var **out,
+enum skiff_status append_gradients(struct skiff_program *p, struct skiff_var *const *targets,
+                                   int ntargets, struct skiff_var *const *target_grads,
+                                   struct skiff_var *const *inputs, int ninputs,
+                                   const struct backward_options *o, struct skiff_var **out,
                                    struct skiff_error *err);
 
 #endif

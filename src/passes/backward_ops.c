@@ -12,7 +12,7 @@ void grad_ops_deinit(struct grad_ops *g)
     *g = (struct grad_ops){0};
 }
 
-void grad_ops_insert(struct grad_ops *g, int at, struct op *op)
+void grad_ops_insert(struct grad_ops *g, int at, struct skiff_op *op)
 {
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 64;
@@ -25,10 +25,10 @@ void grad_ops_insert(struct grad_ops *g, int at, struct op *op)
     g->n++;
 }
 
-struct op *grad_ops_make(struct program *p, const char *type, const char *in_slot, int nin,
-                         const char *const *in, const char *out)
+struct skiff_op *grad_ops_make(struct skiff_program *p, const char *type, const char *in_slot,
+                               int nin, const char *const *in, const char *out)
 {
-    struct op *op = op_create(p, type);
+    struct skiff_op *op = op_create(p, type);
     op_set_in(p, op, in_slot, nin, in);
     op_set_out(p, op, "Out", 1, &out);
     op_set_int(p, op, "op_role", ROLE_BACKWARD);
@@ -41,7 +41,7 @@ static int by_slot(const void *a, const void *b)
     return strcmp(((const struct op_arg *)a)->slot, ((const struct op_arg *)b)->slot);
 }
 
-void op_sort_slots(struct op *op)
+void op_sort_slots(struct skiff_op *op)
 {
     if (op->nins > 1)
         qsort(op->ins, (size_t)op->nins, sizeof *op->ins, by_slot);
@@ -59,7 +59,7 @@ struct pieces { /* the gradients of one variable so far */
 };
 
 struct pending { /* a sum to be put before op `at` */
-    struct op *op;
+    struct skiff_op *op;
     int at;
 };
 
@@ -103,12 +103,12 @@ static void pieces_set(struct adder *a, struct pieces *p, int n, const char *nam
 
 static void plan_sum(struct adder *a, struct pieces *p, int at)
 {
-    struct program *prog = a->g->program;
+    struct skiff_program *prog = a->g->program;
     if (a->nsums == a->sums_cap) {
         a->sums_cap = a->sums_cap ? a->sums_cap * 2 : 32;
         a->sums = mem_must_grow(a->sums, (size_t)a->sums_cap * sizeof *a->sums);
     }
-    struct op *sum = grad_ops_make(prog, "sum", "X", p->n, p->parts, p->name);
+    struct skiff_op *sum = grad_ops_make(prog, "sum", "X", p->n, p->parts, p->name);
     op_set_bool(prog, sum, "use_mkldnn", false);
     a->sums[a->nsums++] = (struct pending){sum, at};
 }
@@ -120,10 +120,10 @@ static const char *rename_piece(struct adder *a, struct pieces *p)
 }
 
 /* The second gradient of a variable has come: the first one takes a name of its own too. */
-static void rename_first(struct adder *a, struct pieces *p, int idx, struct op *op, int slot,
+static void rename_first(struct adder *a, struct pieces *p, int idx, struct skiff_op *op, int slot,
                          int arg)
 {
-    struct program *prog = a->g->program;
+    struct skiff_program *prog = a->g->program;
     const char *to = rename_piece(a, p);
     p->parts[0] = to;
     for (int i = p->first; i < idx; i++) {
@@ -142,7 +142,7 @@ static void rename_first(struct adder *a, struct pieces *p, int idx, struct op *
 
 static void add_up_outputs(struct adder *a, int idx)
 {
-    struct op *op = a->g->ops[idx];
+    struct skiff_op *op = a->g->ops[idx];
     for (int s = 0; s < op->nouts; s++)
         for (int k = 0; k < op->outs[s].n; k++) {
             const char *name = op->outs[s].names[k];
@@ -167,7 +167,7 @@ void grad_ops_add_up(struct grad_ops *g, int block_idx)
     struct adder a = {.g = g, .block_idx = block_idx};
     str_map_init(&a.all);
     for (int i = 0; i < g->n; i++) {
-        struct op *op = g->ops[i];
+        struct skiff_op *op = g->ops[i];
         for (int s = 0; s < op->nins; s++)
             for (int k = 0; k < op->ins[s].n; k++) {
                 if (!is_grad(op->ins[s].names[k]))
@@ -208,7 +208,7 @@ static bool all_in(const struct op_arg *args, int n, bool grads_only, const stru
     return seen > 0;
 }
 
-static bool no_outputs(const struct op *op)
+static bool no_outputs(const struct skiff_op *op)
 {
     for (int s = 0; s < op->nouts; s++)
         if (op->outs[s].n)
@@ -216,7 +216,7 @@ static bool no_outputs(const struct op *op)
     return true;
 }
 
-static bool removable(const struct op *op, struct str_map *no_grad)
+static bool removable(const struct skiff_op *op, struct str_map *no_grad)
 {
     if (no_outputs(op) || all_in(op->outs, op->nouts, false, no_grad))
         return true;
@@ -228,7 +228,7 @@ static bool removable(const struct op *op, struct str_map *no_grad)
     return true;
 }
 
-static const char *strip_grad(struct program *p, const char *name)
+static const char *strip_grad(struct skiff_program *p, const char *name)
 {
     const char *at = strstr(name, GRAD_SUFFIX);
     return at ? arena_strndup(&p->arena, name, (size_t)(at - name)) : name;
@@ -243,7 +243,7 @@ void grad_ops_drop_unwanted(struct grad_ops *g, struct str_map *no_grad)
     g->n = n;
     struct grad_ops with = {.program = g->program};
     for (int i = 0; i < n; i++) {
-        struct op *op = g->ops[i];
+        struct skiff_op *op = g->ops[i];
         for (int s = 0; s < op->nins; s++)
             for (int k = 0; k < op->ins[s].n; k++) {
                 const char *arg = op->ins[s].names[k];
@@ -304,7 +304,7 @@ static void version_read(struct graph *g, struct version *v, int op)
     v->readers[v->n++] = op;
 }
 
-static void graph_add(struct graph *g, int idx, const struct op *op)
+static void graph_add(struct graph *g, int idx, const struct skiff_op *op)
 {
     struct node *node = &g->nodes[idx];
     node->in = arena_alloc(&g->arena, (size_t)(count_args(op->ins, op->nins) + 1) * sizeof(void *));
@@ -358,7 +358,8 @@ static void mark_chain(struct graph *g, int nops, int start, bool *drop)
 }
 
 /* All inputs unknown to the forward pass and to the gradient ops before? */
-static bool rootless(const struct op *op, const struct str_map *known, const struct str_map *made)
+static bool rootless(const struct skiff_op *op, const struct str_map *known,
+                     const struct str_map *made)
 {
     for (int s = 0; s < op->nins; s++)
         for (int k = 0; k < op->ins[s].n; k++)
@@ -379,7 +380,7 @@ void grad_ops_drop_rootless(struct grad_ops *g, const struct str_map *known)
     str_map_init(&made);
     graph.nodes = mem_must((size_t)(g->n + 1) * sizeof *graph.nodes);
     for (int i = 0; i < g->n; i++) {
-        struct op *op = g->ops[i];
+        struct skiff_op *op = g->ops[i];
         if (rootless(op, known, &made))
             starts[nstarts++] = i;
         for (int s = 0; s < op->nouts; s++)

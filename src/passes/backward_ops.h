@@ -5,19 +5,19 @@
 #include "program/program.h"
 
 struct grad_ops {
-    struct program *program;
-    struct op **ops; /* loose ops, owned by the program's arena */
+    struct skiff_program *program;
+    struct skiff_op **ops; /* loose ops, owned by the program's arena */
     int n, cap;
 };
 
 void grad_ops_deinit(struct grad_ops *g);
-void grad_ops_insert(struct grad_ops *g, int at, struct op *op); /* at -1: the end */
+void grad_ops_insert(struct grad_ops *g, int at, struct skiff_op *op); /* at -1: the end */
 /* A loose op with one input and one output slot and the attributes op_role and op_device. */
-struct op *grad_ops_make(struct program *p, const char *type, const char *in_slot, int nin,
-                         const char *const *in, const char *out);
+struct skiff_op *grad_ops_make(struct skiff_program *p, const char *type, const char *in_slot,
+                               int nin, const char *const *in, const char *out);
 
 /* Slots in the order of their names, as Paddle walks them. */
-void op_sort_slots(struct op *op);
+void op_sort_slots(struct skiff_op *op);
 
 /* Step 4: renames repeated gradients and inserts sums. */
 void grad_ops_add_up(struct grad_ops *g, int block_idx);

@@ -4,13 +4,13 @@
 
 #include "passes/minimize.h"
 
-static bool wants(const struct skiff_clip *c, const struct var *param)
+static bool wants(const struct skiff_clip *c, const struct skiff_var *param)
 {
     return !c->need_clip || c->need_clip(param, c->user);
 }
 
 /* sum of the squares of one gradient; sparse ones are merged and made dense first */
-static struct var *sum_of_squares(struct skiff_net *net, struct var *grad)
+static struct skiff_var *sum_of_squares(struct skiff_net *net, struct skiff_var *grad)
 {
     if (grad->kind == VAR_SELECTED_ROWS) {
         grad = skiff_layer_merge_selected_rows(net, grad, NULL);
@@ -19,19 +19,20 @@ static struct var *sum_of_squares(struct skiff_net *net, struct var *grad)
     return skiff_layer_reduce_sum(net, skiff_layer_square(net, grad), NULL);
 }
 
-static struct var *max_norm(struct skiff_net *net, const struct skiff_clip *c)
+static struct skiff_var *max_norm(struct skiff_net *net, const struct skiff_clip *c)
 {
     return skiff_layer_fill_constant(net, SKIFF_DIMS(1), "float32", c->norm, NULL);
 }
 
 /* limit / max(limit, norm) */
-static struct var *scale_factor(struct skiff_net *net, struct var *limit, struct var *norm)
+static struct skiff_var *scale_factor(struct skiff_net *net, struct skiff_var *limit,
+                                      struct skiff_var *norm)
 {
     return skiff_layer_elementwise_div(net, limit,
                                        skiff_layer_elementwise_max(net, limit, norm, NULL), NULL);
 }
 
-static struct var *norm_of(struct skiff_net *net, struct var *const *squares, int n)
+static struct skiff_var *norm_of(struct skiff_net *net, struct skiff_var *const *squares, int n)
 {
     return skiff_layer_sqrt(net, skiff_layer_sums(net, (struct skiff_vars){n, squares}, NULL));
 }
@@ -39,8 +40,8 @@ static struct var *norm_of(struct skiff_net *net, struct var *const *squares, in
 /* The clip ops were made while the gradient had its old name; they are marked with the new one. */
 static void correct_role_vars(struct skiff_net *net, const struct str_map *fresh)
 {
-    struct program *p = net->frame->main;
-    struct block *b = program_root(p);
+    struct skiff_program *p = net->frame->main;
+    struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops && fresh->count; i++) {
         const struct op_attr_value *scope = op_attr(b->ops[i], "op_namescope");
         const struct op_attr_value *pair = op_attr(b->ops[i], "op_role_var");
@@ -48,14 +49,14 @@ static void correct_role_vars(struct skiff_net *net, const struct str_map *fresh
             !pair || pair->type != ATTR_STRINGS || pair->value.n < 1)
             continue;
         const char *param = pair->value.strings[0];
-        const struct var *grad = str_map_get(fresh, param);
+        const struct skiff_var *grad = str_map_get(fresh, param);
         if (grad)
             op_set_strings(p, b->ops[i], "op_role_var", 2, (const char *[]){param, grad->name});
     }
 }
 
-static struct var *clip_one(struct skiff_net *net, const struct skiff_clip *c, struct var *grad,
-                            struct var *factor)
+static struct skiff_var *clip_one(struct skiff_net *net, const struct skiff_clip *c,
+                                  struct skiff_var *grad, struct skiff_var *factor)
 {
     switch (c->kind) {
     case SKIFF_CLIP_VALUE:
@@ -68,10 +69,10 @@ static struct var *clip_one(struct skiff_net *net, const struct skiff_clip *c, s
 }
 
 /* The factor by which all gradients are multiplied; NULL when nothing is to be clipped. */
-static struct var *global_factor(struct skiff_net *net, const struct skiff_clip *c,
-                                 const struct param_grad *pairs, int n)
+static struct skiff_var *global_factor(struct skiff_net *net, const struct skiff_clip *c,
+                                       const struct param_grad *pairs, int n)
 {
-    struct var **squares = arena_alloc(&net->arena, (size_t)(n + 1) * sizeof *squares);
+    struct skiff_var **squares = arena_alloc(&net->arena, (size_t)(n + 1) * sizeof *squares);
     int count = 0;
     for (int i = 0; i < n; i++) {
         if (!wants(c, pairs[i].param))
@@ -83,8 +84,8 @@ static struct var *global_factor(struct skiff_net *net, const struct skiff_clip 
     if (!count || net_failed(net))
         return NULL;
     struct role_guard role = pair_role(net, pairs[n - 1].param, pairs[n - 1].grad);
-    struct var *norm = norm_of(net, squares, count);
-    struct var *factor = scale_factor(net, max_norm(net, c), norm);
+    struct skiff_var *norm = norm_of(net, squares, count);
+    struct skiff_var *factor = scale_factor(net, max_norm(net, c), norm);
     role_pop(role);
     return factor;
 }
@@ -93,7 +94,7 @@ void clip_apply(struct skiff_net *net, const struct skiff_clip *clip, struct par
                 int n)
 {
     struct str_map fresh;
-    struct var *factor = NULL;
+    struct skiff_var *factor = NULL;
     str_map_init(&fresh);
     skiff_net_push_scope(net, "gradient_clip");
     if (clip->kind == SKIFF_CLIP_GLOBAL_NORM)
@@ -103,7 +104,7 @@ void clip_apply(struct skiff_net *net, const struct skiff_clip *clip, struct par
         if (!wants(clip, pairs[i].param))
             continue;
         struct role_guard role = pair_role(net, pairs[i].param, pairs[i].grad);
-        struct var *grad = clip_one(net, clip, pairs[i].grad, factor);
+        struct skiff_var *grad = clip_one(net, clip, pairs[i].grad, factor);
         role_pop(role);
         if (!grad)
             break;
@@ -119,11 +120,11 @@ void clip_apply(struct skiff_net *net, const struct skiff_clip *clip, struct par
 
 struct clip_group {
     const struct skiff_clip *clip;
-    struct var *limit, **squares, *factor;
+    struct skiff_var *limit, **squares, *factor;
     int n;
 };
 
-static const struct skiff_clip *clip_of(const struct var *param)
+static const struct skiff_clip *clip_of(const struct skiff_var *param)
 {
     return param->param ? param->param->gradient_clip : NULL;
 }
@@ -134,7 +135,7 @@ static const char *group_name(const struct skiff_clip *c)
 }
 
 static void join_group(struct skiff_net *net, struct str_map *groups, const struct skiff_clip *c,
-                       struct var *grad, int max)
+                       struct skiff_var *grad, int max)
 {
     struct clip_group *g = str_map_get(groups, group_name(c));
     if (!g) {
@@ -151,7 +152,7 @@ static void join_group(struct skiff_net *net, struct str_map *groups, const stru
     g->squares[g->n++] = sum_of_squares(net, grad);
 }
 
-static struct var *group_factor(struct skiff_net *net, struct clip_group *g)
+static struct skiff_var *group_factor(struct skiff_net *net, struct clip_group *g)
 {
     if (!g->factor)
         g->factor = scale_factor(net, g->limit, norm_of(net, g->squares, g->n));
@@ -180,8 +181,8 @@ void clip_apply_per_param(struct skiff_net *net, struct param_grad *pairs, int n
         struct role_guard role = pair_role(net, pairs[i].param, pairs[i].grad);
         skiff_net_push_scope(net, "graident_clip_@CLIP"); /* Fluid's spelling */
         struct clip_group *g = str_map_get(&groups, group_name(clip));
-        struct var *factor = g ? group_factor(net, g) : NULL;
-        struct var *grad = clip_one(net, clip, pairs[i].grad, factor);
+        struct skiff_var *factor = g ? group_factor(net, g) : NULL;
+        struct skiff_var *grad = clip_one(net, clip, pairs[i].grad, factor);
         skiff_net_pop_scope(net);
         role_pop(role);
         if (!grad)
@@ -197,16 +198,16 @@ void clip_apply_per_param(struct skiff_net *net, struct param_grad *pairs, int n
 void skiff_net_set_gradient_clip(struct skiff_net *net, const struct skiff_clip *clip,
                                  const char *const *params, int n)
 {
-    struct program *p = net->frame->main;
-    struct block *b = program_root(p);
+    struct skiff_program *p = net->frame->main;
+    struct skiff_block *b = program_root(p);
     const struct skiff_clip *copy = arena_memdup(&p->arena, clip, sizeof *clip);
     for (size_t i = 0; !params && i < b->vars.count; i++) {
-        struct var *v = b->vars.entries[i].value;
+        struct skiff_var *v = b->vars.entries[i].value;
         if (v->param)
             v->param->gradient_clip = copy;
     }
     for (int i = 0; params && i < n; i++) {
-        struct var *v = block_own_var(b, params[i]);
+        struct skiff_var *v = block_own_var(b, params[i]);
         if (!v || !v->param) {
             net_fail(net, SKIFF_NOT_FOUND, "set_gradient_clip: there is no parameter %s",
                      params[i]);

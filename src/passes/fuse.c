@@ -11,8 +11,8 @@ static const struct fuse_pass passes[] = {
 };
 
 /* The program before and after a pass. */
-static enum skiff_status check_pass(const char *pass, const struct program *before,
-                                    const struct program *after, unsigned flags,
+static enum skiff_status check_pass(const char *pass, const struct skiff_program *before,
+                                    const struct skiff_program *after, unsigned flags,
                                     struct skiff_error *err)
 {
     struct skiff_error why = {0};
@@ -23,10 +23,10 @@ static enum skiff_status check_pass(const char *pass, const struct program *befo
     return error_set(err, SKIFF_INTERNAL, "fusing pass %s: %s", pass, why.message);
 }
 
-enum skiff_status fuse_program(const struct program *p, const char *const *keep, int nkeep,
-                               unsigned verify, struct program **out, struct skiff_error *err)
+enum skiff_status fuse_program(const struct skiff_program *p, const char *const *keep, int nkeep,
+                               unsigned verify, struct skiff_program **out, struct skiff_error *err)
 {
-    struct program *fused = program_clone(p);
+    struct skiff_program *fused = program_clone(p);
     enum skiff_status status = SKIFF_OK;
     if (fuse_remote(fused) > 0)
         status = check_pass("remote", p, fused, verify, err);

@@ -27,15 +27,15 @@ enum {
 
 struct piece {
     int kind, table;
-    const char *name;                     /* t_i */
-    struct op *lookup, *middle;           /* middle: pool or reshape, or NULL */
-    struct op *lookup_grad, *middle_grad; /* NULL without backward */
+    const char *name;                           /* t_i */
+    struct skiff_op *lookup, *middle;           /* middle: pool or reshape, or NULL */
+    struct skiff_op *lookup_grad, *middle_grad; /* NULL without backward */
     const char *w, *ids, *dw;
     int64_t padding;
 };
 
 struct match {
-    struct op *concat, *concat_grad;
+    struct skiff_op *concat, *concat_grad;
     struct piece *pieces;
     int n, nlookups;
     const char **tables; /* distinct W */
@@ -43,24 +43,24 @@ struct match {
     bool sparse;
 };
 
-static int64_t padding_of(const struct op *lookup)
+static int64_t padding_of(const struct skiff_op *lookup)
 {
     const struct op_attr_value *a = op_attr(lookup, "padding_idx");
     return a && a->type == ATTR_LONG ? a->value.l : -1;
 }
 
-static const struct var *var_of(const struct graph *g, const char *name)
+static const struct skiff_var *var_of(const struct graph *g, const char *name)
 {
     return name ? block_find_var(g->block, name) : NULL;
 }
 
-static const struct var *matrix_var(const struct graph *g, const char *name)
+static const struct skiff_var *matrix_var(const struct graph *g, const char *name)
 {
-    const struct var *v = var_of(g, name);
+    const struct skiff_var *v = var_of(g, name);
     return v && v->kind == VAR_LOD_TENSOR && v->shape.ndim == 2 ? v : NULL;
 }
 
-static int pool_kind(const struct op *pool)
+static int pool_kind(const struct skiff_op *pool)
 {
     const struct op_attr_value *type = op_attr(pool, "pooltype"), *pad = op_attr(pool, "pad_value");
     if (!type || type->type != ATTR_STRING || (pad && pad->value.f != 0.0f))
@@ -73,16 +73,16 @@ static int pool_kind(const struct op *pool)
 }
 
 /* One level of lod: the pool's result has none, and rows of the concat are sequences. */
-static bool pool_fits(const struct graph *g, const struct op *pool)
+static bool pool_fits(const struct graph *g, const struct skiff_op *pool)
 {
-    const struct var *x = var_of(g, op_in1(pool, "X"));
+    const struct skiff_var *x = var_of(g, op_in1(pool, "X"));
     return x && x->lod_level == 1 && pool_kind(pool);
 }
 
-static bool table_fits(const struct graph *g, const struct op *lookup)
+static bool table_fits(const struct graph *g, const struct skiff_op *lookup)
 {
-    const struct var *w = matrix_var(g, op_in1(lookup, "W"));
-    const struct var *ids = var_of(g, op_in1(lookup, "Ids"));
+    const struct skiff_var *w = matrix_var(g, op_in1(lookup, "W"));
+    const struct skiff_var *ids = var_of(g, op_in1(lookup, "Ids"));
     const struct op_attr_value *epmap = op_attr(lookup, "epmap");
     if (epmap && epmap->type == ATTR_STRINGS && epmap->value.n)
         return false; /* rows come from servers */
@@ -93,17 +93,17 @@ static bool table_fits(const struct graph *g, const struct op *lookup)
 static void match_piece(const struct graph *g, const char *name, struct piece *p)
 {
     *p = (struct piece){.kind = PIECE_DENSE, .name = name, .padding = -1};
-    struct op *middle = graph_writer(g, name, FUSE_POOL);
+    struct skiff_op *middle = graph_writer(g, name, FUSE_POOL);
     int kind = PIECE_LOOKUP;
     if (middle && pool_fits(g, middle))
         kind = pool_kind(middle);
     else
         middle = graph_writer(g, name, FUSE_RESHAPE);
     const char *e = middle ? op_in1(middle, "X") : name;
-    struct op *lookup = e ? graph_writer(g, e, FUSE_LOOKUP) : NULL;
+    struct skiff_op *lookup = e ? graph_writer(g, e, FUSE_LOOKUP) : NULL;
     if (!lookup || !table_fits(g, lookup) || !matrix_var(g, name))
         return;
-    const struct var *w = block_find_var(g->block, op_in1(lookup, "W"));
+    const struct skiff_var *w = block_find_var(g->block, op_in1(lookup, "W"));
     if (matrix_var(g, name)->shape.dims[1] != w->shape.dims[1])
         return;
     p->kind = kind;
@@ -145,12 +145,12 @@ static bool match_piece_grad(const struct graph *g, struct match *m, int i)
 
 static bool piece_is_private(const struct graph *g, const struct match *m, const struct piece *p)
 {
-    struct op *readers[] = {m->concat, m->concat_grad, p->middle_grad, p->lookup_grad};
+    struct skiff_op *readers[] = {m->concat, m->concat_grad, p->middle_grad, p->lookup_grad};
     if (!graph_private(g, p->name, readers, 4))
         return false;
     if (!p->middle)
         return true;
-    struct op *inner[] = {p->middle, p->middle_grad};
+    struct skiff_op *inner[] = {p->middle, p->middle_grad};
     for (int i = 0; i < p->middle->nouts; i++) /* MaxIndex, XShape */
         for (int j = 0; j < p->middle->outs[i].n; j++)
             if (strcmp(p->middle->outs[i].names[j], p->name) &&
@@ -180,7 +180,7 @@ static void piece_make_dense(struct piece *p)
 }
 
 /* dW of a table: the sum op that collects the look-ups' parts, when there is one. */
-static struct op *collecting_sum(const struct graph *g, const char *dw)
+static struct skiff_op *collecting_sum(const struct graph *g, const char *dw)
 {
     return graph_reader(g, dw, "X", FUSE_SUM);
 }
@@ -191,7 +191,7 @@ static bool read_as_sum(const struct graph *g, const char *dw)
 {
     const struct graph_name *n = str_map_get(&g->names, dw);
     for (int i = 0; n && i < n->readers.n; i++) {
-        const struct op *op = n->readers.use[i].op;
+        const struct skiff_op *op = n->readers.use[i].op;
         int role = op_role_of(op);
         bool optimizes = role != ROLE_UNSPECIFIED && (role & ROLE_OPTIMIZE);
         if (!optimizes && !(op->kind && (op->kind->flags & OP_OPTIMIZER)))
@@ -204,14 +204,14 @@ static bool read_as_sum(const struct graph *g, const char *dw)
  */
 static bool table_is_whole(const struct graph *g, const struct match *m, const char *w)
 {
-    struct op *sum = NULL;
+    struct skiff_op *sum = NULL;
     int parts = 0;
     int64_t padding = -1;
     for (int i = 0; i < m->n; i++) {
         const struct piece *p = &m->pieces[i];
         if (p->kind == PIECE_DENSE || strcmp(p->w, w))
             continue;
-        struct op *s = collecting_sum(g, p->dw);
+        struct skiff_op *s = collecting_sum(g, p->dw);
         if (parts++ == 0) {
             sum = s;
             padding = p->padding;
@@ -237,12 +237,12 @@ static bool same_lists(const struct op_arg *a, const struct op_arg *b)
 }
 
 /* The gradient op of this very concat: it lists the same inputs, and one of them has no other. */
-static struct op *gradient_of(const struct graph *g, const struct match *m)
+static struct skiff_op *gradient_of(const struct graph *g, const struct match *m)
 {
     for (int i = 0; i < m->n; i++) {
         if (m->pieces[i].kind == PIECE_DENSE)
             continue;
-        struct op *op = graph_reader(g, m->pieces[i].name, "X", FUSE_CONCAT_GRAD);
+        struct skiff_op *op = graph_reader(g, m->pieces[i].name, "X", FUSE_CONCAT_GRAD);
         if (op && same_lists(op_in(op, "X"), op_in(m->concat, "X")))
             return op;
     }
@@ -280,21 +280,21 @@ static void match_tables(const struct graph *g, struct match *m)
     }
 }
 
-static bool concat_fits(const struct graph *g, const struct op *concat)
+static bool concat_fits(const struct graph *g, const struct skiff_op *concat)
 {
     int axis = attr_int(concat, "axis", 0);
     const struct op_arg *x = op_in(concat, "X"), *tensor = op_in(concat, "AxisTensor");
     if ((axis != 1 && axis != -1) || !x || (tensor && tensor->n))
         return false;
     for (int i = 0; i < x->n; i++) {
-        const struct var *v = matrix_var(g, x->names[i]);
+        const struct skiff_var *v = matrix_var(g, x->names[i]);
         if (!v || v->dtype != DTYPE_FP32)
             return false;
     }
     return op_out1(concat, "Out") != NULL;
 }
 
-static bool match_concat(struct graph *g, struct op *concat, struct match *m)
+static bool match_concat(struct graph *g, struct skiff_op *concat, struct match *m)
 {
     if (!concat_fits(g, concat))
         return false;
@@ -338,7 +338,7 @@ struct lists { /* slots of the fused ops */
 /* A new variable: numbers of which nobody knows yet how many. */
 static const char *add_list(struct graph *g, const char *name, enum dtype dtype)
 {
-    struct var *v = block_add_var(g->block, name);
+    struct skiff_var *v = block_add_var(g->block, name);
     v->dtype = dtype;
     v->has_tensor = true;
     v->shape = SHAPE(-1);
@@ -379,10 +379,10 @@ static void collect(struct graph *g, const struct match *m, struct lists *l)
     }
 }
 
-static void set_common(struct graph *g, struct op *op, const struct match *m, const struct lists *l,
-                       int role)
+static void set_common(struct graph *g, struct skiff_op *op, const struct match *m,
+                       const struct lists *l, int role)
 {
-    struct program *p = g->program;
+    struct skiff_program *p = g->program;
     op_set_in(p, op, "W", m->ntables, m->tables);
     op_set_in(p, op, "Ids", l->nids, l->ids);
     op_set_in(p, op, "X", l->nx, l->x);
@@ -396,7 +396,7 @@ static void set_common(struct graph *g, struct op *op, const struct match *m, co
 static const char *join_parts(struct graph *g, const struct match *m, int table)
 {
     const char *kept = NULL;
-    struct op *sum = NULL;
+    struct skiff_op *sum = NULL;
     for (int i = 0; i < m->n; i++)
         if (m->pieces[i].kind != PIECE_DENSE && m->pieces[i].table == table) {
             kept = m->pieces[i].dw;
@@ -430,14 +430,14 @@ static void replace(struct graph *g, const struct match *m)
     struct lists l;
     collect(g, m, &l);
     const char *out = op_out1(m->concat, "Out");
-    struct op *fused = graph_replace(g, m->concat, "fused_embedding_concat");
+    struct skiff_op *fused = graph_replace(g, m->concat, "fused_embedding_concat");
     set_common(g, fused, m, &l, ROLE_FORWARD);
     op_set_out(g->program, fused, "Out", 1, &out);
     if (m->concat_grad) {
         const char *dout = op_in1(m->concat_grad, "Out@GRAD");
         op_set_out(g->program, fused, "Rows", m->ntables, l.rows);
         op_set_out(g->program, fused, "Where", m->ntables, l.where);
-        struct op *grad = graph_replace(g, m->concat_grad, "fused_embedding_concat_grad");
+        struct skiff_op *grad = graph_replace(g, m->concat_grad, "fused_embedding_concat_grad");
         set_common(g, grad, m, &l, ROLE_BACKWARD);
         op_set_in(g->program, grad, "Out@GRAD", 1, &dout);
         op_set_in(g->program, grad, "Rows", m->ntables, l.rows);
@@ -449,7 +449,7 @@ static void replace(struct graph *g, const struct match *m)
     }
     for (int i = 0; i < m->n; i++) {
         const struct piece *p = &m->pieces[i];
-        struct op *gone[] = {p->lookup, p->middle, p->lookup_grad, p->middle_grad};
+        struct skiff_op *gone[] = {p->lookup, p->middle, p->lookup_grad, p->middle_grad};
         for (int j = 0; j < 4; j++)
             if (gone[j])
                 graph_drop(g, gone[j]);
@@ -460,7 +460,7 @@ int fuse_embedding(struct graph *g)
 {
     int fused = 0;
     for (int i = 0; i < g->block->nops; i++) {
-        struct op *op = g->block->ops[i];
+        struct skiff_op *op = g->block->ops[i];
         struct match m;
         if (!op || !op->kind || op->kind->fuse != FUSE_CONCAT || !match_concat(g, op, &m))
             continue;

@@ -15,19 +15,19 @@
 #include "passes/fuse_parts.h"
 
 struct fc_match {
-    struct op *matmul, *add, *act;                /* act may be NULL */
-    struct op *matmul_grad, *add_grad, *act_grad; /* all NULL in a program without backward */
-    const char *x, *w, *bias, *t0, *t1, *t2;      /* t2 == t1 without activation */
+    struct skiff_op *matmul, *add, *act;                /* act may be NULL */
+    struct skiff_op *matmul_grad, *add_grad, *act_grad; /* all NULL in a program without backward */
+    const char *x, *w, *bias, *t0, *t1, *t2;            /* t2 == t1 without activation */
     const char *dout;
     int cols; /* x_num_col_dims */
 };
 
 /* A plain X [.., k] times W [k, n] in float32, and how many leading dims of X make its rows; 0: not
  * of that form. */
-static int plain_matmul(const struct graph *g, const struct op *op)
+static int plain_matmul(const struct graph *g, const struct skiff_op *op)
 {
-    const struct var *x = block_find_var(g->block, op_in1(op, "X"));
-    const struct var *w = block_find_var(g->block, op_in1(op, "Y"));
+    const struct skiff_var *x = block_find_var(g->block, op_in1(op, "X"));
+    const struct skiff_var *w = block_find_var(g->block, op_in1(op, "Y"));
     if (!x || !w || !w->has_tensor || w->shape.ndim != 2 || x->dtype != DTYPE_FP32 ||
         w->dtype != DTYPE_FP32 || x->shape.ndim < 2)
         return 0;
@@ -43,16 +43,16 @@ static int plain_matmul(const struct graph *g, const struct op *op)
 }
 
 /* Y of the addition is a vector along the last dimension. */
-static bool is_bias(const struct graph *g, const struct op *add, int cols, const char *w_name)
+static bool is_bias(const struct graph *g, const struct skiff_op *add, int cols, const char *w_name)
 {
-    const struct var *b = block_find_var(g->block, op_in1(add, "Y"));
-    const struct var *w = block_find_var(g->block, w_name);
+    const struct skiff_var *b = block_find_var(g->block, op_in1(add, "Y"));
+    const struct skiff_var *w = block_find_var(g->block, w_name);
     int axis = attr_int(add, "axis", -1);
     return b && b->dtype == DTYPE_FP32 && b->shape.ndim == 1 && b->shape.dims[0] >= 0 &&
            b->shape.dims[0] == w->shape.dims[1] && (axis == -1 || axis == cols);
 }
 
-static bool match_forward(const struct graph *g, struct op *matmul, struct fc_match *m)
+static bool match_forward(const struct graph *g, struct skiff_op *matmul, struct fc_match *m)
 {
     memset(m, 0, sizeof(*m));
     m->matmul = matmul;
@@ -109,8 +109,8 @@ static bool backward_complete(const struct graph *g, const struct fc_match *m)
 
 static bool match_is_private(const struct graph *g, const struct fc_match *m)
 {
-    struct op *t0_readers[] = {m->add, m->add_grad};
-    struct op *t1_readers[] = {m->act, m->act_grad};
+    struct skiff_op *t0_readers[] = {m->add, m->add_grad};
+    struct skiff_op *t1_readers[] = {m->act, m->act_grad};
     if (!graph_private(g, m->t0, t0_readers, 2))
         return false;
     return !m->act || graph_private(g, m->t1, t1_readers, 2);
@@ -158,17 +158,17 @@ static bool match_fits(const struct graph *g, const struct fc_match *m)
     return backward_complete(g, m) && match_is_private(g, m) && order_kept(g, m) && nothing_lost(m);
 }
 
-static void set_one_in(struct graph *g, struct op *op, const char *slot, const char *name)
+static void set_one_in(struct graph *g, struct skiff_op *op, const char *slot, const char *name)
 {
     op_set_in(g->program, op, slot, name ? 1 : 0, &name);
 }
 
-static void set_one_out(struct graph *g, struct op *op, const char *slot, const char *name)
+static void set_one_out(struct graph *g, struct skiff_op *op, const char *slot, const char *name)
 {
     op_set_out(g->program, op, slot, name ? 1 : 0, &name);
 }
 
-static void set_attrs(struct graph *g, struct op *op, const struct fc_match *m, int role)
+static void set_attrs(struct graph *g, struct skiff_op *op, const struct fc_match *m, int role)
 {
     op_set_int(g->program, op, "x_num_col_dims", m->cols);
     op_set_int(g->program, op, "act", m->act ? m->act->kind->fuse_arg : 0);
@@ -177,7 +177,7 @@ static void set_attrs(struct graph *g, struct op *op, const struct fc_match *m, 
 
 static void replace(struct graph *g, const struct fc_match *m)
 {
-    struct op *fc = graph_replace(g, m->act ? m->act : m->add, "fused_fc");
+    struct skiff_op *fc = graph_replace(g, m->act ? m->act : m->add, "fused_fc");
     set_one_in(g, fc, "X", m->x);
     set_one_in(g, fc, "W", m->w);
     set_one_in(g, fc, "Bias", m->bias);
@@ -191,7 +191,7 @@ static void replace(struct graph *g, const struct fc_match *m)
     const char *dx = op_out1(m->matmul_grad, "X@GRAD");
     const char *dw = op_out1(m->matmul_grad, "Y@GRAD");
     const char *db = op_out1(m->add_grad, "Y@GRAD");
-    struct op *grad = graph_replace(g, m->matmul_grad, "fused_fc_grad");
+    struct skiff_op *grad = graph_replace(g, m->matmul_grad, "fused_fc_grad");
     set_one_in(g, grad, "X", m->x);
     set_one_in(g, grad, "W", m->w);
     set_one_in(g, grad, "Out", m->t2);
@@ -210,7 +210,7 @@ int fuse_fc(struct graph *g)
     int fused = 0;
     int nops = g->block->nops;
     for (int i = 0; i < nops; i++) {
-        struct op *op = g->block->ops[i];
+        struct skiff_op *op = g->block->ops[i];
         struct fc_match m;
         if (!op || !op->kind || op->kind->fuse != FUSE_MATMUL || !match_forward(g, op, &m))
             continue;

@@ -23,13 +23,13 @@ static inline bool names_meet(const char *const *a, int na, const char *const *b
     return false;
 }
 
-static inline bool attr_true(const struct op *op, const char *name)
+static inline bool attr_true(const struct skiff_op *op, const char *name)
 {
     const struct op_attr_value *a = op_attr(op, name);
     return a && a->type == ATTR_BOOLEAN && a->value.b;
 }
 
-static inline int attr_int(const struct op *op, const char *name, int fallback)
+static inline int attr_int(const struct skiff_op *op, const char *name, int fallback)
 {
     const struct op_attr_value *a = op_attr(op, name);
     return a && a->type == ATTR_INT ? a->value.i : fallback;
@@ -42,7 +42,7 @@ struct fuse_pass {
 
 /* Look-ups of tables that servers hold -> look-ups in a small local table; sends out of the way of
  * fused_fc; runs before the others, on the program itself. */
-int fuse_remote(struct program *p);
+int fuse_remote(struct skiff_program *p);
 /* matmul + bias + activation, and their gradients -> fused_fc, fused_fc_grad */
 int fuse_fc(struct graph *g);
 /* look-ups (+ pool) + concat, and their gradients -> fused_embedding_concat(_grad) */

@@ -22,16 +22,16 @@
 #include "passes/fuse_parts.h"
 
 struct remote {
-    struct program *p;
-    struct block *b;
-    struct op *lookup; /* the remote one */
+    struct skiff_program *p;
+    struct skiff_block *b;
+    struct skiff_op *lookup; /* the remote one */
     const char *w, *table, *rows;
     const char **local; /* per list of ids */
     const struct op_arg *ids, *outs;
     int64_t padding, height, width;
 };
 
-static int64_t attr_long(const struct op *op, const char *name, int64_t fallback)
+static int64_t attr_long(const struct skiff_op *op, const char *name, int64_t fallback)
 {
     const struct op_attr_value *a = op_attr(op, name);
     return a && a->type == ATTR_LONG ? a->value.l : fallback;
@@ -40,7 +40,7 @@ static int64_t attr_long(const struct op *op, const char *name, int64_t fallback
 static const char *add_var(struct remote *r, const char *name, enum dtype dtype,
                            const struct shape *shape, int lod_level)
 {
-    struct var *v = block_add_var(r->b, name);
+    struct skiff_var *v = block_add_var(r->b, name);
     v->dtype = dtype;
     v->has_tensor = true;
     v->shape = *shape;
@@ -48,10 +48,11 @@ static const char *add_var(struct remote *r, const char *name, enum dtype dtype,
     return v->name;
 }
 
-static bool remote_init(struct remote *r, struct program *p, struct op *lookup, int number)
+static bool remote_init(struct remote *r, struct skiff_program *p, struct skiff_op *lookup,
+                        int number)
 {
     struct arena *a = &p->arena;
-    const struct var *w = block_find_var(program_root(p), op_in1(lookup, "W"));
+    const struct skiff_var *w = block_find_var(program_root(p), op_in1(lookup, "W"));
     *r = (struct remote){.p = p, .b = program_root(p), .lookup = lookup};
     r->ids = op_in(lookup, "Ids");
     r->outs = op_out(lookup, "Outputs");
@@ -70,14 +71,14 @@ static bool remote_init(struct remote *r, struct program *p, struct op *lookup, 
     r->rows = add_var(r, arena_printf(a, "%s@ROWS@%d", r->w, number), DTYPE_INT64, &list, 0);
     r->local = arena_alloc(a, (size_t)(r->ids->n + 1) * sizeof *r->local);
     for (int i = 0; i < r->ids->n; i++) {
-        const struct var *ids = block_find_var(r->b, r->ids->names[i]);
+        const struct skiff_var *ids = block_find_var(r->b, r->ids->names[i]);
         r->local[i] = add_var(r, arena_printf(a, "%s@LOCAL@%s@%d", ids->name, r->w, number),
                               DTYPE_INT64, &ids->shape, ids->lod_level);
     }
     return true;
 }
 
-static int position(const struct block *b, const struct op *op)
+static int position(const struct skiff_block *b, const struct skiff_op *op)
 {
     for (int i = 0; i < b->nops; i++)
         if (b->ops[i] == op)
@@ -92,7 +93,7 @@ static void replace_lookup(struct remote *r)
     const char *type = op_attr(r->lookup, "lookup_table_version")
                            ? op_attr(r->lookup, "lookup_table_version")->value.s
                            : "lookup_table";
-    struct op *pull = block_insert_op(r->b, at, "pull_rows");
+    struct skiff_op *pull = block_insert_op(r->b, at, "pull_rows");
     op_copy_attrs(r->p, pull, r->lookup);
     op_set_in(r->p, pull, "Ids", r->ids->n, r->ids->names);
     op_set_in(r->p, pull, "W", 1, &r->w);
@@ -100,7 +101,7 @@ static void replace_lookup(struct remote *r)
     op_set_out(r->p, pull, "Rows", 1, &r->rows);
     op_set_out(r->p, pull, "Local", r->ids->n, r->local);
     for (int i = 0; i < r->ids->n; i++) {
-        struct op *op = block_insert_op(r->b, at + 1 + i, type);
+        struct skiff_op *op = block_insert_op(r->b, at + 1 + i, type);
         op_set_in(r->p, op, "W", 1, &r->table);
         op_set_in(r->p, op, "Ids", 1, &r->local[i]);
         op_set_out(r->p, op, "Out", 1, &r->outs->names[i]);
@@ -111,7 +112,7 @@ static void replace_lookup(struct remote *r)
 }
 
 /* The list of ids that a gradient op of this table belongs to; -1: not one of ours. */
-static int gradient_list(const struct remote *r, const struct op *op)
+static int gradient_list(const struct remote *r, const struct skiff_op *op)
 {
     if (!op->kind || op->kind->fuse != FUSE_LOOKUP_GRAD || !same_name(op_in1(op, "W"), r->w) ||
         !attr_true(op, "is_sparse") || attr_long(op, "padding_idx", -1) != r->padding)
@@ -126,7 +127,7 @@ static int gradient_list(const struct remote *r, const struct op *op)
 static bool is_local(const struct remote *r, const char *name)
 {
     for (int i = 0; i < r->b->nops; i++) {
-        const struct op *op = r->b->ops[i];
+        const struct skiff_op *op = r->b->ops[i];
         if (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD &&
             same_name(op_in1(op, "W"), r->table) && same_name(op_out1(op, "W@GRAD"), name))
             return true;
@@ -135,11 +136,11 @@ static bool is_local(const struct remote *r, const char *name)
 }
 
 /* The sum that reads nothing but local parts, all of them read by nobody else. */
-static struct op *whole_sum(const struct remote *r, const char *part)
+static struct skiff_op *whole_sum(const struct remote *r, const char *part)
 {
-    struct op *sum = NULL;
+    struct skiff_op *sum = NULL;
     for (int i = 0; i < r->b->nops; i++) {
-        struct op *op = r->b->ops[i];
+        struct skiff_op *op = r->b->ops[i];
         if (!op_reads(op, part))
             continue;
         if (sum || !op->kind || op->kind->fuse != FUSE_SUM)
@@ -154,17 +155,17 @@ static struct op *whole_sum(const struct remote *r, const char *part)
 }
 
 /* `op` writes `name`: from now on to a local variable, which rows_home brings home. */
-static void bring_home(struct remote *r, struct op *op, const char *name)
+static void bring_home(struct remote *r, struct skiff_op *op, const char *name)
 {
     struct arena *a = &r->p->arena;
-    const struct var *v = block_find_var(r->b, name);
-    struct var *to = block_add_var(r->b, arena_printf(a, "%s@LOCAL", name));
+    const struct skiff_var *v = block_find_var(r->b, name);
+    struct skiff_var *to = block_add_var(r->b, arena_printf(a, "%s@LOCAL", name));
     to->kind = VAR_SELECTED_ROWS;
     to->dtype = DTYPE_FP32;
     to->has_tensor = true;
     to->shape = SHAPE(-1, r->width);
     op_rename_out(r->p, op, name, to->name);
-    struct op *home = block_insert_op(r->b, position(r->b, op) + 1, "rows_home");
+    struct skiff_op *home = block_insert_op(r->b, position(r->b, op) + 1, "rows_home");
     const char *names[] = {to->name, v ? v->name : name};
     op_set_in(r->p, home, "X", 1, &names[0]);
     op_set_in(r->p, home, "Rows", 1, &r->rows);
@@ -175,11 +176,11 @@ static void bring_home(struct remote *r, struct op *op, const char *name)
 
 static void move_gradients(struct remote *r)
 {
-    struct op **grads = arena_alloc(&r->p->arena, (size_t)(r->b->nops + 1) * sizeof *grads);
-    struct op **sums = arena_alloc(&r->p->arena, (size_t)(r->b->nops + 1) * sizeof *sums);
+    struct skiff_op **grads = arena_alloc(&r->p->arena, (size_t)(r->b->nops + 1) * sizeof *grads);
+    struct skiff_op **sums = arena_alloc(&r->p->arena, (size_t)(r->b->nops + 1) * sizeof *sums);
     int n = 0;
     for (int i = 0; i < r->b->nops; i++) {
-        struct op *op = r->b->ops[i];
+        struct skiff_op *op = r->b->ops[i];
         int list = gradient_list(r, op);
         const char *out = list >= 0 ? op_out1(op, "W@GRAD") : NULL;
         if (!out || !strcmp(out, EMPTY_VAR))
@@ -195,14 +196,14 @@ static void move_gradients(struct remote *r)
         bool done = false;
         for (int k = 0; k < i && sums[i]; k++)
             done |= sums[k] == sums[i];
-        struct op *op = sums[i] ? sums[i] : grads[i];
+        struct skiff_op *op = sums[i] ? sums[i] : grads[i];
         if (!done)
             bring_home(r, op, sums[i] ? op_out1(op, "Out") : op_out1(op, "W@GRAD"));
     }
 }
 
 /* Would anybody notice if `send` came after `op` instead of before it? */
-static bool send_may_wait(const struct op *send, const struct op *op)
+static bool send_may_wait(const struct skiff_op *send, const struct skiff_op *op)
 {
     for (int i = 0; i < send->nins; i++)
         for (int k = 0; k < send->ins[i].n; k++)
@@ -215,11 +216,11 @@ static bool send_may_wait(const struct op *send, const struct op *op)
     return true;
 }
 
-static int sends_after_products(struct block *b)
+static int sends_after_products(struct skiff_block *b)
 {
     int moved = 0;
     for (int i = 0; i + 1 < b->nops; i++) {
-        struct op *send = b->ops[i], *next = b->ops[i + 1];
+        struct skiff_op *send = b->ops[i], *next = b->ops[i + 1];
         if (!send->kind || send->kind->fuse != FUSE_SEND || !next->kind ||
             next->kind->fuse != FUSE_MATMUL_GRAD || !send_may_wait(send, next))
             continue;
@@ -230,12 +231,12 @@ static int sends_after_products(struct block *b)
     return moved;
 }
 
-int fuse_remote(struct program *p)
+int fuse_remote(struct skiff_program *p)
 {
-    struct block *b = program_root(p);
+    struct skiff_block *b = program_root(p);
     int n = 0, moved = sends_after_products(b);
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         struct remote r;
         if (!op->kind || op->kind->fuse != FUSE_REMOTE_LOOKUP || !remote_init(&r, p, op, n))
             continue;

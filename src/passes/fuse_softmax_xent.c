@@ -9,17 +9,17 @@
 #include "passes/fuse_parts.h"
 
 struct match {
-    struct op *softmax, *xent, *xent_grad, *softmax_grad;
-    struct op *place; /* softmax or xent: where the fused op stands */
+    struct skiff_op *softmax, *xent, *xent_grad, *softmax_grad;
+    struct skiff_op *place; /* softmax or xent: where the fused op stands */
     const char *x, *s, *label, *y;
 };
 
-static int ignored_label(const struct op *xent)
+static int ignored_label(const struct skiff_op *xent)
 {
     return attr_int(xent, "ignore_index", -100);
 }
 
-static bool last_axis(const struct op *softmax)
+static bool last_axis(const struct skiff_op *softmax)
 {
     const struct op_attr_value *axis = op_attr(softmax, "axis");
     return !axis || (axis->type == ATTR_INT && axis->value.i == -1);
@@ -27,8 +27,8 @@ static bool last_axis(const struct op *softmax)
 
 static bool types_fit(const struct graph *g, const struct match *m)
 {
-    const struct var *x = block_find_var(g->block, m->x),
-                     *label = block_find_var(g->block, m->label);
+    const struct skiff_var *x = block_find_var(g->block, m->x),
+                           *label = block_find_var(g->block, m->label);
     const struct op_attr_value *soft = op_attr(m->xent, "soft_label");
     return x && label && x->dtype == DTYPE_FP32 && x->shape.ndim == 2 &&
            label->dtype == DTYPE_INT64 && label->shape.ndim == 2 &&
@@ -49,7 +49,7 @@ static bool helpers_private(const struct graph *g, const struct match *m)
 
 /* The gradient op of this very cross entropy: all it reads besides the slots below are helpers that
  * this one writes. */
-static bool is_gradient_of(const struct op *grad, const struct op *xent)
+static bool is_gradient_of(const struct skiff_op *grad, const struct skiff_op *xent)
 {
     for (int i = 0; i < grad->nins; i++) {
         const struct op_arg *arg = &grad->ins[i];
@@ -93,7 +93,7 @@ static bool match_place(const struct graph *g, struct match *m)
     return m->place;
 }
 
-static bool match_xent(const struct graph *g, struct op *xent, struct match *m)
+static bool match_xent(const struct graph *g, struct skiff_op *xent, struct match *m)
 {
     *m = (struct match){.xent = xent};
     m->s = op_in1(xent, "X");
@@ -107,7 +107,7 @@ static bool match_xent(const struct graph *g, struct op *xent, struct match *m)
            match_place(g, m);
 }
 
-static void set_ignore(struct graph *g, struct op *op, const struct match *m, int role)
+static void set_ignore(struct graph *g, struct skiff_op *op, const struct match *m, int role)
 {
     op_set_int(g->program, op, "ignore_index", ignored_label(m->xent));
     op_set_int(g->program, op, "op_role", role);
@@ -115,7 +115,7 @@ static void set_ignore(struct graph *g, struct op *op, const struct match *m, in
 
 static void replace(struct graph *g, const struct match *m)
 {
-    struct op *fused = graph_replace(g, m->place, "fused_softmax_xent");
+    struct skiff_op *fused = graph_replace(g, m->place, "fused_softmax_xent");
     op_set_in(g->program, fused, "Logits", 1, &m->x);
     op_set_in(g->program, fused, "Label", 1, &m->label);
     op_set_out(g->program, fused, "Softmax", 1, &m->s);
@@ -125,7 +125,7 @@ static void replace(struct graph *g, const struct match *m)
     if (!m->softmax_grad)
         return;
     const char *dy = op_in1(m->xent_grad, "Y@GRAD"), *dx = op_out1(m->softmax_grad, "X@GRAD");
-    struct op *grad = graph_replace(g, m->softmax_grad, "fused_softmax_xent_grad");
+    struct skiff_op *grad = graph_replace(g, m->softmax_grad, "fused_softmax_xent_grad");
     op_set_in(g->program, grad, "Logits", 1, &m->x);
     op_set_in(g->program, grad, "Label", 1, &m->label);
     op_set_in(g->program, grad, "Softmax", 1, &m->s);
@@ -139,7 +139,7 @@ int fuse_softmax_xent(struct graph *g)
 {
     int fused = 0;
     for (int i = 0; i < g->block->nops; i++) {
-        struct op *op = g->block->ops[i];
+        struct skiff_op *op = g->block->ops[i];
         struct match m;
         if (!op || !op->kind || op->kind->fuse != FUSE_XENT || !match_xent(g, op, &m))
             continue;

@@ -13,7 +13,7 @@ static bool is_label(const char *name)
 }
 
 /* Every attribute of a is one of b, with the same value. */
-static bool attrs_within(const struct op *a, const struct op *b)
+static bool attrs_within(const struct skiff_op *a, const struct skiff_op *b)
 {
     for (int i = 0; i < a->nattrs; i++) {
         const struct op_attr_value *x = &a->attrs[i], *y = op_attr(b, x->name);
@@ -24,14 +24,14 @@ static bool attrs_within(const struct op *a, const struct op *b)
     return true;
 }
 
-static bool same_settings(const struct op *a, const struct op *b)
+static bool same_settings(const struct skiff_op *a, const struct skiff_op *b)
 {
     return a->kind == b->kind && a->nins == b->nins && a->nouts == b->nouts && attrs_within(a, b) &&
            attrs_within(b, a);
 }
 
 /* Every slot holds one variable, or none in all of them. */
-static bool same_slots(const struct op *a, const struct op *b)
+static bool same_slots(const struct skiff_op *a, const struct skiff_op *b)
 {
     for (int side = 0; side < 2; side++) {
         const struct op_arg *args = side ? a->outs : a->ins;
@@ -46,7 +46,7 @@ static bool same_slots(const struct op *a, const struct op *b)
 }
 
 /* Optional tensors of hyper-parameters belong to one op; ops that have them stay alone. */
-static bool joinable(const struct op *op)
+static bool joinable(const struct skiff_op *op)
 {
     for (int i = 0; i < op->nins; i++) {
         int slot = op_kind_slot(op->kind->ins, op->ins[i].slot);
@@ -62,7 +62,7 @@ struct touched {
 };
 
 /* Adds the op's names, unless it writes what others touch or touches what others write. */
-static bool touched_add(struct touched *t, const struct op *op)
+static bool touched_add(struct touched *t, const struct skiff_op *op)
 {
     for (int side = 0; side < 2; side++) {
         const struct op_arg *args = side ? op->outs : op->ins;
@@ -84,14 +84,14 @@ static bool touched_add(struct touched *t, const struct op *op)
 /* How many ops from position `first` on can be joined. */
 static int count_joinable(const struct graph *g, int first)
 {
-    const struct op *op = g->block->ops[first];
+    const struct skiff_op *op = g->block->ops[first];
     struct touched t;
     int n = 1;
     str_map_init(&t.read);
     str_map_init(&t.written);
     touched_add(&t, op);
     for (; first + n < g->block->nops; n++) {
-        const struct op *next = g->block->ops[first + n];
+        const struct skiff_op *next = g->block->ops[first + n];
         if (!same_settings(op, next) || !same_slots(op, next) || !joinable(next) ||
             !touched_add(&t, next))
             break;
@@ -103,7 +103,7 @@ static int count_joinable(const struct graph *g, int first)
 
 static void join(struct graph *g, int first, int n)
 {
-    struct op *op = g->block->ops[first];
+    struct skiff_op *op = g->block->ops[first];
     for (int side = 0; side < 2; side++) {
         int nargs = side ? op->nouts : op->nins;
         for (int i = 0; i < nargs; i++) {
@@ -112,7 +112,7 @@ static void join(struct graph *g, int first, int n)
                 continue;
             const char **names = arena_alloc(&g->arena, (size_t)n * sizeof(*names));
             for (int j = 0; j < n; j++) {
-                const struct op *from = g->block->ops[first + j];
+                const struct skiff_op *from = g->block->ops[first + j];
                 names[j] = (side ? op_out(from, arg.slot) : op_in(from, arg.slot))->names[0];
             }
             (side ? op_set_out : op_set_in)(g->program, op, arg.slot, n, names);
@@ -126,7 +126,7 @@ int fuse_update(struct graph *g)
 {
     int fused = 0;
     for (int i = 0; i < g->block->nops; i++) {
-        struct op *op = g->block->ops[i];
+        struct skiff_op *op = g->block->ops[i];
         if (!op || !op->kind || op->kind->fuse != FUSE_UPDATE || !joinable(op))
             continue;
         int n = count_joinable(g, i);

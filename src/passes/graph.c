@@ -16,7 +16,7 @@ static struct graph_name *name_of(struct graph *g, const char *name)
     return n;
 }
 
-static void uses_add(struct graph *g, struct graph_uses *u, struct op *op, int at)
+static void uses_add(struct graph *g, struct graph_uses *u, struct skiff_op *op, int at)
 {
     if (u->n == u->cap) {
         int cap = u->cap ? 2 * u->cap : 2;
@@ -29,7 +29,7 @@ static void uses_add(struct graph *g, struct graph_uses *u, struct op *op, int a
     u->use[u->n++] = (struct graph_use){op, at};
 }
 
-static void note_op(struct graph *g, struct op *op, int at)
+static void note_op(struct graph *g, struct skiff_op *op, int at)
 {
     bool keep = at < 0 || (op->kind && (op->kind->flags & OP_RUNS_BLOCK));
     for (int side = 0; side < 2; side++) {
@@ -44,7 +44,7 @@ static void note_op(struct graph *g, struct op *op, int at)
     }
 }
 
-void graph_init(struct graph *g, struct program *p, const char *const *keep, int nkeep)
+void graph_init(struct graph *g, struct skiff_program *p, const char *const *keep, int nkeep)
 {
     memset(g, 0, sizeof(*g));
     g->program = p;
@@ -66,7 +66,7 @@ void graph_init(struct graph *g, struct program *p, const char *const *keep, int
         name_of(g, keep[i])->kept = true;
     const struct str_map *vars = &g->block->vars;
     for (size_t i = 0; i < vars->count; i++) {
-        const struct var *v = vars->entries[i].value;
+        const struct skiff_var *v = vars->entries[i].value;
         if (var_persistable(v))
             name_of(g, v->name)->kept = true;
     }
@@ -79,7 +79,7 @@ void graph_deinit(struct graph *g)
     arena_deinit(&g->arena);
 }
 
-int graph_position(const struct graph *g, const struct op *op)
+int graph_position(const struct graph *g, const struct skiff_op *op)
 {
     uint32_t at;
     if (!id_map_find(&g->positions, (int64_t)(intptr_t)op, &at))
@@ -93,12 +93,12 @@ bool graph_kept(const struct graph *g, const char *name)
     return n && n->kept;
 }
 
-static bool usable(const struct graph *g, const struct op *op, enum op_fuse_class fuse)
+static bool usable(const struct graph *g, const struct skiff_op *op, enum op_fuse_class fuse)
 {
     return op->kind && op->kind->fuse == fuse && graph_position(g, op) >= 0;
 }
 
-struct op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse)
+struct skiff_op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse)
 {
     const struct graph_name *n = str_map_get(&g->names, name);
     if (!n || n->writers.n != 1 || !usable(g, n->writers.use[0].op, fuse))
@@ -106,7 +106,7 @@ struct op *graph_writer(const struct graph *g, const char *name, enum op_fuse_cl
     return n->writers.use[0].op;
 }
 
-static bool reads_through(const struct op *op, const char *slot, const char *name)
+static bool reads_through(const struct skiff_op *op, const char *slot, const char *name)
 {
     const struct op_arg *arg = op_in(op, slot);
     for (int i = 0; arg && i < arg->n; i++)
@@ -115,13 +115,13 @@ static bool reads_through(const struct op *op, const char *slot, const char *nam
     return false;
 }
 
-struct op *graph_reader(const struct graph *g, const char *name, const char *slot,
-                        enum op_fuse_class fuse)
+struct skiff_op *graph_reader(const struct graph *g, const char *name, const char *slot,
+                              enum op_fuse_class fuse)
 {
     const struct graph_name *n = str_map_get(&g->names, name);
-    struct op *found = NULL;
+    struct skiff_op *found = NULL;
     for (int i = 0; n && i < n->readers.n; i++) {
-        struct op *op = n->readers.use[i].op;
+        struct skiff_op *op = n->readers.use[i].op;
         if (op == found || !usable(g, op, fuse) || !reads_through(op, slot, name))
             continue;
         if (found)
@@ -131,7 +131,7 @@ struct op *graph_reader(const struct graph *g, const char *name, const char *slo
     return found;
 }
 
-bool graph_private(const struct graph *g, const char *name, struct op *const *readers, int n)
+bool graph_private(const struct graph *g, const char *name, struct skiff_op *const *readers, int n)
 {
     const struct graph_name *u = str_map_get(&g->names, name);
     if (!u)
@@ -169,17 +169,17 @@ bool graph_touched_between(const struct graph *g, const char *name, int a, int b
     return n && (used_between(&n->writers, a, b) || used_between(&n->readers, a, b));
 }
 
-struct op *graph_replace(struct graph *g, const struct op *at, const char *type)
+struct skiff_op *graph_replace(struct graph *g, const struct skiff_op *at, const char *type)
 {
     int position = graph_position(g, at);
-    struct op *op = block_insert_op(g->block, -1, type);
+    struct skiff_op *op = block_insert_op(g->block, -1, type);
     /* it was appended: bring it to its place; the op that stood there is gone */
     g->block->ops[position] = op;
     g->block->nops--;
     return op;
 }
 
-void graph_drop(struct graph *g, const struct op *op)
+void graph_drop(struct graph *g, const struct skiff_op *op)
 {
     int at = graph_position(g, op);
     if (at >= 0)

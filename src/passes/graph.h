@@ -12,7 +12,7 @@
 #include "program/program.h"
 
 struct graph_use {
-    struct op *op;
+    struct skiff_op *op;
     int at; /* position in block 0; -1: the op is in a sub-block */
 };
 
@@ -27,28 +27,29 @@ struct graph_name {
 };
 
 struct graph {
-    struct program *program;
-    struct block *block; /* block 0 */
-    int nops;            /* of block 0 when the graph was made */
+    struct skiff_program *program;
+    struct skiff_block *block; /* block 0 */
+    int nops;                  /* of block 0 when the graph was made */
     struct arena arena;
     struct str_map names;    /* name -> struct graph_name */
     struct id_map positions; /* address of an op of block 0 -> its position */
 };
 
-void graph_init(struct graph *g, struct program *p, const char *const *keep, int nkeep);
+void graph_init(struct graph *g, struct skiff_program *p, const char *const *keep, int nkeep);
 void graph_deinit(struct graph *g);
 
 /* The only op that writes `name`, when it is of class `fuse` and still there; else NULL. */
-struct op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse);
+struct skiff_op *graph_writer(const struct graph *g, const char *name, enum op_fuse_class fuse);
 /* The only op of class `fuse` that reads `name` through input `slot` and is still there; NULL when
  * there is none or more than one. */
-struct op *graph_reader(const struct graph *g, const char *name, const char *slot,
-                        enum op_fuse_class fuse);
+struct skiff_op *graph_reader(const struct graph *g, const char *name, const char *slot,
+                              enum op_fuse_class fuse);
 /* Is `name` written by at most one op, not kept, and read by nobody but the n given ops (NULLs
  * allowed)? */
-bool graph_private(const struct graph *g, const char *name, struct op *const *readers, int n);
+bool graph_private(const struct graph *g, const char *name, struct skiff_op *const *readers, int n);
 bool graph_kept(const struct graph *g, const char *name);
-int graph_position(const struct graph *g, const struct op *op); /* in block 0, -1: not there */
+int graph_position(const struct graph *g,
+                   const struct skiff_op *op); /* in block 0, -1: not there */
 
 /* Does an op between the positions a and b (neither of them counts) write `name`? Writers in
  * sub-blocks count as being everywhere. A NULL name is never written. */
@@ -57,8 +58,8 @@ bool graph_written_between(const struct graph *g, const char *name, int a, int b
 bool graph_touched_between(const struct graph *g, const char *name, int a, int b);
 
 /* A new op that stands where `at` stood; `at` is gone. */
-struct op *graph_replace(struct graph *g, const struct op *at, const char *type);
-void graph_drop(struct graph *g, const struct op *op);
+struct skiff_op *graph_replace(struct graph *g, const struct skiff_op *at, const char *type);
+void graph_drop(struct graph *g, const struct skiff_op *op);
 /* Takes away what was dropped, after which the graph must be deinitialised. */
 void graph_sweep(struct graph *g);
 

@@ -7,7 +7,8 @@
 
 #include "base/mem.h"
 
-struct role_guard pair_role(struct skiff_net *net, const struct var *param, const struct var *grad)
+struct role_guard pair_role(struct skiff_net *net, const struct skiff_var *param,
+                            const struct skiff_var *grad)
 {
     const char **names = arena_alloc(&net->arena, 2 * sizeof *names);
     names[0] = param->name;
@@ -92,7 +93,7 @@ static void make_rate(struct skiff_optimizer *opt)
 }
 
 /* The rate of one parameter: scaled when its attribute says so. */
-static struct var *param_rate(struct skiff_optimizer *opt, const struct var *param)
+static struct skiff_var *param_rate(struct skiff_optimizer *opt, const struct skiff_var *param)
 {
     struct skiff_net *net = opt->net;
     float factor = param->param ? param->param->learning_rate : 1.0f;
@@ -100,25 +101,25 @@ static struct var *param_rate(struct skiff_optimizer *opt, const struct var *par
         return opt->rate;
     struct role_guard role = role_push(net->frame->main, ROLE_LRSCHED | ROLE_OPTIMIZE, NULL, 0);
     skiff_net_push_scope(net, "scale_with_param_lr");
-    struct var *rate = skiff_var_op_scalar(net, SKIFF_MUL, opt->rate, factor);
+    struct skiff_var *rate = skiff_var_op_scalar(net, SKIFF_MUL, opt->rate, factor);
     skiff_net_pop_scope(net);
     role_pop(role);
     return rate;
 }
 
-static const char *accumulator_key(struct skiff_optimizer *opt, const struct var *param,
+static const char *accumulator_key(struct skiff_optimizer *opt, const struct skiff_var *param,
                                    const char *name)
 {
     return arena_printf(&opt->net->arena, "%s\n%s", param->name, name);
 }
 
-struct var *optimizer_accumulator(struct skiff_optimizer *opt, const struct var *param,
-                                  const char *name)
+struct skiff_var *optimizer_accumulator(struct skiff_optimizer *opt, const struct skiff_var *param,
+                                        const char *name)
 {
     return str_map_get(&opt->accumulators, accumulator_key(opt, param, name));
 }
 
-static void make_accumulator(struct skiff_optimizer *opt, const struct var *param,
+static void make_accumulator(struct skiff_optimizer *opt, const struct skiff_var *param,
                              const struct optimizer_accumulator *a)
 {
     struct skiff_net *net = opt->net;
@@ -135,8 +136,8 @@ static void make_accumulator(struct skiff_optimizer *opt, const struct var *para
         opt->o.name ? arena_printf(&net->arena, "%s_%s_%s", param->name, opt->o.name, a->name)
                     : arena_printf(&net->arena, "%s_%s", param->name, a->name);
     struct shape one = SHAPE(1);
-    struct var *v = net_global_var(net, names_next(net->names, stem), param->dtype,
-                                   a->scalar ? &one : &param->shape, true);
+    struct skiff_var *v = net_global_var(net, names_next(net->names, stem), param->dtype,
+                                         a->scalar ? &one : &param->shape, true);
     if (!a->scalar)
         v->kind = param->kind;
     struct skiff_initializer init = skiff_init_constant(a->fill ? a->fill(&opt->o) : 0.0);
@@ -145,17 +146,17 @@ static void make_accumulator(struct skiff_optimizer *opt, const struct var *para
 }
 
 /* beta powers live on the CPU, as their initializer op says (op_device) */
-static void mark_cpu(struct skiff_optimizer *opt, const struct var *param,
+static void mark_cpu(struct skiff_optimizer *opt, const struct skiff_var *param,
                      const struct optimizer_accumulator *a)
 {
-    struct program *startup = opt->net->frame->startup;
-    struct block *b = program_root(startup);
-    const struct var *v = optimizer_accumulator(opt, param, a->name);
+    struct skiff_program *startup = opt->net->frame->startup;
+    struct skiff_block *b = program_root(startup);
+    const struct skiff_var *v = optimizer_accumulator(opt, param, a->name);
     if (v && b->nops && op_writes(b->ops[0], v->name))
         op_set_string(startup, b->ops[0], "op_device", "cpu");
 }
 
-static void make_accumulators(struct skiff_optimizer *opt, const struct var *param)
+static void make_accumulators(struct skiff_optimizer *opt, const struct skiff_var *param)
 {
     for (const struct optimizer_accumulator *a = opt->kind->accumulators; a->name; a++) {
         make_accumulator(opt, param, a);
@@ -170,7 +171,7 @@ static void update_op(struct skiff_optimizer *opt, const struct param_grad *pg)
 {
     struct skiff_net *net = opt->net;
     struct part parts[24];
-    struct var *vars[12]; /* one cell per slot, for the parts to point to */
+    struct skiff_var *vars[12]; /* one cell per slot, for the parts to point to */
     int n = 0, c = 0;
     vars[c] = pg->param;
     parts[n++] = (struct part)P_INS("Param", 1, &vars[c]);
@@ -291,15 +292,15 @@ backward_options(struct skiff_net *net, const struct skiff_minimize_options *o, 
 {
     static const struct skiff_minimize_options none;
     o = o ? o : &none;
-    struct program *p = net->frame->main;
-    struct block *b = program_root(p);
+    struct skiff_program *p = net->frame->main;
+    struct skiff_block *b = program_root(p);
     size_t most = (size_t)o->nno_grad + b->vars.count + 1;
     const char **names = arena_alloc(&net->arena, most * sizeof *names);
     int n = 0;
     for (int i = 0; i < o->nno_grad; i++)
         names[n++] = o->no_grad[i];
     for (size_t i = 0; frozen_too && i < b->vars.count; i++) {
-        const struct var *v = b->vars.entries[i].value;
+        const struct skiff_var *v = b->vars.entries[i].value;
         if (v->param && !v->param->trainable)
             names[n++] = v->name;
     }
@@ -311,7 +312,7 @@ backward_options(struct skiff_net *net, const struct skiff_minimize_options *o, 
                                      .names = net->names};
 }
 
-static struct param_grad *net_backward(struct skiff_net *net, struct var *loss,
+static struct param_grad *net_backward(struct skiff_net *net, struct skiff_var *loss,
                                        const struct skiff_minimize_options *o, bool frozen_too,
                                        int *n)
 {
@@ -349,7 +350,7 @@ static enum skiff_status give_pairs(struct skiff_net *net, const struct param_gr
     return skiff_net_check(net, err);
 }
 
-enum skiff_status skiff_net_backward(struct skiff_net *net, struct var *loss,
+enum skiff_status skiff_net_backward(struct skiff_net *net, struct skiff_var *loss,
                                      const struct skiff_minimize_options *o,
                                      struct skiff_param_grad **out, int *nout,
                                      struct skiff_error *err)
@@ -359,7 +360,7 @@ enum skiff_status skiff_net_backward(struct skiff_net *net, struct var *loss,
     return give_pairs(net, pairs, n, out, nout, err);
 }
 
-enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt, struct var *loss,
+enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt, struct skiff_var *loss,
                                            const struct skiff_minimize_options *o,
                                            struct skiff_param_grad **out, int *nout,
                                            struct skiff_error *err)
@@ -372,9 +373,10 @@ enum skiff_status skiff_optimizer_backward(struct skiff_optimizer *opt, struct v
 }
 
 enum skiff_status skiff_net_gradients(struct skiff_net *net, struct skiff_vars targets,
-                                      struct skiff_vars inputs, struct var *const *target_grads,
-                                      const struct skiff_minimize_options *o, struct var **out,
-                                      struct skiff_error *err)
+                                      struct skiff_vars inputs,
+                                      struct skiff_var *const *target_grads,
+                                      const struct skiff_minimize_options *o,
+                                      struct skiff_var **out, struct skiff_error *err)
 {
     struct skiff_error own = {0};
     if (!net_has_all(net, "gradients", "targets", targets.n, targets.v) ||
@@ -387,7 +389,7 @@ enum skiff_status skiff_net_gradients(struct skiff_net *net, struct skiff_vars t
     return skiff_net_check(net, err);
 }
 
-struct var *skiff_optimizer_rate(const struct skiff_optimizer *opt)
+struct skiff_var *skiff_optimizer_rate(const struct skiff_optimizer *opt)
 {
     return opt->rate_program == opt->net->frame->main ? opt->rate : NULL;
 }
@@ -395,10 +397,10 @@ struct var *skiff_optimizer_rate(const struct skiff_optimizer *opt)
 const char *skiff_optimizer_accumulator(const struct skiff_optimizer *opt, int i)
 {
     bool there = i >= 0 && (size_t)i < opt->accumulators.count;
-    return there ? ((const struct var *)opt->accumulators.entries[i].value)->name : NULL;
+    return there ? ((const struct skiff_var *)opt->accumulators.entries[i].value)->name : NULL;
 }
 
-enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt, struct var *loss,
+enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt, struct skiff_var *loss,
                                            const struct skiff_minimize_options *o,
                                            struct skiff_error *err)
 {
@@ -415,8 +417,8 @@ enum skiff_status skiff_optimizer_minimize(struct skiff_optimizer *opt, struct v
     return status < 0 ? error_prefix(err, status, "after minimize") : status;
 }
 
-enum skiff_status skiff_net_minimize(struct skiff_net *net, struct var *loss, const char *type,
-                                     const struct skiff_optimizer_options *o,
+enum skiff_status skiff_net_minimize(struct skiff_net *net, struct skiff_var *loss,
+                                     const char *type, const struct skiff_optimizer_options *o,
                                      struct skiff_error *err)
 {
     struct skiff_optimizer *opt = skiff_optimizer_create(net, type, o);

@@ -14,10 +14,10 @@ struct skiff_optimizer {
     struct skiff_net *net;
     const struct optimizer_kind *kind;
     struct skiff_optimizer_options o; /* defaults filled in */
-    struct var *rate;                 /* learning rate in rate_program */
-    const struct program *rate_program;
+    struct skiff_var *rate;           /* learning rate in rate_program */
+    const struct skiff_program *rate_program;
     enum dtype rate_dtype;       /* of the loss */
-    struct str_map accumulators; /* "<param>\n<accumulator>" -> struct var */
+    struct str_map accumulators; /* "<param>\n<accumulator>" -> struct skiff_var */
 };
 
 /* One optimizer: its accumulators per parameter and its op. Everything else is the same for all. */
@@ -37,7 +37,7 @@ struct optimizer_kind {
     void (*defaults)(struct skiff_optimizer_options *o);
     /* Hyperparameters that have no default: an error text, or NULL. */
     const char *(*missing)(const struct skiff_optimizer_options *o);
-    int (*attrs)(const struct skiff_optimizer_options *o, const struct var *param,
+    int (*attrs)(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                  struct part *out); /* fills parts, returns their number (at most 8) */
     /* ops after all update ops, per parameter; NULL: none */
     void (*finish)(struct skiff_optimizer *opt, const struct param_grad *pg);
@@ -45,11 +45,12 @@ struct optimizer_kind {
 
 extern const struct optimizer_kind optimizer_kinds[]; /* ends with {0} */
 
-struct var *optimizer_accumulator(struct skiff_optimizer *opt, const struct var *param,
-                                  const char *name);
+struct skiff_var *optimizer_accumulator(struct skiff_optimizer *opt, const struct skiff_var *param,
+                                        const char *name);
 
 /* Role Optimize for ops that work on this pair, until role_pop. The names live in the net. */
-struct role_guard pair_role(struct skiff_net *net, const struct var *param, const struct var *grad);
+struct role_guard pair_role(struct skiff_net *net, const struct skiff_var *param,
+                            const struct skiff_var *grad);
 
 /* Each replaces pairs[i].grad by the clipped / decayed gradient. clip.c, regularizer.c */
 void clip_apply(struct skiff_net *net, const struct skiff_clip *clip, struct param_grad *pairs,

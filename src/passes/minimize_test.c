@@ -14,9 +14,10 @@
             fail_msg("\"%s\" is not in \"%s\"", part, (err).message); \
     } while (0)
 
-static struct var *tiny(struct skiff_net *net)
+static struct skiff_var *tiny(struct skiff_net *net)
 {
-    struct var *x = skiff_data(net, "x", SKIFF_DIMS(4)), *y = skiff_data(net, "y", SKIFF_DIMS(1));
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4)),
+                     *y = skiff_data(net, "y", SKIFF_DIMS(1));
     return skiff_square_error_cost(net, skiff_fc(net, x, 1), y);
 }
 
@@ -24,7 +25,7 @@ static void loss_must_be_one_number(void **state)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *cost = tiny(net);
+    struct skiff_var *cost = tiny(net);
     int ops = program_root(net->main)->nops;
     assert_int_equal(skiff_minimize(net, cost, &err, "sgd", .learning_rate = 0.1), SKIFF_SHAPE);
     assert_says(err, cost->name);
@@ -38,7 +39,7 @@ static void loss_must_be_computed(void **state)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *x = skiff_data(net, "x", SKIFF_DIMS(1), .no_batch_size = true);
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(1), .no_batch_size = true);
     assert_int_equal(skiff_minimize(net, x, &err, "sgd", .learning_rate = 0.1), SKIFF_INVALID);
     assert_says(err, "no op");
     skiff_net_destroy(net);
@@ -48,7 +49,7 @@ static void optimizers_are_checked(void **state)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *loss = skiff_mean(net, tiny(net));
+    struct skiff_var *loss = skiff_mean(net, tiny(net));
     assert_int_equal(skiff_minimize(net, loss, &err, "adem", .learning_rate = 0.1),
                      SKIFF_NOT_FOUND);
     assert_says(err, "adem");
@@ -69,7 +70,7 @@ static void same_optimizer_twice(void **state)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *loss = skiff_mean(net, tiny(net));
+    struct skiff_var *loss = skiff_mean(net, tiny(net));
     struct skiff_optimizer *adam = skiff_optimizer_new(net, "adam");
     assert_int_equal(skiff_optimizer_minimize(adam, loss, NULL, &err), SKIFF_OK);
     assert_int_equal(skiff_optimizer_minimize(adam, loss, NULL, &err), SKIFF_STATE);
@@ -81,9 +82,9 @@ static void rate_of_another_program(void **state)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *rate = skiff_lr_cosine(net, 0.1, 3, 4);
+    struct skiff_var *rate = skiff_lr_cosine(net, 0.1, 3, 4);
     struct skiff_optimizer *sgd = skiff_optimizer_new(net, "sgd", .learning_rate_var = rate);
-    struct program *other = skiff_program_create();
+    struct skiff_program *other = skiff_program_create();
     skiff_net_push_programs(net, other, NULL);
     assert_int_equal(skiff_optimizer_minimize(sgd, skiff_mean(net, tiny(net)), NULL, &err),
                      SKIFF_STATE);
@@ -119,7 +120,7 @@ static void clip_groups_must_agree(void **state)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *loss = skiff_mean(net, tiny(net));
+    struct skiff_var *loss = skiff_mean(net, tiny(net));
     struct skiff_clip one = skiff_clip_global_norm(1), two = skiff_clip_global_norm(2);
     skiff_net_set_gradient_clip(net, &one, (const char *[]){"fc_0.w_0"}, 1);
     skiff_net_set_gradient_clip(net, &two, (const char *[]){"fc_0.b_0"}, 1);

@@ -119,14 +119,14 @@ static const char *momentum_missing(const struct skiff_optimizer_options *o)
 
 /* ---- attributes ---- */
 
-static int momentum_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int momentum_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                           struct part *out)
 {
     out[0] = (struct part)P_FLOAT("mu", opt_float(o->momentum, 0));
     out[1] = (struct part)P_BOOL("use_nesterov", o->use_nesterov);
     return 2;
 }
-static int lars_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int lars_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                       struct part *out)
 {
     out[0] = (struct part)P_FLOAT("mu", opt_float(o->momentum, 0));
@@ -134,20 +134,20 @@ static int lars_attrs(const struct skiff_optimizer_options *o, const struct var 
     out[2] = (struct part)P_FLOAT("lars_weight_decay", o->lars_weight_decay);
     return 3;
 }
-static int adagrad_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int adagrad_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                          struct part *out)
 {
     out[0] = (struct part)P_FLOAT("epsilon", o->epsilon);
     return 1;
 }
-static int decayed_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int decayed_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                          struct part *out)
 {
     out[0] = (struct part)P_FLOAT("epsilon", o->epsilon);
     out[1] = (struct part)P_FLOAT("decay", o->decay);
     return 2;
 }
-static int adam_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int adam_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                       struct part *out)
 {
     out[0] = (struct part)P_FLOAT("epsilon", o->epsilon);
@@ -157,7 +157,7 @@ static int adam_attrs(const struct skiff_optimizer_options *o, const struct var 
     out[4] = (struct part)P_FLOAT("beta2", o->beta2);
     return 5;
 }
-static int adamax_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int adamax_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                         struct part *out)
 {
     out[0] = (struct part)P_FLOAT("beta1", o->beta1);
@@ -165,7 +165,7 @@ static int adamax_attrs(const struct skiff_optimizer_options *o, const struct va
     out[2] = (struct part)P_FLOAT("epsilon", o->epsilon);
     return 3;
 }
-static int lamb_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int lamb_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                       struct part *out)
 {
     bool excluded =
@@ -174,14 +174,14 @@ static int lamb_attrs(const struct skiff_optimizer_options *o, const struct var 
     out[3] = (struct part)P_FLOAT("weight_decay", excluded ? 0.0 : o->lamb_weight_decay);
     return 4;
 }
-static int adadelta_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int adadelta_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                           struct part *out)
 {
     out[0] = (struct part)P_FLOAT("epsilon", o->epsilon);
     out[1] = (struct part)P_FLOAT("rho", o->rho);
     return 2;
 }
-static int rmsprop_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int rmsprop_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                          struct part *out)
 {
     out[0] = (struct part)P_FLOAT("epsilon", o->epsilon);
@@ -191,7 +191,7 @@ static int rmsprop_attrs(const struct skiff_optimizer_options *o, const struct v
     return 4;
 }
 /* Fluid 1.6 to 1.8 give l1 as l2 (the op itself is right); programs are compared with theirs. */
-static int ftrl_attrs(const struct skiff_optimizer_options *o, const struct var *param,
+static int ftrl_attrs(const struct skiff_optimizer_options *o, const struct skiff_var *param,
                       struct part *out)
 {
     out[0] = (struct part)P_FLOAT("l1", o->l1);
@@ -205,7 +205,7 @@ static void adamax_finish(struct skiff_optimizer *opt, const struct param_grad *
     struct skiff_net *net = opt->net;
     struct role_guard role = pair_role(net, pg->param, pg->grad);
     skiff_net_push_scope(net, "adamx");
-    struct var *pow = optimizer_accumulator(opt, pg->param, "beta1_pow_acc");
+    struct skiff_var *pow = optimizer_accumulator(opt, pg->param, "beta1_pow_acc");
     layer_op(net, "scale", P_IN("X", pow), P_OUT("Out", pow), P_FLOAT("scale", opt->o.beta1));
     skiff_net_pop_scope(net);
     role_pop(role);

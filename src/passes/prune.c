@@ -23,7 +23,7 @@ static void add_args(struct str_map *to, const struct op_arg *args, int n,
                 str_map_put(to, args[s].names[k], to);
 }
 
-static bool writes_any(const struct op *op, const struct str_map *set)
+static bool writes_any(const struct skiff_op *op, const struct str_map *set)
 {
     for (int s = 0; s < op->nouts; s++)
         for (int k = 0; k < op->outs[s].n; k++)
@@ -34,7 +34,7 @@ static bool writes_any(const struct op *op, const struct str_map *set)
 
 /* The block that an op of `b` runs, or NULL. Blocks come after the ones that hold their ops, so
  * that a file in which they run in circles leads nowhere. */
-static struct block *sub_block_of(const struct block *b, const struct op *op)
+static struct skiff_block *sub_block_of(const struct skiff_block *b, const struct skiff_op *op)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     if (!a || a->type != ATTR_BLOCK || a->value.i <= b->idx || a->value.i >= b->program->nblocks)
@@ -42,22 +42,22 @@ static struct block *sub_block_of(const struct block *b, const struct op *op)
     return b->program->blocks[a->value.i];
 }
 
-static bool is_optimize(const struct op *op)
+static bool is_optimize(const struct skiff_op *op)
 {
     return op_attr(op, "op_role") && op_role_of(op) != ROLE_UNSPECIFIED &&
            op_role_of(op) & ROLE_OPTIMIZE;
 }
 
 /* Walks the block backwards; `needed` grows by the inputs of ops that stay. */
-static void drop_unneeded(struct block *b, struct str_map *needed, const struct str_map *feeds,
-                          bool *done)
+static void drop_unneeded(struct skiff_block *b, struct str_map *needed,
+                          const struct str_map *feeds, bool *done)
 {
     if (done[b->idx])
         return;
     done[b->idx] = true;
     bool *keep = mem_must((size_t)(b->nops + 1) * sizeof *keep);
     for (int i = b->nops - 1; i >= 0; i--) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         keep[i] = op->is_target == IS_TRUE || (writes_any(op, needed) && !is_optimize(op));
         if (keep[i])
             add_args(needed, op->ins, op->nins, feeds);
@@ -67,7 +67,7 @@ static void drop_unneeded(struct block *b, struct str_map *needed, const struct 
             block_remove_ops(b, i, 1);
     free(keep);
     for (int i = 0; i < b->nops; i++) {
-        struct block *sub = sub_block_of(b, b->ops[i]);
+        struct skiff_block *sub = sub_block_of(b, b->ops[i]);
         if (!sub)
             continue;
         struct str_map inner;
@@ -79,7 +79,7 @@ static void drop_unneeded(struct block *b, struct str_map *needed, const struct 
     }
 }
 
-static void drop_roles(struct block *b)
+static void drop_roles(struct skiff_block *b)
 {
     /* of a split program also the exchange with servers; its look-ups are forward ops and stay */
     const int training = ROLE_BACKWARD | ROLE_OPTIMIZE | ROLE_LRSCHED | ROLE_RPC | ROLE_DIST;
@@ -90,7 +90,7 @@ static void drop_roles(struct block *b)
     }
 }
 
-static void drop_unused_vars(struct block *b)
+static void drop_unused_vars(struct skiff_block *b)
 {
     struct str_map used;
     str_map_init(&used);
@@ -105,30 +105,30 @@ static void drop_unused_vars(struct block *b)
 }
 
 /* Blocks in the order in which ops refer to them. */
-static void list_blocks(struct block *b, struct block **order, int *place, int *n)
+static void list_blocks(struct skiff_block *b, struct skiff_block **order, int *place, int *n)
 {
     if (place[b->idx] >= 0)
         return;
     place[b->idx] = *n;
     order[(*n)++] = b;
     for (int i = 0; i < b->nops; i++) {
-        struct block *sub = sub_block_of(b, b->ops[i]);
+        struct skiff_block *sub = sub_block_of(b, b->ops[i]);
         if (sub)
             list_blocks(sub, order, place, n);
     }
 }
 
 /* Numbers blocks anew; those that no op runs any more go. */
-static void compact_blocks(struct program *p)
+static void compact_blocks(struct skiff_program *p)
 {
-    struct block **order = mem_must((size_t)(p->nblocks + 1) * sizeof *order);
+    struct skiff_block **order = mem_must((size_t)(p->nblocks + 1) * sizeof *order);
     int *place = mem_must((size_t)(p->nblocks + 1) * sizeof *place), n = 0;
     for (int i = 0; i < p->nblocks; i++)
         place[i] = -1;
     list_blocks(program_root(p), order, place, &n);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < order[i]->nops; k++) {
-            const struct block *sub = sub_block_of(order[i], order[i]->ops[k]);
+            const struct skiff_block *sub = sub_block_of(order[i], order[i]->ops[k]);
             if (sub)
                 op_set_attr(p, order[i]->ops[k], "sub_block", ATTR_BLOCK,
                             &(struct attr_value){.i = place[sub->idx]});
@@ -149,11 +149,11 @@ static void compact_blocks(struct program *p)
     free(place);
 }
 
-static void set_is_test(struct program *p)
+static void set_is_test(struct skiff_program *p)
 {
     for (int i = 0; i < p->nblocks; i++)
         for (int k = 0; k < p->blocks[i]->nops; k++) {
-            struct op *op = p->blocks[i]->ops[k];
+            struct skiff_op *op = p->blocks[i]->ops[k];
             if (op_attr(op, "is_test"))
                 op_set_bool(p, op, "is_test", true);
             op->is_target = ABSENT;
@@ -162,7 +162,7 @@ static void set_is_test(struct program *p)
 
 /* ---- inference ---- */
 
-static void neutral(struct program *p)
+static void neutral(struct skiff_program *p)
 {
     p->current_role = ROLE_FORWARD;
     p->current_role_var = NULL;
@@ -171,11 +171,11 @@ static void neutral(struct program *p)
 }
 
 /* target -> scale 1.0 -> save_infer_model/scale_<i>.tmp_<n> */
-static enum skiff_status wrap_target(struct program *p, int i, const char *target,
+static enum skiff_status wrap_target(struct skiff_program *p, int i, const char *target,
                                      const char **out_name, struct skiff_error *err)
 {
-    struct block *b = program_root(p);
-    const struct var *v = block_own_var(b, target);
+    struct skiff_block *b = program_root(p);
+    const struct skiff_var *v = block_own_var(b, target);
     if (!v)
         return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
     const char *name;
@@ -183,11 +183,11 @@ static enum skiff_status wrap_target(struct program *p, int i, const char *targe
     do
         name = arena_printf(&p->arena, "save_infer_model/scale_%d.tmp_%d", i, n++);
     while (block_own_var(b, name));
-    struct var *out = block_add_var(b, name);
+    struct skiff_var *out = block_add_var(b, name);
     out->dtype = v->dtype;
     out->has_tensor = true;
     out->persistable = IS_FALSE;
-    struct op *op = block_insert_op(b, -1, "scale");
+    struct skiff_op *op = block_insert_op(b, -1, "scale");
     op_set_in(p, op, "X", 1, &target);
     op_set_in(p, op, "ScaleTensor", 0, NULL);
     op_set_out(p, op, "Out", 1, &name);
@@ -197,26 +197,27 @@ static enum skiff_status wrap_target(struct program *p, int i, const char *targe
     return infer_op(b, op, err);
 }
 
-static enum skiff_status put_holder_op(struct program *p, int at, const char *type, const char *x,
-                                       const char *out, int col, struct skiff_error *err)
+static enum skiff_status put_holder_op(struct skiff_program *p, int at, const char *type,
+                                       const char *x, const char *out, int col,
+                                       struct skiff_error *err)
 {
-    struct op *op = block_insert_op(program_root(p), at, type);
+    struct skiff_op *op = block_insert_op(program_root(p), at, type);
     op_set_in(p, op, "X", 1, &x);
     op_set_out(p, op, "Out", 1, &out);
     op_set_int(p, op, "col", col);
     return op_fill_defaults(p, op, err);
 }
 
-static void add_holder(struct program *p, const char *name, enum var_kind kind)
+static void add_holder(struct skiff_program *p, const char *name, enum var_kind kind)
 {
-    struct var *v = block_add_var(program_root(p), name);
+    struct skiff_var *v = block_add_var(program_root(p), name);
     v->kind = kind;
     v->has_tensor = false;
     v->persistable = IS_TRUE;
 }
 
-static enum skiff_status add_feed_fetch(struct program *p, const char *const *feeds, int nfeeds,
-                                        const char *const *fetches, int nfetches,
+static enum skiff_status add_feed_fetch(struct skiff_program *p, const char *const *feeds,
+                                        int nfeeds, const char *const *fetches, int nfetches,
                                         struct skiff_error *err)
 {
     if (nfeeds)
@@ -234,7 +235,7 @@ static enum skiff_status add_feed_fetch(struct program *p, const char *const *fe
     return SKIFF_OK;
 }
 
-static void remove_old_feeds(struct block *b)
+static void remove_old_feeds(struct skiff_block *b)
 {
     int read = -1;
     for (int i = b->nops - 1; i >= 0; i--)
@@ -246,13 +247,13 @@ static void remove_old_feeds(struct block *b)
     if (read >= 0)
         block_remove_ops(b, 0, read + 1);
     for (size_t i = b->vars.count; i-- > 0;) {
-        const struct var *v = b->vars.entries[i].value;
+        const struct skiff_var *v = b->vars.entries[i].value;
         if (v->kind == VAR_READER || v->kind == VAR_FEED_MINIBATCH || v->kind == VAR_FETCH_LIST)
             block_remove_var(b, v->name);
     }
 }
 
-static enum skiff_status prune_clone(struct program *p, const char *const *feeds, int nfeeds,
+static enum skiff_status prune_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
                                      const char *const *targets, int ntargets,
                                      struct skiff_error *err)
 {
@@ -284,8 +285,8 @@ static enum skiff_status prune_clone(struct program *p, const char *const *feeds
 }
 
 /* What was cut out of a sound program is sound. */
-static enum skiff_status verify_cut(const struct program *whole, const struct program *cut,
-                                    struct skiff_error *err)
+static enum skiff_status verify_cut(const struct skiff_program *whole,
+                                    const struct skiff_program *cut, struct skiff_error *err)
 {
     struct skiff_error why = {0};
     unsigned flags = VERIFY_SKIP_UNKNOWN | VERIFY_SKIP_SHAPES;
@@ -295,13 +296,13 @@ static enum skiff_status verify_cut(const struct program *whole, const struct pr
     return error_set(err, SKIFF_INTERNAL, "prune: %s", why.message);
 }
 
-enum skiff_status prune_for_inference(const struct program *p, const char *const *feeds, int nfeeds,
-                                      const char *const *targets, int ntargets,
-                                      struct program **out, struct skiff_error *err)
+enum skiff_status prune_for_inference(const struct skiff_program *p, const char *const *feeds,
+                                      int nfeeds, const char *const *targets, int ntargets,
+                                      struct skiff_program **out, struct skiff_error *err)
 {
     if (ntargets < 1)
         return error_set(err, SKIFF_INVALID, "prune: no targets are given");
-    struct program *copy = program_clone(p);
+    struct skiff_program *copy = program_clone(p);
     enum skiff_status status = prune_clone(copy, feeds, nfeeds, targets, ntargets, err);
     if (status == SKIFF_OK)
         status = verify_cut(p, copy, err);
@@ -312,10 +313,10 @@ enum skiff_status prune_for_inference(const struct program *p, const char *const
     return status;
 }
 
-enum skiff_status program_clone_for_test(const struct program *p, struct program **out,
+enum skiff_status program_clone_for_test(const struct skiff_program *p, struct skiff_program **out,
                                          struct skiff_error *err)
 {
-    struct program *copy = program_clone(p);
+    struct skiff_program *copy = program_clone(p);
     neutral(copy);
     for (int i = 0; i < copy->nblocks; i++)
         drop_roles(copy->blocks[i]);
@@ -333,15 +334,15 @@ enum skiff_status program_clone_for_test(const struct program *p, struct program
 
 /* ---- public names ---- */
 
-enum skiff_status skiff_program_clone_for_test(const struct program *p, struct program **out,
-                                               struct skiff_error *err)
+enum skiff_status skiff_program_clone_for_test(const struct skiff_program *p,
+                                               struct skiff_program **out, struct skiff_error *err)
 {
     return program_clone_for_test(p, out, err);
 }
 
-enum skiff_status skiff_program_prune(const struct program *p, const char *const *feeds, int nfeeds,
-                                      const char *const *targets, int ntargets,
-                                      struct program **out, struct skiff_error *err)
+enum skiff_status skiff_program_prune(const struct skiff_program *p, const char *const *feeds,
+                                      int nfeeds, const char *const *targets, int ntargets,
+                                      struct skiff_program **out, struct skiff_error *err)
 {
     return prune_for_inference(p, feeds, nfeeds, targets, ntargets, out, err);
 }

@@ -10,12 +10,12 @@
  * fed ones), is_test attributes are set, feed and fetch ops with their holder variables are added.
  * The table of op versions that Paddle puts beside is the store's business.
  * The given program is not changed; *out is the caller's. */
-enum skiff_status prune_for_inference(const struct program *p, const char *const *feeds, int nfeeds,
-                                      const char *const *targets, int ntargets,
-                                      struct program **out, struct skiff_error *err);
+enum skiff_status prune_for_inference(const struct skiff_program *p, const char *const *feeds,
+                                      int nfeeds, const char *const *targets, int ntargets,
+                                      struct skiff_program **out, struct skiff_error *err);
 
 /* Program.clone(for_test=True): forward ops only, is_test attributes set. */
-enum skiff_status program_clone_for_test(const struct program *p, struct program **out,
+enum skiff_status program_clone_for_test(const struct skiff_program *p, struct skiff_program **out,
                                          struct skiff_error *err);
 
 #endif

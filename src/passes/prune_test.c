@@ -12,7 +12,7 @@
 
 #include "passes/prune.h"
 
-static int count(const struct program *p, const char *type)
+static int count(const struct skiff_program *p, const char *type)
 {
     int n = 0;
     for (int i = 0; i < p->nblocks; i++)
@@ -22,14 +22,15 @@ static int count(const struct program *p, const char *type)
 }
 
 /* fc with dropout, a rate from a schedule with sub-blocks, SGD with clipping */
-static struct skiff_net *trained(struct var **predict)
+static struct skiff_net *trained(struct skiff_var **predict)
 {
     struct skiff_net *net = skiff_net_create();
     struct skiff_error err = {0};
-    struct var *x = skiff_data(net, "x", SKIFF_DIMS(4)), *y = skiff_data(net, "y", SKIFF_DIMS(1));
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4)),
+                     *y = skiff_data(net, "y", SKIFF_DIMS(1));
     *predict = skiff_dropout(net, skiff_fc(net, x, 1), 0.5);
-    struct var *loss = skiff_mean(net, skiff_square_error_cost(net, *predict, y));
-    struct var *rate = skiff_lr_linear_warmup(net, NULL, 0.1, 5, 0.01, 0.1);
+    struct skiff_var *loss = skiff_mean(net, skiff_square_error_cost(net, *predict, y));
+    struct skiff_var *rate = skiff_lr_linear_warmup(net, NULL, 0.1, 5, 0.01, 0.1);
     assert_int_equal(skiff_minimize(net, loss, &err, "sgd", .learning_rate_var = rate,
                                     .grad_clip = skiff_clip_global_norm(1)),
                      SKIFF_OK);
@@ -38,9 +39,9 @@ static struct skiff_net *trained(struct var **predict)
 
 static void test_program_has_forward_ops_only(void **state)
 {
-    struct var *predict;
+    struct skiff_var *predict;
     struct skiff_net *net = trained(&predict);
-    struct program *test = NULL;
+    struct skiff_program *test = NULL;
     struct skiff_error err = {0};
     int ops = program_root(net->main)->nops;
     assert_int_equal(program_clone_for_test(net->main, &test, &err), SKIFF_OK);
@@ -59,13 +60,13 @@ static void test_program_has_forward_ops_only(void **state)
 
 static void inference_program_is_what_the_target_needs(void **state)
 {
-    struct var *predict;
+    struct skiff_var *predict;
     struct skiff_net *net = trained(&predict);
-    struct program *p = NULL, *again = NULL;
+    struct skiff_program *p = NULL, *again = NULL;
     struct skiff_error err = {0};
     const char *feed = "x", *target = predict->name;
     assert_int_equal(prune_for_inference(net->main, &feed, 1, &target, 1, &p, &err), SKIFF_OK);
-    struct block *b = program_root(p);
+    struct skiff_block *b = program_root(p);
     assert_int_equal(b->nops, 6); /* feed mul add dropout scale fetch */
     assert_string_equal(b->ops[0]->type, "feed");
     assert_string_equal(b->ops[5]->type, "fetch");
@@ -85,13 +86,13 @@ static void inference_program_is_what_the_target_needs(void **state)
 /* Sub-blocks that a target needs stay and are numbered anew. */
 static void sub_blocks_follow_their_ops(void **state)
 {
-    struct var *predict;
+    struct skiff_var *predict;
     struct skiff_net *net = trained(&predict);
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
-    struct var *i = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 0);
-    struct var *n = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 5);
-    struct var *cond = skiff_layer_less_than(net, i, n, NULL);
+    struct skiff_var *i = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 0);
+    struct skiff_var *n = skiff_fill_constant(net, SKIFF_DIMS(1), "int64", 5);
+    struct skiff_var *cond = skiff_layer_less_than(net, i, n, NULL);
     struct skiff_while *w = skiff_while_begin(net, cond, false);
     skiff_layer_increment(net, i, 1.0, false);
     skiff_layer_less_than(net, i, n, cond);
@@ -113,9 +114,9 @@ static void sub_blocks_follow_their_ops(void **state)
 
 static void wrong_names_are_errors(void **state)
 {
-    struct var *predict;
+    struct skiff_var *predict;
     struct skiff_net *net = trained(&predict);
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
     const char *feeds[] = {"x", "y"}, *target = predict->name, *nobody = "nobody";
     assert_int_equal(prune_for_inference(net->main, feeds, 2, &target, 1, &p, &err),

@@ -3,16 +3,16 @@
  * A sparse gradient becomes dense that way: <grad>@NEWGRAD@. */
 #include "passes/minimize.h"
 
-static struct var *decay_term(struct skiff_net *net, const struct skiff_regularizer *r,
-                              struct var *param)
+static struct skiff_var *decay_term(struct skiff_net *net, const struct skiff_regularizer *r,
+                                    struct skiff_var *param)
 {
-    struct block *b = program_root(net->frame->main);
-    struct var *decay = block_new_var(net, b, NULL, param->dtype);
+    struct skiff_block *b = program_root(net->frame->main);
+    struct skiff_var *decay = block_new_var(net, b, NULL, param->dtype);
     if (!decay)
         return NULL;
     decay->shape = param->shape;
     decay->lod_level = param->lod_level;
-    struct var *x = param;
+    struct skiff_var *x = param;
     if (r->kind == SKIFF_REG_L1) {
         net_put_op(net, b, -1, "sign", PARTS(P_IN("X", param), P_OUT("Out", decay)));
         x = decay;
@@ -22,11 +22,11 @@ static struct var *decay_term(struct skiff_net *net, const struct skiff_regulari
     return decay;
 }
 
-static struct var *add_decay(struct skiff_net *net, const struct skiff_regularizer *r,
-                             struct var *param, struct var *grad)
+static struct skiff_var *add_decay(struct skiff_net *net, const struct skiff_regularizer *r,
+                                   struct skiff_var *param, struct skiff_var *grad)
 {
-    struct block *b = program_root(net->frame->main);
-    struct var *decay = decay_term(net, r, param), *out = grad;
+    struct skiff_block *b = program_root(net->frame->main);
+    struct skiff_var *decay = decay_term(net, r, param), *out = grad;
     if (!decay)
         return NULL;
     if (grad->kind == VAR_SELECTED_ROWS) {
@@ -36,7 +36,7 @@ static struct var *add_decay(struct skiff_net *net, const struct skiff_regulariz
         out->lod_level = param->lod_level;
     }
     net_put_op(net, b, -1, "sum",
-               PARTS(P_INS("X", 2, ((struct var *[]){grad, decay})), P_OUT("Out", out)));
+               PARTS(P_INS("X", 2, ((struct skiff_var *[]){grad, decay})), P_OUT("Out", out)));
     return out;
 }
 
@@ -45,7 +45,7 @@ void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *al
 {
     skiff_net_push_scope(net, "regularization");
     for (int i = 0; i < n && !net_failed(net); i++) {
-        struct var *param = pairs[i].param;
+        struct skiff_var *param = pairs[i].param;
         const struct skiff_regularizer *own = param->param ? param->param->regularizer : NULL;
         const struct skiff_regularizer *r = own ? own : all;
         if (!r->kind)

@@ -5,25 +5,25 @@
 #include "layers/net.h"
 
 struct replication {
-    const struct program *from;
-    struct program *to;
+    const struct skiff_program *from;
+    struct skiff_program *to;
     int devices;
     bool scale_one;
 };
 
-static const char *device_name(const struct program *joint, const char *name, int device,
+static const char *device_name(const struct skiff_program *joint, const char *name, int device,
                                struct arena *arena)
 {
-    const struct var *v = block_own_var(program_root(joint), name);
+    const struct skiff_var *v = block_own_var(program_root(joint), name);
     if (!strcmp(name, EMPTY_VAR) || (v && var_persistable(v)))
         return name; /* shared by the devices */
     return arena_printf(arena, "%s" REPLICA_SUFFIX "%d", name, device);
 }
 
-const char *replicate_name(const struct program *joint, const char *name, int device,
+const char *replicate_name(const struct skiff_program *joint, const char *name, int device,
                            struct arena *arena)
 {
-    const struct block *b = program_root(joint);
+    const struct skiff_block *b = program_root(joint);
     for (int i = 0; i < b->nops; i++)
         if (op_writes(b->ops[i], name))
             return name;
@@ -31,23 +31,24 @@ const char *replicate_name(const struct program *joint, const char *name, int de
 }
 
 /* What running asks for; nothing that lies in the other program's arena. */
-static void copy_var(struct program *to, const struct var *v, const char *name)
+static void copy_var(struct skiff_program *to, const struct skiff_var *v, const char *name)
 {
-    struct var *n = block_add_var(program_root(to), name);
-    *n = (struct var){.name = n->name,
-                      .kind = v->kind,
-                      .dtype = v->dtype,
-                      .has_tensor = v->has_tensor,
-                      .shape = v->shape,
-                      .lod_level = v->lod_level,
-                      .persistable = v->persistable,
-                      .need_check_feed = v->need_check_feed,
-                      .is_parameter = v->is_parameter,
-                      .has_stop_gradient = v->has_stop_gradient,
-                      .stop_gradient = v->stop_gradient};
+    struct skiff_var *n = block_add_var(program_root(to), name);
+    *n = (struct skiff_var){.name = n->name,
+                            .kind = v->kind,
+                            .dtype = v->dtype,
+                            .has_tensor = v->has_tensor,
+                            .shape = v->shape,
+                            .lod_level = v->lod_level,
+                            .persistable = v->persistable,
+                            .need_check_feed = v->need_check_feed,
+                            .is_parameter = v->is_parameter,
+                            .has_stop_gradient = v->has_stop_gradient,
+                            .stop_gradient = v->stop_gradient};
 }
 
-static void copy_args(struct replication *r, struct op *to, const struct op *from, int device)
+static void copy_args(struct replication *r, struct skiff_op *to, const struct skiff_op *from,
+                      int device)
 {
     for (int side = 0; side < 2; side++) {
         const struct op_arg *args = side ? from->outs : from->ins;
@@ -63,9 +64,9 @@ static void copy_args(struct replication *r, struct op *to, const struct op *fro
     }
 }
 
-static void copy_op(struct replication *r, const struct op *from, int device)
+static void copy_op(struct replication *r, const struct skiff_op *from, int device)
 {
-    struct op *op = block_insert_op(program_root(r->to), -1, from->type);
+    struct skiff_op *op = block_insert_op(program_root(r->to), -1, from->type);
     copy_args(r, op, from, device);
     op_copy_attrs(r->to, op, from);
     bool seed = op_role_of(from) == (ROLE_BACKWARD | ROLE_LOSS);
@@ -76,7 +77,7 @@ static void copy_op(struct replication *r, const struct op *from, int device)
 }
 
 /* What is done once for all devices: updates, and in a split program the exchange with servers. */
-static bool is_update(const struct op *op)
+static bool is_update(const struct skiff_op *op)
 {
     int role = op_role_of(op);
     return role != ROLE_UNSPECIFIED &&
@@ -88,17 +89,17 @@ static void copy_vars(struct replication *r)
     const struct str_map *vars = &program_root(r->from)->vars;
     for (size_t i = 0; i < vars->count;
          i++) { /* persistables first: replicate_name asks for them */
-        const struct var *v = vars->entries[i].value;
+        const struct skiff_var *v = vars->entries[i].value;
         copy_var(r->to, v, v->name);
     }
     for (size_t i = 0; i < vars->count; i++) {
-        const struct var *v = vars->entries[i].value;
+        const struct skiff_var *v = vars->entries[i].value;
         for (int d = 0; d < r->devices && !var_persistable(v); d++)
             copy_var(r->to, v, device_name(r->to, v->name, d, &r->to->arena));
     }
 }
 
-static bool updates_read(const struct block *b, const char *name)
+static bool updates_read(const struct skiff_block *b, const char *name)
 {
     for (int i = 0; i < b->nops; i++)
         if (is_update(b->ops[i]) && op_reads(b->ops[i], name))
@@ -110,10 +111,10 @@ static bool updates_read(const struct block *b, const char *name)
  * (or, in a split program, what sends it) reads. */
 static void join_gradients(struct replication *r)
 {
-    const struct block *b = program_root(r->from);
+    const struct skiff_block *b = program_root(r->from);
     const struct str_map *vars = &b->vars;
     for (size_t i = 0; i < vars->count; i++) {
-        const struct var *v = vars->entries[i].value;
+        const struct skiff_var *v = vars->entries[i].value;
         const char *name = v->name;
         bool written = false;
         for (int k = 0; k < b->nops && !written; k++)
@@ -123,15 +124,15 @@ static void join_gradients(struct replication *r)
         const char **parts = arena_alloc(&r->to->arena, (size_t)r->devices * sizeof(*parts));
         for (int d = 0; d < r->devices; d++)
             parts[d] = device_name(r->to, name, d, &r->to->arena);
-        struct op *sum = block_insert_op(program_root(r->to), -1, "sum");
+        struct skiff_op *sum = block_insert_op(program_root(r->to), -1, "sum");
         op_set_in(r->to, sum, "X", r->devices, parts);
         op_set_out(r->to, sum, "Out", 1, &name);
         op_set_int(r->to, sum, "op_role", ROLE_BACKWARD);
     }
 }
 
-enum skiff_status replicate_program(const struct program *p, int devices, bool scale_one,
-                                    struct program **out, struct skiff_error *err)
+enum skiff_status replicate_program(const struct skiff_program *p, int devices, bool scale_one,
+                                    struct skiff_program **out, struct skiff_error *err)
 {
     if (devices < 1)
         return error_set(err, SKIFF_INVALID,
@@ -148,7 +149,7 @@ enum skiff_status replicate_program(const struct program *p, int devices, bool s
     r.to->random_seed = p->random_seed;
     program_set_job(r.to, p->job);
     copy_vars(&r);
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     for (int d = 0; d < devices; d++)
         for (int i = 0; i < b->nops; i++)
             if (!is_update(b->ops[i]))
@@ -168,13 +169,14 @@ enum skiff_status replicate_program(const struct program *p, int devices, bool s
 
 /* ---- public names ---- */
 
-enum skiff_status skiff_program_replicate(const struct program *p, int devices, bool scale_one,
-                                          struct program **out, struct skiff_error *err)
+enum skiff_status skiff_program_replicate(const struct skiff_program *p, int devices,
+                                          bool scale_one, struct skiff_program **out,
+                                          struct skiff_error *err)
 {
     return replicate_program(p, devices, scale_one, out, err);
 }
 
-char *skiff_program_replica_name(const struct program *joint, const char *name, int device)
+char *skiff_program_replica_name(const struct skiff_program *joint, const char *name, int device)
 {
     struct arena arena;
     arena_init(&arena);

@@ -12,11 +12,11 @@
 
 #define REPLICA_SUFFIX "@DEVICE@"
 
-enum skiff_status replicate_program(const struct program *p, int devices, bool scale_one,
-                                    struct program **out, struct skiff_error *err);
+enum skiff_status replicate_program(const struct skiff_program *p, int devices, bool scale_one,
+                                    struct skiff_program **out, struct skiff_error *err);
 /* The name in the joint program of what the original calls `name` on that device. A gradient that
  * the update reads is one for all devices: their sum. */
-const char *replicate_name(const struct program *joint, const char *name, int device,
+const char *replicate_name(const struct skiff_program *joint, const char *name, int device,
                            struct arena *arena);
 
 #endif

@@ -24,14 +24,14 @@ static bool is_known_optimizer(const char *type)
 
 /* Clipping stays on the trainer, whether it was asked for by set_gradient_clip ("@CLIP") or by the
  * optimizer's grad_clip. */
-static bool is_clip(const struct op *op)
+static bool is_clip(const struct skiff_op *op)
 {
     const struct op_attr_value *scope = op_attr(op, "op_namescope");
     return scope && scope->type == ATTR_STRING &&
            (strstr(scope->value.s, "@CLIP") || strstr(scope->value.s, "gradient_clip"));
 }
 
-static enum skiff_status check_update(int at, const struct op *op, struct skiff_error *err)
+static enum skiff_status check_update(int at, const struct skiff_op *op, struct skiff_error *err)
 {
     const char *param, *grad;
     if (!op_role_pair(op, &param, &grad))
@@ -49,13 +49,13 @@ static enum skiff_status check_update(int at, const struct op *op, struct skiff_
 }
 
 /* Which ops go to the servers? */
-static enum skiff_status sort_ops(struct split *s, struct skiff_error *err)
+static enum skiff_status sort_ops(struct skiff_split *s, struct skiff_error *err)
 {
-    struct block *b = program_root(s->main);
+    struct skiff_block *b = program_root(s->main);
     s->is_update = arena_alloc(&s->arena, (size_t)b->nops + 1);
     s->is_rate = arena_alloc(&s->arena, (size_t)b->nops + 1);
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         int role = op_role_of(op);
         if (op->kind && op->kind->flags & OP_DISTRIBUTED)
             return error_set(err, SKIFF_STATE, "op %d is %s: this program has been split already",
@@ -75,12 +75,12 @@ static enum skiff_status sort_ops(struct split *s, struct skiff_error *err)
 
 /* ---- tables and parameters ---- */
 
-static bool is_table_lookup(const struct op *op)
+static bool is_table_lookup(const struct skiff_op *op)
 {
     return op_is_lookup(op) && !strcmp(op->type, "lookup_table");
 }
 
-static struct split_table *find_table(const struct split *s, const char *name)
+static struct split_table *find_table(const struct skiff_split *s, const char *name)
 {
     for (int i = 0; i < s->ntables; i++)
         if (!strcmp(s->tables[i].name, name))
@@ -89,8 +89,8 @@ static struct split_table *find_table(const struct split *s, const char *name)
 }
 
 /* All look-ups of a distributed table are alike. */
-static enum skiff_status check_table_reader(const struct split *s, int at, const struct op *op,
-                                            struct skiff_error *err)
+static enum skiff_status check_table_reader(const struct skiff_split *s, int at,
+                                            const struct skiff_op *op, struct skiff_error *err)
 {
     const struct split_table *t = op_is_lookup(op) ? find_table(s, op_in1(op, "W")) : NULL;
     if (!t)
@@ -108,9 +108,9 @@ static enum skiff_status check_table_reader(const struct split *s, int at, const
     return SKIFF_OK;
 }
 
-static enum skiff_status find_tables(struct split *s, struct skiff_error *err)
+static enum skiff_status find_tables(struct skiff_split *s, struct skiff_error *err)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     s->tables = arena_alloc(&s->arena, (size_t)(b->nops + 1) * sizeof *s->tables);
     for (int i = 0; i < b->nops && s->mode != SPLIT_GEO; i++) {
         const char *w = is_table_lookup(b->ops[i]) ? op_in1(b->ops[i], "W") : NULL;
@@ -135,13 +135,13 @@ static enum skiff_status find_tables(struct split *s, struct skiff_error *err)
 
 /* Look-ups of the main block are the only readers, so that nobody needs the whole on the trainer.
  * Gradients of look-ups ask for the shape only. */
-static bool only_looked_up(const struct split *s, const char *name, const char *flag)
+static bool only_looked_up(const struct skiff_split *s, const char *name, const char *flag)
 {
     int lookups = 0;
     for (int k = 0; k < s->main->nblocks; k++) {
-        const struct block *b = s->main->blocks[k];
+        const struct skiff_block *b = s->main->blocks[k];
         for (int i = 0; i < b->nops; i++) {
-            const struct op *op = b->ops[i];
+            const struct skiff_op *op = b->ops[i];
             if (!op_reads(op, name) || (!k && s->is_update[i]) ||
                 (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD))
                 continue;
@@ -153,20 +153,20 @@ static bool only_looked_up(const struct split *s, const char *name, const char *
     return lookups > 0;
 }
 
-static bool looked_up(const struct split *s, const char *name)
+static bool looked_up(const struct skiff_split *s, const char *name)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     for (int i = 0; i < b->nops; i++)
         if (op_is_lookup(b->ops[i]) && !strcmp(op_in1(b->ops[i], "W"), name))
             return true;
     return false;
 }
 
-static enum skiff_status add_param(struct split *s, int at, const char *name, const char *grad,
-                                   struct skiff_error *err)
+static enum skiff_status add_param(struct skiff_split *s, int at, const char *name,
+                                   const char *grad, struct skiff_error *err)
 {
-    const struct block *b = program_root(s->main);
-    const struct var *v = block_own_var(b, name), *g = block_own_var(b, grad);
+    const struct skiff_block *b = program_root(s->main);
+    const struct skiff_var *v = block_own_var(b, name), *g = block_own_var(b, grad);
     struct split_table *t = find_table(s, name);
     if (!v || !g)
         return error_set(err, SKIFF_NOT_FOUND, "op %d (%s): %s is not in block 0", at,
@@ -190,9 +190,9 @@ static enum skiff_status add_param(struct split *s, int at, const char *name, co
 }
 
 /* The first op of the optimizer that belongs to a parameter names its gradient before decay. */
-static enum skiff_status find_params(struct split *s, struct skiff_error *err)
+static enum skiff_status find_params(struct skiff_split *s, struct skiff_error *err)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     struct str_map seen;
     enum skiff_status status = SKIFF_OK;
     s->params = arena_alloc(&s->arena, (size_t)(b->nops + 1) * sizeof *s->params);
@@ -222,7 +222,7 @@ out:
     return status;
 }
 
-static void note_params(struct split *s)
+static void note_params(struct skiff_split *s)
 {
     for (int i = 0; i < s->nendpoints; i++) {
         bool idle = !s->ntables;
@@ -233,9 +233,9 @@ static void note_params(struct split *s)
     }
 }
 
-static void note_tables(struct split *s)
+static void note_tables(struct skiff_split *s)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     for (int i = 0; i < s->ntables; i++) {
         const struct split_table *t = &s->tables[i];
         if (!split_table_rule(s) && strcmp(t->update->type, "sgd"))
@@ -257,22 +257,22 @@ static void note_tables(struct split *s)
 
 /* ---- learning rate ---- */
 
-static bool is_counter_step(const struct op *op)
+static bool is_counter_step(const struct skiff_op *op)
 {
     return !strcmp(op->type, "increment") && op_out1(op, "Out");
 }
 
 /* Counter of every trainer, started at 1; the sum starts at -trainers. */
-static enum skiff_status start_counters(struct split *s, const struct var *sum,
+static enum skiff_status start_counters(struct skiff_split *s, const struct skiff_var *sum,
                                         const char *const *names, struct skiff_error *err)
 {
-    struct block *b = program_root(s->startup);
+    struct skiff_block *b = program_root(s->startup);
     for (int i = 0; i < b->nops; i++)
         if (!strcmp(b->ops[i]->type, "fill_constant") && op_writes(b->ops[i], sum->name))
             op_set_float(s->startup, b->ops[i], "value", -(float)s->trainers);
     for (int k = 0; k < s->trainers; k++) {
-        struct var *v = build_var_like(b, names[k], sum, var_persistable(sum));
-        struct op *op = build_op(b, 0, "fill_constant");
+        struct skiff_var *v = build_var_like(b, names[k], sum, var_persistable(sum));
+        struct skiff_op *op = build_op(b, 0, "fill_constant");
         build_out1(b, op, "Out", names[k]);
         op_set_longs(s->startup, op, "shape", v->shape.ndim, v->shape.dims);
         op_set_int(s->startup, op, "dtype", (int32_t)v->dtype);
@@ -284,10 +284,10 @@ static enum skiff_status start_counters(struct split *s, const struct var *sum,
 }
 
 /* Async: each trainer reports its steps, and the servers' counter is the sum of theirs. */
-static enum skiff_status count_by_trainer(struct split *s, int at, struct skiff_error *err)
+static enum skiff_status count_by_trainer(struct skiff_split *s, int at, struct skiff_error *err)
 {
-    struct block *b = program_root(s->main);
-    const struct var *sum = block_find_var(b, op_out1(b->ops[at], "Out"));
+    struct skiff_block *b = program_root(s->main);
+    const struct skiff_var *sum = block_find_var(b, op_out1(b->ops[at], "Out"));
     const char **names = arena_alloc(&s->arena, (size_t)s->trainers * sizeof *names);
     for (int k = 0; k < s->trainers; k++) {
         names[k] = arena_printf(&s->arena, "%s.trainer_%d", sum->name, k);
@@ -297,16 +297,16 @@ static enum skiff_status count_by_trainer(struct split *s, int at, struct skiff_
     }
     TRY(start_counters(s, sum, names, err));
     block_remove_ops(b, at, 1);
-    struct op *op = build_op(b, at, "sum");
+    struct skiff_op *op = build_op(b, at, "sum");
     build_in(b, op, "X", s->trainers, names);
     build_out1(b, op, "Out", sum->name);
     op_set_int(s->main, op, "op_role", ROLE_LRSCHED);
     return build_done(b, op, err);
 }
 
-static enum skiff_status set_rate(struct split *s, struct skiff_error *err)
+static enum skiff_status set_rate(struct skiff_split *s, struct skiff_error *err)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     for (int i = 0; s->count_steps && i < b->nops; i++)
         if (s->is_rate[i] && is_counter_step(b->ops[i]))
             TRY(count_by_trainer(s, i, err));
@@ -315,7 +315,7 @@ static enum skiff_status set_rate(struct split *s, struct skiff_error *err)
 
 /* ---- the whole ---- */
 
-static enum skiff_status set_mode(struct split *s, const struct split_job *job,
+static enum skiff_status set_mode(struct skiff_split *s, const struct split_job *job,
                                   struct skiff_error *err)
 {
     const struct split_config *c = &s->config;
@@ -347,7 +347,7 @@ static enum skiff_status check_job(const struct split_job *job, struct skiff_err
 }
 
 /* Slots and variables are there: the rest relies on it. */
-static enum skiff_status check_program(const char *what, const struct program *p,
+static enum skiff_status check_program(const char *what, const struct skiff_program *p,
                                        struct skiff_error *err)
 {
     enum skiff_status status =
@@ -355,7 +355,7 @@ static enum skiff_status check_program(const char *what, const struct program *p
     return status < 0 ? error_prefix(err, status, "%s", what) : status;
 }
 
-static enum skiff_status work_out(struct split *s, const struct split_job *job,
+static enum skiff_status work_out(struct skiff_split *s, const struct split_job *job,
                                   struct skiff_error *err)
 {
     TRY(check_job(job, err));
@@ -381,9 +381,9 @@ static enum skiff_status work_out(struct split *s, const struct split_job *job,
 }
 
 enum skiff_status split_create(const struct split_job *job, const struct split_config *config,
-                               struct split **out, struct skiff_error *err)
+                               struct skiff_split **out, struct skiff_error *err)
 {
-    struct split *s = mem_must(sizeof *s);
+    struct skiff_split *s = mem_must(sizeof *s);
     arena_init(&s->arena);
     s->config = *config;
     if (!s->config.split_method)
@@ -400,7 +400,7 @@ enum skiff_status split_create(const struct split_job *job, const struct split_c
     return status;
 }
 
-void split_destroy(struct split *s)
+void split_destroy(struct skiff_split *s)
 {
     if (!s)
         return;
@@ -418,24 +418,24 @@ const char *placement_kind_name(enum placement_kind kind)
     return names[kind];
 }
 
-const struct placement *split_placement(const struct split *s, int *n)
+const struct placement *split_placement(const struct skiff_split *s, int *n)
 {
     *n = s->nplaced;
     return s->placed;
 }
 
-enum split_mode split_mode_of(const struct split *s)
+enum split_mode split_mode_of(const struct skiff_split *s)
 {
     return s->mode;
 }
 
-const char *const *split_endpoints(const struct split *s, int *n)
+const char *const *split_endpoints(const struct skiff_split *s, int *n)
 {
     *n = s->nendpoints;
     return s->endpoints;
 }
 
-const char *const *split_tables(const struct split *s, int *n)
+const char *const *split_tables(const struct skiff_split *s, int *n)
 {
     *n = s->ntables;
     return s->table_names;
@@ -449,7 +449,7 @@ static void hash_text(uint64_t *h, const char *text)
     *h = (*h ^ '\n') * 1099511628211u;
 }
 
-uint64_t split_hash(const struct split *s)
+uint64_t split_hash(const struct skiff_split *s)
 {
     uint64_t h = 14695981039346656037u;
     char line[96];
@@ -470,17 +470,17 @@ uint64_t split_hash(const struct split *s)
     return h;
 }
 
-const char *split_notes(const struct split *s)
+const char *split_notes(const struct skiff_split *s)
 {
     return s->notes.len ? s->notes.data : "";
 }
 
 /* ---- programs ---- */
 
-enum skiff_status split_trainer(const struct split *s, struct program **main,
-                                struct program **startup, struct skiff_error *err)
+enum skiff_status split_trainer(const struct skiff_split *s, struct skiff_program **main,
+                                struct skiff_program **startup, struct skiff_error *err)
 {
-    struct program *m = NULL, *st = NULL;
+    struct skiff_program *m = NULL, *st = NULL;
     enum skiff_status status;
     if (s->trainer_id >= s->trainers)
         return error_set(err, SKIFF_RANGE, "trainer_id is %d, but there are %d trainers (0 to %d)",
@@ -498,10 +498,11 @@ enum skiff_status split_trainer(const struct split *s, struct program **main,
     return SKIFF_OK;
 }
 
-enum skiff_status split_server(const struct split *s, const char *endpoint, struct program **main,
-                               struct program **startup, struct skiff_error *err)
+enum skiff_status split_server(const struct skiff_split *s, const char *endpoint,
+                               struct skiff_program **main, struct skiff_program **startup,
+                               struct skiff_error *err)
 {
-    struct program *m = NULL, *st = NULL;
+    struct skiff_program *m = NULL, *st = NULL;
     int at = 0;
     while (at < s->nendpoints && strcmp(s->endpoints[at], endpoint))
         at++;

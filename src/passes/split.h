@@ -60,9 +60,9 @@ enum skiff_status split_config_set_runtime_split_send_recv(struct split_config *
 enum skiff_status split_config_check(const struct split_config *c, struct skiff_error *err);
 
 struct split_job {
-    const struct program *main, *startup; /* after minimize; they are not changed */
-    int trainer_id;                       /* servers: 0 */
-    const char *pservers;                 /* "ip:port,ip:port"; the order counts */
+    const struct skiff_program *main, *startup; /* after minimize; they are not changed */
+    int trainer_id;                             /* servers: 0 */
+    const char *pservers;                       /* "ip:port,ip:port"; the order counts */
     int trainers;
     bool sync_mode; /* the argument of transpile; a job is sync when config and argument say so */
 };
@@ -87,32 +87,33 @@ struct placement {
 };
 const char *placement_kind_name(enum placement_kind kind); /* "Param", "RemotePrefetch", ... */
 
-struct split;
+struct skiff_split;
 
 enum skiff_status split_create(const struct split_job *job, const struct split_config *config,
-                               struct split **out, struct skiff_error *err);
-void split_destroy(struct split *s);
+                               struct skiff_split **out, struct skiff_error *err);
+void split_destroy(struct skiff_split *s);
 
 /* Everything below lives as long as the split, but the programs, which are the caller's. */
-const struct placement *split_placement(const struct split *s, int *n);
-enum split_mode split_mode_of(const struct split *s);
-const char *const *split_endpoints(const struct split *s, int *n);
+const struct placement *split_placement(const struct skiff_split *s, int *n);
+enum split_mode split_mode_of(const struct skiff_split *s);
+const char *const *split_endpoints(const struct skiff_split *s, int *n);
 /* Distributed tables (is_distributed): id modulo servers, rows by id; not in the placement. */
-const char *const *split_tables(const struct split *s, int *n);
+const char *const *split_tables(const struct skiff_split *s, int *n);
 /* Of the mode, the counts and the placement of all slices: processes whose hashes differ were not
  * started with the same program and lists. */
-uint64_t split_hash(const struct split *s);
+uint64_t split_hash(const struct skiff_split *s);
 /* What the user should know, one line each ("" when there is nothing): an optimizer that was
  * replaced, a server without parameters. */
-const char *split_notes(const struct split *s);
+const char *split_notes(const struct skiff_split *s);
 
 /* get_trainer_program and the trainer's startup program, for job.trainer_id. In GEO the startup ops
  * do not fetch sparse tables, as in Paddle; whoever runs the "param_init" send must do so. */
-enum skiff_status split_trainer(const struct split *s, struct program **main,
-                                struct program **startup, struct skiff_error *err);
+enum skiff_status split_trainer(const struct skiff_split *s, struct skiff_program **main,
+                                struct skiff_program **startup, struct skiff_error *err);
 /* get_pserver_programs. Init ops have the shape of the slice; where the same numbers are wanted as
  * on one machine, placement.offset says which part of the whole's stream a slice is. */
-enum skiff_status split_server(const struct split *s, const char *endpoint, struct program **main,
-                               struct program **startup, struct skiff_error *err);
+enum skiff_status split_server(const struct skiff_split *s, const char *endpoint,
+                               struct skiff_program **main, struct skiff_program **startup,
+                               struct skiff_error *err);
 
 #endif

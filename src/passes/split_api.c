@@ -1,5 +1,4 @@
 /* The public face of split (<skiff/transpile.h>). */
-#define skiff_program program
 #include <skiff/transpile.h>
 
 #include <string.h>
@@ -89,11 +88,6 @@ enum skiff_status skiff_split_config_set_runtime_split_send_recv(struct skiff_sp
     return SKIFF_OK;
 }
 
-static const struct split *split_of(const struct skiff_split *s)
-{
-    return (const struct split *)s;
-}
-
 enum skiff_status skiff_split_create(const struct skiff_split_job *job,
                                      const struct skiff_split_config *config,
                                      struct skiff_split **out, struct skiff_error *err)
@@ -112,59 +106,59 @@ enum skiff_status skiff_split_create(const struct skiff_split_job *job,
                           .pservers = job->pservers,
                           .trainers = job->trainers,
                           .sync_mode = job->sync_mode};
-    return split_create(&j, &inner, (struct split **)out, err);
+    return split_create(&j, &inner, out, err);
 }
 
 void skiff_split_destroy(struct skiff_split *s)
 {
     if (s)
-        split_destroy((struct split *)s);
+        split_destroy(s);
 }
 
-enum skiff_status skiff_split_trainer(const struct skiff_split *s, struct program **main,
-                                      struct program **startup, struct skiff_error *err)
+enum skiff_status skiff_split_trainer(const struct skiff_split *s, struct skiff_program **main,
+                                      struct skiff_program **startup, struct skiff_error *err)
 {
-    return split_trainer(split_of(s), main, startup, err);
+    return split_trainer(s, main, startup, err);
 }
 
 enum skiff_status skiff_split_server(const struct skiff_split *s, const char *endpoint,
-                                     struct program **main, struct program **startup,
+                                     struct skiff_program **main, struct skiff_program **startup,
                                      struct skiff_error *err)
 {
-    return split_server(split_of(s), endpoint, main, startup, err);
+    return split_server(s, endpoint, main, startup, err);
 }
 
 enum skiff_split_mode skiff_split_mode_of(const struct skiff_split *s)
 {
-    return (enum skiff_split_mode)split_mode_of(split_of(s));
+    return (enum skiff_split_mode)split_mode_of(s);
 }
 
 const char *const *skiff_split_endpoints(const struct skiff_split *s, int *out_n)
 {
-    return split_endpoints(split_of(s), out_n);
+    return split_endpoints(s, out_n);
 }
 
 const char *const *skiff_split_tables(const struct skiff_split *s, int *out_n)
 {
-    return split_tables(split_of(s), out_n);
+    return split_tables(s, out_n);
 }
 
 const char *skiff_split_notes(const struct skiff_split *s)
 {
-    return split_notes(split_of(s));
+    return split_notes(s);
 }
 
 int skiff_split_placements(const struct skiff_split *s)
 {
     int n;
-    split_placement(split_of(s), &n);
+    split_placement(s, &n);
     return n;
 }
 
 struct skiff_placement skiff_split_placement(const struct skiff_split *s, int i)
 {
     int n;
-    const struct placement *p = &split_placement(split_of(s), &n)[i];
+    const struct placement *p = &split_placement(s, &n)[i];
     return (struct skiff_placement){.slice = p->slice,
                                     .origin = p->origin,
                                     .kind = placement_kind_name(p->kind),

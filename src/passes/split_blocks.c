@@ -27,7 +27,8 @@ static bool endpoint_is_good(const char *text)
     return port >= 1 && port <= 65535;
 }
 
-enum skiff_status split_parse_endpoints(struct split *s, const char *text, struct skiff_error *err)
+enum skiff_status split_parse_endpoints(struct skiff_split *s, const char *text,
+                                        struct skiff_error *err)
 {
     struct names_list list = {0};
     for (const char *at = text ? text : ""; *at;) {
@@ -58,7 +59,8 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static enum skiff_status cut_param(struct split *s, struct split_param *p, struct skiff_error *err)
+static enum skiff_status cut_param(struct skiff_split *s, struct split_param *p,
+                                   struct skiff_error *err)
 {
     const struct shape *whole = &p->var->shape;
     int64_t n = shape_numel(whole);
@@ -84,7 +86,7 @@ static enum skiff_status cut_param(struct split *s, struct split_param *p, struc
     return SKIFF_OK;
 }
 
-static void name_blocks(struct split *s, struct split_param *p)
+static void name_blocks(struct skiff_split *s, struct split_param *p)
 {
     bool suffix = s->sync && s->merge;
     for (int i = 0; i < p->nblocks; i++) {
@@ -118,7 +120,7 @@ static void shuffle(int *v, int n, uint32_t seed)
     free(r);
 }
 
-static enum skiff_status dispatch(struct split *s, struct skiff_error *err)
+static enum skiff_status dispatch(struct skiff_split *s, struct skiff_error *err)
 {
     const struct split_dispatcher *d = s->config.split_method;
     int step = 0;
@@ -141,7 +143,7 @@ static enum skiff_status dispatch(struct split *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static struct placement *add_placement(struct split *s)
+static struct placement *add_placement(struct skiff_split *s)
 {
     if (s->nplaced == s->placed_cap) {
         s->placed_cap = s->placed_cap ? 2 * s->placed_cap : 32;
@@ -150,7 +152,8 @@ static struct placement *add_placement(struct split *s)
     return &s->placed[s->nplaced++];
 }
 
-static struct placement placement_of(const struct split *s, const struct split_param *p, int i)
+static struct placement placement_of(const struct skiff_split *s, const struct split_param *p,
+                                     int i)
 {
     const struct split_block *b = &p->blocks[i];
     int64_t width = shape_numel(&p->var->shape) / p->var->shape.dims[0];
@@ -167,7 +170,7 @@ static struct placement placement_of(const struct split *s, const struct split_p
                               .server = b->server};
 }
 
-enum skiff_status split_place_params(struct split *s, struct skiff_error *err)
+enum skiff_status split_place_params(struct skiff_split *s, struct skiff_error *err)
 {
     s->order = arena_alloc(&s->arena, (size_t)(s->nparams + 1) * sizeof *s->order);
     for (int i = 0; i < s->nparams; i++) {
@@ -186,7 +189,7 @@ enum skiff_status split_place_params(struct split *s, struct skiff_error *err)
 
 /* ---- accumulators ---- */
 
-const struct split_param *split_find_param(const struct split *s, const char *name)
+const struct split_param *split_find_param(const struct skiff_split *s, const char *name)
 {
     for (int i = 0; i < s->nparams; i++)
         if (!strcmp(s->params[i].name, name))
@@ -203,7 +206,7 @@ const struct split_block *split_block_on(const struct split_param *p, int server
 }
 
 struct shape split_accumulator_shape(const struct split_param *p, const struct split_block *block,
-                                     const struct var *accumulator)
+                                     const struct skiff_var *accumulator)
 {
     bool like = shape_equal(&accumulator->shape, &p->var->shape);
     return like ? block->shape : accumulator->shape;
@@ -225,8 +228,8 @@ static bool holds_state(const struct op_arg *in)
     return in->n == 1;
 }
 
-static void place_states(struct split *s, const struct op *op, const struct split_param *p,
-                         int server)
+static void place_states(struct skiff_split *s, const struct skiff_op *op,
+                         const struct split_param *p, int server)
 {
     const struct split_block *block = split_block_on(p, server);
     const struct op_arg **ins = arena_alloc(&s->arena, (size_t)(op->nins + 1) * sizeof *ins);
@@ -234,7 +237,7 @@ static void place_states(struct split *s, const struct op *op, const struct spli
         ins[i] = &op->ins[i];
     qsort(ins, (size_t)op->nins, sizeof *ins, by_slot);
     for (int i = 0; i < op->nins; i++) {
-        const struct var *v =
+        const struct skiff_var *v =
             holds_state(ins[i]) ? block_own_var(program_root(s->main), ins[i]->names[0]) : NULL;
         if (!v)
             continue;
@@ -252,9 +255,9 @@ static void place_states(struct split *s, const struct op *op, const struct spli
     }
 }
 
-void split_place_accumulators(struct split *s)
+void split_place_accumulators(struct skiff_split *s)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     for (int server = 0; server < s->nendpoints; server++)
         for (int i = 0; i < b->nops; i++) {
             if (!s->is_update[i] || !op_is_update(b->ops[i]))

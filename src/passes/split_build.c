@@ -18,32 +18,34 @@ void names_add(struct arena *a, struct names_list *l, const char *name)
     l->v[l->n++] = name;
 }
 
-struct op *build_op(struct block *b, int at, const char *type)
+struct skiff_op *build_op(struct skiff_block *b, int at, const char *type)
 {
     return block_insert_op(b, at, type);
 }
 
-void build_in(struct block *b, struct op *op, const char *slot, int n, const char *const *names)
+void build_in(struct skiff_block *b, struct skiff_op *op, const char *slot, int n,
+              const char *const *names)
 {
     op_set_in(b->program, op, slot, n, names);
 }
 
-void build_out(struct block *b, struct op *op, const char *slot, int n, const char *const *names)
+void build_out(struct skiff_block *b, struct skiff_op *op, const char *slot, int n,
+               const char *const *names)
 {
     op_set_out(b->program, op, slot, n, names);
 }
 
-void build_in1(struct block *b, struct op *op, const char *slot, const char *name)
+void build_in1(struct skiff_block *b, struct skiff_op *op, const char *slot, const char *name)
 {
     op_set_in(b->program, op, slot, 1, &name);
 }
 
-void build_out1(struct block *b, struct op *op, const char *slot, const char *name)
+void build_out1(struct skiff_block *b, struct skiff_op *op, const char *slot, const char *name)
 {
     op_set_out(b->program, op, slot, 1, &name);
 }
 
-static void fill_inputs(struct block *b, struct op *op)
+static void fill_inputs(struct skiff_block *b, struct skiff_op *op)
 {
     const struct op_slot *slots = op->kind->ins;
     for (int i = 0; slots && slots[i].name; i++)
@@ -52,20 +54,21 @@ static void fill_inputs(struct block *b, struct op *op)
             op_set_in(b->program, op, slots[i].name, 0, NULL);
 }
 
-enum skiff_status build_done(struct block *b, struct op *op, struct skiff_error *err)
+enum skiff_status build_done(struct skiff_block *b, struct skiff_op *op, struct skiff_error *err)
 {
     TRY(op_fill_defaults(b->program, op, err));
     fill_inputs(b, op);
     return infer_op(b, op, err);
 }
 
-void build_copy_attrs(struct block *b, struct op *to, const struct op *from)
+void build_copy_attrs(struct skiff_block *b, struct skiff_op *to, const struct skiff_op *from)
 {
     op_copy_attrs(b->program, to, from);
     op_set_string(b->program, to, "op_namescope", "/");
 }
 
-void build_role(struct block *b, struct op *op, int role, const char *param, const char *grad)
+void build_role(struct skiff_block *b, struct skiff_op *op, int role, const char *param,
+                const char *grad)
 {
     const char *pair[] = {param, grad};
     op_set_int(b->program, op, "op_role", role);
@@ -73,10 +76,10 @@ void build_role(struct block *b, struct op *op, int role, const char *param, con
         op_set_strings(b->program, op, "op_role_var", 2, pair);
 }
 
-struct var *build_var(struct block *b, const char *name, enum var_kind kind, enum dtype dtype,
-                      const struct shape *shape, bool persistable)
+struct skiff_var *build_var(struct skiff_block *b, const char *name, enum var_kind kind,
+                            enum dtype dtype, const struct shape *shape, bool persistable)
 {
-    struct var *v = block_own_var(b, name);
+    struct skiff_var *v = block_own_var(b, name);
     if (v)
         return v;
     v = block_add_var(b, name);
@@ -88,15 +91,15 @@ struct var *build_var(struct block *b, const char *name, enum var_kind kind, enu
     return v;
 }
 
-struct var *build_var_like(struct block *b, const char *name, const struct var *from,
-                           bool persistable)
+struct skiff_var *build_var_like(struct skiff_block *b, const char *name,
+                                 const struct skiff_var *from, bool persistable)
 {
     return build_var(b, name, from->kind, from->dtype, &from->shape, persistable);
 }
 
-struct var *build_clone_var(struct block *b, const struct var *from)
+struct skiff_var *build_clone_var(struct skiff_block *b, const struct skiff_var *from)
 {
-    struct var *v = block_own_var(b, from->name);
+    struct skiff_var *v = block_own_var(b, from->name);
     if (v)
         return v;
     v = block_add_var(b, from->name);
@@ -112,11 +115,11 @@ struct var *build_clone_var(struct block *b, const struct var *from)
 }
 
 /* BlockDesc::RenameVar: the variable, every op that names it, and their op_role_var. */
-void build_rename_var(struct block *b, const char *from, const char *to)
+void build_rename_var(struct skiff_block *b, const char *from, const char *to)
 {
-    struct program *p = b->program;
-    const struct var *old = block_own_var(b, from);
-    struct var *v = block_add_var(b, to);
+    struct skiff_program *p = b->program;
+    const struct skiff_var *old = block_own_var(b, from);
+    struct skiff_var *v = block_add_var(b, to);
     const char *name = v->name;
     *v = *old;
     v->name = name;
@@ -134,7 +137,7 @@ void build_rename_var(struct block *b, const char *from, const char *to)
     }
 }
 
-int block_position(const struct block *b, const struct op *op)
+int block_position(const struct skiff_block *b, const struct skiff_op *op)
 {
     for (int i = 0; i < b->nops; i++)
         if (b->ops[i] == op)
@@ -142,7 +145,7 @@ int block_position(const struct block *b, const struct op *op)
     return -1;
 }
 
-int block_last_writer(const struct block *b, const char *name)
+int block_last_writer(const struct skiff_block *b, const char *name)
 {
     for (int i = b->nops - 1; i >= 0; i--)
         if (op_writes(b->ops[i], name))
@@ -150,13 +153,13 @@ int block_last_writer(const struct block *b, const char *name)
     return -1;
 }
 
-bool attr_bool(const struct op *op, const char *name)
+bool attr_bool(const struct skiff_op *op, const char *name)
 {
     const struct op_attr_value *a = op_attr(op, name);
     return a && a->type == ATTR_BOOLEAN && a->value.b;
 }
 
-bool op_role_pair(const struct op *op, const char **param, const char **grad)
+bool op_role_pair(const struct skiff_op *op, const char **param, const char **grad)
 {
     const struct op_attr_value *a = op_attr(op, "op_role_var");
     if (!a || a->type != ATTR_STRINGS || a->value.n < 2)
@@ -166,9 +169,9 @@ bool op_role_pair(const struct op *op, const char **param, const char **grad)
     return true;
 }
 
-struct program *split_clone(const struct program *p)
+struct skiff_program *split_clone(const struct skiff_program *p)
 {
-    struct program *copy = program_clone(p);
+    struct skiff_program *copy = program_clone(p);
     copy->current_role = ROLE_FORWARD;
     copy->current_namescope = "/";
     copy->ncurrent_role_var = 0;

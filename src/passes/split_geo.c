@@ -5,7 +5,7 @@
 
 #include "passes/split_parts.h"
 
-static const char *delta_name(struct block *b, const char *name)
+static const char *delta_name(struct skiff_block *b, const char *name)
 {
     return arena_printf(&b->program->arena, "%s.delta", name);
 }
@@ -17,7 +17,7 @@ static enum var_kind delta_kind(const struct split_param *p)
 
 /* ---- trainer ---- */
 
-static void add_deltas(const struct split *s, struct block *b)
+static void add_deltas(const struct skiff_split *s, struct skiff_block *b)
 {
     for (int i = 0; i < s->nparams; i++) {
         const struct split_param *p = &s->params[i];
@@ -32,11 +32,11 @@ static void add_deltas(const struct split *s, struct block *b)
 }
 
 /* Ids and tables in pairs, each pair once. */
-static void list_lookups(const struct split *s, struct block *b, struct names_list *ids,
+static void list_lookups(const struct skiff_split *s, struct skiff_block *b, struct names_list *ids,
                          struct names_list *tables)
 {
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         if (!op_is_lookup(op) || !op_attr(op, "is_sparse"))
             continue;
         const char *w = op_in1(op, "W"), *id = op_in1(op, "Ids");
@@ -53,15 +53,15 @@ static void list_lookups(const struct split *s, struct block *b, struct names_li
     }
 }
 
-enum skiff_status split_geo_trainer_main(const struct split *s, struct program **out,
+enum skiff_status split_geo_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                          struct skiff_error *err)
 {
-    struct program *p = split_clone(s->main);
-    struct block *b = program_root(p);
+    struct skiff_program *p = split_clone(s->main);
+    struct skiff_block *b = program_root(p);
     struct names_list ids = {0}, tables = {0};
     add_deltas(s, b);
     list_lookups(s, b, &ids, &tables);
-    struct op *op = build_op(b, -1, "send");
+    struct skiff_op *op = build_op(b, -1, "send");
     build_in(b, op, "X", ids.n, ids.v);
     build_out1(b, op, "Out", split_control_var(b, 0));
     op_set_strings(p, op, "send_varnames", tables.n, tables.v);
@@ -73,16 +73,16 @@ enum skiff_status split_geo_trainer_main(const struct split *s, struct program *
     return status;
 }
 
-enum skiff_status split_geo_finish_startup(const struct split *s, struct program *startup,
-                                           struct skiff_error *err)
+enum skiff_status split_geo_finish_startup(const struct skiff_split *s,
+                                           struct skiff_program *startup, struct skiff_error *err)
 {
     static const char *const init = "param_init";
-    struct block *b = program_root(startup);
+    struct skiff_block *b = program_root(startup);
     for (int i = 0; i < s->nparams; i++)
         build_var(b, delta_name(b, s->params[i].name), delta_kind(&s->params[i]),
                   s->params[i].var->dtype, &s->params[i].var->shape, false);
     block_add_var(b, init)->persistable = IS_FALSE;
-    struct op *op = build_op(b, -1, "send");
+    struct skiff_op *op = build_op(b, -1, "send");
     build_in1(b, op, "X", init);
     build_out1(b, op, "Out", split_control_var(b, 1));
     op_set_strings(startup, op, "send_varnames", 1, &init);
@@ -92,7 +92,7 @@ enum skiff_status split_geo_finish_startup(const struct split *s, struct program
 /* ---- server ---- */
 
 struct geo_server {
-    struct program *p;
+    struct skiff_program *p;
     struct names_list grads, sparse;
     int32_t *blocks;
     int nblocks;
@@ -102,11 +102,11 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
                                    const struct split_block *k, struct skiff_error *err)
 {
     struct arena *a = &v->p->arena;
-    struct block *root = program_root(v->p), *b = program_add_block(v->p, 0);
+    struct skiff_block *root = program_root(v->p), *b = program_add_block(v->p, 0);
     const char *pair[] = {k->param, delta_name(b, k->param)};
     build_var(root, k->param, p->var->kind, p->var->dtype, &k->shape, true);
     build_var(root, pair[1], delta_kind(p), p->var->dtype, &k->shape, false);
-    struct op *op = build_op(b, -1, "sum");
+    struct skiff_op *op = build_op(b, -1, "sum");
     build_in(b, op, "X", 2, pair);
     build_out1(b, op, "Out", k->param);
     v->blocks[v->nblocks++] = b->idx;
@@ -116,17 +116,17 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
     return build_done(b, op, err);
 }
 
-static enum skiff_status fill_server(const struct split *s, int server, struct geo_server *v,
+static enum skiff_status fill_server(const struct skiff_split *s, int server, struct geo_server *v,
                                      struct skiff_error *err)
 {
     const struct split_config *c = &s->config;
-    struct block *root = program_root(v->p);
+    struct skiff_block *root = program_root(v->p);
     for (int i = 0; i < s->nparams; i++) {
         const struct split_block *k = split_block_on(&s->params[i], server);
         if (k)
             TRY(add_slice(v, &s->params[i], k, err));
     }
-    struct op *op = build_op(root, -1, "listen_and_serv");
+    struct skiff_op *op = build_op(root, -1, "listen_and_serv");
     op_set_attr(v->p, op, "optimize_blocks", ATTR_BLOCKS,
                 &(struct attr_value){.n = v->nblocks, .ints = v->blocks});
     op_set_string(v->p, op, "endpoint", s->endpoints[server]);
@@ -140,8 +140,8 @@ static enum skiff_status fill_server(const struct split *s, int server, struct g
     return build_done(root, op, err);
 }
 
-enum skiff_status split_geo_server_main(const struct split *s, int server, struct program **out,
-                                        struct skiff_error *err)
+enum skiff_status split_geo_server_main(const struct skiff_split *s, int server,
+                                        struct skiff_program **out, struct skiff_error *err)
 {
     struct geo_server v = {.p = program_create()};
     v.p->generation = s->main->generation;

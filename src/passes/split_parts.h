@@ -21,7 +21,7 @@ struct split_block {
 struct split_param {
     const char *name, *grad; /* as the user's program calls them */
     const char *sent;        /* the gradient's name in the trainer's program */
-    const struct var *var, *grad_var;
+    const struct skiff_var *var, *grad_var;
     bool rows;      /* the gradient is SelectedRows */
     bool remote;    /* trainers pull rows by id and do not hold the parameter */
     bool looked_up; /* GEO: ids say which rows changed */
@@ -31,13 +31,13 @@ struct split_param {
 
 struct split_table { /* is_distributed: rows live on server id % servers */
     const char *name, *grad;
-    const struct var *var, *grad_var;
-    const struct op *update;
+    const struct skiff_var *var, *grad_var;
+    const struct skiff_op *update;
     int64_t padding;    /* padding_idx of its look-ups */
     const char *prefix; /* of its prefetch variables; "" for the first table, as in Paddle */
 };
 
-struct split {
+struct skiff_split {
     struct arena arena;
     struct split_config config;
     enum split_mode mode;
@@ -48,8 +48,8 @@ struct split {
     int trainer_id, trainers;
     const char **endpoints;
     int nendpoints;
-    struct program *main, *startup; /* base */
-    bool *is_update, *is_rate;      /* by position in block 0 of main: optimizer's, lr schedule's */
+    struct skiff_program *main, *startup; /* base */
+    bool *is_update, *is_rate; /* by position in block 0 of main: optimizer's, lr schedule's */
     struct split_param *params;
     int nparams;
     int *order; /* params as they are sent: their own order, or shuffled when nothing is cut */
@@ -70,62 +70,67 @@ struct names_list {
 };
 void names_add(struct arena *a, struct names_list *l, const char *name);
 
-struct op *build_op(struct block *b, int at, const char *type);
-void build_in(struct block *b, struct op *op, const char *slot, int n, const char *const *names);
-void build_out(struct block *b, struct op *op, const char *slot, int n, const char *const *names);
-void build_in1(struct block *b, struct op *op, const char *slot, const char *name);
-void build_out1(struct block *b, struct op *op, const char *slot, const char *name);
+struct skiff_op *build_op(struct skiff_block *b, int at, const char *type);
+void build_in(struct skiff_block *b, struct skiff_op *op, const char *slot, int n,
+              const char *const *names);
+void build_out(struct skiff_block *b, struct skiff_op *op, const char *slot, int n,
+               const char *const *names);
+void build_in1(struct skiff_block *b, struct skiff_op *op, const char *slot, const char *name);
+void build_out1(struct skiff_block *b, struct skiff_op *op, const char *slot, const char *name);
 /* Empty inputs, default attributes, shapes. */
-enum skiff_status build_done(struct block *b, struct op *op, struct skiff_error *err);
+enum skiff_status build_done(struct skiff_block *b, struct skiff_op *op, struct skiff_error *err);
 /* Attributes of another op; the name scope is not taken over. */
-void build_copy_attrs(struct block *b, struct op *to, const struct op *from);
-void build_role(struct block *b, struct op *op, int role, const char *param, const char *grad);
+void build_copy_attrs(struct skiff_block *b, struct skiff_op *to, const struct skiff_op *from);
+void build_role(struct skiff_block *b, struct skiff_op *op, int role, const char *param,
+                const char *grad);
 
-struct var *build_var(struct block *b, const char *name, enum var_kind kind, enum dtype dtype,
-                      const struct shape *shape, bool persistable);
+struct skiff_var *build_var(struct skiff_block *b, const char *name, enum var_kind kind,
+                            enum dtype dtype, const struct shape *shape, bool persistable);
 /* Like `from`, under its own or another name. */
-struct var *build_var_like(struct block *b, const char *name, const struct var *from,
-                           bool persistable);
+struct skiff_var *build_var_like(struct skiff_block *b, const char *name,
+                                 const struct skiff_var *from, bool persistable);
 /* Fluid's _clone_variable: tensors become persistable. */
-struct var *build_clone_var(struct block *b, const struct var *from);
-void build_rename_var(struct block *b, const char *from, const char *to);
-int block_position(const struct block *b, const struct op *op);
-int block_last_writer(const struct block *b, const char *name); /* -1: none */
-bool attr_bool(const struct op *op, const char *name);          /* false when absent */
+struct skiff_var *build_clone_var(struct skiff_block *b, const struct skiff_var *from);
+void build_rename_var(struct skiff_block *b, const char *from, const char *to);
+int block_position(const struct skiff_block *b, const struct skiff_op *op);
+int block_last_writer(const struct skiff_block *b, const char *name); /* -1: none */
+bool attr_bool(const struct skiff_op *op, const char *name);          /* false when absent */
 /* op_role_var = [param, grad]; false when the op has none. */
-bool op_role_pair(const struct op *op, const char **param, const char **grad);
-struct program *split_clone(const struct program *p); /* at the root scope, forward role */
+bool op_role_pair(const struct skiff_op *op, const char **param, const char **grad);
+struct skiff_program *
+split_clone(const struct skiff_program *p); /* at the root scope, forward role */
 
 /* ---- split_blocks.c ---- */
 
-enum skiff_status split_parse_endpoints(struct split *s, const char *text, struct skiff_error *err);
-enum skiff_status split_place_params(struct split *s, struct skiff_error *err);
-void split_place_accumulators(struct split *s);
-const struct split_param *split_find_param(const struct split *s, const char *name);
+enum skiff_status split_parse_endpoints(struct skiff_split *s, const char *text,
+                                        struct skiff_error *err);
+enum skiff_status split_place_params(struct skiff_split *s, struct skiff_error *err);
+void split_place_accumulators(struct skiff_split *s);
+const struct split_param *split_find_param(const struct skiff_split *s, const char *name);
 /* The block of a parameter that lives on a server; NULL. */
 const struct split_block *split_block_on(const struct split_param *p, int server);
 /* DC-ASGD: is the parameter's gradient corrected? Sparse ones are not. */
-static inline bool split_compensates(const struct split *s, const struct split_param *p)
+static inline bool split_compensates(const struct skiff_split *s, const struct split_param *p)
 {
     return s->config.enable_dc_asgd && !p->rows;
 }
 /* Shape of an accumulator of the block: as the parameter, or its own. */
 struct shape split_accumulator_shape(const struct split_param *p, const struct split_block *block,
-                                     const struct var *accumulator);
+                                     const struct skiff_var *accumulator);
 
 /* ---- what the pass looks for ---- */
 
-static inline bool op_is_update(const struct op *op) /* an optimizer's op, by its slots */
+static inline bool op_is_update(const struct skiff_op *op) /* an optimizer's op, by its slots */
 {
     return op_in1(op, "Param") && (op_in1(op, "LearningRate") || !strcmp(op->type, "adadelta"));
 }
-static inline bool op_is_lookup(const struct op *op)
+static inline bool op_is_lookup(const struct skiff_op *op)
 {
     return op->kind && op->kind->fuse == FUSE_LOOKUP && op_in1(op, "W") && op_in1(op, "Ids") &&
            op_out1(op, "Out");
 }
 
-static inline int64_t op_padding(const struct op *op) /* -1: none */
+static inline int64_t op_padding(const struct skiff_op *op) /* -1: none */
 {
     const struct op_attr_value *a = op_attr(op, "padding_idx");
     return a && a->type == ATTR_LONG ? a->value.l : -1;
@@ -134,44 +139,44 @@ static inline int64_t op_padding(const struct op *op) /* -1: none */
 /* ---- split_tables.c: the trainer's look-ups ---- */
 
 /* Puts distributed_lookup_table in place of the look-ups of a remote parameter. */
-enum skiff_status split_merge_lookups(const struct split *s, struct block *b,
+enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_param *p, struct skiff_error *err);
 /* split_ids, prefetch, merge_ids in place of a distributed table's look-ups; its gradient goes out
  * with `control` as output of the send (NULL: none). */
-enum skiff_status split_table_lookups(const struct split *s, struct block *b,
+enum skiff_status split_table_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err);
 /* Is a distributed table updated by the program's own optimizer? In 1.x always by sgd. */
-static inline bool split_table_rule(const struct split *s)
+static inline bool split_table_rule(const struct skiff_split *s)
 {
     return s->main->generation == GEN_2X;
 }
 /* Names of what is exchanged for a table with server i. */
 const char *split_table_ids(const struct split_table *t, int i, struct arena *a);
 const char *split_table_rows(const struct split_table *t, int i, struct arena *a);
-const char *split_table_grad(const struct split *s, const struct split_table *t, int trainer, int i,
-                             struct arena *a);
+const char *split_table_grad(const struct skiff_split *s, const struct split_table *t, int trainer,
+                             int i, struct arena *a);
 
 /* ---- split_trainer.c, split_startup.c, split_server.c, split_geo.c ---- */
 
 /* "__control_var@<n>": a variable that only orders ops. */
-const char *split_control_var(struct block *b, int n);
-enum skiff_status split_trainer_main(const struct split *s, struct program **out,
+const char *split_control_var(struct skiff_block *b, int n);
+enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                      struct skiff_error *err);
-enum skiff_status split_trainer_startup(const struct split *s, struct program **out,
+enum skiff_status split_trainer_startup(const struct skiff_split *s, struct skiff_program **out,
                                         struct skiff_error *err);
 /* Variables that only the optimizer's ops use: the trainer has none of them. */
-void split_optimizer_vars(const struct split *s, struct str_map *out);
-enum skiff_status split_server_startup(const struct split *s, int server,
-                                       const struct program *main, struct program **out,
+void split_optimizer_vars(const struct skiff_split *s, struct str_map *out);
+enum skiff_status split_server_startup(const struct skiff_split *s, int server,
+                                       const struct skiff_program *main, struct skiff_program **out,
                                        struct skiff_error *err);
-enum skiff_status split_server_main(const struct split *s, int server, struct program **out,
-                                    struct skiff_error *err);
-enum skiff_status split_geo_trainer_main(const struct split *s, struct program **out,
+enum skiff_status split_server_main(const struct skiff_split *s, int server,
+                                    struct skiff_program **out, struct skiff_error *err);
+enum skiff_status split_geo_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                          struct skiff_error *err);
-enum skiff_status split_geo_finish_startup(const struct split *s, struct program *startup,
-                                           struct skiff_error *err);
-enum skiff_status split_geo_server_main(const struct split *s, int server, struct program **out,
-                                        struct skiff_error *err);
+enum skiff_status split_geo_finish_startup(const struct skiff_split *s,
+                                           struct skiff_program *startup, struct skiff_error *err);
+enum skiff_status split_geo_server_main(const struct skiff_split *s, int server,
+                                        struct skiff_program **out, struct skiff_error *err);
 
 #endif

@@ -9,10 +9,10 @@
 #include "passes/split_parts.h"
 
 struct server {
-    const struct split *s;
+    const struct skiff_split *s;
     int index;
-    struct program *p;
-    struct block *root;
+    struct skiff_program *p;
+    struct skiff_block *root;
     struct str_map here; /* what the user's program calls it -> what it is called here */
     struct names_list inputs, grad_to_block, sparse_grads, prefetch;
     int32_t *blocks; /* optimize_blocks */
@@ -24,12 +24,12 @@ static struct arena *arena_of(struct server *v)
     return &v->p->arena;
 }
 
-static void note_block(struct server *v, const struct block *b)
+static void note_block(struct server *v, const struct skiff_block *b)
 {
     v->blocks[v->nblocks++] = b->idx;
 }
 
-static void note_grad(struct server *v, const char *grad, const struct block *b)
+static void note_grad(struct server *v, const char *grad, const struct skiff_block *b)
 {
     names_add(arena_of(v), &v->grad_to_block, arena_printf(arena_of(v), "%s:%d", grad, b->idx));
 }
@@ -38,7 +38,7 @@ static void note_grad(struct server *v, const char *grad, const struct block *b)
 
 static void add_gradient(struct server *v, const struct split_param *p, const struct split_block *k)
 {
-    const struct var *g = p->grad_var;
+    const struct skiff_var *g = p->grad_var;
     build_var(v->root, k->merged, g->kind, g->dtype, &k->shape, true);
     str_map_put(&v->here, p->sent, (void *)k->merged);
     if (!v->s->merge) {
@@ -54,7 +54,7 @@ static void add_gradient(struct server *v, const struct split_param *p, const st
 
 static void add_param_vars(struct server *v)
 {
-    const struct split *s = v->s;
+    const struct skiff_split *s = v->s;
     for (int i = 0; i < s->nparams; i++) {
         const struct split_param *p = &s->params[s->order[i]];
         const struct split_block *k = split_block_on(p, v->index);
@@ -75,7 +75,7 @@ static void add_param_vars(struct server *v)
 static const char *local_name(struct server *v, const char *name)
 {
     const char *here = str_map_get(&v->here, name);
-    const struct var *from = here ? NULL : block_own_var(program_root(v->s->main), name);
+    const struct skiff_var *from = here ? NULL : block_own_var(program_root(v->s->main), name);
     if (from)
         build_clone_var(v->root, from);
     return here ? here : name;
@@ -83,8 +83,8 @@ static const char *local_name(struct server *v, const char *name)
 
 /* ---- copies of ops ---- */
 
-static void copy_side(struct server *v, struct block *to, struct op *op, const struct op *from,
-                      const struct block *local, bool input)
+static void copy_side(struct server *v, struct skiff_block *to, struct skiff_op *op,
+                      const struct skiff_op *from, const struct skiff_block *local, bool input)
 {
     const struct op_arg *args = input ? from->ins : from->outs;
     for (int i = 0; i < (input ? from->nins : from->nouts); i++) {
@@ -98,14 +98,16 @@ static void copy_side(struct server *v, struct block *to, struct op *op, const s
     }
 }
 
-static enum skiff_status copy_op(struct server *v, struct block *to, const struct op *from,
-                                 const struct block *local, struct skiff_error *err);
+static enum skiff_status copy_op(struct server *v, struct skiff_block *to,
+                                 const struct skiff_op *from, const struct skiff_block *local,
+                                 struct skiff_error *err);
 
-static enum skiff_status copy_sub_block(struct server *v, struct block *parent, struct op *op,
-                                        const char *attr, int idx, struct skiff_error *err)
+static enum skiff_status copy_sub_block(struct server *v, struct skiff_block *parent,
+                                        struct skiff_op *op, const char *attr, int idx,
+                                        struct skiff_error *err)
 {
-    const struct block *from = v->s->main->blocks[idx];
-    struct block *to = program_add_block(v->p, parent->idx);
+    const struct skiff_block *from = v->s->main->blocks[idx];
+    struct skiff_block *to = program_add_block(v->p, parent->idx);
     for (size_t i = 0; i < from->vars.count; i++)
         build_clone_var(to, from->vars.entries[i].value);
     op_set_attr(v->p, op, attr, ATTR_BLOCK, &(struct attr_value){.i = to->idx});
@@ -114,10 +116,11 @@ static enum skiff_status copy_sub_block(struct server *v, struct block *parent, 
     return SKIFF_OK;
 }
 
-static enum skiff_status copy_op(struct server *v, struct block *to, const struct op *from,
-                                 const struct block *local, struct skiff_error *err)
+static enum skiff_status copy_op(struct server *v, struct skiff_block *to,
+                                 const struct skiff_op *from, const struct skiff_block *local,
+                                 struct skiff_error *err)
 {
-    struct op *op = build_op(to, -1, from->type);
+    struct skiff_op *op = build_op(to, -1, from->type);
     copy_side(v, to, op, from, local, true);
     copy_side(v, to, op, from, local, false);
     build_copy_attrs(to, op, from);
@@ -134,8 +137,8 @@ static enum skiff_status copy_op(struct server *v, struct block *to, const struc
 
 static enum skiff_status add_rate_block(struct server *v, struct skiff_error *err)
 {
-    const struct block *from = program_root(v->s->main);
-    struct block *b = NULL;
+    const struct skiff_block *from = program_root(v->s->main);
+    struct skiff_block *b = NULL;
     for (int i = 0; i < from->nops; i++) {
         if (!v->s->is_rate[i])
             continue;
@@ -151,14 +154,14 @@ static enum skiff_status add_rate_block(struct server *v, struct skiff_error *er
 
 /* ---- one slice ---- */
 
-static enum skiff_status add_merge(struct server *v, struct block *b, const struct split_block *k,
-                                   struct skiff_error *err)
+static enum skiff_status add_merge(struct server *v, struct skiff_block *b,
+                                   const struct split_block *k, struct skiff_error *err)
 {
     int n = v->s->trainers;
     const char **parts = arena_alloc(arena_of(v), (size_t)n * sizeof *parts);
     for (int t = 0; t < n; t++)
         parts[t] = arena_printf(arena_of(v), "%s.trainer_%d", k->merged, t);
-    struct op *op = build_op(b, -1, "sum");
+    struct skiff_op *op = build_op(b, -1, "sum");
     build_in(b, op, "X", n, parts);
     build_out1(b, op, "Out", k->merged);
     TRY(build_done(b, op, err));
@@ -169,13 +172,13 @@ static enum skiff_status add_merge(struct server *v, struct block *b, const stru
     return build_done(b, op, err);
 }
 
-static enum skiff_status add_binary(struct server *v, struct block *b, const char *type,
-                                    const char *x, const char *y, const struct var *like,
+static enum skiff_status add_binary(struct server *v, struct skiff_block *b, const char *type,
+                                    const char *x, const char *y, const struct skiff_var *like,
                                     const char **out, struct skiff_error *err)
 {
     *out = arena_printf(arena_of(v), "tmp_dc_output_%d", v->ntemps++);
     build_var_like(b, *out, like, false);
-    struct op *op = build_op(b, -1, type);
+    struct skiff_op *op = build_op(b, -1, type);
     build_in1(b, op, "X", x);
     build_in1(b, op, "Y", y);
     build_out1(b, op, "Out", *out);
@@ -183,11 +186,11 @@ static enum skiff_status add_binary(struct server *v, struct block *b, const cha
 }
 
 /* g + (w - w_bak) * g * g, w_bak being what the sender pulled last. */
-static enum skiff_status add_delay_compensation(struct server *v, struct block *b,
+static enum skiff_status add_delay_compensation(struct server *v, struct skiff_block *b,
                                                 const struct split_block *k, const char **grad,
                                                 struct skiff_error *err)
 {
-    const struct var *param = block_own_var(v->root, k->param);
+    const struct skiff_var *param = block_own_var(v->root, k->param);
     const char *bak = arena_printf(arena_of(v), "%s.local_bak", k->param);
     const char *diff, *once, *twice, *g = *grad;
     int n = v->s->trainers;
@@ -196,7 +199,7 @@ static enum skiff_status add_delay_compensation(struct server *v, struct block *
         baks[t] = arena_printf(arena_of(v), "%s.trainer_%d_bak", k->param, t);
     build_var_like(b, bak, param, false);
     build_var(b, "@TRAINER_ID@", VAR_LOD_TENSOR, DTYPE_INT64, &(struct shape){1, {1}}, false);
-    struct op *op = build_op(b, -1, "ref_by_trainer_id");
+    struct skiff_op *op = build_op(b, -1, "ref_by_trainer_id");
     build_in(b, op, "X", n, baks);
     build_in1(b, op, "TrainerId", "@TRAINER_ID@");
     build_out1(b, op, "Out", bak);
@@ -209,20 +212,21 @@ static enum skiff_status add_delay_compensation(struct server *v, struct block *
 
 /* The gradient that the optimizer reads: the merged one, or what the regularizer made of it under
  * a name of its own (sparse gradients). */
-static const char *update_grad(struct server *v, const struct op *op, const struct split_block *k)
+static const char *update_grad(struct server *v, const struct skiff_op *op,
+                               const struct split_block *k)
 {
     const char *name = op_in1(op, "Grad");
     return name && !str_map_has(&v->here, name) && block_own_var(v->root, name) ? name : k->merged;
 }
 
-static void add_update_inputs(struct server *v, struct block *b, struct op *op,
-                              const struct op *from, const struct split_param *p,
+static void add_update_inputs(struct server *v, struct skiff_block *b, struct skiff_op *op,
+                              const struct skiff_op *from, const struct split_param *p,
                               const struct split_block *k)
 {
-    const struct block *main = program_root(v->s->main);
+    const struct skiff_block *main = program_root(v->s->main);
     for (int i = 0; i < from->nins; i++) {
         const struct op_arg *in = &from->ins[i];
-        const struct var *var = in->n == 1 ? block_own_var(main, in->names[0]) : NULL;
+        const struct skiff_var *var = in->n == 1 ? block_own_var(main, in->names[0]) : NULL;
         if (!strcmp(in->slot, "Param") || !strcmp(in->slot, "Grad") || !var)
             continue;
         struct shape shape = split_accumulator_shape(p, k, var);
@@ -233,14 +237,14 @@ static void add_update_inputs(struct server *v, struct block *b, struct op *op,
     }
 }
 
-static enum skiff_status add_update(struct server *v, struct block *b, const struct op *from,
-                                    const struct split_param *p, const struct split_block *k,
-                                    struct skiff_error *err)
+static enum skiff_status add_update(struct server *v, struct skiff_block *b,
+                                    const struct skiff_op *from, const struct split_param *p,
+                                    const struct split_block *k, struct skiff_error *err)
 {
     const char *grad = update_grad(v, from, k);
     if (split_compensates(v->s, p))
         TRY(add_delay_compensation(v, b, k, &grad, err));
-    struct op *op = build_op(b, -1, from->type);
+    struct skiff_op *op = build_op(b, -1, from->type);
     build_in1(b, op, "Param", k->param);
     build_in1(b, op, "Grad", grad);
     add_update_inputs(v, b, op, from, p, k);
@@ -249,7 +253,7 @@ static enum skiff_status add_update(struct server *v, struct block *b, const str
     build_out1(b, op, "ParamOut", k->param);
     build_copy_attrs(b, op, from);
     TRY(build_done(b, op, err));
-    const struct var *g = block_find_var(b, grad);
+    const struct skiff_var *g = block_find_var(b, grad);
     if (g->kind == VAR_SELECTED_ROWS)
         names_add(arena_of(v), &v->sparse_grads,
                   arena_printf(arena_of(v), "%s:%s", grad, k->param));
@@ -259,8 +263,8 @@ static enum skiff_status add_update(struct server *v, struct block *b, const str
 static enum skiff_status add_param_block(struct server *v, int parent, const struct split_param *p,
                                          const struct split_block *k, struct skiff_error *err)
 {
-    const struct block *from = program_root(v->s->main);
-    struct block *b = program_add_block(v->p, parent);
+    const struct skiff_block *from = program_root(v->s->main);
+    struct skiff_block *b = program_add_block(v->p, parent);
     note_block(v, b);
     note_grad(v, k->merged, b);
     if (v->s->merge)
@@ -278,7 +282,7 @@ static enum skiff_status add_param_block(struct server *v, int parent, const str
 
 static enum skiff_status add_param_blocks(struct server *v, int parent, struct skiff_error *err)
 {
-    const struct block *from = program_root(v->s->main);
+    const struct skiff_block *from = program_root(v->s->main);
     for (int i = 0; i < from->nops; i++) {
         if (!v->s->is_update[i] || !op_is_update(from->ops[i]))
             continue;
@@ -293,12 +297,12 @@ static enum skiff_status add_param_blocks(struct server *v, int parent, struct s
 /* ---- distributed tables ---- */
 
 /* What the table's update reads: what arrived, or the sum over the trainers. */
-static enum skiff_status table_gradient(struct server *v, struct block *b,
+static enum skiff_status table_gradient(struct server *v, struct skiff_block *b,
                                         const struct split_table *t, const char **out,
                                         struct skiff_error *err)
 {
-    const struct split *s = v->s;
-    const struct var *g = t->grad_var;
+    const struct skiff_split *s = v->s;
+    const struct skiff_var *g = t->grad_var;
     if (!s->merge_tables) {
         *out = split_table_grad(s, t, 0, v->index, arena_of(v));
         build_var_like(v->root, *out, g, true);
@@ -310,7 +314,7 @@ static enum skiff_status table_gradient(struct server *v, struct block *b,
         build_var_like(v->root, parts[k], g, false);
     }
     build_var_like(v->root, t->grad, g, true);
-    struct op *op = build_op(b, -1, "sum");
+    struct skiff_op *op = build_op(b, -1, "sum");
     build_in(b, op, "X", s->trainers, parts);
     build_out1(b, op, "Out", t->grad);
     *out = t->grad;
@@ -318,13 +322,13 @@ static enum skiff_status table_gradient(struct server *v, struct block *b,
 }
 
 /* Accumulators of a table's rule, with rows as the table's where they have any. */
-static void add_table_states(struct server *v, struct block *b, struct op *op,
+static void add_table_states(struct server *v, struct skiff_block *b, struct skiff_op *op,
                              const struct split_table *t, const struct shape *rows)
 {
-    const struct block *main = program_root(v->s->main);
+    const struct skiff_block *main = program_root(v->s->main);
     for (int i = 0; i < t->update->nins; i++) {
         const struct op_arg *in = &t->update->ins[i];
-        const struct var *var = in->n == 1 ? block_own_var(main, in->names[0]) : NULL;
+        const struct skiff_var *var = in->n == 1 ? block_own_var(main, in->names[0]) : NULL;
         if (!var || !strcmp(in->slot, "Param") || !strcmp(in->slot, "Grad") ||
             !strcmp(in->slot, "LearningRate"))
             continue;
@@ -338,7 +342,7 @@ static void add_table_states(struct server *v, struct block *b, struct op *op,
     build_copy_attrs(b, op, t->update);
 }
 
-static enum skiff_status add_table_update(struct server *v, struct block *b,
+static enum skiff_status add_table_update(struct server *v, struct skiff_block *b,
                                           const struct split_table *t, struct skiff_error *err)
 {
     struct shape shape = t->var->shape;
@@ -348,7 +352,7 @@ static enum skiff_status add_table_update(struct server *v, struct block *b,
     build_clone_var(v->root, block_own_var(program_root(v->s->main), rate));
     TRY(table_gradient(v, b, t, &grad, err));
     bool own_rule = split_table_rule(v->s);
-    struct op *op = build_op(b, -1, own_rule ? t->update->type : "sgd");
+    struct skiff_op *op = build_op(b, -1, own_rule ? t->update->type : "sgd");
     build_in1(b, op, "Param", t->name);
     build_in1(b, op, "Grad", grad);
     build_in1(b, op, "LearningRate", rate);
@@ -359,16 +363,16 @@ static enum skiff_status add_table_update(struct server *v, struct block *b,
     return build_done(b, op, err);
 }
 
-static enum skiff_status add_table_prefetch(struct server *v, const struct block *update,
+static enum skiff_status add_table_prefetch(struct server *v, const struct skiff_block *update,
                                             const struct split_table *t, struct skiff_error *err)
 {
-    struct block *b = program_add_block(v->p, update->idx);
+    struct skiff_block *b = program_add_block(v->p, update->idx);
     const char *ids = split_table_ids(t, v->index, arena_of(v));
     const char *rows = split_table_rows(t, v->index, arena_of(v));
     struct shape any = {2, {-1, 1}}, wide = {2, {-1, t->var->shape.dims[1]}};
     build_var(v->root, ids, VAR_LOD_TENSOR, DTYPE_INT64, &any, false);
     build_var(v->root, rows, VAR_LOD_TENSOR, t->var->dtype, &wide, false);
-    struct op *op = build_op(b, -1, "lookup_sparse_table");
+    struct skiff_op *op = build_op(b, -1, "lookup_sparse_table");
     build_in1(b, op, "Ids", ids);
     build_in1(b, op, "W", t->name);
     build_out1(b, op, "Out", rows);
@@ -377,10 +381,10 @@ static enum skiff_status add_table_prefetch(struct server *v, const struct block
     return build_done(b, op, err);
 }
 
-static enum skiff_status add_table_save(struct server *v, struct block *b,
+static enum skiff_status add_table_save(struct server *v, struct skiff_block *b,
                                         const struct split_table *t, struct skiff_error *err)
 {
-    struct op *op = build_op(b, -1, "save");
+    struct skiff_op *op = build_op(b, -1, "save");
     build_in1(b, op, "X", t->name);
     op_set_string(v->p, op, "file_path", "none");
     return build_done(b, op, err);
@@ -388,7 +392,7 @@ static enum skiff_status add_table_save(struct server *v, struct block *b,
 
 static enum skiff_status add_tables(struct server *v, int parent, struct skiff_error *err)
 {
-    struct block *update = NULL;
+    struct skiff_block *update = NULL;
     for (int i = 0; i < v->s->ntables; i++) {
         update = program_add_block(v->p, parent);
         note_block(v, update);
@@ -397,8 +401,8 @@ static enum skiff_status add_tables(struct server *v, int parent, struct skiff_e
     }
     if (!update)
         return SKIFF_OK;
-    struct block *save = program_add_block(v->p, update->idx);
-    struct var *path = block_add_var(v->root, "kLookupTablePath");
+    struct skiff_block *save = program_add_block(v->p, update->idx);
+    struct skiff_var *path = block_add_var(v->root, "kLookupTablePath");
     path->kind = VAR_RAW;
     path->persistable = IS_TRUE;
     v->save_block = save->idx;
@@ -412,7 +416,7 @@ static enum skiff_status add_tables(struct server *v, int parent, struct skiff_e
 static enum skiff_status add_service(struct server *v, struct skiff_error *err)
 {
     const struct split_config *c = &v->s->config;
-    struct op *op = build_op(v->root, -1, "listen_and_serv");
+    struct skiff_op *op = build_op(v->root, -1, "listen_and_serv");
     build_in(v->root, op, "X", v->inputs.n, v->inputs.v);
     op_set_attr(v->p, op, "optimize_blocks", ATTR_BLOCKS,
                 &(struct attr_value){.n = v->nblocks, .ints = v->blocks});
@@ -444,8 +448,8 @@ static enum skiff_status fill_server(struct server *v, struct skiff_error *err)
     return add_service(v, err);
 }
 
-enum skiff_status split_server_main(const struct split *s, int server, struct program **out,
-                                    struct skiff_error *err)
+enum skiff_status split_server_main(const struct skiff_split *s, int server,
+                                    struct skiff_program **out, struct skiff_error *err)
 {
     struct server v = {
         .s = s, .index = server, .p = program_create(), .rate_block = -1, .save_block = -1};

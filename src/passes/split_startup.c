@@ -12,9 +12,9 @@
 
 /* Is the parameter left out when the trainer starts? In GEO, Fluid's list of tables is that of
  * lookup_table with is_sparse. */
-static bool is_table(const struct split *s, const struct split_param *p)
+static bool is_table(const struct skiff_split *s, const struct split_param *p)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     for (int i = 0; s->mode == SPLIT_GEO && i < b->nops; i++)
         if (op_is_lookup(b->ops[i]) && !strcmp(b->ops[i]->type, "lookup_table") &&
             attr_bool(b->ops[i], "is_sparse") && !strcmp(op_in1(b->ops[i], "W"), p->name))
@@ -22,7 +22,7 @@ static bool is_table(const struct split *s, const struct split_param *p)
     return p->remote;
 }
 
-static enum skiff_status start_recv(const struct split *s, struct block *b,
+static enum skiff_status start_recv(const struct skiff_split *s, struct skiff_block *b,
                                     const struct split_param *p, struct skiff_error *err)
 {
     struct arena *a = &b->program->arena;
@@ -33,7 +33,7 @@ static enum skiff_status start_recv(const struct split *s, struct block *b,
         endpoints[i] = s->endpoints[p->blocks[i].server];
         build_var(b, names[i], p->var->kind, p->var->dtype, &p->blocks[i].shape, false);
     }
-    struct op *op = build_op(b, -1, "recv");
+    struct skiff_op *op = build_op(b, -1, "recv");
     build_out(b, op, "Out", p->nblocks, names);
     op_set_strings(b->program, op, "epmap", p->nblocks, endpoints);
     op_set_int(b->program, op, "trainer_id", s->trainer_id);
@@ -41,27 +41,27 @@ static enum skiff_status start_recv(const struct split *s, struct block *b,
     return build_done(b, op, err);
 }
 
-static enum skiff_status start_join(struct block *b, const struct split_param *p,
+static enum skiff_status start_join(struct skiff_block *b, const struct split_param *p,
                                     struct skiff_error *err)
 {
     const char **names = arena_alloc(&b->program->arena, (size_t)p->nblocks * sizeof *names);
     for (int i = 0; i < p->nblocks; i++)
         names[i] = p->blocks[i].param;
     build_var_like(b, p->name, p->var, var_persistable(p->var));
-    struct op *op = build_op(b, -1, "concat");
+    struct skiff_op *op = build_op(b, -1, "concat");
     build_in(b, op, "X", p->nblocks, names);
     build_out1(b, op, "Out", p->name);
     op_set_int(b->program, op, "axis", 0);
     return build_done(b, op, err);
 }
 
-static enum skiff_status start_params(const struct split *s, struct block *b,
+static enum skiff_status start_params(const struct skiff_split *s, struct skiff_block *b,
                                       struct skiff_error *err)
 {
     for (int i = 0; i < s->nparams; i++)
         if (!is_table(s, &s->params[i]))
             TRY(start_recv(s, b, &s->params[i], err));
-    struct op *op = build_op(b, -1, "fetch_barrier");
+    struct skiff_op *op = build_op(b, -1, "fetch_barrier");
     build_out1(b, op, "Out", split_control_var(b, 0));
     op_set_strings(b->program, op, "endpoints", s->nendpoints, s->endpoints);
     op_set_int(b->program, op, "trainer_id", s->trainer_id);
@@ -73,7 +73,7 @@ static enum skiff_status start_params(const struct split *s, struct block *b,
     return SKIFF_OK;
 }
 
-static void drop_writers(struct block *b, const char *name)
+static void drop_writers(struct skiff_block *b, const char *name)
 {
     for (int i = b->nops - 1; i >= 0; i--)
         if (op_writes(b->ops[i], name))
@@ -81,16 +81,16 @@ static void drop_writers(struct block *b, const char *name)
 }
 
 /* The table is only declared; its rows stay on the servers. */
-static enum skiff_status fake_init(struct block *b, const char *name, struct skiff_error *err)
+static enum skiff_status fake_init(struct skiff_block *b, const char *name, struct skiff_error *err)
 {
     int count = 0, at = block_last_writer(b, name);
     for (int i = 0; i < b->nops; i++)
         count += op_writes(b->ops[i], name);
-    const struct var *v = block_own_var(b, name);
+    const struct skiff_var *v = block_own_var(b, name);
     if (count != 1 || !v)
         return error_set(err, SKIFF_INVALID, "table init op num should be 1, now is %d (table %s)",
                          count, name);
-    struct op *op = build_op(b, -1, "fake_init");
+    struct skiff_op *op = build_op(b, -1, "fake_init");
     build_out1(b, op, "Out", name);
     op_set_longs(b->program, op, "shape", v->shape.ndim, v->shape.dims);
     TRY(build_done(b, op, err));
@@ -98,7 +98,7 @@ static enum skiff_status fake_init(struct block *b, const char *name, struct ski
     return SKIFF_OK;
 }
 
-static void drop_optimizer_init(const struct split *s, struct block *b)
+static void drop_optimizer_init(const struct skiff_split *s, struct skiff_block *b)
 {
     struct str_map unused;
     str_map_init(&unused);
@@ -110,7 +110,7 @@ static void drop_optimizer_init(const struct split *s, struct block *b)
     str_map_deinit(&unused);
 }
 
-static enum skiff_status finish_trainer(const struct split *s, struct block *b,
+static enum skiff_status finish_trainer(const struct skiff_split *s, struct skiff_block *b,
                                         struct skiff_error *err)
 {
     if (s->mode == SPLIT_GEO)
@@ -124,10 +124,10 @@ static enum skiff_status finish_trainer(const struct split *s, struct block *b,
     return SKIFF_OK;
 }
 
-enum skiff_status split_trainer_startup(const struct split *s, struct program **out,
+enum skiff_status split_trainer_startup(const struct skiff_split *s, struct skiff_program **out,
                                         struct skiff_error *err)
 {
-    struct program *p = split_clone(s->startup);
+    struct skiff_program *p = split_clone(s->startup);
     enum skiff_status status = start_params(s, program_root(p), err);
     if (status == SKIFF_OK)
         status = finish_trainer(s, program_root(p), err);
@@ -141,7 +141,8 @@ enum skiff_status split_trainer_startup(const struct split *s, struct program **
 /* ---- server ---- */
 
 /* The variable of the server that takes the place of `name`; NULL: it does not live here. */
-static struct var *local_var(const struct split *s, int server, struct block *b, const char *name)
+static struct skiff_var *local_var(const struct skiff_split *s, int server, struct skiff_block *b,
+                                   const char *name)
 {
     const struct split_param *p = split_find_param(s, name);
     const struct split_block *block = p ? split_block_on(p, server) : NULL;
@@ -150,7 +151,7 @@ static struct var *local_var(const struct split *s, int server, struct block *b,
     return block_own_var(b, block ? block->param : name);
 }
 
-static void set_shape(struct program *p, struct op *op, const struct shape *shape)
+static void set_shape(struct skiff_program *p, struct skiff_op *op, const struct shape *shape)
 {
     int32_t dims[TENSOR_MAX_DIMS];
     for (int i = 0; i < shape->ndim; i++)
@@ -163,7 +164,8 @@ static void set_shape(struct program *p, struct op *op, const struct shape *shap
 }
 
 /* Constants given element by element (assign_value): the slice's part. */
-static void cut_values(struct program *p, struct op *op, int64_t whole, int64_t offset, int64_t n)
+static void cut_values(struct skiff_program *p, struct skiff_op *op, int64_t whole, int64_t offset,
+                       int64_t n)
 {
     for (int i = 0; i < op->nattrs; i++) {
         struct op_attr_value a = op->attrs[i];
@@ -185,12 +187,13 @@ static void cut_values(struct program *p, struct op *op, int64_t whole, int64_t 
 }
 
 /* Makes an init op of the whole one of the slice. */
-static enum skiff_status cut_init(const struct split *s, int server, struct block *b, struct op *op,
-                                  const struct op *from, const char *name, struct skiff_error *err)
+static enum skiff_status cut_init(const struct skiff_split *s, int server, struct skiff_block *b,
+                                  struct skiff_op *op, const struct skiff_op *from,
+                                  const char *name, struct skiff_error *err)
 {
     const struct op_attr_value *shape = op_attr(from, "shape");
-    const struct var *whole = block_own_var(program_root(s->startup), name);
-    const struct var *to = local_var(s, server, b, name);
+    const struct skiff_var *whole = block_own_var(program_root(s->startup), name);
+    const struct skiff_var *to = local_var(s, server, b, name);
     const struct split_param *p = split_find_param(s, name);
     const struct split_block *block = p ? split_block_on(p, server) : NULL;
     if (!whole || !to || shape_equal(&whole->shape, &to->shape))
@@ -220,8 +223,8 @@ struct init_reach {
     bool reads_elsewhere, writes_only_inputs;
 };
 
-static struct init_reach init_reach(const struct split *s, int server, struct block *b,
-                                    const struct op *op)
+static struct init_reach init_reach(const struct skiff_split *s, int server, struct skiff_block *b,
+                                    const struct skiff_op *op)
 {
     struct init_reach r = {.writes_only_inputs = true};
     for (int i = 0; i < op->nouts; i++)
@@ -239,14 +242,14 @@ static struct init_reach init_reach(const struct split *s, int server, struct bl
     return r;
 }
 
-static void copy_args(const struct split *s, int server, struct block *b, struct op *op,
-                      const struct op *from, bool input)
+static void copy_args(const struct skiff_split *s, int server, struct skiff_block *b,
+                      struct skiff_op *op, const struct skiff_op *from, bool input)
 {
     const struct op_arg *args = input ? from->ins : from->outs;
     for (int i = 0; i < (input ? from->nins : from->nouts); i++) {
         struct names_list here = {0};
         for (int k = 0; k < args[i].n; k++) {
-            const struct var *v = local_var(s, server, b, args[i].names[k]);
+            const struct skiff_var *v = local_var(s, server, b, args[i].names[k]);
             if (v)
                 names_add(&b->program->arena, &here, v->name);
         }
@@ -257,8 +260,8 @@ static void copy_args(const struct split *s, int server, struct block *b, struct
 
 /* An op that only rearranges what it reads (coalesce_tensor) is not needed where a part of that
  * lives elsewhere. */
-static enum skiff_status copy_init(const struct split *s, int server, struct block *b,
-                                   const struct op *from, struct skiff_error *err)
+static enum skiff_status copy_init(const struct skiff_split *s, int server, struct skiff_block *b,
+                                   const struct skiff_op *from, struct skiff_error *err)
 {
     struct init_reach r = init_reach(s, server, b, from);
     if (!r.here || ((r.reads_elsewhere || r.elsewhere) && r.writes_only_inputs))
@@ -267,7 +270,7 @@ static enum skiff_status copy_init(const struct split *s, int server, struct blo
         return error_set(err, SKIFF_UNSUPPORTED,
                          "startup op %s reads variables that do not live on this server",
                          from->type);
-    struct op *op = build_op(b, -1, from->type);
+    struct skiff_op *op = build_op(b, -1, from->type);
     copy_args(s, server, b, op, from, true);
     copy_args(s, server, b, op, from, false);
     build_copy_attrs(b, op, from);
@@ -278,14 +281,14 @@ static enum skiff_status copy_init(const struct split *s, int server, struct blo
 }
 
 /* DC-ASGD: what each trainer is taken to have pulled at the start. */
-static enum skiff_status init_backups(const struct split *s, int server, struct block *b,
-                                      struct skiff_error *err)
+static enum skiff_status init_backups(const struct skiff_split *s, int server,
+                                      struct skiff_block *b, struct skiff_error *err)
 {
     for (int i = 0; i < s->nparams; i++) {
         const struct split_param *p = &s->params[s->order[i]];
         const struct split_block *k = split_compensates(s, p) ? split_block_on(p, server) : NULL;
         for (int t = 0; k && t < s->trainers; t++) {
-            struct op *op = build_op(b, -1, "assign");
+            struct skiff_op *op = build_op(b, -1, "assign");
             build_in1(b, op, "X", k->param);
             build_out1(b, op, "Out",
                        arena_printf(&b->program->arena, "%s.trainer_%d_bak", k->param, t));
@@ -295,20 +298,20 @@ static enum skiff_status init_backups(const struct split *s, int server, struct 
     return SKIFF_OK;
 }
 
-static enum skiff_status fill_server(const struct split *s, int server, struct block *b,
+static enum skiff_status fill_server(const struct skiff_split *s, int server, struct skiff_block *b,
                                      struct skiff_error *err)
 {
-    const struct block *from = program_root(s->startup);
+    const struct skiff_block *from = program_root(s->startup);
     for (int i = 0; i < from->nops; i++)
         TRY(copy_init(s, server, b, from->ops[i], err));
     return s->config.enable_dc_asgd ? init_backups(s, server, b, err) : SKIFF_OK;
 }
 
-enum skiff_status split_server_startup(const struct split *s, int server,
-                                       const struct program *main, struct program **out,
+enum skiff_status split_server_startup(const struct skiff_split *s, int server,
+                                       const struct skiff_program *main, struct skiff_program **out,
                                        struct skiff_error *err)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     const struct str_map *vars = &program_root(main)->vars;
     p->generation = main->generation;
     p->version = main->version;

@@ -13,13 +13,13 @@
 #include "passes/split_parts.h"
 
 struct lookups {
-    struct block *b;
-    struct op **ops; /* look-ups of one table that can be made together */
+    struct skiff_block *b;
+    struct skiff_op **ops; /* look-ups of one table that can be made together */
     int n;
     const char **ids, **outs;
 };
 
-static void lookups_init(struct lookups *l, struct block *b)
+static void lookups_init(struct lookups *l, struct skiff_block *b)
 {
     *l = (struct lookups){.b = b, .ops = mem_must(((size_t)b->nops + 1) * sizeof *l->ops)};
 }
@@ -63,11 +63,11 @@ static int lookups_place(const struct lookups *l)
 
 /* ---- cut by rows ---- */
 
-static enum skiff_status insert_lookup(const struct split *s, struct lookups *l, int at,
+static enum skiff_status insert_lookup(const struct skiff_split *s, struct lookups *l, int at,
                                        const struct split_param *p, struct skiff_error *err)
 {
-    struct program *pr = l->b->program;
-    const struct op *first = l->ops[0];
+    struct skiff_program *pr = l->b->program;
+    const struct skiff_op *first = l->ops[0];
     const char **names = arena_alloc(&pr->arena, (size_t)p->nblocks * sizeof *names);
     const char **endpoints = arena_alloc(&pr->arena, (size_t)p->nblocks * sizeof *endpoints);
     int64_t *rows = arena_alloc(&pr->arena, (size_t)p->nblocks * sizeof *rows);
@@ -76,7 +76,7 @@ static enum skiff_status insert_lookup(const struct split *s, struct lookups *l,
         endpoints[i] = s->endpoints[p->blocks[i].server];
         rows[i] = p->blocks[i].shape.dims[0];
     }
-    struct op *op = build_op(l->b, at, "distributed_lookup_table");
+    struct skiff_op *op = build_op(l->b, at, "distributed_lookup_table");
     build_in(l->b, op, "Ids", l->n, l->ids);
     build_in1(l->b, op, "W", p->name);
     build_out(l->b, op, "Outputs", l->n, l->outs);
@@ -89,7 +89,7 @@ static enum skiff_status insert_lookup(const struct split *s, struct lookups *l,
     return build_done(l->b, op, err);
 }
 
-static bool same_lookup(const struct op *a, const struct op *b)
+static bool same_lookup(const struct skiff_op *a, const struct skiff_op *b)
 {
     return !strcmp(a->type, b->type) && op_padding(a) == op_padding(b);
 }
@@ -99,7 +99,7 @@ static bool next_group(struct lookups *l, const char *table)
 {
     l->n = 0;
     for (int i = 0; i < l->b->nops; i++) {
-        struct op *op = l->b->ops[i];
+        struct skiff_op *op = l->b->ops[i];
         if (op_is_lookup(op) && !strcmp(op_in1(op, "W"), table) &&
             (!l->n || same_lookup(l->ops[0], op)))
             l->ops[l->n++] = op;
@@ -107,7 +107,7 @@ static bool next_group(struct lookups *l, const char *table)
     return l->n > 0;
 }
 
-static enum skiff_status replace_one_by_one(const struct split *s, struct lookups *l,
+static enum skiff_status replace_one_by_one(const struct skiff_split *s, struct lookups *l,
                                             const struct split_param *p, struct skiff_error *err)
 {
     for (int i = 0; i < l->n; i++) {
@@ -122,7 +122,7 @@ static enum skiff_status replace_one_by_one(const struct split *s, struct lookup
 
 static bool can_join(struct lookups *l)
 {
-    struct op **kept = mem_must((size_t)l->b->nops * sizeof *kept);
+    struct skiff_op **kept = mem_must((size_t)l->b->nops * sizeof *kept);
     int n = l->b->nops;
     memcpy(kept, l->b->ops, (size_t)n * sizeof *kept);
     lookups_remove(l);
@@ -133,7 +133,7 @@ static bool can_join(struct lookups *l)
     return can;
 }
 
-enum skiff_status split_merge_lookups(const struct split *s, struct block *b,
+enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_param *p, struct skiff_error *err)
 {
     struct lookups l;
@@ -164,21 +164,22 @@ const char *split_table_rows(const struct split_table *t, int i, struct arena *a
     return arena_printf(a, "%sprefetch_compress_out_tmp_%d", t->prefix, i);
 }
 
-const char *split_table_grad(const struct split *s, const struct split_table *t, int trainer, int i,
-                             struct arena *a)
+const char *split_table_grad(const struct skiff_split *s, const struct split_table *t, int trainer,
+                             int i, struct arena *a)
 {
     if (s->merge_tables)
         return arena_printf(a, "%s.trainer_%d.pserver_%d", t->grad, trainer, i);
     return arena_printf(a, "%s.pserver_%d", t->grad, i);
 }
 
-static enum skiff_status prefetch_rows(const struct split *s, struct lookups *l, int at,
+static enum skiff_status prefetch_rows(const struct skiff_split *s, struct lookups *l, int at,
                                        const struct split_table *t, struct skiff_error *err)
 {
-    struct block *b = l->b;
+    struct skiff_block *b = l->b;
     struct arena *a = &b->program->arena;
     int n = s->nendpoints;
-    const struct var *ids = block_find_var(b, l->ids[0]), *out = block_find_var(b, l->outs[0]);
+    const struct skiff_var *ids = block_find_var(b, l->ids[0]),
+                           *out = block_find_var(b, l->outs[0]);
     const char **in = arena_alloc(a, (size_t)n * sizeof *in);
     const char **rows = arena_alloc(a, (size_t)n * sizeof *rows);
     for (int i = 0; i < n; i++) {
@@ -187,7 +188,7 @@ static enum skiff_status prefetch_rows(const struct split *s, struct lookups *l,
         build_var_like(b, in[i], ids, false);
         build_var_like(b, rows[i], out, false);
     }
-    struct op *op = build_op(b, at, "split_ids");
+    struct skiff_op *op = build_op(b, at, "split_ids");
     build_in(b, op, "Ids", l->n, l->ids);
     build_out(b, op, "Out", n, in);
     TRY(build_done(b, op, err));
@@ -204,7 +205,7 @@ static enum skiff_status prefetch_rows(const struct split *s, struct lookups *l,
     return build_done(b, op, err);
 }
 
-static enum skiff_status send_table_grad(const struct split *s, struct block *b,
+static enum skiff_status send_table_grad(const struct skiff_split *s, struct skiff_block *b,
                                          const struct split_table *t, const char *control,
                                          struct skiff_error *err)
 {
@@ -218,7 +219,7 @@ static enum skiff_status send_table_grad(const struct split *s, struct block *b,
         parts[i] = split_table_grad(s, t, s->trainer_id, i, a);
         build_var_like(b, parts[i], t->grad_var, false);
     }
-    struct op *op = build_op(b, at, "split_ids");
+    struct skiff_op *op = build_op(b, at, "split_ids");
     build_in1(b, op, "Ids", t->grad);
     build_out(b, op, "Out", n, parts);
     build_role(b, op, ROLE_DIST, NULL, NULL);
@@ -232,7 +233,7 @@ static enum skiff_status send_table_grad(const struct split *s, struct block *b,
     return build_done(b, op, err);
 }
 
-enum skiff_status split_table_lookups(const struct split *s, struct block *b,
+enum skiff_status split_table_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_table *t, const char *control,
                                       struct skiff_error *err)
 {

@@ -13,17 +13,17 @@
 #include "passes/split_parts.h"
 
 struct trainer {
-    const struct split *s;
-    struct program *p;
-    struct block *b;
+    const struct skiff_split *s;
+    struct skiff_program *p;
+    struct skiff_block *b;
     int ncontrol;
     const char **sent;       /* by parameter: what its send writes */
     struct names_list waits; /* what a barrier waits for */
 };
 
-const char *split_control_var(struct block *b, int n)
+const char *split_control_var(struct skiff_block *b, int n)
 {
-    struct var *v = block_add_var(b, arena_printf(&b->program->arena, "__control_var@%d", n));
+    struct skiff_var *v = block_add_var(b, arena_printf(&b->program->arena, "__control_var@%d", n));
     v->persistable = IS_FALSE;
     return v->name;
 }
@@ -57,7 +57,7 @@ static const char **block_names(struct trainer *t, const struct split_param *p, 
     return names;
 }
 
-static void set_endpoints(struct trainer *t, struct op *op, const char *attr,
+static void set_endpoints(struct trainer *t, struct skiff_op *op, const char *attr,
                           const struct split_param *p)
 {
     const char **names = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *names);
@@ -66,8 +66,8 @@ static void set_endpoints(struct trainer *t, struct op *op, const char *attr,
     op_set_strings(t->p, op, attr, p->nblocks, names);
 }
 
-static void set_sections(struct trainer *t, struct op *op, const char *attr, enum attr_type type,
-                         const struct split_param *p)
+static void set_sections(struct trainer *t, struct skiff_op *op, const char *attr,
+                         enum attr_type type, const struct split_param *p)
 {
     int64_t *rows = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *rows);
     int32_t *rows32 = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *rows32);
@@ -84,7 +84,7 @@ static void set_sections(struct trainer *t, struct op *op, const char *attr, enu
 static enum skiff_status cut_gradient(struct trainer *t, int at, const struct split_param *p,
                                       struct skiff_error *err)
 {
-    struct op *op = build_op(t->b, at, p->rows ? "split_selected_rows" : "split_byref");
+    struct skiff_op *op = build_op(t->b, at, p->rows ? "split_selected_rows" : "split_byref");
     build_in1(t->b, op, "X", p->sent);
     build_out(t->b, op, "Out", p->nblocks, block_names(t, p, true));
     if (p->rows)
@@ -96,7 +96,7 @@ static enum skiff_status cut_gradient(struct trainer *t, int at, const struct sp
 }
 
 /* What the servers call the slices: with the trainer's number where they add up. */
-static void name_sent(struct trainer *t, struct op *op, const struct split_param *p)
+static void name_sent(struct trainer *t, struct skiff_op *op, const struct split_param *p)
 {
     const char **names = arena_alloc(&t->p->arena, (size_t)p->nblocks * sizeof *names);
     for (int i = 0; i < p->nblocks; i++)
@@ -117,7 +117,7 @@ static enum skiff_status send_gradient(struct trainer *t, const struct split_par
     make_block_vars(t, p);
     if (p->nblocks > 1 && !by_runtime(t))
         TRY(cut_gradient(t, at++, p, err));
-    struct op *op = build_op(t->b, at, "send");
+    struct skiff_op *op = build_op(t->b, at, "send");
     if (by_runtime(t)) {
         build_in1(t->b, op, "X", p->sent);
         name_sent(t, op, p);
@@ -132,7 +132,7 @@ static enum skiff_status send_gradient(struct trainer *t, const struct split_par
 
 static enum skiff_status send_gradients(struct trainer *t, struct skiff_error *err)
 {
-    const struct split *s = t->s;
+    const struct skiff_split *s = t->s;
     t->sent = arena_alloc(&t->p->arena, (size_t)(s->nparams + 1) * sizeof *t->sent);
     for (int k = 0; k < s->nparams; k++) {
         int i = s->order[k];
@@ -146,11 +146,11 @@ static enum skiff_status send_gradients(struct trainer *t, struct skiff_error *e
 /* Async with a learning rate schedule: "one more step" to every server. */
 static enum skiff_status send_counter(struct trainer *t, struct skiff_error *err)
 {
-    const struct split *s = t->s;
+    const struct skiff_split *s = t->s;
     if (!s->counter)
         return SKIFF_OK;
     const char *control = next_control(t);
-    struct op *op = build_op(t->b, -1, "send");
+    struct skiff_op *op = build_op(t->b, -1, "send");
     build_in1(t->b, op, "X", s->counter);
     build_out1(t->b, op, "Out", control);
     op_set_strings(t->p, op, "epmap", s->nendpoints, s->endpoints);
@@ -166,8 +166,8 @@ static enum skiff_status send_counter(struct trainer *t, struct skiff_error *err
 static enum skiff_status send_barrier(struct trainer *t, const char *control,
                                       struct skiff_error *err)
 {
-    const struct split *s = t->s;
-    struct op *op = build_op(t->b, -1, "send_barrier");
+    const struct skiff_split *s = t->s;
+    struct skiff_op *op = build_op(t->b, -1, "send_barrier");
     build_in(t->b, op, "X", t->waits.n, t->waits.v);
     build_out1(t->b, op, "Out", control);
     op_set_strings(t->p, op, "endpoints", s->nendpoints, s->endpoints);
@@ -183,7 +183,7 @@ static enum skiff_status recv_param(struct trainer *t, const struct split_param 
                                     const char *after, struct names_list *received,
                                     struct skiff_error *err)
 {
-    struct op *op = build_op(t->b, -1, "recv");
+    struct skiff_op *op = build_op(t->b, -1, "recv");
     const char **blocks = block_names(t, p, false);
     build_in1(t->b, op, "X", after);
     if (by_runtime(t)) {
@@ -204,8 +204,8 @@ static enum skiff_status recv_param(struct trainer *t, const struct split_param 
 static enum skiff_status fetch_barrier(struct trainer *t, const char *after,
                                        const struct names_list *received, struct skiff_error *err)
 {
-    const struct split *s = t->s;
-    struct op *op = build_op(t->b, -1, "fetch_barrier");
+    const struct skiff_split *s = t->s;
+    struct skiff_op *op = build_op(t->b, -1, "fetch_barrier");
     build_in1(t->b, op, "X", after);
     build_out(t->b, op, "Out", received->n, received->v);
     op_set_strings(t->p, op, "endpoints", s->nendpoints, s->endpoints);
@@ -217,7 +217,7 @@ static enum skiff_status fetch_barrier(struct trainer *t, const char *after,
 static enum skiff_status join_blocks(struct trainer *t, const struct split_param *p,
                                      struct skiff_error *err)
 {
-    struct op *op = build_op(t->b, -1, "concat");
+    struct skiff_op *op = build_op(t->b, -1, "concat");
     build_in(t->b, op, "X", p->nblocks, block_names(t, p, false));
     build_out1(t->b, op, "Out", p->name);
     op_set_int(t->p, op, "axis", 0);
@@ -228,7 +228,7 @@ static enum skiff_status join_blocks(struct trainer *t, const struct split_param
 static enum skiff_status recv_params(struct trainer *t, const char *barrier,
                                      struct skiff_error *err)
 {
-    const struct split *s = t->s;
+    const struct skiff_split *s = t->s;
     struct names_list received = {0};
     for (int i = 0; i < s->nparams; i++)
         if (!s->params[i].remote)
@@ -246,16 +246,16 @@ static enum skiff_status recv_params(struct trainer *t, const char *barrier,
 
 /* ---- what goes away ---- */
 
-void split_optimizer_vars(const struct split *s, struct str_map *out)
+void split_optimizer_vars(const struct skiff_split *s, struct str_map *out)
 {
-    const struct block *b = program_root(s->main);
+    const struct skiff_block *b = program_root(s->main);
     for (int i = 0; i < b->nops; i++)
         for (int k = 0; s->is_update[i] && k < b->ops[i]->nins; k++)
             for (int n = 0; n < b->ops[i]->ins[k].n; n++)
                 str_map_put(out, b->ops[i]->ins[k].names[n], out);
     for (int i = 0; i < b->nops; i++) {
         const char *param, *grad;
-        const struct op *op = b->ops[i];
+        const struct skiff_op *op = b->ops[i];
         if (s->is_update[i] && op_role_pair(op, &param, &grad)) {
             str_map_remove(out, param);
             str_map_remove(out, grad);
@@ -266,7 +266,7 @@ void split_optimizer_vars(const struct split *s, struct str_map *out)
     }
 }
 
-static void drop_optimizer(struct trainer *t, struct op *const *gone, int ngone)
+static void drop_optimizer(struct trainer *t, struct skiff_op *const *gone, int ngone)
 {
     struct str_map unused;
     for (int i = 0; i < ngone; i++)
@@ -280,7 +280,7 @@ static void drop_optimizer(struct trainer *t, struct op *const *gone, int ngone)
 
 static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
 {
-    const struct split *s = t->s;
+    const struct skiff_split *s = t->s;
     bool half = by_runtime(t) && s->config.half_async;
     const char **tables = arena_alloc(&t->p->arena, (size_t)(s->ntables + 1) * sizeof *tables);
     TRY(send_gradients(t, err));
@@ -298,12 +298,12 @@ static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-enum skiff_status split_trainer_main(const struct split *s, struct program **out,
+enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                      struct skiff_error *err)
 {
     struct trainer t = {.s = s, .p = split_clone(s->main)};
     t.b = program_root(t.p);
-    struct op **gone = mem_must(((size_t)t.b->nops + 1) * sizeof *gone);
+    struct skiff_op **gone = mem_must(((size_t)t.b->nops + 1) * sizeof *gone);
     int ngone = 0;
     for (int i = 0; i < t.b->nops; i++)
         if (s->is_update[i] || s->is_rate[i])

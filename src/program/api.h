@@ -1,12 +1,6 @@
-/* The public names of programs, blocks, variables and ops are those inside; files that define
- * functions of <skiff/build.h> include this header before any public one. */
+/* What files that define functions of <skiff/build.h> share. */
 #ifndef PROGRAM_API_H
 #define PROGRAM_API_H
-
-#define skiff_var var
-#define skiff_program program
-#define skiff_block block
-#define skiff_op op
 
 #include <skiff/build.h>
 

@@ -9,13 +9,13 @@
 
 /* ---- programs ---- */
 
-int skiff_program_generation(const struct program *p)
+int skiff_program_generation(const struct skiff_program *p)
 {
     return (int)p->generation;
 }
 
 /* The version goes along: it is what a file is told apart by. */
-void skiff_program_set_generation(struct program *p, int generation)
+void skiff_program_set_generation(struct skiff_program *p, int generation)
 {
     enum generation g = generation == 2 ? GEN_2X : GEN_1X;
     if (g != p->generation)
@@ -26,29 +26,29 @@ void skiff_program_set_generation(struct program *p, int generation)
             op_bind(p, p->blocks[i]->ops[k]);
 }
 
-int64_t skiff_program_version(const struct program *p)
+int64_t skiff_program_version(const struct skiff_program *p)
 {
     return p->has_version ? p->version : 0;
 }
 
-void skiff_program_set_version(struct program *p, int64_t version)
+void skiff_program_set_version(struct skiff_program *p, int64_t version)
 {
     p->has_version = true;
     p->version = version;
 }
 
-int skiff_program_role(const struct program *p)
+int skiff_program_role(const struct skiff_program *p)
 {
     return p->current_role;
 }
 
-int skiff_program_role_vars(const struct program *p, const char *const **out)
+int skiff_program_role_vars(const struct skiff_program *p, const char *const **out)
 {
     *out = p->current_role_var;
     return p->ncurrent_role_var;
 }
 
-void skiff_program_set_role(struct program *p, int role, int nvars, const char *const *vars)
+void skiff_program_set_role(struct skiff_program *p, int role, int nvars, const char *const *vars)
 {
     const char **copy = arena_alloc(&p->arena, (size_t)(nvars + 1) * sizeof(*copy));
     for (int i = 0; i < nvars; i++)
@@ -58,17 +58,17 @@ void skiff_program_set_role(struct program *p, int role, int nvars, const char *
     p->ncurrent_role_var = nvars;
 }
 
-const char *skiff_program_namescope(const struct program *p)
+const char *skiff_program_namescope(const struct skiff_program *p)
 {
     return p->current_namescope;
 }
 
-void skiff_program_set_namescope(struct program *p, const char *path)
+void skiff_program_set_namescope(struct skiff_program *p, const char *path)
 {
     p->current_namescope = arena_strdup(&p->arena, path);
 }
 
-void *skiff_program_bytes(const struct program *p, size_t *out_n)
+void *skiff_program_bytes(const struct skiff_program *p, size_t *out_n)
 {
     struct buf b = BUF_INIT;
     program_encode(p, &b);
@@ -79,7 +79,7 @@ void *skiff_program_bytes(const struct program *p, size_t *out_n)
 }
 
 enum skiff_status skiff_program_parse(const void *bytes, size_t n, const char *what,
-                                      struct program **out, struct skiff_error *err)
+                                      struct skiff_program **out, struct skiff_error *err)
 {
     static const char head[] = "program ";
     if (n < sizeof(head) - 1 || memcmp(bytes, head, sizeof(head) - 1))
@@ -91,12 +91,12 @@ enum skiff_status skiff_program_parse(const void *bytes, size_t n, const char *w
     return status;
 }
 
-enum skiff_status skiff_program_check(const struct program *p, struct skiff_error *err)
+enum skiff_status skiff_program_check(const struct skiff_program *p, struct skiff_error *err)
 {
     return program_verify(p, err);
 }
 
-char *skiff_program_differences(const struct program *a, const struct program *b)
+char *skiff_program_differences(const struct skiff_program *a, const struct skiff_program *b)
 {
     struct buf text = BUF_INIT;
     program_diff(a, b, &text);
@@ -105,17 +105,17 @@ char *skiff_program_differences(const struct program *a, const struct program *b
     return text.data;
 }
 
-int skiff_program_blocks(const struct program *p)
+int skiff_program_blocks(const struct skiff_program *p)
 {
     return p->nblocks;
 }
 
-struct block *skiff_program_block(const struct program *p, int i)
+struct skiff_block *skiff_program_block(const struct skiff_program *p, int i)
 {
     return i >= 0 && i < p->nblocks ? p->blocks[i] : NULL;
 }
 
-struct block *skiff_program_add_block(struct program *p, int parent, int forward)
+struct skiff_block *skiff_program_add_block(struct skiff_program *p, int parent, int forward)
 {
     if (parent < -1 || parent >= p->nblocks || forward < -1 || forward >= p->nblocks ||
         block_too_deep(p, parent))
@@ -125,59 +125,59 @@ struct block *skiff_program_add_block(struct program *p, int parent, int forward
 
 /* ---- blocks ---- */
 
-int skiff_block_index(const struct block *b)
+int skiff_block_index(const struct skiff_block *b)
 {
     return b->idx;
 }
 
-int skiff_block_parent(const struct block *b)
+int skiff_block_parent(const struct skiff_block *b)
 {
     return b->parent;
 }
 
-int skiff_block_forward(const struct block *b)
+int skiff_block_forward(const struct skiff_block *b)
 {
     return b->forward_idx;
 }
 
-void skiff_block_set_forward(struct block *b, int forward)
+void skiff_block_set_forward(struct skiff_block *b, int forward)
 {
     b->forward_idx = forward >= 0 && forward < b->program->nblocks ? forward : -1;
 }
 
-int skiff_block_vars(const struct block *b)
+int skiff_block_vars(const struct skiff_block *b)
 {
     return (int)b->vars.count;
 }
 
-struct var *skiff_block_var_at(const struct block *b, int i)
+struct skiff_var *skiff_block_var_at(const struct skiff_block *b, int i)
 {
     return i >= 0 && i < (int)b->vars.count ? b->vars.entries[i].value : NULL;
 }
 
-struct var *skiff_block_own_var(const struct block *b, const char *name)
+struct skiff_var *skiff_block_own_var(const struct skiff_block *b, const char *name)
 {
     return block_own_var(b, name);
 }
 
-struct var *skiff_block_find_var(const struct block *b, const char *name)
+struct skiff_var *skiff_block_find_var(const struct skiff_block *b, const char *name)
 {
     return block_find_var(b, name);
 }
 
-struct var *skiff_block_add_var(struct block *b, const char *name)
+struct skiff_var *skiff_block_add_var(struct skiff_block *b, const char *name)
 {
     return block_add_var(b, name);
 }
 
-void skiff_block_remove_var(struct block *b, const char *name)
+void skiff_block_remove_var(struct skiff_block *b, const char *name)
 {
     block_remove_var(b, name);
 }
 
-struct var *skiff_block_rename_var(struct block *b, const char *from, const char *to)
+struct skiff_var *skiff_block_rename_var(struct skiff_block *b, const char *from, const char *to)
 {
-    struct var *v = block_own_var(b, from);
+    struct skiff_var *v = block_own_var(b, from);
     if (!v || block_own_var(b, to))
         return NULL;
     const char *old = v->name;
@@ -191,40 +191,40 @@ struct var *skiff_block_rename_var(struct block *b, const char *from, const char
     return v;
 }
 
-int skiff_block_ops(const struct block *b)
+int skiff_block_ops(const struct skiff_block *b)
 {
     return b->nops;
 }
 
-struct op *skiff_block_op(const struct block *b, int i)
+struct skiff_op *skiff_block_op(const struct skiff_block *b, int i)
 {
     return i >= 0 && i < b->nops ? b->ops[i] : NULL;
 }
 
-void skiff_block_remove_ops(struct block *b, int at, int n)
+void skiff_block_remove_ops(struct skiff_block *b, int at, int n)
 {
     if (at >= 0 && n > 0 && at < b->nops)
         block_remove_ops(b, at, n < b->nops - at ? n : b->nops - at);
 }
 
-struct op *skiff_block_insert_op(struct block *b, int at, const char *type)
+struct skiff_op *skiff_block_insert_op(struct skiff_block *b, int at, const char *type)
 {
     return block_insert_op(b, at, type);
 }
 
 /* ---- variables ---- */
 
-const char *skiff_var_kind(const struct var *v)
+const char *skiff_var_kind(const struct skiff_var *v)
 {
     return var_kind_name(v->kind);
 }
 
-bool skiff_var_set_kind(struct var *v, const char *kind)
+bool skiff_var_set_kind(struct skiff_var *v, const char *kind)
 {
     return var_kind_parse(kind, &v->kind);
 }
 
-bool skiff_var_has_dtype(const struct var *v)
+bool skiff_var_has_dtype(const struct skiff_var *v)
 {
     return v->has_tensor;
 }
@@ -235,7 +235,7 @@ int skiff_dtype_number(const char *dtype)
     return dtype_parse(dtype, &t) ? (int)t : -1;
 }
 
-bool skiff_var_set_dtype(struct var *v, const char *dtype)
+bool skiff_var_set_dtype(struct skiff_var *v, const char *dtype)
 {
     enum dtype t;
     if (!dtype_parse(dtype, &t))
@@ -245,7 +245,7 @@ bool skiff_var_set_dtype(struct var *v, const char *dtype)
     return true;
 }
 
-bool skiff_var_set_shape(struct var *v, int ndim, const int64_t *dims)
+bool skiff_var_set_shape(struct skiff_var *v, int ndim, const int64_t *dims)
 {
     if (ndim < 0 || ndim > TENSOR_MAX_DIMS)
         return false;
@@ -253,22 +253,22 @@ bool skiff_var_set_shape(struct var *v, int ndim, const int64_t *dims)
     return true;
 }
 
-void skiff_var_set_lod_level(struct var *v, int level)
+void skiff_var_set_lod_level(struct skiff_var *v, int level)
 {
     v->lod_level = level < 0 ? 0 : level;
 }
 
-bool skiff_var_need_check_feed(const struct var *v)
+bool skiff_var_need_check_feed(const struct skiff_var *v)
 {
     return v->need_check_feed == IS_TRUE;
 }
 
-void skiff_var_set_need_check_feed(struct var *v, bool on)
+void skiff_var_set_need_check_feed(struct skiff_var *v, bool on)
 {
     v->need_check_feed = on ? IS_TRUE : IS_FALSE;
 }
 
-struct op *skiff_var_producer(const struct var *v)
+struct skiff_op *skiff_var_producer(const struct skiff_var *v)
 {
     return v->producer;
 }

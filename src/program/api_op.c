@@ -210,7 +210,7 @@ static bool attr_convert(struct arena *arena, const struct skiff_attr *a, enum a
     return !is_text(a->type) && list_convert(arena, a, to, out);
 }
 
-enum skiff_status skiff_op_set_attr(struct block *b, struct op *op, const char *name,
+enum skiff_status skiff_op_set_attr(struct skiff_block *b, struct skiff_op *op, const char *name,
                                     const struct skiff_attr *value, struct skiff_error *err)
 {
     struct arena *arena = &b->program->arena;
@@ -229,7 +229,8 @@ enum skiff_status skiff_op_set_attr(struct block *b, struct op *op, const char *
     return SKIFF_OK;
 }
 
-bool skiff_op_attr(struct block *b, const struct op *op, const char *name, struct skiff_attr *out)
+bool skiff_op_attr(struct skiff_block *b, const struct skiff_op *op, const char *name,
+                   struct skiff_attr *out)
 {
     const struct op_attr_value *a = op_attr(op, name);
     if (a)
@@ -237,54 +238,54 @@ bool skiff_op_attr(struct block *b, const struct op *op, const char *name, struc
     return a != NULL;
 }
 
-void skiff_op_remove_attr(struct op *op, const char *name)
+void skiff_op_remove_attr(struct skiff_op *op, const char *name)
 {
     op_remove_attr(op, name);
 }
 
-int skiff_op_attrs(const struct op *op)
+int skiff_op_attrs(const struct skiff_op *op)
 {
     return op->nattrs;
 }
 
-const char *skiff_op_attr_name(const struct op *op, int i)
+const char *skiff_op_attr_name(const struct skiff_op *op, int i)
 {
     return i >= 0 && i < op->nattrs ? op->attrs[i].name : NULL;
 }
 
 /* ---- slots ---- */
 
-const char *skiff_op_type(const struct op *op)
+const char *skiff_op_type(const struct skiff_op *op)
 {
     return op->type;
 }
 
-bool skiff_op_known(const struct op *op)
+bool skiff_op_known(const struct skiff_op *op)
 {
     return op->kind != NULL;
 }
 
-bool skiff_op_is_update(const struct op *op)
+bool skiff_op_is_update(const struct skiff_op *op)
 {
     return op->kind && op->kind->flags & OP_OPTIMIZER;
 }
 
-int skiff_op_ins(const struct op *op)
+int skiff_op_ins(const struct skiff_op *op)
 {
     return op->nins;
 }
 
-int skiff_op_outs(const struct op *op)
+int skiff_op_outs(const struct skiff_op *op)
 {
     return op->nouts;
 }
 
-const char *skiff_op_in_slot(const struct op *op, int i)
+const char *skiff_op_in_slot(const struct skiff_op *op, int i)
 {
     return i >= 0 && i < op->nins ? op->ins[i].slot : NULL;
 }
 
-const char *skiff_op_out_slot(const struct op *op, int i)
+const char *skiff_op_out_slot(const struct skiff_op *op, int i)
 {
     return i >= 0 && i < op->nouts ? op->outs[i].slot : NULL;
 }
@@ -295,56 +296,58 @@ static int arg_names(const struct op_arg *a, const char *const **out)
     return a ? a->n : 0;
 }
 
-int skiff_op_in(const struct op *op, const char *slot, const char *const **out)
+int skiff_op_in(const struct skiff_op *op, const char *slot, const char *const **out)
 {
     return arg_names(op_in(op, slot), out);
 }
 
-int skiff_op_out(const struct op *op, const char *slot, const char *const **out)
+int skiff_op_out(const struct skiff_op *op, const char *slot, const char *const **out)
 {
     return arg_names(op_out(op, slot), out);
 }
 
-void skiff_op_set_in(struct block *b, struct op *op, const char *slot, int n,
+void skiff_op_set_in(struct skiff_block *b, struct skiff_op *op, const char *slot, int n,
                      const char *const *names)
 {
     op_set_in(b->program, op, slot, n, names);
 }
 
-void skiff_op_set_out(struct block *b, struct op *op, const char *slot, int n,
+void skiff_op_set_out(struct skiff_block *b, struct skiff_op *op, const char *slot, int n,
                       const char *const *names)
 {
     op_set_out(b->program, op, slot, n, names);
 }
 
-void skiff_op_rename_in(struct block *b, struct op *op, const char *from, const char *to)
+void skiff_op_rename_in(struct skiff_block *b, struct skiff_op *op, const char *from,
+                        const char *to)
 {
     op_rename_in(b->program, op, from, to);
 }
 
-void skiff_op_rename_out(struct block *b, struct op *op, const char *from, const char *to)
+void skiff_op_rename_out(struct skiff_block *b, struct skiff_op *op, const char *from,
+                         const char *to)
 {
     op_rename_out(b->program, op, from, to);
 }
 
-static bool declares(const struct program *p, const struct op_slot *slots, const char *slot)
+static bool declares(const struct skiff_program *p, const struct op_slot *slots, const char *slot)
 {
     int at = slots ? op_kind_slot(slots, slot) : -1;
     return at >= 0 && !(p->generation == GEN_1X && slots[at].flags & SLOT_ONLY_2X);
 }
 
-bool skiff_op_declares_in(const struct block *b, const struct op *op, const char *slot)
+bool skiff_op_declares_in(const struct skiff_block *b, const struct skiff_op *op, const char *slot)
 {
     return op->kind && declares(b->program, op->kind->ins, slot);
 }
 
-bool skiff_op_declares_out(const struct block *b, const struct op *op, const char *slot)
+bool skiff_op_declares_out(const struct skiff_block *b, const struct skiff_op *op, const char *slot)
 {
     return op->kind && declares(b->program, op->kind->outs, slot);
 }
 
-bool skiff_op_declares_attr(const struct block *b, const struct op *op, const char *name,
-                            enum skiff_attr_type *out)
+bool skiff_op_declares_attr(const struct skiff_block *b, const struct skiff_op *op,
+                            const char *name, enum skiff_attr_type *out)
 {
     int at = op->kind ? op_kind_attr(op->kind, name) : -1;
     unsigned foreign = b->program->generation == GEN_1X ? ATTR_ONLY_2X : ATTR_ONLY_1X;
@@ -357,7 +360,8 @@ bool skiff_op_declares_attr(const struct block *b, const struct op *op, const ch
 
 /* ---- completing an op ---- */
 
-static enum skiff_status complete_slots(struct block *b, struct op *op, struct skiff_error *err)
+static enum skiff_status complete_slots(struct skiff_block *b, struct skiff_op *op,
+                                        struct skiff_error *err)
 {
     unsigned foreign = b->program->generation == GEN_1X ? SLOT_ONLY_2X : 0;
     for (const struct op_slot *s = op->kind->ins; s && s->name; s++) {
@@ -377,12 +381,13 @@ static enum skiff_status complete_slots(struct block *b, struct op *op, struct s
 
 /* Output variables that have a type keep it through the shape rule (generation 1), as in Fluid,
  * where the rule knows shapes only. */
-static void outputs_types(struct block *b, const struct op *op, int *types, bool restore)
+static void outputs_types(struct skiff_block *b, const struct skiff_op *op, int *types,
+                          bool restore)
 {
     int at = 0;
     for (int s = 0; s < op->nouts; s++)
         for (int i = 0; i < op->outs[s].n; i++, at++) {
-            struct var *v = block_find_var(b, op->outs[s].names[i]);
+            struct skiff_var *v = block_find_var(b, op->outs[s].names[i]);
             if (!restore)
                 types[at] = v && v->has_tensor ? (int)v->dtype : -1;
             else if (v && types[at] >= 0)
@@ -390,7 +395,8 @@ static void outputs_types(struct block *b, const struct op *op, int *types, bool
         }
 }
 
-static enum skiff_status infer_keeping(struct block *b, struct op *op, struct skiff_error *err)
+static enum skiff_status infer_keeping(struct skiff_block *b, struct skiff_op *op,
+                                       struct skiff_error *err)
 {
     int n = 0;
     for (int s = 0; s < op->nouts; s++)
@@ -406,14 +412,14 @@ static enum skiff_status infer_keeping(struct block *b, struct op *op, struct sk
     return status;
 }
 
-static enum skiff_status unknown(const struct op *op, struct skiff_error *err)
+static enum skiff_status unknown(const struct skiff_op *op, struct skiff_error *err)
 {
     const char *near = op_kind_nearest(op->type);
     return error_set(err, SKIFF_NOT_FOUND, "unknown op %s%s%s%s", op->type,
                      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
-static enum skiff_status finish(struct block *b, struct op *op, unsigned flags,
+static enum skiff_status finish(struct skiff_block *b, struct skiff_op *op, unsigned flags,
                                 struct skiff_error *err)
 {
     if (!op->kind)
@@ -423,7 +429,7 @@ static enum skiff_status finish(struct block *b, struct op *op, unsigned flags,
     return flags & SKIFF_NO_INFER ? SKIFF_OK : infer_keeping(b, op, err);
 }
 
-enum skiff_status skiff_op_finish(struct block *b, struct op *op, unsigned flags,
+enum skiff_status skiff_op_finish(struct skiff_block *b, struct skiff_op *op, unsigned flags,
                                   struct skiff_error *err)
 {
     enum skiff_status status = finish(b, op, flags, err);
@@ -433,12 +439,13 @@ enum skiff_status skiff_op_finish(struct block *b, struct op *op, unsigned flags
     return status;
 }
 
-enum skiff_status skiff_op_infer(struct block *b, struct op *op, struct skiff_error *err)
+enum skiff_status skiff_op_infer(struct skiff_block *b, struct skiff_op *op,
+                                 struct skiff_error *err)
 {
     return op->kind ? infer_keeping(b, op, err) : unknown(op, err);
 }
 
-char *skiff_op_text(const struct op *op)
+char *skiff_op_text(const struct skiff_op *op)
 {
     struct buf text = BUF_INIT;
     text_op(&text, op);

@@ -117,7 +117,7 @@ static bool is_list(enum attr_type t)
            t == ATTR_SCALARS;
 }
 
-static enum skiff_status bind_one(const struct op *op, const struct op_attr_spec *spec,
+static enum skiff_status bind_one(const struct skiff_op *op, const struct op_attr_spec *spec,
                                   struct arena *arena, struct attr_value *out,
                                   struct skiff_error *err)
 {
@@ -143,7 +143,7 @@ static enum skiff_status bind_one(const struct op *op, const struct op_attr_spec
                      op->type, spec->name, attr_type_name(spec->type), attr_type_name(a->type));
 }
 
-enum skiff_status attrs_bind(const struct op *op, struct arena *arena,
+enum skiff_status attrs_bind(const struct skiff_op *op, struct arena *arena,
                              const struct attr_value **out, struct skiff_error *err)
 {
     const struct op_attr_spec *specs = op->kind->attrs;

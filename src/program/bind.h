@@ -8,7 +8,7 @@
  * one are converted (Paddle does so for bool/int/long/float; 2.x also stores doubles and scalars).
  * The result lives in `arena`; lists and strings may be borrowed from the op. Fails when a required
  * attribute is missing or a type does not convert. */
-enum skiff_status attrs_bind(const struct op *op, struct arena *arena,
+enum skiff_status attrs_bind(const struct skiff_op *op, struct arena *arena,
                              const struct attr_value **out, struct skiff_error *err);
 
 #endif

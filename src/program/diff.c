@@ -35,7 +35,7 @@ static void tell_flag(struct diff *d, const char *what, enum presence a, enum pr
              b == IS_TRUE ? "True" : "False");
 }
 
-static void diff_var(struct diff *d, const struct var *a, const struct var *b)
+static void diff_var(struct diff *d, const struct skiff_var *a, const struct skiff_var *b)
 {
     char sa[160], sb[160];
     if (a->kind != b->kind)
@@ -59,11 +59,11 @@ static void diff_var(struct diff *d, const struct var *a, const struct var *b)
     tell_flag(d, "stop_gradient", a->has_stop_gradient, b->has_stop_gradient);
 }
 
-static void diff_vars(struct diff *d, const struct block *a, const struct block *b)
+static void diff_vars(struct diff *d, const struct skiff_block *a, const struct skiff_block *b)
 {
     for (size_t i = 0; i < a->vars.count; i++) {
-        const struct var *v = a->vars.entries[i].value;
-        const struct var *w = block_own_var(b, v->name);
+        const struct skiff_var *v = a->vars.entries[i].value;
+        const struct skiff_var *w = block_own_var(b, v->name);
         snprintf(d->place, sizeof(d->place), "block %d, variable %.200s: ", a->idx, v->name);
         if (w)
             diff_var(d, v, w);
@@ -71,7 +71,7 @@ static void diff_vars(struct diff *d, const struct block *a, const struct block 
             tell(d, "only in a");
     }
     for (size_t i = 0; i < b->vars.count; i++) {
-        const struct var *w = b->vars.entries[i].value;
+        const struct skiff_var *w = b->vars.entries[i].value;
         snprintf(d->place, sizeof(d->place), "block %d, variable %.200s: ", b->idx, w->name);
         if (!block_own_var(a, w->name))
             tell(d, "only in b");
@@ -92,12 +92,13 @@ static void diff_slot(struct diff *d, const char *side, const struct op_arg *a,
         }
 }
 
-static const struct op_arg *arg_of(const struct op *op, bool input, const char *slot)
+static const struct op_arg *arg_of(const struct skiff_op *op, bool input, const char *slot)
 {
     return input ? op_in(op, slot) : op_out(op, slot);
 }
 
-static void diff_args(struct diff *d, const struct op *a, const struct op *b, bool input)
+static void diff_args(struct diff *d, const struct skiff_op *a, const struct skiff_op *b,
+                      bool input)
 {
     const char *side = input ? "input" : "output";
     int na = input ? a->nins : a->nouts, nb = input ? b->nins : b->nouts;
@@ -131,7 +132,7 @@ static void diff_attr(struct diff *d, const struct op_attr_value *a, const struc
     buf_deinit(&y);
 }
 
-static void diff_attrs(struct diff *d, const struct op *a, const struct op *b)
+static void diff_attrs(struct diff *d, const struct skiff_op *a, const struct skiff_op *b)
 {
     for (int i = 0; i < a->nattrs; i++) {
         const struct op_attr_value *other = op_attr(b, a->attrs[i].name);
@@ -149,10 +150,10 @@ static void diff_attrs(struct diff *d, const struct op *a, const struct op *b)
 
 /* Ops one by one; after the first whose type differs the lists have come apart, and only their
  * lengths are told. */
-static void diff_ops(struct diff *d, const struct block *a, const struct block *b)
+static void diff_ops(struct diff *d, const struct skiff_block *a, const struct skiff_block *b)
 {
     for (int i = 0; i < a->nops && i < b->nops; i++) {
-        const struct op *x = a->ops[i], *y = b->ops[i];
+        const struct skiff_op *x = a->ops[i], *y = b->ops[i];
         snprintf(d->place, sizeof(d->place), "block %d, op %d (%.100s): ", a->idx, i, x->type);
         if (strcmp(x->type, y->type) != 0) {
             tell(d, "b has %s here; later ops are not compared", y->type);
@@ -168,7 +169,7 @@ static void diff_ops(struct diff *d, const struct block *a, const struct block *
         tell(d, "%d ops in a, %d in b", a->nops, b->nops);
 }
 
-int program_diff(const struct program *a, const struct program *b, struct buf *out)
+int program_diff(const struct skiff_program *a, const struct skiff_program *b, struct buf *out)
 {
     struct diff d = {.out = out};
     struct text_locale locale;
@@ -179,7 +180,7 @@ int program_diff(const struct program *a, const struct program *b, struct buf *o
     if (a->nblocks != b->nblocks)
         tell(&d, "%d blocks in a, %d in b", a->nblocks, b->nblocks);
     for (int i = 0; i < a->nblocks && i < b->nblocks; i++) {
-        const struct block *x = a->blocks[i], *y = b->blocks[i];
+        const struct skiff_block *x = a->blocks[i], *y = b->blocks[i];
         snprintf(d.place, sizeof(d.place), "block %d: ", i);
         if (x->parent != y->parent)
             tell(&d, "parent is %d in a, %d in b", x->parent, y->parent);

@@ -11,7 +11,7 @@ static const char text[] =
 
 static void expect(const char *other, int count, const char *message)
 {
-    struct program *a = test_parse(text), *b = test_parse(other);
+    struct skiff_program *a = test_parse(text), *b = test_parse(other);
     struct buf out = BUF_INIT;
     int n = program_diff(a, b, &out);
     if (n != count)

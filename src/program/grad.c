@@ -5,14 +5,14 @@
 
 #include "program/build.h"
 
-struct op *grad_op(struct grad_build *g, const char *type, bool copy_attrs)
+struct skiff_op *grad_op(struct grad_build *g, const char *type, bool copy_attrs)
 {
-    struct op *op = op_create(g->program, type);
+    struct skiff_op *op = op_create(g->program, type);
     if (copy_attrs)
         op_share_attrs(g->program, op, g->fwd);
     if (g->nops == g->cap) {
         int cap = g->cap ? g->cap * 2 : 2;
-        struct op **ops = arena_alloc(&g->program->arena, (size_t)cap * sizeof(*ops));
+        struct skiff_op **ops = arena_alloc(&g->program->arena, (size_t)cap * sizeof(*ops));
         if (g->nops)
             memcpy(ops, g->ops, (size_t)g->nops * sizeof(*ops));
         g->ops = ops;
@@ -27,7 +27,7 @@ const char *grad_name(struct grad_build *g, const char *name)
     return arena_printf(&g->program->arena, "%s" GRAD_SUFFIX, name);
 }
 
-void grad_use(struct grad_build *g, struct op *op, const char *slot)
+void grad_use(struct grad_build *g, struct skiff_op *op, const char *slot)
 {
     const struct op_arg *a = op_in(g->fwd, slot);
     if (!a)
@@ -41,7 +41,7 @@ static const char **name_list(struct grad_build *g, int n)
     return arena_alloc(&g->program->arena, (size_t)(n ? n : 1) * sizeof(char *));
 }
 
-void grad_use_out_grad(struct grad_build *g, struct op *op, const char *slot)
+void grad_use_out_grad(struct grad_build *g, struct skiff_op *op, const char *slot)
 {
     const struct op_arg *a = op_out(g->fwd, slot);
     if (!a)
@@ -52,7 +52,7 @@ void grad_use_out_grad(struct grad_build *g, struct op *op, const char *slot)
     op_set_in(g->program, op, grad_name(g, slot), a->n, names);
 }
 
-bool grad_make_in_grad(struct grad_build *g, struct op *op, const char *slot)
+bool grad_make_in_grad(struct grad_build *g, struct skiff_op *op, const char *slot)
 {
     const struct op_arg *a = op_in(g->fwd, slot);
     if (!a)
@@ -114,7 +114,7 @@ static enum skiff_status follow_line(struct grad_build *g, struct skiff_error *e
                              : arena_printf(&g->program->arena, "%s_grad", g->fwd->type);
     type += strspn(type, " ");
     line = colon ? colon + 1 : line;
-    struct op *op = grad_op(g, type, copy);
+    struct skiff_op *op = grad_op(g, type, copy);
     char *word;
     for (word = next_word(g, &line); *word && strcmp(word, "->") != 0; word = next_word(g, &line))
         if (cut_grad(word))

@@ -7,30 +7,30 @@
 #include "program/op_kind.h"
 
 struct grad_build {
-    struct program *program;
-    struct block *block;
-    const struct op *fwd;
+    struct skiff_program *program;
+    struct skiff_block *block;
+    const struct skiff_op *fwd;
     /* Is the gradient of this variable unwanted? (no_grad set) */
     bool (*unwanted)(const struct grad_build *g, const char *grad_name);
     void *user;
-    struct op **ops; /* result, in order */
+    struct skiff_op **ops; /* result, in order */
     int nops, cap;
     /* for ops with a sub-block (while): the gradient block that backward has made for it, or NULL
      */
-    struct block *grad_block;
+    struct skiff_block *grad_block;
 };
 
-struct op *grad_op(struct grad_build *g, const char *type,
-                   bool copy_attrs); /* new loose op, no slots */
+struct skiff_op *grad_op(struct grad_build *g, const char *type,
+                         bool copy_attrs); /* new loose op, no slots */
 /* Copy a forward slot (input or output) to an input slot of the same name. Absent slots stay
  * absent. */
-void grad_use(struct grad_build *g, struct op *op, const char *slot);
+void grad_use(struct grad_build *g, struct skiff_op *op, const char *slot);
 /* Input slot "<slot>@GRAD" = gradients of the forward output slot. */
-void grad_use_out_grad(struct grad_build *g, struct op *op, const char *slot);
+void grad_use_out_grad(struct grad_build *g, struct skiff_op *op, const char *slot);
 /* Output slot "<slot>@GRAD" = gradients of the forward input slot; unwanted: empty list for a
  * single-variable slot,
  * @EMPTY@ in a list slot. Returns false when none is wanted. */
-bool grad_make_in_grad(struct grad_build *g, struct op *op, const char *slot);
+bool grad_make_in_grad(struct grad_build *g, struct skiff_op *op, const char *slot);
 /* "x" -> "x@GRAD" in the arena */
 const char *grad_name(struct grad_build *g, const char *name);
 

@@ -6,8 +6,8 @@ static const struct op_slot fwd_ins[] = {{"X", SLOT_LIST}, {"W", 0}, {"Bias", SL
 static const struct op_slot fwd_outs[] = {{"Out", 0}, {0}};
 
 struct fixture {
-    struct program *program;
-    struct op *op;
+    struct skiff_program *program;
+    struct skiff_op *op;
     struct op_kind kind;
     struct grad_build build;
 };
@@ -44,7 +44,7 @@ static void line_with_type(void **state)
     start(&f, "other_grad: X Out Out@GRAD Bias -> X@GRAD W@GRAD Bias@GRAD", NULL);
     assert_int_equal(grad_build_ops(&f.build, NULL), SKIFF_OK);
     assert_int_equal(f.build.nops, 1);
-    const struct op *g = f.build.ops[0];
+    const struct skiff_op *g = f.build.ops[0];
     assert_string_equal(g->type, "other_grad");
     assert_int_equal(g->nins, 3); /* Bias is absent and stays so */
     assert_int_equal(op_in(g, "X")->n, 2);
@@ -80,7 +80,7 @@ static void unwanted_gradients(void **state)
     struct fixture f;
     start(&f, "Out@GRAD -> X@GRAD W@GRAD", (const char *[]){"x0@GRAD", "w@GRAD", NULL});
     assert_int_equal(grad_build_ops(&f.build, NULL), SKIFF_OK);
-    const struct op *g = f.build.ops[0];
+    const struct skiff_op *g = f.build.ops[0];
     assert_int_equal(op_out(g, "X@GRAD")->n, 2); /* a list keeps its places */
     assert_string_equal(op_out(g, "X@GRAD")->names[0], EMPTY_VAR);
     assert_string_equal(op_out(g, "X@GRAD")->names[1], "x1@GRAD");
@@ -116,8 +116,8 @@ static void registered_lines(void **state)
         const struct op_kind *k = op_kind_at(i);
         if (!k->grad)
             continue;
-        struct program *p = program_create();
-        struct op *op = block_insert_op(program_root(p), -1, k->type);
+        struct skiff_program *p = program_create();
+        struct skiff_op *op = block_insert_op(program_root(p), -1, k->type);
         op->kind = k;
         p->generation = k->generations == GEN_2X ? GEN_2X : GEN_1X;
         for (int s = 0; k->ins && k->ins[s].name; s++)
@@ -128,7 +128,7 @@ static void registered_lines(void **state)
         struct skiff_error err = {0};
         if (grad_build_ops(&g, &err) != SKIFF_OK || g.nops != 1)
             fail_msg("op %s, line \"%s\": %s", k->type, k->grad, err.message);
-        const struct op *made = g.ops[0];
+        const struct skiff_op *made = g.ops[0];
         if (!made->kind)
             fail_msg("op %s: its gradient op %s is not registered", k->type, made->type);
         for (int s = 0; s < made->nins; s++)

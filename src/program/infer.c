@@ -20,16 +20,16 @@ static const struct op_arg *out_arg(const struct infer *c, int slot)
 }
 
 /* The variable of an argument; NULL when absent, empty or not in the block. */
-static struct var *arg_var(const struct infer *c, const struct op_arg *a, int i)
+static struct skiff_var *arg_var(const struct infer *c, const struct op_arg *a, int i)
 {
     if (!a || i >= a->n || strcmp(a->names[i], EMPTY_VAR) == 0)
         return NULL;
     return block_find_var(c->block, a->names[i]);
 }
 
-static struct value *in_value(const struct infer *c, int slot, int i)
+static struct skiff_tensor *in_value(const struct infer *c, int slot, int i)
 {
-    struct value *v = kernel_in_value(c->kernel, slot, i);
+    struct skiff_tensor *v = kernel_in_value(c->kernel, slot, i);
     return v && v->kind != VALUE_NONE ? v : NULL;
 }
 
@@ -52,20 +52,20 @@ int infer_out_count(const struct infer *c, int slot)
 const struct shape *infer_in(const struct infer *c, int slot, int i)
 {
     if (c->running) {
-        struct value *value = in_value(c, slot, i);
+        struct skiff_tensor *value = in_value(c, slot, i);
         return value ? &value->tensor.shape : NULL;
     }
-    struct var *v = arg_var(c, in_arg(c, slot), i);
+    struct skiff_var *v = arg_var(c, in_arg(c, slot), i);
     return v ? &v->shape : NULL;
 }
 
 enum dtype infer_in_dtype(const struct infer *c, int slot, int i)
 {
     if (c->running) {
-        struct value *value = in_value(c, slot, i);
+        struct skiff_tensor *value = in_value(c, slot, i);
         return value ? value->tensor.dtype : DTYPE_FP32;
     }
-    struct var *v = arg_var(c, in_arg(c, slot), i);
+    struct skiff_var *v = arg_var(c, in_arg(c, slot), i);
     return v ? v->dtype : DTYPE_FP32;
 }
 
@@ -73,7 +73,7 @@ bool infer_in_is_rows(const struct infer *c, int slot, int i)
 {
     if (c->running)
         return kernel_in_is_rows(c->kernel, slot, i);
-    struct var *v = arg_var(c, in_arg(c, slot), i);
+    struct skiff_var *v = arg_var(c, in_arg(c, slot), i);
     return v && v->kind == VAR_SELECTED_ROWS;
 }
 
@@ -83,13 +83,13 @@ int infer_in_lod_level(const struct infer *c, int slot, int i)
         const struct lod *l = infer_in_lod(c, slot, i);
         return l ? l->nlevels : 0;
     }
-    struct var *v = arg_var(c, in_arg(c, slot), i);
+    struct skiff_var *v = arg_var(c, in_arg(c, slot), i);
     return v ? v->lod_level : 0;
 }
 
 const struct lod *infer_in_lod(const struct infer *c, int slot, int i)
 {
-    struct value *value = c->running ? in_value(c, slot, i) : NULL;
+    struct skiff_tensor *value = c->running ? in_value(c, slot, i) : NULL;
     return value ? value->tensor.lod : NULL;
 }
 
@@ -110,7 +110,7 @@ bool infer_wants(const struct infer *c, int slot, int i)
 }
 
 /* Is this output also an input of the op (in place)? Its lod and contents are then its own. */
-static bool in_place(const struct kernel *k, const struct value *v)
+static bool in_place(const struct kernel *k, const struct skiff_tensor *v)
 {
     for (int s = 0; k->kind->ins && k->kind->ins[s].name; s++)
         for (int i = 0; i < k->in[s].n; i++)
@@ -120,20 +120,20 @@ static bool in_place(const struct kernel *k, const struct value *v)
 }
 
 /* An output variable; made when the block has none of that name yet. */
-static struct var *out_var(const struct infer *c, int slot, int i)
+static struct skiff_var *out_var(const struct infer *c, int slot, int i)
 {
     if (!infer_wants(c, slot, i))
         return NULL;
     const char *name = out_arg(c, slot)->names[i];
-    struct var *v = block_find_var(c->block, name);
-    return v ? v : block_add_var((struct block *)c->block, name);
+    struct skiff_var *v = block_find_var(c->block, name);
+    return v ? v : block_add_var((struct skiff_block *)c->block, name);
 }
 
 enum skiff_status infer_out(struct infer *c, int slot, int i, enum dtype dtype,
                             const struct shape *shape, struct skiff_error *err)
 {
     if (c->running) {
-        struct value *value = kernel_out_value(c->kernel, slot, i);
+        struct skiff_tensor *value = kernel_out_value(c->kernel, slot, i);
         if (!value)
             return SKIFF_OK;
         if (!in_place(c->kernel, value))
@@ -141,7 +141,7 @@ enum skiff_status infer_out(struct infer *c, int slot, int i, enum dtype dtype,
         struct shape copy = *shape; /* may be the shape of the value itself */
         return value_as_tensor(value, dtype, &copy, err);
     }
-    struct var *v = out_var(c, slot, i);
+    struct skiff_var *v = out_var(c, slot, i);
     if (v) {
         v->dtype = dtype;
         v->shape = *shape;
@@ -154,7 +154,7 @@ enum skiff_status infer_out_rows(struct infer *c, int slot, int i, enum dtype dt
                                  int64_t width, int64_t height, struct skiff_error *err)
 {
     if (c->running) {
-        struct value *value = kernel_out_value(c->kernel, slot, i);
+        struct skiff_tensor *value = kernel_out_value(c->kernel, slot, i);
         if (!value)
             return SKIFF_OK;
         if (nrows < 0)
@@ -170,7 +170,7 @@ enum skiff_status infer_out_rows(struct infer *c, int slot, int i, enum dtype dt
 
 void infer_out_kind(struct infer *c, int slot, int i, enum var_kind kind)
 {
-    struct var *v = c->running ? NULL : out_var(c, slot, i);
+    struct skiff_var *v = c->running ? NULL : out_var(c, slot, i);
     if (v)
         v->kind = kind;
 }
@@ -178,20 +178,20 @@ void infer_out_kind(struct infer *c, int slot, int i, enum var_kind kind)
 void infer_share_lod(struct infer *c, int in_slot, int in_i, int out_slot, int out_i)
 {
     if (c->running) {
-        struct value *from = in_value(c, in_slot, in_i);
-        struct value *to = kernel_out_value(c->kernel, out_slot, out_i);
+        struct skiff_tensor *from = in_value(c, in_slot, in_i);
+        struct skiff_tensor *to = kernel_out_value(c->kernel, out_slot, out_i);
         if (from && to && from != to)
             tensor_share_lod(&to->tensor, &from->tensor);
         return;
     }
-    struct var *from = arg_var(c, in_arg(c, in_slot), in_i);
+    struct skiff_var *from = arg_var(c, in_arg(c, in_slot), in_i);
     if (from)
         infer_lod_level(c, out_slot, out_i, from->lod_level);
 }
 
 void infer_lod_level(struct infer *c, int out_slot, int out_i, int level)
 {
-    struct var *v = c->running ? NULL : out_var(c, out_slot, out_i);
+    struct skiff_var *v = c->running ? NULL : out_var(c, out_slot, out_i);
     if (v)
         v->lod_level = level;
 }
@@ -215,7 +215,8 @@ static enum skiff_status same_at(struct infer *c, int in_slot, int out_slot, int
         infer_out_kind(c, out_slot, i, VAR_SELECTED_ROWS);
         return infer_out(c, out_slot, i, dtype, in, err);
     }
-    struct value *from = in_value(c, in_slot, 0), *to = kernel_out_value(c->kernel, out_slot, i);
+    struct skiff_tensor *from = in_value(c, in_slot, 0),
+                        *to = kernel_out_value(c->kernel, out_slot, i);
     struct shape copy = *in;
     return from == to ? SKIFF_OK : value_as_rows_shape(to, dtype, &copy, from->sel.height, err);
 }
@@ -258,7 +259,7 @@ enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skif
     return error_set(err, SKIFF_SHAPE, "op %s%s: %s", c->kind->type, place, text);
 }
 
-static enum skiff_status check_inputs(const struct block *b, const struct op *op,
+static enum skiff_status check_inputs(const struct skiff_block *b, const struct skiff_op *op,
                                       struct skiff_error *err)
 {
     for (int s = 0; s < op->nins; s++)
@@ -286,7 +287,7 @@ static enum skiff_status check_required(const struct infer *c, struct skiff_erro
     return SKIFF_OK;
 }
 
-enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *err)
+enum skiff_status infer_op(struct skiff_block *b, struct skiff_op *op, struct skiff_error *err)
 {
     if (!op->kind)
         return error_set(err, SKIFF_UNSUPPORTED, "op %s: no such op", op->type);
@@ -299,7 +300,7 @@ enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *e
     TRY(infer_run(&c, err));
     for (int s = 0; s < op->nouts; s++)
         for (int i = 0; i < op->outs[s].n; i++) {
-            struct var *v = block_find_var(b, op->outs[s].names[i]);
+            struct skiff_var *v = block_find_var(b, op->outs[s].names[i]);
             if (v)
                 v->producer = op;
         }

@@ -11,8 +11,8 @@ struct infer {
     const struct attr_value *attr; /* by position, defaults filled in */
     bool running;
     /* building */
-    const struct block *block;
-    const struct op *op;
+    const struct skiff_block *block;
+    const struct skiff_op *op;
     /* running */
     struct kernel *kernel;
 };
@@ -55,6 +55,6 @@ enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skif
 enum skiff_status infer_run(struct infer *c, struct skiff_error *err);
 /* Run the rule for an op being built, filling its output variables in the block (made when
  * missing), and marks it as their producer. */
-enum skiff_status infer_op(struct block *b, struct op *op, struct skiff_error *err);
+enum skiff_status infer_op(struct skiff_block *b, struct skiff_op *op, struct skiff_error *err);
 
 #endif

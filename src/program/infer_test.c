@@ -23,22 +23,22 @@ static enum skiff_status failing_rule(struct infer *c, struct skiff_error *err)
 static void building(void **state)
 {
     struct op_kind kind = {.type = "thing", .ins = ins, .outs = outs, .infer = same_rule};
-    struct program *p = program_create();
-    struct block *b = program_root(p);
+    struct skiff_program *p = program_create();
+    struct skiff_block *b = program_root(p);
     struct skiff_error err;
-    struct op *op = block_insert_op(b, -1, "thing");
+    struct skiff_op *op = block_insert_op(b, -1, "thing");
     op->kind = &kind;
     op_set_in(p, op, "X", 1, (const char *[]){"x"});
     op_set_out(p, op, "Out", 1, (const char *[]){"y"});
     assert_int_equal(infer_op(b, op, &err), SKIFF_NOT_FOUND);
     assert_string_equal(err.message,
                         "op thing, input X: variable x is not in block 0 or its parents");
-    struct var *x = block_add_var(b, "x");
+    struct skiff_var *x = block_add_var(b, "x");
     x->dtype = DTYPE_INT64;
     x->shape = SHAPE(-1, 3);
     x->lod_level = 2;
     assert_int_equal(infer_op(b, op, &err), SKIFF_OK);
-    struct var *y = block_own_var(b, "y"); /* made by the rule */
+    struct skiff_var *y = block_own_var(b, "y"); /* made by the rule */
     assert_non_null(y);
     assert_int_equal(y->dtype, DTYPE_INT64);
     assert_int_equal(y->shape.dims[1], 3);
@@ -63,8 +63,8 @@ static void building(void **state)
 static void running(void **state)
 {
     struct op_kind kind = {.type = "thing", .ins = ins, .outs = outs, .infer = same_rule};
-    struct value x = {0}, y = {0};
-    struct value *in[] = {&x}, *out[] = {&y};
+    struct skiff_tensor x = {0}, y = {0};
+    struct skiff_tensor *in[] = {&x}, *out[] = {&y};
     struct kernel_slot in_slots[] = {{in, 1}}, out_slots[] = {{out, 1}, {NULL, 0}};
     struct kernel k = {.kind = &kind, .in = in_slots, .out = out_slots};
     struct infer c = {.kind = &kind, .running = true, .kernel = &k};
@@ -131,8 +131,8 @@ static void scratch_pieces_stay(void **state)
 static void kernel_messages(void **state)
 {
     struct op_kind kind = {.type = "thing", .ins = ins, .outs = outs};
-    struct program *p = program_create();
-    struct op *op = block_insert_op(program_root(p), -1, "thing");
+    struct skiff_program *p = program_create();
+    struct skiff_op *op = block_insert_op(program_root(p), -1, "thing");
     struct skiff_error err;
     op_set_in(p, op, "X", 2, (const char *[]){"a", "b"});
     op_set_out(p, op, "Out", 1, (const char *[]){"c"});

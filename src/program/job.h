@@ -15,8 +15,8 @@
 #include "tensor/value.h"
 
 struct job;
-struct program;
-struct scope;
+struct skiff_program;
+struct skiff_scope;
 
 /* One variable cut by rows over servers: slice i has sections[i] rows and is `names[i]` at
  * endpoints[i]. */
@@ -47,11 +47,12 @@ struct job_class {
      * recv_varnames) have nothing to do. */
     bool communicates;
     /* A gradient (or counter) goes out: at once, or into the communicator's queue by mode. */
-    enum skiff_status (*send)(struct job *j, const struct job_slices *to, const struct value *x,
-                              bool merge_add, struct skiff_error *err);
-    /* Fills `out` (the whole variable) with the servers' values. */
-    enum skiff_status (*recv)(struct job *j, const struct job_slices *from, struct value *out,
+    enum skiff_status (*send)(struct job *j, const struct job_slices *to,
+                              const struct skiff_tensor *x, bool merge_add,
                               struct skiff_error *err);
+    /* Fills `out` (the whole variable) with the servers' values. */
+    enum skiff_status (*recv)(struct job *j, const struct job_slices *from,
+                              struct skiff_tensor *out, struct skiff_error *err);
     /* The batch of this thread has sent / received everything. */
     enum skiff_status (*send_barrier)(struct job *j, struct skiff_error *err);
     enum skiff_status (*fetch_barrier)(struct job *j, struct skiff_error *err);
@@ -71,8 +72,8 @@ struct job_class {
     enum skiff_status (*send_ids)(struct job *j, int n, const char *const *names,
                                   const struct tensor *const *ids, struct skiff_error *err);
     /* listen_and_serv: serves until the job is complete. */
-    enum skiff_status (*serve)(struct job *j, const struct program *p, struct scope *scope,
-                               struct skiff_error *err);
+    enum skiff_status (*serve)(struct job *j, const struct skiff_program *p,
+                               struct skiff_scope *scope, struct skiff_error *err);
     /* checkpoint_notify: every server saves its part of the table under dir. */
     enum skiff_status (*save_table)(struct job *j, const char *dir, const char *table,
                                     struct skiff_error *err);

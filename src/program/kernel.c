@@ -24,7 +24,7 @@ const char *kernel_out_name(const struct kernel *k, int slot, int i)
 enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtype dtype,
                                     const struct shape *shape, struct skiff_error *err)
 {
-    struct value *v = kernel_out_value(k, slot, i);
+    struct skiff_tensor *v = kernel_out_value(k, slot, i);
     struct shape copy = *shape; /* may be the shape of the value itself */
     return v ? value_as_tensor(v, dtype, &copy, err) : SKIFF_OK;
 }

@@ -8,17 +8,17 @@
 #include "tensor/value.h"
 
 struct kernel_slot {
-    struct value **v; /* n entries; NULL where the variable is @EMPTY@ */
+    struct skiff_tensor **v; /* n entries; NULL where the variable is @EMPTY@ */
     int n;
 };
 
-struct scope;
+struct skiff_scope;
 
 /* What the executor offers to kernels. One per running thread. */
 struct run_env {
-    uint64_t run;                  /* number of this run, among all of the executor */
-    struct scope *scope;           /* of the run, for listen_and_serv */
-    const struct program *program; /* the one that is run (after fusing) */
+    uint64_t run;                        /* number of this run, among all of the executor */
+    struct skiff_scope *scope;           /* of the run, for listen_and_serv */
+    const struct skiff_program *program; /* the one that is run (after fusing) */
     /* Runs a block of the program as part of this step (while, conditional_block). */
     enum skiff_status (*run_block)(struct run_env *env, int block, struct skiff_error *err);
     /* Keep / bring back all variables that `block` itself owns (while and its gradient). The object
@@ -30,7 +30,7 @@ struct run_env {
     void (*free_saved)(void *saved);
     /* The value behind a name as seen from `block`; NULL. For while_grad's bookkeeping, not for hot
      * paths. */
-    struct value *(*find)(struct run_env *env, int block, const char *name);
+    struct skiff_tensor *(*find)(struct run_env *env, int block, const char *name);
     struct mt64 *generator; /* the default generator of 2.x (paddle.seed) */
     int32_t program_seed;
     bool is_test;
@@ -47,7 +47,7 @@ struct run_env {
 
 struct kernel {
     const struct op_kind *kind;
-    const struct op *op;
+    const struct skiff_op *op;
     const struct attr_value *attr; /* by position */
     struct kernel_slot *in, *out;  /* by position */
     void *state;                   /* the op's own, from prepare */
@@ -66,18 +66,18 @@ static inline int kernel_out_count(const struct kernel *k, int slot)
 {
     return k->out[slot].n;
 }
-static inline struct value *kernel_in_value(const struct kernel *k, int slot, int i)
+static inline struct skiff_tensor *kernel_in_value(const struct kernel *k, int slot, int i)
 {
     return i < k->in[slot].n ? k->in[slot].v[i] : NULL;
 }
-static inline struct value *kernel_out_value(const struct kernel *k, int slot, int i)
+static inline struct skiff_tensor *kernel_out_value(const struct kernel *k, int slot, int i)
 {
     return i < k->out[slot].n ? k->out[slot].v[i] : NULL;
 }
 /* The tensor of an input (for SelectedRows: its value part); NULL when absent. */
 static inline const struct tensor *kernel_in_at(const struct kernel *k, int slot, int i)
 {
-    struct value *v = kernel_in_value(k, slot, i);
+    struct skiff_tensor *v = kernel_in_value(k, slot, i);
     return v ? &v->tensor : NULL;
 }
 static inline const struct tensor *kernel_in(const struct kernel *k, int slot)
@@ -86,7 +86,7 @@ static inline const struct tensor *kernel_in(const struct kernel *k, int slot)
 }
 static inline struct tensor *kernel_out_at(const struct kernel *k, int slot, int i)
 {
-    struct value *v = kernel_out_value(k, slot, i);
+    struct skiff_tensor *v = kernel_out_value(k, slot, i);
     return v ? &v->tensor : NULL;
 }
 static inline struct tensor *kernel_out(const struct kernel *k, int slot)
@@ -95,7 +95,7 @@ static inline struct tensor *kernel_out(const struct kernel *k, int slot)
 }
 static inline bool kernel_in_is_rows(const struct kernel *k, int slot, int i)
 {
-    struct value *v = kernel_in_value(k, slot, i);
+    struct skiff_tensor *v = kernel_in_value(k, slot, i);
     return v && v->kind == VALUE_ROWS;
 }
 /* Name of the variable, for messages; "" when absent. */

@@ -5,16 +5,16 @@
 #include "program/build.h"
 #include "program/op_kind.h"
 
-void op_bind(const struct program *p, struct op *op)
+void op_bind(const struct skiff_program *p, struct skiff_op *op)
 {
     op->kind = op_kind_find(op->type, p->generation);
     if (op->kind)
         op->type = op->kind->type;
 }
 
-struct op *op_create(struct program *p, const char *type)
+struct skiff_op *op_create(struct skiff_program *p, const char *type)
 {
-    struct op *op = arena_alloc(&p->arena, sizeof(*op));
+    struct skiff_op *op = arena_alloc(&p->arena, sizeof(*op));
     op->type = type;
     op_bind(p, op);
     if (!op->kind)
@@ -24,7 +24,7 @@ struct op *op_create(struct program *p, const char *type)
 
 /* A slot list has room for a power of two of at least 4 entries; it is full when n is such a power
  * (or 0). */
-void op_push_arg(struct program *p, struct op_arg **list, int *n, const struct op_arg *arg)
+void op_push_arg(struct skiff_program *p, struct op_arg **list, int *n, const struct op_arg *arg)
 {
     bool full = *n == 0 || (*n >= 4 && (*n & (*n - 1)) == 0);
     if (full) {
@@ -45,7 +45,7 @@ static struct op_arg *find_arg(struct op_arg *args, int n, const char *slot)
     return NULL;
 }
 
-static const char **copy_names(struct program *p, int n, const char *const *names)
+static const char **copy_names(struct skiff_program *p, int n, const char *const *names)
 {
     const char **copy = n ? arena_alloc(&p->arena, (size_t)n * sizeof(*copy)) : NULL;
     for (int i = 0; i < n; i++)
@@ -53,8 +53,8 @@ static const char **copy_names(struct program *p, int n, const char *const *name
     return copy;
 }
 
-static void set_arg(struct program *p, struct op_arg **list, int *nlist, const struct op_slot *decl,
-                    const char *slot, int n, const char *const *names)
+static void set_arg(struct skiff_program *p, struct op_arg **list, int *nlist,
+                    const struct op_slot *decl, const char *slot, int n, const char *const *names)
 {
     struct op_arg *arg = find_arg(*list, *nlist, slot);
     const char **copy = copy_names(p, n, names);
@@ -70,40 +70,42 @@ static void set_arg(struct program *p, struct op_arg **list, int *nlist, const s
     op_push_arg(p, list, nlist, &added);
 }
 
-void op_set_in(struct program *p, struct op *op, const char *slot, int n, const char *const *names)
+void op_set_in(struct skiff_program *p, struct skiff_op *op, const char *slot, int n,
+               const char *const *names)
 {
     set_arg(p, &op->ins, &op->nins, op->kind ? op->kind->ins : NULL, slot, n, names);
 }
 
-void op_set_out(struct program *p, struct op *op, const char *slot, int n, const char *const *names)
+void op_set_out(struct skiff_program *p, struct skiff_op *op, const char *slot, int n,
+                const char *const *names)
 {
     set_arg(p, &op->outs, &op->nouts, op->kind ? op->kind->outs : NULL, slot, n, names);
 }
 
-const struct op_arg *op_in(const struct op *op, const char *slot)
+const struct op_arg *op_in(const struct skiff_op *op, const char *slot)
 {
     return find_arg(op->ins, op->nins, slot);
 }
 
-const struct op_arg *op_out(const struct op *op, const char *slot)
+const struct op_arg *op_out(const struct skiff_op *op, const char *slot)
 {
     return find_arg(op->outs, op->nouts, slot);
 }
 
-const char *op_in1(const struct op *op, const char *slot)
+const char *op_in1(const struct skiff_op *op, const char *slot)
 {
     const struct op_arg *a = op_in(op, slot);
     return a && a->n == 1 ? a->names[0] : NULL;
 }
 
-const char *op_out1(const struct op *op, const char *slot)
+const char *op_out1(const struct skiff_op *op, const char *slot)
 {
     const struct op_arg *a = op_out(op, slot);
     return a && a->n == 1 ? a->names[0] : NULL;
 }
 
 /* Name lists may be shared with another op (grad.c), so a list that changes is copied first. */
-static void rename_args(struct program *p, struct op_arg *args, int nargs, const char *from,
+static void rename_args(struct skiff_program *p, struct op_arg *args, int nargs, const char *from,
                         const char *to)
 {
     const char *name = NULL;
@@ -123,12 +125,12 @@ static void rename_args(struct program *p, struct op_arg *args, int nargs, const
     }
 }
 
-void op_rename_in(struct program *p, struct op *op, const char *from, const char *to)
+void op_rename_in(struct skiff_program *p, struct skiff_op *op, const char *from, const char *to)
 {
     rename_args(p, op->ins, op->nins, from, to);
 }
 
-void op_rename_out(struct program *p, struct op *op, const char *from, const char *to)
+void op_rename_out(struct skiff_program *p, struct skiff_op *op, const char *from, const char *to)
 {
     rename_args(p, op->outs, op->nouts, from, to);
 }
@@ -142,17 +144,17 @@ static bool args_have(const struct op_arg *args, int nargs, const char *name)
     return false;
 }
 
-bool op_reads(const struct op *op, const char *name)
+bool op_reads(const struct skiff_op *op, const char *name)
 {
     return args_have(op->ins, op->nins, name);
 }
 
-bool op_writes(const struct op *op, const char *name)
+bool op_writes(const struct skiff_op *op, const char *name)
 {
     return args_have(op->outs, op->nouts, name);
 }
 
-static struct op_attr_value *find_attr(const struct op *op, const char *name)
+static struct op_attr_value *find_attr(const struct skiff_op *op, const char *name)
 {
     for (int i = 0; i < op->nattrs; i++)
         if (op->attrs[i].name == name || strcmp(op->attrs[i].name, name) == 0)
@@ -160,12 +162,12 @@ static struct op_attr_value *find_attr(const struct op *op, const char *name)
     return NULL;
 }
 
-const struct op_attr_value *op_attr(const struct op *op, const char *name)
+const struct op_attr_value *op_attr(const struct skiff_op *op, const char *name)
 {
     return find_attr(op, name);
 }
 
-void op_reserve_attrs(struct program *p, struct op *op, int n)
+void op_reserve_attrs(struct skiff_program *p, struct skiff_op *op, int n)
 {
     if (n <= op->attrs_cap)
         return;
@@ -176,14 +178,15 @@ void op_reserve_attrs(struct program *p, struct op *op, int n)
     op->attrs_cap = n;
 }
 
-static void push_attr(struct program *p, struct op *op, const struct op_attr_value *attr)
+static void push_attr(struct skiff_program *p, struct skiff_op *op,
+                      const struct op_attr_value *attr)
 {
     if (op->nattrs == op->attrs_cap)
         op_reserve_attrs(p, op, op->attrs_cap ? op->attrs_cap * 2 : 8);
     op->attrs[op->nattrs++] = *attr;
 }
 
-void op_put_attr(struct program *p, struct op *op, const struct op_attr_value *attr)
+void op_put_attr(struct skiff_program *p, struct skiff_op *op, const struct op_attr_value *attr)
 {
     struct op_attr_value *old = find_attr(op, attr->name);
     if (old)
@@ -192,7 +195,7 @@ void op_put_attr(struct program *p, struct op *op, const struct op_attr_value *a
         push_attr(p, op, attr);
 }
 
-static struct op_attr_value copy_attr(struct program *p, const struct op *to,
+static struct op_attr_value copy_attr(struct skiff_program *p, const struct skiff_op *to,
                                       const struct op_attr_value *from)
 {
     int known = to->kind ? op_kind_attr(to->kind, from->name) : -1;
@@ -206,15 +209,15 @@ static struct op_attr_value copy_attr(struct program *p, const struct op *to,
     return a;
 }
 
-void op_set_attr(struct program *p, struct op *op, const char *name, enum attr_type type,
-                 const struct attr_value *value)
+void op_set_attr(struct skiff_program *p, struct skiff_op *op, const char *name,
+                 enum attr_type type, const struct attr_value *value)
 {
     struct op_attr_value given = {.name = name, .type = type, .value = *value};
     struct op_attr_value a = copy_attr(p, op, &given);
     op_put_attr(p, op, &a);
 }
 
-void op_remove_attr(struct op *op, const char *name)
+void op_remove_attr(struct skiff_op *op, const char *name)
 {
     struct op_attr_value *a = find_attr(op, name);
     if (!a)
@@ -224,47 +227,50 @@ void op_remove_attr(struct op *op, const char *name)
     op->nattrs--;
 }
 
-void op_set_int(struct program *p, struct op *op, const char *name, int32_t v)
+void op_set_int(struct skiff_program *p, struct skiff_op *op, const char *name, int32_t v)
 {
     op_set_attr(p, op, name, ATTR_INT, &(struct attr_value){.i = v});
 }
 
-void op_set_long(struct program *p, struct op *op, const char *name, int64_t v)
+void op_set_long(struct skiff_program *p, struct skiff_op *op, const char *name, int64_t v)
 {
     op_set_attr(p, op, name, ATTR_LONG, &(struct attr_value){.l = v});
 }
 
-void op_set_float(struct program *p, struct op *op, const char *name, float v)
+void op_set_float(struct skiff_program *p, struct skiff_op *op, const char *name, float v)
 {
     op_set_attr(p, op, name, ATTR_FLOAT, &(struct attr_value){.f = v});
 }
 
-void op_set_bool(struct program *p, struct op *op, const char *name, bool v)
+void op_set_bool(struct skiff_program *p, struct skiff_op *op, const char *name, bool v)
 {
     op_set_attr(p, op, name, ATTR_BOOLEAN, &(struct attr_value){.b = v});
 }
 
-void op_set_string(struct program *p, struct op *op, const char *name, const char *v)
+void op_set_string(struct skiff_program *p, struct skiff_op *op, const char *name, const char *v)
 {
     op_set_attr(p, op, name, ATTR_STRING, &(struct attr_value){.s = v});
 }
 
-void op_set_ints(struct program *p, struct op *op, const char *name, int n, const int32_t *v)
+void op_set_ints(struct skiff_program *p, struct skiff_op *op, const char *name, int n,
+                 const int32_t *v)
 {
     op_set_attr(p, op, name, ATTR_INTS, &(struct attr_value){.n = n, .ints = v});
 }
 
-void op_set_longs(struct program *p, struct op *op, const char *name, int n, const int64_t *v)
+void op_set_longs(struct skiff_program *p, struct skiff_op *op, const char *name, int n,
+                  const int64_t *v)
 {
     op_set_attr(p, op, name, ATTR_LONGS, &(struct attr_value){.n = n, .longs = v});
 }
 
-void op_set_strings(struct program *p, struct op *op, const char *name, int n, const char *const *v)
+void op_set_strings(struct skiff_program *p, struct skiff_op *op, const char *name, int n,
+                    const char *const *v)
 {
     op_set_attr(p, op, name, ATTR_STRINGS, &(struct attr_value){.n = n, .strings = v});
 }
 
-void op_copy_attrs(struct program *p, struct op *to, const struct op *from)
+void op_copy_attrs(struct skiff_program *p, struct skiff_op *to, const struct skiff_op *from)
 {
     bool empty = to->nattrs == 0;
     op_reserve_attrs(p, to, to->nattrs + from->nattrs);
@@ -277,28 +283,28 @@ void op_copy_attrs(struct program *p, struct op *to, const struct op *from)
     }
 }
 
-void op_share_attrs(struct program *p, struct op *to, const struct op *from)
+void op_share_attrs(struct skiff_program *p, struct skiff_op *to, const struct skiff_op *from)
 {
     op_reserve_attrs(p, to, to->nattrs + from->nattrs);
     for (int i = 0; i < from->nattrs; i++)
         op_put_attr(p, to, &from->attrs[i]);
 }
 
-int op_role_of(const struct op *op)
+int op_role_of(const struct skiff_op *op)
 {
     const struct op_attr_value *a = find_attr(op, "op_role");
     return a && a->type == ATTR_INT ? a->value.i : ROLE_UNSPECIFIED;
 }
 
 /* Adds an attribute that nobody has set; name and value are constants or live in the arena. */
-static void fill_attr(struct program *p, struct op *op, const char *name, enum attr_type type,
-                      struct attr_value value)
+static void fill_attr(struct skiff_program *p, struct skiff_op *op, const char *name,
+                      enum attr_type type, struct attr_value value)
 {
     if (!find_attr(op, name))
         push_attr(p, op, &(struct op_attr_value){.name = name, .type = type, .value = value});
 }
 
-static void fill_implicit(struct program *p, struct op *op)
+static void fill_implicit(struct skiff_program *p, struct skiff_op *op)
 {
     fill_attr(p, op, "op_role", ATTR_INT, (struct attr_value){.i = p->current_role});
     if (!find_attr(op, "op_role_var")) {
@@ -320,7 +326,8 @@ static void fill_implicit(struct program *p, struct op *op)
         fill_attr(p, op, "with_quant_attr", ATTR_BOOLEAN, (struct attr_value){.b = false});
 }
 
-enum skiff_status op_fill_defaults(struct program *p, struct op *op, struct skiff_error *err)
+enum skiff_status op_fill_defaults(struct skiff_program *p, struct skiff_op *op,
+                                   struct skiff_error *err)
 {
     if (!op->kind) {
         const char *near = op_kind_nearest(op->type);

@@ -37,7 +37,7 @@ static void *arena_hook_alloc(void *arena, size_t bytes)
 static void arena_hook_free(void *arena, void *p) {}
 
 struct reading {
-    struct program *program;
+    struct skiff_program *program;
     const char *what;
     int nblocks;
     bool odd_field; /* a field number outside the range, which protobuf-c lets pass */
@@ -54,7 +54,7 @@ static void keep_message(struct buf *b, uint32_t tag, const ProtobufCMessage *m)
     b->len += n;
 }
 
-static struct unknown_fields keep_buf(struct program *p, struct buf *b)
+static struct unknown_fields keep_buf(struct skiff_program *p, struct buf *b)
 {
     struct unknown_fields u = {0};
     if (b->len) {
@@ -114,7 +114,7 @@ static void find_last(char **keys, size_t n, bool *keep)
     str_map_deinit(&seen);
 }
 
-static enum skiff_status read_tensor(struct reading *r, struct var *v,
+static enum skiff_status read_tensor(struct reading *r, struct skiff_var *v,
                                      const PB(VarType__TensorDesc) * t)
 {
     if (!t)
@@ -152,7 +152,7 @@ static PB(VarType__TensorDesc) * *plain_tensor(PB(VarType) * t, int kind)
 }
 
 /* Whatever sub-messages of the type are left once the one that belongs to the kind is taken. */
-static void keep_rest(struct reading *r, struct var *v, PB(VarType) * t)
+static void keep_rest(struct reading *r, struct skiff_var *v, PB(VarType) * t)
 {
     struct buf b = BUF_INIT;
     const struct {
@@ -176,7 +176,7 @@ static void keep_rest(struct reading *r, struct var *v, PB(VarType) * t)
     v->type_rest_len = rest.len;
 }
 
-static enum skiff_status read_type(struct reading *r, struct var *v, PB(VarType) * t)
+static enum skiff_status read_type(struct reading *r, struct skiff_var *v, PB(VarType) * t)
 {
     v->kind = (enum var_kind)t->type;
     v->type_unknown = keep_unknown(r, &t->base);
@@ -201,12 +201,12 @@ static enum skiff_status read_type(struct reading *r, struct var *v, PB(VarType)
     return SKIFF_OK;
 }
 
-static enum skiff_status read_var(struct reading *r, struct block *b, const PB(VarDesc) * d)
+static enum skiff_status read_var(struct reading *r, struct skiff_block *b, const PB(VarDesc) * d)
 {
     if (block_own_var(b, d->name))
         return error_set(r->err, SKIFF_FORMAT, "%s: block %d has variable %s twice", r->what,
                          b->idx, d->name);
-    struct var *v = arena_alloc(&r->program->arena, sizeof(*v));
+    struct skiff_var *v = arena_alloc(&r->program->arena, sizeof(*v));
     v->name = d->name;
     v->dtype = DTYPE_FP32;
     str_map_put(&b->vars, v->name, v);
@@ -318,7 +318,8 @@ static struct attr_value read_value(struct reading *r, const PB(OpDesc__Attr) * 
     }
 }
 
-static enum skiff_status read_attr(struct reading *r, struct op *op, const PB(OpDesc__Attr) * a)
+static enum skiff_status read_attr(struct reading *r, struct skiff_op *op,
+                                   const PB(OpDesc__Attr) * a)
 {
     struct op_attr_value out = {.name = a->name, .type = (enum attr_type)a->type};
     if (out.type < ATTR_INT || out.type > ATTR_SCALARS) {
@@ -346,9 +347,9 @@ static enum skiff_status read_attr(struct reading *r, struct op *op, const PB(Op
     return SKIFF_OK;
 }
 
-static enum skiff_status read_op(struct reading *r, struct block *b, const PB(OpDesc) * d)
+static enum skiff_status read_op(struct reading *r, struct skiff_block *b, const PB(OpDesc) * d)
 {
-    struct op *op = arena_alloc(&r->program->arena, sizeof(*op));
+    struct skiff_op *op = arena_alloc(&r->program->arena, sizeof(*op));
     op->type = d->type;
     op->is_target = presence_of(d->has_is_target, d->is_target);
     op->unknown = keep_unknown(r, &d->base);
@@ -385,7 +386,7 @@ static enum skiff_status read_block(struct reading *r, const PB(BlockDesc) * d)
         return error_set(r->err, SKIFF_FORMAT,
                          "%s: block %d has forward block %d, but the program has %d blocks",
                          r->what, i, d->forward_block_idx, r->nblocks);
-    struct block *b = program_push_block(r->program, d->parent_idx, d->forward_block_idx);
+    struct skiff_block *b = program_push_block(r->program, d->parent_idx, d->forward_block_idx);
     b->unknown = keep_unknown(r, &d->base);
     for (size_t k = 0; k < d->n_vars; k++)
         TRY(read_var(r, b, d->vars[k]));
@@ -396,7 +397,7 @@ static enum skiff_status read_block(struct reading *r, const PB(BlockDesc) * d)
 
 static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
 {
-    struct program *p = r->program;
+    struct skiff_program *p = r->program;
     if (d->version) {
         p->has_version = true;
         p->version = d->version->version;
@@ -425,7 +426,7 @@ static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
 
 static enum skiff_status read_program(struct reading *r, const void *bytes, size_t n)
 {
-    struct program *p = r->program;
+    struct skiff_program *p = r->program;
     ProtobufCAllocator hooks = {arena_hook_alloc, arena_hook_free, &p->arena};
     const PB(ProgramDesc) *d = paddle__framework__proto__program_desc__unpack(&hooks, n, bytes);
     if (!d)
@@ -450,7 +451,7 @@ static enum skiff_status read_program(struct reading *r, const void *bytes, size
 }
 
 enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
-                                 struct program **out, struct skiff_error *err)
+                                 struct skiff_program **out, struct skiff_error *err)
 {
     enum { MAX_BYTES = 1 << 30 }; /* counts fit an int, and so does protobuf */
     if (n > MAX_BYTES)
@@ -504,7 +505,7 @@ static void put_presence(enum presence p, protobuf_c_boolean *has, protobuf_c_bo
     *value = p == IS_TRUE;
 }
 
-static PB(VarType__TensorDesc) * write_tensor(struct arena *a, const struct var *v)
+static PB(VarType__TensorDesc) * write_tensor(struct arena *a, const struct skiff_var *v)
 {
     PB(VarType__TensorDesc) *t = PB_NEW(a, VarType__TensorDesc, var_type__tensor_desc);
     t->data_type = (PB(VarType__Type))v->dtype;
@@ -514,7 +515,7 @@ static PB(VarType__TensorDesc) * write_tensor(struct arena *a, const struct var 
     return t;
 }
 
-static void write_type(struct arena *a, const struct var *v, PB(VarType) * t)
+static void write_type(struct arena *a, const struct skiff_var *v, PB(VarType) * t)
 {
     t->type = (PB(VarType__Type))v->kind;
     if (v->has_tensor && v->kind == VAR_LOD_TENSOR) {
@@ -542,7 +543,7 @@ static enum presence flag_of(enum presence read, bool known, bool is_2x)
     return read == ABSENT && is_2x && known ? IS_TRUE : read;
 }
 
-static PB(VarDesc) * write_var(struct arena *a, const struct var *v, bool is_2x)
+static PB(VarDesc) * write_var(struct arena *a, const struct skiff_var *v, bool is_2x)
 {
     PB(VarDesc) *d = PB_NEW(a, VarDesc, var_desc);
     d->name = (char *)v->name;
@@ -694,7 +695,7 @@ static PB(OpDesc__Attr) * write_attr(struct arena *a, const struct op_attr_value
     return d;
 }
 
-static PB(OpDesc) * write_op(struct arena *a, const struct op *op)
+static PB(OpDesc) * write_op(struct arena *a, const struct skiff_op *op)
 {
     PB(OpDesc) *d = PB_NEW(a, OpDesc, op_desc);
     d->type = (char *)op->type;
@@ -711,7 +712,7 @@ static PB(OpDesc) * write_op(struct arena *a, const struct op *op)
     return d;
 }
 
-static PB(BlockDesc) * write_block(struct arena *a, const struct block *b)
+static PB(BlockDesc) * write_block(struct arena *a, const struct skiff_block *b)
 {
     PB(BlockDesc) *d = PB_NEW(a, BlockDesc, block_desc);
     d->idx = b->idx;
@@ -730,7 +731,7 @@ static PB(BlockDesc) * write_block(struct arena *a, const struct block *b)
     return d;
 }
 
-static void write_versions(struct arena *a, const struct program *p, PB(ProgramDesc) * d)
+static void write_versions(struct arena *a, const struct skiff_program *p, PB(ProgramDesc) * d)
 {
     if (p->has_version) {
         d->version = PB_NEW(a, Version, version);
@@ -753,7 +754,7 @@ static void write_versions(struct arena *a, const struct program *p, PB(ProgramD
     d->op_version_map = map;
 }
 
-void program_encode(const struct program *p, struct buf *out)
+void program_encode(const struct skiff_program *p, struct buf *out)
 {
     struct arena a;
     struct buf compat = BUF_INIT;

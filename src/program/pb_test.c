@@ -8,7 +8,7 @@
 static void round_trip(void **state)
 {
     for (int i = 0; i < NTEST_PROGRAMS; i++) {
-        struct program *p = test_load(test_programs[i]), *q = NULL;
+        struct skiff_program *p = test_load(test_programs[i]), *q = NULL;
         struct buf once = BUF_INIT, twice = BUF_INIT, diff = BUF_INIT;
         program_encode(p, &once);
         assert_int_equal(program_decode(once.data, once.len, "again", &q, NULL), SKIFF_OK);
@@ -26,20 +26,20 @@ static void round_trip(void **state)
 
 static void contents(void **state)
 {
-    struct program *p = test_load(TEST_PROGRAMS "linreg_sgd_18.pb");
+    struct skiff_program *p = test_load(TEST_PROGRAMS "linreg_sgd_18.pb");
     assert_int_equal(p->version, 1008005);
     assert_int_equal(p->nblocks, 1);
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     assert_int_equal(b->vars.count, 17);
     assert_int_equal(b->nops, 13);
-    const struct var *w = block_own_var(b, "fc_0.w_0");
+    const struct skiff_var *w = block_own_var(b, "fc_0.w_0");
     assert_int_equal(w->dtype, DTYPE_FP32);
     struct shape shape = SHAPE(13, 1);
     assert_true(shape_equal(&w->shape, &shape));
     assert_true(var_persistable(w));
     assert_int_equal(block_own_var(b, "x")->persistable, IS_FALSE);
     assert_int_equal(block_own_var(b, "fc_0.w_0@GRAD")->persistable, ABSENT);
-    const struct op *mul = b->ops[0];
+    const struct skiff_op *mul = b->ops[0];
     assert_string_equal(mul->type, "mul");
     assert_string_equal(op_in1(mul, "Y"), "fc_0.w_0");
     assert_int_equal(op_attr(mul, "x_num_col_dims")->value.i, 1);
@@ -115,7 +115,7 @@ static void put_var(struct buf *block, const char *name)
 
 static void expect_error(struct buf *bytes, const char *part)
 {
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
     assert_int_equal(program_decode(bytes->data, bytes->len, "bad.pb", &p, &err), SKIFF_FORMAT);
     assert_null(p);
@@ -259,10 +259,10 @@ static void strange_fields_survive(void **state)
     struct buf b = BUF_INIT;
     make_strange(&b);
     for (int way = 0; way < 3; way++) { /* through protobuf, a clone, the text form */
-        struct program *p = NULL, *q = NULL;
+        struct skiff_program *p = NULL, *q = NULL;
         struct buf text = BUF_INIT;
         assert_int_equal(program_decode(b.data, b.len, "strange", &p, NULL), SKIFF_OK);
-        const struct var *v = block_own_var(program_root(p), "strange");
+        const struct skiff_var *v = block_own_var(program_root(p), "strange");
         assert_int_equal(v->dtype, 33);
         assert_int_equal(v->lod_level, 1);
         assert_int_equal(op_attr(program_root(p)->ops[0], "later")->type, 40);
@@ -281,7 +281,7 @@ static void strange_fields_survive(void **state)
         program_destroy(q);
         buf_deinit(&text);
     }
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     assert_int_equal(program_decode(b.data, b.len, "strange", &p, NULL), SKIFF_OK);
     struct buf again = BUF_INIT;
     program_encode(p, &again);
@@ -308,9 +308,9 @@ static void repeated_attributes_and_slots(void **state)
         put_text(&op, 3, "thing");
         put_message(&block, 4, &op);
         put_block(&b, 0, -1, &block);
-        struct program *p = NULL;
+        struct skiff_program *p = NULL;
         assert_int_equal(program_decode(b.data, b.len, "twice", &p, NULL), SKIFF_OK);
-        const struct op *read = program_root(p)->ops[0];
+        const struct skiff_op *read = program_root(p)->ops[0];
         assert_int_equal(read->nattrs, 2);
         assert_int_equal(read->nins, 2);
         assert_int_equal(op_attr(read, "a")->value.i, n - 1);
@@ -339,7 +339,7 @@ static void generations(void **state)
         } else if (way == 3) {
             put_message(&b, 5, &part); /* an op_version_map, though empty */
         }
-        struct program *p = NULL;
+        struct skiff_program *p = NULL;
         assert_int_equal(program_decode(b.data, b.len, "g", &p, NULL), SKIFF_OK);
         assert_int_equal(p->generation, way ? GEN_2X : GEN_1X);
         assert_int_equal(p->has_version, way == 2);
@@ -357,7 +357,7 @@ static void damaged_files(void **state)
     for (int i = 0; i < NTEST_PROGRAMS; i++) {
         struct buf b = test_read(test_programs[i]);
         for (int k = 0; k < 400; k++) {
-            struct program *p = NULL;
+            struct skiff_program *p = NULL;
             struct skiff_error err = {0};
             char *copy = test_malloc(b.len);
             size_t n = b.len;

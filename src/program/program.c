@@ -11,9 +11,9 @@
 
 enum { VERSION_1_8_5 = 1008005 };
 
-struct program *program_create_bare(void)
+struct skiff_program *program_create_bare(void)
 {
-    struct program *p = mem_must(sizeof(*p));
+    struct skiff_program *p = mem_must(sizeof(*p));
     arena_init(&p->arena);
     p->generation = GEN_1X;
     p->current_role = ROLE_FORWARD;
@@ -21,16 +21,16 @@ struct program *program_create_bare(void)
     return p;
 }
 
-struct program *program_create(void)
+struct skiff_program *program_create(void)
 {
-    struct program *p = program_create_bare();
+    struct skiff_program *p = program_create_bare();
     p->version = VERSION_1_8_5;
     p->has_version = true;
     program_push_block(p, -1, -1);
     return p;
 }
 
-void program_destroy(struct program *p)
+void program_destroy(struct skiff_program *p)
 {
     if (!p)
         return;
@@ -41,7 +41,7 @@ void program_destroy(struct program *p)
     free(p);
 }
 
-void program_set_job(struct program *p, struct job *job)
+void program_set_job(struct skiff_program *p, struct job *job)
 {
     struct job *old = p->job;
     p->job = job_ref(job);
@@ -49,7 +49,7 @@ void program_set_job(struct program *p, struct job *job)
 }
 
 /* A list in the arena that must take one more entry of `size` bytes. */
-static void *list_grow(struct program *p, void *list, int n, int *cap, size_t size)
+static void *list_grow(struct skiff_program *p, void *list, int n, int *cap, size_t size)
 {
     if (n < *cap)
         return list;
@@ -60,9 +60,9 @@ static void *list_grow(struct program *p, void *list, int n, int *cap, size_t si
     return grown;
 }
 
-struct block *program_push_block(struct program *p, int parent, int forward_idx)
+struct skiff_block *program_push_block(struct skiff_program *p, int parent, int forward_idx)
 {
-    struct block *b = arena_alloc(&p->arena, sizeof(*b));
+    struct skiff_block *b = arena_alloc(&p->arena, sizeof(*b));
     b->program = p;
     b->idx = p->nblocks;
     b->parent = parent;
@@ -73,7 +73,7 @@ struct block *program_push_block(struct program *p, int parent, int forward_idx)
     return b;
 }
 
-bool block_too_deep(const struct program *p, int parent)
+bool block_too_deep(const struct skiff_program *p, int parent)
 {
     int depth = 1;
     for (; parent >= 0 && depth <= BLOCK_DEPTH_MAX; parent = p->blocks[parent]->parent)
@@ -81,21 +81,21 @@ bool block_too_deep(const struct program *p, int parent)
     return depth > BLOCK_DEPTH_MAX;
 }
 
-struct block *program_add_block(struct program *p, int parent)
+struct skiff_block *program_add_block(struct skiff_program *p, int parent)
 {
     return program_push_block(p, parent, -1);
 }
 
-struct var *block_own_var(const struct block *b, const char *name)
+struct skiff_var *block_own_var(const struct skiff_block *b, const char *name)
 {
     return str_map_get(&b->vars, name);
 }
 
 /* As Paddle looks: a gradient block (while_grad) also sees the block it is the gradient of. */
-struct var *block_find_var(const struct block *b, const char *name)
+struct skiff_var *block_find_var(const struct skiff_block *b, const char *name)
 {
     for (;;) {
-        struct var *v = str_map_get(&b->vars, name);
+        struct skiff_var *v = str_map_get(&b->vars, name);
         if (!v && b->forward_idx >= 0)
             v = str_map_get(&b->program->blocks[b->forward_idx]->vars, name);
         if (v || b->parent < 0)
@@ -104,9 +104,9 @@ struct var *block_find_var(const struct block *b, const char *name)
     }
 }
 
-struct var *block_add_var(struct block *b, const char *name)
+struct skiff_var *block_add_var(struct skiff_block *b, const char *name)
 {
-    struct var *v = str_map_get(&b->vars, name);
+    struct skiff_var *v = str_map_get(&b->vars, name);
     if (v)
         return v;
     v = arena_alloc(&b->program->arena, sizeof(*v));
@@ -117,12 +117,12 @@ struct var *block_add_var(struct block *b, const char *name)
     return v;
 }
 
-void block_remove_var(struct block *b, const char *name)
+void block_remove_var(struct skiff_block *b, const char *name)
 {
     str_map_remove(&b->vars, name);
 }
 
-void block_put_op(struct block *b, int at, struct op *op)
+void block_put_op(struct skiff_block *b, int at, struct skiff_op *op)
 {
     b->ops = list_grow(b->program, b->ops, b->nops, &b->ops_cap, sizeof(*b->ops));
     if (at < 0 || at > b->nops)
@@ -132,14 +132,14 @@ void block_put_op(struct block *b, int at, struct op *op)
     b->nops++;
 }
 
-struct op *block_insert_op(struct block *b, int at, const char *type)
+struct skiff_op *block_insert_op(struct skiff_block *b, int at, const char *type)
 {
-    struct op *op = op_create(b->program, type);
+    struct skiff_op *op = op_create(b->program, type);
     block_put_op(b, at, op);
     return op;
 }
 
-void block_remove_ops(struct block *b, int at, int n)
+void block_remove_ops(struct skiff_block *b, int at, int n)
 {
     if (at < 0 || n <= 0 || at >= b->nops)
         return;
@@ -159,10 +159,10 @@ static struct unknown_fields clone_unknown(struct arena *a, struct unknown_field
     return clone_bytes(a, u.bytes, u.len);
 }
 
-static void clone_var(struct block *b, const struct var *from)
+static void clone_var(struct skiff_block *b, const struct skiff_var *from)
 {
     struct arena *a = &b->program->arena;
-    struct var *v = block_add_var(b, from->name);
+    struct skiff_var *v = block_add_var(b, from->name);
     const char *name = v->name;
     *v = *from;
     v->name = name;
@@ -176,8 +176,8 @@ static void clone_var(struct block *b, const struct var *from)
     v->tensor_unknown = clone_unknown(a, from->tensor_unknown);
 }
 
-static void clone_args(struct program *p, struct op_arg **list, int *n, const struct op_arg *from,
-                       int nfrom)
+static void clone_args(struct skiff_program *p, struct op_arg **list, int *n,
+                       const struct op_arg *from, int nfrom)
 {
     for (int i = 0; i < nfrom; i++) {
         struct op_arg arg = {.slot = arena_strdup(&p->arena, from[i].slot),
@@ -191,9 +191,9 @@ static void clone_args(struct program *p, struct op_arg **list, int *n, const st
     }
 }
 
-static struct op *clone_op(struct program *p, const struct op *from)
+static struct skiff_op *clone_op(struct skiff_program *p, const struct skiff_op *from)
 {
-    struct op *op = arena_alloc(&p->arena, sizeof(*op));
+    struct skiff_op *op = arena_alloc(&p->arena, sizeof(*op));
     op->kind = from->kind;
     op->type = from->kind ? from->kind->type : arena_strdup(&p->arena, from->type);
     op->is_target = from->is_target;
@@ -204,20 +204,20 @@ static struct op *clone_op(struct program *p, const struct op *from)
     return op;
 }
 
-static void clone_producers(struct block *to, const struct block *from)
+static void clone_producers(struct skiff_block *to, const struct skiff_block *from)
 {
     for (int i = 0; i < from->nops; i++) {
-        const struct op *op = from->ops[i];
+        const struct skiff_op *op = from->ops[i];
         for (int s = 0; s < op->nouts; s++)
             for (int k = 0; k < op->outs[s].n; k++) {
-                const struct var *v = block_find_var(from, op->outs[s].names[k]);
+                const struct skiff_var *v = block_find_var(from, op->outs[s].names[k]);
                 if (v && v->producer == op)
                     block_find_var(to, v->name)->producer = to->ops[i];
             }
     }
 }
 
-static void clone_versions(struct program *p, const struct program *from)
+static void clone_versions(struct skiff_program *p, const struct skiff_program *from)
 {
     if (!from->nop_versions)
         return;
@@ -229,7 +229,7 @@ static void clone_versions(struct program *p, const struct program *from)
     }
 }
 
-static void clone_fields(struct program *p, const struct program *from)
+static void clone_fields(struct skiff_program *p, const struct skiff_program *from)
 {
     p->version = from->version;
     p->has_version = from->has_version;
@@ -251,14 +251,14 @@ static void clone_fields(struct program *p, const struct program *from)
         p->current_namescope = arena_strdup(&p->arena, from->current_namescope);
 }
 
-struct program *program_clone(const struct program *from)
+struct skiff_program *program_clone(const struct skiff_program *from)
 {
-    struct program *p = program_create_bare();
+    struct skiff_program *p = program_create_bare();
     clone_fields(p, from);
     program_set_job(p, from->job);
     for (int i = 0; i < from->nblocks; i++) {
-        const struct block *fb = from->blocks[i];
-        struct block *b = program_push_block(p, fb->parent, fb->forward_idx);
+        const struct skiff_block *fb = from->blocks[i];
+        struct skiff_block *b = program_push_block(p, fb->parent, fb->forward_idx);
         b->unknown = clone_unknown(&p->arena, fb->unknown);
         for (size_t k = 0; k < fb->vars.count; k++)
             clone_var(b, fb->vars.entries[k].value);

@@ -70,7 +70,7 @@ struct param_info {
     bool is_distributed;
 };
 
-struct var {
+struct skiff_var {
     const char *name;
     enum var_kind kind;
     enum dtype dtype; /* of the tensor part, where the kind has one */
@@ -80,14 +80,14 @@ struct var {
     enum presence persistable, need_check_feed, is_parameter, has_stop_gradient;
     bool stop_gradient; /* working flag of layers/backward; data vars have it set */
     struct param_info *param;
-    struct op *producer;      /* last op that writes it while building; NULL at first */
-    const uint8_t *type_rest; /* reader/tuple sub-messages and 2.6 VarDesc.attrs, kept as bytes */
+    struct skiff_op *producer; /* last op that writes it while building; NULL at first */
+    const uint8_t *type_rest;  /* reader/tuple sub-messages and 2.6 VarDesc.attrs, kept as bytes */
     size_t type_rest_len;
     /* of VarDesc, VarType, LoDTensorDesc, TensorDesc */
     struct unknown_fields unknown, type_unknown, desc_unknown, tensor_unknown;
 };
 
-static inline bool var_persistable(const struct var *v)
+static inline bool var_persistable(const struct skiff_var *v)
 {
     return v->persistable == IS_TRUE;
 }
@@ -108,7 +108,7 @@ struct op_attr_value { /* one attribute of one op */
 
 struct op_kind;
 
-struct op {
+struct skiff_op {
     const char *type;
     const struct op_kind *
         kind; /* bound once, when the op is appended or the program is loaded; NULL: unknown type */
@@ -120,11 +120,11 @@ struct op {
     struct unknown_fields unknown;
 };
 
-struct block {
-    struct program *program;
+struct skiff_block {
+    struct skiff_program *program;
     int idx, parent, forward_idx; /* -1: none */
-    struct str_map vars;          /* name -> struct var, in order of creation */
-    struct op **ops;
+    struct str_map vars;          /* name -> struct skiff_var, in order of creation */
+    struct skiff_op **ops;
     int nops, ops_cap;
     struct unknown_fields unknown;
 };
@@ -132,9 +132,9 @@ struct block {
 /* Which meaning of an op type a program carries. */
 enum generation { GEN_1X = 1, GEN_2X = 2 };
 
-struct program {
+struct skiff_program {
     struct arena arena;
-    struct block **blocks;
+    struct skiff_block **blocks;
     int nblocks, blocks_cap;
     int64_t version; /* 1008005; 0: not stated */
     bool has_version;
@@ -156,97 +156,101 @@ struct program {
     struct job *job;               /* of a split program (job.h); a reference; NULL: local */
 };
 
-struct program *program_create(void); /* one empty block 0; version 1008005, GEN_1X */
-void program_destroy(struct program *p);
-struct program *program_clone(const struct program *p); /* deep */
+struct skiff_program *program_create(void); /* one empty block 0; version 1008005, GEN_1X */
+void program_destroy(struct skiff_program *p);
+struct skiff_program *program_clone(const struct skiff_program *p); /* deep */
 
 /* Takes a reference; clones get one too. NULL: local again. */
-void program_set_job(struct program *p, struct job *job);
+void program_set_job(struct skiff_program *p, struct job *job);
 
-struct block *program_add_block(struct program *p, int parent);
-static inline struct block *program_root(const struct program *p)
+struct skiff_block *program_add_block(struct skiff_program *p, int parent);
+static inline struct skiff_block *program_root(const struct skiff_program *p)
 {
     return p->blocks[0];
 }
 
-struct var *block_add_var(struct block *b,
-                          const char *name); /* LOD_TENSOR; the existing one if there */
-struct var *block_own_var(const struct block *b, const char *name);
+struct skiff_var *block_add_var(struct skiff_block *b,
+                                const char *name); /* LOD_TENSOR; the existing one if there */
+struct skiff_var *block_own_var(const struct skiff_block *b, const char *name);
 /* Here, in the block that this one is the gradient of (forward_idx), or in a parent; NULL. */
-struct var *block_find_var(const struct block *b, const char *name);
-void block_remove_var(struct block *b, const char *name);
+struct skiff_var *block_find_var(const struct skiff_block *b, const char *name);
+void block_remove_var(struct skiff_block *b, const char *name);
 
 /* An empty op at position `at` (-1: at the end). It has no slots and no attributes yet and is bound
  * to the kind of its type for the program's generation (kind NULL when there is none). */
-struct op *block_insert_op(struct block *b, int at, const char *type);
+struct skiff_op *block_insert_op(struct skiff_block *b, int at, const char *type);
 /* Puts a loose op (grad.h) of the same program into the block; it stays the program's. */
-void block_put_op(struct block *b, int at, struct op *op);
-void block_remove_ops(struct block *b, int at, int n);
+void block_put_op(struct skiff_block *b, int at, struct skiff_op *op);
+void block_remove_ops(struct skiff_block *b, int at, int n);
 
 /* Sets a slot's variables (replaces). n may be 0: the slot is there with an empty list. */
-void op_set_in(struct program *p, struct op *op, const char *slot, int n, const char *const *names);
-void op_set_out(struct program *p, struct op *op, const char *slot, int n,
+void op_set_in(struct skiff_program *p, struct skiff_op *op, const char *slot, int n,
+               const char *const *names);
+void op_set_out(struct skiff_program *p, struct skiff_op *op, const char *slot, int n,
                 const char *const *names);
-const struct op_arg *op_in(const struct op *op,
+const struct op_arg *op_in(const struct skiff_op *op,
                            const char *slot); /* NULL when the slot is absent */
-const struct op_arg *op_out(const struct op *op, const char *slot);
-const char *op_in1(const struct op *op, const char *slot); /* its only variable, or NULL */
-const char *op_out1(const struct op *op, const char *slot);
-void op_rename_in(struct program *p, struct op *op, const char *from, const char *to);
-void op_rename_out(struct program *p, struct op *op, const char *from, const char *to);
-bool op_reads(const struct op *op, const char *name);
-bool op_writes(const struct op *op, const char *name);
+const struct op_arg *op_out(const struct skiff_op *op, const char *slot);
+const char *op_in1(const struct skiff_op *op, const char *slot); /* its only variable, or NULL */
+const char *op_out1(const struct skiff_op *op, const char *slot);
+void op_rename_in(struct skiff_program *p, struct skiff_op *op, const char *from, const char *to);
+void op_rename_out(struct skiff_program *p, struct skiff_op *op, const char *from, const char *to);
+bool op_reads(const struct skiff_op *op, const char *name);
+bool op_writes(const struct skiff_op *op, const char *name);
 
 /* Attributes. Setters copy into the arena and replace. */
-const struct op_attr_value *op_attr(const struct op *op, const char *name);
-void op_set_attr(struct program *p, struct op *op, const char *name, enum attr_type type,
-                 const struct attr_value *value);
-void op_remove_attr(struct op *op, const char *name);
-void op_set_int(struct program *p, struct op *op, const char *name, int32_t v);
-void op_set_long(struct program *p, struct op *op, const char *name, int64_t v);
-void op_set_float(struct program *p, struct op *op, const char *name, float v);
-void op_set_bool(struct program *p, struct op *op, const char *name, bool v);
-void op_set_string(struct program *p, struct op *op, const char *name, const char *v);
-void op_set_ints(struct program *p, struct op *op, const char *name, int n, const int32_t *v);
-void op_set_longs(struct program *p, struct op *op, const char *name, int n, const int64_t *v);
-void op_set_strings(struct program *p, struct op *op, const char *name, int n,
+const struct op_attr_value *op_attr(const struct skiff_op *op, const char *name);
+void op_set_attr(struct skiff_program *p, struct skiff_op *op, const char *name,
+                 enum attr_type type, const struct attr_value *value);
+void op_remove_attr(struct skiff_op *op, const char *name);
+void op_set_int(struct skiff_program *p, struct skiff_op *op, const char *name, int32_t v);
+void op_set_long(struct skiff_program *p, struct skiff_op *op, const char *name, int64_t v);
+void op_set_float(struct skiff_program *p, struct skiff_op *op, const char *name, float v);
+void op_set_bool(struct skiff_program *p, struct skiff_op *op, const char *name, bool v);
+void op_set_string(struct skiff_program *p, struct skiff_op *op, const char *name, const char *v);
+void op_set_ints(struct skiff_program *p, struct skiff_op *op, const char *name, int n,
+                 const int32_t *v);
+void op_set_longs(struct skiff_program *p, struct skiff_op *op, const char *name, int n,
+                  const int64_t *v);
+void op_set_strings(struct skiff_program *p, struct skiff_op *op, const char *name, int n,
                     const char *const *v);
-void op_copy_attrs(struct program *p, struct op *to, const struct op *from);
-int op_role_of(const struct op *op); /* attribute op_role; ROLE_UNSPECIFIED when absent */
+void op_copy_attrs(struct skiff_program *p, struct skiff_op *to, const struct skiff_op *from);
+int op_role_of(const struct skiff_op *op); /* attribute op_role; ROLE_UNSPECIFIED when absent */
 /* Inserts every attribute that the kind declares and the op lacks, with its default, and the
  * implicit ones (op_role, op_role_var, op_namescope, op_callstack, op_device), as Paddle's
  * attribute checker does. */
-enum skiff_status op_fill_defaults(struct program *p, struct op *op, struct skiff_error *err);
+enum skiff_status op_fill_defaults(struct skiff_program *p, struct skiff_op *op,
+                                   struct skiff_error *err);
 
 /* protobuf form (pb.c, the only user of protobuf-c). Reading binds kinds and sets the generation.
  */
 enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
-                                 struct program **out, struct skiff_error *err);
-void program_encode(const struct program *p, struct buf *out);
+                                 struct skiff_program **out, struct skiff_error *err);
+void program_encode(const struct skiff_program *p, struct buf *out);
 
 /* Text form (text_print.c, text_parse.c; grammar in README.md): one var or op a line, blocks; print
  * and parse round-trip exactly. It holds what a file holds, and generation and seed; not what only
  * building knows (param, producer, the working flag stop_gradient). Errors name line and column. */
-void program_print(const struct program *p, struct buf *out);
-enum skiff_status program_parse(const char *text, const char *what, struct program **out,
+void program_print(const struct skiff_program *p, struct buf *out);
+enum skiff_status program_parse(const char *text, const char *what, struct skiff_program **out,
                                 struct skiff_error *err);
 
 /* Checks the whole program (verify.c): known ops, required slots and attributes, types of
  * attributes, variables that exist, shapes that the ops' shape rules accept and that agree with
  * the shapes of the variables (-1 agrees with anything). The message names block, op index, op
  * type, slot, variable and both shapes. */
-enum skiff_status program_verify(const struct program *p, struct skiff_error *err);
+enum skiff_status program_verify(const struct skiff_program *p, struct skiff_error *err);
 enum verify_flag {
     VERIFY_SKIP_UNKNOWN = 1, /* ops of unknown types are passed over instead of refused */
     VERIFY_SKIP_SHAPES = 2,
     VERIFY_FUSED = 4, /* what fusing passes make is allowed: internal ops (op_kind.h), and optimizer
                          ops joined into one, each slot listing as many variables as the first */
 };
-enum skiff_status program_verify_with(const struct program *p, unsigned flags,
+enum skiff_status program_verify_with(const struct skiff_program *p, unsigned flags,
                                       struct skiff_error *err);
 
 /* Same ops, names, attributes, shapes? (diff.c) Describes the first differences in words; returns
  * the count. Ignores op_callstack and the order of variables, attributes and slots. */
-int program_diff(const struct program *a, const struct program *b, struct buf *out);
+int program_diff(const struct skiff_program *a, const struct skiff_program *b, struct buf *out);
 
 #endif

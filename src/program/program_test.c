@@ -4,23 +4,23 @@
 
 static void blocks_and_variables(void **state)
 {
-    struct program *p = program_create();
+    struct skiff_program *p = program_create();
     assert_int_equal(p->version, 1008005);
     assert_int_equal(p->generation, GEN_1X);
-    struct block *root = program_root(p), *sub = program_add_block(p, 0);
+    struct skiff_block *root = program_root(p), *sub = program_add_block(p, 0);
     assert_int_equal(sub->idx, 1);
     assert_int_equal(root->parent, -1);
     char name[] = "x";
-    struct var *x = block_add_var(root, name);
+    struct skiff_var *x = block_add_var(root, name);
     name[0] = 'z'; /* names are copied */
     assert_string_equal(x->name, "x");
     assert_int_equal(x->kind, VAR_LOD_TENSOR);
     assert_ptr_equal(block_add_var(root, "x"), x);
     assert_ptr_equal(block_find_var(sub, "x"), x);
     assert_null(block_own_var(sub, "x"));
-    struct block *grad = program_add_block(p, 0);
+    struct skiff_block *grad = program_add_block(p, 0);
     grad->forward_idx = 1;
-    struct var *inner = block_add_var(sub, "inner");
+    struct skiff_var *inner = block_add_var(sub, "inner");
     assert_ptr_equal(block_find_var(grad, "inner"), inner);
     block_remove_var(root, "x");
     assert_null(block_find_var(sub, "x"));
@@ -29,8 +29,8 @@ static void blocks_and_variables(void **state)
 
 static void op_lists(void **state)
 {
-    struct program *p = program_create();
-    struct block *b = program_root(p);
+    struct skiff_program *p = program_create();
+    struct skiff_block *b = program_root(p);
     const char *const types[] = {"a", "b", "c", "d", "e"};
     for (int i = 0; i < 5; i++)
         block_insert_op(b, -1, types[i]);
@@ -51,8 +51,8 @@ static void op_lists(void **state)
 
 static void slots(void **state)
 {
-    struct program *p = program_create();
-    struct op *op = block_insert_op(program_root(p), -1, "thing");
+    struct skiff_program *p = program_create();
+    struct skiff_op *op = block_insert_op(program_root(p), -1, "thing");
     for (int i = 0; i < 20; i++) {
         char slot[8], name[8];
         snprintf(slot, sizeof(slot), "S%d", i);
@@ -85,8 +85,8 @@ static void slots(void **state)
 
 static void attributes(void **state)
 {
-    struct program *p = program_create();
-    struct op *op = block_insert_op(program_root(p), -1, "thing");
+    struct skiff_program *p = program_create();
+    struct skiff_op *op = block_insert_op(program_root(p), -1, "thing");
     int32_t ints[] = {1, 2, 3};
     char text[] = "hello";
     op_set_ints(p, op, "ints", 3, ints);
@@ -105,7 +105,7 @@ static void attributes(void **state)
     op_remove_attr(op, "ints");
     assert_null(op_attr(op, "ints"));
     assert_int_equal(op->nattrs, 3);
-    struct op *other = block_insert_op(program_root(p), -1, "thing");
+    struct skiff_op *other = block_insert_op(program_root(p), -1, "thing");
     assert_int_equal(op_role_of(other), ROLE_UNSPECIFIED);
     op_copy_attrs(p, other, op);
     assert_int_equal(other->nattrs, 3);
@@ -128,14 +128,14 @@ static const struct op_kind test_kind = {.type = "test", .attrs = test_attrs};
 static void defaults(void **state)
 {
     for (int generation = GEN_1X; generation <= GEN_2X; generation++) {
-        struct program *p = program_create();
+        struct skiff_program *p = program_create();
         struct skiff_error err;
         p->generation = (enum generation)generation;
         p->current_role = ROLE_OPTIMIZE;
         p->current_namescope = "/optimizer/";
         p->current_role_var = (const char *const[]){"w", "w@GRAD"};
         p->ncurrent_role_var = 2;
-        struct op *op = block_insert_op(program_root(p), -1, "test");
+        struct skiff_op *op = block_insert_op(program_root(p), -1, "test");
         op->kind = &test_kind;
         assert_int_equal(op_fill_defaults(p, op, &err), SKIFF_INVALID);
         assert_string_equal(err.message, "op test: attribute must (FLOAT) is required and missing");
@@ -161,14 +161,14 @@ static void defaults(void **state)
 static void clones(void **state)
 {
     for (int i = 0; i < NTEST_PROGRAMS; i++) {
-        struct program *p = test_load(test_programs[i]);
+        struct skiff_program *p = test_load(test_programs[i]);
         p->random_seed = 7;
-        struct var *w = p->blocks[0]->vars.entries[0].value;
+        struct skiff_var *w = p->blocks[0]->vars.entries[0].value;
         w->param = arena_alloc(&p->arena, sizeof(*w->param));
         w->param->learning_rate = 0.5f;
         struct buf before = BUF_INIT, after = BUF_INIT;
         program_print(p, &before);
-        struct program *q = program_clone(p);
+        struct skiff_program *q = program_clone(p);
         const char *name = arena_strdup(&q->arena, w->name);
         program_destroy(p); /* nothing of the clone may point into it */
         program_print(q, &after);
@@ -183,12 +183,12 @@ static void clones(void **state)
 
 static void clone_keeps_producers(void **state)
 {
-    struct program *p = program_create();
-    struct block *b = program_root(p);
-    struct op *op = block_insert_op(b, -1, "thing");
+    struct skiff_program *p = program_create();
+    struct skiff_block *b = program_root(p);
+    struct skiff_op *op = block_insert_op(b, -1, "thing");
     op_set_out(p, op, "Out", 1, (const char *[]){"y"});
     block_add_var(b, "y")->producer = op;
-    struct program *q = program_clone(p);
+    struct skiff_program *q = program_clone(p);
     assert_ptr_equal(block_own_var(program_root(q), "y")->producer, program_root(q)->ops[0]);
     program_destroy(p);
     program_destroy(q);

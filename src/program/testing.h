@@ -34,10 +34,10 @@ static inline struct buf test_read(const char *path)
     return b;
 }
 
-static inline struct program *test_load(const char *path)
+static inline struct skiff_program *test_load(const char *path)
 {
     struct buf b = test_read(path);
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
     if (program_decode(b.data, b.len, path, &p, &err) != SKIFF_OK)
         fail_msg("%s", err.message);
@@ -45,9 +45,9 @@ static inline struct program *test_load(const char *path)
     return p;
 }
 
-static inline struct program *test_parse(const char *text)
+static inline struct skiff_program *test_parse(const char *text)
 {
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err = {0};
     if (program_parse(text, "text", &p, &err) != SKIFF_OK)
         fail_msg("%s", err.message);

@@ -21,8 +21,8 @@ const char *text_list_prefix(enum attr_type t);
 
 void text_word(struct buf *out, const char *s); /* bare, or quoted when it has to be */
 void text_attr(struct buf *out, enum attr_type t, const struct attr_value *v);
-struct op;
-void text_op(struct buf *out, const struct op *op); /* one line, with its end */
+struct skiff_op;
+void text_op(struct buf *out, const struct skiff_op *op); /* one line, with its end */
 
 /* Numbers are written and read in the C locale, whatever the process has set. */
 struct text_locale {

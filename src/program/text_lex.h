@@ -7,7 +7,7 @@
 #include "program/text.h"
 
 struct parser {
-    struct program *program;
+    struct skiff_program *program;
     const char *what;
     const char *p;    /* next character */
     const char *line; /* start of the line */

@@ -246,7 +246,7 @@ static bool accept_numbered(struct parser *s, const char *name)
     return true;
 }
 
-static enum skiff_status parse_dtype(struct parser *s, struct var *v)
+static enum skiff_status parse_dtype(struct parser *s, struct skiff_var *v)
 {
     int32_t number;
     if (accept_numbered(s, "dtype")) {
@@ -262,7 +262,7 @@ static enum skiff_status parse_dtype(struct parser *s, struct var *v)
     return lex_fail(s, "expected an element type");
 }
 
-static enum skiff_status parse_kind(struct parser *s, struct var *v)
+static enum skiff_status parse_kind(struct parser *s, struct skiff_var *v)
 {
     int32_t number;
     if (accept_numbered(s, "kind")) {
@@ -278,7 +278,7 @@ static enum skiff_status parse_kind(struct parser *s, struct var *v)
     return lex_fail(s, "expected the kind of the variable (LOD_TENSOR, ...)");
 }
 
-static enum skiff_status parse_shape(struct parser *s, struct var *v)
+static enum skiff_status parse_shape(struct parser *s, struct skiff_var *v)
 {
     struct attr_value dims = {0};
     const char *at = s->p;
@@ -293,7 +293,7 @@ static enum skiff_status parse_shape(struct parser *s, struct var *v)
     return SKIFF_OK;
 }
 
-static enum skiff_status parse_var_key(struct parser *s, struct var *v)
+static enum skiff_status parse_var_key(struct parser *s, struct skiff_var *v)
 {
     int64_t lod = 0;
     struct unknown_fields rest = {0};
@@ -329,7 +329,7 @@ static enum skiff_status parse_var_key(struct parser *s, struct var *v)
     return SKIFF_OK;
 }
 
-static enum skiff_status parse_var(struct parser *s, struct block *b)
+static enum skiff_status parse_var(struct parser *s, struct skiff_block *b)
 {
     const char *name;
     lex_skip(s);
@@ -339,7 +339,7 @@ static enum skiff_status parse_var(struct parser *s, struct block *b)
         s->p = at;
         return lex_fail(s, "block %d has this variable already: expected another name", b->idx);
     }
-    struct var *v = block_add_var(b, name);
+    struct skiff_var *v = block_add_var(b, name);
     TRY(parse_kind(s, v));
     lex_skip(s);
     size_t n = 0;
@@ -384,7 +384,7 @@ out:
     return status;
 }
 
-static enum skiff_status parse_attrs(struct parser *s, struct op *op)
+static enum skiff_status parse_attrs(struct parser *s, struct skiff_op *op)
 {
     struct str_map seen;
     enum skiff_status status = SKIFF_OK;
@@ -411,11 +411,11 @@ out:
     return status;
 }
 
-static enum skiff_status parse_op(struct parser *s, struct block *b)
+static enum skiff_status parse_op(struct parser *s, struct skiff_block *b)
 {
     const char *type;
     TRY(lex_word(s, "an op's type", &type));
-    struct op *op = op_create(s->program, type);
+    struct skiff_op *op = op_create(s->program, type);
     while (lex_skip(s), *s->p != '{') {
         if (accept_key(s, "target"))
             TRY(parse_presence(s, &op->is_target));
@@ -451,7 +451,7 @@ static enum skiff_status parse_block(struct parser *s)
         TRY(lex_hex(s, true, &unknown));
     TRY(lex_expect(s, "{"));
     TRY(lex_line_end(s));
-    struct block *b = program_push_block(s->program, (int)parent, (int)forward);
+    struct skiff_block *b = program_push_block(s->program, (int)parent, (int)forward);
     b->unknown = unknown;
     for (lex_skip_lines(s); *s->p != '}'; lex_skip_lines(s)) {
         const char *at = s->p, *word = "";
@@ -471,7 +471,7 @@ static enum skiff_status parse_block(struct parser *s)
 
 static enum skiff_status parse_op_versions(struct parser *s)
 {
-    struct program *p = s->program;
+    struct skiff_program *p = s->program;
     int cap = 0;
     p->has_op_version_map = true;
     TRY(parse_tail(s, &p->version_map_unknown));
@@ -494,7 +494,7 @@ static enum skiff_status parse_op_versions(struct parser *s)
 
 static enum skiff_status parse_head(struct parser *s)
 {
-    struct program *p = s->program;
+    struct skiff_program *p = s->program;
     int64_t generation = 0;
     lex_skip_lines(s);
     TRY(lex_expect(s, "program"));
@@ -554,7 +554,7 @@ static enum skiff_status parse_program(struct parser *s)
     return SKIFF_OK;
 }
 
-enum skiff_status program_parse(const char *text, const char *what, struct program **out,
+enum skiff_status program_parse(const char *text, const char *what, struct skiff_program **out,
                                 struct skiff_error *err)
 {
     struct parser s = {.program = program_create_bare(),

@@ -241,7 +241,7 @@ static void print_presence(struct buf *out, const char *key, enum presence p)
     print_bool(out, p == IS_TRUE);
 }
 
-static void print_var(struct buf *out, const struct var *v)
+static void print_var(struct buf *out, const struct skiff_var *v)
 {
     buf_str(out, "    var ");
     text_word(out, v->name);
@@ -301,7 +301,7 @@ static void print_args(struct buf *out, const struct op_arg *args, int n)
     buf_char(out, '}');
 }
 
-void text_op(struct buf *out, const struct op *op)
+void text_op(struct buf *out, const struct skiff_op *op)
 {
     buf_str(out, "    op ");
     text_word(out, op->type);
@@ -321,7 +321,7 @@ void text_op(struct buf *out, const struct op *op)
     buf_char(out, '\n');
 }
 
-static void print_head(struct buf *out, const struct program *p)
+static void print_head(struct buf *out, const struct skiff_program *p)
 {
     buf_printf(out, "program generation=%d", (int)p->generation);
     if (p->has_version)
@@ -348,13 +348,13 @@ static void print_head(struct buf *out, const struct program *p)
     buf_char(out, '\n');
 }
 
-void program_print(const struct program *p, struct buf *out)
+void program_print(const struct skiff_program *p, struct buf *out)
 {
     struct text_locale locale;
     text_locale_enter(&locale);
     print_head(out, p);
     for (int i = 0; i < p->nblocks; i++) {
-        const struct block *b = p->blocks[i];
+        const struct skiff_block *b = p->blocks[i];
         buf_printf(out, "block %d parent=%d", b->idx, b->parent);
         if (b->forward_idx != -1)
             buf_printf(out, " forward=%d", b->forward_idx);

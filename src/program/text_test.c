@@ -6,10 +6,10 @@
 static void round_trip(void **state)
 {
     for (int i = 0; i < NTEST_PROGRAMS; i++) {
-        struct program *p = test_load(test_programs[i]);
+        struct skiff_program *p = test_load(test_programs[i]);
         struct buf text = BUF_INIT, again = BUF_INIT, a = BUF_INIT, b = BUF_INIT;
         program_print(p, &text);
-        struct program *q = test_parse(text.data);
+        struct skiff_program *q = test_parse(text.data);
         program_print(q, &again);
         assert_same_bytes(&text, &again);
         program_encode(p, &a);
@@ -27,15 +27,15 @@ static void round_trip(void **state)
 
 static void the_look(void **state)
 {
-    struct program *p = program_create();
-    struct block *b = program_root(p);
-    struct var *x = block_add_var(b, "x");
+    struct skiff_program *p = program_create();
+    struct skiff_block *b = program_root(p);
+    struct skiff_var *x = block_add_var(b, "x");
     x->has_tensor = true;
     x->shape = SHAPE(-1, 13);
     x->persistable = IS_FALSE;
     x->lod_level = 1;
     block_add_var(b, "odd name")->kind = VAR_RAW;
-    struct op *op = block_insert_op(b, -1, "my_op");
+    struct skiff_op *op = block_insert_op(b, -1, "my_op");
     op_set_in(p, op, "X", 2, (const char *[]){"x", "odd name"});
     op_set_in(p, op, "Y", 0, NULL);
     op_set_out(p, op, "Out", 1, (const char *[]){"fc_0.tmp_0@GRAD"});
@@ -73,8 +73,8 @@ static void numbers_keep_their_bits(void **state)
     static const double doubles[] = {
         0.1, -0.0, 1e300, 5e-324, 1.0 / 3, INFINITY, 12345678901234567};
     enum { NF = sizeof(floats) / sizeof(floats[0]), ND = sizeof(doubles) / sizeof(doubles[0]) };
-    struct program *p = program_create();
-    struct op *op = block_insert_op(program_root(p), -1, "numbers");
+    struct skiff_program *p = program_create();
+    struct skiff_op *op = block_insert_op(program_root(p), -1, "numbers");
     float all[NF + 2];
     memcpy(all, floats, sizeof(floats));
     memcpy(&all[NF], &(uint32_t){0x7fc00001}, 4);
@@ -95,8 +95,8 @@ static void numbers_keep_their_bits(void **state)
     op_set_attr(p, op, "bs", ATTR_BOOLEANS, &(struct attr_value){.n = 2, .bools = (bool[]){1, 0}});
     struct buf text = BUF_INIT;
     program_print(p, &text);
-    struct program *q = test_parse(text.data);
-    const struct op *read = program_root(q)->ops[0];
+    struct skiff_program *q = test_parse(text.data);
+    const struct skiff_op *read = program_root(q)->ops[0];
     assert_int_equal(read->nattrs, 7);
     for (int i = 0; i < op->nattrs; i++) {
         assert_int_equal(read->attrs[i].type, op->attrs[i].type);
@@ -110,7 +110,7 @@ static void numbers_keep_their_bits(void **state)
 
 static void comments_and_blank_lines(void **state)
 {
-    struct program *p =
+    struct skiff_program *p =
         test_parse("# a program\n\nprogram generation=2  # head\n\n"
                    "op_versions adam=3 \"odd op\"=1\nblock 0 parent=-1 {  \n"
                    "  # nothing\n\n  op relu { X : [ a , b ] }->{} axis = 1\n}\n\n");
@@ -173,7 +173,7 @@ static void errors_name_the_place(void **state)
          "expected var, op or }, found the end of the text"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct program *p = NULL;
+        struct skiff_program *p = NULL;
         struct skiff_error err = {0};
         assert_int_equal(program_parse(cases[i].text, "t", &p, &err), SKIFF_FORMAT);
         assert_null(p);
@@ -187,7 +187,7 @@ static void other_locales(void **state)
     const char *text = "program generation=1\nblock 0 parent=-1 {\n    op a {} -> {} k=0.25\n}\n";
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
         setlocale(LC_ALL, "");
-    struct program *p = test_parse(text);
+    struct skiff_program *p = test_parse(text);
     assert_float_equal(op_attr(program_root(p)->ops[0], "k")->value.f, 0.25, 0);
     struct buf out = BUF_INIT;
     program_print(p, &out);
@@ -201,7 +201,7 @@ static void damaged_text(void **state)
 {
     uint32_t random = 99;
     for (int i = 0; i < NTEST_PROGRAMS; i++) {
-        struct program *p = test_load(test_programs[i]);
+        struct skiff_program *p = test_load(test_programs[i]);
         struct buf text = BUF_INIT;
         program_print(p, &text);
         program_destroy(p);
@@ -209,7 +209,7 @@ static void damaged_text(void **state)
             random = random * 1664525 + 1013904223;
             size_t at = random % text.len;
             char before = text.data[at];
-            struct program *q = NULL;
+            struct skiff_program *q = NULL;
             struct skiff_error err = {0};
             text.data[at] = k % 3 ? (char)(random >> 24) : 0;
             if (program_parse(text.data, "damaged", &q, &err) == SKIFF_OK)

@@ -14,11 +14,11 @@
 #include "program/infer.h"
 
 struct verify {
-    const struct program *program;
-    struct program *copy;
-    const struct block *block;
+    const struct skiff_program *program;
+    struct skiff_program *copy;
+    const struct skiff_block *block;
     int at; /* index of the op in the block */
-    const struct op *op;
+    const struct skiff_op *op;
     struct str_map writers; /* name -> number of ops that write it */
     bool *used;             /* by block: block 0, and those that an op refers to */
     unsigned flags;
@@ -75,7 +75,7 @@ static enum skiff_status check_slot(struct verify *v, const struct op_slot *slot
 
 static enum skiff_status check_side(struct verify *v, const struct op_slot *slots, bool input)
 {
-    const struct op *op = v->op;
+    const struct skiff_op *op = v->op;
     const struct op_arg *args = input ? op->ins : op->outs;
     int nargs = input ? op->nins : op->nouts;
     const char *side = input ? "input" : "output";
@@ -119,7 +119,7 @@ static bool shapes_known(const struct verify *v)
 {
     for (int s = 0; s < v->op->nins; s++)
         for (int i = 0; i < v->op->ins[s].n; i++) {
-            const struct var *var = block_find_var(v->block, v->op->ins[s].names[i]);
+            const struct skiff_var *var = block_find_var(v->block, v->op->ins[s].names[i]);
             if (!var)
                 continue;
             if (!var->has_tensor || (var->shape.ndim == 0 && v->program->generation == GEN_1X))
@@ -141,8 +141,8 @@ static bool shapes_agree(const struct shape *a, const struct shape *b)
 /* Compares one output of the copy with the program's, and puts the program's shape back. */
 static enum skiff_status check_output(struct verify *v, const char *slot, const char *name)
 {
-    const struct var *declared = block_find_var(v->block, name);
-    struct var *given = block_find_var(v->copy->blocks[v->block->idx], name);
+    const struct skiff_var *declared = block_find_var(v->block, name);
+    struct skiff_var *given = block_find_var(v->copy->blocks[v->block->idx], name);
     if (!declared || !given)
         return SKIFF_OK;
     struct shape shape = given->shape;
@@ -165,7 +165,7 @@ static enum skiff_status check_output(struct verify *v, const char *slot, const 
 
 static enum skiff_status check_shapes(struct verify *v)
 {
-    struct block *block = v->copy->blocks[v->block->idx];
+    struct skiff_block *block = v->copy->blocks[v->block->idx];
     if (!shapes_known(v))
         return SKIFF_OK;
     enum skiff_status status = infer_op(block, block->ops[v->at], v->err);
@@ -196,7 +196,7 @@ static void count_writers(struct verify *v)
 {
     for (int b = 0; b < v->program->nblocks; b++)
         for (int k = 0; k < v->program->blocks[b]->nops; k++) {
-            const struct op *op = v->program->blocks[b]->ops[k];
+            const struct skiff_op *op = v->program->blocks[b]->ops[k];
             for (int s = 0; s < op->nouts; s++)
                 for (int i = 0; i < op->outs[s].n; i++) {
                     const char *name = op->outs[s].names[i];
@@ -216,7 +216,7 @@ static void mark_used(struct verify *v)
     v->used[0] = true;
     for (int b = 0; b < nblocks; b++)
         for (int k = 0; k < v->program->blocks[b]->nops; k++) {
-            const struct op *op = v->program->blocks[b]->ops[k];
+            const struct skiff_op *op = v->program->blocks[b]->ops[k];
             for (int i = 0; i < op->nattrs; i++) {
                 const struct attr_value *value = &op->attrs[i].value;
                 int n = op->attrs[i].type == ATTR_BLOCKS ? value->n : 0;
@@ -246,7 +246,7 @@ static enum skiff_status check_program(struct verify *v)
     return SKIFF_OK;
 }
 
-enum skiff_status program_verify_with(const struct program *p, unsigned flags,
+enum skiff_status program_verify_with(const struct skiff_program *p, unsigned flags,
                                       struct skiff_error *err)
 {
     struct verify v = {.program = p, .flags = flags, .err = err, .copy = program_clone(p)};
@@ -259,7 +259,7 @@ enum skiff_status program_verify_with(const struct program *p, unsigned flags,
     return status;
 }
 
-enum skiff_status program_verify(const struct program *p, struct skiff_error *err)
+enum skiff_status program_verify(const struct skiff_program *p, struct skiff_error *err)
 {
     return program_verify_with(p, 0, err);
 }

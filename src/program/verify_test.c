@@ -14,7 +14,7 @@ static const char good[] =
     "    op sgd {Grad:[w] LearningRate:[lr] Param:[w]} -> {ParamOut:[w]}\n"
     "}\n";
 
-static struct program *changed(const char *from, const char *to)
+static struct skiff_program *changed(const char *from, const char *to)
 {
     struct buf text = BUF_INIT;
     const char *at = strstr(good, from);
@@ -22,14 +22,14 @@ static struct program *changed(const char *from, const char *to)
     buf_add(&text, good, (size_t)(at - good));
     buf_str(&text, to);
     buf_str(&text, at + strlen(from));
-    struct program *p = test_parse(text.data);
+    struct skiff_program *p = test_parse(text.data);
     buf_deinit(&text);
     return p;
 }
 
 static void expect(const char *from, const char *to, enum skiff_status status, const char *message)
 {
-    struct program *p = changed(from, to);
+    struct skiff_program *p = changed(from, to);
     struct skiff_error err = {0};
     enum skiff_status got = program_verify(p, &err);
     if (got != status)
@@ -43,7 +43,7 @@ static void right_programs(void **state)
 {
     expect("x", "x", SKIFF_OK, NULL);
     for (int i = 0; i < NTEST_PROGRAMS; i++) {
-        struct program *p = test_load(test_programs[i]);
+        struct skiff_program *p = test_load(test_programs[i]);
         struct skiff_error err = {0};
         if (program_verify_with(p, VERIFY_SKIP_UNKNOWN, &err) != SKIFF_OK)
             fail_msg("%s: %s", test_programs[i], err.message);
@@ -65,7 +65,7 @@ static void shapes(void **state)
     expect("var y LOD_TENSOR float32 [-1,4]", "var y LOD_TENSOR float32 [7,-1]", SKIFF_OK, NULL);
     expect("var y LOD_TENSOR float32 [-1,4]", "var y LOD_TENSOR", SKIFF_OK, NULL);
     expect("var h LOD_TENSOR float32 [-1,4]", "var h LOD_TENSOR", SKIFF_OK, NULL);
-    struct program *p =
+    struct skiff_program *p =
         changed("var h LOD_TENSOR float32 [-1,4]", "var h LOD_TENSOR float32 [9,9]");
     assert_int_equal(program_verify_with(p, VERIFY_SKIP_SHAPES, NULL), SKIFF_OK);
     program_destroy(p);
@@ -91,7 +91,7 @@ static void left_behind_blocks(void **state)
 {
     static const char sub[] = "\n}\nblock 1 parent=0 {\n    op relu {X:[gone]} -> {Out:[y]}\n}\n";
     expect("\n}\n", sub, SKIFF_OK, NULL); /* nobody runs block 1 */
-    struct program *p = changed("\n}\n", sub);
+    struct skiff_program *p = changed("\n}\n", sub);
     struct skiff_error err;
     op_set_attr(p, program_root(p)->ops[1], "sub_block", ATTR_BLOCK, &(struct attr_value){.i = 1});
     assert_int_equal(program_verify(p, &err), SKIFF_NOT_FOUND);
@@ -103,7 +103,7 @@ static void kinds_and_attributes(void **state)
 {
     expect("op relu", "op rellu", SKIFF_UNSUPPORTED,
            "block 0, op 1: there is no op rellu for Paddle 1.x programs; the nearest name is relu");
-    struct program *p = changed("op relu", "op rellu");
+    struct skiff_program *p = changed("op relu", "op rellu");
     assert_int_equal(program_verify_with(p, VERIFY_SKIP_UNKNOWN, NULL), SKIFF_OK);
     program_destroy(p);
     expect(
@@ -122,7 +122,7 @@ static void kinds_and_attributes(void **state)
 
 static void the_program_stays_as_it_was(void **state)
 {
-    struct program *p = test_load(test_programs[0]);
+    struct skiff_program *p = test_load(test_programs[0]);
     struct buf before = BUF_INIT, after = BUF_INIT;
     program_print(p, &before);
     program_verify_with(p, VERIFY_SKIP_UNKNOWN, NULL);

@@ -215,7 +215,7 @@ static enum skiff_status take_rows(struct unit *u, const struct ps_item *item,
 static void merge_push(struct shard *h, struct unit *u, const struct ps_item *item,
                        const int64_t *rows)
 {
-    struct value *g = u->grad_value;
+    struct skiff_tensor *g = u->grad_value;
     size_t width = (size_t)u->width, bytes = width * sizeof(float);
     for (size_t i = 0; i < (size_t)item->nrows; i++) {
         bool is_new;
@@ -298,7 +298,7 @@ static enum skiff_status compensate_dense(struct server *s, struct unit *u, uint
 
 static void compensate_rows(struct unit *u, uint32_t trainer)
 {
-    struct value *g = u->grad_value;
+    struct skiff_tensor *g = u->grad_value;
     size_t width = (size_t)u->width;
     const float *base = u->backups[trainer], *p = tensor_f32(&u->param_value->tensor);
     struct lag *lag = value_lag(u->param_value);

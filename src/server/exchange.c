@@ -11,14 +11,14 @@
 
 /* ---- wanted values ---- */
 
-static struct value *wanted(struct server *s, const char *name, struct unit **out_unit)
+static struct skiff_tensor *wanted(struct server *s, const char *name, struct unit **out_unit)
 {
     *out_unit = str_map_get(&s->by_var, name);
     if (*out_unit && (*out_unit)->table)
         return NULL;
-    struct value *v = *out_unit || block_own_var(program_root(s->program), name)
-                          ? scope_find(s->scope, name)
-                          : NULL;
+    struct skiff_tensor *v = *out_unit || block_own_var(program_root(s->program), name)
+                                 ? scope_find(s->scope, name)
+                                 : NULL;
     return v && v->kind == VALUE_TENSOR ? v : NULL;
 }
 
@@ -46,7 +46,7 @@ static enum skiff_status write_wanted(struct server *s, const struct ps_exchange
     enum skiff_status status = SKIFF_OK;
     for (uint32_t i = 0; i < x->nwant && status == SKIFF_OK; i++) {
         struct unit *u;
-        struct value *v = wanted(s, x->want[i], &u);
+        struct skiff_tensor *v = wanted(s, x->want[i], &u);
         struct ps_item *item = &items[i];
         value_settle(v);
         memcpy(item->name, x->want[i], PS_NAME);
@@ -84,7 +84,7 @@ static void reply_wanted(struct server *s, struct rpc_request *q, const struct p
 /* ---- counters ---- */
 
 /* "@LR_DECAY_COUNTER@.trainer_0": added to; the rate is computed anew. */
-static enum skiff_status check_counter(const struct value *v, const struct ps_item *item,
+static enum skiff_status check_counter(const struct skiff_tensor *v, const struct ps_item *item,
                                        struct skiff_error *err)
 {
     bool known = item->dtype == DTYPE_INT64 || item->dtype == DTYPE_FP32;
@@ -96,8 +96,8 @@ static enum skiff_status check_counter(const struct value *v, const struct ps_it
     return SKIFF_OK;
 }
 
-static enum skiff_status add_counter(struct server *s, struct value *v, const struct ps_item *item,
-                                     struct skiff_error *err)
+static enum skiff_status add_counter(struct server *s, struct skiff_tensor *v,
+                                     const struct ps_item *item, struct skiff_error *err)
 {
     pthread_rwlock_wrlock(&s->rate);
     if (item->dtype == DTYPE_INT64) {
@@ -254,7 +254,7 @@ static enum skiff_status check_items(struct server *s, const struct shard *h,
     char text[320];
     for (uint32_t i = 0; i < x->nitems; i++) {
         const struct ps_item *item = &x->items[i];
-        const struct value *counter = str_map_get(&s->counters_in, item->name);
+        const struct skiff_tensor *counter = str_map_get(&s->counters_in, item->name);
         if (counter) {
             TRY(check_counter(counter, item, err));
             continue;
@@ -299,7 +299,7 @@ static enum skiff_status take_items(struct server *s, struct shard *h, struct rp
 {
     for (uint32_t i = 0; i < x->nitems; i++) {
         const struct ps_item *item = &x->items[i];
-        struct value *counter = str_map_get(&s->counters_in, item->name);
+        struct skiff_tensor *counter = str_map_get(&s->counters_in, item->name);
         struct unit *u = counter ? NULL : unit_of_grad(s, item->name);
         if (counter)
             TRY(add_counter(s, counter, item, err));

@@ -32,7 +32,7 @@ struct part {
 };
 
 static enum skiff_status check_whole(const struct part *p, const struct saved_var *found,
-                                     const struct value *v, struct skiff_error *err)
+                                     const struct skiff_tensor *v, struct skiff_error *err)
 {
     char a[160], b[160];
     bool one = shape_numel(&p->whole) == 1 && shape_numel(&found->place.shape) == 1;
@@ -49,7 +49,7 @@ static enum skiff_status check_whole(const struct part *p, const struct saved_va
 
 static enum skiff_status load_part(struct loading *l, const struct part *p, struct skiff_error *err)
 {
-    struct value *v = scope_var(l->s->scope, p->name);
+    struct skiff_tensor *v = scope_var(l->s->scope, p->name);
     struct saved_var found;
     TRY(saved_find(&l->model, p->origin, &found, err));
     if (!found.there && p->required)
@@ -110,8 +110,8 @@ static enum skiff_status load_rest(struct loading *l, const struct str_map *done
     const struct server *s = l->s;
     const struct str_map *vars = &program_root(s->options.main)->vars;
     for (size_t i = 0; i < vars->count; i++) {
-        const struct var *v = vars->entries[i].value;
-        const struct value *now = scope_find(s->scope, v->name);
+        const struct skiff_var *v = vars->entries[i].value;
+        const struct skiff_tensor *now = scope_find(s->scope, v->name);
         const struct unit *u = str_map_get(&s->by_var, v->name);
         if (!var_persistable(v) || str_map_has(done, v->name) || u || !now ||
             now->kind != VALUE_TENSOR || now->tensor.dtype != DTYPE_INT64)
@@ -129,8 +129,8 @@ static enum skiff_status load_rest(struct loading *l, const struct str_map *done
 
 /* The rows of ours among `from`; a dense tensor's ids are its row numbers, from `first`. */
 static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_var *r,
-                                   const struct value *from, int64_t first, const char *where,
-                                   struct skiff_error *err)
+                                   const struct skiff_tensor *from, int64_t first,
+                                   const char *where, struct skiff_error *err)
 {
     struct shard *h = unit_shard(s, u);
     size_t width = (size_t)u->width;
@@ -155,7 +155,7 @@ static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_
 static enum skiff_status take_file(struct loading *l, struct unit *u, struct row_var *r,
                                    const char *path, struct skiff_error *err)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     enum skiff_status status = value_file_read(path, &v, err);
     if (status == SKIFF_OK)
         status = take_rows(l->s, u, r, &v, 0, path, err);
@@ -191,7 +191,7 @@ static enum skiff_status take_dense(struct loading *l, struct unit *u, struct ro
     int64_t rows = shape.ndim ? shape.dims[0] : 0;
     int64_t width = shape.ndim ? shape_cols(&shape, 1) : 0;
     int64_t step = width > 0 ? ROWS_BYTES / (width * (int64_t)sizeof(float)) + 1 : 1;
-    struct value part = {0};
+    struct skiff_tensor part = {0};
     enum skiff_status status = SKIFF_OK;
     for (int64_t at = 0; at < rows && status == SKIFF_OK; at += step) {
         shape.dims[0] = rows - at < step ? rows - at : step;

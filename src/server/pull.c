@@ -222,7 +222,7 @@ void pulls_end(struct shard *h, const struct skiff_error *reason)
 
 /* Rows rows[0..n) of a variable with a row per id or local row, as an item with ids. */
 static void write_rows(struct wire_writer *w, const struct unit *u, const char *name,
-                       const struct value *v, const int64_t *rows, size_t n)
+                       const struct skiff_tensor *v, const int64_t *rows, size_t n)
 {
     struct ps_item item = {.dtype = DTYPE_FP32, .ndim = u->shape.ndim, .has_rows = true};
     int64_t *ids = NULL;
@@ -289,7 +289,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
 static enum skiff_status write_part(struct server *s, const char *name, uint64_t first,
                                     uint64_t count, struct wire_writer *w, struct skiff_error *err)
 {
-    const struct value *v = scope_find(s->scope, name);
+    const struct skiff_tensor *v = scope_find(s->scope, name);
     if (!v || v->kind != VALUE_TENSOR)
         return unknown(s, name, err);
     const struct tensor *t = &v->tensor;
@@ -399,8 +399,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* The table's rows here, by ascending id, as SelectedRows. */
-static enum skiff_status copy_table(const struct unit *u, const struct value *v, struct value *out,
-                                    struct skiff_error *err)
+static enum skiff_status copy_table(const struct unit *u, const struct skiff_tensor *v,
+                                    struct skiff_tensor *out, struct skiff_error *err)
 {
     size_t n = u->filled, width = (size_t)u->width;
     int64_t height = 0;
@@ -426,7 +426,7 @@ static enum skiff_status save_table(struct server *s, const struct ps_save_table
 {
     struct unit *u;
     struct row_var *var = table_var(s, what->table, &u);
-    struct value copy = {0};
+    struct skiff_tensor copy = {0};
     char path[sizeof what->dir + PS_NAME + 64];
     if (!var)
         return unknown(s, what->table, err);

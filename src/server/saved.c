@@ -184,9 +184,9 @@ static enum skiff_status open_pickles(struct saved *m, const char *stem, struct 
 }
 
 /* x.pdmodel beside x.pdiparams, __model__, or else the first program in the folder. */
-static struct program *program_beside(const char *path, const char *folder)
+static struct skiff_program *program_beside(const char *path, const char *folder)
 {
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct listing l;
     char *stem = stem_of(path), *pair = join(stem, ".", "pdmodel");
     char *model = join(folder, "/", "__model__");
@@ -206,7 +206,7 @@ static struct program *program_beside(const char *path, const char *folder)
 }
 
 static enum skiff_status open_combined(struct saved *m, const char *path,
-                                       const struct program *whole, struct skiff_error *err)
+                                       const struct skiff_program *whole, struct skiff_error *err)
 {
     struct io_source sources[2];
     int n, nsources = 0;
@@ -239,7 +239,7 @@ static bool has_one_of(const char *folder, const char *const *wanted, int n)
 }
 
 static enum skiff_status open_folder(struct saved *m, const char *folder, const char *const *wanted,
-                                     int nwanted, const struct program *whole,
+                                     int nwanted, const struct skiff_program *whole,
                                      struct skiff_error *err)
 {
     struct listing l;
@@ -263,8 +263,8 @@ static enum skiff_status open_folder(struct saved *m, const char *folder, const 
     return status;
 }
 
-static enum skiff_status open_prefix(struct saved *m, const char *path, const struct program *whole,
-                                     struct skiff_error *err)
+static enum skiff_status open_prefix(struct saved *m, const char *path,
+                                     const struct skiff_program *whole, struct skiff_error *err)
 {
     char *stem = stem_of(path), *params = join(stem, ".", "pdparams"),
          *combined = join(stem, ".", "pdiparams");
@@ -288,7 +288,8 @@ static enum skiff_status open_prefix(struct saved *m, const char *path, const st
 }
 
 enum skiff_status saved_open(struct saved *m, const char *path, const char *const *wanted,
-                             int nwanted, const struct program *whole, struct skiff_error *err)
+                             int nwanted, const struct skiff_program *whole,
+                             struct skiff_error *err)
 {
     *m = (struct saved){0};
     state_init(&m->params);

@@ -21,7 +21,7 @@ struct saved {
     char *path;   /* the folder, x.pdparams, or the file of all */
     char *folder; /* of it: files of keyed tables may lie there, too */
     struct state params, optimizer;
-    struct program *program; /* beside the file of all; NULL: none */
+    struct skiff_program *program; /* beside the file of all; NULL: none */
     struct tensor_place *places;
     struct str_map by_name; /* of SAVED_COMBINED: place */
 };
@@ -29,7 +29,8 @@ struct saved {
 /* wanted: names of which a folder with a file for one is a folder of files. whole: the program
  * before it was cut; may be NULL. */
 enum skiff_status saved_open(struct saved *m, const char *path, const char *const *wanted,
-                             int nwanted, const struct program *whole, struct skiff_error *err);
+                             int nwanted, const struct skiff_program *whole,
+                             struct skiff_error *err);
 void saved_close(struct saved *m);
 
 /* A variable, if the model has it: file and place of its data, or the tensor itself. */

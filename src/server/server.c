@@ -146,7 +146,7 @@ static enum skiff_status check_ready(struct server *s, struct skiff_error *err)
     char found[160], expected[160];
     for (int i = 0; i < s->nunits; i++) {
         const struct unit *u = &s->units[i];
-        const struct value *v = u->param_value;
+        const struct skiff_tensor *v = u->param_value;
         if (u->table)
             continue;
         if (v->kind != VALUE_TENSOR)

@@ -29,9 +29,9 @@ enum server_on_death {
 }; /* a trainer dies: the rest goes on / the job ends */
 
 struct server_options {
-    const struct program *main, *startup; /* of this server; must outlive it */
-    const struct program *whole;          /* before it was cut, or NULL: names of one-file models */
-    const struct placement *placement;    /* of the whole job; must outlive the server */
+    const struct skiff_program *main, *startup; /* of this server; must outlive it */
+    const struct skiff_program *whole; /* before it was cut, or NULL: names of one-file models */
+    const struct placement *placement; /* of the whole job; must outlive the server */
     int nplacement;
     uint64_t program_hash; /* split_hash; 0: trainers' hashes are not checked */
     enum split_mode mode;
@@ -45,7 +45,7 @@ struct server_options {
     int silence_ms;                         /* a peer is dead after this; 0: 10000 */
     int start_ms;                           /* all trainers must have come by then; 0: 30 minutes */
     enum server_on_death on_death;
-    struct scope *scope; /* whose variables to use; NULL: an own one */
+    struct skiff_scope *scope; /* whose variables to use; NULL: an own one */
     /* What happens, for the log: one line each, from any thread. May be NULL. */
     void (*say)(void *user, const char *line);
     void *user;

@@ -53,10 +53,10 @@ struct kit_options {
 struct kit {
     struct kit_options o;
     struct skiff_net *net;
-    struct split *split;
+    struct skiff_split *split;
     char endpoint[KIT_MAX][32], pservers[KIT_MAX * 32];
     const char *endpoints[KIT_MAX];
-    struct program *main[KIT_MAX], *startup[KIT_MAX];
+    struct skiff_program *main[KIT_MAX], *startup[KIT_MAX];
     struct server *server[KIT_MAX];
     pthread_t thread[KIT_MAX];
     enum skiff_status status[KIT_MAX];
@@ -322,7 +322,7 @@ static inline float made_up(uint64_t a, uint64_t b, uint64_t c)
 
 /* Gradients of one trainer and step: w and b dense; emb rows, ids made up too. */
 struct grads {
-    struct value w, b, emb;
+    struct skiff_tensor w, b, emb;
     int64_t nids;
 };
 
@@ -357,7 +357,7 @@ static inline void grads_free(struct grads *g)
 
 /* Parameters as a trainer sees them. */
 struct params {
-    struct value w, b;
+    struct skiff_tensor w, b;
     float emb[EMB_ROWS * EMB_WIDTH];
 };
 

@@ -7,10 +7,10 @@
 static char dir[] = "/tmp/skiff_server_XXXXXX";
 
 /* A trained-looking model of an adam job: every persistable number is made up. */
-static struct scope *make_model(const struct kit *k)
+static struct skiff_scope *make_model(const struct kit *k)
 {
-    struct scope *scope = scope_create();
-    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    struct skiff_scope *scope = scope_create();
+    struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
     struct skiff_error err;
     struct io_vars vars;
     assert_ok(executor_run(e, skiff_net_startup(k->net), NULL, 0, NULL, 0, NULL, &err), err);
@@ -40,11 +40,12 @@ static void path_of(char out[static 128], const char *name)
 }
 
 /* Every slice of the placement, accumulators too, is the right part of the model's variable. */
-static void check_slices(struct kit *k, struct session *s, struct scope *model, const char *fresh)
+static void check_slices(struct kit *k, struct session *s, struct skiff_scope *model,
+                         const char *fresh)
 {
     int n;
     const struct placement *p = split_placement(k->split, &n);
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct skiff_error err;
     for (int i = 0; i < n; i++) {
         assert_ok(session_pull_part(s, p[i].server, p[i].slice, 0, p[i].shape.dims[0], &v, &err),
@@ -61,8 +62,8 @@ static void check_slices(struct kit *k, struct session *s, struct scope *model, 
     value_deinit(&v);
 }
 
-static void load_and_check(int servers, const char *from, struct scope *model, const char *fresh,
-                           const char *said)
+static void load_and_check(int servers, const char *from, struct skiff_scope *model,
+                           const char *fresh, const char *said)
 {
     struct kit k;
     struct kit_options o = load_options(servers, from);
@@ -97,8 +98,8 @@ static void any_number_of_servers_loads(void **state)
     char prefix[128], path[128];
     o.open_only = true;
     kit_open(&k, &o);
-    struct scope *model = make_model(&k);
-    const struct program *main = skiff_net_main(k.net);
+    struct skiff_scope *model = make_model(&k);
+    const struct skiff_program *main = skiff_net_main(k.net);
     assert_ok(io_save_group(model, main, IO_PERSISTABLES, dir, NULL, &err), err);
     path_of(prefix, "pickled/model"); /* in the same folder it would be taken first */
     assert_ok(io_save(model, main, prefix, &err), err);
@@ -112,7 +113,7 @@ static void any_number_of_servers_loads(void **state)
     assert_int_equal(unlink(path), 0);
     load_and_check(2, dir, model, "w_moment1_0", "1 variables of the optimizer were not there");
 
-    struct value wrong = {0};
+    struct skiff_tensor wrong = {0};
     struct shape shape = SHAPE(EMB_WIDTH, FC_WIDTH + 1);
     value_as_tensor(&wrong, DTYPE_FP32, &shape, NULL);
     memset(wrong.tensor.data, 0, tensor_bytes(&wrong.tensor));
@@ -134,7 +135,7 @@ static void any_number_of_servers_loads(void **state)
 
 static void put_tensor(const char *name, struct shape shape, enum dtype dtype, bool more)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct buf b = BUF_INIT, old = BUF_INIT;
     char path[128];
     struct skiff_error err;
@@ -171,8 +172,8 @@ static void one_file_of_all(void **state)
     char folder[128], path[160];
     o.open_only = true;
     kit_open(&k, &o);
-    struct scope *model = make_model(&k);
-    const struct program *main = skiff_net_main(k.net);
+    struct skiff_scope *model = make_model(&k);
+    const struct skiff_program *main = skiff_net_main(k.net);
     path_of(folder, "one");
     assert_ok(io_save_group(model, main, IO_PERSISTABLES, folder, "all", &err), err);
     for (int n = 1; n <= 5; n++)
@@ -217,8 +218,8 @@ static void keyed_tables_load(void **state)
     o.open_only = o.distributed = true;
     o.optimizer = "sgd";
     kit_open(&k, &o);
-    struct scope *model = make_model(&k);
-    const struct program *main = skiff_net_main(k.net);
+    struct skiff_scope *model = make_model(&k);
+    const struct skiff_program *main = skiff_net_main(k.net);
     path_of(from[0], "keyed_files");
     path_of(from[1], "keyed_one");
     path_of(from[2], "keyed_pickle/x");

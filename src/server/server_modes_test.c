@@ -4,7 +4,7 @@
 #include "server/server_kit_test.h"
 #include "store/tensor_file.h"
 
-static float at(const struct value *v, int i)
+static float at(const struct skiff_tensor *v, int i)
 {
     return tensor_f32(&v->tensor)[i];
 }
@@ -48,7 +48,7 @@ static void pushes_are_applied_as_they_come(void **state)
 
 static void push_counter(struct kit *k, struct session *s, int trainer, int64_t by)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct shape one = SHAPE(1);
     struct skiff_error err;
     char name[64];
@@ -147,7 +147,7 @@ static void delays_are_compensated(void **state)
 /* ---- GEO ---- */
 
 static void pull_changed(struct kit *k, struct session *s, const int64_t *ids, size_t n,
-                         const struct params *before, const struct value *delta)
+                         const struct params *before, const struct skiff_tensor *delta)
 {
     struct slices e;
     int64_t *got;
@@ -277,7 +277,7 @@ static void accumulators_grow_with_the_table(void **state)
     struct kit_options o = mode_options(1, 1, SPLIT_ASYNC);
     struct skiff_error err;
     struct slices e;
-    struct value g = {0};
+    struct skiff_tensor g = {0};
     o.distributed = o.second_gen = true;
     o.optimizer = "adam";
     kit_open(&k, &o);
@@ -325,7 +325,7 @@ static void tables_are_saved_and_loaded(void **state)
         kit_pull(&k, s, seen[i]);
         pull_ids(&k, s, far_ids, 4, far[i]);
         if (!i) {
-            struct value *dense[2] = {&seen[0]->w, &seen[0]->b};
+            struct skiff_tensor *dense[2] = {&seen[0]->w, &seen[0]->b};
             const char *names[2] = {"w", "b"};
             assert_ok(session_save_table(s, path, "emb", &err), err);
             for (int j = 0; j < 2; j++) {

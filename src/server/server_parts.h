@@ -33,7 +33,7 @@ struct push {
 /* A variable of a keyed table that has a row per id: the table itself, its accumulators. */
 struct row_var {
     const char *name;
-    struct value *value;
+    struct skiff_tensor *value;
     struct fill fill;
 };
 
@@ -41,8 +41,8 @@ struct row_var {
 struct unit {
     const char *param, *grad; /* names in the server program */
     int shard;
-    struct value *param_value, *grad_value, *base_value; /* base: DC-ASGD's local_bak */
-    struct shape shape;                                  /* of the parameter; a table's rows: -1 */
+    struct skiff_tensor *param_value, *grad_value, *base_value; /* base: DC-ASGD's local_bak */
+    struct shape shape; /* of the parameter; a table's rows: -1 */
     int64_t width;
     bool sparse;       /* gradients come as rows */
     bool add;          /* GEO: what comes is added */
@@ -107,8 +107,8 @@ struct meeting_room; /* meet.c */
 struct server {
     struct server_options options;
     char **endpoints;
-    struct program *program; /* a copy of options.main, made ready to run block by block */
-    struct scope *scope;
+    struct skiff_program *program; /* a copy of options.main, made ready to run block by block */
+    struct skiff_scope *scope;
     bool own_scope, initialised, ran;
     struct mt64 generator;
     struct unit *units;

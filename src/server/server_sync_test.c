@@ -41,8 +41,8 @@ static void same_start_as_one_machine(void **state)
         struct kit k;
         struct kit_options o = sync_options(servers[c], 1);
         struct skiff_error err;
-        struct scope *scope = scope_create();
-        struct executor *e = executor_create(scope, &(struct executor_options){0});
+        struct skiff_scope *scope = scope_create();
+        struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
         struct trainer t;
         kit_open(&k, &o);
         assert_ok(executor_run(e, skiff_net_startup(k.net), NULL, 0, NULL, 0, NULL, &err), err);

@@ -11,13 +11,13 @@
 
 /* ---- rows of keyed tables ---- */
 
-static float number(const struct op *op, const char *name, float absent)
+static float number(const struct skiff_op *op, const char *name, float absent)
 {
     const struct op_attr_value *a = op_attr(op, name);
     return a && a->type == ATTR_FLOAT ? a->value.f : absent;
 }
 
-static bool fill_of(const struct op *op, struct fill *f)
+static bool fill_of(const struct skiff_op *op, struct fill *f)
 {
     static const struct {
         const char *type, *a, *b;
@@ -39,9 +39,9 @@ static bool fill_of(const struct op *op, struct fill *f)
     return false;
 }
 
-static const struct op *init_op(const struct server *s, const char *name)
+static const struct skiff_op *init_op(const struct server *s, const char *name)
 {
-    const struct block *b = program_root(s->options.startup);
+    const struct skiff_block *b = program_root(s->options.startup);
     for (int i = b->nops - 1; i >= 0; i--)
         if (op_writes(b->ops[i], name))
             return b->ops[i];
@@ -49,7 +49,7 @@ static const struct op *init_op(const struct server *s, const char *name)
 }
 
 /* Without any seed the numbers are new in every run. */
-static uint64_t seed_of(const struct server *s, const struct op *op)
+static uint64_t seed_of(const struct server *s, const struct skiff_op *op)
 {
     const struct op_attr_value *a = op ? op_attr(op, "seed") : NULL;
     if (a && a->type == ATTR_INT && a->value.i)
@@ -61,7 +61,7 @@ static uint64_t seed_of(const struct server *s, const struct op *op)
 static enum skiff_status start_var(struct server *s, const struct unit *u, struct row_var *r,
                                    struct skiff_error *err)
 {
-    const struct op *op = s->options.startup ? init_op(s, r->name) : NULL;
+    const struct skiff_op *op = s->options.startup ? init_op(s, r->name) : NULL;
     struct shape shape = u->shape;
     r->fill = (struct fill){.kind = FILL_CONSTANT};
     if (op && !fill_of(op, &r->fill))
@@ -111,7 +111,7 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /* What is not to be made: rows of keyed tables, and DC-ASGD's backups, which are kept elsewhere. */
-static bool is_left_out(const struct server *s, const struct op *op)
+static bool is_left_out(const struct server *s, const struct skiff_op *op)
 {
     for (int i = 0; i < op->nouts; i++)
         for (int k = 0; k < op->outs[i].n; k++) {
@@ -130,17 +130,17 @@ enum skiff_status server_init(struct server *s, struct skiff_error *err)
 {
     if (!s->options.startup)
         return error_set(err, SKIFF_INVALID, "a server needs its startup program");
-    struct program *p = program_clone(s->options.startup);
-    struct block *b = program_root(p);
+    struct skiff_program *p = program_clone(s->options.startup);
+    struct skiff_block *b = program_root(p);
     for (int i = b->nops - 1; i >= 0; i--)
         if (is_left_out(s, b->ops[i]))
             block_remove_ops(b, i, 1);
     for (size_t i = 0; i < b->vars.count; i++) {
-        struct var *v = b->vars.entries[i].value;
+        struct skiff_var *v = b->vars.entries[i].value;
         v->persistable = IS_TRUE;
     }
     struct executor_options options = {.no_fuse = true, .part_of = part_of, .part_user = s};
-    struct executor *e = executor_create(s->scope, &options);
+    struct skiff_executor *e = executor_create(s->scope, &options);
     enum skiff_status status = executor_run(e, p, NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);
     program_destroy(p);

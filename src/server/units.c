@@ -53,16 +53,16 @@ struct shard *unit_shard(struct server *s, const struct unit *u)
 
 /* ---- blocks ---- */
 
-static const struct op *find_service(const struct program *p)
+static const struct skiff_op *find_service(const struct skiff_program *p)
 {
-    const struct block *root = program_root(p);
+    const struct skiff_block *root = program_root(p);
     for (int i = 0; i < root->nops; i++)
         if (!strcmp(root->ops[i]->type, "listen_and_serv"))
             return root->ops[i];
     return NULL;
 }
 
-static int attr_int(const struct op *op, const char *name, int absent)
+static int attr_int(const struct skiff_op *op, const char *name, int absent)
 {
     const struct op_attr_value *a = op_attr(op, name);
     if (!a)
@@ -71,7 +71,7 @@ static int attr_int(const struct op *op, const char *name, int absent)
 }
 
 /* Is it the sum of what the trainers sent? */
-static bool is_merge(const struct op *op)
+static bool is_merge(const struct skiff_op *op)
 {
     const struct op_arg *x = op_in(op, "X");
     char base[PS_NAME];
@@ -86,14 +86,14 @@ static bool is_merge(const struct op *op)
     return true;
 }
 
-static bool is_scale_of(const struct op *op, const char *name)
+static bool is_scale_of(const struct skiff_op *op, const char *name)
 {
     const char *x = op_in1(op, "X"), *out = op_out1(op, "Out");
     return !strcmp(op->type, "scale") && x && out && !strcmp(x, name) && !strcmp(out, name);
 }
 
 /* Removes sum and scale; gives the variable that holds the merged gradient, or NULL. */
-static const char *strip_merge(struct block *b)
+static const char *strip_merge(struct skiff_block *b)
 {
     if (!b->nops || !is_merge(b->ops[0]))
         return NULL;
@@ -105,16 +105,16 @@ static const char *strip_merge(struct block *b)
 }
 
 /* Removes ref_by_trainer_id; gives its output, which moves to block 0, or NULL. */
-static const char *strip_backup(struct block *b)
+static const char *strip_backup(struct skiff_block *b)
 {
     for (int i = 0; i < b->nops; i++) {
         if (strcmp(b->ops[i]->type, "ref_by_trainer_id"))
             continue;
         const char *name = op_out1(b->ops[i], "Out");
-        const struct var *v = name ? block_own_var(b, name) : NULL;
+        const struct skiff_var *v = name ? block_own_var(b, name) : NULL;
         block_remove_ops(b, i, 1);
         if (v) {
-            struct var *root = block_add_var(program_root(b->program), name);
+            struct skiff_var *root = block_add_var(program_root(b->program), name);
             root->dtype = v->dtype;
             root->has_tensor = true;
             root->shape = v->shape;
@@ -126,7 +126,7 @@ static const char *strip_backup(struct block *b)
     return NULL;
 }
 
-static const struct op *find_update(const struct block *b)
+static const struct skiff_op *find_update(const struct skiff_block *b)
 {
     for (int i = 0; i < b->nops; i++)
         if (b->ops[i]->kind && (b->ops[i]->kind->flags & OP_OPTIMIZER))
@@ -143,14 +143,14 @@ static void map_var(struct server *s, const char *name, struct unit *u)
 }
 
 /* The table and every accumulator of its shape have a row per id. */
-static void set_up_table(struct server *s, struct unit *u, const struct op *update)
+static void set_up_table(struct server *s, struct unit *u, const struct skiff_op *update)
 {
-    const struct block *root = program_root(s->program);
+    const struct skiff_block *root = program_root(s->program);
     u->table = table_create();
     u->vars = mem_must((size_t)(update->nins + 1) * sizeof *u->vars);
     for (int i = 0; i < update->nins; i++) {
         const struct op_arg *in = &update->ins[i];
-        struct var *v = in->n == 1 ? block_own_var(root, in->names[0]) : NULL;
+        struct skiff_var *v = in->n == 1 ? block_own_var(root, in->names[0]) : NULL;
         if (!v || !strcmp(in->slot, "Grad") || !strcmp(in->slot, "LearningRate") ||
             !shape_equal(&v->shape, &u->shape))
             continue;
@@ -183,13 +183,13 @@ static bool is_part(const struct server *s, const char *name)
     return false;
 }
 
-static enum skiff_status set_up_update(struct server *s, struct unit *u, struct block *b,
-                                       const struct op *update, struct skiff_error *err)
+static enum skiff_status set_up_update(struct server *s, struct unit *u, struct skiff_block *b,
+                                       const struct skiff_op *update, struct skiff_error *err)
 {
     const char *base = strip_backup(b);
     if (base)
         u->base_value = scope_var(s->scope, base);
-    const struct op *service = find_service(s->options.main);
+    const struct skiff_op *service = find_service(s->options.main);
     const struct op_attr_value *dc = op_attr(service, "dc_asgd");
     bool keyed = block_find_var(b, u->param)->kind == VAR_SELECTED_ROWS;
     u->compensate = base || (dc && dc->value.b && u->sparse && !keyed);
@@ -202,7 +202,7 @@ static enum skiff_status set_up_update(struct server *s, struct unit *u, struct 
 }
 
 static enum skiff_status check_param(const struct server *s, const struct unit *u,
-                                     const struct var *v, struct skiff_error *err)
+                                     const struct skiff_var *v, struct skiff_error *err)
 {
     if (!v || v->dtype != DTYPE_FP32 || v->shape.ndim < 1 || shape_numel(&v->shape) < 1)
         return error_set(err, SKIFF_INVALID,
@@ -218,9 +218,9 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const cha
     if (block <= 0 || block >= s->program->nblocks)
         return error_set(err, SKIFF_INVALID, "server program: gradient %s has block %d of %d", grad,
                          block, s->program->nblocks);
-    struct block *b = s->program->blocks[block];
+    struct skiff_block *b = s->program->blocks[block];
     const char *merged = strip_merge(b);
-    const struct op *update = find_update(b);
+    const struct skiff_op *update = find_update(b);
     u->grad = merged ? merged : grad;
     u->add = s->options.mode == SPLIT_GEO;
     const struct op_arg *x = u->add && b->nops == 1 ? op_in(b->ops[0], "X") : NULL;
@@ -232,7 +232,7 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const cha
         return error_set(err, SKIFF_INVALID,
                          "server program: block %d of gradient %s updates no parameter", block,
                          grad);
-    const struct var *param = block_find_var(b, u->param), *g = block_find_var(b, u->grad);
+    const struct skiff_var *param = block_find_var(b, u->param), *g = block_find_var(b, u->grad);
     TRY(check_param(s, u, param, err));
     u->shape = param->shape;
     u->width = shape_cols(&u->shape, 1);
@@ -247,7 +247,7 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const cha
 
 /* ---- all ---- */
 
-static enum skiff_status read_units(struct server *s, const struct op *service,
+static enum skiff_status read_units(struct server *s, const struct skiff_op *service,
                                     struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(service, "grad_to_block_id");
@@ -273,7 +273,7 @@ static enum skiff_status read_units(struct server *s, const struct op *service,
 }
 
 /* Counters that trainers report to: what the rate's block reads under a trainer's name. */
-static void note_counters(struct server *s, const struct block *b)
+static void note_counters(struct server *s, const struct skiff_block *b)
 {
     for (int i = 0; i < b->nops; i++)
         for (int k = 0; is_merge(b->ops[i]) && k < op_in(b->ops[i], "X")->n; k++) {
@@ -282,7 +282,7 @@ static void note_counters(struct server *s, const struct block *b)
         }
 }
 
-static enum skiff_status read_rate(struct server *s, const struct op *service,
+static enum skiff_status read_rate(struct server *s, const struct skiff_op *service,
                                    struct skiff_error *err)
 {
     int block = attr_int(service, "lr_decay_block_id", -1);
@@ -295,7 +295,7 @@ static enum skiff_status read_rate(struct server *s, const struct op *service,
     return plan_block_of(s, block, false, &s->rate_plan, err);
 }
 
-static enum skiff_status check_service(const struct server *s, const struct op *service,
+static enum skiff_status check_service(const struct server *s, const struct skiff_op *service,
                                        struct skiff_error *err)
 {
     const struct server_options *o = &s->options;
@@ -351,12 +351,12 @@ static void deal_out(struct server *s)
 
 enum skiff_status units_create(struct server *s, struct skiff_error *err)
 {
-    const struct op *service = find_service(s->options.main);
+    const struct skiff_op *service = find_service(s->options.main);
     TRY(check_service(s, service, err));
     s->program = program_clone(s->options.main);
-    struct block *root = program_root(s->program);
+    struct skiff_block *root = program_root(s->program);
     for (size_t i = 0; i < root->vars.count; i++) {
-        struct var *v = root->vars.entries[i].value;
+        struct skiff_var *v = root->vars.entries[i].value;
         v->persistable = IS_TRUE;
     }
     TRY(read_units(s, service, err));

@@ -111,7 +111,7 @@ enum skiff_status model_writer_add(struct model_writer *w, const char *name, cha
 }
 
 enum skiff_status model_writer_value(struct model_writer *w, const char *name,
-                                     const struct value *v, struct skiff_error *err)
+                                     const struct skiff_tensor *v, struct skiff_error *err)
 {
     char *path;
     TRY(model_writer_add(w, name, &path, err));
@@ -121,7 +121,8 @@ enum skiff_status model_writer_value(struct model_writer *w, const char *name,
 }
 
 enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
-                                       const struct value *const *values, struct skiff_error *err)
+                                       const struct skiff_tensor *const *values,
+                                       struct skiff_error *err)
 {
     for (int i = 0; i < n; i++)
         if (values[i]->kind != VALUE_TENSOR)
@@ -144,7 +145,8 @@ enum skiff_status model_write_combined(const char *path, int n, const char *cons
 }
 
 enum skiff_status model_writer_combined(struct model_writer *w, const char *file, int n,
-                                        const char *const *names, const struct value *const *values,
+                                        const char *const *names,
+                                        const struct skiff_tensor *const *values,
                                         struct skiff_error *err)
 {
     char *path;
@@ -225,8 +227,8 @@ void model_writer_close(struct model_writer *w)
 /* ------------------------------------------------------------------ reading */
 
 /* Hands over what was read, or drops it. */
-static enum skiff_status values_finish(enum skiff_status status, int n, struct value *read,
-                                       struct value *out)
+static enum skiff_status values_finish(enum skiff_status status, int n, struct skiff_tensor *read,
+                                       struct skiff_tensor *out)
 {
     for (int i = 0; i < n; i++) {
         if (status == SKIFF_OK) {
@@ -241,9 +243,9 @@ static enum skiff_status values_finish(enum skiff_status status, int n, struct v
 }
 
 enum skiff_status model_read_separate(const char *dir, int n, const char *const *names,
-                                      struct value *out, struct skiff_error *err)
+                                      struct skiff_tensor *out, struct skiff_error *err)
 {
-    struct value *read = mem_must(sizeof *read * (size_t)(n + 1));
+    struct skiff_tensor *read = mem_must(sizeof *read * (size_t)(n + 1));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
         status = model_name_check(names[i], err);
@@ -259,9 +261,9 @@ enum skiff_status model_read_separate(const char *dir, int n, const char *const 
 }
 
 enum skiff_status model_read_combined(const char *path, int n, const char *const *names,
-                                      struct value *out, struct skiff_error *err)
+                                      struct skiff_tensor *out, struct skiff_error *err)
 {
-    struct value *read = mem_must(sizeof *read * (size_t)(n + 1));
+    struct skiff_tensor *read = mem_must(sizeof *read * (size_t)(n + 1));
     int *order = mem_must(sizeof *order * (size_t)(n + 1));
     struct tensor **tensors = mem_must(sizeof *tensors * (size_t)(n + 1));
     const char **sorted = mem_must(sizeof *sorted * (size_t)(n + 1));

@@ -34,10 +34,11 @@ enum skiff_status model_writer_add(struct model_writer *w, const char *file, cha
                                    struct skiff_error *err);
 /* One variable in its own file. */
 enum skiff_status model_writer_value(struct model_writer *w, const char *name,
-                                     const struct value *v, struct skiff_error *err);
+                                     const struct skiff_tensor *v, struct skiff_error *err);
 /* All in one file, sorted by name; only dense tensors can stand in such a file. */
 enum skiff_status model_writer_combined(struct model_writer *w, const char *file, int n,
-                                        const char *const *names, const struct value *const *values,
+                                        const char *const *names,
+                                        const struct skiff_tensor *const *values,
                                         struct skiff_error *err);
 enum skiff_status model_writer_bytes(struct model_writer *w, const char *file, const void *bytes,
                                      size_t n, struct skiff_error *err);
@@ -46,11 +47,12 @@ void model_writer_close(struct model_writer *w);
 
 /* Reading: fills out[i] for names[i] (caller's, zeroed or reused); all or none. */
 enum skiff_status model_read_separate(const char *dir, int n, const char *const *names,
-                                      struct value *out, struct skiff_error *err);
+                                      struct skiff_tensor *out, struct skiff_error *err);
 enum skiff_status model_read_combined(const char *path, int n, const char *const *names,
-                                      struct value *out, struct skiff_error *err);
+                                      struct skiff_tensor *out, struct skiff_error *err);
 /* Writing one combined file outside of a model_writer (it is atomic by itself). */
 enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
-                                       const struct value *const *values, struct skiff_error *err);
+                                       const struct skiff_tensor *const *values,
+                                       struct skiff_error *err);
 
 #endif

@@ -4,9 +4,9 @@
 #include "store/tensor_file.h"
 #include "store/test_help.h"
 
-static struct value make(float first, int n)
+static struct skiff_tensor make(float first, int n)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, SHAPE_PTR(n), NULL), SKIFF_OK);
     for (int i = 0; i < n; i++)
         tensor_f32(&v.tensor)[i] = first + (float)i;
@@ -32,7 +32,7 @@ static void names(void **state)
 static void new_folder_appears_at_once(void **state)
 {
     struct model_writer w;
-    struct value a = make(1, 3), b = make(10, 2);
+    struct skiff_tensor a = make(1, 3), b = make(10, 2);
     const char *dir = temp_path("models/new");
     assert_int_equal(model_writer_open(&w, temp_path("models/new//"), NULL), SKIFF_OK);
     assert_int_equal(model_writer_value(&w, "a", &a, NULL), SKIFF_OK);
@@ -43,7 +43,7 @@ static void new_folder_appears_at_once(void **state)
     assert_int_equal(count_files(temp_path("models")), 1);
     assert_int_equal(count_files(dir), 3);
     const char *list[] = {"sub/dir/b", "a"};
-    struct value out[2] = {{0}, {0}};
+    struct skiff_tensor out[2] = {{0}, {0}};
     assert_int_equal(model_read_separate(dir, 2, list, out, NULL), SKIFF_OK);
     assert_true(tensor_f32(&out[0].tensor)[1] == 11);
     assert_true(tensor_f32(&out[1].tensor)[2] == 3);
@@ -66,7 +66,7 @@ static void existing_folder_is_updated(void **state)
     assert_int_equal(file_write(temp_path("old/keep"), "k", 1, NULL), SKIFF_OK);
     assert_int_equal(file_write(temp_path("old/a"), "old", 3, NULL), SKIFF_OK);
     struct model_writer w;
-    struct value a = make(5, 1);
+    struct skiff_tensor a = make(5, 1);
     assert_int_equal(model_writer_open(&w, dir, NULL), SKIFF_OK);
     assert_int_equal(model_writer_value(&w, "a", &a, NULL), SKIFF_OK);
     assert_int_equal(model_writer_value(&w, "x/y", &a, NULL), SKIFF_OK);
@@ -87,7 +87,7 @@ static void failure_leaves_nothing(void **state)
 {
     struct model_writer w;
     struct skiff_error err;
-    struct value a = make(5, 1), none = {0};
+    struct skiff_tensor a = make(5, 1), none = {0};
     assert_int_equal(model_writer_open(&w, temp_path("fails/new"), NULL), SKIFF_OK);
     assert_int_equal(model_writer_value(&w, "a", &a, NULL), SKIFF_OK);
     assert_int_equal(model_writer_value(&w, "b/c", &a, NULL), SKIFF_OK);
@@ -107,9 +107,9 @@ static void failure_leaves_nothing(void **state)
 
 static void combined(void **state)
 {
-    struct value a = make(1, 2), b = make(10, 3), rows = {0}, out[3] = {{0}, {0}, {0}};
+    struct skiff_tensor a = make(1, 2), b = make(10, 3), rows = {0}, out[3] = {{0}, {0}, {0}};
     const char *list[] = {"z", "a"};
-    const struct value *values[] = {&a, &b};
+    const struct skiff_tensor *values[] = {&a, &b};
     struct skiff_error err;
     const char *path = temp_path("all");
     assert_int_equal(model_write_combined(path, 2, list, values, NULL), SKIFF_OK);
@@ -145,8 +145,9 @@ static void combined_of_paddle(void **state)
     for (char *save = NULL, *s = strtok_r(b.data, "\n", &save); s; s = strtok_r(NULL, "\n", &save))
         list[n++] = s;
     assert_int_equal(n, 50);
-    struct value *separate = mem_must(sizeof *separate * 64), *all = mem_must(sizeof *all * 64);
-    const struct value *values[64];
+    struct skiff_tensor *separate = mem_must(sizeof *separate * 64),
+                        *all = mem_must(sizeof *all * 64);
+    const struct skiff_tensor *values[64];
     assert_int_equal(model_read_separate(SAVED "persistables_separate", n, list, separate, NULL),
                      0);
     assert_int_equal(model_read_combined(SAVED "persistables_combined/all", n, list, all, NULL), 0);

@@ -155,7 +155,7 @@ static enum skiff_status rows_head_read(struct tensor_source *s, uint64_t *out_n
     return SKIFF_OK;
 }
 
-static enum skiff_status rows_read(struct tensor_source *s, struct value *out,
+static enum skiff_status rows_read(struct tensor_source *s, struct skiff_tensor *out,
                                    struct skiff_error *err)
 {
     uint64_t n, ids_at;
@@ -190,10 +190,10 @@ enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, con
 }
 
 enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
-                              struct value *out, struct skiff_error *err)
+                              struct skiff_tensor *out, struct skiff_error *err)
 {
     struct tensor_source s = {.what = what, .mem = bytes, .size = n, .pos = *pos};
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     enum skiff_status status = rows_read(&s, &v, err);
     if (status < 0) {
         value_deinit(&v);
@@ -225,14 +225,14 @@ static enum skiff_status tensor_at_end(struct tensor_source *s, const struct ten
 }
 
 /* A whole file. Memory of `out` is only touched once everything but the data has been checked. */
-static enum skiff_status file_of_one(const char *path, struct tensor *tensor, struct value *rows,
-                                     struct skiff_error *err)
+static enum skiff_status file_of_one(const char *path, struct tensor *tensor,
+                                     struct skiff_tensor *rows, struct skiff_error *err)
 {
     struct tensor_source s;
     TRY(tensor_source_open(&s, path, err));
     enum skiff_status status;
     struct tensor t = {0};
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     if (tensor)
         TRY_OUT(tensor_read(&s, LOD_MUST_FIT, &t, err));
     else
@@ -245,7 +245,7 @@ static enum skiff_status file_of_one(const char *path, struct tensor *tensor, st
     } else {
         value_deinit(rows);
         *rows = v;
-        v = (struct value){0};
+        v = (struct skiff_tensor){0};
     }
 out:
     tensor_deinit(&t);
@@ -259,7 +259,8 @@ enum skiff_status tensor_file_read(const char *path, struct tensor *out, struct 
     return file_of_one(path, out, NULL, err);
 }
 
-enum skiff_status rows_file_read(const char *path, struct value *out, struct skiff_error *err)
+enum skiff_status rows_file_read(const char *path, struct skiff_tensor *out,
+                                 struct skiff_error *err)
 {
     return file_of_one(path, NULL, out, err);
 }
@@ -300,14 +301,14 @@ static enum skiff_status fits_rows(struct tensor_source s, struct skiff_error *e
     return tensor_source_at_end(&s, err);
 }
 
-static enum skiff_status value_read(const char *path, enum lod_rule rule, struct value *out,
+static enum skiff_status value_read(const char *path, enum lod_rule rule, struct skiff_tensor *out,
                                     struct skiff_error *err)
 {
     struct tensor_source s;
     TRY(tensor_source_open(&s, path, err));
     enum skiff_status status;
     struct skiff_error no_tensor = {0}, no_rows = {0};
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     bool fits = fits_tensor(s, &no_tensor) == SKIFF_OK;
     if (!fits && fits_rows(s, &no_rows) == SKIFF_OK) {
         TRY_OUT(rows_read(&s, &v, err));
@@ -325,19 +326,20 @@ static enum skiff_status value_read(const char *path, enum lod_rule rule, struct
     }
     value_deinit(out);
     *out = v;
-    v = (struct value){0};
+    v = (struct skiff_tensor){0};
 out:
     value_deinit(&v);
     close(s.fd);
     return status;
 }
 
-enum skiff_status value_file_read(const char *path, struct value *out, struct skiff_error *err)
+enum skiff_status value_file_read(const char *path, struct skiff_tensor *out,
+                                  struct skiff_error *err)
 {
     return value_read(path, LOD_MUST_FIT, out, err);
 }
 
-enum skiff_status value_file_read_recorded(const char *path, struct value *out,
+enum skiff_status value_file_read_recorded(const char *path, struct skiff_tensor *out,
                                            struct skiff_error *err)
 {
     return value_read(path, LOD_MAY_DIFFER, out, err);
@@ -468,7 +470,7 @@ static void lod_tensor_head_encode(const struct tensor *t, struct buf *out)
     tensor_head_encode(t, out);
 }
 
-static void rows_head_encode(const struct value *v, struct buf *out)
+static void rows_head_encode(const struct skiff_tensor *v, struct buf *out)
 {
     buf_u32(out, 0);
     buf_u64(out, v->sel.nrows);
@@ -488,7 +490,7 @@ void tensor_encode(const struct tensor *t, struct buf *out)
     data_encode(t, out);
 }
 
-void rows_encode(const struct value *v, struct buf *out)
+void rows_encode(const struct skiff_tensor *v, struct buf *out)
 {
     rows_head_encode(v, out);
     data_encode(&v->tensor, out);
@@ -501,7 +503,8 @@ static enum skiff_status write_head_and_data(struct file_writer *w, const struct
     return file_writer_add(w, t->data, tensor_bytes(t), err);
 }
 
-enum skiff_status value_file_write(const char *path, const struct value *v, struct skiff_error *err)
+enum skiff_status value_file_write(const char *path, const struct skiff_tensor *v,
+                                   struct skiff_error *err)
 {
     if (v->kind != VALUE_TENSOR && v->kind != VALUE_ROWS)
         return error_set(

@@ -12,23 +12,25 @@
 enum skiff_status tensor_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
                                 struct tensor *out, struct skiff_error *err);
 enum skiff_status rows_decode(const uint8_t *bytes, size_t n, size_t *pos, const char *what,
-                              struct value *out, struct skiff_error *err);
+                              struct skiff_tensor *out, struct skiff_error *err);
 void tensor_encode(const struct tensor *t, struct buf *out);
-void rows_encode(const struct value *v, struct buf *out);
+void rows_encode(const struct skiff_tensor *v, struct buf *out);
 
 /* Whole files. A file may be larger than memory allows twice, so tensors are read straight into
  * place. */
 enum skiff_status tensor_file_read(const char *path, struct tensor *out, struct skiff_error *err);
-enum skiff_status rows_file_read(const char *path, struct value *out, struct skiff_error *err);
+enum skiff_status rows_file_read(const char *path, struct skiff_tensor *out,
+                                 struct skiff_error *err);
 /* Decides by content which of the two it is (a LoDTensor stream must fit the bytes exactly, else
  * rows). */
-enum skiff_status value_file_read(const char *path, struct value *out, struct skiff_error *err);
+enum skiff_status value_file_read(const char *path, struct skiff_tensor *out,
+                                  struct skiff_error *err);
 /* The same for values that are only looked at or compared, never computed with: the lod must make
  * sense in itself but need not end at dimension 0 (Paddle itself saves such: the result of
  * accuracy). */
-enum skiff_status value_file_read_recorded(const char *path, struct value *out,
+enum skiff_status value_file_read_recorded(const char *path, struct skiff_tensor *out,
                                            struct skiff_error *err);
-enum skiff_status value_file_write(const char *path, const struct value *v,
+enum skiff_status value_file_write(const char *path, const struct skiff_tensor *v,
                                    struct skiff_error *err);
 
 /* n tensors in one file, in the given order; exactly n must be there. */

@@ -14,7 +14,7 @@ static struct tensor make_f32(const struct shape *shape, float first)
 
 static void reads_what_paddle_wrote(void **state)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     assert_int_equal(value_file_read(SAVED "save_op/lod_tensor", &v, NULL), SKIFF_OK);
     assert_int_equal(v.kind, VALUE_TENSOR);
     assert_int_equal(v.tensor.dtype, DTYPE_FP32);
@@ -55,7 +55,7 @@ static void writes_the_same_bytes(void **state)
     for (int i = 0; i < 4; i++) {
         char from[128];
         snprintf(from, sizeof from, SAVED "save_op/%s", names[i]);
-        struct value v = {0};
+        struct skiff_tensor v = {0};
         assert_int_equal(value_file_read(from, &v, NULL), SKIFF_OK);
         assert_int_equal(value_file_write(temp_path("again"), &v, NULL), SKIFF_OK);
         assert_files_equal(from, temp_path("again"));
@@ -181,7 +181,7 @@ static void every_truncation_fails(void **state)
         struct buf b = BUF_INIT;
         assert_int_equal(file_read(from, &b, NULL), SKIFF_OK);
         for (size_t n = 0; n < b.len; n++) {
-            struct value v = {0};
+            struct skiff_tensor v = {0};
             struct skiff_error err = {0};
             size_t pos = 0;
             uint8_t *exact = mem_must(n + 1); /* so that a read beyond the end is seen */
@@ -210,7 +210,7 @@ static void every_flipped_bit_is_survived(void **state)
         assert_int_equal(file_read(from, &b, NULL), SKIFF_OK);
         for (size_t bit = 0; bit < b.len * 8; bit++) {
             b.data[bit / 8] ^= (char)(1 << bit % 8);
-            struct value v = {0};
+            struct skiff_tensor v = {0};
             size_t pos = 0;
             tensor_decode((uint8_t *)b.data, b.len, &pos, "flip", &v.tensor, NULL);
             value_deinit(&v);
@@ -225,7 +225,7 @@ static void every_flipped_bit_is_survived(void **state)
 
 /* A [3, 1] float tensor with one lod level. */
 static enum skiff_status decode_lod(int n, const uint64_t *off, uint64_t size, bool whole_file,
-                                    struct value *out, struct skiff_error *err)
+                                    struct skiff_tensor *out, struct skiff_error *err)
 {
     struct buf b = BUF_INIT;
     buf_u32(&b, 0);
@@ -250,7 +250,7 @@ static enum skiff_status decode_lod(int n, const uint64_t *off, uint64_t size, b
 
 static void bad_lods(void **state)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct skiff_error err;
     assert_int_equal(decode_lod(3, (uint64_t[]){0, 1, 3}, 24, false, &v, &err), SKIFF_OK);
     assert_int_equal(v.tensor.lod->level[0].off[1], 1);
@@ -278,7 +278,7 @@ static void bad_rows(void **state)
 {
     struct buf b = BUF_INIT;
     assert_int_equal(file_read(SAVED "save_op/selected_rows", &b, NULL), SKIFF_OK);
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct skiff_error err;
     size_t pos = 0;
     uint8_t *bytes = (uint8_t *)b.data;
@@ -301,7 +301,7 @@ static void bad_rows(void **state)
 
 static void more_room_than_rows(void **state)
 {
-    struct value v = {0}, back = {0};
+    struct skiff_tensor v = {0}, back = {0};
     assert_int_equal(value_as_rows(&v, DTYPE_FP32, 3, 2, 10, NULL), SKIFF_OK);
     for (int i = 0; i < 6; i++)
         tensor_f32(&v.tensor)[i] = (float)i;
@@ -352,7 +352,7 @@ static void extra_bytes(void **state)
     buf_char(&b, 'x');
     assert_int_equal(file_write(temp_path("extra"), b.data, b.len, NULL), SKIFF_OK);
     struct tensor t = {0};
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct skiff_error err;
     assert_int_equal(tensor_file_read(temp_path("extra"), &t, &err), SKIFF_FORMAT);
     assert_message_has(&err, "1 extra bytes");
@@ -369,7 +369,7 @@ static void extra_bytes(void **state)
 static void repeated_element(void **state)
 {
     struct tensor a = make_f32(SHAPE_PTR(1), 0.5f), t = {0};
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct buf b = BUF_INIT;
     struct skiff_error err;
     tensor_encode(&a, &b);
@@ -394,7 +394,7 @@ static void repeated_element(void **state)
 static void slices(void **state)
 {
     struct tensor a = make_f32(SHAPE_PTR(4, 3), 0), t = {0};
-    struct value v = {.kind = VALUE_TENSOR, .tensor = a};
+    struct skiff_tensor v = {.kind = VALUE_TENSOR, .tensor = a};
     const char *path = temp_path("whole");
     struct skiff_error err;
     assert_int_equal(value_file_write(path, &v, NULL), SKIFF_OK);
@@ -415,11 +415,11 @@ static void slices(void **state)
 static void nothing_half_written(void **state)
 {
     struct skiff_error err;
-    struct value empty = {0};
+    struct skiff_tensor empty = {0};
     assert_int_equal(value_file_write(temp_path("w/f"), &empty, &err), SKIFF_STATE);
     assert_int_equal(count_files(temp_path("w")), 0);
     struct tensor a = make_f32(SHAPE_PTR(2), 0);
-    struct value v = {.kind = VALUE_TENSOR, .tensor = a};
+    struct skiff_tensor v = {.kind = VALUE_TENSOR, .tensor = a};
     assert_int_equal(file_write(temp_path("regular"), "x", 1, NULL), SKIFF_OK);
     assert_true(value_file_write(temp_path("regular/f"), &v, &err) < 0);
     assert_message_has(&err, "regular");
@@ -440,7 +440,7 @@ static void put_bytes(const char *path, const char *bytes, size_t n)
 static void combined_is_scanned(void **state)
 {
     struct tensor t[3] = {make_f32(SHAPE_PTR(2, 3), 1), make_f32(SHAPE_PTR(4), 50), {0}};
-    struct value with_lod = {0};
+    struct skiff_tensor with_lod = {0};
     struct buf b = BUF_INIT;
     struct tensor_place *places = NULL;
     size_t ends[3];

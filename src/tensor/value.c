@@ -7,7 +7,7 @@
 /* More items than any loop writes; a larger count comes from a wrong index. */
 #define ARRAY_MAX ((size_t)1 << 24)
 
-static void value_drop_opaque(struct value *v)
+static void value_drop_opaque(struct skiff_tensor *v)
 {
     if (v->opaque && v->opaque_free)
         v->opaque_free(v->opaque);
@@ -15,7 +15,7 @@ static void value_drop_opaque(struct value *v)
     v->opaque_free = NULL;
 }
 
-void value_deinit(struct value *v)
+void value_deinit(struct skiff_tensor *v)
 {
     tensor_deinit(&v->tensor);
     mem_free(v->sel.rows);
@@ -27,11 +27,11 @@ void value_deinit(struct value *v)
     mem_free(v->array.items);
     value_drop_opaque(v);
     value_set_lag(v, NULL);
-    *v = (struct value){0};
+    *v = (struct skiff_tensor){0};
 }
 
 /* Items of an array stay allocated behind count, each cleared, for the next use. */
-void value_clear(struct value *v)
+void value_clear(struct skiff_tensor *v)
 {
     tensor_drop_lod(&v->tensor);
     v->sel.nrows = 0;
@@ -44,7 +44,7 @@ void value_clear(struct value *v)
 }
 
 /* What the value held as another kind goes; memory of tensors and arrays stays. */
-static void value_become(struct value *v, enum value_kind kind)
+static void value_become(struct skiff_tensor *v, enum value_kind kind)
 {
     if (v->kind == kind)
         return;
@@ -53,16 +53,16 @@ static void value_become(struct value *v, enum value_kind kind)
     v->kind = kind;
 }
 
-enum skiff_status value_as_tensor(struct value *v, enum dtype dtype, const struct shape *shape,
-                                  struct skiff_error *err)
+enum skiff_status value_as_tensor(struct skiff_tensor *v, enum dtype dtype,
+                                  const struct shape *shape, struct skiff_error *err)
 {
     TRY(tensor_resize(&v->tensor, dtype, shape, err));
     value_become(v, VALUE_TENSOR);
     return SKIFF_OK;
 }
 
-enum skiff_status value_as_rows(struct value *v, enum dtype dtype, size_t nrows, int64_t width,
-                                int64_t height, struct skiff_error *err)
+enum skiff_status value_as_rows(struct skiff_tensor *v, enum dtype dtype, size_t nrows,
+                                int64_t width, int64_t height, struct skiff_error *err)
 {
     if (nrows > INT64_MAX)
         return error_set(err, SKIFF_RANGE, "selected rows: %zu rows", nrows);
@@ -70,7 +70,7 @@ enum skiff_status value_as_rows(struct value *v, enum dtype dtype, size_t nrows,
     return value_as_rows_shape(v, dtype, &shape, height, err);
 }
 
-enum skiff_status value_as_rows_shape(struct value *v, enum dtype dtype,
+enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
                                       const struct shape *value_shape, int64_t height,
                                       struct skiff_error *err)
 {
@@ -111,7 +111,7 @@ static enum skiff_status array_room(struct value_array *a, size_t n, struct skif
     cap = cap < n ? n : cap;
     void *p;
     TRY(mem_alloc(cap * sizeof *a->items, "tensor array", &p, err));
-    struct value **items = p;
+    struct skiff_tensor **items = p;
     for (size_t i = 0; i < cap; i++)
         items[i] = i < a->cap ? a->items[i] : NULL;
     mem_free(a->items);
@@ -120,7 +120,7 @@ static enum skiff_status array_room(struct value_array *a, size_t n, struct skif
     return SKIFF_OK;
 }
 
-enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *err)
+enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_error *err)
 {
     if (n > ARRAY_MAX)
         return error_set(err, SKIFF_RANGE, "tensor array of %zu items: at most %zu are possible", n,
@@ -129,8 +129,8 @@ enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *
     for (size_t i = v->kind == VALUE_ARRAY ? v->array.count : 0; i < n; i++)
         if (!v->array.items[i]) {
             void *p;
-            TRY(mem_alloc(sizeof(struct value), "item of a tensor array", &p, err));
-            v->array.items[i] = memset(p, 0, sizeof(struct value));
+            TRY(mem_alloc(sizeof(struct skiff_tensor), "item of a tensor array", &p, err));
+            v->array.items[i] = memset(p, 0, sizeof(struct skiff_tensor));
         }
     value_become(v, VALUE_ARRAY);
     if (v->array.count < n)
@@ -138,7 +138,7 @@ enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *
     return SKIFF_OK;
 }
 
-static enum skiff_status value_copy_array(struct value *to, const struct value *from,
+static enum skiff_status value_copy_array(struct skiff_tensor *to, const struct skiff_tensor *from,
                                           struct skiff_error *err)
 {
     if (to->kind == VALUE_ARRAY)
@@ -149,7 +149,8 @@ static enum skiff_status value_copy_array(struct value *to, const struct value *
     return SKIFF_OK;
 }
 
-enum skiff_status value_copy(struct value *to, const struct value *from, struct skiff_error *err)
+enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
+                             struct skiff_error *err)
 {
     if (to == from)
         return SKIFF_OK;
@@ -178,7 +179,7 @@ enum skiff_status value_copy(struct value *to, const struct value *from, struct 
     return error_set(err, SKIFF_UNSUPPORTED, "the scopes kept by a while loop cannot be copied");
 }
 
-void value_set_lag(struct value *v, struct lag *lag)
+void value_set_lag(struct skiff_tensor *v, struct lag *lag)
 {
     struct lag *old = value_lag(v);
     if (old == lag)

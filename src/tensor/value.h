@@ -1,5 +1,6 @@
 /* Value: what a variable holds at run time: a tensor, selected rows, an array of tensors, or
- * nothing yet.
+ * nothing yet. Its type has the name that users know it by, struct skiff_tensor; struct tensor
+ * (tensor.h) is the plain array inside.
  *
  * Lag: a sparse optimizer whose rule moves every row each step may leave rows behind and bring them
  * up to date when they are next needed (DESIGN section 3). A value that has rows behind carries a
@@ -26,10 +27,10 @@ struct selected_rows {
     bool distinct;  /* no id stands twice: set by who has made sure, cleared by value_as_rows */
 };
 
-struct value;
+struct skiff_tensor;
 
 struct value_array {
-    struct value **items; /* owned */
+    struct skiff_tensor **items; /* owned */
     size_t count, cap;
 };
 
@@ -46,7 +47,7 @@ struct lag {
     int refs; /* values that hold it: a fresh lag has 0, value_set_lag counts */
 };
 
-struct value {
+struct skiff_tensor {
     enum value_kind kind;
     struct tensor tensor;     /* TENSOR; the [nrows, width] value of ROWS */
     struct selected_rows sel; /* ROWS */
@@ -56,30 +57,31 @@ struct value {
     struct lag *lag; /* NULL: everything is up to date; read it with value_lag */
 };
 
-void value_deinit(struct value *v); /* frees everything, back to {0} */
-void value_clear(struct value *v);  /* kind NONE, drops lod, keeps the memory */
+void value_deinit(struct skiff_tensor *v); /* frees everything, back to {0} */
+void value_clear(struct skiff_tensor *v);  /* kind NONE, drops lod, keeps the memory */
 
 /* Make the value a tensor / selected rows of this type and shape, reusing its memory. */
-enum skiff_status value_as_tensor(struct value *v, enum dtype dtype, const struct shape *shape,
-                                  struct skiff_error *err);
-enum skiff_status value_as_rows(struct value *v, enum dtype dtype, size_t nrows, int64_t width,
-                                int64_t height, struct skiff_error *err);
+enum skiff_status value_as_tensor(struct skiff_tensor *v, enum dtype dtype,
+                                  const struct shape *shape, struct skiff_error *err);
+enum skiff_status value_as_rows(struct skiff_tensor *v, enum dtype dtype, size_t nrows,
+                                int64_t width, int64_t height, struct skiff_error *err);
 /* As value_as_rows for a value tensor of any rank; value_shape->dims[0] is the number of rows. */
-enum skiff_status value_as_rows_shape(struct value *v, enum dtype dtype,
+enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
                                       const struct shape *value_shape, int64_t height,
                                       struct skiff_error *err);
 /* Makes it an array (if it is not one yet) of at least n items. */
-enum skiff_status value_as_array(struct value *v, size_t n, struct skiff_error *err);
-enum skiff_status value_copy(struct value *to, const struct value *from, struct skiff_error *err);
+enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_error *err);
+enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
+                             struct skiff_error *err);
 
-void value_set_lag(struct value *v, struct lag *lag); /* takes a reference; NULL drops it */
+void value_set_lag(struct skiff_tensor *v, struct lag *lag); /* takes a reference; NULL drops it */
 /* Threads that share a value may come upon a lag that another one has just attached: it is
  * complete. */
-static inline struct lag *value_lag(const struct value *v)
+static inline struct lag *value_lag(const struct skiff_tensor *v)
 {
     return __atomic_load_n(&v->lag, __ATOMIC_ACQUIRE);
 }
-static inline void value_settle(const struct value *v)
+static inline void value_settle(const struct skiff_tensor *v)
 {
     struct lag *lag = value_lag(v);
     if (lag)

@@ -23,7 +23,7 @@ static int nothing_left(void **state)
 
 static void tensor_value_reuses_memory(void **state)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct shape s = SHAPE(4, 4);
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
     assert_int_equal(v.kind, VALUE_TENSOR);
@@ -45,7 +45,7 @@ static void tensor_value_reuses_memory(void **state)
 
 static void rows_value(void **state)
 {
-    struct value v = {0}, copy = {0};
+    struct skiff_tensor v = {0}, copy = {0};
     assert_int_equal(value_as_rows(&v, DTYPE_FP32, 3, 4, 1001, NULL), SKIFF_OK);
     assert_int_equal(v.kind, VALUE_ROWS);
     assert_int_equal(v.sel.nrows, 3);
@@ -79,7 +79,7 @@ static void rows_value(void **state)
 
 static void rows_refuse(void **state)
 {
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     struct shape scalar = {0}, negative = SHAPE(-1, 3), deep = {.ndim = 12};
     assert_int_equal(value_as_rows_shape(&v, DTYPE_FP32, &scalar, 9, NULL), SKIFF_SHAPE);
     assert_int_equal(value_as_rows_shape(&v, DTYPE_FP32, &negative, 9, NULL), SKIFF_SHAPE);
@@ -94,11 +94,11 @@ static void rows_refuse(void **state)
 
 static void array_value(void **state)
 {
-    struct value v = {0}, copy = {0};
+    struct skiff_tensor v = {0}, copy = {0};
     struct shape s = SHAPE(2);
     assert_int_equal(value_as_array(&v, 3, NULL), SKIFF_OK);
     assert_int_equal(v.array.count, 3);
-    struct value *second = v.array.items[1];
+    struct skiff_tensor *second = v.array.items[1];
     assert_int_equal(value_as_tensor(second, DTYPE_INT32, &s, NULL), SKIFF_OK);
     tensor_i32(&second->tensor)[1] = 5;
     assert_int_equal(value_as_array(&v, 100, NULL), SKIFF_OK);
@@ -134,7 +134,7 @@ static void count_free(void *p)
 
 static void kinds_change(void **state)
 {
-    struct value v = {0}, other = {0};
+    struct skiff_tensor v = {0}, other = {0};
     struct shape s = SHAPE(2);
     assert_int_equal(value_as_array(&v, 2, NULL), SKIFF_OK);
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
@@ -163,7 +163,7 @@ static void kinds_change(void **state)
 
 static void copy_of_a_tensor_over_other_kinds(void **state)
 {
-    struct value from = {0}, to = {0};
+    struct skiff_tensor from = {0}, to = {0};
     struct shape s = SHAPE(2);
     assert_int_equal(value_as_tensor(&from, DTYPE_FP32, &s, NULL), SKIFF_OK);
     tensor_f32(&from.tensor)[0] = 1;
@@ -198,7 +198,7 @@ static void lag_is_counted_and_settled(void **state)
 {
     static const struct lag_class class = {.settle_all = lag_settle_all, .destroy = lag_destroy};
     struct test_lag lag = {.lag = {.class = &class}};
-    struct value param = {0}, moment = {0}, copy = {0};
+    struct skiff_tensor param = {0}, moment = {0}, copy = {0};
     struct shape s = SHAPE(2);
     assert_int_equal(value_as_tensor(&param, DTYPE_FP32, &s, NULL), SKIFF_OK);
     memset(param.tensor.data, 0, 8);

@@ -43,8 +43,8 @@ void __asan_on_error(void)
 
 /* Where a case runs; one bed may see good and bad inputs in turn, which share a plan then. */
 struct bed {
-    struct scope *scope;
-    struct executor *executor;
+    struct skiff_scope *scope;
+    struct skiff_executor *executor;
 };
 
 static void bed_make(struct bed *bed)
@@ -64,7 +64,7 @@ static void bed_clear(struct bed *bed)
 static void attempt_in(struct bed *bed, struct grad_case *c)
 {
     struct feed feeds[CASE_MAX];
-    struct value out[CASE_MAX] = {0};
+    struct skiff_tensor out[CASE_MAX] = {0};
     struct skiff_error err = {0};
     for (int i = 0; i < c->ninit; i++)
         value_copy(scope_var(bed->scope, c->init_name[i]), &c->init[i], NULL);
@@ -298,7 +298,7 @@ static bool mutate_attr(struct op_attr_value *a, int how)
     }
 }
 
-static void try_attrs(struct grad_case *c, struct op *op)
+static void try_attrs(struct grad_case *c, struct skiff_op *op)
 {
     for (int i = 0; i < op->nattrs; i++) {
         struct op_attr_value *a = &op->attrs[i], was = *a;
@@ -326,7 +326,7 @@ static void try_case(void *user, const char *dir, const char *name)
     for (int i = 0; i < c.ninit; i++)
         if (c.init[i].kind == VALUE_TENSOR)
             try_tensor(&c, &c.init[i].tensor, c.init_name[i]);
-    struct block *b = program_root(c.program);
+    struct skiff_block *b = program_root(c.program);
     for (int i = 0; i < b->nops; i++) {
         try_slots(&c, b->ops[i]->ins, b->ops[i]->nins, b->ops[i]->type);
         try_slots(&c, b->ops[i]->outs, b->ops[i]->nouts, b->ops[i]->type);

@@ -42,7 +42,7 @@ const char *cluster_golden(void)
 }
 
 /* Programs that were read live as long as the test: jobs share them. */
-static struct program *programs[256];
+static struct skiff_program *programs[256];
 static int nprograms;
 
 static void programs_free(void)
@@ -51,10 +51,10 @@ static void programs_free(void)
         program_destroy(programs[--nprograms]);
 }
 
-struct program *cluster_program(const char *path)
+struct skiff_program *cluster_program(const char *path)
 {
     struct buf b = BUF_INIT;
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err;
     if (file_read(path, &b, &err) < 0 || program_decode(b.data, b.len, path, &p, &err) < 0)
         fail_msg("%s", err.message);
@@ -272,7 +272,7 @@ static enum skiff_status make_split(struct cluster *c, int trainer, struct skiff
     return split_create(&job, &s->config, &c->split, err);
 }
 
-static enum skiff_status make_job(struct cluster *c, int k, const struct program *main,
+static enum skiff_status make_job(struct cluster *c, int k, const struct skiff_program *main,
                                   struct skiff_error *err)
 {
     const struct cluster_spec *s = &c->spec;
@@ -311,15 +311,15 @@ static void wait_turn(struct cluster *c, int turn)
         nap(0.0005);
 }
 
-static enum skiff_status train(struct cluster *c, int k, struct executor *e,
-                               const struct program *main, struct skiff_error *err)
+static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *e,
+                               const struct skiff_program *main, struct skiff_error *err)
 {
     const struct cluster_spec *s = &c->spec;
     struct cluster_seen *seen = &c->shared->trainer[k];
     struct samples d;
     struct tensor tensors[2][32] = {0}; /* of this step, and of the one after it */
     struct feed feeds[2][32];
-    struct value out[CLUSTER_FETCH] = {0};
+    struct skiff_tensor out[CLUSTER_FETCH] = {0};
     struct session_counts counts;
     const char *fetch[CLUSTER_FETCH] = {s->fetch[0], s->fetch[1], s->fetch[2]};
     read_samples(s, s->data[k], &d);
@@ -359,7 +359,7 @@ static enum skiff_status train(struct cluster *c, int k, struct executor *e,
 
 static enum skiff_status run_trainer(struct cluster *c, int k, struct skiff_error *err)
 {
-    struct program *main, *startup;
+    struct skiff_program *main, *startup;
     struct executor_options eo = {0};
     TRY(make_split(c, k, err));
     TRY(split_trainer(c->split, &main, &startup, err));
@@ -367,7 +367,7 @@ static enum skiff_status run_trainer(struct cluster *c, int k, struct skiff_erro
     program_set_job(main, c->job);
     program_set_job(startup, c->job);
     c->scope = scope_create();
-    struct executor *e = executor_create(c->scope, &eo);
+    struct skiff_executor *e = executor_create(c->scope, &eo);
     TRY(comm_start(c->job, c->scope, err));
     TRY(executor_run(e, startup, NULL, 0, NULL, 0, NULL, err));
     TRY(train(c, k, e, main, err));
@@ -398,7 +398,7 @@ static enum skiff_status run_trainer(struct cluster *c, int k, struct skiff_erro
 static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error *err)
 {
     const struct cluster_spec *s = &c->spec;
-    struct program *main, *startup;
+    struct skiff_program *main, *startup;
     struct server *server;
     int n;
     TRY(make_split(c, 0, err));
@@ -607,7 +607,7 @@ float *cluster_value(struct cluster *c, const char *name, size_t *n)
     int64_t from = 0;
     *n = 0;
     for (const struct placement *p; (p = next_slice(c, name, from));) {
-        struct value part = {0};
+        struct skiff_tensor part = {0};
         int64_t rows = p->shape.ndim ? p->shape.dims[0] : 1;
         if (session_pull_part(comm_session(c->job), p->server, p->slice, 0, rows, &part, &err) <
             0) {
@@ -621,7 +621,7 @@ float *cluster_value(struct cluster *c, const char *name, size_t *n)
         from = p->first_row + rows;
         value_deinit(&part);
     }
-    const struct value *v = out ? NULL : scope_find(c->scope, name);
+    const struct skiff_tensor *v = out ? NULL : scope_find(c->scope, name);
     if (v && v->kind == VALUE_TENSOR && v->tensor.data && v->tensor.dtype == DTYPE_FP32) {
         *n = (size_t)tensor_numel(&v->tensor);
         out = mem_must(*n * sizeof *out + 1);

@@ -31,7 +31,7 @@ struct cluster_input { /* a slot of the data */
 };
 
 struct cluster_spec {
-    const struct program *main, *startup; /* after minimize */
+    const struct skiff_program *main, *startup; /* after minimize */
     int servers, trainers;
     struct split_config config;
     bool direct; /* bare transpiler */
@@ -84,15 +84,15 @@ struct cluster {
     pid_t trainer[CLUSTER_MOST], server[CLUSTER_MOST];
     double started;
     /* in a trainer's process */
-    struct split *split;
+    struct skiff_split *split;
     struct job *job;
-    struct scope *scope;
+    struct skiff_scope *scope;
 };
 
 /* Reads `settings.txt` and programs of a recorded run. */
 void cluster_case(struct cluster_spec *spec, const char *dir, const char *name);
 /* A program file; the program lives until the test program ends. */
-struct program *cluster_program(const char *path);
+struct skiff_program *cluster_program(const char *path);
 const char *cluster_golden(void); /* the unpacked folder */
 
 void cluster_start(struct cluster *c, const struct cluster_spec *spec);

@@ -215,7 +215,7 @@ struct by_hand {
 
 static void hand_init(struct by_hand *h, const struct cluster_spec *s, int k, double *server)
 {
-    struct value w = {0}, b = {0};
+    struct skiff_tensor w = {0}, b = {0};
     char path[1100];
     struct skiff_error err;
     FILE *f = fopen(s->data[k], "r");
@@ -378,11 +378,11 @@ static void write_ids(const char *path, int seed)
     fclose(f);
 }
 
-static struct program *recorded(const char *file)
+static struct skiff_program *recorded(const char *file)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/../transpile/orig/ctr3_dist-sgd/%s", cluster_golden(), file);
-    struct program *p = cluster_program(path);
+    struct skiff_program *p = cluster_program(path);
     p->random_seed = 1;
     for (int i = 0; i < program_root(p)->nops; i++)
         if (op_attr(program_root(p)->ops[i], "seed"))

@@ -26,7 +26,7 @@ static bool near(double a, double b)
 static void compare_file(struct cluster *c, const char *name)
 {
     char path[2048];
-    struct value want = {0};
+    struct skiff_tensor want = {0};
     struct skiff_error err;
     size_t n;
     snprintf(path, sizeof path, "%s/%s", (const char *)c->spec.user, name);

@@ -284,7 +284,7 @@ static void job_run(struct threads_job *j)
         fail_msg("%s: %s", j->mode, bad ? "a process failed" : "not through after 60 s");
 }
 
-static void load(const char *name, struct value *out)
+static void load(const char *name, struct skiff_tensor *out)
 {
     struct skiff_error err;
     char path[256];
@@ -324,7 +324,8 @@ static double weight_of(const struct threads_job *j, int w, int i)
     return !strcmp(j->mode, "sync") ? weight / workers_at(j, i) : weight;
 }
 
-static void check_row(const struct threads_job *j, const struct value *v, int row, double weight)
+static void check_row(const struct threads_job *j, const struct skiff_tensor *v, int row,
+                      double weight)
 {
     for (int c = 0; c < WIDTH; c++) {
         float want = (float)(START - RATE / WIDTH * weight);
@@ -338,7 +339,7 @@ static void check_row(const struct threads_job *j, const struct value *v, int ro
 
 static void check_counts(const struct threads_job *j)
 {
-    struct value rows = {0}, w = {0};
+    struct skiff_tensor rows = {0}, w = {0};
     double sum = 0;
     int last = 0;
     load("table", &rows);
@@ -414,7 +415,7 @@ static void sync_is_the_joint_batch(void **state)
               BATCH * WORKERS * THREADS, &err) < 0)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct value v = {0};
+        struct skiff_tensor v = {0};
         load(names[i], &v);
         const float *local = skiff_tensor_data(skiff_scope_find(scope, names[i]));
         for (int64_t k = 0; k < tensor_numel(&v.tensor); k++)

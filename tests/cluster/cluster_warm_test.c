@@ -11,18 +11,18 @@
 static char dir[] = "/tmp/skiff-warm-XXXXXX";
 
 struct expected {
-    struct scope *model;
+    struct skiff_scope *model;
     bool has_state;
 };
 
 /* Numbers for every persistable variable, each another one. */
-static struct scope *make_model(const struct program *p)
+static struct skiff_scope *make_model(const struct skiff_program *p)
 {
-    struct scope *s = scope_create();
+    struct skiff_scope *s = scope_create();
     struct io_vars vars;
     io_vars_list(p, IO_PERSISTABLES, &vars);
     for (int i = 0; i < vars.n; i++) {
-        struct value *v = scope_var(s, vars.v[i]->name);
+        struct skiff_tensor *v = scope_var(s, vars.v[i]->name);
         assert_int_equal(value_as_tensor(v, vars.v[i]->dtype, &vars.v[i]->shape, NULL), SKIFF_OK);
         memset(v->tensor.data, 0, tensor_bytes(&v->tensor));
         for (int64_t k = 0; v->tensor.dtype == DTYPE_FP32 && k < tensor_numel(&v->tensor); k++)
@@ -75,9 +75,9 @@ static const char *in_dir(const char *name)
     return ring[at];
 }
 
-static void save_forms(struct scope *model, const struct cluster_spec *s)
+static void save_forms(struct skiff_scope *model, const struct cluster_spec *s)
 {
-    const struct program *p = s->main;
+    const struct skiff_program *p = s->main;
     const char *feeds[32], *target = s->fetch[0];
     struct io_inference what = {feeds, s->ninputs, &target, 1};
     struct skiff_error err;

@@ -32,16 +32,16 @@ struct model {
 };
 
 struct side {
-    struct scope *scope;
-    struct executor *e;
-    struct value out[2];
+    struct skiff_scope *scope;
+    struct skiff_executor *e;
+    struct skiff_tensor out[2];
     char dir[64];
     bool no_fuse;
 };
 
-static const struct program *inner(const struct skiff_program *p)
+static const struct skiff_program *inner(const struct skiff_program *p)
 {
-    return (const struct program *)p;
+    return p;
 }
 
 static void must(enum skiff_status status, const struct skiff_error *err)
@@ -127,7 +127,7 @@ static void side_close(struct side *s)
 static void side_move(struct side *s, const struct model *m)
 {
     struct skiff_error err = {0};
-    const struct program *p = inner(skiff_net_main(m->net));
+    const struct skiff_program *p = inner(skiff_net_main(m->net));
     must(io_save_group(s->scope, p, IO_PERSISTABLES, s->dir, "all", &err), &err);
     executor_destroy(s->e);
     scope_destroy(s->scope);
@@ -152,7 +152,7 @@ static void side_load_params(struct side *s, const struct model *m)
 
 static void side_write(struct side *s)
 {
-    struct value *table = scope_find(s->scope, "table");
+    struct skiff_tensor *table = scope_find(s->scope, "table");
     for (int i = 0; i < ROWS * WIDTH; i += 7)
         tensor_f32(&table->tensor)[i] = 0.01f * (float)i;
 }

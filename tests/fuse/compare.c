@@ -10,7 +10,7 @@
 #define FLOOR 0.01 /* numbers below it are compared as if the largest were this */
 
 /* Selected rows spread over the whole table. */
-static float *spread(const struct value *v, int64_t *n)
+static float *spread(const struct skiff_tensor *v, int64_t *n)
 {
     int64_t width = v->sel.nrows ? tensor_numel(&v->tensor) / (int64_t)v->sel.nrows : 1;
     *n = v->sel.height * width;
@@ -38,8 +38,8 @@ static bool floats_agree(const float *a, const float *b, int64_t n, double toler
     return true;
 }
 
-static bool rows_agree(const struct value *a, const struct value *b, double tolerance, char *why,
-                       size_t room)
+static bool rows_agree(const struct skiff_tensor *a, const struct skiff_tensor *b, double tolerance,
+                       char *why, size_t room)
 {
     int64_t na, nb;
     if (!a->sel.nrows && !b->sel.nrows)
@@ -54,8 +54,8 @@ static bool rows_agree(const struct value *a, const struct value *b, double tole
     return same;
 }
 
-bool values_agree(const struct value *a, const struct value *b, double tolerance, char *why,
-                  size_t room)
+bool values_agree(const struct skiff_tensor *a, const struct skiff_tensor *b, double tolerance,
+                  char *why, size_t room)
 {
     char one[160], other[160];
     if (a->kind != b->kind) {
@@ -85,7 +85,7 @@ bool values_agree(const struct value *a, const struct value *b, double tolerance
     return false;
 }
 
-void scope_copy(struct scope *to, const struct scope *from)
+void scope_copy(struct skiff_scope *to, const struct skiff_scope *from)
 {
     struct str_map names;
     str_map_init(&names);
@@ -96,8 +96,8 @@ void scope_copy(struct scope *to, const struct scope *from)
     str_map_deinit(&names);
 }
 
-bool scopes_agree(const struct scope *a, const struct scope *b, double tolerance, char *why,
-                  size_t room)
+bool scopes_agree(const struct skiff_scope *a, const struct skiff_scope *b, double tolerance,
+                  char *why, size_t room)
 {
     char what[256];
     struct str_map names;
@@ -106,7 +106,7 @@ bool scopes_agree(const struct scope *a, const struct scope *b, double tolerance
     bool same = true;
     for (size_t i = 0; i < names.count && same; i++) {
         const char *name = names.entries[i].key;
-        const struct value *x = scope_find(a, name), *y = scope_find(b, name);
+        const struct skiff_tensor *x = scope_find(a, name), *y = scope_find(b, name);
         if (!y && x->kind == VALUE_NONE)
             continue;
         same = y && values_agree(x, y, tolerance, what, sizeof(what));

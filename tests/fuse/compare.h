@@ -6,11 +6,11 @@
 
 /* 0 when equal up to rounding: |a - b| <= tolerance * (largest number of a + floor). Selected rows
  * are compared as what they add up to. Otherwise says what differs. */
-bool values_agree(const struct value *a, const struct value *b, double tolerance, char *why,
-                  size_t room);
+bool values_agree(const struct skiff_tensor *a, const struct skiff_tensor *b, double tolerance,
+                  char *why, size_t room);
 /* Copies every variable of one scope into another. */
-void scope_copy(struct scope *to, const struct scope *from);
-bool scopes_agree(const struct scope *a, const struct scope *b, double tolerance, char *why,
-                  size_t room);
+void scope_copy(struct skiff_scope *to, const struct skiff_scope *from);
+bool scopes_agree(const struct skiff_scope *a, const struct skiff_scope *b, double tolerance,
+                  char *why, size_t room);
 
 #endif

@@ -28,9 +28,9 @@ static uint64_t first_seed = 1;
 static int count = 200;
 
 struct side { /* one way of running the net */
-    struct scope *scope;
-    struct executor *e;
-    struct value out[MAX_FETCHES];
+    struct skiff_scope *scope;
+    struct skiff_executor *e;
+    struct skiff_tensor out[MAX_FETCHES];
 };
 
 enum how { AS_BUILT, DISTURBED, BROKEN };
@@ -43,9 +43,9 @@ struct pair {
     int nnames;
 };
 
-static const struct program *program_of(const struct skiff_program *p)
+static const struct skiff_program *program_of(const struct skiff_program *p)
 {
-    return (const struct program *)p;
+    return p;
 }
 
 static void side_open(struct side *s, bool no_fuse)
@@ -64,7 +64,7 @@ static void side_close(struct side *s)
 }
 
 /* Clips take the rows of a sparse gradient as a dense matrix; in which order is theirs. */
-static bool is_free_order(const struct op *op, const struct var *v)
+static bool is_free_order(const struct skiff_op *op, const struct skiff_var *v)
 {
     return (op_role_of(op) & ROLE_OPTIMIZE) && v->kind == VAR_LOD_TENSOR && v->shape.ndim == 2 &&
            op_in1(op, "X") &&
@@ -74,14 +74,14 @@ static bool is_free_order(const struct op *op, const struct var *v)
 /* Variables that ops of block 0 write in every run. */
 static void list_names(struct pair *p)
 {
-    const struct block *b = program_root(program_of(skiff_net_main(p->net.net)));
+    const struct skiff_block *b = program_root(program_of(skiff_net_main(p->net.net)));
     for (int i = 0; i < b->nops; i++) {
-        const struct op *op = b->ops[i];
+        const struct skiff_op *op = b->ops[i];
         for (int j = 0; j < op->nouts && !(op->kind->flags & OP_RUNS_BLOCK); j++)
             for (int k = 0; k < op->outs[j].n && strcmp(op->outs[j].slot, "MaxIndex") &&
                             strcmp(op->outs[j].slot, "XShape");
                  k++) {
-                const struct var *v = block_find_var(b, op->outs[j].names[k]);
+                const struct skiff_var *v = block_find_var(b, op->outs[j].names[k]);
                 if (p->nnames < MAX_NAMES && v && !is_free_order(op, v))
                     p->names[p->nnames++] = v->name;
             }
@@ -152,7 +152,7 @@ static void check_passes(struct pair *p, uint64_t seed)
     struct skiff_error err = {0};
     const struct skiff_program *programs[] = {skiff_net_main(p->net.net), p->net.test};
     for (int i = 0; i < 2 && p->how != BROKEN; i++) {
-        struct program *fused;
+        struct skiff_program *fused;
         if (program_verify(program_of(programs[i]), &err) < 0 ||
             fuse_program(program_of(programs[i]), &p->net.loss, 1, 0, &fused, &err) < 0)
             fail_msg("seed %llu (%s): %s", (unsigned long long)seed, p->net.about, err.message);

@@ -12,38 +12,38 @@
 #include "passes/fuse.h"
 #include "passes/split.h"
 
-static int count(const struct program *p, const char *type)
+static int count(const struct skiff_program *p, const char *type)
 {
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     int n = 0;
     for (int i = 0; i < b->nops; i++)
         n += !strcmp(b->ops[i]->type, type);
     return n;
 }
 
-static struct program *fused(const struct program *p)
+static struct skiff_program *fused(const struct skiff_program *p)
 {
     struct skiff_error err;
-    struct program *out = NULL;
+    struct skiff_program *out = NULL;
     if (fuse_program(p, NULL, 0, 0, &out, &err) < 0)
         fail_msg("%s", err.message);
     return out;
 }
 
-static struct program *trainer_part(struct skiff_net *net, enum split_mode mode)
+static struct skiff_program *trainer_part(struct skiff_net *net, enum split_mode mode)
 {
     struct skiff_error err;
     struct split_config c = split_config_fleet(mode);
-    struct split *s;
-    struct program *main, *startup;
-    struct split_job job = {.main = (const struct program *)skiff_net_main(net),
-                            .startup = (const struct program *)skiff_net_startup(net),
+    struct skiff_split *s;
+    struct skiff_program *main, *startup;
+    struct split_job job = {.main = skiff_net_main(net),
+                            .startup = skiff_net_startup(net),
                             .pservers = "127.0.0.1:6001,127.0.0.1:6002",
                             .trainers = 2,
                             .sync_mode = c.sync_mode};
     if (split_create(&job, &c, &s, &err) < 0 || split_trainer(s, &main, &startup, &err) < 0)
         fail_msg("%s", err.message);
-    struct program *out = fused(main);
+    struct skiff_program *out = fused(main);
     program_destroy(main);
     program_destroy(startup);
     split_destroy(s);
@@ -59,11 +59,11 @@ static void layers_stay_together(void **state)
     struct skiff_net *net = skiff_net_create();
     struct rank_dnn vars = rank_dnn_build(net, &rank_dnn_documents);
     assert_int_equal(skiff_minimize(net, vars.loss, &err, "sgd", .learning_rate = 1e-4), SKIFF_OK);
-    struct program *whole = fused((const struct program *)skiff_net_main(net));
+    struct skiff_program *whole = fused(skiff_net_main(net));
     assert_int_equal(count(whole, "fused_fc_grad"), 4);
     static const enum split_mode modes[] = {SPLIT_SYNC, SPLIT_ASYNC, SPLIT_HALF_ASYNC, SPLIT_GEO};
     for (int m = 0; m < 4; m++) {
-        struct program *part = trainer_part(net, modes[m]);
+        struct skiff_program *part = trainer_part(net, modes[m]);
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)
             if (count(part, types[i]) != count(whole, types[i]))
                 fail_msg("mode %d: %d ops %s, %d in the whole program", m, count(part, types[i]),

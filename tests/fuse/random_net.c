@@ -546,13 +546,14 @@ void random_net_close(struct random_net *r)
 /* ---- writes in odd places ---- */
 
 /* A variable that the op at position `at` writes and that can be scaled where it lies, or NULL. */
-static const struct var *written_by(struct random_net *r, const struct block *b, int at)
+static const struct skiff_var *written_by(struct random_net *r, const struct skiff_block *b, int at)
 {
-    const struct op *op = b->ops[at];
+    const struct skiff_op *op = b->ops[at];
     if (!op->nouts || (op->kind && (op->kind->flags & OP_RUNS_BLOCK)))
         return NULL;
     const struct op_arg *arg = &op->outs[random_below(r, op->nouts)];
-    const struct var *v = arg->n ? block_find_var(b, arg->names[random_below(r, arg->n)]) : NULL;
+    const struct skiff_var *v =
+        arg->n ? block_find_var(b, arg->names[random_below(r, arg->n)]) : NULL;
     bool number = v && (v->kind == VAR_LOD_TENSOR || v->kind == VAR_SELECTED_ROWS) &&
                   v->dtype == DTYPE_FP32 && strcmp(arg->slot, "XShape") &&
                   strcmp(arg->slot, "MaxIndex");
@@ -561,11 +562,11 @@ static const struct var *written_by(struct random_net *r, const struct block *b,
 
 void random_net_disturb(struct random_net *r)
 {
-    struct program *p = (struct program *)skiff_net_main(r->net);
-    struct block *b = program_root(p);
+    struct skiff_program *p = skiff_net_main(r->net);
+    struct skiff_block *b = program_root(p);
     for (int k = 1 + random_below(r, 4); k > 0; k--) {
         int from = random_below(r, b->nops), room = b->nops - from;
-        const struct var *v = written_by(r, b, from);
+        const struct skiff_var *v = written_by(r, b, from);
         bool ids = random_chance(r, 0.2);
         for (int i = 0; i < r->ninputs && ids; i++)
             if (r->inputs[i].kind == INPUT_IDS || r->inputs[i].kind == INPUT_RAGGED)
@@ -575,7 +576,7 @@ void random_net_disturb(struct random_net *r)
         /* clipped sparse gradients may hold a row twice: only what goes by sums may be done */
         float bias = op_role_of(b->ops[from]) & ROLE_OPTIMIZE ? 0.0f : 0.01f;
         int at = from + 1 + random_below(r, room < 12 ? room : 12);
-        struct op *op = block_insert_op(b, at, "scale");
+        struct skiff_op *op = block_insert_op(b, at, "scale");
         op_set_in(p, op, "X", 1, &v->name);
         op_set_out(p, op, "Out", 1, &v->name);
         op_set_float(p, op, "scale", v->dtype == DTYPE_FP32 ? 0.9f : 0.0f);
@@ -586,21 +587,21 @@ void random_net_disturb(struct random_net *r)
 
 /* ---- programs that nobody would write ---- */
 
-static struct op_arg *some_arg(struct random_net *r, struct op *op, bool output)
+static struct op_arg *some_arg(struct random_net *r, struct skiff_op *op, bool output)
 {
     int n = output ? op->nouts : op->nins;
     return n ? (output ? op->outs : op->ins) + random_below(r, n) : NULL;
 }
 
-static const char *some_name(struct random_net *r, const struct block *b)
+static const char *some_name(struct random_net *r, const struct skiff_block *b)
 {
     return b->vars.entries[random_below(r, (int)b->vars.count)].key;
 }
 
-static void break_once(struct random_net *r, struct program *p, struct block *b)
+static void break_once(struct random_net *r, struct skiff_program *p, struct skiff_block *b)
 {
     int at = random_below(r, b->nops);
-    struct op *op = b->ops[at];
+    struct skiff_op *op = b->ops[at];
     bool output = random_chance(r, 0.3);
     struct op_arg *arg = some_arg(r, op, output);
     switch (random_below(r, 6)) {
@@ -630,7 +631,7 @@ static void break_once(struct random_net *r, struct program *p, struct block *b)
 
 void random_net_break(struct random_net *r)
 {
-    struct program *p = (struct program *)skiff_net_main(r->net);
+    struct skiff_program *p = skiff_net_main(r->net);
     for (int k = 1 + random_below(r, 3); k > 0; k--)
         break_once(r, p, program_root(p));
 }

@@ -19,9 +19,9 @@
 #define STEPS 3
 #define TOLERANCE 2e-4
 
-static const struct program *program_of(const struct skiff_program *p)
+static const struct skiff_program *program_of(const struct skiff_program *p)
 {
-    return (const struct program *)p;
+    return p;
 }
 
 static void must(enum skiff_status status, uint64_t seed, const struct skiff_error *err)
@@ -30,16 +30,16 @@ static void must(enum skiff_status status, uint64_t seed, const struct skiff_err
         fail_msg("seed %llu: %s", (unsigned long long)seed, err->message);
 }
 
-static void compare_updated(const struct program *p, const struct scope *one,
-                            const struct scope *two, uint64_t seed, const char *about)
+static void compare_updated(const struct skiff_program *p, const struct skiff_scope *one,
+                            const struct skiff_scope *two, uint64_t seed, const char *about)
 {
     char why[256];
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++)
         for (int j = 0; j < b->ops[i]->nouts; j++)
             for (int k = 0; k < b->ops[i]->outs[j].n; k++) {
                 const char *name = b->ops[i]->outs[j].names[k];
-                const struct var *v = block_find_var(b, name);
+                const struct skiff_var *v = block_find_var(b, name);
                 if (!(b->ops[i]->kind->flags & OP_OPTIMIZER) || !v || !var_persistable(v))
                     continue;
                 if (!values_agree(scope_find(one, name), scope_find(two, name), TOLERANCE, why,
@@ -54,9 +54,9 @@ static bool run_seed(uint64_t seed, bool no_fuse)
     struct random_net net;
     struct skiff_error err = {0};
     struct arena names;
-    struct program *joint;
+    struct skiff_program *joint;
     must(random_net_open(&net, seed, &err), seed, &err);
-    const struct program *main = program_of(skiff_net_main(net.net));
+    const struct skiff_program *main = program_of(skiff_net_main(net.net));
     if (main->nblocks > 1) {
         random_net_close(&net);
         return false;
@@ -64,9 +64,10 @@ static bool run_seed(uint64_t seed, bool no_fuse)
     must(replicate_program(main, DEVICES, false, &joint, &err), seed, &err);
     arena_init(&names);
     struct executor_options options = {.no_fuse = no_fuse};
-    struct scope *one = scope_create(), *two = scope_create();
-    struct executor *e1 = executor_create(one, &options), *e2 = executor_create(two, &options);
-    const struct program *startup = program_of(skiff_net_startup(net.net));
+    struct skiff_scope *one = scope_create(), *two = scope_create();
+    struct skiff_executor *e1 = executor_create(one, &options),
+                          *e2 = executor_create(two, &options);
+    const struct skiff_program *startup = program_of(skiff_net_startup(net.net));
     must(executor_run(e1, startup, NULL, 0, NULL, 0, NULL, &err), seed, &err);
     scope_copy(two, one);
     for (int s = 0; s < STEPS; s++) {

@@ -16,7 +16,7 @@ static void same_or_abort(const struct buf *a, const struct buf *b)
 
 int fuzz_one(const uint8_t *data, size_t n)
 {
-    struct program *p = NULL, *q = NULL, *r = NULL;
+    struct skiff_program *p = NULL, *q = NULL, *r = NULL;
     struct skiff_error err;
     struct buf a = BUF_INIT, b = BUF_INIT, c = BUF_INIT, text = BUF_INIT;
     if (program_decode(data, n, "fuzz", &p, &err) != SKIFF_OK)

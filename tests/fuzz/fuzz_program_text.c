@@ -11,7 +11,7 @@ const char *const fuzz_seeds[] = {"tests/data/programs_text", NULL};
 
 int fuzz_one(const uint8_t *data, size_t n)
 {
-    struct program *p = NULL, *q = NULL;
+    struct skiff_program *p = NULL, *q = NULL;
     struct skiff_error err;
     struct buf once = BUF_INIT, twice = BUF_INIT, file = BUF_INIT;
     char *text = mem_must(n + 1);

@@ -10,7 +10,7 @@ const char *const fuzz_seeds[] = {"tests/data/saved/save_op/selected_rows", NULL
 
 int fuzz_one(const uint8_t *data, size_t n)
 {
-    struct value v = {0}, again = {0};
+    struct skiff_tensor v = {0}, again = {0};
     size_t pos = 0, pos2 = 0;
     bool good = rows_decode(data, n, &pos, "fuzz", &v, NULL) == SKIFF_OK;
     if (good) {

@@ -101,17 +101,17 @@ static bool is_done(const struct checker *t, const struct op_kind *k)
 
 struct run {
     struct grad_case *c;
-    struct scope *scope;
-    struct executor *executor;
+    struct skiff_scope *scope;
+    struct skiff_executor *executor;
     bool random;          /* a fresh generator for every evaluation */
     int nout;             /* fetched: forward outputs w, then the gradients */
     int weight[CASE_MAX]; /* feed that holds w@GRAD */
     const char *fetch[2 * CASE_MAX];
     char names[CASE_MAX][256];
-    struct value out[2 * CASE_MAX];
+    struct skiff_tensor out[2 * CASE_MAX];
 };
 
-static bool program_is_random(const struct program *p)
+static bool program_is_random(const struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++) {
@@ -123,7 +123,7 @@ static bool program_is_random(const struct program *p)
 }
 
 /* A gradient that no op reads cannot count: Paddle's lstm_grad has no slot for Cell@GRAD. */
-static bool program_reads(const struct program *p, const char *name)
+static bool program_reads(const struct skiff_program *p, const char *name)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
@@ -190,7 +190,7 @@ static enum skiff_status run_once(struct run *r, double *loss, struct skiff_erro
 /* ---- comparing ---- */
 
 /* Element i of a gradient as a dense tensor. */
-static double grad_element(const struct value *v, int64_t i)
+static double grad_element(const struct skiff_tensor *v, int64_t i)
 {
     if (v->kind != VALUE_ROWS)
         return (double)tensor_f32(&v->tensor)[i];
@@ -294,7 +294,7 @@ static int check_gradient(struct checker *t, struct run *r, int g, const double 
     return compared;
 }
 
-static double *copy_gradient(const struct value *v, int64_t n)
+static double *copy_gradient(const struct skiff_tensor *v, int64_t n)
 {
     double *out = mem_must((size_t)n * sizeof(double) + 1);
     for (int64_t i = 0; i < n; i++)
@@ -315,7 +315,7 @@ static int check_case_gradients(struct checker *t, struct run *r)
     }
     for (int g = 0; g < r->c->ngrads; g++) {
         const struct tensor *x = movable(r->c, r->c->grad_name[g]);
-        const struct value *v = &r->out[r->nout + g];
+        const struct skiff_tensor *v = &r->out[r->nout + g];
         bool whole = v->kind == VALUE_ROWS || (x && tensor_numel(&v->tensor) == tensor_numel(x));
         if (x && whole && v->tensor.dtype == DTYPE_FP32)
             computed[g] = copy_gradient(v, tensor_numel(x));
@@ -332,11 +332,11 @@ static int check_case_gradients(struct checker *t, struct run *r)
 }
 
 /* Every differentiable forward op of a checked program counts as checked. */
-static void mark_done(struct checker *t, const struct program *p)
+static void mark_done(struct checker *t, const struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++) {
-            const struct op *op = p->blocks[b]->ops[i];
+            const struct skiff_op *op = p->blocks[b]->ops[i];
             int role = op_role_of(op);
             if (op->kind && (op->kind->grad || op->kind->make_grad) &&
                 !(role & ROLE_BACKWARD && role != ROLE_UNSPECIFIED) && !is_done(t, op->kind) &&
@@ -346,7 +346,7 @@ static void mark_done(struct checker *t, const struct program *p)
 }
 
 /* Programs with op types that are not registered are for replay to complain about. */
-static bool is_known(const struct program *p)
+static bool is_known(const struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
@@ -397,7 +397,7 @@ static float pseudo_random(uint32_t *state)
 }
 
 /* Feeds out@GRAD for the float outputs of the op, from a run of the forward program. */
-static bool feed_out_grads(struct grad_case *c, const struct op *fwd)
+static bool feed_out_grads(struct grad_case *c, const struct skiff_op *fwd)
 {
     uint32_t state = 1;
     struct run r;
@@ -432,8 +432,8 @@ static bool feed_out_grads(struct grad_case *c, const struct op *fwd)
 /* Appends the gradient ops of the last op of this type; false when there is none. */
 static bool append_gradient(struct grad_case *c, const char *type)
 {
-    struct block *b = program_root(c->program);
-    const struct op *fwd = NULL;
+    struct skiff_block *b = program_root(c->program);
+    const struct skiff_op *fwd = NULL;
     struct skiff_error err;
     for (int i = 0; i < b->nops; i++)
         if (strcmp(b->ops[i]->type, type) == 0)
@@ -485,7 +485,7 @@ static void check_made_case(void *user, const char *dir, const char *name)
 static void note_program(struct checker *t, const char *path)
 {
     struct skiff_error err;
-    struct program *p = read_program(path, &err);
+    struct skiff_program *p = read_program(path, &err);
     for (int b = 0; p && b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
             if (!str_map_has(&t->seen, p->blocks[b]->ops[i]->type))

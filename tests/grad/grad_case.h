@@ -18,13 +18,13 @@
 
 struct grad_case {
     const char *dir; /* borrowed */
-    struct program *program;
+    struct skiff_program *program;
     int nfeeds;
     char *feed_name[CASE_MAX];
     struct tensor feed[CASE_MAX];
     int ninit;
     char *init_name[CASE_MAX];
-    struct value init[CASE_MAX];
+    struct skiff_tensor init[CASE_MAX];
     int ngrads; /* recorded "<var>@GRAD" */
     char *grad_name[CASE_MAX];
 };
@@ -86,10 +86,10 @@ static inline void case_add_grad(void *user, const char *dir, const char *name)
         c->grad_name[c->ngrads++] = mem_must_strdup(name);
 }
 
-static inline struct program *read_program(const char *path, struct skiff_error *err)
+static inline struct skiff_program *read_program(const char *path, struct skiff_error *err)
 {
     struct buf bytes = BUF_INIT;
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     if (file_read(path, &bytes, err) >= 0 &&
         program_decode(bytes.data, bytes.len, path, &p, err) < 0)
         p = NULL;

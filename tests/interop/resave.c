@@ -34,11 +34,11 @@ static const char *out(const char *name)
     return b.data;
 }
 
-static void predict(struct scope *s, const struct io_model *m, const char *feed_dir,
+static void predict(struct skiff_scope *s, const struct skiff_model *m, const char *feed_dir,
                     const char *result)
 {
     struct executor_options options = {.is_test = true};
-    struct executor *e = executor_create(s, &options);
+    struct skiff_executor *e = executor_create(s, &options);
     struct tensor *in = mem_must(sizeof *in * (size_t)(m->nfeeds + 1));
     struct feed *feeds = mem_must(sizeof *feeds * (size_t)(m->nfeeds + 1));
     for (int i = 0; i < m->nfeeds; i++) {
@@ -48,7 +48,7 @@ static void predict(struct scope *s, const struct io_model *m, const char *feed_
         feeds[i] = (struct feed){m->feeds[i], &in[i]};
         buf_deinit(&path);
     }
-    struct value v = {0};
+    struct skiff_tensor v = {0};
     must(executor_run(e, m->program, feeds, m->nfeeds, m->fetches, 1, &v, &err));
     must(value_file_write(out(result), &v, &err));
     value_deinit(&v);
@@ -64,9 +64,9 @@ static void training_program(void)
     static const char *const feeds[] = {"dense_input", "C1", "C2", "C3"};
     static const char *const targets[] = {"fc_3.tmp_2"};
     const struct io_inference what = {feeds, 4, targets, 1};
-    struct scope *s = scope_create();
-    struct program *p;
-    struct io_model m;
+    struct skiff_scope *s = scope_create();
+    struct skiff_program *p;
+    struct skiff_model m;
     must(io_program_read(SAVED "main.pb", &p, &err));
     must(io_load(s, p, SAVED "fluid_save/ctr", &err));
     must(io_save_group(s, p, IO_PERSISTABLES, out("persistables"), NULL, &err));
@@ -89,8 +89,8 @@ static void training_program(void)
 static void inference_model(const char *path, const char *params, const char *name,
                             const char *feed_dir)
 {
-    struct scope *s = scope_create();
-    struct io_model m;
+    struct skiff_scope *s = scope_create();
+    struct skiff_model m;
     struct buf to = BUF_INIT;
     must(io_load_inference(s, path, NULL, params, &m, &err));
     const struct io_inference what = {m.feeds, m.nfeeds, m.fetches, m.nfetches};
@@ -127,7 +127,7 @@ static void fill_feeds(struct skiff_feed feeds[3])
     for (int i = 0; i < 3; i++) {
         struct buf name = BUF_INIT;
         buf_printf(&name, "built_feed/%s", feeds[i].name);
-        must(value_file_write(out(name.data), (const struct value *)feeds[i].tensor, &err));
+        must(value_file_write(out(name.data), feeds[i].tensor, &err));
         buf_deinit(&name);
     }
 }
@@ -162,11 +162,11 @@ static void built_here(void)
                                      out("built_prefix/ctr"), &err));
     struct skiff_tensor *predicted = NULL;
     must(skiff_executor_run(exe, main_program, feeds, 3, targets, 1, &predicted, &err));
-    must(value_file_write(out("predicted_built"), (const struct value *)predicted, &err));
+    must(value_file_write(out("predicted_built"), predicted, &err));
     must(skiff_save_persistables(scope, main_program, out("built_after"), NULL, &err));
     skiff_tensor_destroy(predicted);
     for (int i = 0; i < 3; i++)
-        skiff_tensor_destroy((struct skiff_tensor *)feeds[i].tensor);
+        skiff_tensor_destroy(feeds[i].tensor);
     skiff_executor_destroy(exe);
     skiff_scope_destroy(scope);
     skiff_net_destroy(net);

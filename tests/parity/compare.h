@@ -13,11 +13,11 @@
 
 #define DATA "tests/data/parity/"
 
-static inline struct program *recorded_program(const char *path)
+static inline struct skiff_program *recorded_program(const char *path)
 {
     struct buf bytes = BUF_INIT;
     struct skiff_error err = {0};
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     FILE *f = fopen(path, "rb");
     char chunk[65536];
     size_t n;
@@ -34,9 +34,9 @@ static inline struct program *recorded_program(const char *path)
 
 /* The recorder forced adam's threaded loop (attribute set to the int 1) before it wrote most of the
  * programs; Fluid itself writes the long 1000, as ctr_dnn_full shows. */
-static inline void undo_recorder(struct program *p)
+static inline void undo_recorder(struct skiff_program *p)
 {
-    struct block *b = program_root(p);
+    struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++) {
         const struct op_attr_value *a = op_attr(b->ops[i], "min_row_size_to_use_multithread");
         if (a && a->type == ATTR_INT && a->value.i == 1)
@@ -56,11 +56,11 @@ static inline void sort_names(struct op_arg *a)
 }
 
 /* Fluid lists what a sub-block reads and writes in the order of a Python set. */
-static inline void sort_block_args(struct program *p)
+static inline void sort_block_args(struct skiff_program *p)
 {
     for (int i = 0; i < p->nblocks; i++)
         for (int k = 0; k < p->blocks[i]->nops; k++) {
-            struct op *op = p->blocks[i]->ops[k];
+            struct skiff_op *op = p->blocks[i]->ops[k];
             for (int s = 0; op_attr(op, "sub_block") && s < op->nins; s++)
                 sort_names(&op->ins[s]);
             for (int s = 0; op_attr(op, "sub_block") && s < op->nouts; s++)
@@ -74,11 +74,11 @@ static inline int compare(struct skiff_program *mine, const char *model, const c
     char path[256];
     struct buf text = BUF_INIT;
     snprintf(path, sizeof path, DATA "%s/%s", model, file);
-    struct program *theirs = recorded_program(path);
+    struct skiff_program *theirs = recorded_program(path);
     undo_recorder(theirs);
     sort_block_args(theirs);
-    sort_block_args((struct program *)mine);
-    int n = program_diff((struct program *)mine, theirs, &text);
+    sort_block_args(mine);
+    int n = program_diff(mine, theirs, &text);
     if (n)
         print_error("%s: %d differences (a: built here, b: recorded)\n%s", path, n,
                     text.data ? text.data : "");

@@ -19,26 +19,26 @@
 enum { MOST = 64 };
 
 struct wish { /* what a case asks for */
-    struct var *targets[MOST], *target_grads[MOST], *inputs[MOST];
+    struct skiff_var *targets[MOST], *target_grads[MOST], *inputs[MOST];
     int ntargets, ninputs;
 };
 
-static bool is_backward(const struct op *op)
+static bool is_backward(const struct skiff_op *op)
 {
     int role = op_role_of(op);
     return role != ROLE_UNSPECIFIED && role & ROLE_BACKWARD;
 }
 
 /* Takes off the gradient ops and what only they write. Returns how many there were. */
-static int take_off(struct block *b)
+static int take_off(struct skiff_block *b)
 {
     int taken = 0;
     for (int i = b->nops - 1; i >= 0 && is_backward(b->ops[i]); i--, taken++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         for (int s = 0; s < op->nouts; s++)
             for (int k = 0; k < op->outs[s].n; k++) {
                 const char *name = op->outs[s].names[k];
-                const struct var *v = block_own_var(b, name);
+                const struct skiff_var *v = block_own_var(b, name);
                 if (v && strstr(name, GRAD_SUFFIX) && !var_persistable(v))
                     block_remove_var(b, name);
             }
@@ -48,20 +48,20 @@ static int take_off(struct block *b)
 }
 
 /* Shape rules once more, from shapes that are not there yet; types stay as they were declared. */
-static enum skiff_status infer_again(struct block *b, struct skiff_error *err)
+static enum skiff_status infer_again(struct skiff_block *b, struct skiff_error *err)
 {
     for (size_t i = 0; i < b->vars.count; i++) {
-        struct var *v = b->vars.entries[i].value;
+        struct skiff_var *v = b->vars.entries[i].value;
         v->stop_gradient = v->dtype != DTYPE_FP32 && v->dtype != DTYPE_FP64;
     }
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
-        struct var *outs[MOST];
+        struct skiff_op *op = b->ops[i];
+        struct skiff_var *outs[MOST];
         enum dtype types[MOST];
         int n = 0;
         for (int s = 0; s < op->nouts; s++)
             for (int k = 0; k < op->outs[s].n && n < MOST; k++) {
-                struct var *v = block_own_var(b, op->outs[s].names[k]);
+                struct skiff_var *v = block_own_var(b, op->outs[s].names[k]);
                 if (!v)
                     continue;
                 if (!op_reads(op, v->name)) {
@@ -79,7 +79,7 @@ static enum skiff_status infer_again(struct block *b, struct skiff_error *err)
 }
 
 /* The variable that this word names, without a last @GRAD. */
-static struct var *stem(const struct block *b, const char *word)
+static struct skiff_var *stem(const struct skiff_block *b, const char *word)
 {
     char name[256];
     snprintf(name, sizeof name, "%s", word);
@@ -90,7 +90,7 @@ static struct var *stem(const struct block *b, const char *word)
 }
 
 /* Fed gradients belong to targets, fetched ones to inputs. */
-static void read_wish(const struct block *b, FILE *f, struct wish *w)
+static void read_wish(const struct skiff_block *b, FILE *f, struct wish *w)
 {
     char line[4096], *save;
     while (fgets(line, sizeof line, f)) {
@@ -99,7 +99,7 @@ static void read_wish(const struct block *b, FILE *f, struct wish *w)
             continue;
         for (char *word = strtok_r(strchr(line, ' '), " \n", &save); word;
              word = strtok_r(NULL, " \n", &save)) {
-            struct var *v = stem(b, word), *g = block_own_var(b, word);
+            struct skiff_var *v = stem(b, word), *g = block_own_var(b, word);
             if (feeds && v && g) {
                 g->stop_gradient = false;
                 w->targets[w->ntargets] = v;
@@ -117,11 +117,11 @@ static int check_case(const char *folder)
     char path[512];
     struct skiff_error err = {0};
     struct wish w = {.ntargets = 0};
-    struct var *out[MOST];
+    struct skiff_var *out[MOST];
     struct names names;
     snprintf(path, sizeof path, "%s/main.pb", folder);
-    struct program *theirs = recorded_program(path), *mine = recorded_program(path);
-    struct block *b = program_root(mine);
+    struct skiff_program *theirs = recorded_program(path), *mine = recorded_program(path);
+    struct skiff_block *b = program_root(mine);
     int taken = take_off(b), n = 0;
     snprintf(path, sizeof path, "%s/case.txt", folder);
     FILE *f = fopen(path, "r");

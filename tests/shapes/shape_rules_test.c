@@ -43,8 +43,8 @@ static bool is_exception(const char *op, const char *slot)
     return false;
 }
 
-static void compare_output(const char *path, const struct op *op, const char *slot,
-                           const struct var *made, const struct var *recorded)
+static void compare_output(const char *path, const struct skiff_op *op, const char *slot,
+                           const struct skiff_var *made, const struct skiff_var *recorded)
 {
     char a[160], b[160];
     outputs++;
@@ -61,11 +61,11 @@ static void compare_output(const char *path, const struct op *op, const char *sl
 }
 
 /* Outputs start as a new variable does, unless the op also reads them. */
-static void blank_outputs(struct block *work, const struct op *op)
+static void blank_outputs(struct skiff_block *work, const struct skiff_op *op)
 {
     for (int s = 0; s < op->nouts; s++)
         for (int i = 0; i < op->outs[s].n; i++) {
-            struct var *v = block_find_var(work, op->outs[s].names[i]);
+            struct skiff_var *v = block_find_var(work, op->outs[s].names[i]);
             if (!v || !v->has_tensor || op_reads(op, v->name))
                 continue;
             v->shape = (struct shape){0};
@@ -75,8 +75,8 @@ static void blank_outputs(struct block *work, const struct op *op)
 }
 
 /* Runs the rule on the work copy, compares, and puts the recorded variables back. */
-static void check_op(const char *path, struct block *work, const struct block *recorded,
-                     struct op *op)
+static void check_op(const char *path, struct skiff_block *work, const struct skiff_block *recorded,
+                     struct skiff_op *op)
 {
     struct skiff_error err;
     if (!op->kind)
@@ -89,8 +89,8 @@ static void check_op(const char *path, struct block *work, const struct block *r
     }
     for (int s = 0; s < op->nouts; s++)
         for (int i = 0; i < op->outs[s].n; i++) {
-            struct var *made = block_find_var(work, op->outs[s].names[i]);
-            const struct var *old = block_find_var(recorded, op->outs[s].names[i]);
+            struct skiff_var *made = block_find_var(work, op->outs[s].names[i]);
+            const struct skiff_var *old = block_find_var(recorded, op->outs[s].names[i]);
             if (!made || !old)
                 continue;
             compare_output(path, op, op->outs[s].slot, made, old);
@@ -104,14 +104,14 @@ static void check_op(const char *path, struct block *work, const struct block *r
 static void check_program(const char *path)
 {
     struct buf bytes = BUF_INIT;
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err;
     if (file_read(path, &bytes, &err) < 0 ||
         program_decode(bytes.data, bytes.len, path, &p, &err) < 0) {
         printf("%s\n", err.message);
         differences++;
     } else {
-        struct program *work = program_clone(p);
+        struct skiff_program *work = program_clone(p);
         programs++;
         for (int b = 0; b < work->nblocks; b++)
             for (int i = 0; i < work->blocks[b]->nops; i++)

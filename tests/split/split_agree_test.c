@@ -9,7 +9,7 @@ struct job {
     const char *name;
     int servers, trainers;
     const char *const *endpoints;
-    struct program *main[SERVERS], *startup[SERVERS];
+    struct skiff_program *main[SERVERS], *startup[SERVERS];
     struct str_map sent[SERVERS]; /* name -> how many trainers sent it */
     bool geo;
 };
@@ -31,7 +31,7 @@ static int server_of(const struct job *j, const char *endpoint)
     return 0;
 }
 
-static const struct attr_value *list_attr(const struct op *op, const char *name)
+static const struct attr_value *list_attr(const struct skiff_op *op, const char *name)
 {
     const struct op_attr_value *a = op_attr(op, name);
     assert_non_null(a);
@@ -41,15 +41,15 @@ static const struct attr_value *list_attr(const struct op *op, const char *name)
 /* The slice of a variable on its server; its kind and width must be the trainer's. */
 static void check_slice(const struct job *j, const char *name, const char *endpoint, int64_t rows)
 {
-    const struct block *b = program_root(j->main[server_of(j, endpoint)]);
-    const struct var *v = block_own_var(b, name);
+    const struct skiff_block *b = program_root(j->main[server_of(j, endpoint)]);
+    const struct skiff_var *v = block_own_var(b, name);
     if (!v || !var_persistable(v))
         complain(j, "asked for, but not on that server", name);
     else if (rows >= 0 && v->shape.dims[0] != rows)
         complain(j, "has another number of rows on its server", name);
 }
 
-static void note_send(struct job *j, const struct op *op)
+static void note_send(struct job *j, const struct skiff_op *op)
 {
     const struct attr_value *endpoints = list_attr(op, "epmap");
     const struct attr_value *names = list_attr(op, "send_varnames");
@@ -68,7 +68,8 @@ static void note_send(struct job *j, const struct op *op)
     }
 }
 
-static void check_recv(const struct job *j, const struct program *p, const struct op *op)
+static void check_recv(const struct job *j, const struct skiff_program *p,
+                       const struct skiff_op *op)
 {
     const struct attr_value *endpoints = list_attr(op, "epmap");
     const struct attr_value *names = list_attr(op, "recv_varnames");
@@ -77,12 +78,12 @@ static void check_recv(const struct job *j, const struct program *p, const struc
         complain(j, "recv: names and servers differ in number", out->names[0]);
     for (int i = 0; i < endpoints->n; i++) {
         const char *name = names->n ? names->strings[i] : out->names[i];
-        const struct var *v = block_own_var(program_root(p), name);
+        const struct skiff_var *v = block_own_var(program_root(p), name);
         check_slice(j, name, endpoints->strings[i], names->n || !v ? -1 : v->shape.dims[0]);
     }
 }
 
-static void check_lookup(const struct job *j, const struct op *op)
+static void check_lookup(const struct job *j, const struct skiff_op *op)
 {
     const struct attr_value *endpoints = list_attr(op, "endpoints");
     const struct attr_value *names = list_attr(op, "table_names");
@@ -94,17 +95,17 @@ static void check_lookup(const struct job *j, const struct op *op)
 }
 
 /* Names that an op reads though no op before has written them and they do not last. */
-static void unmade_reads(const struct program *p, struct str_map *out)
+static void unmade_reads(const struct skiff_program *p, struct str_map *out)
 {
-    const struct block *b = program_root(p);
+    const struct skiff_block *b = program_root(p);
     struct str_map made;
     str_map_init(&made);
     for (int i = 0; i < b->nops; i++) {
-        const struct op *op = b->ops[i];
+        const struct skiff_op *op = b->ops[i];
         for (int s = 0; s < op->nins; s++)
             for (int k = 0; k < op->ins[s].n; k++) {
                 const char *name = op->ins[s].names[k];
-                const struct var *v = block_own_var(b, name);
+                const struct skiff_var *v = block_own_var(b, name);
                 if (!str_map_has(&made, name) && !(v && var_persistable(v)))
                     str_map_put(out, name, out);
             }
@@ -117,16 +118,16 @@ static void unmade_reads(const struct program *p, struct str_map *out)
 
 static void check_trainer(struct job *j, const struct split_case *c, int id)
 {
-    struct program *main, *startup;
+    struct skiff_program *main, *startup;
     struct skiff_error err;
-    struct split *s = case_split(c, id);
+    struct skiff_split *s = case_split(c, id);
     struct str_map before, after;
     if (split_trainer(s, &main, &startup, &err) < 0)
         fail_msg("%s: %s", c->name, err.message);
     for (int k = 0; k < 2; k++) {
-        const struct program *p = k ? startup : main;
+        const struct skiff_program *p = k ? startup : main;
         for (int i = 0; i < program_root(p)->nops; i++) {
-            const struct op *op = program_root(p)->ops[i];
+            const struct skiff_op *op = program_root(p)->ops[i];
             if (!strcmp(op->type, "send") && !j->geo)
                 note_send(j, op);
             else if (!strcmp(op->type, "recv"))
@@ -152,8 +153,8 @@ static void check_trainer(struct job *j, const struct split_case *c, int id)
 /* What a server's blocks read: it lasts, or it was sent, or an op of the blocks made it. */
 static void check_server(const struct job *j, int at)
 {
-    const struct program *p = j->main[at];
-    const struct op *serve = program_root(p)->ops[0];
+    const struct skiff_program *p = j->main[at];
+    const struct skiff_op *serve = program_root(p)->ops[0];
     const struct op_arg *waits = op_in(serve, "X");
     for (int i = 0; i < waits->n; i++) {
         const char *suffix = strstr(waits->names[i], ".trainer_");
@@ -163,11 +164,11 @@ static void check_server(const struct job *j, int at)
     }
     for (int k = 1; k < p->nblocks; k++)
         for (int i = 0; i < p->blocks[k]->nops; i++) {
-            const struct op *op = p->blocks[k]->ops[i];
+            const struct skiff_op *op = p->blocks[k]->ops[i];
             for (int s = 0; s < op->nins; s++)
                 for (int n = 0; n < op->ins[s].n; n++) {
                     const char *name = op->ins[s].names[n];
-                    const struct var *v = block_find_var(p->blocks[k], name);
+                    const struct skiff_var *v = block_find_var(p->blocks[k], name);
                     if (!v)
                         complain(j, "a server's op reads an unknown variable", name);
                     else if (strstr(name, ".trainer_") && !strstr(name, "_bak") && !j->geo &&
@@ -180,14 +181,14 @@ static void check_server(const struct job *j, int at)
 /* Every parameter and accumulator of a server is initialised there. */
 static void check_init(const struct job *j, int at)
 {
-    const struct block *m = program_root(j->main[at]), *s = program_root(j->startup[at]);
+    const struct skiff_block *m = program_root(j->main[at]), *s = program_root(j->startup[at]);
     for (int k = 1; k < j->main[at]->nblocks; k++)
         for (int i = 0; i < j->main[at]->blocks[k]->nops; i++) {
-            const struct op *op = j->main[at]->blocks[k]->ops[i];
+            const struct skiff_op *op = j->main[at]->blocks[k]->ops[i];
             for (int o = 0; op_in1(op, "Param") && o < op->nouts; o++)
                 for (int n = 0; n < op->outs[o].n; n++) {
                     const char *name = op->outs[o].names[n];
-                    const struct var *a = block_own_var(m, name), *b = block_own_var(s, name);
+                    const struct skiff_var *a = block_own_var(m, name), *b = block_own_var(s, name);
                     bool made = false;
                     for (int e = 0; e < s->nops; e++)
                         made |= op_writes(s->ops[e], name);
@@ -206,7 +207,7 @@ static void check_case(const char *name)
     if (strstr(name, "lamb"))
         return;
     case_open(&c, name);
-    struct split *s = case_split(&c, 0);
+    struct skiff_split *s = case_split(&c, 0);
     struct job j = {.name = name, .trainers = c.job.trainers, .geo = c.config.geo_sgd_mode};
     j.endpoints = split_endpoints(s, &j.servers);
     for (int i = 0; i < j.servers; i++) {

@@ -25,7 +25,7 @@ static char golden[512]; /* the unpacked archive */
 
 struct split_case {
     const char *name;
-    struct program *main, *startup; /* before */
+    struct skiff_program *main, *startup; /* before */
     struct split_config config;
     struct split_job job;
     char pservers[256];
@@ -65,10 +65,10 @@ static inline struct buf case_read(const char *dir, const char *file)
     return b;
 }
 
-static inline struct program *case_program(const char *dir, const char *file)
+static inline struct skiff_program *case_program(const char *dir, const char *file)
 {
     struct buf b = case_read(dir, file);
-    struct program *p = NULL;
+    struct skiff_program *p = NULL;
     struct skiff_error err;
     if (program_decode(b.data, b.len, file, &p, &err) < 0)
         fail_msg("%s/%s: %s", dir, file, err.message);
@@ -117,7 +117,7 @@ static inline struct split_config case_config(const char *api, const char *mode)
 /* Programs were stored once, with seed 0; initializers copy the program's seed. */
 static inline void set_seed(struct split_case *c, int32_t seed)
 {
-    struct block *b = program_root(c->startup);
+    struct skiff_block *b = program_root(c->startup);
     c->main->random_seed = c->startup->random_seed = seed;
     for (int i = 0; i < b->nops; i++)
         if (op_attr(b->ops[i], "seed"))
@@ -173,10 +173,10 @@ static inline void case_close(struct split_case *c)
     program_destroy(c->startup);
 }
 
-static inline struct split *case_split(const struct split_case *c, int trainer_id)
+static inline struct skiff_split *case_split(const struct split_case *c, int trainer_id)
 {
     struct split_job job = c->job;
-    struct split *s = NULL;
+    struct skiff_split *s = NULL;
     struct skiff_error err;
     job.trainer_id = trainer_id;
     if (split_create(&job, &c->config, &s, &err) < 0)
@@ -186,10 +186,10 @@ static inline struct split *case_split(const struct split_case *c, int trainer_i
 
 /* ---- what Paddle leaves to chance ---- */
 
-static inline void rename_everywhere(struct program *p, const char *from, const char *to)
+static inline void rename_everywhere(struct skiff_program *p, const char *from, const char *to)
 {
-    struct block *b = program_root(p);
-    struct var *v = block_own_var(b, from), *n = block_add_var(b, to);
+    struct skiff_block *b = program_root(p);
+    struct skiff_var *v = block_own_var(b, from), *n = block_add_var(b, to);
     const char *name = n->name;
     *n = *v;
     n->name = name;
@@ -200,7 +200,8 @@ static inline void rename_everywhere(struct program *p, const char *from, const 
     }
 }
 
-static inline void number_controls(struct program *p, const struct op_arg *args, int n, int *count)
+static inline void number_controls(struct skiff_program *p, const struct op_arg *args, int n,
+                                   int *count)
 {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < args[i].n; k++)
@@ -215,7 +216,7 @@ static inline int by_text(const void *a, const void *b)
 }
 
 /* fake_init ops stand at the end, in the order of a Python set. */
-static inline void sort_fake_inits(struct block *b)
+static inline void sort_fake_inits(struct skiff_block *b)
 {
     int first = b->nops;
     while (first > 0 && !strcmp(b->ops[first - 1]->type, "fake_init"))
@@ -223,7 +224,7 @@ static inline void sort_fake_inits(struct block *b)
     for (int i = first; i < b->nops; i++)
         for (int k = i + 1; k < b->nops; k++)
             if (strcmp(op_out1(b->ops[k], "Out"), op_out1(b->ops[i], "Out")) < 0) {
-                struct op *kept = b->ops[i];
+                struct skiff_op *kept = b->ops[i];
                 b->ops[i] = b->ops[k];
                 b->ops[k] = kept;
             }
@@ -231,13 +232,13 @@ static inline void sort_fake_inits(struct block *b)
 
 /* Control variables have random names: they are numbered as ops name them, and those that no op
  * names are dropped. grad_to_block_id has the order of a Python set. */
-static inline void normalise(struct program *p)
+static inline void normalise(struct skiff_program *p)
 {
-    struct block *b = program_root(p);
+    struct skiff_block *b = program_root(p);
     int count = 0;
     sort_fake_inits(b);
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         number_controls(p, op->ins, op->nins, &count);
         number_controls(p, op->outs, op->nouts, &count);
         const struct op_attr_value *a = op_attr(op, "grad_to_block_id");

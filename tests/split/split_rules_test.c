@@ -45,7 +45,7 @@ static void test_config(void **state)
 
 static enum skiff_status try_split(const struct split_case *c, struct skiff_error *err)
 {
-    struct split *s = NULL;
+    struct skiff_split *s = NULL;
     enum skiff_status status = split_create(&c->job, &c->config, &s, err);
     split_destroy(s);
     return status;
@@ -107,10 +107,10 @@ static void test_refusals(void **state)
 static void test_wrong_program(void **state)
 {
     struct split_case c;
-    struct program *main, *startup;
+    struct skiff_program *main, *startup;
     struct skiff_error err;
     case_open(&c, "ctr3-transpiler-sync-s2t2-sgd");
-    struct split *s = case_split(&c, 2);
+    struct skiff_split *s = case_split(&c, 2);
     assert_int_equal(split_trainer(s, &main, &startup, &err), SKIFF_RANGE);
     assert_non_null(strstr(err.message, "trainer_id is 2, but there are 2 trainers"));
     assert_int_equal(split_server(s, "10.0.0.9:1", &main, &startup, &err), SKIFF_NOT_FOUND);
@@ -134,9 +134,9 @@ static void test_input_is_untouched(void **state)
     struct split_case c;
     struct buf out = BUF_INIT;
     case_open(&c, "ctr3-fleet-async-s2t2-sgd-decay_exp");
-    struct program *main = program_clone(c.main), *startup = program_clone(c.startup);
-    struct program *m, *st;
-    struct split *s = case_split(&c, 0);
+    struct skiff_program *main = program_clone(c.main), *startup = program_clone(c.startup);
+    struct skiff_program *m, *st;
+    struct skiff_split *s = case_split(&c, 0);
     assert_int_equal(split_trainer(s, &m, &st, NULL), SKIFF_OK);
     program_destroy(m);
     program_destroy(st);
@@ -197,7 +197,7 @@ static void test_hash_name(void **state)
     struct split_case c;
     int n;
     case_open(&c, "ctr3-transpiler-sync-s3t2-sgd-hashname");
-    struct split *s = case_split(&c, 1);
+    struct skiff_split *s = case_split(&c, 1);
     const struct placement *p = split_placement(s, &n);
     assert_int_equal(n, sizeof where / sizeof where[0]);
     for (int i = 0; i < n; i++) {
@@ -212,8 +212,8 @@ static void test_hash_name(void **state)
 
 struct made {
     struct split_case c;
-    struct split *s;
-    struct program *main, *startup, *server[8], *server_startup[8];
+    struct skiff_split *s;
+    struct skiff_program *main, *startup, *server[8], *server_startup[8];
     int servers;
 };
 
@@ -247,7 +247,7 @@ static void made_close(struct made *m)
     case_close(&m->c);
 }
 
-static int count_ops(const struct program *p, const char *type)
+static int count_ops(const struct skiff_program *p, const char *type)
 {
     int n = 0;
     for (int b = 0; b < p->nblocks; b++)
@@ -256,7 +256,7 @@ static int count_ops(const struct program *p, const char *type)
     return n;
 }
 
-static const struct op *find_op(const struct program *p, const char *type, int nth)
+static const struct skiff_op *find_op(const struct skiff_program *p, const char *type, int nth)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
@@ -275,14 +275,15 @@ static void test_grad_clip(void **state)
     for (int i = 0; i < m.servers; i++) {
         char file[64];
         snprintf(file, sizeof file, "pserver_%d_main.pb", i);
-        struct program *p = case_program("ctr3-transpiler-sync-s2t2-sgd-clip_set_global", file);
+        struct skiff_program *p =
+            case_program("ctr3-transpiler-sync-s2t2-sgd-clip_set_global", file);
         normalise(p);
         normalise(m.server[i]);
         if (program_diff(m.server[i], p, &out))
             fail_msg("%s", out.data);
         program_destroy(p);
     }
-    const struct op *sqrt = find_op(m.main, "sqrt", 0);
+    const struct skiff_op *sqrt = find_op(m.main, "sqrt", 0);
     assert_int_equal(op_role_of(sqrt), ROLE_BACKWARD);
     assert_int_equal(count_ops(m.main, "sgd"), 0);
     buf_deinit(&out);
@@ -296,12 +297,12 @@ static void test_sync_schedule(void **state)
     made_open(&m, "ctr3-fleet-sync-s2t2-sgd-decay_exp");
     assert_int_equal(split_mode_of(m.s), SPLIT_SYNC);
     for (int i = 0; i < m.servers; i++) {
-        const struct op *serve = find_op(m.server[i], "listen_and_serv", 0);
+        const struct skiff_op *serve = find_op(m.server[i], "listen_and_serv", 0);
         int block = op_attr(serve, "lr_decay_block_id")->value.i;
-        const struct op *first = m.server[i]->blocks[block]->ops[0];
+        const struct skiff_op *first = m.server[i]->blocks[block]->ops[0];
         assert_string_equal(first->type, "increment");
         assert_string_equal(op_out1(first, "Out"), "@LR_DECAY_COUNTER@");
-        const struct block *b = program_root(m.server_startup[i]);
+        const struct skiff_block *b = program_root(m.server_startup[i]);
         for (int k = 0; k < b->nops; k++)
             if (op_writes(b->ops[k], "@LR_DECAY_COUNTER@"))
                 assert_float_equal(op_attr(b->ops[k], "value")->value.f, -1, 0);
@@ -323,9 +324,9 @@ static void test_dc_asgd(void **state)
 }
 
 /* Two distributed tables in one job, in every mode that exchanges gradients. */
-static void set_distributed(struct program *p)
+static void set_distributed(struct skiff_program *p)
 {
-    struct block *b = program_root(p);
+    struct skiff_block *b = program_root(p);
     for (int i = 0; i < b->nops; i++)
         if (op_attr(b->ops[i], "is_distributed")) {
             op_set_bool(p, b->ops[i], "is_distributed", true);
@@ -353,7 +354,7 @@ static void check_two_tables(const char *name)
     assert_string_equal(op_in(find_op(m.main, "prefetch", 1), "X")->names[1],
                         "table1.prefetch_compress_in_tmp_1");
     for (int i = 0; i < m.servers; i++) {
-        const struct op *serve = find_op(m.server[i], "listen_and_serv", 0);
+        const struct skiff_op *serve = find_op(m.server[i], "listen_and_serv", 0);
         assert_int_equal(op_attr(serve, "prefetch_var_name_to_block_id")->value.n, 2);
         assert_int_equal(count_ops(m.server[i], "lookup_sparse_table"), 2);
         assert_int_equal(count_ops(m.server[i], "save"), 2);
@@ -376,7 +377,7 @@ static void test_mixed_lookups_of_a_table(void **state)
 {
     struct split_case c;
     case_open(&c, "ctr3_dist-transpiler-sync-s2t2-sgd-patched");
-    struct op *second = (struct op *)find_op(c.main, "lookup_table", 1);
+    struct skiff_op *second = (struct skiff_op *)find_op(c.main, "lookup_table", 1);
     op_set_bool(c.main, second, "is_distributed", false);
     expect(&c, SKIFF_INVALID, "should set is_distributed to true");
     op_set_bool(c.main, second, "is_distributed", true);
@@ -391,14 +392,14 @@ static void test_dependent_lookups(void **state)
     struct made m;
     const char *from = "embedding_0.tmp_0", *to = "C2";
     case_open(&m.c, "ctr3-transpiler-sync-s2t2-sgd");
-    struct op *op = block_insert_op(program_root(m.c.main), 1, "cast");
+    struct skiff_op *op = block_insert_op(program_root(m.c.main), 1, "cast");
     op_set_in(m.c.main, op, "X", 1, &from);
     op_set_out(m.c.main, op, "Out", 1, &to);
     op_set_int(m.c.main, op, "in_dtype", DTYPE_FP32);
     op_set_int(m.c.main, op, "out_dtype", DTYPE_INT64);
     assert_int_equal(op_fill_defaults(m.c.main, op, NULL), SKIFF_OK);
     made_split(&m);
-    const struct block *b = program_root(m.main);
+    const struct skiff_block *b = program_root(m.main);
     assert_int_equal(count_ops(m.main, "lookup_table"), 0);
     assert_int_equal(count_ops(m.main, "distributed_lookup_table"), 3);
     assert_string_equal(b->ops[0]->type, "distributed_lookup_table");
@@ -412,14 +413,15 @@ static void test_padding(void **state)
 {
     struct made m;
     case_open(&m.c, "ctr3-transpiler-sync-s2t2-sgd");
-    op_set_long(m.c.main, (struct op *)find_op(m.c.main, "lookup_table", 1), "padding_idx", 3);
+    op_set_long(m.c.main, (struct skiff_op *)find_op(m.c.main, "lookup_table", 1), "padding_idx",
+                3);
     made_split(&m);
     assert_int_equal(count_ops(m.main, "distributed_lookup_table"), 2);
     assert_int_equal(op_in(find_op(m.main, "distributed_lookup_table", 1), "Ids")->n +
                          op_in(find_op(m.main, "distributed_lookup_table", 0), "Ids")->n,
                      3);
     for (int i = 0; i < 2; i++) {
-        const struct op *op = find_op(m.main, "distributed_lookup_table", i);
+        const struct skiff_op *op = find_op(m.main, "distributed_lookup_table", i);
         bool second = op_in(op, "Ids")->n == 1;
         assert_int_equal(op_attr(op, "padding_idx")->value.l, second ? 3 : -1);
     }
@@ -434,7 +436,7 @@ static void test_shared_table(void **state)
     const char *from = "SparseFeatFactors", *to = "decay";
     case_open(&m.c, "ctr3-transpiler-sync-s2t2-sgd");
     block_add_var(program_root(m.c.main), to);
-    struct op *op = block_insert_op(program_root(m.c.main), 3, "mean");
+    struct skiff_op *op = block_insert_op(program_root(m.c.main), 3, "mean");
     op_set_in(m.c.main, op, "X", 1, &from);
     op_set_out(m.c.main, op, "Out", 1, &to);
     assert_int_equal(op_fill_defaults(m.c.main, op, NULL), SKIFF_OK);
@@ -456,13 +458,13 @@ static void test_given_values(void **state)
     static float values[N];
     const char *out = "fc_0.w_0";
     case_open(&m.c, "ctr3-transpiler-sync-s2t2-sgd");
-    struct block *b = program_root(m.c.startup);
+    struct skiff_block *b = program_root(m.c.startup);
     for (int i = b->nops - 1; i >= 0; i--)
         if (op_writes(b->ops[i], out))
             block_remove_ops(b, i, 1);
     for (int i = 0; i < N; i++)
         values[i] = (float)i;
-    struct op *op = block_insert_op(b, -1, "assign_value");
+    struct skiff_op *op = block_insert_op(b, -1, "assign_value");
     op_set_out(m.c.startup, op, "Out", 1, &out);
     op_set_ints(m.c.startup, op, "shape", 2, (int32_t[]){ROWS, WIDTH});
     op_set_int(m.c.startup, op, "dtype", DTYPE_FP32);
@@ -471,7 +473,7 @@ static void test_given_values(void **state)
     assert_int_equal(op_fill_defaults(m.c.startup, op, NULL), SKIFF_OK);
     made_split(&m);
     for (int i = 0; i < 2; i++) { /* block 1 lives on server 0 */
-        const struct op *cut = find_op(m.server_startup[i], "assign_value", 0);
+        const struct skiff_op *cut = find_op(m.server_startup[i], "assign_value", 0);
         const struct attr_value *v = &op_attr(cut, "fp32_values")->value;
         int first = i ? 0 : 22, rows = i ? 22 : 21;
         assert_string_equal(op_out1(cut, "Out"), i ? "fc_0.w_0.block0" : "fc_0.w_0.block1");
@@ -539,8 +541,8 @@ static void test_needs_a_job(void **state)
     struct made m;
     struct skiff_error err;
     made_open(&m, "linreg-transpiler-sync-s2t2");
-    struct scope *scope = scope_create();
-    struct executor *e = executor_create(scope, &(struct executor_options){0});
+    struct skiff_scope *scope = scope_create();
+    struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
     assert_int_equal(executor_run(e, m.startup, NULL, 0, NULL, 0, NULL, &err), SKIFF_UNSUPPORTED);
     assert_non_null(strstr(err.message, "recv"));
     assert_non_null(strstr(err.message, "runs only in a distributed job"));

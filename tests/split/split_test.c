@@ -105,7 +105,7 @@ static const char *compare_with(const char *name, const char *file)
     return name;
 }
 
-static void compare(const char *name, const char *file, struct program *made)
+static void compare(const char *name, const char *file, struct skiff_program *made)
 {
     const char *with = compare_with(name, file);
     struct skiff_error err;
@@ -114,7 +114,7 @@ static void compare(const char *name, const char *file, struct program *made)
         printf("%s %s: %s\n", name, file, err.message);
     }
     if (case_has(with, file)) {
-        struct program *recorded = case_program(with, file);
+        struct skiff_program *recorded = case_program(with, file);
         struct buf out = BUF_INIT;
         normalise(made);
         normalise(recorded);
@@ -131,7 +131,7 @@ static void compare(const char *name, const char *file, struct program *made)
     program_destroy(made);
 }
 
-static void print_placement(const struct split *s, struct buf *out)
+static void print_placement(const struct skiff_split *s, struct buf *out)
 {
     int n;
     const struct placement *p = split_placement(s, &n);
@@ -146,7 +146,7 @@ static void print_placement(const struct split *s, struct buf *out)
     }
 }
 
-static void compare_placement(const char *name, const struct split *s)
+static void compare_placement(const char *name, const struct skiff_split *s)
 {
     if (!case_has(name, "blocks.txt"))
         return;
@@ -167,9 +167,9 @@ static void compare_placement(const char *name, const struct split *s)
 
 static void compare_trainer(const struct split_case *c, int id)
 {
-    struct program *main, *startup;
+    struct skiff_program *main, *startup;
     struct skiff_error err;
-    struct split *s = case_split(c, id);
+    struct skiff_split *s = case_split(c, id);
     if (!id)
         compare_placement(c->name, s);
     if (split_trainer(s, &main, &startup, &err) < 0)
@@ -185,10 +185,10 @@ static void compare_trainer(const struct split_case *c, int id)
 static void compare_servers(const struct split_case *c)
 {
     int n;
-    struct split *s = case_split(c, 0);
+    struct skiff_split *s = case_split(c, 0);
     const char *const *endpoints = split_endpoints(s, &n);
     for (int i = 0; i < n; i++) {
-        struct program *main, *startup;
+        struct skiff_program *main, *startup;
         struct skiff_error err;
         char file[64];
         if (split_server(s, endpoints[i], &main, &startup, &err) < 0)

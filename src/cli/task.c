@@ -1,4 +1,4 @@
-#include "cli/job.h"
+#include "cli/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static void tell_unknown(void *arg, bool likely, const char *text)
         fprintf(stderr, "skiff %s: %s\n", t->command, text);
 }
 
-enum skiff_status job_check(struct job *j, const char *command, struct skiff_error *err)
+enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err)
 {
     struct told told = {.command = command};
     TRY(config_check(j->config, err));
@@ -196,7 +196,7 @@ static const struct model *model_of_path(const char *path)
     return m ? m : model_find(last + 1);
 }
 
-static enum skiff_status find_model(struct job *j, struct skiff_error *err)
+static enum skiff_status find_model(struct task *j, struct skiff_error *err)
 {
     const char *name = config_text(j->config, "runner.model", NULL);
     const char *workspace = config_text(j->config, "workspace", NULL);
@@ -209,16 +209,16 @@ static enum skiff_status find_model(struct job *j, struct skiff_error *err)
 
 /* ---- open, close ---- */
 
-static enum skiff_status make_schema(struct job *j, struct skiff_error *err)
+static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
 {
     for (int i = 0; i < j->vars.ninputs; i++) {
-        const struct var *v = (const struct var *)j->vars.inputs[i];
+        const struct skiff_var *v = j->vars.inputs[i];
         TRY(schema_add(&j->schema, v->name, v->dtype, v->lod_level, &v->shape, err));
     }
     return SKIFF_OK;
 }
 
-static enum skiff_status build(struct job *j, bool train, struct skiff_error *err)
+static enum skiff_status build(struct task *j, bool train, struct skiff_error *err)
 {
     struct model_view view = {{&view_class}, j->config};
     TRY(find_model(j, err));
@@ -227,18 +227,18 @@ static enum skiff_status build(struct job *j, bool train, struct skiff_error *er
     TRY(config_check(j->config, err));
     TRY(skiff_net_check(j->net, err));
     if (train)
-        TRY(job_minimize(j, err));
+        TRY(task_minimize(j, err));
     else
         config_know_all(j->config, "hyper_parameters.optimizer");
-    j->main = (struct program *)skiff_net_main(j->net);
-    j->startup = (struct program *)skiff_net_startup(j->net);
+    j->main = skiff_net_main(j->net);
+    j->startup = skiff_net_startup(j->net);
     return make_schema(j, err);
 }
 
-enum skiff_status job_open(struct job *j, const struct job_args *args, bool train,
-                           struct skiff_error *err)
+enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
+                            struct skiff_error *err)
 {
-    *j = (struct job){0};
+    *j = (struct task){0};
     schema_init(&j->schema);
     enum skiff_status status = config_open(args->config, &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->noverrides; i++)
@@ -249,21 +249,21 @@ enum skiff_status job_open(struct job *j, const struct job_args *args, bool trai
         status = build(j, train, err);
     }
     if (status < 0)
-        job_close(j);
+        task_close(j);
     return status;
 }
 
-void job_close(struct job *j)
+void task_close(struct task *j)
 {
     buf_deinit(&j->pipe);
     schema_deinit(&j->schema);
     scope_destroy(j->scope);
     skiff_net_destroy(j->net);
     config_close(j->config);
-    *j = (struct job){0};
+    *j = (struct task){0};
 }
 
-int job_threads(struct job *j)
+int task_threads(struct task *j)
 {
     return (int)config_int_in(j->config, "runner.thread_num", 1, 1, 1024);
 }
@@ -281,11 +281,11 @@ static int32_t mixed_seed(uint64_t seed, uint64_t index)
 
 /* A seed for every op that has none: one seed for all of them would start equal layers with equal
  * weights. */
-static void seed_ops(struct program *startup, uint64_t seed)
+static void seed_ops(struct skiff_program *startup, uint64_t seed)
 {
-    const struct block *b = program_root(startup);
+    const struct skiff_block *b = program_root(startup);
     for (int i = 0; i < b->nops; i++) {
-        struct op *op = b->ops[i];
+        struct skiff_op *op = b->ops[i];
         if (!op->kind || !(op->kind->flags & OP_RANDOM))
             continue;
         const struct op_attr_value *a = op_attr(op, "seed");
@@ -294,17 +294,17 @@ static void seed_ops(struct program *startup, uint64_t seed)
     }
 }
 
-uint64_t job_seed(struct job *j)
+uint64_t task_seed(struct task *j)
 {
     uint64_t seed = (uint64_t)config_int(j->config, "runner.seed", 12345);
     seed_ops(j->startup, seed);
     return seed;
 }
 
-enum skiff_status job_startup(struct job *j, struct skiff_error *err)
+enum skiff_status task_startup(struct task *j, struct skiff_error *err)
 {
-    uint64_t seed = job_seed(j);
-    struct executor *e =
+    uint64_t seed = task_seed(j);
+    struct skiff_executor *e =
         executor_create(j->scope, &(struct executor_options){.seed = seed, .has_seed = true});
     enum skiff_status status = executor_run(e, j->startup, NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "cli/job.h"
+#include "cli/task.h"
 
 #define KEY "hyper_parameters.optimizer."
 
@@ -16,7 +16,7 @@ static const char *const types[] = {"sgd",  "momentum",        "lars_momentum", 
 enum { CLASS_MOMENTUM = 1, CLASS_LARS = 2, CLASS_ADAM = 4 };
 
 /* 0 in the options means the default; what the user sets to 0 is SKIFF_ZERO. */
-static double number(struct job *j, const char *key, double fallback)
+static double number(struct task *j, const char *key, double fallback)
 {
     if (!config_has(j->config, key))
         return fallback;
@@ -24,7 +24,7 @@ static double number(struct job *j, const char *key, double fallback)
     return v == 0.0 ? SKIFF_ZERO : v;
 }
 
-static void read_numbers(struct job *j, struct skiff_optimizer_options *o)
+static void read_numbers(struct task *j, struct skiff_optimizer_options *o)
 {
     const struct {
         const char *key;
@@ -49,7 +49,7 @@ static void read_numbers(struct job *j, struct skiff_optimizer_options *o)
 
 /* decay_steps and decay_rate: rate * decay_rate ^ floor(step / decay_steps), as PaddleRec's
  * word2vec has it. */
-static void read_rate(struct job *j, struct skiff_optimizer_options *o)
+static void read_rate(struct task *j, struct skiff_optimizer_options *o)
 {
     double rate = config_real(j->config, KEY "learning_rate", 0.001);
     double steps = config_real(j->config, KEY "decay_steps", 0.0);
@@ -61,7 +61,7 @@ static void read_rate(struct job *j, struct skiff_optimizer_options *o)
         o->learning_rate_var = skiff_lr_exponential(j->net, rate, steps, factor, true);
 }
 
-enum skiff_status job_minimize(struct job *j, struct skiff_error *err)
+enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
 {
     struct config *c = j->config;
     struct skiff_optimizer_options o = {0};

@@ -3,21 +3,21 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/job.h"
+#include "cli/task.h"
 #include "data/pipe.h"
 #include "store/file.h"
 
-const struct job_data job_data_train = {.dir_key = "runner.train_data_dir",
-                                        .batch_key = "runner.train_batch_size"};
-const struct job_data job_data_infer = {.dir_key = "runner.test_data_dir",
-                                        .batch_key = "runner.infer_batch_size"};
+const struct task_data task_data_train = {.dir_key = "runner.train_data_dir",
+                                          .batch_key = "runner.train_batch_size"};
+const struct task_data task_data_infer = {.dir_key = "runner.test_data_dir",
+                                          .batch_key = "runner.infer_batch_size"};
 
 /* Settings of readers, under runner.input_<name>. */
 static const char *const reader_keys[] = {"hash",   "hash_size", "normalise",  "stats",
                                           "label",  "slots",     "columns",    "separator",
                                           "header", "multi",     "index_base", "field_base"};
 
-static enum skiff_status set_from(struct job *j, const char *config_key, const char *key,
+static enum skiff_status set_from(struct task *j, const char *config_key, const char *key,
                                   struct reader_config *r, struct skiff_error *err)
 {
     const char *const *words;
@@ -37,7 +37,7 @@ static enum skiff_status set_from(struct job *j, const char *config_key, const c
 }
 
 /* Ids of hashed values stay inside the model's table unless the user says otherwise. */
-static enum skiff_status set_hash_size(struct job *j, struct reader_config *r,
+static enum skiff_status set_hash_size(struct task *j, struct reader_config *r,
                                        struct skiff_error *err)
 {
     char size[32];
@@ -48,7 +48,7 @@ static enum skiff_status set_hash_size(struct job *j, struct reader_config *r,
     return reader_config_set(r, "hash_size", size, err);
 }
 
-static enum skiff_status read_reader(struct job *j, struct reader_config *r,
+static enum skiff_status read_reader(struct task *j, struct reader_config *r,
                                      struct skiff_error *err)
 {
     bool piped = config_has(j->config, "runner.pipe_command");
@@ -77,7 +77,7 @@ static enum skiff_status read_reader(struct job *j, struct reader_config *r,
 
 /* PaddleRec runs "<command> <yaml> <folder of its utils>" where the config lies. The arguments are
  * given to Python scripts only: cat or awk would take them for files. */
-static const char *pipe_of(struct job *j)
+static const char *pipe_of(struct task *j)
 {
     const char *command = config_text(j->config, "runner.pipe_command", NULL);
     if (!command || config_has(j->config, "runner.input_format") || pipe_is_plain(command))
@@ -92,22 +92,22 @@ static const char *pipe_of(struct job *j)
     return j->pipe.data;
 }
 
-bool job_in_memory(struct job *j)
+bool task_in_memory(struct task *j)
 {
     static const char *const kinds[] = {"QueueDataset", "DataLoader", "RecDataset",
                                         "InmemoryDataset", NULL};
     return config_choice(j->config, "runner.reader_type", 0, kinds) == 3;
 }
 
-enum skiff_status job_dataset_config(struct job *j, const struct job_data *data,
-                                     struct dataset_config *out, struct skiff_error *err)
+enum skiff_status task_dataset_config(struct task *j, const struct task_data *data,
+                                      struct dataset_config *out, struct skiff_error *err)
 {
     struct config *c = j->config;
     dataset_config_init(out);
-    out->kind = job_in_memory(j) ? DATASET_MEMORY : DATASET_QUEUE;
+    out->kind = task_in_memory(j) ? DATASET_MEMORY : DATASET_QUEUE;
     out->schema = &j->schema;
     out->pipe_command = pipe_of(j);
-    out->threads = job_threads(j);
+    out->threads = task_threads(j);
     out->split_files = true;
     out->batch_size = config_int_in(c, data->batch_key, 32, 1, 1 << 24);
     out->drop_last = config_bool(c, "runner.drop_last", false);
@@ -125,8 +125,8 @@ enum skiff_status job_dataset_config(struct job *j, const struct job_data *data,
     return status;
 }
 
-enum skiff_status job_files(struct job *j, const struct job_data *data,
-                            const char *const **out_names, int *out_count, struct skiff_error *err)
+enum skiff_status task_files(struct task *j, const struct task_data *data,
+                             const char *const **out_names, int *out_count, struct skiff_error *err)
 {
     if (data->files) {
         *out_names = data->files;
@@ -141,17 +141,17 @@ enum skiff_status job_files(struct job *j, const struct job_data *data,
     return SKIFF_OK;
 }
 
-enum skiff_status job_dataset_open(struct job *j, const struct job_data *data, struct dataset **out,
-                                   struct skiff_error *err)
+enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
+                                    struct dataset **out, struct skiff_error *err)
 {
     struct dataset_config dc;
     struct dataset *d = NULL;
     const char *const *names;
     int count;
-    TRY(job_dataset_config(j, data, &dc, err));
+    TRY(task_dataset_config(j, data, &dc, err));
     enum skiff_status status = dataset_create(&dc, &d, err);
     if (status == SKIFF_OK)
-        status = job_files(j, data, &names, &count, err);
+        status = task_files(j, data, &names, &count, err);
     if (status == SKIFF_OK)
         status = dataset_set_files(d, names, count, err);
     reader_config_deinit(&dc.reader);

@@ -1,20 +1,20 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/job.h"
+#include "cli/task.h"
 
-static int take_override(struct job_args *a, const char *command, const char *text)
+static int take_override(struct task_args *a, const char *command, const char *text)
 {
     if (!strchr(text, '='))
         return command_usage(command, "-o needs key=value, found %s", text);
-    if (a->noverrides == JOB_MAX_OVERRIDES)
-        return command_usage(command, "more than %d overrides", JOB_MAX_OVERRIDES);
+    if (a->noverrides == TASK_MAX_OVERRIDES)
+        return command_usage(command, "more than %d overrides", TASK_MAX_OVERRIDES);
     a->overrides[a->noverrides++] = text;
     return 0;
 }
 
 /* -o takes all key=value words that follow. */
-static int take_overrides(struct job_args *a, int argc, char **argv, int *at)
+static int take_overrides(struct task_args *a, int argc, char **argv, int *at)
 {
     if (*at + 1 >= argc)
         return command_usage(argv[0], "-o needs key=value");
@@ -24,9 +24,9 @@ static int take_overrides(struct job_args *a, int argc, char **argv, int *at)
     return status;
 }
 
-int job_args_parse(struct job_args *a, int argc, char **argv, bool resume, bool files)
+int task_args_parse(struct task_args *a, int argc, char **argv, bool resume, bool files)
 {
-    *a = (struct job_args){.files = (const char **)argv};
+    *a = (struct task_args){.files = (const char **)argv};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (!strcmp(word, "-h") || !strcmp(word, "--help")) {

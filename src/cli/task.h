@@ -1,0 +1,78 @@
+/* Task: what train, infer and check-data make of a config: the model's net, its schema, datasets. */
+#ifndef CLI_TASK_H
+#define CLI_TASK_H
+
+#include "base/buf.h"
+#include "cli/config.h"
+#include "data/dataset.h"
+#include "executor/scope.h"
+#include "models/model.h"
+#include "program/program.h"
+
+#define TASK_MAX_OVERRIDES 128
+
+/* -m FILE, -o key=value ..., and what else the command takes. */
+struct task_args {
+    const char *config;
+    const char *overrides[TASK_MAX_OVERRIDES];
+    int noverrides;
+    bool help, resume;
+    const char **files; /* of the rest: borrowed from argv */
+    int nfiles;
+};
+
+/* Returns 0, or the exit status after a message. resume, files: whether the command takes them. */
+int task_args_parse(struct task_args *a, int argc, char **argv, bool resume, bool files);
+
+struct task {
+    struct config *config;
+    const struct model *model;
+    struct skiff_net *net;
+    struct model_net vars;
+    struct schema schema;
+    struct skiff_scope *scope;
+    struct skiff_program *main, *startup; /* the net's */
+    struct buf pipe;                      /* the pipe command as it is run */
+};
+
+/* Opens the config and builds the net, with an optimizer if it is to be trained. */
+enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
+                            struct skiff_error *err);
+void task_close(struct task *j);
+
+/* Where the samples are: keys for training, or for inference. */
+struct task_data {
+    const char *dir_key, *batch_key;
+    const char *const *files; /* instead of the folder, or NULL */
+    int nfiles;
+    int64_t bad_limit;
+    void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
+    void *arg;
+};
+extern const struct task_data task_data_train, task_data_infer;
+/* Settings of a dataset over the task's schema. Texts belong to the config; the reader's settings
+ * are the caller's (reader_config_deinit). */
+enum skiff_status task_dataset_config(struct task *j, const struct task_data *data,
+                                      struct dataset_config *out, struct skiff_error *err);
+/* Files to read, expanded later: names belong to the config. */
+enum skiff_status task_files(struct task *j, const struct task_data *data,
+                             const char *const **out_names, int *out_count,
+                             struct skiff_error *err);
+enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
+                                    struct dataset **out, struct skiff_error *err);
+
+/* After everything was read: wrong values are an error; unknown keys are told on stderr, and are an
+ * error when one looks like a known key misspelt or came from the command line. */
+enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err);
+
+/* Gives every random op of the startup program its own seed from runner.seed; returns that. */
+uint64_t task_seed(struct task *j);
+/* Fills the parameters: runner.seed, so that the same seed gives the same start. */
+enum skiff_status task_startup(struct task *j, struct skiff_error *err);
+int task_threads(struct task *j);    /* runner.thread_num */
+bool task_in_memory(struct task *j); /* runner.reader_type */
+
+/* task_optimizer.c: hyper_parameters.optimizer */
+enum skiff_status task_minimize(struct task *j, struct skiff_error *err);
+
+#endif
