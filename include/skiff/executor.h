@@ -5,8 +5,9 @@
  *     skiff_executor_run(exe, skiff_net_startup(net), NULL, 0, NULL, 0, NULL, &err);
  *     skiff_executor_run(exe, skiff_net_main(net), feeds, nfeeds, names, 1, &loss, &err);
  *
- * Threads: one executor, one thread; several executors may share a scope and a program.
- * Programs must outlive the executor that ran them, or be forgotten with skiff_executor_forget. */
+ * Programs may be changed and destroyed between two runs; what was compiled of them is found out to
+ * be stale by itself. A program that is part of a job (skiff/fleet.h) takes part in it by being run.
+ * Threads: one executor, one thread; several executors may share a scope and a program. */
 #ifndef SKIFF_EXECUTOR_H
 #define SKIFF_EXECUTOR_H
 
@@ -74,7 +75,7 @@ SKIFF_API int64_t skiff_tensor_items(const struct skiff_tensor *t);
 SKIFF_API const struct skiff_tensor *skiff_tensor_item(const struct skiff_tensor *t, int64_t i);
 
 SKIFF_API struct skiff_scope *skiff_scope_create(void);
-/* A scope in front of another, which must outlive it. */
+/* A scope in front of another, which lives as long as it does. */
 SKIFF_API struct skiff_scope *skiff_scope_create_child(struct skiff_scope *parent);
 SKIFF_API void skiff_scope_destroy(struct skiff_scope *s);
 /* The value of a variable, borrowed: data can be read and, until the next run, written. NULL: there
@@ -108,6 +109,7 @@ struct skiff_feed {
 SKIFF_API struct skiff_executor *
 skiff_executor_create(struct skiff_scope *scope, const struct skiff_executor_options *options);
 SKIFF_API void skiff_executor_destroy(struct skiff_executor *e);
+/* Gives the memory of what was compiled of a program back now. */
 SKIFF_API void skiff_executor_forget(struct skiff_executor *e, const struct skiff_program *p);
 /* Runs the program once. out[i] is the value of fetches[i]: made when out[i] is NULL, reused
  * otherwise; yours. */

@@ -103,14 +103,16 @@ SKIFF_API enum skiff_status skiff_fleet_minimize(struct skiff_fleet *f, struct s
                                                  const struct skiff_strategy *strategy,
                                                  const struct skiff_minimize_options *o,
                                                  struct skiff_error *err);
-/* The same for programs that are minimized already (DistributeTranspiler, Python). The programs
- * must outlive the fleet. */
-SKIFF_API enum skiff_status skiff_fleet_split(struct skiff_fleet *f,
-                                              const struct skiff_program *main,
-                                              const struct skiff_program *startup,
+/* The same for programs that are minimized already (DistributeTranspiler, Python). On a worker,
+ * whoever runs the given programs runs the fleet's from now on, as long as the fleet lives; they
+ * themselves are not changed. */
+SKIFF_API enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program *main,
+                                              struct skiff_program *startup,
                                               const struct skiff_strategy *strategy,
                                               struct skiff_error *err);
-/* The fleet's; of the role. They carry the job: whoever runs them takes part in it. NULL before. */
+/* The fleet's; of the role. They carry the job: whoever runs them takes part in it. A worker joins
+ * when one of them is first run, if it has not called init_worker; running a server's startup
+ * program is init_server, running its main program is run_server. NULL before. */
 SKIFF_API struct skiff_program *skiff_fleet_main_program(const struct skiff_fleet *f);
 SKIFF_API struct skiff_program *skiff_fleet_startup_program(const struct skiff_fleet *f);
 SKIFF_API const char *skiff_fleet_notes(const struct skiff_fleet *f); /* of the split; "" */
@@ -130,6 +132,8 @@ SKIFF_API void skiff_fleet_stop_server(struct skiff_fleet *f);
 
 SKIFF_API enum skiff_status
 skiff_fleet_init_worker(struct skiff_fleet *f, struct skiff_scope *scope, struct skiff_error *err);
+/* Between init_worker (or the first run) and stop_worker? */
+SKIFF_API bool skiff_fleet_is_working(const struct skiff_fleet *f);
 SKIFF_API enum skiff_status skiff_fleet_stop_worker(struct skiff_fleet *f, struct skiff_error *err);
 /* Instead of stop_worker: this worker has failed. Servers count it as dead at once and say why
  * ("worker 1 <reason>"). Without init_worker, or after stop_worker: nothing. */
@@ -186,6 +190,19 @@ SKIFF_API enum skiff_status skiff_split_attach_server(const struct skiff_split *
 /* exe.close(): this process has done its part of the program's job. Without a job: nothing. */
 SKIFF_API enum skiff_status skiff_program_leave_job(const struct skiff_program *p,
                                                     struct skiff_error *err);
+
+/* What the next run of the program waits for other processes for, for as long as it takes. */
+enum skiff_wait {
+    SKIFF_WAIT_NONE,
+    SKIFF_WAIT_JOIN,  /* a worker's, before it is in the job */
+    SKIFF_WAIT_SERVE, /* a server's */
+};
+SKIFF_API enum skiff_wait skiff_program_waits(const struct skiff_program *p);
+/* Does that waiting now, for callers who want to do it apart from the run: on a thread of its own, say.
+ * *done: it was the whole run. */
+SKIFF_API enum skiff_status skiff_program_join(const struct skiff_program *p,
+                                               struct skiff_scope *scope, bool *done,
+                                               struct skiff_error *err);
 
 /* What happens, one line each, for logs: from any thread. */
 SKIFF_API void skiff_fleet_on_say(struct skiff_fleet *f, void (*say)(void *user, const char *line),

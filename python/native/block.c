@@ -38,7 +38,6 @@ static int set_forward(struct block_object *o, PyObject *value, void *unused)
     if (!value || !int_of(value, "forward_idx", &v))
         return -1;
     skiff_block_set_forward(o->b, (int)v);
-    program_edited(o->program);
     return 0;
 }
 
@@ -290,7 +289,6 @@ static PyObject *block_remove_var(struct block_object *o, PyObject *args, PyObje
     if (!skiff_block_own_var(o->b, name))
         return no_var(o, name);
     skiff_block_remove_var(o->b, name);
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 
@@ -307,7 +305,6 @@ static PyObject *block_rename_var(struct block_object *o, PyObject *args, PyObje
                      to);
         return NULL;
     }
-    program_edited(o->program);
     return var_wrap(o->program, v);
 }
 
@@ -448,8 +445,6 @@ static PyObject *block_append_op(struct block_object *o, PyObject *args, PyObjec
     }
     if (!raw && skiff_op_finish(o->b, p.op, infer ? 0 : SKIFF_NO_INFER, &err) < 0)
         return raise_error(&err);
-    if (at >= 0)
-        program_edited(o->program);
     return op_wrap(o->program, o->b, p.op);
 }
 
@@ -466,7 +461,6 @@ static PyObject *block_remove_ops(struct block_object *o, PyObject *args, PyObje
         return NULL;
     }
     skiff_block_remove_ops(o->b, at, n);
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 
@@ -483,7 +477,6 @@ static PyObject *block_infer_op(struct block_object *o, PyObject *args, PyObject
     }
     if (skiff_op_infer(o->b, op, &err) < 0)
         return raise_error(&err);
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 

@@ -10,84 +10,16 @@ struct seat {
     struct skiff_executor *exe;
 };
 
-struct seen { /* a program as it was when it ran last */
-    struct skiff_program *p;
-    unsigned long long edits;
-};
-
 struct executor_object {
     PyObject_HEAD;
     struct skiff_executor_options options;
     struct scope_object *scope; /* the default */
     struct seat *seats;
     int nseats;
-    struct seen *seen;
-    int nseen;
     struct skiff_tensor **spares; /* feeds that look at arrays, one per position */
     int nspares;
-    bool busy;                   /* a thread without the interpreter lock runs it */
-    struct skiff_program **gone; /* programs that went away meanwhile */
-    int ngone;
-    struct executor_object *next, *before; /* live executors */
+    bool busy; /* a thread without the interpreter lock runs it */
 };
-
-static struct executor_object *live;
-
-/* ---- programs that go ---- */
-
-static void seen_drop(struct executor_object *e, const struct skiff_program *p)
-{
-    for (int i = 0; i < e->nseen; i++)
-        if (e->seen[i].p == p) {
-            e->seen[i] = e->seen[--e->nseen];
-            for (int k = 0; k < e->nseats; k++)
-                skiff_executor_forget(e->seats[k].exe, p);
-            return;
-        }
-}
-
-void executors_forget(struct skiff_program *p)
-{
-    for (struct executor_object *e = live; e; e = e->next) {
-        if (!e->busy) {
-            seen_drop(e, p);
-            continue;
-        }
-        struct skiff_program **grown = realloc(e->gone, (size_t)(e->ngone + 1) * sizeof(*grown));
-        if (!grown)
-            continue; /* the plan stays, of a program that nobody can name any more */
-        e->gone = grown;
-        e->gone[e->ngone++] = p;
-    }
-}
-
-static void busy_end(struct executor_object *e)
-{
-    e->busy = false;
-    for (int i = 0; i < e->ngone; i++)
-        seen_drop(e, e->gone[i]);
-    e->ngone = 0;
-}
-
-/* A program that was changed since it ran is compiled anew. */
-static bool seen_update(struct executor_object *e, struct program_object *p)
-{
-    for (int i = 0; i < e->nseen; i++)
-        if (e->seen[i].p == p->p) {
-            if (e->seen[i].edits == p->edits)
-                return true;
-            seen_drop(e, p->p);
-            break;
-        }
-    struct seen *grown = realloc(e->seen, (size_t)(e->nseen + 1) * sizeof(*grown));
-    if (!grown) {
-        PyErr_NoMemory();
-        return false;
-    }
-    e->seen = grown;
-    e->seen[e->nseen++] = (struct seen){p->p, p->edits};
-    return true;
-}
 
 /* ---- life ---- */
 
@@ -112,10 +44,6 @@ static PyObject *executor_new(PyTypeObject *type, PyObject *args, PyObject *keyw
         return NULL;
     e->options = (struct skiff_executor_options){
         .no_fuse = no_fuse, .is_test = is_test, .has_seed = seeded, .seed = (uint64_t)number};
-    e->next = live;
-    if (live)
-        live->before = e;
-    live = e;
     if (scope && scope != Py_None)
         Py_INCREF(scope);
     else
@@ -133,25 +61,16 @@ static void seats_close(struct executor_object *e)
         Py_DECREF((PyObject *)e->seats[i].scope);
     }
     free(e->seats);
-    free(e->seen);
     e->seats = NULL;
-    e->seen = NULL;
-    e->nseats = e->nseen = 0;
+    e->nseats = 0;
 }
 
 static void executor_dealloc(struct executor_object *e)
 {
-    if (e->before)
-        e->before->next = e->next;
-    else if (live == e)
-        live = e->next;
-    if (e->next)
-        e->next->before = e->before;
     seats_close(e);
     for (int i = 0; i < e->nspares; i++)
         skiff_tensor_destroy(e->spares[i]);
     free(e->spares);
-    free(e->gone);
     Py_CLEAR(e->scope);
     class_free((PyObject *)e);
 }
@@ -313,8 +232,7 @@ static PyObject *executor_run(struct executor_object *e, PyObject *args, PyObjec
     struct skiff_executor *exe = seat_of(e, scope);
     if (!exe || !busy_begin(e))
         return NULL;
-    if (!seen_update(e, r.program) || !names_of(&r.k, fetch, "fetch", &r.fetches, &r.nfetches) ||
-        !feeds_take(&r, feed) ||
+    if (!names_of(&r.k, fetch, "fetch", &r.fetches, &r.nfetches) || !feeds_take(&r, feed) ||
         !(r.out = keep_alloc(&r.k, (size_t)(r.nfetches + 1) * sizeof(*r.out))))
         goto out;
     enum skiff_status status;
@@ -327,7 +245,7 @@ static PyObject *executor_run(struct executor_object *e, PyObject *args, PyObjec
         skiff_tensor_destroy(r.out[i]);
 out:
     keep_end(&r.k);
-    busy_end(e);
+    e->busy = false;
     return result;
 }
 
@@ -345,7 +263,7 @@ static PyObject *train(struct executor_object *e, PyObject *args, PyObject *keyw
         return NULL;
     PyObject *result = executor_train(exe, (struct program_object *)program,
                                       (struct dataset_object *)dataset, keywords, infer);
-    busy_end(e);
+    e->busy = false;
     return result;
 }
 
@@ -367,7 +285,8 @@ static PyObject *executor_forget(struct executor_object *e, PyObject *args, PyOb
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("program"),
                                      base_class[CLASS_PROGRAM], &program))
         return NULL;
-    seen_drop(e, ((struct program_object *)program)->p);
+    for (int i = 0; i < e->nseats; i++)
+        skiff_executor_forget(e->seats[i].exe, ((struct program_object *)program)->p);
     Py_RETURN_NONE;
 }
 
@@ -376,7 +295,7 @@ static PyObject *executor_close(struct executor_object *e, PyObject *unused)
     if (!busy_begin(e))
         return NULL;
     seats_close(e);
-    busy_end(e);
+    e->busy = false;
     Py_RETURN_NONE;
 }
 
@@ -384,7 +303,7 @@ static PyMethodDef methods[] = {
     METHOD("run", executor_run, "Runs a program once: see _native.pyi."),
     METHOD("train", executor_train_method, "One pass over a dataset."),
     METHOD("infer", executor_infer_method, "The same without backward and optimizer ops."),
-    METHOD("forget", executor_forget, "Drops what was compiled of a program."),
+    METHOD("forget", executor_forget, "Gives back what was compiled of a program."),
     METHOD0("close", executor_close, "Drops everything that was compiled."),
     {0}};
 

@@ -370,6 +370,9 @@ static PyObject *fleet_split(struct fleet_object *o, PyObject *args, PyObject *k
     if (skiff_fleet_split(o->f, ((struct program_object *)main)->p,
                           ((struct program_object *)startup)->p, &s, &err) < 0)
         return raise_error(&err);
+    /* the first run joins the job; from then on the end of the process is the end of the work */
+    if (skiff_fleet_is_worker(o->f) && (!watch_exit() || !at_work_add(o->f)))
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -438,12 +441,9 @@ static PyObject *fleet_init_worker(struct fleet_object *o, PyObject *args, PyObj
     struct skiff_error err;
     enum skiff_status status;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("scope"),
-                                     base_class[CLASS_SCOPE], &scope) ||
-        PyList_Append(o->given, scope) < 0 || !watch_exit() || !at_work_add(o->f))
+                                     base_class[CLASS_SCOPE], &scope))
         return NULL;
     FREE_CALL(status, skiff_fleet_init_worker(o->f, ((struct scope_object *)scope)->s, &err));
-    if (status < 0)
-        at_work_remove(o->f);
     return finish(status, &err);
 }
 
@@ -681,8 +681,25 @@ static PyObject *leave_job(PyObject *self, PyObject *args, PyObject *keywords)
     return finish(status, &err);
 }
 
+static PyObject *join_job(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *program, *scope;
+    struct skiff_error err;
+    enum skiff_status status;
+    bool done;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!", KEYWORDS("program", "scope"),
+                                     base_class[CLASS_PROGRAM], &program, base_class[CLASS_SCOPE],
+                                     &scope))
+        return NULL;
+    FREE_CALL(status, skiff_program_join(((struct program_object *)program)->p,
+                                         ((struct scope_object *)scope)->s, &done, &err));
+    return status < 0 ? raise_file_error(&err) : PyBool_FromLong(done);
+}
+
 static PyMethodDef functions[] = {
-    METHOD("leave_job", leave_job, "This process has done its part of the program's job."), {0}};
+    METHOD("join_job", join_job, "Waits for the others of the program's job, as a run would."),
+    METHOD("leave_job", leave_job, "This process has done its part of the program's job."),
+    {0}};
 
 static PyMethodDef methods[] = {
     METHOD("init_env", fleet_init_env, "The role from the environment: auto, cloud, manual."),
@@ -713,7 +730,8 @@ static struct fact facts[] = {{.yes = skiff_fleet_is_initialized},
                               {.number = skiff_fleet_server_num},
                               {.text = skiff_fleet_server_endpoints},
                               {.text = skiff_fleet_worker_endpoints},
-                              {.text = skiff_fleet_notes}};
+                              {.text = skiff_fleet_notes},
+                              {.yes = skiff_fleet_is_working}};
 #define FACT(name, i, doc)                                           \
     {                                                                \
         name, (getter)(void (*)(void))get_fact, NULL, doc, &facts[i] \
@@ -730,6 +748,7 @@ static PyGetSetDef attributes[] = {
     FACT("server_endpoints", 8, "ip:port,ip:port"),
     FACT("worker_endpoints", 9, "ip:port,ip:port"),
     FACT("notes", 10, "What the user should know of the split."),
+    FACT("is_working", 11, "In the job: joined, and not left."),
     ATTRIBUTE("main_program", get_main, NULL, "The program of the role, or None before split."),
     ATTRIBUTE("startup_program", get_startup, NULL, "Its startup program, or None."),
     {0}};

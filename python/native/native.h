@@ -51,8 +51,7 @@ struct program_object {
     struct skiff_program *p;
     PyObject *wrappers; /* dict: address -> Block, Var or Op */
     PyObject *keeps;    /* what must live as long (the program it was cloned from), or NULL */
-    unsigned long long edits;
-    bool borrowed; /* the C program belongs to what is kept */
+    bool borrowed;      /* the C program belongs to what is kept */
 };
 
 struct block_object {
@@ -143,9 +142,7 @@ PyObject *tensor_wrap(struct skiff_tensor *t); /* takes t over */
 PyObject *tensor_of_scope(struct scope_object *s, const char *name);
 struct skiff_tensor *tensor_value(struct tensor_object *o); /* settled */
 
-void program_edited(struct program_object *p);
-/* A program's memory goes: executors and nets forget it. */
-void executors_forget(struct skiff_program *p);
+/* A program's memory goes: nets forget it. */
 void nets_forget(struct skiff_program *p);
 
 /* Methods of Net in optimizer.c. */

@@ -139,7 +139,6 @@ static PyObject *slot_set(struct op_object *o, PyObject *args, PyObject *keyword
     keep_end(&k);
     if (!ok)
         return NULL;
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 
@@ -159,7 +158,6 @@ static PyObject *op_rename_input(struct op_object *o, PyObject *args, PyObject *
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "ss", KEYWORDS("old", "new"), &from, &to))
         return NULL;
     skiff_op_rename_in(o->b, o->op, from, to);
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 
@@ -169,7 +167,6 @@ static PyObject *op_rename_output(struct op_object *o, PyObject *args, PyObject 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "ss", KEYWORDS("old", "new"), &from, &to))
         return NULL;
     skiff_op_rename_out(o->b, o->op, from, to);
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 
@@ -276,7 +273,6 @@ static PyObject *op_set_attr(struct op_object *o, PyObject *args, PyObject *keyw
     keep_end(&k);
     if (!ok)
         return NULL;
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 
@@ -289,7 +285,6 @@ static PyObject *op_remove_attr(struct op_object *o, PyObject *args, PyObject *k
     if (!attr_find(o, name, &a))
         return NULL;
     skiff_op_remove_attr(o->op, name);
-    program_edited(o->program);
     Py_RETURN_NONE;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <skiff/fleet.h>
+
 /* ---- making objects ---- */
 
 static PyObject *program_fill(PyTypeObject *type, struct skiff_program *p, PyObject *keeps)
@@ -117,11 +119,6 @@ PyObject *op_wrap(struct program_object *p, struct skiff_block *b, struct skiff_
     return wrapper_keep(p, key, (PyObject *)o);
 }
 
-void program_edited(struct program_object *p)
-{
-    p->edits++;
-}
-
 /* ---- life ---- */
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -148,7 +145,6 @@ static void program_dealloc(struct program_object *o)
     PyObject_GC_UnTrack(o);
     Py_CLEAR(o->wrappers);
     if (o->p) {
-        executors_forget(o->p);
         nets_forget(o->p);
         if (!o->borrowed)
             skiff_program_destroy(o->p);
@@ -170,8 +166,16 @@ static int set_seed(struct program_object *o, PyObject *value, void *unused)
     if (!value || !int_of(value, "random_seed", &v))
         return -1;
     skiff_program_set_seed(o->p, (int)v);
-    program_edited(o);
     return 0;
+}
+
+static PyObject *get_waits(struct program_object *o, void *unused)
+{
+    static const char *const words[] = {[SKIFF_WAIT_JOIN] = "join", [SKIFF_WAIT_SERVE] = "serve"};
+    enum skiff_wait w = skiff_program_waits(o->p);
+    if (w == SKIFF_WAIT_NONE)
+        Py_RETURN_NONE;
+    return PyUnicode_FromString(words[w]);
 }
 
 static PyObject *get_generation(struct program_object *o, void *unused)
@@ -189,7 +193,6 @@ static int set_generation(struct program_object *o, PyObject *value, void *unuse
         return -1;
     }
     skiff_program_set_generation(o->p, (int)v);
-    program_edited(o);
     return 0;
 }
 
@@ -401,12 +404,6 @@ static PyObject *program_diff(struct program_object *o, PyObject *args, PyObject
     return text_taken(skiff_program_differences(o->p, ((struct program_object *)other)->p));
 }
 
-static PyObject *program_edited_method(struct program_object *o, PyObject *unused)
-{
-    program_edited(o);
-    Py_RETURN_NONE;
-}
-
 /* ---- functions ---- */
 
 static PyObject *parse_program(PyObject *self, PyObject *args, PyObject *keywords)
@@ -478,11 +475,12 @@ static PyMethodDef methods[] = {
     METHOD("find_var", program_find_var, "The variable of that name in any block, or None."),
     METHOD0("verify", program_verify, "Raises when something does not fit."),
     METHOD("diff", program_diff, "The differences in words."),
-    METHOD0("edited", program_edited_method, "Says that the program was changed."),
     {0}};
 
 static PyGetSetDef attributes[] = {
     ATTRIBUTE("random_seed", get_seed, set_seed, "Seed of ops without one of their own."),
+    ATTRIBUTE("waits", get_waits, NULL,
+              "What its next run waits for other processes for: None, join, serve."),
     ATTRIBUTE("generation", get_generation, set_generation, "1 or 2: the meaning of op types."),
     ATTRIBUTE("version", get_version, set_version, "Version of the program, 1008005."),
     ATTRIBUTE("op_role", get_role, set_role, "op_role of ops appended from now on."),

@@ -44,7 +44,6 @@ static int set_name(struct var_object *o, PyObject *value, void *unused)
                      skiff_var_name(o->v), to);
         return -1;
     }
-    program_edited(o->program);
     return 0;
 }
 
@@ -63,7 +62,6 @@ static int set_shape(struct var_object *o, PyObject *value, void *unused)
     if (!value || !dims_of(value, "shape", &d))
         return -1;
     skiff_var_set_shape(o->v, d.n, d.d);
-    program_edited(o->program);
     return 0;
 }
 
@@ -83,7 +81,6 @@ static int set_dtype(struct var_object *o, PyObject *value, void *unused)
         PyErr_Format(PyExc_ValueError, "there is no data type %s", name);
         return -1;
     }
-    program_edited(o->program);
     return 0;
 }
 
@@ -98,7 +95,6 @@ static int set_lod_level(struct var_object *o, PyObject *value, void *unused)
     if (!value || !int_of(value, "lod_level", &v))
         return -1;
     skiff_var_set_lod_level(o->v, (int)v);
-    program_edited(o->program);
     return 0;
 }
 
@@ -116,7 +112,6 @@ static int set_kind(struct var_object *o, PyObject *value, void *unused)
         PyErr_Format(PyExc_ValueError, "there is no kind of variable %s", name);
         return -1;
     }
-    program_edited(o->program);
     return 0;
 }
 
@@ -142,7 +137,6 @@ static int set_flag(struct var_object *o, PyObject *value, struct flag *f)
     if (!value || !truth_of(value, f->name, &on))
         return -1;
     f->set(o->v, on);
-    program_edited(o->program);
     return 0;
 }
 

@@ -86,8 +86,10 @@ class Program:
         """Raises when something does not fit: unknown ops, missing slots, shapes."""
     def diff(self, other: Program) -> str:
         """The differences in words, "" when there are none (op_callstack and orders are ignored)."""
-    def edited(self) -> None:
-        """Says that the program was changed (executors compile it anew). Calls of this module say so themselves."""
+    @property
+    def waits(self) -> Optional[str]:
+        """What its next run waits for other processes of its job for, for as long as it takes: "join" (a worker's, before it
+        is in the job), "serve" (a server's), or None."""
 
 def parse_program(data: bytes) -> Program:
     """From ProgramDesc bytes (or the text form)."""
@@ -466,7 +468,7 @@ class Executor:
     def infer(self, program: Program, dataset: Dataset, **options: Any) -> Dict[str, Any]:
         """infer_from_dataset: the same without backward and optimizer ops, with fresh metrics."""
     def forget(self, program: Program) -> None:
-        """Drops what was compiled of the program (a program that goes away is forgotten by itself)."""
+        """Gives what was compiled of the program back at once (what is stale is given back by itself, later)."""
     def close(self) -> None: ...
 
 class Dataset:
@@ -585,6 +587,7 @@ class Fleet:
     server_endpoints: str
     worker_endpoints: str
     notes: str
+    is_working: bool
     def split_files(self, files: Sequence[str]) -> List[str]: ...
     def split(self, main: Program, startup: Program, **strategy: Any) -> None:
         """Of minimized programs. strategy: the fields of struct skiff_strategy (mode="sync", geo_steps, no_slice, min_block_size,
@@ -612,5 +615,7 @@ class Fleet:
         """Who gets what happens, one line each; called from any thread, with the interpreter lock. A number: lines are written to
         that file descriptor, without the lock (after init_*: they begin with the role)."""
 
+def join_job(program: Program, scope: Scope) -> bool:
+    """Does that waiting now; True when this was the whole run."""
 def leave_job(program: Program) -> None:
     """exe.close(): this process has done its part of the program's job. Without a job: nothing."""

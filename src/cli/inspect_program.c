@@ -102,7 +102,7 @@ static void print_group(const struct skiff_program *p, const char *title, enum i
 static void print_version(const struct skiff_program *p)
 {
     if (p->has_version)
-        printf("version     %" PRId64 ", ", p->version);
+        printf("version     %" PRId64 ", ", p->paddle_version);
     else
         printf("version     not stated, ");
     printf("read as Paddle %s\n", p->generation == GEN_2X ? "2.x" : "1.x");

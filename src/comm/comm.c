@@ -219,7 +219,8 @@ enum skiff_status comm_start(struct job *j, struct skiff_scope *scope, struct sk
     pthread_mutex_lock(&c->lock);
     enum skiff_status status = open_locked(c, err);
     if (status == SKIFF_OK && !atomic_load(&c->running)) {
-        c->scope = scope;
+        scope_destroy(c->scope);
+        c->scope = scope_ref(scope);
         if (c->mode->start)
             status = c->mode->start(c, err);
         if (status == SKIFF_OK)
@@ -238,6 +239,11 @@ enum skiff_status comm_stop(struct job *j, struct skiff_error *err)
         status = c->mode->stop(c, err);
     pthread_mutex_unlock(&c->lock);
     return status;
+}
+
+bool comm_is_running(struct job *j)
+{
+    return atomic_load(&comm_of(j)->running);
 }
 
 enum skiff_status comm_settle(struct job *j, struct skiff_error *err)
@@ -306,6 +312,23 @@ void comm_job_thread_end(struct job *j)
         c->mode->thread_end(c);
 }
 
+/* Has it never joined? One that has left does not join again: its ops say so. */
+static bool may_join(struct comm *c)
+{
+    return !atomic_load(&c->running) && !atomic_load(&c->closed);
+}
+
+enum skiff_status comm_job_begin(struct job *j, const struct skiff_program *p,
+                                 struct skiff_scope *scope, bool *done, struct skiff_error *err)
+{
+    return may_join(comm_of(j)) ? comm_start(j, scope, err) : SKIFF_OK;
+}
+
+bool comm_job_waits(struct job *j, const struct skiff_program *p)
+{
+    return may_join(comm_of(j));
+}
+
 enum skiff_status comm_job_close(struct job *j, struct skiff_error *err)
 {
     struct comm *c = comm_of(j);
@@ -335,6 +358,7 @@ void comm_job_destroy(struct job *j)
     comm_abandon(j, "has ended without stop_worker or close"); /* if it has not left */
     comm_stop(j, NULL);
     session_close(c->session);
+    scope_destroy(c->scope);
     if (c->mode->destroy && c->state)
         c->mode->destroy(c);
     for (int i = 0; i < c->nrecvs; i++)

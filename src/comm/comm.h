@@ -30,15 +30,17 @@ struct comm_options {
 };
 
 /* A job whose session opens on first use, or by comm_start. `trainer` (its ops say what is sent and
- * received) and `scope` (parameters) must outlive the job's running time. One reference is the
+ * received) must outlive the job's running time. One reference is the
  * caller's. */
 enum skiff_status comm_create(const struct comm_options *options,
                               const struct skiff_program *trainer, struct job **out,
                               struct skiff_error *err);
-/* init_worker: opens the session; modes with threads start them. scope: where parameters live. */
+/* init_worker: opens the session; modes with threads start them. scope: where parameters live. The
+ * first run of a program of the job does it, if nobody has. */
 enum skiff_status comm_start(struct job *j, struct skiff_scope *scope, struct skiff_error *err);
 /* stop_worker's first half: sends what is queued, joins threads. Nothing is lost. */
 enum skiff_status comm_stop(struct job *j, struct skiff_error *err);
+bool comm_is_running(struct job *j); /* between the two */
 /* This worker has failed and takes no further part: servers count it as dead, for this reason.
  * After the job was closed, or before its session is open, it does nothing; nor while another
  * thread is just opening, starting or stopping it. */

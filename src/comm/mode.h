@@ -54,12 +54,12 @@ struct comm {
     char **endpoints;
     pthread_mutex_t lock; /* guards opening, starting, stopping, closing */
     struct session *session;
-    bool closed;
-    atomic_bool running; /* between start and stop */
-    struct skiff_scope *scope;
-    struct comm_var *recvs; /* parameters that the main program receives */
-    int nrecvs, nsends;     /* nsends: variables that it sends */
-    void *state;            /* the mode's */
+    atomic_bool closed;
+    atomic_bool running;       /* between start and stop */
+    struct skiff_scope *scope; /* a reference, from start on */
+    struct comm_var *recvs;    /* parameters that the main program receives */
+    int nrecvs, nsends;        /* nsends: variables that it sends */
+    void *state;               /* the mode's */
 };
 
 void slices_copy(struct comm_var *to, const struct job_slices *from);
@@ -137,13 +137,16 @@ enum skiff_status comm_job_save_table(struct job *j, const char *dir, const char
                                       struct skiff_error *err);
 void comm_job_threads_begin(struct job *j, int n);
 void comm_job_thread_end(struct job *j);
+enum skiff_status comm_job_begin(struct job *j, const struct skiff_program *p,
+                                 struct skiff_scope *scope, bool *done, struct skiff_error *err);
+bool comm_job_waits(struct job *j, const struct skiff_program *p);
 enum skiff_status comm_job_close(struct job *j, struct skiff_error *err);
 void comm_job_destroy(struct job *j);
 
 /* clang-format off */
 #define COMM_CLASS_SLOTS \
     .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
-    .save_table = comm_job_save_table, .threads_begin = comm_job_threads_begin, \
+    .save_table = comm_job_save_table, .begin = comm_job_begin, .waits = comm_job_waits, .threads_begin = comm_job_threads_begin, \
     .thread_end = comm_job_thread_end, .close = comm_job_close, .destroy = comm_job_destroy
 /* of modes with `ahead`: the others' kernels then do not even number the ids */
 #define COMM_AHEAD_SLOTS \

@@ -6,13 +6,14 @@
 
 #include "base/mem.h"
 #include "executor/plan.h"
+#include "program/job.h"
 
 #define MAX_PLANS 32 /* the one used longest ago makes room */
 
 struct cached_plan {
     struct plan *plan;
-    const struct skiff_program *program;
-    int size; /* of the program then: one that has grown since gets a new plan */
+    uint64_t program, version; /* id and version of what it was made of */
+    struct program_mark *mark;
     struct arena names;
     const char **feeds, **fetches;
     int64_t *batch; /* per feed: rows, or sequences of the topmost level */
@@ -55,6 +56,7 @@ struct skiff_scope *executor_settings(const struct skiff_executor *e, struct exe
 static void cached_deinit(struct cached_plan *c)
 {
     plan_destroy(c->plan);
+    program_mark_unref(c->mark);
     arena_deinit(&c->names);
     *c = (struct cached_plan){0};
 }
@@ -68,13 +70,29 @@ void executor_destroy(struct skiff_executor *e)
     free(e);
 }
 
+static void drop_at(struct skiff_executor *e, int i)
+{
+    cached_deinit(&e->plans[i]);
+    e->plans[i] = e->plans[--e->nplans];
+}
+
 void executor_forget(struct skiff_executor *e, const struct skiff_program *p)
 {
-    for (int i = 0; i < e->nplans; i++)
-        if (e->plans[i].program == p) {
-            cached_deinit(&e->plans[i]);
-            e->plans[i--] = e->plans[--e->nplans];
-        }
+    p = program_to_run(p);
+    for (int i = e->nplans - 1; i >= 0; i--)
+        if (e->plans[i].program == p->id)
+            drop_at(e, i);
+}
+
+/* Plans that nobody can ask for again: their program has gone, or is about to get one of its newer
+ * version. */
+static void drop_stale(struct skiff_executor *e, const struct skiff_program *p)
+{
+    for (int i = e->nplans - 1; i >= 0; i--) {
+        const struct cached_plan *c = &e->plans[i];
+        if (program_mark_gone(c->mark) || (c->program == p->id && c->version != p->version))
+            drop_at(e, i);
+    }
 }
 
 static int64_t batch_of(const struct tensor *t)
@@ -84,18 +102,11 @@ static int64_t batch_of(const struct tensor *t)
     return t->shape.ndim ? t->shape.dims[0] : 1;
 }
 
-static int size_of(const struct skiff_program *p)
-{
-    int n = p->nblocks;
-    for (int b = 0; b < p->nblocks; b++)
-        n += p->blocks[b]->nops;
-    return n;
-}
-
 static bool serves(const struct cached_plan *c, const struct skiff_program *p,
                    const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches)
 {
-    if (c->program != p || c->nfeeds != nfeeds || c->nfetches != nfetches)
+    if (c->program != p->id || c->version != p->version || c->nfeeds != nfeeds ||
+        c->nfetches != nfetches)
         return false;
     for (int i = 0; i < nfeeds; i++)
         if (c->batch[i] != batch_of(feeds[i].tensor) || strcmp(c->feeds[i], feeds[i].name))
@@ -123,7 +134,8 @@ static enum skiff_status make_plan(struct skiff_executor *e, const struct skiff_
                                    int nfetches, struct cached_plan **out, struct skiff_error *err)
 {
     struct cached_plan c = {
-        .program = p, .size = size_of(p), .nfeeds = nfeeds, .nfetches = nfetches};
+        .program = p->id, .version = p->version, .nfeeds = nfeeds, .nfetches = nfetches};
+    drop_stale(e, p);
     arena_init(&c.names);
     c.feeds = arena_alloc(&c.names, (size_t)(nfeeds + 1) * sizeof(*c.feeds));
     c.batch = arena_alloc(&c.names, (size_t)(nfeeds + 1) * sizeof(*c.batch));
@@ -140,6 +152,7 @@ static enum skiff_status make_plan(struct skiff_executor *e, const struct skiff_
         arena_deinit(&c.names);
         return status;
     }
+    c.mark = program_mark_ref(p->mark);
     *out = free_place(e);
     **out = c;
     return SKIFF_OK;
@@ -155,27 +168,35 @@ static struct cached_plan *find_plan(struct skiff_executor *e, const struct skif
     return NULL;
 }
 
+static enum skiff_status nothing_to_fetch(const char *name, struct skiff_error *err)
+{
+    return error_set(err, SKIFF_UNSUPPORTED,
+                     "fetched variable %s: the program of a parameter server gives no values",
+                     name);
+}
+
 enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
                                int nfetches, struct skiff_tensor *out, struct skiff_error *err)
 {
+    bool done;
+    p = program_to_run(p);
+    TRY(job_begin(p, e->scope, &done, err));
+    if (done)
+        return nfetches ? nothing_to_fetch(fetches[0], err) : SKIFF_OK;
     struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
-    if (c && c->size != size_of(p)) {
-        executor_forget(e, p);
-        c = NULL;
-    }
     if (!c)
         TRY(make_plan(e, p, feeds, nfeeds, fetches, nfetches, &c, err));
     c->last_used = c->plan->env.run = ++e->clock;
-    return plan_run(c->plan, feeds, nfeeds, fetches, nfetches, out, err);
+    return plan_run(c->plan, feeds, out, err);
 }
 
 void executor_ahead(struct skiff_executor *e, const struct skiff_program *p,
                     const struct feed *feeds, int nfeeds, const char *const *fetches, int nfetches)
 {
-    struct cached_plan *c = find_plan(e, p, feeds, nfeeds, fetches, nfetches);
-    if (c && c->size == size_of(p))
-        plan_ahead(c->plan, e->clock + 2, feeds, nfeeds);
+    struct cached_plan *c = find_plan(e, program_to_run(p), feeds, nfeeds, fetches, nfetches);
+    if (c)
+        plan_ahead(c->plan, e->clock + 2, feeds);
 }
 
 static bool is_update(const struct skiff_op *op)
@@ -205,7 +226,8 @@ void executor_profile(const struct skiff_executor *e, const struct skiff_program
                       struct profile *out)
 {
     *out = (struct profile){0};
+    p = program_to_run(p);
     for (int i = 0; i < e->nplans; i++)
-        if (e->plans[i].program == p)
+        if (e->plans[i].program == p->id)
             profile_add(out, &e->plans[i].plan->blocks[0]);
 }

@@ -2,8 +2,8 @@
  *
  * A program is compiled to a plan: a flat array of steps with values bound and attributes decoded,
  * over one slab in which values that are not alive at the same time share room. Plans are found
- * again by (program, feed names and batch size, fetch names); a feed of another batch size gets its
- * own plan without the caller noticing. Shapes are taken from the data each time, so that ragged
+ * again by (program, its version, feed names and batch sizes, fetch names); a program that was changed
+ * and a feed of another batch size get their own plan without the caller noticing. Shapes are taken from the data each time, so that ragged
  * feeds of one batch size share a plan; a value that outgrows its room moves to the heap for that
  * run, and the slab is laid out anew after it. A steady step allocates nothing. Threads: one
  * executor per thread; several executors may share a scope and a program. */
@@ -36,13 +36,13 @@ struct skiff_executor *executor_create(struct skiff_scope *scope,
 void executor_destroy(struct skiff_executor *e);
 /* Its scope; its options go to *out. */
 struct skiff_scope *executor_settings(const struct skiff_executor *e, struct executor_options *out);
-/* Drops the plans of a program that is about to be changed or destroyed. (One that has only been
- * appended to is found out without it.) */
+/* Gives the memory of a program's plans back at once; without it, those of a program that has
+ * changed or gone are given back when the executor makes its next plan. */
 void executor_forget(struct skiff_executor *e, const struct skiff_program *p);
 
 /* Runs block 0 once. The values of `fetches` are deep-copied into out[i] (caller's, zeroed or
- * reused from the run before). The program must outlive the executor and must not change. Fed
- * variables that the program does not have are an error. */
+ * reused from the run before). The program must not change during the run. Fed variables that the
+ * program does not have are an error. */
 enum skiff_status executor_run(struct skiff_executor *e, const struct skiff_program *p,
                                const struct feed *feeds, int nfeeds, const char *const *fetches,
                                int nfetches, struct skiff_tensor *out, struct skiff_error *err);

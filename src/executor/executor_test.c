@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <skiff/net.h>
+
 #include "base/mem.h"
 #include "executor/executor.h"
 #include "executor/plan.h"
@@ -155,7 +157,7 @@ static void test_slab_is_shared(void **state)
     struct feed feed = {"x", &x};
     struct skiff_tensor y = {0};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(plan_run(plan, &feed, 1, fetches, 1, &y, NULL), SKIFF_OK);
+        assert_int_equal(plan_run(plan, &feed, &y, NULL), SKIFF_OK);
     check_y(&x, &y);
     /* a, b, c, y are 16000 bytes each; a is dead when c is written, b when y is */
     assert_int_equal(plan->layouts, 1);
@@ -211,7 +213,6 @@ static void test_messages(void **state)
     assert_int_equal(executor_run(r.e, r.p, &wrong, 1, NULL, 0, NULL, &err), SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "no_such_input"));
     add_op(r.p, "rellu", "y", NULL, "z");
-    executor_forget(r.e, r.p);
     expect_message(&r, &x, "y", SKIFF_UNSUPPORTED, (const char *[]){"rellu", "relu", NULL});
     rig_close(&r);
     tensor_deinit(&x);
@@ -234,6 +235,103 @@ static void test_declared_feeds_are_checked(void **state)
     rig_close(&r);
 }
 
+static float fetched(struct rig *r, const struct tensor *x, const char *name)
+{
+    struct skiff_tensor out = {0};
+    struct skiff_error err = {0};
+    if (run(r, x, name, &out, &err) < 0)
+        fail_msg("%s: %s", name, err.message);
+    float first = tensor_f32(&out.tensor)[0];
+    value_deinit(&out);
+    return first;
+}
+
+/* y = 2 x; every edit counts from the next run on, also one that leaves the number of ops alone. */
+static void test_an_edited_program_is_compiled_anew(void **state)
+{
+    for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
+        struct rig r = {program_create(), scope_create(), NULL};
+        struct tensor x = make_x(2);
+        tensor_f32(&x)[0] = 3;
+        r.e = executor_create(r.scope, &(struct executor_options){.no_fuse = no_fuse});
+        add_var(r.p, "x", false);
+        add_var(r.p, "z", false);
+        add_var(r.p, "y", false);
+        add_op(r.p, "scale", "x", NULL, "y");
+        struct skiff_op *op = program_root(r.p)->ops[0];
+        op_set_float(r.p, op, "scale", 2);
+        assert_true(fetched(&r, &x, "y") == 6);
+        op_set_float(r.p, op, "scale", 5);
+        assert_true(fetched(&r, &x, "y") == 15);
+        op_remove_attr(op, "scale");
+        assert_true(fetched(&r, &x, "y") == 3); /* the default, 1 */
+        op_set_out(r.p, op, "Out", 1, (const char *[]){"z"});
+        add_op(r.p, "square", "z", NULL, "y");
+        assert_true(fetched(&r, &x, "y") == 9);
+        block_remove_ops(program_root(r.p), 1, 1);
+        op_rename_out(r.p, op, "z", "y");
+        assert_true(fetched(&r, &x, "y") == 3);
+        skiff_var_set_persistable(block_own_var(program_root(r.p), "y"), true);
+        assert_true(fetched(&r, &x, "y") == 3);
+        assert_true(tensor_f32(&scope_find(r.scope, "y")->tensor)[0] == 3);
+        tensor_deinit(&x);
+        rig_close(&r);
+    }
+}
+
+/* Programs may go after a run; others at the same address are others, and memory does not grow. */
+static void test_programs_come_and_go(void **state)
+{
+    struct rig r;
+    struct tensor x = make_x(1);
+    size_t early = 0;
+    rig_open(&r, true);
+    program_destroy(r.p);
+    tensor_f32(&x)[0] = 3;
+    for (int i = 1; i <= 100; i++) {
+        r.p = program_create();
+        add_var(r.p, "x", false);
+        add_var(r.p, "y", false);
+        add_op(r.p, "scale", "x", NULL, "y");
+        op_set_float(r.p, program_root(r.p)->ops[0], "scale", (float)i);
+        assert_true(fetched(&r, &x, "y") == (float)(3 * i));
+        program_destroy(r.p);
+        if (i == 10)
+            early = mem_in_use();
+    }
+    assert_true(mem_in_use() <= early);
+    r.p = NULL;
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
+/* Whoever runs one program runs the other. */
+static void test_runs_as(void **state)
+{
+    struct rig r, other;
+    struct tensor x = make_x(3);
+    rig_open(&r, false);
+    rig_open(&other, false);
+    set_w(&r);
+    op_set_float(other.p, block_insert_op(program_root(other.p), -1, "scale"), "scale", 10);
+    struct skiff_op *ten = program_root(other.p)->ops[program_root(other.p)->nops - 1];
+    op_set_in(other.p, ten, "X", 1, (const char *[]){"y"});
+    op_set_out(other.p, ten, "Out", 1, (const char *[]){"y"});
+    float plain = fetched(&r, &x, "y");
+    program_run_as(r.p, other.p);
+    assert_true(fetched(&r, &x, "y") == 10 * plain);
+    struct skiff_program *copy = skiff_program_clone(r.p);
+    assert_int_equal(program_root(copy)->nops, program_root(other.p)->nops);
+    program_destroy(copy);
+    program_run_as(r.p, NULL);
+    assert_true(fetched(&r, &x, "y") == plain);
+    program_run_as(r.p, other.p);
+    rig_close(&other); /* a reference is left */
+    assert_true(fetched(&r, &x, "y") == 10 * plain);
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +341,9 @@ int main(void)
         cmocka_unit_test(test_a_feed_is_never_written),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_declared_feeds_are_checked),
+        cmocka_unit_test(test_an_edited_program_is_compiled_anew),
+        cmocka_unit_test(test_programs_come_and_go),
+        cmocka_unit_test(test_runs_as),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

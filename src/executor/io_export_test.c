@@ -35,7 +35,7 @@ static void same_model(const char *mine_path, const char *theirs_path)
     struct buf diff = BUF_INIT;
     if (program_diff(mine, theirs, &diff))
         fail_msg("%s", diff.data);
-    assert_int_equal(mine->version, theirs->version);
+    assert_int_equal(mine->paddle_version, theirs->paddle_version);
     assert_int_equal(mine->compat_map_len, theirs->compat_map_len);
     buf_deinit(&diff);
     program_destroy(mine);

@@ -174,7 +174,7 @@ enum skiff_status io_writer_program(struct model_writer *w, const char *file,
 
 void io_program_stamp(struct skiff_program *p)
 {
-    p->version = p->generation == GEN_2X ? VERSION_2X : VERSION_1X;
+    p->paddle_version = p->generation == GEN_2X ? VERSION_2X : VERSION_1X;
     p->has_version = true;
     compat_map_set(p);
 }

@@ -159,7 +159,7 @@ static void fluid_save_and_load(void **state)
     struct buf diff = BUF_INIT;
     if (program_diff(mine, theirs, &diff))
         fail_msg("%s", diff.data);
-    assert_int_equal(mine->version, theirs->version);
+    assert_int_equal(mine->paddle_version, theirs->paddle_version);
     assert_int_equal(mine->compat_map_len, theirs->compat_map_len);
     assert_memory_equal(mine->compat_map, theirs->compat_map, mine->compat_map_len);
     buf_deinit(&diff);

@@ -1,9 +1,13 @@
-/* Plan: a program compiled for one set of fed and fetched names. See executor.h for what it
+/* Plan: a program compiled for one list of fed and one of fetched names. See executor.h for what it
  * promises.
  *
- *   plan_create   bind every slot to a value and every attribute to its place, block by block
- *   plan_run      feed, run the steps of block 0 (or of another one: plan_options.block), fetch;
- * lay out the slab anew when it was too small
+ *   plan_create   binds every slot, feed and fetch to a value and every attribute to its place,
+ *                 block by block
+ *   plan_run      feeds, runs the steps of block 0 (or of another one: plan_options.block),
+ *                 fetches; lays out the slab anew when it was too small
+ *
+ * Names are looked up by plan_create alone; afterwards they only stand in messages. A plan keeps
+ * nothing of the program that it was made of, but with plan_options.borrow.
  *
  * Values: persistable variables live in the scope; all others belong to the plan and are forgotten
  * when a run starts. Threads: a plan is used by one thread at a time. */
@@ -45,15 +49,29 @@ struct plan_block {
     int root_step; /* the last step of block 0 that runs it, as far as lives are measured */
 };
 
+struct plan_feed { /* where a fed tensor goes */
+    const struct skiff_var *declared;
+    struct skiff_tensor *value;
+    bool borrows; /* the value points at the caller's bytes; otherwise it gets a copy */
+};
+
+struct plan_fetch { /* where a fetched value comes from */
+    const char *name;
+    struct skiff_tensor *value;
+};
+
 struct plan {
-    struct run_env env; /* first: kernels get &plan->env */
-    const struct skiff_program *program;
-    struct skiff_program *fused; /* owned; NULL when the program runs as written */
+    struct run_env env;                  /* first: kernels get &plan->env */
+    const struct skiff_program *program; /* that is run: own, or borrowed */
+    struct skiff_program *own;           /* the fused program, or a copy; NULL: borrowed */
     struct skiff_scope *scope;
     struct arena arena;
     struct str_map *names; /* per block: name -> plan_var */
     struct plan_block *blocks;
-    int nblocks, root; /* root: the block that is run */
+    int nblocks, root;       /* root: the block that is run */
+    struct plan_feed *feeds; /* in the order of the names given to plan_create */
+    struct plan_fetch *fetches;
+    int nfeeds, nfetches;
     struct kernel_scratch_space scratch;
     void *slab;
     size_t slab_bytes;
@@ -63,6 +81,7 @@ struct plan {
 
 struct plan_options {
     bool fuse, is_test, profile;
+    bool borrow;        /* without fuse: the program outlives the plan and does not change */
     bool defer_rows;    /* as fusing does: optimizers may leave rows behind */
     bool empty_is_step; /* these two: kernel.h, run_env */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
@@ -77,12 +96,12 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
                               struct plan **out, struct skiff_error *err);
 void plan_destroy(struct plan *plan);
 
-enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,
-                           const char *const *fetches, int nfetches, struct skiff_tensor *out,
+/* feeds[i], out[i]: those of the i-th name given to plan_create. */
+enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, struct skiff_tensor *out,
                            struct skiff_error *err);
 
 /* The feeds of the run after the next one to come (op_kind.h, ahead). */
-void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds, int nfeeds);
+void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds);
 
 /* slab.c: gives every variable that is on the heap room in the slab, once a run has shown how much
  * it needs. */

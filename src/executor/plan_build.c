@@ -272,34 +272,48 @@ static enum skiff_status build_block(struct plan *plan, int idx, int root_step,
     return SKIFF_OK;
 }
 
-static enum skiff_status mark_feeds(struct plan *plan, const char *const *feeds, int nfeeds,
+static enum skiff_status bind_feeds(struct plan *plan, const char *const *feeds, int nfeeds,
                                     struct skiff_error *err)
 {
+    plan->feeds = arena_alloc(&plan->arena, (size_t)(nfeeds + 1) * sizeof(*plan->feeds));
     for (int i = 0; i < nfeeds; i++) {
-        if (!block_find_var(program_root(plan->program), feeds[i]))
+        struct plan_feed *f = &plan->feeds[plan->nfeeds++];
+        f->declared = block_find_var(program_root(plan->program), feeds[i]);
+        if (!f->declared)
             return error_set(err, SKIFF_NOT_FOUND, "fed variable %s is not in the program",
                              feeds[i]);
         struct plan_var *v;
-        plan_resolve(plan, 0, feeds[i], &v);
+        f->value = plan_resolve(plan, 0, feeds[i], &v);
         if (!v)
             continue;
-        v->fed = !v->written;
+        v->fed = f->borrows = !v->written;
         if (v->first <= v->last)
             v->first = 0; /* it is filled before the first step */
     }
     return SKIFF_OK;
 }
 
-static void mark_fetches(struct plan *plan, const char *const *fetches, int nfetches)
+static enum skiff_status bind_fetches(struct plan *plan, const char *const *fetches, int nfetches,
+                                      struct skiff_error *err)
 {
+    plan->fetches = arena_alloc(&plan->arena, (size_t)(nfetches + 1) * sizeof(*plan->fetches));
     for (int i = 0; i < nfetches; i++) {
+        struct plan_fetch *f = &plan->fetches[plan->nfetches++];
         struct plan_var *v = str_map_get(&plan->names[plan->root], fetches[i]);
+        f->name = arena_strdup(&plan->arena, fetches[i]);
         if (v) {
+            f->value = &v->value;
             v->fetched = true;
-            v->last =
-                plan->blocks[plan->root].nsteps; /* alive until the values have been copied out */
+            v->last = plan->blocks[plan->root].nsteps; /* until it has been copied out */
+        } else if (block_find_var(program_root(plan->program), fetches[i]) ||
+                   scope_find(plan->scope, fetches[i])) {
+            f->value = scope_var(plan->scope, fetches[i]);
+        } else {
+            return error_set(err, SKIFF_NOT_FOUND, "fetched variable %s is not in the program",
+                             fetches[i]);
         }
     }
+    return SKIFF_OK;
 }
 
 /* Kernels of internal ops trust the passes that make them. */
@@ -317,12 +331,19 @@ static enum skiff_status refuse_internal(const struct skiff_program *p, struct s
     return SKIFF_OK;
 }
 
-static enum skiff_status fuse(struct plan *plan, const char *const *fetches, int nfetches,
-                              struct skiff_error *err)
+/* The program that will run: nothing else is kept of the given one. */
+static enum skiff_status own_program(struct plan *plan, const struct plan_options *options,
+                                     const char *const *fetches, int nfetches,
+                                     struct skiff_error *err)
 {
-    TRY(fuse_program(plan->program, fetches, nfetches, VERIFY_SKIP_SHAPES | VERIFY_SKIP_UNKNOWN,
-                     &plan->fused, err));
-    plan->program = plan->fused;
+    if (!options->fuse && options->borrow)
+        return SKIFF_OK;
+    if (options->fuse)
+        TRY(fuse_program(plan->program, fetches, nfetches, VERIFY_SKIP_SHAPES | VERIFY_SKIP_UNKNOWN,
+                         &plan->own, err));
+    else
+        plan->own = program_clone(plan->program);
+    plan->program = plan->own;
     return SKIFF_OK;
 }
 
@@ -340,8 +361,7 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
     arena_init(&plan->arena);
     plan_env_init(plan, options);
     TRY_OUT(refuse_internal(p, err));
-    if (options->fuse)
-        TRY_OUT(fuse(plan, fetches, nfetches, err));
+    TRY_OUT(own_program(plan, options, fetches, nfetches, err));
     plan->env.program = plan->program;
     plan->nblocks = plan->program->nblocks;
     plan->names = arena_alloc(&plan->arena, (size_t)plan->nblocks * sizeof(*plan->names));
@@ -349,8 +369,8 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
     for (int i = 0; i < plan->nblocks; i++)
         str_map_init(&plan->names[i]);
     TRY_OUT(build_block(plan, plan->root, 0, err));
-    TRY_OUT(mark_feeds(plan, feeds, nfeeds, err));
-    mark_fetches(plan, fetches, nfetches);
+    TRY_OUT(bind_feeds(plan, feeds, nfeeds, err));
+    TRY_OUT(bind_fetches(plan, fetches, nfetches, err));
     *out = plan;
 out:
     if (status < 0)
@@ -374,7 +394,7 @@ void plan_destroy(struct plan *plan)
     }
     kernel_scratch_deinit(&plan->scratch);
     mem_free(plan->slab);
-    program_destroy(plan->fused);
+    program_destroy(plan->own);
     arena_deinit(&plan->arena);
     free(plan);
 }

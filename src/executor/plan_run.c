@@ -1,5 +1,4 @@
 /* Running a plan: feed, steps, fetch. */
-#include <string.h>
 #include <time.h>
 
 #include "executor/plan_parts.h"
@@ -127,51 +126,47 @@ static enum skiff_status check_feed(const struct skiff_var *v, const struct tens
 }
 
 /* The value points at the caller's bytes, unless the program writes to it or keeps it. */
-static enum skiff_status bind_feed(struct plan *plan, const struct feed *f, struct skiff_error *err)
+static enum skiff_status take_feed(const struct plan_feed *f, const struct tensor *t,
+                                   struct skiff_error *err)
 {
-    TRY(check_feed(block_find_var(program_root(plan->program), f->name), f->tensor, err));
-    struct plan_var *v;
-    struct skiff_tensor *value = plan_resolve(plan, 0, f->name, &v);
+    struct skiff_tensor *value = f->value;
+    TRY(check_feed(f->declared, t, err));
     value_settle(value);
-    if (v && v->fed) {
+    if (f->borrows) {
         value->kind = VALUE_TENSOR;
-        struct lod *lod = lod_ref(f->tensor->lod);
+        struct lod *lod = lod_ref(t->lod);
         lod_unref(value->tensor.lod);
-        value->tensor = *f->tensor;
+        value->tensor = *t;
         value->tensor.lod = lod;
         value->tensor.owner = TENSOR_BORROWED;
-        value->tensor.cap = tensor_bytes(f->tensor);
+        value->tensor.cap = tensor_bytes(t);
         return SKIFF_OK;
     }
-    TRY(value_as_tensor(value, f->tensor->dtype, &f->tensor->shape, err));
-    return tensor_copy(&value->tensor, f->tensor, err);
+    TRY(value_as_tensor(value, t->dtype, &t->shape, err));
+    return tensor_copy(&value->tensor, t, err);
 }
 
 static void release_feeds(struct plan *plan)
 {
-    struct plan_block *b = &plan->blocks[plan->root];
-    for (int i = 0; i < b->nown; i++) {
-        struct plan_var *v = b->own[i];
-        if (!v->fed)
+    for (int i = 0; i < plan->nfeeds; i++) {
+        struct skiff_tensor *value = plan->feeds[i].value;
+        if (!plan->feeds[i].borrows)
             continue;
-        lod_unref(v->value.tensor.lod);
-        v->value.tensor = (struct tensor){0};
-        v->value.kind = VALUE_NONE;
+        lod_unref(value->tensor.lod);
+        value->tensor = (struct tensor){0};
+        value->kind = VALUE_NONE;
     }
 }
 
-static enum skiff_status fetch_one(struct plan *plan, const char *name, struct skiff_tensor *out,
-                                   struct skiff_error *err)
+static enum skiff_status give_fetch(const struct plan_fetch *f, struct skiff_tensor *out,
+                                    struct skiff_error *err)
 {
-    struct plan_var *v = str_map_get(&plan->names[plan->root], name);
-    struct skiff_tensor *from = v ? &v->value : scope_find(plan->scope, name);
-    if (!from || from->kind == VALUE_NONE)
-        return error_set(err, SKIFF_NOT_FOUND, "fetched variable %s %s", name,
-                         block_find_var(program_root(plan->program), name)
-                             ? "has no value: no op of the program wrote it"
-                             : "is not in the program");
-    value_settle(from);
-    return value_copy(out, from, err);
+    if (f->value->kind == VALUE_NONE)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "fetched variable %s has no value: no op of the program wrote it",
+                         f->name);
+    value_settle(f->value);
+    return value_copy(out, f->value, err);
 }
 
 /* Rows left behind by an optimizer on a local table are forgotten with it. */
@@ -186,17 +181,16 @@ static void forget_locals(struct plan *plan)
         }
 }
 
-enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, int nfeeds,
-                           const char *const *fetches, int nfetches, struct skiff_tensor *out,
+enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, struct skiff_tensor *out,
                            struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     forget_locals(plan);
-    for (int i = 0; i < nfeeds; i++)
-        TRY_OUT(bind_feed(plan, &feeds[i], err));
+    for (int i = 0; i < plan->nfeeds; i++)
+        TRY_OUT(take_feed(&plan->feeds[i], feeds[i].tensor, err));
     TRY_OUT(plan_run_block(plan, plan->root, err));
-    for (int i = 0; i < nfetches; i++)
-        TRY_OUT(fetch_one(plan, fetches[i], &out[i], err));
+    for (int i = 0; i < plan->nfetches; i++)
+        TRY_OUT(give_fetch(&plan->fetches[i], &out[i], err));
     if (plan_needs_layout(plan))
         TRY_OUT(plan_layout(plan, err));
 out:
@@ -207,15 +201,15 @@ out:
 /* ---- ahead ---- */
 
 struct later_feeds {
+    const struct plan *plan;
     const struct feed *feeds;
-    int n;
 };
 
-static const struct tensor *find_later(void *user, const char *name)
+static const struct tensor *find_later(void *user, const struct skiff_tensor *value)
 {
     const struct later_feeds *l = user;
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->feeds[i].name, name))
+    for (int i = 0; i < l->plan->nfeeds; i++)
+        if (l->plan->feeds[i].value == value)
             return l->feeds[i].tensor;
     return NULL;
 }
@@ -231,10 +225,10 @@ static bool sends_gradients(const struct plan *plan)
     return false;
 }
 
-void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds, int nfeeds)
+void plan_ahead(struct plan *plan, uint64_t run, const struct feed *feeds)
 {
     struct plan_block *b = &plan->blocks[plan->root];
-    struct later_feeds l = {feeds, nfeeds};
+    struct later_feeds l = {plan, feeds};
     struct kernel_later later = {run, &l, find_later};
     if (!sends_gradients(plan))
         return;

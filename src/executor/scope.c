@@ -8,7 +8,8 @@
 struct skiff_scope {
     pthread_mutex_t lock;       /* guards the map; values are not guarded */
     struct str_map vars;        /* owned name -> owned struct skiff_tensor */
-    struct skiff_scope *parent; /* NULL: none */
+    struct skiff_scope *parent; /* a reference; NULL: none */
+    int refs;                   /* atomic */
 };
 
 struct skiff_scope *scope_create(void)
@@ -16,20 +17,28 @@ struct skiff_scope *scope_create(void)
     struct skiff_scope *s = mem_must(sizeof(*s));
     pthread_mutex_init(&s->lock, NULL);
     str_map_init(&s->vars);
+    s->refs = 1;
+    return s;
+}
+
+struct skiff_scope *scope_ref(struct skiff_scope *s)
+{
+    __atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
     return s;
 }
 
 struct skiff_scope *scope_create_child(struct skiff_scope *parent)
 {
     struct skiff_scope *s = scope_create();
-    s->parent = parent;
+    s->parent = scope_ref(parent);
     return s;
 }
 
 void scope_destroy(struct skiff_scope *s)
 {
-    if (!s)
+    if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
         return;
+    scope_destroy(s->parent);
     for (size_t i = 0; i < s->vars.count; i++) {
         struct str_map_entry *e = &s->vars.entries[i];
         value_deinit(e->value);

@@ -11,11 +11,12 @@ struct skiff_scope;
 
 struct skiff_scope *scope_create(void);
 /* A scope in front of another: names that it owns (scope_own) hide those of the parent, all others
- * are the parent's. For what every thread has for itself (metric states). The parent must outlive
- * it. */
+ * are the parent's, which lives as long as it does. For what every thread has for itself (metric
+ * states). */
 struct skiff_scope *scope_create_child(struct skiff_scope *parent);
 struct skiff_tensor *scope_own(struct skiff_scope *s, const char *name); /* made when absent */
-void scope_destroy(struct skiff_scope *s);
+struct skiff_scope *scope_ref(struct skiff_scope *s);
+void scope_destroy(struct skiff_scope *s); /* gives one reference back; NULL is fine */
 struct skiff_tensor *scope_var(struct skiff_scope *s, const char *name); /* made when absent */
 struct skiff_tensor *scope_find(const struct skiff_scope *s,
                                 const char *name); /* NULL when absent; settled (value.h) */

@@ -426,6 +426,11 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
     if (options->threads < 1)
         return error_set(err, SKIFF_INVALID, "a trainer needs at least one thread, not %d",
                          options->threads);
+    bool done;
+    program = program_to_run(program);
+    TRY(job_begin(program, scope, &done, err));
+    if (done)
+        return error_set(err, SKIFF_STATE, "the program of a parameter server cannot be trained");
     struct trainer t = {.program = program, .source = source, .options = options};
     struct trainer_result r = {0};
     struct str_map states;

@@ -93,6 +93,7 @@ enum skiff_status trainer_train_dataset(struct skiff_scope *scope,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err)
 {
+    program = program_to_run(program);
     return run_dataset(scope, program, program, dataset, options, result, err);
 }
 
@@ -105,6 +106,7 @@ enum skiff_status trainer_infer_dataset(struct skiff_scope *scope,
     struct skiff_program *test;
     struct trainer_options o = *options;
     o.reset_metrics = true;
+    program = program_to_run(program);
     TRY(skiff_program_clone_for_test(program, &test, err));
     enum skiff_status status = run_dataset(scope, test, program, dataset, &o, result, err);
     skiff_program_destroy(test);

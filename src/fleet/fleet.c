@@ -15,12 +15,7 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
     if (!f)
         return;
     skiff_fleet_abandon_worker(f, "has ended without stop_worker");
-    program_destroy(f->main);
-    program_destroy(f->startup);
-    program_destroy(f->origin);
-    program_destroy(f->origin_startup);
-    job_unref(f->job);
-    split_destroy(f->split);
+    fleet_drop_programs(f);
     role_deinit(&f->role);
     free(f);
 }

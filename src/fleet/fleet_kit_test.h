@@ -38,6 +38,7 @@ struct job_case {
     bool schedule;            /* the rate is halved every second step */
     double clip;              /* grad_clip by the norm of all gradients; 0: none */
     bool bare;                /* the programs of the bare transpiler */
+    bool by_running;          /* no fleet calls: the net's own programs are run, servers' too */
     bool half_told;           /* transpile(sync_mode=False) with a config that says sync */
     const char *split_method;
     bool dc_asgd;
@@ -163,10 +164,15 @@ static inline enum skiff_status work(struct job_case *c, int id, struct skiff_fl
                                      struct skiff_error *err)
 {
     double sum = id + 1;
-    enum skiff_status status = skiff_fleet_init_worker(f, scope, err);
+    enum skiff_status status = SKIFF_OK;
+    const struct skiff_program *main = skiff_net_main(n->net), *startup = skiff_net_startup(n->net);
+    if (!c->by_running) {
+        main = skiff_fleet_main_program(f);
+        startup = skiff_fleet_startup_program(f);
+        status = skiff_fleet_init_worker(f, scope, err);
+    }
     if (status == SKIFF_OK)
-        status = train(c, id, skiff_fleet_main_program(f), skiff_fleet_startup_program(f), n, scope,
-                       err);
+        status = train(c, id, main, startup, n, scope, err);
     if (c->drops && id == 1)
         return status; /* its fleet goes without stop_worker */
     if (status == SKIFF_OK)
@@ -178,6 +184,25 @@ static inline enum skiff_status work(struct job_case *c, int id, struct skiff_fl
         status = save(c, f, n, scope, err);
     enum skiff_status stopped = skiff_fleet_stop_worker(f, status < 0 ? NULL : err);
     return status < 0 ? status : stopped;
+}
+
+static inline enum skiff_status serve(struct job_case *c, struct skiff_fleet *f,
+                                      struct skiff_scope *scope, struct skiff_error *err)
+{
+    if (!c->by_running) {
+        enum skiff_status status = skiff_fleet_init_server(f, c->load, err);
+        return status == SKIFF_OK ? skiff_fleet_run_server(f, err) : status;
+    }
+    struct skiff_executor *exe = skiff_executor_create(scope, NULL);
+    const struct skiff_program *main = skiff_fleet_main_program(f);
+    enum skiff_status status =
+        skiff_executor_run(exe, skiff_fleet_startup_program(f), NULL, 0, NULL, 0, NULL, err);
+    if (status == SKIFF_OK && skiff_program_waits(main) != SKIFF_WAIT_SERVE)
+        status = SKIFF_STATE;
+    if (status == SKIFF_OK)
+        status = skiff_executor_run(exe, main, NULL, 0, NULL, 0, NULL, err);
+    skiff_executor_destroy(exe);
+    return status;
 }
 
 static inline void *node_main(void *arg)
@@ -202,9 +227,7 @@ static inline void *node_main(void *arg)
     if (status == SKIFF_OK)
         status = skiff_fleet_minimize(f, n.opt, n.loss, &strategy, NULL, err);
     if (status == SKIFF_OK && me->server) {
-        status = skiff_fleet_init_server(f, c->load, err);
-        if (status == SKIFF_OK)
-            status = skiff_fleet_run_server(f, err);
+        status = serve(c, f, scope, err);
     } else if (status == SKIFF_OK) {
         status = work(c, me->id, f, &n, scope, err);
     }

@@ -4,8 +4,6 @@
 
 #include <stdatomic.h>
 
-#include "layers/net.h" /* skiff_program is program, skiff_var is var */
-
 #include <skiff/fleet.h>
 
 #include "comm/comm.h"
@@ -22,9 +20,8 @@ struct skiff_fleet {
     struct skiff_split *split;                     /* NULL: not split, or alone */
     struct skiff_program *origin, *origin_startup; /* as the user built them, after minimize */
     struct skiff_program *main, *startup;          /* of the role */
+    struct skiff_program *given, *given_startup;   /* a worker's: run as those of the role */
     struct job *job;                               /* comm's or job_server's; NULL: alone */
-    struct skiff_scope *scope;                     /* of init_worker; borrowed */
-    bool working;                                  /* between init_worker and stop_worker */
     unsigned meetings;                             /* tags of collective calls */
     _Atomic(say_call) say;                         /* threads of the network look at both */
     _Atomic(void *) user;
@@ -44,7 +41,12 @@ enum skiff_status fleet_need_init(const struct skiff_fleet *f, const char *call,
 enum skiff_status fleet_need_session(const struct skiff_fleet *f, const char *call,
                                      struct session **out, struct skiff_error *err);
 
-/* ---- fleet_split.c: what strategy and settings say to the rooms below ---- */
+/* Is this worker in its job: between init_worker (or the first run) and stop_worker? */
+bool fleet_is_working(const struct skiff_fleet *f);
+
+/* ---- fleet_split.c ---- */
+void fleet_drop_programs(struct skiff_fleet *f);
+/* What strategy and settings say to the rooms below. */
 enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
                                      struct skiff_error *err);
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *settings,

@@ -143,6 +143,7 @@ static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_s
                                    .main = f->main,
                                    .startup = f->startup,
                                    .whole = f->origin,
+                                   .keeps_values = true,
                                    .index = f->role.id,
                                    .trainers = f->role.workers,
                                    .settings = &f->settings,
@@ -152,8 +153,19 @@ static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_s
     return job_server_create(&o, &f->job, err);
 }
 
-static void drop_programs(struct skiff_fleet *f)
+/* A job that others still hold must not be run by the user's programs without its fleet. */
+static void give_back(struct skiff_program **given)
 {
+    if (*given)
+        program_run_as(*given, NULL);
+    program_destroy(*given);
+    *given = NULL;
+}
+
+void fleet_drop_programs(struct skiff_fleet *f)
+{
+    give_back(&f->given);
+    give_back(&f->given_startup);
     program_destroy(f->main);
     program_destroy(f->startup);
     program_destroy(f->origin);
@@ -184,17 +196,27 @@ static enum skiff_status split_by_role(struct skiff_fleet *f, const struct skiff
     return SKIFF_OK;
 }
 
-enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct skiff_program *main,
-                                    const struct skiff_program *startup,
+/* As if they had been rewritten in place, which is what Paddle does. */
+static void run_as_trainer(struct skiff_fleet *f, struct skiff_program *main,
+                           struct skiff_program *startup)
+{
+    f->given = program_ref(main);
+    f->given_startup = program_ref(startup);
+    program_run_as(main, f->main);
+    program_run_as(startup, f->startup);
+}
+
+enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program *main,
+                                    struct skiff_program *startup,
                                     const struct skiff_strategy *strategy, struct skiff_error *err)
 {
     static const struct skiff_strategy defaults = {0};
     struct split_config config;
     TRY(fleet_need_init(f, "minimize", err));
     TRY(fleet_split_config(strategy ? strategy : &defaults, &config, err)); /* alone, too */
-    if (f->working)
+    if (fleet_is_working(f))
         return error_set(err, SKIFF_STATE, "minimize: this worker is in a job; stop_worker first");
-    drop_programs(f);
+    fleet_drop_programs(f);
     f->origin = program_clone(main);
     f->origin_startup = program_clone(startup);
     if (fleet_is_alone(f)) {
@@ -204,7 +226,9 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, const struct skiff_pr
     }
     enum skiff_status status = split_by_role(f, strategy ? strategy : &defaults, err);
     if (status < 0)
-        drop_programs(f);
+        fleet_drop_programs(f);
+    else if (f->role.kind == SKIFF_WORKER)
+        run_as_trainer(f, main, startup);
     return status;
 }
 
@@ -281,7 +305,22 @@ enum skiff_status skiff_split_attach_server(const struct skiff_split *split, con
     return attach(main, startup, job);
 }
 
+enum skiff_wait skiff_program_waits(const struct skiff_program *p)
+{
+    p = program_to_run(p);
+    if (!p->job || !p->job->class->waits || !p->job->class->waits(p->job, p))
+        return SKIFF_WAIT_NONE;
+    return p->job->class->serve ? SKIFF_WAIT_SERVE : SKIFF_WAIT_JOIN;
+}
+
+enum skiff_status skiff_program_join(const struct skiff_program *p, struct skiff_scope *scope,
+                                     bool *done, struct skiff_error *err)
+{
+    return job_begin(program_to_run(p), scope, done, err);
+}
+
 enum skiff_status skiff_program_leave_job(const struct skiff_program *p, struct skiff_error *err)
 {
+    p = program_to_run(p);
     return p->job && p->job->class->close ? p->job->class->close(p->job, err) : SKIFF_OK;
 }

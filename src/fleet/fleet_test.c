@@ -44,6 +44,33 @@ static void sync_equals_local(void **state)
     local_close(&loaded);
 }
 
+/* Nobody calls init_worker, init_server or run_server: running the programs is enough, also the
+ * net's own ones on a worker. */
+static void running_is_enough(void **state)
+{
+    static const char *const modes[] = {"sync", "async", "geo"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct job_case c = {.mode = modes[i],
+                             .optimizer = "sgd",
+                             .rate = 0.01,
+                             .servers = 2,
+                             .workers = 2,
+                             .steps = STEPS,
+                             .by_running = true};
+        struct job_case called = c;
+        job_run(&c);
+        assert_true(c.sums[0] == 3 && c.sums[1] == 3);
+        if (strcmp(modes[i], "sync"))
+            continue; /* the others' numbers depend on who is faster */
+        called.by_running = false;
+        job_run(&called);
+        for (int k = 0; k < STEPS; k++)
+            assert_true(c.losses[0][k] == called.losses[0][k] &&
+                        c.losses[1][k] == called.losses[1][k]);
+    }
+}
+
 /* One float, whatever the number of blocks; a cut accumulator is whole. */
 static void saved_files_are_whole(void **state)
 {
@@ -347,6 +374,7 @@ int main(void)
         cmocka_unit_test(wrong_calls),
         cmocka_unit_test(alone),
         cmocka_unit_test(sync_equals_local),
+        cmocka_unit_test(running_is_enough),
         cmocka_unit_test(saved_files_are_whole),
         cmocka_unit_test(any_number_of_servers),
         cmocka_unit_test(every_form_loads),

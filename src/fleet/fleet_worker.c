@@ -35,20 +35,23 @@ enum skiff_status skiff_fleet_init_worker(struct skiff_fleet *f, struct skiff_sc
                                           struct skiff_error *err)
 {
     TRY(need_worker(f, "init_worker", err));
-    f->scope = scope;
     if (fleet_is_alone(f))
         return SKIFF_OK;
     if (!f->job)
         return error_set(err, SKIFF_STATE,
                          "init_worker: there is no program yet; call "
                          "distributed_optimizer(...).minimize first");
-    if (f->working) {
-        fleet_say(f, "init_worker was called before; this call does nothing");
-        return SKIFF_OK;
-    }
-    TRY(comm_start(f->job, f->scope, err));
-    f->working = true;
-    return SKIFF_OK;
+    return comm_start(f->job, scope, err);
+}
+
+bool fleet_is_working(const struct skiff_fleet *f)
+{
+    return f->job && f->role.kind == SKIFF_WORKER && comm_is_running(f->job);
+}
+
+bool skiff_fleet_is_working(const struct skiff_fleet *f)
+{
+    return fleet_is_working(f);
 }
 
 /* Both halves are done, whatever becomes of the first: nobody must wait for us. */
@@ -57,7 +60,6 @@ enum skiff_status skiff_fleet_stop_worker(struct skiff_fleet *f, struct skiff_er
     TRY(need_worker(f, "stop_worker", err));
     if (!f->job)
         return SKIFF_OK;
-    f->working = false;
     enum skiff_status first = comm_stop(f->job, err);
     enum skiff_status second = f->job->class->close(f->job, first < 0 ? NULL : err);
     return first < 0 ? first : second;
@@ -65,9 +67,8 @@ enum skiff_status skiff_fleet_stop_worker(struct skiff_fleet *f, struct skiff_er
 
 void skiff_fleet_abandon_worker(struct skiff_fleet *f, const char *reason)
 {
-    if (!f->working)
+    if (!fleet_is_working(f))
         return;
-    f->working = false;
     comm_abandon(f->job, reason);
     comm_stop(f->job, NULL); /* its threads look at the scope, which may go after us */
 }

@@ -17,6 +17,7 @@ struct server_job {
     struct server *own; /* made by init */
     _Atomic(struct server *) running;
     atomic_bool stopped;
+    bool keeps_values;
 };
 
 static struct server_job *of(struct job *j)
@@ -49,6 +50,33 @@ static enum skiff_status serve(struct job *j, const struct skiff_program *p,
     return status;
 }
 
+static bool is_main(const struct skiff_program *p)
+{
+    const struct skiff_block *root = program_root(p);
+    for (int i = 0; i < root->nops; i++)
+        if (!strcmp(root->ops[i]->type, "listen_and_serv"))
+            return true;
+    return false;
+}
+
+static enum skiff_status begin(struct job *j, const struct skiff_program *p,
+                               struct skiff_scope *scope, bool *done, struct skiff_error *err)
+{
+    struct server_job *s = of(j);
+    if (!s->keeps_values)
+        return SKIFF_OK;
+    *done = true;
+    if (!s->own)
+        TRY(job_server_init(j, NULL, err));
+    return is_main(p) ? run(s, s->own, err) : SKIFF_OK;
+}
+
+static bool waits(struct job *j, const struct skiff_program *p)
+{
+    (void)j;
+    return is_main(p);
+}
+
 static enum skiff_status server_close(struct job *j, struct skiff_error *err)
 {
     (void)err;
@@ -68,7 +96,7 @@ static void destroy(struct job *j)
 }
 
 static const struct job_class server_job_class = {
-    .serve = serve, .close = server_close, .destroy = destroy};
+    .begin = begin, .waits = waits, .serve = serve, .close = server_close, .destroy = destroy};
 
 static const char *keep(struct server_job *s, const char *text)
 {
@@ -112,6 +140,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
     s->startup = program_clone(o->startup);
     s->whole = o->whole ? program_clone(o->whole) : NULL;
     s->settings = *o->settings;
+    s->keeps_values = o->keeps_values;
     s->options = (struct server_options){
         .main = s->main,
         .startup = s->startup,

@@ -1,9 +1,10 @@
 /* The job (program/job.h) of a server program: whoever runs the program serves until the job is
  * complete. It keeps copies of what a server needs, so that split and programs may go.
  *
- * Two ways: init_server and run_server (job_server_init, job_server_run), with a scope of the
- * server's own; or the startup and main program are run by an executor, as with the bare
- * transpiler, and the server works in that executor's scope. */
+ * Two ways: with keeps_values (a fleet's) the server has a scope of its own, filled by
+ * job_server_init or when the startup program is run, and job_server_run or running the main program
+ * serves. Without (programs of the bare transpiler) both are run by an executor as any program, and
+ * the server works in that executor's scope. */
 #ifndef FLEET_JOB_SERVER_H
 #define FLEET_JOB_SERVER_H
 
@@ -17,7 +18,7 @@ struct job_server_options {
     const struct skiff_program *whole;          /* before the split, or NULL; copied */
     int index, trainers;
     const struct settings *settings;
-    bool stop_on_death;
+    bool stop_on_death, keeps_values;
     void (*say)(void *user, const char *line);
     void *user;
 };

@@ -214,12 +214,13 @@ void skiff_program_destroy(struct skiff_program *p)
 
 struct skiff_program *skiff_program_clone(const struct skiff_program *p)
 {
-    return program_clone(p);
+    return program_clone(program_to_run(p));
 }
 
 void skiff_program_set_seed(struct skiff_program *p, int seed)
 {
     p->random_seed = seed;
+    program_changed(p);
 }
 
 int skiff_program_seed(const struct skiff_program *p)
@@ -273,8 +274,10 @@ bool skiff_var_persistable(const struct skiff_var *v)
 
 void skiff_var_set_persistable(struct skiff_var *v, bool on)
 {
-    if (v)
-        v->persistable = on ? IS_TRUE : IS_FALSE;
+    if (!v)
+        return;
+    v->persistable = on ? IS_TRUE : IS_FALSE;
+    program_changed(v->program);
 }
 
 bool skiff_var_stop_gradient(const struct skiff_var *v)

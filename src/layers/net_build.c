@@ -121,6 +121,7 @@ void skiff_var_set_param(struct skiff_program *p, struct skiff_var *v,
                          const struct skiff_param_info *info)
 {
     struct param_info *inner = v->param;
+    program_changed(p);
     if (!inner)
         inner = v->param = arena_alloc(&p->arena, sizeof(*inner));
     *inner = (struct param_info){.trainable = info->trainable,

@@ -122,17 +122,23 @@ static bool is_carried(const struct skiff_block *b, const char *name)
     return written;
 }
 
+/* Made when the loop is prepared. */
+struct loop {
+    bool keep;     /* a gradient op asks for the iterations */
+    bool *carried; /* per X: the block writes it, and not in place */
+};
+
 static struct iterations *iterations_start(struct kernel *k)
 {
+    const struct loop *loop = k->state;
     struct iterations *s = mem_must(sizeof *s);
-    const struct skiff_block *block = k->env->program->blocks[k->attr[WHILE_BLOCK].i];
     int nx = kernel_in_count(k, WHILE_X);
     s->free_saved = k->env->free_saved;
     s->block = k->attr[WHILE_BLOCK].i;
     s->carried = mem_must((size_t)(nx + 1) * sizeof *s->carried);
     for (int i = 0; i < nx; i++) {
         const struct skiff_tensor *v = kernel_in_value(k, WHILE_X, i);
-        if (v && v->kind == VALUE_TENSOR && is_carried(block, kernel_in_name(k, WHILE_X, i)))
+        if (v && v->kind == VALUE_TENSOR && loop->carried[i])
             s->carried[s->ncarried++] = i;
     }
     return s;
@@ -161,22 +167,37 @@ static enum skiff_status run_kept(struct kernel *k, struct iterations *s, struct
     return k->env->save_block(k->env, s->block, &it->block, err);
 }
 
+static enum skiff_status check_block(const struct kernel *k, int block, struct skiff_error *err)
+{
+    if (block > 0 && block < k->env->program->nblocks)
+        return SKIFF_OK;
+    return kernel_fail(k, SKIFF_FORMAT, err, "sub_block is %d of %d blocks", block,
+                       k->env->program->nblocks);
+}
+
 /* Iterations are kept only for a gradient op that asks for them. */
 static enum skiff_status while_prepare(struct kernel *k, struct skiff_error *err)
 {
     const struct skiff_program *p = k->env->program;
     const char *scopes = op_out1(k->op, "StepScopes");
-    bool *keep = mem_must(sizeof *keep);
+    int nx = kernel_in_count(k, WHILE_X), block = k->attr[WHILE_BLOCK].i;
+    TRY(check_block(k, block, err));
+    struct loop *loop = k->state = mem_must(sizeof *loop);
     for (int b = 0; scopes && b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
-            *keep = *keep || op_reads(p->blocks[b]->ops[i], scopes);
-    k->state = keep;
+            loop->keep = loop->keep || op_reads(p->blocks[b]->ops[i], scopes);
+    loop->carried = mem_must((size_t)(nx + 1) * sizeof *loop->carried);
+    for (int i = 0; i < nx; i++)
+        loop->carried[i] = is_carried(p->blocks[block], kernel_in_name(k, WHILE_X, i));
     return SKIFF_OK;
 }
 
 static void while_release(struct kernel *k)
 {
-    free(k->state);
+    struct loop *loop = k->state;
+    if (loop)
+        free(loop->carried);
+    free(loop);
     k->state = NULL;
 }
 
@@ -187,7 +208,8 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
     bool go;
     if (scopes) {
         value_clear(scopes);
-        if (*(const bool *)k->state && !k->attr[WHILE_IS_TEST].b && !k->env->is_test) {
+        if (((const struct loop *)k->state)->keep && !k->attr[WHILE_IS_TEST].b &&
+            !k->env->is_test) {
             s = iterations_start(k);
             scopes->kind = VALUE_SCOPES;
             scopes->opaque = s;
@@ -284,23 +306,55 @@ static enum skiff_status while_make_grad(struct grad_build *g, struct skiff_erro
 enum { WGRAD_X, WGRAD_OUT, WGRAD_SCOPES, WGRAD_OUT_GRAD };
 enum { WGRAD_BLOCK, WGRAD_IS_TEST, WGRAD_SKIP, WGRAD_INSIDE };
 
-/* The gradient of X number i as the gradient block knows it; NULL when it is the outer one. */
-static struct skiff_tensor *inner_grad(struct kernel *k, int i)
+/* What the gradient block knows under names of its own; NULL: it sees the outer one. */
+struct inner {
+    struct skiff_tensor **grads; /* by X@GRAD */
+    struct skiff_tensor **links; /* by Out@GRAD */
+};
+
+static enum skiff_status while_grad_prepare(struct kernel *k, struct skiff_error *err)
 {
-    struct skiff_tensor *v = k->env->find(k->env, k->attr[WGRAD_BLOCK].i, kernel_out_name(k, 0, i));
-    return v == kernel_out_value(k, 0, i) ? NULL : v;
+    int block = k->attr[WGRAD_BLOCK].i, ngrads = kernel_out_count(k, 0),
+        nlinks = kernel_in_count(k, WGRAD_OUT_GRAD);
+    const struct attr_value *inside = &k->attr[WGRAD_INSIDE];
+    TRY(check_block(k, block, err));
+    struct inner *in = k->state = mem_must(sizeof *in);
+    in->grads = mem_must((size_t)(ngrads + 1) * sizeof *in->grads);
+    in->links = mem_must((size_t)(nlinks + 1) * sizeof *in->links);
+    for (int i = 0; i < ngrads; i++) {
+        struct skiff_tensor *outer = kernel_out_value(k, 0, i);
+        if (outer)
+            in->grads[i] = k->env->find(k->env, block, kernel_out_name(k, 0, i));
+        if (in->grads[i] == outer)
+            in->grads[i] = NULL;
+    }
+    for (int i = 0; i < nlinks && i < inside->n; i++) {
+        in->links[i] = k->env->find(k->env, block, inside->strings[i]);
+        if (in->links[i] == kernel_in_value(k, WGRAD_OUT_GRAD, i))
+            in->links[i] = NULL;
+    }
+    return SKIFF_OK;
+}
+
+static void while_grad_release(struct kernel *k)
+{
+    struct inner *in = k->state;
+    if (in) {
+        free(in->grads);
+        free(in->links);
+    }
+    free(in);
+    k->state = NULL;
 }
 
 /* Gradients of outputs that the block knows under a name of its own. */
 static enum skiff_status link_out_grads(struct kernel *k, struct skiff_error *err)
 {
-    const struct attr_value *inside = &k->attr[WGRAD_INSIDE];
-    for (int i = 0; i < kernel_in_count(k, WGRAD_OUT_GRAD) && i < inside->n; i++) {
-        struct skiff_tensor *outer = kernel_in_value(k, WGRAD_OUT_GRAD, i);
-        struct skiff_tensor *inner =
-            k->env->find(k->env, k->attr[WGRAD_BLOCK].i, inside->strings[i]);
-        if (outer && inner && outer != inner && outer->kind != VALUE_NONE)
-            TRY(value_copy(inner, outer, err));
+    const struct inner *in = k->state;
+    for (int i = 0; i < kernel_in_count(k, WGRAD_OUT_GRAD); i++) {
+        const struct skiff_tensor *outer = kernel_in_value(k, WGRAD_OUT_GRAD, i);
+        if (outer && in->links[i] && outer->kind != VALUE_NONE)
+            TRY(value_copy(in->links[i], outer, err));
     }
     return SKIFF_OK;
 }
@@ -308,7 +362,7 @@ static enum skiff_status link_out_grads(struct kernel *k, struct skiff_error *er
 static enum skiff_status add_up(struct kernel *k, int i, bool first, struct skiff_error *err)
 {
     struct skiff_tensor *outer = kernel_out_value(k, 0, i),
-                        *inner = outer ? inner_grad(k, i) : NULL;
+                        *inner = ((const struct inner *)k->state)->grads[i];
     char a[160], b[160];
     if (!inner || inner->kind == VALUE_NONE)
         return SKIFF_OK;
@@ -443,5 +497,7 @@ const struct op_kind ops_control[] = {
      .outs = while_grad_outs,
      .attrs = while_grad_attrs,
      .infer = no_shapes,
+     .prepare = while_grad_prepare,
+     .release = while_grad_release,
      .run = while_grad_run},
     {0}};

@@ -105,7 +105,7 @@ static bool number_later(struct kernel *k, const struct kernel_later *later, int
     int lists = kernel_in_count(k, TABLE_IDS);
     size_t total = 0, at = 0;
     for (int i = 0; i < lists; i++) {
-        const struct tensor *ids = later->find(later->user, kernel_in_name(k, TABLE_IDS, i));
+        const struct tensor *ids = later->find(later->user, kernel_in_value(k, TABLE_IDS, i));
         if (!ids || ids->dtype != DTYPE_INT64)
             return false;
         total += (size_t)tensor_numel(ids);
@@ -113,7 +113,7 @@ static bool number_later(struct kernel *k, const struct kernel_later *later, int
     numbered_reserve(n, total);
     id_map_reset(&s->map, total);
     for (int i = 0; i < lists; i++) {
-        const struct tensor *ids = later->find(later->user, kernel_in_name(k, TABLE_IDS, i));
+        const struct tensor *ids = later->find(later->user, kernel_in_value(k, TABLE_IDS, i));
         size_t count = (size_t)tensor_numel(ids);
         memcpy(n->ids + at, tensor_i64(ids), count * sizeof *n->ids);
         if (!number_list(n, &s->map, height, k->attr[TABLE_PADDING].l, at, count))

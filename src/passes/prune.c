@@ -278,7 +278,7 @@ static enum skiff_status prune_clone(struct skiff_program *p, const char *const 
     set_is_test(p);
     TRY(add_feed_fetch(p, feeds, nfeeds, fetches, ntargets, err));
     if (p->generation == GEN_1X) {
-        p->version = 1008005;
+        p->paddle_version = 1008005;
         p->has_version = true;
     }
     return SKIFF_OK;
@@ -323,7 +323,7 @@ enum skiff_status program_clone_for_test(const struct skiff_program *p, struct s
     compact_blocks(copy);
     set_is_test(copy);
     copy->has_version = false;
-    copy->version = 0;
+    copy->paddle_version = 0;
     enum skiff_status status = verify_cut(p, copy, err);
     if (status < 0)
         program_destroy(copy);
@@ -337,12 +337,12 @@ enum skiff_status program_clone_for_test(const struct skiff_program *p, struct s
 enum skiff_status skiff_program_clone_for_test(const struct skiff_program *p,
                                                struct skiff_program **out, struct skiff_error *err)
 {
-    return program_clone_for_test(p, out, err);
+    return program_clone_for_test(program_to_run(p), out, err);
 }
 
 enum skiff_status skiff_program_prune(const struct skiff_program *p, const char *const *feeds,
                                       int nfeeds, const char *const *targets, int ntargets,
                                       struct skiff_program **out, struct skiff_error *err)
 {
-    return prune_for_inference(p, feeds, nfeeds, targets, ntargets, out, err);
+    return prune_for_inference(program_to_run(p), feeds, nfeeds, targets, ntargets, out, err);
 }

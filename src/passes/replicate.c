@@ -144,7 +144,7 @@ enum skiff_status replicate_program(const struct skiff_program *p, int devices, 
             "data parallel: programs with sub-blocks are not supported (this one has %d blocks)",
             p->nblocks);
     struct replication r = {p, program_create(), devices, scale_one};
-    r.to->version = p->version;
+    r.to->paddle_version = p->paddle_version;
     r.to->generation = p->generation;
     r.to->random_seed = p->random_seed;
     program_set_job(r.to, p->job);
@@ -173,7 +173,7 @@ enum skiff_status skiff_program_replicate(const struct skiff_program *p, int dev
                                           bool scale_one, struct skiff_program **out,
                                           struct skiff_error *err)
 {
-    return replicate_program(p, devices, scale_one, out, err);
+    return replicate_program(program_to_run(p), devices, scale_one, out, err);
 }
 
 char *skiff_program_replica_name(const struct skiff_program *joint, const char *name, int device)

@@ -145,7 +145,7 @@ enum skiff_status split_geo_server_main(const struct skiff_split *s, int server,
 {
     struct geo_server v = {.p = program_create()};
     v.p->generation = s->main->generation;
-    v.p->version = s->main->version;
+    v.p->paddle_version = s->main->paddle_version;
     v.p->random_seed = s->main->random_seed;
     v.blocks = arena_alloc(&v.p->arena, ((size_t)s->nparams + 1) * sizeof *v.blocks);
     enum skiff_status status = fill_server(s, server, &v, err);

@@ -455,7 +455,7 @@ enum skiff_status split_server_main(const struct skiff_split *s, int server,
         .s = s, .index = server, .p = program_create(), .rate_block = -1, .save_block = -1};
     int most = program_root(s->main)->nops + s->ntables + 2;
     v.p->generation = s->main->generation;
-    v.p->version = s->main->version;
+    v.p->paddle_version = s->main->paddle_version;
     v.p->random_seed = s->main->random_seed;
     v.root = program_root(v.p);
     v.blocks = arena_alloc(&v.p->arena, (size_t)most * sizeof *v.blocks);

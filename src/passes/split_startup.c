@@ -314,7 +314,7 @@ enum skiff_status split_server_startup(const struct skiff_split *s, int server,
     struct skiff_program *p = program_create();
     const struct str_map *vars = &program_root(main)->vars;
     p->generation = main->generation;
-    p->version = main->version;
+    p->paddle_version = main->paddle_version;
     p->random_seed = s->startup->random_seed;
     for (size_t i = 0; i < vars->count; i++)
         build_clone_var(program_root(p), vars->entries[i].value);

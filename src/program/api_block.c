@@ -21,6 +21,7 @@ void skiff_program_set_generation(struct skiff_program *p, int generation)
     if (g != p->generation)
         skiff_program_set_version(p, g == GEN_2X ? 2006002 : 1008005);
     p->generation = g;
+    program_changed(p);
     for (int i = 0; i < p->nblocks; i++)
         for (int k = 0; k < p->blocks[i]->nops; k++)
             op_bind(p, p->blocks[i]->ops[k]);
@@ -28,13 +29,13 @@ void skiff_program_set_generation(struct skiff_program *p, int generation)
 
 int64_t skiff_program_version(const struct skiff_program *p)
 {
-    return p->has_version ? p->version : 0;
+    return p->has_version ? p->paddle_version : 0;
 }
 
 void skiff_program_set_version(struct skiff_program *p, int64_t version)
 {
     p->has_version = true;
-    p->version = version;
+    p->paddle_version = version;
 }
 
 int skiff_program_role(const struct skiff_program *p)
@@ -142,6 +143,7 @@ int skiff_block_forward(const struct skiff_block *b)
 
 void skiff_block_set_forward(struct skiff_block *b, int forward)
 {
+    program_changed(b->program);
     b->forward_idx = forward >= 0 && forward < b->program->nblocks ? forward : -1;
 }
 
@@ -221,6 +223,7 @@ const char *skiff_var_kind(const struct skiff_var *v)
 
 bool skiff_var_set_kind(struct skiff_var *v, const char *kind)
 {
+    program_changed(v->program);
     return var_kind_parse(kind, &v->kind);
 }
 
@@ -242,6 +245,7 @@ bool skiff_var_set_dtype(struct skiff_var *v, const char *dtype)
         return false;
     v->dtype = t;
     v->has_tensor = true;
+    program_changed(v->program);
     return true;
 }
 
@@ -250,12 +254,14 @@ bool skiff_var_set_shape(struct skiff_var *v, int ndim, const int64_t *dims)
     if (ndim < 0 || ndim > TENSOR_MAX_DIMS)
         return false;
     v->shape = shape_of(ndim, dims);
+    program_changed(v->program);
     return true;
 }
 
 void skiff_var_set_lod_level(struct skiff_var *v, int level)
 {
     v->lod_level = level < 0 ? 0 : level;
+    program_changed(v->program);
 }
 
 bool skiff_var_need_check_feed(const struct skiff_var *v)
@@ -266,6 +272,7 @@ bool skiff_var_need_check_feed(const struct skiff_var *v)
 void skiff_var_set_need_check_feed(struct skiff_var *v, bool on)
 {
     v->need_check_feed = on ? IS_TRUE : IS_FALSE;
+    program_changed(v->program);
 }
 
 struct skiff_op *skiff_var_producer(const struct skiff_var *v)

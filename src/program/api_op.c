@@ -442,6 +442,7 @@ enum skiff_status skiff_op_finish(struct skiff_block *b, struct skiff_op *op, un
 enum skiff_status skiff_op_infer(struct skiff_block *b, struct skiff_op *op,
                                  struct skiff_error *err)
 {
+    program_changed(b->program);
     return op->kind ? infer_keeping(b, op, err) : unknown(op, err);
 }
 

@@ -77,6 +77,14 @@ struct job_class {
     /* checkpoint_notify: every server saves its part of the table under dir. */
     enum skiff_status (*save_table)(struct job *j, const char *dir, const char *table,
                                     struct skiff_error *err);
+    /* Whoever runs a program of the job calls this first (job_begin below). A worker that is not in
+     * the job yet joins it, with the parameters of `scope`; a server that keeps its own values
+     * fills them when its startup program is run, and serves when its main program is. *done: that
+     * was the whole run. NULL: nothing to do. */
+    enum skiff_status (*begin)(struct job *j, const struct skiff_program *p,
+                               struct skiff_scope *scope, bool *done, struct skiff_error *err);
+    /* Will the next run of the program wait for other processes, without bounds? NULL: no. */
+    bool (*waits)(struct job *j, const struct skiff_program *p);
     /* Trainer threads of a run of train_from_dataset: n begin; one has no more data. */
     void (*threads_begin)(struct job *j, int n);
     void (*thread_end)(struct job *j);
@@ -92,5 +100,8 @@ struct job {
 
 struct job *job_ref(struct job *j); /* NULL is fine */
 void job_unref(struct job *j);
+/* A program is about to be run; without a job nothing happens. */
+enum skiff_status job_begin(const struct skiff_program *p, struct skiff_scope *scope, bool *done,
+                            struct skiff_error *err);
 
 #endif

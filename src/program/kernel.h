@@ -105,11 +105,12 @@ const char *kernel_out_name(const struct kernel *k, int slot, int i);
 /* For OP_OWN_SHAPE kernels: size an output now. Does nothing when it is absent. */
 enum skiff_status kernel_out_resize(struct kernel *k, int slot, int i, enum dtype dtype,
                                     const struct shape *shape, struct skiff_error *err);
-/* Values of a later run, by name; find gives NULL for those that are not known. */
+/* Values of a later run; find gives what `value`, bound to a slot of the kernel, will be then, or
+ * NULL when that is not known. */
 struct kernel_later {
     uint64_t run; /* its number (run_env) */
     void *user;
-    const struct tensor *(*find)(void *user, const char *name);
+    const struct tensor *(*find)(void *user, const struct skiff_tensor *value);
 };
 
 /* Scratch bytes that live until the kernel returns; 64-byte aligned. Several calls give separate

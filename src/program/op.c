@@ -15,6 +15,7 @@ void op_bind(const struct skiff_program *p, struct skiff_op *op)
 struct skiff_op *op_create(struct skiff_program *p, const char *type)
 {
     struct skiff_op *op = arena_alloc(&p->arena, sizeof(*op));
+    op->program = p;
     op->type = type;
     op_bind(p, op);
     if (!op->kind)
@@ -58,6 +59,7 @@ static void set_arg(struct skiff_program *p, struct op_arg **list, int *nlist,
 {
     struct op_arg *arg = find_arg(*list, *nlist, slot);
     const char **copy = copy_names(p, n, names);
+    program_changed(p);
     if (arg) {
         arg->n = n;
         arg->names = copy;
@@ -108,6 +110,7 @@ const char *op_out1(const struct skiff_op *op, const char *slot)
 static void rename_args(struct skiff_program *p, struct op_arg *args, int nargs, const char *from,
                         const char *to)
 {
+    program_changed(p);
     const char *name = NULL;
     for (int i = 0; i < nargs; i++) {
         bool owned = false;
@@ -189,6 +192,7 @@ static void push_attr(struct skiff_program *p, struct skiff_op *op,
 void op_put_attr(struct skiff_program *p, struct skiff_op *op, const struct op_attr_value *attr)
 {
     struct op_attr_value *old = find_attr(op, attr->name);
+    program_changed(p);
     if (old)
         *old = *attr;
     else
@@ -225,6 +229,7 @@ void op_remove_attr(struct skiff_op *op, const char *name)
     size_t after = (size_t)(op->attrs + op->nattrs - (a + 1));
     memmove(a, a + 1, after * sizeof(*a));
     op->nattrs--;
+    program_changed(op->program);
 }
 
 void op_set_int(struct skiff_program *p, struct skiff_op *op, const char *name, int32_t v)
@@ -273,6 +278,7 @@ void op_set_strings(struct skiff_program *p, struct skiff_op *op, const char *na
 void op_copy_attrs(struct skiff_program *p, struct skiff_op *to, const struct skiff_op *from)
 {
     bool empty = to->nattrs == 0;
+    program_changed(p);
     op_reserve_attrs(p, to, to->nattrs + from->nattrs);
     for (int i = 0; i < from->nattrs; i++) {
         struct op_attr_value a = copy_attr(p, to, &from->attrs[i]);

@@ -350,6 +350,7 @@ static enum skiff_status read_attr(struct reading *r, struct skiff_op *op,
 static enum skiff_status read_op(struct reading *r, struct skiff_block *b, const PB(OpDesc) * d)
 {
     struct skiff_op *op = arena_alloc(&r->program->arena, sizeof(*op));
+    op->program = r->program;
     op->type = d->type;
     op->is_target = presence_of(d->has_is_target, d->is_target);
     op->unknown = keep_unknown(r, &d->base);
@@ -400,10 +401,10 @@ static void read_versions(struct reading *r, const PB(ProgramDesc) * d)
     struct skiff_program *p = r->program;
     if (d->version) {
         p->has_version = true;
-        p->version = d->version->version;
+        p->paddle_version = d->version->version;
         p->version_unknown = keep_unknown(r, &d->version->base);
     }
-    if (p->version >= FIRST_2X_VERSION || d->op_version_map)
+    if (p->paddle_version >= FIRST_2X_VERSION || d->op_version_map)
         p->generation = GEN_2X;
     if (d->op_compatible_map) {
         size_t n = protobuf_c_message_get_packed_size(&d->op_compatible_map->base);
@@ -736,7 +737,7 @@ static void write_versions(struct arena *a, const struct skiff_program *p, PB(Pr
     if (p->has_version) {
         d->version = PB_NEW(a, Version, version);
         d->version->has_version = 1;
-        d->version->version = p->version;
+        d->version->version = p->paddle_version;
         give_unknown(a, &d->version->base, p->version_unknown);
     }
     if (!p->has_op_version_map)

@@ -27,7 +27,7 @@ static void round_trip(void **state)
 static void contents(void **state)
 {
     struct skiff_program *p = test_load(TEST_PROGRAMS "linreg_sgd_18.pb");
-    assert_int_equal(p->version, 1008005);
+    assert_int_equal(p->paddle_version, 1008005);
     assert_int_equal(p->nblocks, 1);
     const struct skiff_block *b = program_root(p);
     assert_int_equal(b->vars.count, 17);
@@ -49,7 +49,7 @@ static void contents(void **state)
     assert_ptr_equal(b->ops[12]->kind, op_kind_find("sgd", GEN_1X));
     program_destroy(p);
     p = test_load(TEST_PROGRAMS "while_gru_26.pb");
-    assert_int_equal(p->version, 2006002);
+    assert_int_equal(p->paddle_version, 2006002);
     assert_int_equal(p->nblocks, 3);
     assert_int_equal(p->blocks[2]->forward_idx, 1);
     assert_true(p->has_op_version_map);

@@ -13,7 +13,12 @@ enum { VERSION_1_8_5 = 1008005 };
 
 struct skiff_program *program_create_bare(void)
 {
+    static uint64_t last_id; /* atomic */
     struct skiff_program *p = mem_must(sizeof(*p));
+    p->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    p->refs = 1;
+    p->mark = mem_must(sizeof(*p->mark));
+    p->mark->refs = 1;
     arena_init(&p->arena);
     p->generation = GEN_1X;
     p->current_role = ROLE_FORWARD;
@@ -24,16 +29,25 @@ struct skiff_program *program_create_bare(void)
 struct skiff_program *program_create(void)
 {
     struct skiff_program *p = program_create_bare();
-    p->version = VERSION_1_8_5;
+    p->paddle_version = VERSION_1_8_5;
     p->has_version = true;
     program_push_block(p, -1, -1);
     return p;
 }
 
+struct skiff_program *program_ref(struct skiff_program *p)
+{
+    __atomic_add_fetch(&p->refs, 1, __ATOMIC_RELAXED);
+    return p;
+}
+
 void program_destroy(struct skiff_program *p)
 {
-    if (!p)
+    if (!p || __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
         return;
+    __atomic_store_n(&p->mark->gone, true, __ATOMIC_RELEASE);
+    program_mark_unref(p->mark);
+    program_destroy(p->runs_as);
     for (int i = 0; i < p->nblocks; i++)
         str_map_deinit(&p->blocks[i]->vars);
     job_unref(p->job);
@@ -45,7 +59,39 @@ void program_set_job(struct skiff_program *p, struct job *job)
 {
     struct job *old = p->job;
     p->job = job_ref(job);
+    program_changed(p);
     job_unref(old);
+}
+
+void program_run_as(struct skiff_program *p, struct skiff_program *as)
+{
+    struct skiff_program *old = p->runs_as;
+    p->runs_as = as && as != p ? program_ref(as) : NULL;
+    program_destroy(old);
+}
+
+const struct skiff_program *program_to_run(const struct skiff_program *p)
+{
+    while (p->runs_as)
+        p = p->runs_as;
+    return p;
+}
+
+struct program_mark *program_mark_ref(struct program_mark *m)
+{
+    __atomic_add_fetch(&m->refs, 1, __ATOMIC_RELAXED);
+    return m;
+}
+
+void program_mark_unref(struct program_mark *m)
+{
+    if (m && !__atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL))
+        free(m);
+}
+
+bool program_mark_gone(const struct program_mark *m)
+{
+    return __atomic_load_n(&m->gone, __ATOMIC_ACQUIRE);
 }
 
 /* A list in the arena that must take one more entry of `size` bytes. */
@@ -70,6 +116,7 @@ struct skiff_block *program_push_block(struct skiff_program *p, int parent, int 
     str_map_init(&b->vars);
     p->blocks = list_grow(p, p->blocks, p->nblocks, &p->blocks_cap, sizeof(*p->blocks));
     p->blocks[p->nblocks++] = b;
+    program_changed(p);
     return b;
 }
 
@@ -111,6 +158,8 @@ struct skiff_var *block_add_var(struct skiff_block *b, const char *name)
         return v;
     v = arena_alloc(&b->program->arena, sizeof(*v));
     v->name = arena_strdup(&b->program->arena, name);
+    v->program = b->program;
+    program_changed(b->program);
     v->kind = VAR_LOD_TENSOR;
     v->dtype = DTYPE_FP32;
     str_map_put(&b->vars, v->name, v);
@@ -120,6 +169,7 @@ struct skiff_var *block_add_var(struct skiff_block *b, const char *name)
 void block_remove_var(struct skiff_block *b, const char *name)
 {
     str_map_remove(&b->vars, name);
+    program_changed(b->program);
 }
 
 void block_put_op(struct skiff_block *b, int at, struct skiff_op *op)
@@ -130,6 +180,7 @@ void block_put_op(struct skiff_block *b, int at, struct skiff_op *op)
     memmove(&b->ops[at + 1], &b->ops[at], (size_t)(b->nops - at) * sizeof(*b->ops));
     b->ops[at] = op;
     b->nops++;
+    program_changed(b->program);
 }
 
 struct skiff_op *block_insert_op(struct skiff_block *b, int at, const char *type)
@@ -147,6 +198,7 @@ void block_remove_ops(struct skiff_block *b, int at, int n)
         n = b->nops - at;
     memmove(&b->ops[at], &b->ops[at + n], (size_t)(b->nops - at - n) * sizeof(*b->ops));
     b->nops -= n;
+    program_changed(b->program);
 }
 
 static struct unknown_fields clone_bytes(struct arena *a, const void *bytes, size_t len)
@@ -166,6 +218,7 @@ static void clone_var(struct skiff_block *b, const struct skiff_var *from)
     const char *name = v->name;
     *v = *from;
     v->name = name;
+    v->program = b->program;
     v->producer = NULL; /* found again by clone_producers */
     if (from->param)
         v->param = arena_memdup(a, from->param, sizeof(*from->param));
@@ -194,6 +247,7 @@ static void clone_args(struct skiff_program *p, struct op_arg **list, int *n,
 static struct skiff_op *clone_op(struct skiff_program *p, const struct skiff_op *from)
 {
     struct skiff_op *op = arena_alloc(&p->arena, sizeof(*op));
+    op->program = p;
     op->kind = from->kind;
     op->type = from->kind ? from->kind->type : arena_strdup(&p->arena, from->type);
     op->is_target = from->is_target;
@@ -231,7 +285,7 @@ static void clone_versions(struct skiff_program *p, const struct skiff_program *
 
 static void clone_fields(struct skiff_program *p, const struct skiff_program *from)
 {
-    p->version = from->version;
+    p->paddle_version = from->paddle_version;
     p->has_version = from->has_version;
     p->generation = from->generation;
     p->random_seed = from->random_seed;

@@ -72,6 +72,7 @@ struct param_info {
 
 struct skiff_var {
     const char *name;
+    struct skiff_program *program; /* that it belongs to */
     enum var_kind kind;
     enum dtype dtype; /* of the tensor part, where the kind has one */
     bool has_tensor;  /* whether the type carries a tensor description */
@@ -110,8 +111,9 @@ struct op_kind;
 
 struct skiff_op {
     const char *type;
-    const struct op_kind *
-        kind; /* bound once, when the op is appended or the program is loaded; NULL: unknown type */
+    struct skiff_program *program; /* that it belongs to */
+    /* bound once, when the op is appended or the program is loaded; NULL: unknown type */
+    const struct op_kind *kind;
     struct op_arg *ins, *outs;
     int nins, nouts;
     struct op_attr_value *attrs;
@@ -136,8 +138,14 @@ struct skiff_program {
     struct arena arena;
     struct skiff_block **blocks;
     int nblocks, blocks_cap;
-    int64_t version; /* 1008005; 0: not stated */
-    bool has_version;
+    /* Another one after every change: with `id` it tells whether what was made of the program still
+     * fits. Functions that change programs count it up; who writes to fields of variables by hand,
+     * while building, changes ops as well. */
+    uint64_t version;
+    uint64_t id;               /* of no other program of this process, before or after */
+    struct program_mark *mark; /* tells others that the program has gone */
+    int64_t paddle_version;    /* 1008005; 0: not stated */
+    bool has_version;          /* paddle_version is */
     enum generation generation;
     int32_t random_seed;
     struct op_version {
@@ -154,14 +162,36 @@ struct skiff_program {
     int ncurrent_role_var;
     const char *current_namescope; /* op_namescope; "/" at first */
     struct job *job;               /* of a split program (job.h); a reference; NULL: local */
+    struct skiff_program *runs_as; /* who runs this one runs that one; a reference; NULL: itself */
+    int refs;                      /* atomic */
 };
 
-struct skiff_program *program_create(void); /* one empty block 0; version 1008005, GEN_1X */
-void program_destroy(struct skiff_program *p);
-struct skiff_program *program_clone(const struct skiff_program *p); /* deep */
+struct skiff_program *program_create(void);    /* one empty block 0; version 1008005, GEN_1X */
+void program_destroy(struct skiff_program *p); /* gives one reference back; NULL is fine */
+struct skiff_program *program_ref(struct skiff_program *p);
+struct skiff_program *program_clone(const struct skiff_program *p); /* deep; runs as itself */
+
+/* Something has changed: every function below that changes a program calls it. */
+static inline void program_changed(struct skiff_program *p)
+{
+    p->version++;
+}
+
+/* Outlives its program, for those who keep what they made of it (plans): have they still a use? */
+struct program_mark {
+    int refs;  /* atomic */
+    bool gone; /* atomic */
+};
+struct program_mark *program_mark_ref(struct program_mark *m);
+void program_mark_unref(struct program_mark *m); /* NULL is fine */
+bool program_mark_gone(const struct program_mark *m);
 
 /* Takes a reference; clones get one too. NULL: local again. */
 void program_set_job(struct skiff_program *p, struct job *job);
+/* From now on whoever runs p runs `as` (a program that was split is run as its trainer's), which
+ * must not lead back to p. Takes a reference. NULL: p itself again. */
+void program_run_as(struct skiff_program *p, struct skiff_program *as);
+const struct skiff_program *program_to_run(const struct skiff_program *p);
 
 struct skiff_block *program_add_block(struct skiff_program *p, int parent);
 static inline struct skiff_block *program_root(const struct skiff_program *p)

@@ -5,7 +5,7 @@
 static void blocks_and_variables(void **state)
 {
     struct skiff_program *p = program_create();
-    assert_int_equal(p->version, 1008005);
+    assert_int_equal(p->paddle_version, 1008005);
     assert_int_equal(p->generation, GEN_1X);
     struct skiff_block *root = program_root(p), *sub = program_add_block(p, 0);
     assert_int_equal(sub->idx, 1);
@@ -194,6 +194,44 @@ static void clone_keeps_producers(void **state)
     program_destroy(q);
 }
 
+/* Every function that changes a program gives it another version. */
+static void changes_are_counted(void **state)
+{
+    struct skiff_program *p = program_create(), *q = program_create();
+    struct skiff_block *b = program_root(p);
+    uint64_t before = p->version;
+#define CHANGES(what)                      \
+    do {                                   \
+        what;                              \
+        assert_true(p->version != before); \
+        before = p->version;               \
+    } while (0)
+    assert_true(p->id != q->id);
+    CHANGES(program_add_block(p, 0));
+    CHANGES(block_add_var(b, "x"));
+    CHANGES(block_insert_op(b, -1, "scale"));
+    struct skiff_op *op = b->ops[0];
+    CHANGES(op_set_in(p, op, "X", 1, (const char *[]){"x"}));
+    CHANGES(op_set_out(p, op, "Out", 1, (const char *[]){"y"}));
+    CHANGES(op_rename_in(p, op, "x", "z"));
+    CHANGES(op_rename_out(p, op, "y", "x"));
+    CHANGES(op_set_float(p, op, "scale", 2));
+    CHANGES(op_copy_attrs(p, block_insert_op(b, -1, "scale"), op));
+    CHANGES(op_remove_attr(op, "scale"));
+    CHANGES(block_remove_ops(b, 1, 1));
+    CHANGES(block_remove_var(b, "x"));
+    CHANGES(program_set_job(p, NULL));
+#undef CHANGES
+    assert_ptr_equal(op->program, p);
+    uint64_t looked = p->version;
+    op_attr(op, "scale");
+    block_find_var(b, "x");
+    program_destroy(program_clone(p));
+    assert_true(p->version == looked);
+    program_destroy(p);
+    program_destroy(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +242,7 @@ int main(void)
         cmocka_unit_test(defaults),
         cmocka_unit_test(clones),
         cmocka_unit_test(clone_keeps_producers),
+        cmocka_unit_test(changes_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

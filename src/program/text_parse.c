@@ -504,7 +504,7 @@ static enum skiff_status parse_head(struct parser *s)
     for (lex_skip(s); *s->p && *s->p != '\n'; lex_skip(s)) {
         if (accept_key(s, "version")) {
             p->has_version = true;
-            TRY(lex_whole(s, INT64_MIN, INT64_MAX, &p->version));
+            TRY(lex_whole(s, INT64_MIN, INT64_MAX, &p->paddle_version));
         } else if (accept_key(s, "seed")) {
             TRY(lex_int(s, &p->random_seed));
         } else if (accept_key(s, "unknown")) {

@@ -325,7 +325,7 @@ static void print_head(struct buf *out, const struct skiff_program *p)
 {
     buf_printf(out, "program generation=%d", (int)p->generation);
     if (p->has_version)
-        buf_printf(out, " version=%lld", (long long)p->version);
+        buf_printf(out, " version=%lld", (long long)p->paddle_version);
     if (p->random_seed)
         buf_printf(out, " seed=%d", (int)p->random_seed);
     print_bytes(out, "unknown", p->unknown.bytes, p->unknown.len);

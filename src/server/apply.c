@@ -340,7 +340,7 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
 static enum skiff_status run(struct server *s, struct unit *u, struct skiff_error *err)
 {
     pthread_rwlock_rdlock(&s->rate);
-    enum skiff_status status = plan_run(u->plan, NULL, 0, NULL, 0, NULL, err);
+    enum skiff_status status = plan_run(u->plan, NULL, NULL, err);
     pthread_rwlock_unlock(&s->rate);
     if (status < 0)
         return error_prefix(err, status, "update of %s", u->param);
@@ -420,6 +420,6 @@ enum skiff_status rate_run(struct server *s, struct skiff_error *err)
 {
     if (!s->rate_plan)
         return SKIFF_OK;
-    enum skiff_status status = plan_run(s->rate_plan, NULL, 0, NULL, 0, NULL, err);
+    enum skiff_status status = plan_run(s->rate_plan, NULL, NULL, err);
     return status < 0 ? error_prefix(err, status, "learning rate") : SKIFF_OK;
 }

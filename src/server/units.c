@@ -164,8 +164,11 @@ static void set_up_table(struct server *s, struct unit *u, const struct skiff_op
 static enum skiff_status plan_block_of(struct server *s, int block, bool part, struct plan **out,
                                        struct skiff_error *err)
 {
-    struct plan_options options = {
-        .defer_rows = true, .empty_is_step = part, .block = block, .generator = &s->generator};
+    struct plan_options options = {.borrow = true,
+                                   .defer_rows = true,
+                                   .empty_is_step = part,
+                                   .block = block,
+                                   .generator = &s->generator};
     enum skiff_status status =
         plan_create(s->program, s->scope, &options, NULL, 0, NULL, 0, out, err);
     if (status < 0)

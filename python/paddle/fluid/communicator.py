@@ -1,6 +1,5 @@
 """fluid.communicator: what exchanges gradients and parameters beside a trainer's program."""
 from paddle import _names
-from paddle.fluid import _job as open_jobs
 
 __all__ = ["Communicator"]
 
@@ -22,10 +21,10 @@ class Communicator(object):
 
     def stop(self):
         """Sends what is left and leaves the job."""
-        open_jobs.leave(self._job)
+        self._job.leave()
 
     def is_running(self):
-        return self._job._connected and not self._job._left
+        return self._job.is_working()
 
 
 __getattr__ = _names.guard(__name__)

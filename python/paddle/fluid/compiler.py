@@ -140,8 +140,7 @@ class CompiledProgram(object):
 
     def _joint_program(self, devices):
         """The program with a copy of the forward and backward operators per device."""
-        from paddle.fluid.executor import runs_as
-        program = runs_as(self._program)
+        program = self._program
         if self._joint.get(devices, (None,))[0] is not program:
             scale = getattr(self._build_strategy, "gradient_scale_strategy", 0)
             if scale == BuildStrategy.GradientScaleStrategy.Customized:
@@ -157,8 +156,7 @@ class CompiledProgram(object):
                 raise ValueError("feed has %d dictionaries for 1 device" % len(feed))
             got = exe._run_program(self._program, feed, names, scope, return_numpy)
             return got if return_merged else [[value] for value in got]
-        from paddle.fluid.executor import runs_as
-        program = runs_as(self._program)
+        program = self._program
         if isinstance(feed, (list, tuple)):
             if not feed or len(feed) > devices:
                 raise ValueError("Feed a list of tensor, the list should be the same size as places: %d feeds, %d places" %
@@ -171,8 +169,9 @@ class CompiledProgram(object):
             feeds = split_feed(exe._known_feeds(program, feed), devices)
         else:
             raise TypeError("feed requires dict or list as its Parameter. But you passed in %s" % type(feed))
-        if "_before_run" in program.__dict__:
-            program._before_run(scope)
+        if program.waits:
+            from paddle.fluid.executor import join
+            join(program, scope)
         if getattr(program.__dict__.get("_job"), "mode", None) in ("async", "geo"):
             # nobody waits for anybody: every device's batch is a step of its own
             steps = [exe._native.run(program, part, names, scope, False) for part in feeds]

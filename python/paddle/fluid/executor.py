@@ -67,9 +67,12 @@ def fetch_names(fetch_list):
     return names
 
 
-def runs_as(program):
-    """What stands for a program when it is run: a split one is run as its trainer."""
-    return program.__dict__.get("_runs_as", program)
+def join(program, scope):
+    """Waits for the other processes of the program's job, as its run would, but so that Ctrl-C is heard: a worker's joins the
+    job, a server's serves. True when this was the whole run."""
+    from paddle.fluid._job import patiently
+    stop = (lambda: _native.leave_job(program)) if program.waits == "serve" else None
+    return patiently(_native.join_job, program, scope, stop=stop)
 
 
 class FetchHandler(object):
@@ -168,7 +171,6 @@ class Executor(object):
         return self._run_program(program, feed, names, scope, return_numpy, use_prune)
 
     def _run_program(self, program, feed, names, scope, return_numpy, use_prune=False):
-        program = runs_as(program)
         if isinstance(feed, (list, tuple)):
             if len(feed) != 1:
                 raise AssertionError("Not compiled with data parallel: one feed, but got a list of %d" % len(feed))
@@ -181,13 +183,9 @@ class Executor(object):
             feed = self._known_feeds(program, feed)
         if use_prune and names:
             program = self._prune(program, feed, names)
-        notes = program.__dict__
-        if "_run_instead" in notes:
-            notes["_run_instead"](scope)
-            return []
-        if "_before_run" in notes:
-            notes["_before_run"](scope)
         try:
+            if program.waits and join(program, scope):
+                return []
             return self._native.run(program, feed, names, scope, return_numpy)
         except TypeError as error:
             block = program.global_block()
@@ -254,9 +252,8 @@ class Executor(object):
             options.update(handler_vars=fetch_handler._names(), handler_period=float(fetch_handler.period_secs),
                            handler=fetch_handler._call)
         dataset._prepare()
-        program = runs_as(program)
-        if "_before_run" in program.__dict__:
-            program._before_run(options["scope"])
+        if program.waits:
+            join(program, options["scope"])
         call(program, dataset._native, **options)
 
 

@@ -579,14 +579,13 @@ class Program(_native.Program):
     def clone(self, for_test=False):
         """A copy; for_test: without backward and optimizer operators, with is_test set. Of a program that was split on a trainer:
         a copy of the trainer's."""
-        source = self.__dict__.get("_runs_as", self)
-        other = _native.Program.clone(source, for_test)
-        other._copy_notes(source)
+        other = _native.Program.clone(self, for_test)
+        other._copy_notes(self)
         return other
 
     def _copy_notes(self, source):
         """Python's own notes on a program go with its copies: its readers, and the job it is part of."""
-        for key in ("_readers", "_job", "_before_run"):
+        for key in ("_readers", "_job"):
             if key in source.__dict__:
                 self.__dict__[key] = source.__dict__[key]
 

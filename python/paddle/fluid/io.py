@@ -9,7 +9,7 @@ from skiff import _native
 from paddle import _names
 from paddle.batch import batch
 from paddle.fluid import framework
-from paddle.fluid.executor import Executor, global_scope, runs_as
+from paddle.fluid.executor import Executor, global_scope
 from paddle.fluid.reader import DataLoader, PyReader, default_collate_fn
 from paddle.reader import (ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers, multiprocess_reader,
                            shuffle, xmap_readers)
@@ -72,7 +72,7 @@ def _chosen(program, vars, predicate):
 
 def _job(program):
     """The distributed job that a program is part of, or None."""
-    return runs_as(program).__dict__.get("_job") or program.__dict__.get("_job")
+    return program.__dict__.get("_job")
 
 
 # ---- variables ---------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 import os
 
 from paddle import _names
-from paddle.fluid import _job as open_jobs
 from paddle.fluid import framework
 from paddle.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
@@ -191,7 +190,7 @@ class Fleet(object):
     def stop_worker(self):
         """Tells the servers that this worker has finished."""
         if self._job is not None:
-            open_jobs.leave(self._job)
+            self._job.leave()
 
     # ---- files ----
 

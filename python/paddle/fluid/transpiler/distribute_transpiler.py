@@ -154,7 +154,6 @@ class DistributeTranspiler(object):
             from paddle.fluid.incubate.fleet._job import Job
             job = Job.worker(self.trainer_id, self.trainer_num, self.pserver_endpoints)
             job.split(self._main, self._startup, self._strategy())
-            job.connect_when_run()
             self._trainer = job
         return self._trainer.main
 
@@ -168,7 +167,8 @@ class DistributeTranspiler(object):
             from paddle.fluid.incubate.fleet._job import Job
             job = Job.server(self.pserver_endpoints.index(endpoint), self.trainer_num, self.pserver_endpoints)
             job.split(self._main, self._startup, self._strategy())
-            job.serve_when_run(lambda: self._model_dir)
+            if self._model_dir is not None:
+                job.load(self._model_dir)
             self._servers[endpoint] = job
         return self._servers[endpoint].main
 

@@ -8,7 +8,6 @@
 """
 
 from paddle import _names
-from paddle.fluid import _job as open_jobs
 from paddle.fluid import framework
 from paddle.fluid.incubate.fleet.base.fleet_base import DistributedOptimizer, Fleet, Mode
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
@@ -83,7 +82,7 @@ class DistributedTranspiler(Fleet):
     def stop_worker(self):
         """Tells the servers that this worker has finished."""
         if self._job is not None:
-            open_jobs.leave(self._job)
+            self._job.leave()
         if self._executor is not None:
             self._executor.close()
 
