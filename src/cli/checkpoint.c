@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executor/io.h"
+#include "io/io.h"
 #include "store/file.h"
 
 #define PREFIX "rec_static"

@@ -9,7 +9,7 @@
 #define CLI_CHECKPOINT_H
 
 #include "cli/task.h"
-#include "executor/io.h"
+#include "io/io.h"
 
 struct checkpoint_state {
     int epoch;

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/inspect.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "program/op_kind.h"
 #include "store/file.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/inspect.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "store/file.h"
 #include "store/model_dir.h"
 #include "store/pickle.h"

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "cli/replay_compare.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "passes/replicate.h"
 #include "store/file.h"
 #include "store/tensor_file.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "fleet/collect.h"
 #include "store/model_dir.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "store/file.h"
 #include "store/model_dir.h"
 #include "store/pickle.h"

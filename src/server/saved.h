@@ -4,7 +4,7 @@
  *     the path of such a file
  *     x.pdiparams and x.pdmodel             2.x; as x, either file, or the folder if it has one
  * pair x.pdparams and x.pdopt                fluid.save, paddle.static.save; the same One file of
- * all has no names: executor/io finds them by the program beside it, then by the program of the
+ * all has no names: io/ finds them by the program beside it, then by the program of the
  * job. Threads: one user. */
 #ifndef SERVER_SAVED_H
 #define SERVER_SAVED_H

@@ -1,5 +1,5 @@
 /* init_server(dir): any number of servers takes its parts of a model that one process has saved. */
-#include "executor/io.h"
+#include "io/io.h"
 #include "server/server_kit_test.h"
 #include "store/file.h"
 #include "store/tensor_file.h"

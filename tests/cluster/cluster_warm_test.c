@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cluster.h"
-#include "executor/io.h"
+#include "io/io.h"
 
 static char dir[] = "/tmp/skiff-warm-XXXXXX";
 

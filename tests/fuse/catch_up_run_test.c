@@ -16,7 +16,7 @@
 
 #include "compare.h"
 #include "executor/executor.h"
-#include "executor/io.h"
+#include "io/io.h"
 
 #define ROWS 60
 #define WIDTH 3

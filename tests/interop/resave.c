@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "executor/executor.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "store/tensor_file.h"
 
 #define SAVED "tests/data/saved/"

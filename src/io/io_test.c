@@ -1,7 +1,7 @@
-#include "executor/io.h"
+#include "io/io.h"
 
 #include "base/mem.h"
-#include "executor/compat_map.h"
+#include "io/compat_map.h"
 #include "store/pickle.h"
 #include "store/tensor_file.h"
 #include "store/test_help.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "executor/io.h"
+#include "io/io.h"
 
 enum use {
     USE_READ = 1,      /* by an op of the network itself */

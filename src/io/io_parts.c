@@ -1,10 +1,10 @@
-#include "executor/io_parts.h"
+#include "io/io_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "executor/compat_map.h"
+#include "io/compat_map.h"
 
 #define VERSION_1X 1008005
 #define VERSION_2X 2006002

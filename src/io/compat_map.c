@@ -1,4 +1,4 @@
-#include "executor/compat_map.h"
+#include "io/compat_map.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* Variables of a program, and fluid.save / fluid.load. */
-#include "executor/io.h"
+#include "io/io.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "executor/io_parts.h"
+#include "io/io_parts.h"
 #include "store/file.h"
 #include "store/pickle.h"
 

@@ -4,8 +4,8 @@
  * Loading is all or nothing: everything is read and checked (there, complete, right type, right
  * shape) before a value of the scope is touched. Saving too: files appear when all are written,
  * the program last. Threads: one user of the scope at a time. */
-#ifndef EXECUTOR_IO_H
-#define EXECUTOR_IO_H
+#ifndef IO_IO_H
+#define IO_IO_H
 
 #include "executor/scope.h"
 #include "program/program.h"

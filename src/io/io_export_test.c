@@ -1,4 +1,4 @@
-#include "executor/io.h"
+#include "io/io.h"
 
 #include "executor/executor.h"
 #include "store/tensor_file.h"

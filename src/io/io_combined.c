@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "executor/io_parts.h"
+#include "io/io_parts.h"
 
 static const struct {
     enum io_group group;

@@ -1,8 +1,8 @@
 /* What the files of io share; nobody else includes this. */
-#ifndef EXECUTOR_IO_PARTS_H
-#define EXECUTOR_IO_PARTS_H
+#ifndef IO_IO_PARTS_H
+#define IO_IO_PARTS_H
 
-#include "executor/io.h"
+#include "io/io.h"
 #include "store/model_dir.h"
 
 /* Names and values of a list of variables, as the store wants them. */

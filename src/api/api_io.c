@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "executor/io.h"
+#include "io/io.h"
 #include "store/file.h"
 
 enum skiff_status skiff_save_params(struct skiff_scope *s, const struct skiff_program *p,

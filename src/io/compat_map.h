@@ -1,7 +1,7 @@
 /* op_compatible_map: the table that Paddle 1.8.5 writes into every program it saves, whatever ops
  * the program holds. Paddle 1.x readers look up in it whether they may run a newer program. */
-#ifndef EXECUTOR_COMPAT_MAP_H
-#define EXECUTOR_COMPAT_MAP_H
+#ifndef IO_COMPAT_MAP_H
+#define IO_COMPAT_MAP_H
 
 #include "program/program.h"
 

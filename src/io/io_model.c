@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "executor/io_parts.h"
+#include "io/io_parts.h"
 #include "store/file.h"
 
 #define MODEL_FILE "__model__"

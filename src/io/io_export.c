@@ -1,7 +1,7 @@
 /* save_inference_model, both generations. */
 #include <stdlib.h>
 
-#include "executor/io_parts.h"
+#include "io/io_parts.h"
 #include "passes/prune.h"
 
 #define MODEL_FILE "__model__"
