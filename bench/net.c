@@ -1,9 +1,9 @@
 /* The network against itself on loopback, over ZeroMQ: a client and a server in two processes.
- *   round trips     small requests, one after the other; and with 32 outstanding
- *   rows            pushes of 10,000 rows of 40 bytes with their ids, and pulls of as many, 4
- *                   outstanding, as a parameter server sees them; the server adds or copies the
- * rows dense           push of 1.7 MB and pull of 1.7 MB, one after the other and, for comparison
- * in the same run, a bare TCP connection that carries the same bytes.
+ *   round trips  small requests, one after the other; and with 32 outstanding
+ *   rows         pushes of 10,000 rows of 40 bytes with their ids, and pulls of as many, 4
+ *                outstanding, as a parameter server sees them; the server adds or copies the rows
+ *   dense        push of 1.7 MB and pull of 1.7 MB, one after the other
+ * and, for comparison in the same run, a bare TCP connection that carries the same bytes.
  *
  * usage: net [SECONDS]      of each measurement; default 1 */
 #include <arpa/inet.h>

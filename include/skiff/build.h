@@ -36,8 +36,8 @@ SKIFF_API void skiff_program_set_role(struct skiff_program *p, int role, int nva
                                       const char *const *vars);
 SKIFF_API const char *skiff_program_namescope(const struct skiff_program *p);
 SKIFF_API void skiff_program_set_namescope(struct skiff_program *p, const char *path);
-/* ProgramDesc bytes (free() them), and back: bytes or the text form; `what` names it in messages.
- */
+/* ProgramDesc bytes (free() them), and back: bytes or the text form; `what`
+ * names it in messages. */
 SKIFF_API void *skiff_program_bytes(const struct skiff_program *p, size_t *out_n);
 SKIFF_API enum skiff_status skiff_program_parse(const void *bytes, size_t n, const char *what,
                                                 struct skiff_program **out,
@@ -50,8 +50,8 @@ SKIFF_API char *skiff_program_differences(const struct skiff_program *a,
 
 SKIFF_API int skiff_program_blocks(const struct skiff_program *p);
 SKIFF_API struct skiff_block *skiff_program_block(const struct skiff_program *p, int i);
-/* forward: the block that the new one is the gradient of, or -1. NULL when there is no such parent.
- */
+/* forward: the block that the new one is the gradient of, or -1. NULL when there
+ * is no such parent. */
 SKIFF_API struct skiff_block *skiff_program_add_block(struct skiff_program *p, int parent,
                                                       int forward);
 
@@ -187,11 +187,11 @@ SKIFF_API bool skiff_op_declares_attr(const struct skiff_block *b, const struct 
 enum skiff_finish_flag {
     SKIFF_NO_INFER = 1, /* slots and attributes are completed; the shape rule is not run */
 };
-/* Completes an op that has its slots and attributes: declared inputs that are missing are listed
- * empty, attributes get their defaults, the op its role and name scope; then its shape rule fills
- * the output variables, which are made when they are not there. In programs of generation 1 an
- * output variable that has a type keeps it. When it fails the op has been taken out of the block.
- */
+/* Completes an op that has its slots and attributes: declared inputs that are missing are
+ * listed empty, attributes get their defaults, the op its role and name scope; then its shape
+ * rule fills the output variables, which are made when they are not there. In programs of
+ * generation 1 an output variable that has a type keeps it. When it fails the op has been taken
+ * out of the block. */
 SKIFF_API enum skiff_status skiff_op_finish(struct skiff_block *b, struct skiff_op *op,
                                             unsigned flags, struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_op_infer(struct skiff_block *b, struct skiff_op *op,

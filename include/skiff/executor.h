@@ -64,8 +64,8 @@ SKIFF_API enum skiff_status skiff_tensor_set_lod(struct skiff_tensor *t, int lev
 SKIFF_API int skiff_tensor_lod_levels(const struct skiff_tensor *t);
 /* The offsets of a level, *out_n of them. */
 SKIFF_API const int64_t *skiff_tensor_lod(const struct skiff_tensor *t, int level, int64_t *out_n);
-/* Makes it selected rows: dims[0] rows of a table of `height`; fill skiff_tensor_data and the ids.
- */
+/* Makes it selected rows: dims[0] rows of a table of `height`; fill
+ * skiff_tensor_data and the ids. */
 SKIFF_API enum skiff_status skiff_tensor_resize_rows(struct skiff_tensor *t, const char *dtype,
                                                      int ndim, const int64_t *dims, int64_t height,
                                                      int64_t **out_ids, struct skiff_error *err);

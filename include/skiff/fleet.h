@@ -31,17 +31,16 @@ extern "C" {
 struct skiff_fleet;
 
 SKIFF_API struct skiff_fleet *skiff_fleet_create(void);
-/* NULL is fine. A worker that has not said stop_worker has not finished: servers count it as dead.
- */
+/* NULL is fine. A worker that has not said stop_worker has not finished: servers
+ * count it as dead. */
 SKIFF_API void skiff_fleet_destroy(struct skiff_fleet *f);
 
 /* ---- roles ---- */
 
 enum skiff_role_env {
     SKIFF_ROLE_ENV_AUTO,   /* whichever set is there; none: one worker, no servers (2.x) */
-    SKIFF_ROLE_ENV_CLOUD,  /* TRAINING_ROLE, PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, ...
-                            */
-    SKIFF_ROLE_ENV_MANUAL, /* PADDLE_TRAINING_ROLE, PADDLE_PSERVER_IPS, PADDLE_PSERVER_PORT, ... */
+    SKIFF_ROLE_ENV_CLOUD,  /* TRAINING_ROLE, PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM .. */
+    SKIFF_ROLE_ENV_MANUAL, /* PADDLE_TRAINING_ROLE, PADDLE_PSERVER_IPS, PADDLE_PSERVER_PORT .. */
 };
 enum skiff_role_kind { SKIFF_WORKER = 1, SKIFF_SERVER = 2 };
 

@@ -44,8 +44,8 @@ SKIFF_API void skiff_net_pop_names(struct skiff_net *net);
 /* name_scope: only names the ops' attribute op_namescope, "/a/b/"; used twice, a becomes a_1. */
 SKIFF_API void skiff_net_push_scope(struct skiff_net *net, const char *name);
 SKIFF_API void skiff_net_pop_scope(struct skiff_net *net);
-/* unique_name.generate: key_0, key_1, ... The text lives as long as the net (or the names guard).
- */
+/* unique_name.generate: key_0, key_1, ... The text lives as long as the net
+ * (or the names guard). */
 SKIFF_API const char *skiff_net_name(struct skiff_net *net, const char *key);
 
 SKIFF_API struct skiff_program *skiff_program_create(void);

@@ -5,8 +5,7 @@
  * or, to keep the optimizer object:
  *
  *     struct skiff_optimizer *opt = skiff_optimizer_new(net, "sgd", .learning_rate = 0.1);
- *     skiff_optimizer_minimize(opt, loss, NULL, &err);
- */
+ *     skiff_optimizer_minimize(opt, loss, NULL, &err); */
 #ifndef SKIFF_OPTIMIZER_H
 #define SKIFF_OPTIMIZER_H
 
@@ -62,8 +61,8 @@ struct skiff_param_grad {
     struct skiff_var *param, *grad;
 };
 
-/* append_backward: gradients of the loss by the parameters, in *out (the program's), *nout of them.
- */
+/* append_backward: gradients of the loss by the parameters, in *out (the
+ * program's), *nout of them. */
 SKIFF_API enum skiff_status skiff_net_backward(struct skiff_net *net, struct skiff_var *loss,
                                                const struct skiff_minimize_options *o,
                                                struct skiff_param_grad **out, int *nout,

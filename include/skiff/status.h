@@ -3,8 +3,7 @@
  * Every fallible call returns enum skiff_status: 0 is success, negative is failure, positive is an
  * outcome that is not a failure (end of data). A failing call fills the caller's struct
  * skiff_error, which may be NULL, and leaves its outputs untouched. An error is a plain value: copy
- * it, keep it, send it to another thread.
- */
+ * it, keep it, send it to another thread. */
 #ifndef SKIFF_STATUS_H
 #define SKIFF_STATUS_H
 

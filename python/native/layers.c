@@ -1,5 +1,5 @@
-/* Layers: arguments and results of the generated bindings, operators on variables, the submodule.
- */
+/* Layers: arguments and results of the generated bindings, operators
+ * on variables, the submodule. */
 #include "layers.h"
 
 #include <string.h>

@@ -245,7 +245,7 @@ bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool layers_init(PyObject *m);
 
-/* skiff_executor_train and _infer for an Executor object's method (train.c). */
+/* skiff_executor_train and _infer for an Executor object's method (dataset.c). */
 PyObject *executor_train(struct skiff_executor *e, struct program_object *p,
                          struct dataset_object *d, PyObject *options, bool infer);
 

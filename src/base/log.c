@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 static atomic_int lowest = LOG_INFO;
-static pthread_mutex_t role_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* a leaf: nothing is locked under it */
+/* a leaf: nothing is locked under it */
+static pthread_mutex_t role_lock = PTHREAD_MUTEX_INITIALIZER;
 static char role[32] = "-";
 
 void log_set_level(enum log_level level)

@@ -30,9 +30,8 @@ bool str_map_remove(struct str_map *m, const char *key);
 
 uint64_t hash_bytes(const void *p, size_t n); /* stable across runs and machines */
 
-/* id_map: distinct ids -> dense index 0..count-1 in order of first appearance.
- * reset is O(1) amortised (generation counter), so one map serves every batch without allocation.
- */
+/* id_map: distinct ids -> dense index 0..count-1 in order of first appearance. reset is O(1)
+ * amortised (generation counter), so one map serves every batch without allocation. */
 struct id_map_slot {
     int64_t key;
     uint32_t where; /* dense index of the key */

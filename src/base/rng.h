@@ -2,8 +2,7 @@
  *   minstd      Paddle 1.x: every op with a seed starts its own
  *   mt64, mt32  Paddle 2.x ops, and the samplers of nce in both
  *   philox      Skiff's own: any element of any variable can be had without the ones before it
- * Compile users with -ffp-contract=off where bits matter (the Makefile does so for all of Skiff).
- */
+ * Compile users with -ffp-contract=off where bits matter (the Makefile does so everywhere). */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 

@@ -75,8 +75,8 @@ static bool find_home(struct buf *out)
     return false;
 }
 
-/* Is it a Python, 3.9 or later, that has these packages? Neither output nor error of it is shown.
- */
+/* Is it a Python, 3.9 or later, that has these packages? Neither output nor error
+ * of it is shown. */
 static bool python_has(const char *python, const char *packages)
 {
     static const char code[] = "import importlib.util, sys\n"

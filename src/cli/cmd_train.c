@@ -94,8 +94,8 @@ static void read_options(struct training *t)
         .print_debug = config_bool(c, "runner.dataset_debug", false) ? on_debug : NULL};
 }
 
-/* Where parameters come from: the newest checkpoint, a given model, or the startup program alone.
- */
+/* Where parameters come from: the newest checkpoint, a given model, or
+ * the startup program alone. */
 static enum skiff_status start_values(struct training *t, bool resume, struct skiff_error *err)
 {
     struct checkpoint_state last = {.epoch = -1};

@@ -67,8 +67,7 @@ void launch_deinit(struct launch *l);
 void launch_env(const struct launch *l, const struct launch_process *p,
                 void (*set)(const char *name, const char *value));
 /* --workers, where ports may be left out: those without one get first + i, as Paddle's do. free()
- * it.
- */
+ * it. */
 char *launch_with_ports(const char *text, int first);
 const char *launch_name(const struct launch_process *p, char out[static 64]); /* "worker 0" */
 

@@ -288,8 +288,8 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
                 launch_name(p, name), p->status, p->log);
         return;
     }
-    /* A worker that fails tells the servers before it ends; they may be faster with their own end.
-     */
+    /* A worker that fails tells the servers before it ends; they may be faster
+     * with their own end. */
     if (p->server && p->status > 0 && r->suspect < 0 && count_live(r->l, false)) {
         r->suspect = (int)(p - r->l->at);
         r->suspected = seconds_now();

@@ -1,6 +1,6 @@
-/* skiff train in a job: the environment says that this process is one of several. Servers serve;
- * workers train their part of the files, add up their counts after every epoch, and worker 0 saves.
- */
+/* skiff train in a job: the environment says that this process is one of several. Servers
+ * serve; workers train their part of the files, add up their counts after every epoch,
+ * and worker 0 saves. */
 #ifndef CLI_TRAIN_FLEET_H
 #define CLI_TRAIN_FLEET_H
 

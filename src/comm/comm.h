@@ -12,7 +12,7 @@
 
 enum comm_mode_kind { COMM_DIRECT, COMM_SYNC, COMM_HALF_ASYNC, COMM_ASYNC, COMM_GEO };
 
-/* TrainerRuntimeConfig: spec 4.1; 0 (or negative for is_sgd, independent_recv): the default, which
+/* Fluid's TrainerRuntimeConfig; 0 (or negative for is_sgd, independent_recv): the default, which
  * depends on `threads` (CPU_NUM). */
 struct comm_options {
     enum comm_mode_kind mode;

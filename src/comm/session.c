@@ -139,8 +139,8 @@ static enum skiff_status open_node(struct session *s, struct fault_plan *faults,
     return SKIFF_OK;
 }
 
-/* Asks those that have not answered yet, all at once. Another failure than "no answer" is for good.
- */
+/* Asks those that have not answered yet, all at once. Another failure than "no
+ * answer" is for good. */
 static enum skiff_status greet(struct session *s, bool *here, int64_t until,
                                struct skiff_error *err)
 {

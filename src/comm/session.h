@@ -73,8 +73,8 @@ void session_rows_drop(struct session_rows *rows);
 enum skiff_status session_pull_rows(struct session *s, const struct job_slices *table,
                                     const int64_t *ids, size_t n, int64_t width, float *out,
                                     struct skiff_error *err);
-/* Rows that changed since this trainer last asked, by slice; ids of the whole table. free() both.
- */
+/* Rows that changed since this trainer last asked, by slice; ids of the
+ * whole table. free() both. */
 enum skiff_status session_pull_changed(struct session *s, const struct job_slices *table,
                                        int64_t width, int64_t **out_ids, float **out_rows,
                                        size_t *out_n, struct skiff_error *err);

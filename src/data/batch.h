@@ -76,8 +76,8 @@ enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err);
 void batch_row_abort(struct batch *b);
 void batch_row_zero_dense(struct batch *b); /* the row's dense values become 0 */
 
-/* Sets type, shape and lod of all tensors. Rows may be added afterwards, and finish called again.
- */
+/* Sets type, shape and lod of all tensors. Rows may be added afterwards,
+ * and finish called again. */
 void batch_finish(struct batch *b);
 static inline const struct tensor *batch_tensor(const struct batch *b, int slot)
 {

@@ -152,8 +152,8 @@ static void test_order(void **state)
     for (int i = 0; i < FILES * ROWS; i++)
         assert_int_equal(first[i], i + 1);
     dataset_destroy(d);
-    /* loaded by many threads: still the order of files and lines; a shuffle is the same for a seed
-     */
+    /* loaded by many threads: still the order of files and lines; a shuffle is the
+     * same for a seed */
     config_make(&c, DATASET_MEMORY);
     for (int round = 0; round < 2; round++) {
         c.threads = 1;

@@ -296,8 +296,8 @@ static void test_bad_cases(void **state)
     }
 }
 
-/* input.tsv through the criteo reader with hash=python = output.txt through the multislot reader.
- */
+/* input.tsv through the criteo reader with hash=python = output.txt
+ * through the multislot reader. */
 static void test_documents_criteo_reader(void **state)
 {
     struct buf text = BUF_INIT, got = BUF_INIT, want = BUF_INIT;

@@ -57,8 +57,8 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* The line given to bash. The newline before ) keeps a comment at the end of the command harmless.
- */
+/* The line given to bash. The newline before ) keeps a comment at the end
+ * of the command harmless. */
 static void pipe_script(const char *command, const char *path, struct buf *script)
 {
     const char *decoder = ends_with(path, ".gz")    ? "zcat | "

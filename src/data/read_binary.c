@@ -1,5 +1,5 @@
-/* Skiff's own binary form (binary.h). The file's slots must be those of the schema, in its order.
- */
+/* Skiff's own binary form (binary.h). The file's slots must be those of the
+ * schema, in its order. */
 #include <inttypes.h>
 #include <stdlib.h>
 

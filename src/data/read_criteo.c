@@ -7,10 +7,9 @@
  *
  * number:   (x - min) / diff in double precision, missing: 0. min and diff are those of the
  *           documents, or min and q95 - min of a stats file (extreme values stay above 1), or none.
- * category: id of hash.h over column number and value; columns are counted from the label, which is
- *           0, so C1 is "14". A missing value is the empty string: every column has its own id for
- * it.
- */
+ * category: id of hash.h over column number and value; columns are counted from the label, which
+ *           is 0, so C1 is "14". A missing value is the empty string: every column has its own id
+ *           for it. */
 #include <stdio.h>
 #include <stdlib.h>
 

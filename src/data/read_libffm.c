@@ -1,10 +1,11 @@
 /* libffm text: `label field:index:value ...`.
  *
  * Slots: the label (schema_label), then either
- *   fields, ids (ragged int64) and values (ragged float32), by these names: all tokens in order, or
- *   any ragged int64 slots: the k-th gets the indices of field k, from field_base (0); and any
- * ragged float32 slots: the k-th gets the values of field k. Tokens of fields beyond the slots are
- * ignored. hash_size takes indices modulo that. */
+ *   - fields, ids (ragged int64) and values (ragged float32), by these names: all tokens in order,
+ *   - or any ragged int64 slots: the k-th gets the indices of field k, from field_base (0); and any
+ *     ragged float32 slots: the k-th gets the values of field k. Tokens of fields beyond the slots
+ *     are ignored.
+ * hash_size takes indices modulo that. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Reader: one text or binary form of samples. reader_list.h has one line per reader, read_<name>.c
- * the code, read_test.c runs what must hold for all of them.
+ * the code, data_read_test.c runs what must hold for all of them.
  *
  * A reader belongs to one thread; many readers may be made of one config. It holds no file: scan.h
  * brings source and batch. */

@@ -73,8 +73,8 @@ static enum skiff_status scan_begin(struct scan *s, struct stream *stream, struc
     return SKIFF_OK;
 }
 
-/* True when the file was opened from its cache. A cache that turns out to be damaged is not used.
- */
+/* True when the file was opened from its cache. A cache that turns out to be
+ * damaged is not used. */
 static bool scan_open_cached(struct scan *s, const char *cache, uint64_t key)
 {
     uint64_t found;

@@ -18,8 +18,7 @@ struct svm_token {
 };
 
 /* The token p[0..n): `parts` whole numbers and a value, colons between them. FORMAT names the
- * token.
- */
+ * token. */
 enum skiff_status svm_token(const char *p, size_t n, int parts, struct svm_token *out,
                             struct skiff_error *err);
 

@@ -226,8 +226,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- the thread beside: handler, ticks, and waking of readers that wait when all shall stop ----
- */
+/* ---- the thread beside: handler, ticks, and waking of readers when all shall stop ---- */
 
 static void call_handler(struct trainer *t)
 {

@@ -92,8 +92,8 @@ enum skiff_status trainer_train_dataset(struct skiff_scope *scope,
                                         struct dataset *dataset,
                                         const struct trainer_options *options,
                                         struct trainer_result *result, struct skiff_error *err);
-/* infer_from_dataset: the program without its backward and optimizer ops, and with fresh metrics.
- */
+/* infer_from_dataset: the program without its backward and optimizer ops,
+ * and with fresh metrics. */
 enum skiff_status trainer_infer_dataset(struct skiff_scope *scope,
                                         const struct skiff_program *program,
                                         struct dataset *dataset,

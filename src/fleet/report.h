@@ -2,8 +2,8 @@
  * SKIFF_PROGRESS_FD. Without the variable nothing is written. A full pipe drops the line: progress
  * never holds training up.
  *
- *   P epoch share samples seconds loss auc     the running epoch; share -1, loss and auc nan:
- * unknown R samples seconds loss auc                 the whole run, at its end */
+ *   P epoch share samples seconds loss auc   the running epoch; unknown: share -1, loss and auc nan
+ *   R samples seconds loss auc               the whole run, at its end */
 #ifndef FLEET_REPORT_H
 #define FLEET_REPORT_H
 

@@ -27,8 +27,8 @@ enum io_group {
 };
 
 struct io_vars {
-    const struct skiff_var *
-        *v; /* borrowed from the program; in the program's order, each name once */
+    /* borrowed from the program; in the program's order, each name once */
+    const struct skiff_var **v;
     bool *is_param;
     int n;
 };

@@ -17,8 +17,8 @@ static void use_mark(struct str_map *uses, const char *name, uintptr_t flag)
     str_map_put(uses, name, (void *)((uintptr_t)str_map_get(uses, name) | flag));
 }
 
-/* Is output `slot` the in-place successor of an input: "MeanOut" of "Mean" with the same variable?
- */
+/* Is output `slot` the in-place successor of an input: "MeanOut" of "Mean"
+ * with the same variable? */
 static bool is_state_out(const struct skiff_op *op, const char *slot, const char *name)
 {
     size_t n = strlen(slot);

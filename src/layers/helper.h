@@ -164,8 +164,8 @@ bool net_has_all(struct skiff_net *net, const char *layer, const char *what, int
 /* Same, and its type must be one of those named, e.g. "int64 int32". */
 bool net_has_type(struct skiff_net *net, const char *layer, const char *what,
                   const struct skiff_var *v, const char *dtypes);
-/* "float32" -> DTYPE_FP32; NULL: otherwise. Records an error and returns `otherwise` when unknown.
- */
+/* "float32" -> DTYPE_FP32; NULL: otherwise. Records an error and
+ * returns `otherwise` when unknown. */
 enum dtype net_dtype(struct skiff_net *net, const char *layer, const char *name,
                      enum dtype otherwise);
 

@@ -22,8 +22,8 @@ bool host_is_own_end(int fd);
 
 /* n different ports that nobody listens at now. */
 enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err);
-/* Can this address be listened at now? Otherwise the error says who does, where that is to be seen.
- */
+/* Can this address be listened at now? Otherwise the error says who does, where that
+ * is to be seen. */
 enum skiff_status host_port_check(const char *endpoint, struct skiff_error *err);
 
 #endif

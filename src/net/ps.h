@@ -41,11 +41,10 @@ enum ps_method {
 enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = enum split_mode */
 
 #define PS_NAME 256
-#define PS_END_STEP \
-    1u             /* exchange, sync and half-async: this trainer has pushed all of this step \
-                    */
-#define PS_GONE 2u /* exchange, sync: this trainer has no more data and leaves the barrier */
-#define PS_BACK 4u /* exchange, sync: ... and has some again */
+/* flags of an exchange */
+#define PS_END_STEP 1u /* sync and half-async: this trainer has pushed all of this step */
+#define PS_GONE 2u     /* sync: this trainer has no more data and leaves the barrier */
+#define PS_BACK 4u     /* sync: ... and has some again */
 
 /* A variable in a body. Data are borrowed: from the caller when written, from the blob when read;
  * data in a blob may be unaligned. rows NULL: a dense tensor. */

@@ -11,8 +11,8 @@
  * - ZeroMQ tries only the first address that a name has. A socket monitor tells us of each failed
  *   try, and we go on with the other family (IPv4, IPv6) next; it also counts for messages.
  * - While nobody listens at a port of this machine that outgoing connections may use, too, a try
- * can be given that very port as its own: TCP then connects it with itself, and the server could
- * not listen there any more. Such a connection is thrown away. */
+ *   can be given that very port as its own: TCP then connects it with itself, and the server could
+ *   not listen there any more. Such a connection is thrown away. */
 #include "net/transport.h"
 
 #include <errno.h>

@@ -111,8 +111,8 @@ static enum skiff_status conv_of_kernel(struct kernel *k, struct conv *v, struct
 
 /* ---- columns ---- */
 
-/* Position in the image of kernel row (or column) k for output position o; -1 when in the padding.
- */
+/* Position in the image of kernel row (or column) k for output position o; -1
+ * when in the padding. */
 static int64_t input_at(const struct conv *v, int axis, int64_t o, int64_t k)
 {
     int64_t at = o * v->stride[axis] - v->before[axis] + k * v->dilation[axis];

@@ -38,8 +38,8 @@ static uint64_t xxh_round(uint64_t acc, uint64_t word)
     return rotate(acc + word * P2, 31) * P1;
 }
 
-/* XXH64 after its specification; rows are little-endian words, so their bytes are read as they lie.
- */
+/* XXH64 after its specification; rows are little-endian words, so their bytes are
+ * read as they lie. */
 static uint64_t xxh64(const uint8_t *p, size_t n, uint64_t seed)
 {
     const uint8_t *end = p + n;

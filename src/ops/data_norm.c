@@ -3,7 +3,7 @@
  *   Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum)
  *   Y = (X - Means) * Scales, times scale_w plus bias with enable_scale_and_shift
  *   slot_dim > 0: X is groups of slot_dim columns whose first one is the show count; a group
- * without shows (|show| < 1e-7) gives 0
+ *                 without shows (|show| < 1e-7) gives 0
  *
  * Gradient: dX = dY * Scales (* scale_w, and 0 for groups without shows). The "gradients" of the
  * statistics are what this batch adds to them, for an optimizer or server to add:

@@ -3,8 +3,8 @@
  *   train   u < p drops (Mask 0), else keeps (Mask 1): Out = X * Mask, divided by 1 - p when
  *           upscale_in_train; p = 1: zeros, nothing is drawn
  *   test    X * (1 - p), or X when upscale_in_train; Mask is not written
- *   grad    dX = dO * Mask, divided by 1 - p when upscale_in_train; after a test forward (2.x) like
- * it
+ *   grad    dX = dO * Mask, divided by 1 - p when upscale_in_train; after a test forward (2.x)
+ *           as that forward
  *
  * The seed is the value of input Seed, else the attribute when fix_seed is set, else none. In 1.x a
  * seed of 0 with fix_seed is a seed; in 2.x 0 always means the default generator. */

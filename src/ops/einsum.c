@@ -2,10 +2,13 @@
  *
  * Every label is one loop; an operand's stride of a label is the sum of its strides of the dims
  * that carry it (so a repeated label walks the diagonal), 0 when it lacks the label. Over all
- * labels: Out[o] += A[a] B[b];   dA[a] += dOut[o] B[b];   dB[b] += dOut[o] A[a] with B = 1 for a
- * single operand. Labels of the result come first, summed labels are the inner loops. XShape keeps
- * copies of the operands: the gradient op reads them from there. InnerCache is only there for the
- * sake of the contract. No "..." */
+ * labels, with B = 1 for a single operand:
+ *
+ *   Out[o] += A[a] B[b];   dA[a] += dOut[o] B[b];   dB[b] += dOut[o] A[a]
+ *
+ * Labels of the result come first, summed labels are the inner loops. XShape keeps copies of the
+ * operands: the gradient op reads them from there. InnerCache is only there for the sake of the
+ * contract. "..." is not taken. */
 #include "ops/ops_common.h"
 
 #include <ctype.h>

@@ -2,12 +2,14 @@
  * masked_select.
  *
  *   gather         Out = X at Index along an axis (1.x: axis 0). Gradient: rows of Out@GRAD added
- * at Index; in 1.x with `overwrite` (its default) a repeated index keeps the last one gather_nd the
- * last dim of Index holds coordinates of the first dims of X scatter        Out = X with rows Ids
- * replaced by Updates (a repeated id keeps the last one), or, not overwriting, set to zero and the
- * updates added gradient: Updates@GRAD = rows of Out@GRAD; X@GRAD = Out@GRAD, in 2.x with the rows
- *                  Ids zero (1.x leaves them, as its CPU kernel does)
- *   where          Condition ? X : Y;   where_index   coordinates of what is not zero
+ *                  at Index; in 1.x with `overwrite` (its default) a repeated index keeps the last
+ *   gather_nd      the last dim of Index holds coordinates of the first dims of X
+ *   scatter        Out = X with rows Ids replaced by Updates (a repeated id keeps the last one),
+ *                  or, not overwriting, set to zero and the updates added
+ *                  gradient: Updates@GRAD = rows of Out@GRAD; X@GRAD = Out@GRAD, in 2.x with the
+ *                  rows Ids zero (1.x leaves them, as its CPU kernel does)
+ *   where          Condition ? X : Y
+ *   where_index    coordinates of what is not zero
  *   masked_select  the elements where Mask is true, in order
  * An index out of range is an error that names it. */
 #include "ops/ops_common.h"

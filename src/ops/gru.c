@@ -7,8 +7,8 @@
  * Gate = (u, r, c), ResetHiddenPrev = r h, both kept for the gradient; those of `gru` are kept in
  * the order of the rows of Input.
  *
- * Gradient of a step: dc' = dc act'(c), d(rh) = dc' Wc^T, then through r, u and the two ways of h.
- */
+ * Gradient of a step: dc' = dc act'(c), d(rh) = dc' Wc^T, then through r, u and the
+ * two ways of h. */
 #include "ops/cell.h"
 #include "tensor/math.h"
 

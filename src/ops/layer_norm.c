@@ -1,9 +1,11 @@
 /* layer_norm and prelu.
  *
- * layer_norm: X seen as [rows, cols], cut before begin_norm_axis:
- *   Y = (X - m) s Scale + Bias with m, v = mean and biased variance of the row, s = 1/sqrt(v +
- * epsilon) g = dY Scale, h = (X - m) s: dX = s (g - mean(g) - h mean(g h)) dScale = sum over rows
- * of dY h, dBias = sum over rows of dY Mean, Variance: [rows] in 1.x, the leading dims in 2.x
+ * layer_norm: X seen as [rows, cols], cut before begin_norm_axis, with m, v = mean and biased
+ * variance of the row, s = 1/sqrt(v + epsilon), h = (X - m) s, g = dY Scale:
+ *   Y = h Scale + Bias
+ *   dX = s (g - mean(g) - h mean(g h))
+ *   dScale = sum over rows of dY h, dBias = sum over rows of dY
+ *   Mean, Variance: [rows] in 1.x, the leading dims in 2.x
  *
  * prelu: Out = x > 0 ? x : alpha x, alpha one value (all), one per channel (channel) or one per
  *   element of a sample (element); dX = dO or alpha dO, dAlpha = sum of x dO where x <= 0 */

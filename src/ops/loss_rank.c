@@ -6,12 +6,12 @@
  *       dX = dO * Inside * Outside * (|d| < 1/s ? s d : sign d), dY = -dX
  *   margin_rank_loss  Out = max(0, margin - Label (X1 - X2)), Activated = Out > 0
  *       dX1 = -dO * Activated * Label, dX2 = -dX1
- *   rank_loss  o = Left - Right: Out = log(1 + exp o) - Label o;  dLeft = dO (sigmoid(o) -
- * Label) bpr_loss   Y = mean over j != l of log(1 + exp(x_j - x_l)) teacher_student_sigmoid_loss,
- * with b(x, t) = max(x,0) - x t + log(1 + exp(-|x|)): label < -1: b(x,0); < 0: b(x,1); < 1: b(x,0)
- * + b(x,label); else b(x,1) + b(x,label-1) gradient: p = sigmoid of x cut to the bounds; p, p - 1,
- * 2p - label; 0 at the bounds nll_loss   Out = -w_l X[l], Total_weight = sum w_l; reduction mean
- * divides by it */
+ *   rank_loss  o = Left - Right: Out = log(1 + exp o) - Label o;  dLeft = dO (sigmoid(o) - Label)
+ *   bpr_loss   Y = mean over j != l of log(1 + exp(x_j - x_l))
+ *   teacher_student_sigmoid_loss, with b(x, t) = max(x,0) - x t + log(1 + exp(-|x|)):
+ *       label < -1: b(x,0); < 0: b(x,1); < 1: b(x,0) + b(x,label); else b(x,1) + b(x,label-1)
+ *       gradient: p = sigmoid of x cut to the bounds; p, p - 1, 2p - label; 0 at the bounds
+ *   nll_loss   Out = -w_l X[l], Total_weight = sum w_l; reduction mean divides by it */
 #include <math.h>
 #include <string.h>
 

@@ -147,7 +147,7 @@ int tensor_read_ints(const struct tensor *t, int64_t *out, int max);
 /* One number of each tensor of a list slot; -1 as above. */
 int kernel_read_int_list(const struct kernel *k, int slot, int64_t *out, int max);
 /* The same in a shape rule: 0 while building or when the slot is absent. At run time the inputs are
- * there when the rule is called; only shapes that hang on small integer inputs look at them. */
+ * there when the rule is called; only shapes that depend on small integer inputs look at them. */
 int infer_read_ints(const struct infer *c, int slot, int64_t *out, int max);
 int infer_read_int_list(const struct infer *c, int slot, int64_t *out, int max);
 /* Element 0 of a tensor of any number type; 0 when it has none. */
@@ -257,8 +257,8 @@ void reduce_plan_init(struct reduce_plan *p, const struct shape *s, unsigned mas
 /* Element offsets: of the first element of kept position i; of reduced position j from there. */
 int64_t reduce_kept_offset(const struct reduce_plan *p, int64_t i);
 int64_t reduce_offset(const struct reduce_plan *p, int64_t j);
-/* Dims attribute (may be negative) to a mask; all dims when `all` or n is 0. False: out of range.
- */
+/* Dims attribute (may be negative) to a mask; all dims when `all` or n is 0.
+ * False: out of range. */
 bool reduce_mask(const int32_t *dims, int n, bool all, int ndim, unsigned *out);
 
 /* ---- gradients made of other ops ------------------------------------------------------------

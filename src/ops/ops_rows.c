@@ -3,8 +3,8 @@
  *                                  dense with the rows added in; arrays: item by item
  *   merge_selected_rows            distinct rows, values added up
  *   get_tensor_from_selected_rows  the value part as a tensor
- *   clip_by_norm                   x * max / norm where the norm is above max (rows merged first)
- */
+ *   clip_by_norm                   x * max / norm where the norm is above max; rows are merged
+ *                                  first */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,7 @@
  * ops into one); variable i of every slot belongs to parameter i. Param and states are updated
  * where their outputs lie (usually the same variables). A gradient of selected rows is merged;
  * rules that also move rows without a gradient either sweep the table, as Paddle does, or leave
- * those rows behind (run_env.defer_rows).
- */
+ * those rows behind (run_env.defer_rows). */
 #include "ops/optimizer.h"
 
 #include <stdlib.h>

@@ -99,8 +99,8 @@ static void test_deferred_equals_swept(void **state)
     adam_stop(&slow);
 }
 
-/* Settled, replaced by other bytes elsewhere (a load), trained on: as if it had been so all along.
- */
+/* Settled, replaced by other bytes elsewhere (a load), trained on: as if it had
+ * been so all along. */
 static void test_replaced_parameter(void **state)
 {
     struct adam fast, slow;

@@ -1,8 +1,8 @@
 /* Kernels that passes/fuse_remote.c makes:
  *
  *   pull_rows   Table = the rows of the distinct ids of all lists, a small local table; Rows =
- * these ids; Local[i] = Ids[i] as row numbers of Table. A padding id's row is zero. rows_home   the
- * gradient of Table with the ids of the whole table
+ *               these ids; Local[i] = Ids[i] as row numbers of Table. A padding id's row is zero.
+ *   rows_home   the gradient of Table with the ids of the whole table
  *
  * The rows of the next batch may be on their way while a batch is computed (pull_rows_ahead): its
  * ids are numbered then, and when they are the ids that come, only the rows are waited for. */

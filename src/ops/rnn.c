@@ -2,8 +2,8 @@
  *
  *   GRU   r = s(x Wr + h Ur), z = s(x Wz + h Uz), n = tanh(x Wn + r (h Un)), h' = z h + (1 - z) n
  *   LSTM  i, f, o = s(.), g = tanh(.) in the order i f g o; c' = f c + i g, h' = o tanh(c')
- *   RNN_TANH, RNN_RELU  h' = act(x W + h U)                (biases b_ih, b_hh are added in each
- * term)
+ *   RNN_TANH, RNN_RELU  h' = act(x W + h U)
+ * The biases b_ih and b_hh are added to the terms x W and h U.
  *
  * WeightList: W_ih, W_hh of every (layer, direction), then b_ih, b_hh of each. The input of a layer
  * is the output of the one below, both directions side by side, dropped out (upscaled) while
@@ -222,8 +222,8 @@ static float act_of(const struct rnn *r, float x)
     return r->mode == MODE_RELU ? cell_act_value(CELL_RELU, x) : tanhf(x);
 }
 
-/* One sample at one step: x, h are its products with the weights; keeps gates, returns the state.
- */
+/* One sample at one step: x, h are its products with the weights; keeps
+ * gates, returns the state. */
 static float cell_forward(const struct rnn *r, const float *x, const float *h, int64_t j,
                           float h_prev, float *kept, float *c_state, float c_prev)
 {

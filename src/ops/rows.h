@@ -27,8 +27,8 @@ enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_
                              int n, enum rows_order order, struct rows_merged *out,
                              struct skiff_error *err);
 
-/* Fails with RANGE unless all ids of the value are in [0, height); names variable, id and height.
- */
+/* Fails with RANGE unless all ids of the value are in [0, height); names
+ * variable, id and height. */
 enum skiff_status rows_check(const struct kernel *k, const struct skiff_tensor *v, int64_t height,
                              const char *name, struct skiff_error *err);
 

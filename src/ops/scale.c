@@ -4,7 +4,8 @@
  *   scale      s x + b, or s (x + b) when not bias_after_scale; integers: s and b are converted to
  *              the element type first. SelectedRows: the values, the rows stay
  *   cast       C conversion; to bool: x != 0; floats that do not fit an integer give its least
- * value clip       min(max(x, lo), hi); SelectedRows are merged first (rows summed, ascending).
+ *              value
+ *   clip       min(max(x, lo), hi); SelectedRows are merged first (rows summed, ascending)
  *              gradient: d where lo < x < hi (bounds excluded)
  *   increment  x + step, one element; its "gradient" takes the step back, as loops need it
  *   assign     a copy of a tensor, SelectedRows or a tensor array */

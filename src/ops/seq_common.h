@@ -109,8 +109,8 @@ enum skiff_status kernel_floats(struct kernel *k, int64_t n, float **out, struct
 /* The lowest lod level of an input, checked against its rows; fails when there is none. */
 enum skiff_status kernel_lod(const struct kernel *k, int slot, int i, const struct lod_level **out,
                              struct skiff_error *err);
-/* The input must be float32 with exactly n elements (a gradient that must fit its forward value).
- */
+/* The input must be float32 with exactly n elements (a gradient that must
+ * fit its forward value). */
 enum skiff_status kernel_want_floats(const struct kernel *k, int slot, int64_t n,
                                      struct skiff_error *err);
 /* Makes the output's lod one level of n offsets, for the caller to fill. */

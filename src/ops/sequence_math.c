@@ -2,9 +2,9 @@
  *
  *   sequence_softmax  softmax over the values of each sequence; dX = (dO - sum dO p) p
  *   sequence_conv     row t of a sequence sees rows t + contextStart .. + contextLength - 1 of it,
- * laid side by side: Out = columns(X) Filter, Filter [contextLength * D, M]. Rows beyond the
- * sequence are zero, or (paddingTrainable) rows of PaddingData: first those before the beginning,
- * then those after the end. */
+ *                     laid side by side: Out = columns(X) Filter, Filter [contextLength * D, M].
+ *                     Rows beyond the sequence are zero, or (paddingTrainable) rows of PaddingData:
+ *                     first those before the beginning, then those after the end. */
 #include <math.h>
 
 #include "ops/seq_common.h"

@@ -1,11 +1,12 @@
 /* Ops between sequences and rectangles, and on sequences of ids:
  *
  *   sequence_pad        [rows, ...] with lod -> [sequences, L, ...] filled up with PadValue (one
- * value, or one row); L = padded_length, or the longest; Length = lengths sequence_unpad      the
- * first Length[i] rows of X[i], with lod sequence_mask       Y[.., j] = j < X[..]; maxlen from
- * MaxLenTensor, the attribute, or the largest X sequence_enumerate  row t = ids t .. t + win_size -
- * 1 of its sequence, pad_value beyond its end sequence_erase      drops the ids that are in
- * `tokens` */
+ *                       value, or one row); L = padded_length, or the longest; Length = lengths
+ *   sequence_unpad      the first Length[i] rows of X[i], with lod
+ *   sequence_mask       Y[.., j] = j < X[..]; maxlen from MaxLenTensor, the attribute, or the
+ *                       largest X
+ *   sequence_enumerate  row t = ids t .. t + win_size - 1 of its sequence, pad_value beyond its end
+ *   sequence_erase      drops the ids that are in `tokens` */
 #include "ops/seq_common.h"
 
 /* ---- sequence_pad ---- */

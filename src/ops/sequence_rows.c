@@ -2,11 +2,13 @@
  *
  *   sequence_concat     sequence i = the sequences i of all inputs, one after the other
  *   sequence_expand     sequence i of X (row i when X has no lod) repeated as often as sequence i
- * of Y at ref_level has elements; with lod, every copy is a sequence of its own sequence_expand_as
- * row i of X repeated over sequence i of Y; takes the lod of Y sequence_reverse    each sequence
- * back to front; its own gradient sequence_reshape    rows of another width; the lengths are
- * rescaled sequence_slice      Length[i] rows of sequence i from Offset[i] on lod_reset new lod:
- * that of Y, the offsets in Y, or target_lod; append adds a level
+ *                       of Y at ref_level has elements; with lod, every copy is a sequence of its
+ *                       own
+ *   sequence_expand_as  row i of X repeated over sequence i of Y; takes the lod of Y
+ *   sequence_reverse    each sequence back to front; its own gradient
+ *   sequence_reshape    rows of another width; the lengths are rescaled
+ *   sequence_slice      Length[i] rows of sequence i from Offset[i] on
+ *   lod_reset           new lod: that of Y, the offsets in Y, or target_lod; append adds a level
  *
  * Gradients move the rows back, adding up copies. */
 #include "ops/seq_common.h"

@@ -6,8 +6,9 @@
  *   strided_slice  the same with a stride, which may be negative; as in Paddle 2.6 an end before
  *                  the beginning counts as 0, so that going backwards stops before element 0
  *   flip, roll     an axis turned round; elements moved on by `shifts`, coming in again at the
- * start tril_triu      zero above (below) a diagonal of the last two dims The gradients are the
- * same walks backwards. */
+ *                  start
+ *   tril_triu      zero above (below) a diagonal of the last two dims
+ * The gradients are the same walks backwards. */
 #include "ops/ops_common.h"
 
 #include <string.h>

@@ -5,11 +5,12 @@
  *   argsort            stable
  *   top_k              over the last dim, largest first. The order of equal values is the one that
  *                      the C++ library's partial_sort gives to pairs compared by value alone: a
- * heap of k, into which every larger element goes, then a heap sort top_k_v2           any axis,
- * largest or smallest; equal values: as found by quick selection (nth_element) and a sort, or by
- * partial_sort when 64 k < n gradient of both: Out@GRAD put at Indices one_hot            [.., 1]
- * -> [.., depth]; one_hot_v2 appends the dim. An id outside [0, depth) is an error, or gives a zero
- * row with allow_out_of_range */
+ *                      heap of k, into which every larger element goes, then a heap sort
+ *   top_k_v2           any axis, largest or smallest; equal values: as found by quick selection
+ *                      (nth_element) and a sort, or by partial_sort when 64 k < n
+ *                      gradient of both: Out@GRAD put at Indices
+ *   one_hot            [.., 1] -> [.., depth]; one_hot_v2 appends the dim. An id outside
+ *                      [0, depth) is an error, or gives a zero row with allow_out_of_range */
 #include "ops/ops_common.h"
 
 #include <math.h>
@@ -116,8 +117,8 @@ static int stable_down(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Moves the hole at `hole` down to a leaf along the later children, then lets `v` rise from there.
- */
+/* Moves the hole at `hole` down to a leaf along the later children, then lets
+ * `v` rise from there. */
 static void heap_sift(struct item *h, int64_t n, int64_t hole, struct item v, bool largest)
 {
     int64_t top = hole, child = hole;

@@ -5,9 +5,9 @@
 
 #include "program/program.h"
 
-/* What every pass makes is verified (`verify`: flags of program_verify_with): a pass that went
- * wrong is an internal error that names it. A program that was wrong before is left to its runner.
- */
+/* What every pass makes is verified (`verify`: flags of program_verify_with): a pass
+ * that went wrong is an internal error that names it. A program that was wrong before is
+ * left to its runner. */
 enum skiff_status fuse_program(const struct skiff_program *p, const char *const *keep, int nkeep,
                                unsigned verify, struct skiff_program **out,
                                struct skiff_error *err);

@@ -200,8 +200,8 @@ static bool read_as_sum(const struct graph *g, const char *dw)
     return true;
 }
 
-/* Parts of one table go to one sum (or straight to the parameter's gradient), with one padding id.
- */
+/* Parts of one table go to one sum (or straight to the parameter's gradient),
+ * with one padding id. */
 static bool table_is_whole(const struct graph *g, const struct match *m, const char *w)
 {
     struct skiff_op *sum = NULL;

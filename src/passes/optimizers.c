@@ -37,8 +37,8 @@ static const struct optimizer_accumulator adam_moments[] = {
      .scalar = true,
      .on_cpu = true},
     {0}};
-/* lamb of 1.8 reads the powers and never writes them (its op has no such outputs); 2.x writes them
- */
+/* lamb of 1.8 reads the powers and never writes them (its op has no such
+ * outputs); 2.x writes them */
 static const struct optimizer_accumulator lamb_moments[] = {
     {.name = "moment1", .in = "Moment1", .out = "Moment1Out"},
     {.name = "moment2", .in = "Moment2", .out = "Moment2Out"},

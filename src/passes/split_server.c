@@ -70,8 +70,8 @@ static void add_param_vars(struct server *v)
     }
 }
 
-/* The name here of what the user's program calls `name`; a variable that is not here yet is made.
- */
+/* The name here of what the user's program calls `name`; a variable that is not
+ * here yet is made. */
 static const char *local_name(struct server *v, const char *name)
 {
     const char *here = str_map_get(&v->here, name);

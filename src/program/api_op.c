@@ -142,8 +142,8 @@ static int64_t number_whole(const struct skiff_attr *a)
     return real ? (int64_t)a->f : a->i;
 }
 
-/* One number as the inner value of type `to`. Whole types refuse fractions and what does not fit.
- */
+/* One number as the inner value of type `to`. Whole types refuse fractions and
+ * what does not fit. */
 static bool number_convert(const struct skiff_attr *a, enum attr_type to, struct attr_value *out)
 {
     double real = number_real(a);

@@ -15,8 +15,8 @@ struct grad_build {
     void *user;
     struct skiff_op **ops; /* result, in order */
     int nops, cap;
-    /* for ops with a sub-block (while): the gradient block that backward has made for it, or NULL
-     */
+    /* for ops with a sub-block (while): the gradient block that backward has made
+     * for it, or NULL */
     struct skiff_block *grad_block;
 };
 
@@ -28,8 +28,7 @@ void grad_use(struct grad_build *g, struct skiff_op *op, const char *slot);
 /* Input slot "<slot>@GRAD" = gradients of the forward output slot. */
 void grad_use_out_grad(struct grad_build *g, struct skiff_op *op, const char *slot);
 /* Output slot "<slot>@GRAD" = gradients of the forward input slot; unwanted: empty list for a
- * single-variable slot,
- * @EMPTY@ in a list slot. Returns false when none is wanted. */
+ * single-variable slot, @EMPTY@ in a list slot. Returns false when none is wanted. */
 bool grad_make_in_grad(struct grad_build *g, struct skiff_op *op, const char *slot);
 /* "x" -> "x@GRAD" in the arena */
 const char *grad_name(struct grad_build *g, const char *name);

@@ -38,9 +38,9 @@ struct run_env {
     /* Parameters are parts of larger ones: a gradient without rows is a step all the same, because
      * rows of the whole lie elsewhere. */
     bool empty_is_step;
-    /* Is this output a part of a larger variable? Then *offset of the whole's *whole elements lie
-     * before it, and random ops give it the numbers that it would have there. NULL: all are wholes.
-     */
+    /* Is this output a part of a larger variable? Then *offset of the whole's *whole
+     * elements lie before it, and random ops give it the numbers that it would have there.
+     * NULL: all are wholes. */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
 };

@@ -148,8 +148,7 @@ struct op_kind {
     int fuse_arg; /* e.g. enum math_act of an activation */
 
     const struct op_slot *ins, *outs; /* end with {0}; the kernel addresses slots by position */
-    const struct op_attr_spec
-        *attrs; /* end with {0}; the kernel addresses attributes by position */
+    const struct op_attr_spec *attrs; /* ends with {0}; the kernel addresses them by position */
 
     /* Gradient. Either a line "type: inputs -> outputs" for the usual case, e.g.
      *     "relu_grad: Out Out@GRAD -> X@GRAD"

@@ -252,8 +252,8 @@ int op_role_of(const struct skiff_op *op); /* attribute op_role; ROLE_UNSPECIFIE
 enum skiff_status op_fill_defaults(struct skiff_program *p, struct skiff_op *op,
                                    struct skiff_error *err);
 
-/* protobuf form (pb.c, the only user of protobuf-c). Reading binds kinds and sets the generation.
- */
+/* protobuf form (pb.c, the only user of protobuf-c). Reading binds kinds
+ * and sets the generation. */
 enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
                                  struct skiff_program **out, struct skiff_error *err);
 void program_encode(const struct skiff_program *p, struct buf *out);

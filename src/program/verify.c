@@ -207,8 +207,7 @@ static void count_writers(struct verify *v)
 }
 
 /* Which blocks does an op refer to? Indices are checked with the op; here wrong ones are passed
- * over.
- */
+ * over. */
 static void mark_used(struct verify *v)
 {
     int nblocks = v->program->nblocks;

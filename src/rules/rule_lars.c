@@ -1,6 +1,8 @@
 /* lars_momentum: g' = rescale g
- *                l = lr coeff |p| / (|g'| + wd |p| + eps), or lr itself when a norm or wd is 0
- * (2.x) v = mu v + l (g' + wd p);  p -= v The norms are those of the whole tensor. */
+ *                l = lr coeff |p| / (|g'| + wd |p| + eps)
+ *                v = mu v + l (g' + wd p);  p -= v
+ * l is lr itself where that has no meaning: 1.x, when the lower part is 0; 2.x, when wd or one of
+ * the norms is 0. The norms are those of the whole tensor. */
 #include "rules/rule.h"
 
 #include <math.h>

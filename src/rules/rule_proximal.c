@@ -1,7 +1,7 @@
 /* proximal_gd:      x = p - lr g
  * proximal_adagrad: m += g^2;  x = p - lr g / sqrt(m)
- * both:             p = sign(x) max(|x| - lr l1, 0) / (1 + lr l2), and x / (1 + lr l2) for l1 = 0
- */
+ * both:             p = sign(x) max(|x| - lr l1, 0) / (1 + lr l2)
+ *                   p = x / (1 + lr l2) for l1 = 0 */
 #include "rules/rule.h"
 
 #include <math.h>

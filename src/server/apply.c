@@ -1,12 +1,12 @@
 /* What is done with a gradient. Data lie in the message, unaligned, and are read from there once:
  * into the variable that the unit's block reads, merged on the way when several trainers have sent
- * some.
+ * some:
  *   dense   (x_0 + x_1 + ...) / present, in trainer order
  *   rows    per id the same; ids in the order of their first appearance
  *   DC-ASGD g + (w - w_pulled) g g; dense by the block's own ops, rows here
  *   GEO     w += delta
  * So every element is computed from the same numbers in the same order wherever it lives: the
- * result does not hang on the number of servers. */
+ * result does not depend on the number of servers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,11 @@
 /* Who is in the job, and when it is over. Server 0 keeps the list (net/membership.h), the others
- * hear of it; each one decides by the same rules: all trainers have left (or died, and at least one
- * has left)   the job is complete a server has died, or has left before the end                 the
- * job has failed a trainer has died                                            by on_death a
- * trainer has not come in time                                the job has failed The thread that
- * called server_run watches; the network thread only notes and wakes it. */
+ * hear of it; each one decides by the same rules:
+ *   all trainers have left (or died, and at least one has left)   the job is complete
+ *   all trainers have died                                        the job has failed
+ *   a server has died, or has left before the end                 the job has failed
+ *   a trainer has died                                            by on_death
+ *   a trainer or server has not come in time                      the job has failed
+ * The thread that called server_run watches; the network thread only notes and wakes it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

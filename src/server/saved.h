@@ -1,11 +1,13 @@
 /* A saved model, whatever form its files have; servers read their parts of it.
- *     folder with <variable> files          fluid.save_persistables, fleet's, inference models
- *     folder with one file of all           filename=, params_filename=; __model__ beside it or not
+ *
+ *     folder with <variable> files      fluid.save_persistables, fleet's, inference models
+ *     folder with one file of all       filename=, params_filename=; __model__ beside it or not
  *     the path of such a file
- *     x.pdiparams and x.pdmodel             2.x; as x, either file, or the folder if it has one
- * pair x.pdparams and x.pdopt                fluid.save, paddle.static.save; the same One file of
- * all has no names: io/ finds them by the program beside it, then by the program of the
- * job. Threads: one user. */
+ *     x.pdiparams and x.pdmodel         2.x; as x, either file, or the folder if it has one pair
+ *     x.pdparams and x.pdopt            fluid.save, paddle.static.save; the same
+ *
+ * One file of all has no names: io/ finds them by the program beside it, then by the
+ * program of the job. Threads: one user. */
 #ifndef SERVER_SAVED_H
 #define SERVER_SAVED_H
 

@@ -242,8 +242,8 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
     s->node = NULL;
 }
 
-/* The rate of the first step of the modes that count by trainer: their block runs on reports only.
- */
+/* The rate of the first step of the modes that count by trainer: their block
+ * runs on reports only. */
 static enum skiff_status first_rate(struct server *s, struct skiff_error *err)
 {
     return s->options.mode == SPLIT_SYNC ? SKIFF_OK : rate_run(s, err);

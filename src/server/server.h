@@ -8,10 +8,11 @@
  *
  *     server_create(&options, &s, err)   variables are declared
  *     server_init(s, err)                the startup program; slices get the numbers that one
- * machine would have given to these elements server_load(s, model, err)         init_server(model):
- * slices of any saved model (saved.h) server_run(s, err)                 listens, serves; OK
- * when the job is complete, PEER when it has failed (the error says who) server_stop(s) from any
- * thread or signal handler: makes run return
+ *                                        machine would have given to these elements
+ *     server_load(s, model, err)         init_server(model): slices of any saved model (saved.h)
+ *     server_run(s, err)                 listens, serves; OK when the job is complete, PEER when it
+ *                                        has failed (the error says who)
+ *     server_stop(s)                     from any thread or signal handler: makes run return
  *
  * Threads: server_run's caller waits; requests run on shard threads; the net room has its own. */
 #ifndef SERVER_SERVER_H

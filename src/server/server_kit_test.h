@@ -312,7 +312,7 @@ static inline void kit_modulo(struct kit *k, const char *param, const char *suff
                                  .modulo = true};
 }
 
-/* A number in (-1, 1) that hangs on its arguments only. */
+/* A number in (-1, 1) that depends on its arguments only. */
 static inline float made_up(uint64_t a, uint64_t b, uint64_t c)
 {
     uint32_t w[4];

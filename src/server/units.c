@@ -4,8 +4,8 @@
  *   - the sum over `X@GRAD.trainer_k` and the scale behind it go: apply.c merges what has come, for
  *     those trainers that are there;
  *   - ref_by_trainer_id goes: its output is set before the block is run;
- *   - a distributed table (SelectedRows in the program) becomes a growing tensor and a map of ids.
- */
+ *   - a distributed table (SelectedRows in the program) becomes a growing tensor and a map of
+ *     ids. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

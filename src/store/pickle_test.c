@@ -80,8 +80,8 @@ static void read_and_write_back(const char *path)
     state_deinit(&s);
 }
 
-/* Byte for byte what Python 3.7 wrote: the files of fluid.save, no entry, one, more than a batch.
- */
+/* Byte for byte what Python 3.7 wrote: the files of fluid.save, no entry, one,
+ * more than a batch. */
 static void writes_what_python_wrote(void **state)
 {
     read_and_write_back(SAVED "fluid_save/ctr.pdparams");

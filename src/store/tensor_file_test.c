@@ -96,8 +96,8 @@ static void shapes_round_trip(void **state)
 
 static void packed_dims_and_unknown_fields(void **state)
 {
-    /* data_type int32; field 9 (varint), field 10 (4 bytes), field 11 (string) unknown; packed dims
-     */
+    /* data_type int32; field 9 (varint), field 10 (4 bytes), field 11
+     * (string) unknown; packed dims */
     const uint8_t desc[] = {0x08, 2,    0x48, 0x85, 1,   0x55, 1, 2, 3,
                             4,    0x5a, 2,    'a',  'b', 0x12, 2, 1, 3};
     struct buf b = BUF_INIT;
@@ -435,8 +435,8 @@ static void put_bytes(const char *path, const char *bytes, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Heads without data: types, shapes and places; every truncation is seen, no flipped bit does harm.
- */
+/* Heads without data: types, shapes and places; every truncation is seen, no
+ * flipped bit does harm. */
 static void combined_is_scanned(void **state)
 {
     struct tensor t[3] = {make_f32(SHAPE_PTR(2, 3), 1), make_f32(SHAPE_PTR(4), 50), {0}};

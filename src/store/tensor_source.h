@@ -1,7 +1,7 @@
-/* The bytes under tensor files: a source that knows how many bytes are left, and the tensor part
- * that both streams end with: u32 0 | i32 length of TensorDesc | TensorDesc | raw row-major data
- * TensorDesc (protobuf): field 1 = data_type (varint), field 2 = dims (varint, repeated or packed).
- */
+/* The bytes under tensor files: a source that knows how many bytes are left, and the tensor
+ * part that both streams end with: u32 0 | i32 length of TensorDesc | TensorDesc | raw
+ * row-major data TensorDesc (protobuf): field 1 = data_type (varint), field 2 = dims
+ * (varint, repeated or packed). */
 #ifndef STORE_TENSOR_SOURCE_H
 #define STORE_TENSOR_SOURCE_H
 

@@ -3,7 +3,7 @@
  * (tensor.h) is the plain array inside.
  *
  * Lag: a sparse optimizer whose rule moves every row each step may leave rows behind and bring them
- * up to date when they are next needed (DESIGN section 3). A value that has rows behind carries a
+ * up to date when they are next needed (rules/catch_up.h). A value that has rows behind carries a
  * `lag`. Who reads or writes such a value as a whole must first call value_settle; the executor
  * does it for every op input/output whose slot is not marked SLOT_ROWWISE, and scope reads (fetch,
  * save) do it too. */

@@ -347,8 +347,8 @@ static void limit_memory(void)
     setrlimit(RLIMIT_CORE, &none);
 }
 
-/* Waits for the child; kills it when one input takes longer than the limit. Status as of waitpid.
- */
+/* Waits for the child; kills it when one input takes longer than the limit.
+ * Status as of waitpid. */
 static int watch(struct fuzzer *f, pid_t child, bool *out_hung)
 {
     sigset_t set;

@@ -1,6 +1,6 @@
-/* What the fuzz targets of the readers share: the input is a file, read through a scan with all bad
- * lines skipped. The batch must stay whole: rows and offsets in order, as many values as they say.
- */
+/* What the fuzz targets of the readers share: the input is a file, read through a scan with
+ * all bad lines skipped. The batch must stay whole: rows and offsets in order, as many
+ * values as they say. */
 #ifndef FUZZ_FUZZ_READER_H
 #define FUZZ_FUZZ_READER_H
 

@@ -242,8 +242,8 @@ static enum skiff_status measure(struct run *r, float *x, double here, double h,
     return status;
 }
 
-/* A smooth function's bend halves with the step and its slope stays; else there is a kink or jump.
- */
+/* A smooth function's bend halves with the step and its slope stays; else there is
+ * a kink or jump. */
 static bool is_smooth(const struct slopes *wide, const struct slopes *narrow, double allowed)
 {
     if (!isfinite(wide->middle) || !isfinite(narrow->middle))
@@ -387,8 +387,7 @@ static void check_op(void *user, const char *dir, const char *name)
     each_entry(path, check_case, user);
 }
 
-/* ---- gradients that were not recorded: the case's forward op, with its gradient op made here ----
- */
+/* ---- gradients that were not recorded: the gradient op of a forward case is made here ---- */
 
 static float pseudo_random(uint32_t *state)
 {
