@@ -1,4 +1,22 @@
-/* Building a plan: which value stands behind each name, which kernel behind each op. */
+/* Building a plan: which value stands behind each name, which kernel behind each op.
+ *
+ * All that costs a look-up is done here, once, so that a step is a call of a kernel with pointers:
+ * names become values (in the scope for persistable variables, in the plan for all others), slots
+ * and attributes become positions of the kind's tables. What an op must have is checked here too;
+ * kernels rely on it.
+ *
+ * A name belongs to the block that declares it, as Paddle sees it from a block: its own variables,
+ * those of the forward block that it is the gradient of, then the parents'. A name that nobody
+ * declares belongs to the block that uses it.
+ *
+ * Lives: variables that are never alive together may share memory (slab.c), so the first and the
+ * last step that touches each one is noted. Steps are those of the root block, also for what
+ * sub-blocks touch: a loop may run them any number of times during that one step. A sub-block that
+ * several ops run is built once, and what it touches lives until the last of them. Fed variables
+ * live from the start, fetched ones until their values have been copied out.
+ *
+ * Fusing comes first, on a copy of the program (docs/decisions/0003-fusing.md). Programs from
+ * outside that hold fused ops are refused: their kernels trust the passes that make them. */
 #include <stdlib.h>
 #include <string.h>
 

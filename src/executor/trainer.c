@@ -1,4 +1,18 @@
-/* The loop of the trainer's threads, and the thread beside them that calls handler and ticks. */
+/* The loop of the trainer's threads, and the thread beside them that calls handler and ticks.
+ *
+ * A training thread takes a batch, runs the program and tells what it saw; it waits for nobody but
+ * its source of batches, and in a job for what the mode says. Only thread 0 prints and hands values
+ * to the fetch handler, so that lines do not mix and the handler sees the values of one batch. The
+ * handler is the user's code and may be slow: it gets copies, on the thread beside. That one sets
+ * `want` when its time has come, the next batch of thread 0 fills the copies and sets `ready`.
+ *
+ * Why the thread beside looks every BESIDE_STEP seconds and is not woken: the wish to stop is a
+ * flag that a signal handler may have set, which cannot signal a condition. When it is set, or when
+ * a thread fails, readers that wait are woken (source->interrupt); every thread ends after its
+ * running batch, and the first error is the result.
+ *
+ * In a job, threads that could not be started are reported as ended, or the others would wait for
+ * them at the end of every batch. */
 #include "executor/trainer.h"
 
 #include <errno.h>

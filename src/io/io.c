@@ -1,4 +1,8 @@
-/* Variables of a program, and fluid.save / fluid.load. */
+/* Variables of a program, and fluid.save / fluid.load.
+ *
+ * All or nothing: saving looks for all values before the first file is begun, and files appear when
+ * all are written (store/model_dir.h); loading reads and checks everything before a value of the
+ * scope changes, so that a file that does not fit leaves the model as it was. */
 #include "io/io.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* What the files of io share: variables with their values on the way from a scope to files, or
+ * back; what counts as fitting the program; paths and prefixes. */
 #include "io/io_parts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
-/* Which variables of a program are parameters, persistables, state. */
+/* Which variables of a program are parameters, persistables, state.
+ *
+ * Programs of 1.x files do not say which variables are parameters, and a guess by name would be
+ * wrong for whoever names his own. So one walk over all ops notes how each variable is used, and
+ * the rule of io.h is a question of these flags. Programs that say it themselves are believed. */
 #include <stdlib.h>
 #include <string.h>
 

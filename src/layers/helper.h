@@ -1,8 +1,8 @@
 /* What every layer is written with: names, parameters, variables and ops.
  *
- *     struct layer l = layer_begin(net, "fc", o->name);           names: fc_0, or the user's
- *     struct skiff_var *w = layer_param(&l, attr, &shape, dtype, ...);   fc_0.w_0 in main and startup
- *     struct skiff_var *out = layer_tmp(&l, dtype);                      fc_0.tmp_0
+ *     struct layer l = layer_begin(net, "fc", o->name);        names: fc_0, or the user's
+ *     w = layer_param(&l, attr, &shape, dtype, ...);           fc_0.w_0 in main and startup
+ *     out = layer_tmp(&l, dtype);                              fc_0.tmp_0
  *     layer_op(net, "mul", P_IN("X", x), P_IN("Y", w), P_OUT("Out", out), P_INT("...", 1));
  *
  * After a failure every call does nothing and returns NULL, so that layers need no checks of their

@@ -1,3 +1,18 @@
+/* append_backward and gradients; the order of work is in backward.h.
+ *
+ * What makes this longer than walking back through the ops is that the result is Fluid 1.8's, op
+ * for op and name for name:
+ *   - Which gradients are wanted is a set of names per block (no_grad), as in Fluid: variables with
+ *     stop_gradient, what the caller leaves out, and results of the path that lead nowhere.
+ *   - An op that runs a block (while) gets a gradient block, whose ops are made in the same way and
+ *     which sees the variables of the forward block.
+ *   - On second and later calls in one program the gradients of the first are there already: the
+ *     new ones get other names (grad/grad/x@GRAD), and only ops that follow from this call's
+ *     targets are taken, or the first call's gradient ops would be made again.
+ *   - Types and shapes of new variables are those of the forward ones, whatever the gradient op's
+ *     own shape rule says.
+ *
+ * A failure takes back the ops that were appended to block 0. */
 #include "passes/backward.h"
 
 #include <stdlib.h>

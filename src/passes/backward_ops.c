@@ -1,3 +1,16 @@
+/* The list of gradient ops on its way into the program: sums, dropping, zeros.
+ *
+ * Sums: a variable that several ops read gets one gradient from each, all under one name. The walk
+ * keeps the pieces that each name has so far. When the second one comes, the first is renamed too
+ * (in the ops since then and in the sums that are planned); when somebody reads the name, a sum of
+ * the pieces is planned before that op and the count starts anew. Sums are put in at the end, from
+ * behind, so that positions noted on the way stay right.
+ *
+ * Dropping: first ops all of whose results, or all of whose incoming gradients, are unwanted; then
+ * chains that begin with an op none of whose inputs anybody has computed, and that nothing else
+ * feeds. Those are found on a graph of versions (a variable as written by one op, until the next
+ * writer), because names are written more than once. Where an op needs a gradient that is unwanted,
+ * zeros take its place. */
 #include "passes/backward_ops.h"
 
 #include <stdlib.h>

@@ -1,5 +1,10 @@
-/* Gradient clipping: by value, by the norm of each tensor, by the norm over all of them.
- * Clipped gradients are new variables; the clip ops carry op_role_var [param, new gradient]. */
+/* Gradient clipping: by value, by the norm of each tensor, by the norm over all of them. Clipped
+ * gradients are new variables; the clip ops carry op_role_var [param, new gradient].
+ *
+ * Clipping is ops in the program, as in Fluid, and not a flag of the update: a split program keeps
+ * them on the trainer, and they are seen, saved and fused like any other. The global norm needs all
+ * gradients before the first one can be scaled; with set_gradient_clip there is one such norm for
+ * each group of parameters. */
 #include <string.h>
 
 #include "passes/minimize.h"

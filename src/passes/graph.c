@@ -1,3 +1,8 @@
+/* Writers and readers by name, in one pass over the program (graph.h).
+ *
+ * Names that must stay as they are count as kept: persistable variables, what is fetched, whatever
+ * a sub-block or an op that runs one touches. Positions are looked up by the op's address; an op
+ * that was replaced is not found any more, and no pass matches it again. */
 #include "passes/graph.h"
 
 #include <stdint.h>

@@ -1,5 +1,10 @@
 /* minimize: backward, then clipping, decay, accumulators, learning rate and update ops, in Fluid's
- * order: pairs sorted by parameter name; a distributed table first and by plain sgd. */
+ * order: pairs sorted by parameter name; a distributed table first and by plain sgd.
+ *
+ * The order decides names (learning_rate_0, fc_0.w_0_moment1_0 are drawn from counters) and with
+ * them what is in people's files, so it is kept even where another one would do: 1.x draws the
+ * accumulators' names before the rate's, 2.x after it. A rate that is the user's own variable
+ * belongs to one program; one that we make is made again for every program that is minimized. */
 #include "passes/minimize.h"
 
 #include <stdlib.h>

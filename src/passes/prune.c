@@ -1,3 +1,12 @@
+/* Cutting a training program down: for inference by what the targets need, for testing by the roles
+ * of the ops.
+ *
+ * The cut works on a copy, backwards: an op stays when it writes something that is needed, and what
+ * it reads is needed then. Sub-blocks are cut by what the op that runs them reads and writes.
+ * Blocks that nobody runs any more go and the rest is numbered anew, in the order in which ops
+ * refer to them. Blocks that a file lets run in a circle are not followed: a
+ * sub-block comes after the block that holds its op. What was cut out of a sound program is
+ * verified; a fault is then ours. */
 #include "passes/prune.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* One program for several devices, in place of one thread per device with copies of the parameters.
+ *
+ * Ops before the update stand once per device, with a suffix at the names of all that is not
+ * persistable; parameters are shared. What the devices compute and the update reads (gradients) is
+ * summed under its plain name, and then the update ops stand once. So there is nothing to keep
+ * equal between devices, and the numbers are those of Paddle's average: the gradient of each
+ * device's loss begins with 1/devices. */
 #include "passes/replicate.h"
 
 #include <string.h>
