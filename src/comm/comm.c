@@ -1,4 +1,9 @@
-/* A trainer's job: what all modes share. */
+/* A trainer's job: what all modes share.
+ *
+ * What is exchanged is read from the trainer's program (its send and recv ops name variables,
+ * slices and servers), so programs that real Paddle's transpiler made work too. The session opens
+ * on first use, because programs of the bare transpiler have no init_worker. `lock` serialises
+ * opening, starting, stopping and closing only; a training thread that sends does not take it. */
 #include "comm/comm.h"
 
 #include <stdlib.h>

@@ -1,4 +1,9 @@
-/* Rows of a table for lists of ids: every id is asked for once. */
+/* Rows of a table for lists of ids: every id is asked for once.
+ *
+ * Batches repeat ids (about half of them in Criteo data), and a row costs the same each time, so
+ * lists are made distinct first and the rows are spread afterwards. When the caller has done that
+ * already (fused programs: one list of distinct ids), rows go straight to their place, and may be
+ * asked for ahead of their batch. A padding id is never asked for: its row is zero. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,16 @@
-/* Opening and closing a session: connections, checks, membership. */
+/* Opening and closing a session: connections, checks, membership.
+ *
+ * Processes start in any order, so opening asks all servers again and again until they answer, and
+ * says for whom it waits. Each one is checked as soon as it answers (counts, mode, placement), so
+ * that a wrong start is told at once and not when the last server has come. Then the worker joins
+ * server 0's list and waits until that knows all servers: before, nobody could tell us when one
+ * dies.
+ *
+ * While it is open two things watch the servers: server 0's list, and the silence of each link, in
+ * case server 0 itself is dead (or cut off). Silence is counted from when this process was last
+ * running, or one that was stopped for a while would take everybody for dead. The first failure is
+ * kept, ends all that waits, and fails every later call: the parameters of a dead server are lost,
+ * so nothing can go on. */
 #include "comm/session.h"
 
 #include <inttypes.h>

@@ -1,6 +1,13 @@
 /* An exchange: whole values are cut by their slices into one message per server and shard, and the
  * replies are put together again. Slices are written from where they lie; replies are copied
- * straight to their place. */
+ * straight to their place.
+ *
+ * One message carries all that goes to a shard and names all that is wanted back, so that a step
+ * costs one round trip however many variables there are. Rows by id are cut in two passes, like a
+ * counting sort: which slice each id belongs to, then ids and places slice by slice. The rows
+ * themselves are not moved: an item lists which rows of the value it takes (pick), and they are
+ * gathered when the message is written. In sync mode slices without rows are sent too: the server
+ * waits for every slice of a step. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,9 @@
-/* Rows by id, rows that changed, parts of variables. */
+/* Rows by id, rows that changed, parts of variables.
+ *
+ * Asking and taking are two calls (session_rows_ask, _take), so that a trainer can compute while
+ * rows are on their way; the plain pull is one after the other. A reply is the rows alone, in the
+ * order of the ids that were asked for, and goes straight to the places of these ids. Reading
+ * changes nothing, so servers need not keep these replies (RPC_READ). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

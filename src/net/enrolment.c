@@ -1,5 +1,10 @@
 /* The member's side of membership.h. The list and the heartbeats belong to the network thread; the
- * lock lets other threads read the list and wait in barriers. */
+ * lock lets other threads read the list and wait in barriers.
+ *
+ * A heartbeat asks for what has changed since the epoch of the last answer, so its cost does not
+ * grow with the job. The host is watched by its answers: when none came for silence_ms it is dead,
+ * and here again when one comes. A member that learns that it was declared dead ends all that
+ * waits; it cannot come back but as a new process. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

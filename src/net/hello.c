@@ -1,3 +1,11 @@
+/* The messages of hello.h: what is proven, and how.
+ *
+ * A proof is an HMAC over the whole transcript, so that it fits this hello alone: both nonces (it
+ * cannot be used again), both ids, incarnations and names (it cannot be used for somebody else),
+ * and the label of the side that proves itself (it cannot be sent back). The server proves first: a
+ * client does not answer to one that does not know the secret. Functions that fail leave the state
+ * untouched; a HELLO that comes twice gets the same nonce again, so that a lost CHALLENGE does no
+ * harm. */
 #include "net/hello.h"
 
 #include <stdio.h>

@@ -1,3 +1,9 @@
+/* What the system knows of hosts, addresses and ports.
+ *
+ * Free ports are taken below the range from which the system draws the near ends of outgoing
+ * connections: a port from that range could be given to a worker that dials it before the server
+ * listens, and would then speak to itself. They are found by binding all of them at once, so that
+ * none comes twice. Who listens at a port is read from /proc, as far as the system shows it. */
 #include "net/host.h"
 
 #include <arpa/inet.h>

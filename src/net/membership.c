@@ -1,4 +1,16 @@
-/* The host's side of membership.h. */
+/* The host's side of membership.h.
+ *
+ * Every role and number of the job has a seat, made at the start, so that absence, too, is a state
+ * that can be reported. All changes go through seat_set: it counts the epoch, by which heartbeats
+ * bring a member only what is new, tells the callback, and looks at the barriers again.
+ *
+ * Death is decided here and nowhere else, from three signs: silence (no frame at all, heartbeats
+ * included), a connection that is gone for longer than a reconnect takes, and a process's own last
+ * words. A dead process is fenced off at once: it may be alive behind a broken link, and what it
+ * still sends must not count, because the others go on without it. When the host itself was
+ * stopped, everybody is given that time. A new process takes over a seat only when nothing can be
+ * sent to the old one: that is a restart; otherwise it is a second process with the same number, a
+ * mistake. */
 #include "net/membership_parts.h"
 
 #include <stdio.h>

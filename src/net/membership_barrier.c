@@ -1,5 +1,11 @@
 /* Barriers: rooms by name, in which requests wait until everybody of the set has come, has died or
- * has left. Network thread only. */
+ * has left. Network thread only.
+ *
+ * The host keeps the requests and answers all of them at once; members hold nothing but an
+ * outstanding request, so one that dies leaves nothing behind, and one whose answer was lost gets
+ * it again by rpc. A room is made by whoever comes first, who decides set and policy, and goes when
+ * it opens; the same name then means the next meeting. Every change of a member looks at all rooms
+ * (barrier_review), every tick at those whose time is over. */
 #include "net/membership_parts.h"
 
 #include <stdio.h>

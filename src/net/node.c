@@ -1,4 +1,13 @@
-/* The network thread: tasks of other threads, frames of peers, timers of services; see node.h. */
+/* The network thread: tasks of other threads, frames of peers, timers of services; see node.h.
+ *
+ * One thread owns transport, links and everything that services keep for them, so none of that
+ * needs a lock. Other threads leave tasks in a list and wake it; callbacks must not block. A round
+ * of the loop runs the tasks, then timers and what waits to be sent, then takes up to ROUND_FRAMES
+ * frames, so that neither a flood of frames nor one of tasks keeps the other waiting.
+ *
+ * A frame is believed step by step: head and lengths, checksum, job, and then only from a peer
+ * whose hello is done. A frame of our job from a peer that we do not know is answered with WHO,
+ * upon which the other side says hello again: it may have missed that we were started anew. */
 #include "net/node_parts.h"
 
 #include <semaphore.h>

@@ -1,5 +1,10 @@
 /* How links come up: the frames of hello.h on both sides. Every frame may be lost, doubled or late:
- * the client says HELLO until it is welcome, and the server answers the same each time. */
+ * the client says HELLO until it is welcome, and the server answers the same each time.
+ *
+ * The client repeats with growing pauses, and looks again soon while there is no connection at all.
+ * A refusal (another job, another secret, not who we expected at this address) is for good: trying
+ * again would change nothing, and the reason is told. Until its proof is checked the server keeps a
+ * stranger in a small bounded table, for hello_ms at most. */
 #include "net/node_parts.h"
 
 #include <stdio.h>

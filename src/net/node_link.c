@@ -1,4 +1,12 @@
-/* Links: the table, the queues, cutting messages into parts. */
+/* Links: the table, the queues, cutting messages into parts.
+ *
+ * A message longer than part_bytes goes out in parts, so that a heartbeat need not wait behind a
+ * gigabyte of parameters: small messages have a queue of their own, which always goes first. Queues
+ * hold what the transport does not take now, and are bounded; what finds no room is dropped, as a
+ * network may do, and rpc asks again. A link that goes down drops its queues for the same reason.
+ *
+ * A link that ends while services are being called is put into the graveyard and freed when the
+ * loop comes round: its pointer stays valid for those who still hold it. */
 #include "net/node_parts.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/* Frames: the head, field by field, and the checksum.
+ *
+ * Numbers are written byte by byte, so that the layout is that of wire.h on every machine. The
+ * checksum covers the head, seeded with the hash of the body: a body that is sent to many peers is
+ * hashed once (wire_body_seal), and only the small heads differ. Decoding checks all that a sender
+ * can have written before anything is used; what does not fit is an error, never a guess. */
 #include "net/wire.h"
 
 #include <stdio.h>

@@ -1,4 +1,9 @@
-/* Values in bodies: writer and reader of wire.h. */
+/* Values in bodies: writer and reader of wire.h.
+ *
+ * Neither stops at the first failure. A writer that gets no memory, or a reader that runs out of
+ * bytes, remembers it, gives zeros from then on, and says so once at the end (writer_finish,
+ * reader_end): code that writes or reads twenty fields has one check. No count from a body is
+ * believed before that many bytes are known to be there (reader_count). */
 #include "net/wire.h"
 
 #include <stdlib.h>

@@ -1,8 +1,19 @@
 /* PS_EXCHANGE: pushes in, wanted values out.
  *
- * Everything in a message is checked before anything of it counts. Sync: pushes are kept with the
- * message they lie in; who ends the step is parked; when nobody is missing any more the round is
- * finished: learning rate, units, replies. A shard does all that by itself. */
+ * Everything in a message is checked before anything of it counts, so a refused message has changed
+ * nothing. In all modes but sync it is applied at once and answered with the values after it.
+ *
+ * Sync: pushes are kept with the message they lie in; who ends the step is parked, unanswered; when
+ * nobody is missing any more the round is finished: learning rate, units, replies. The answer is
+ * the barrier: trainers need no further message to know that the step is over. A shard does all
+ * that by itself, without the others, so shards may be a step apart; the learning rate, which they
+ * share, is run by the first one that comes to a step (rate_rounds).
+ *
+ * Who is missing: trainers that are in the job (or have not come yet) and have data. One that dies
+ * or leaves is noticed elsewhere (people.c), so every change of the list looks at the rounds again
+ * (exchange_review). One without data (PS_GONE) is not waited for until it pushes again. A new
+ * process in a dead one's place begins the running step anew: what the dead one pushed for it is
+ * dropped, or the step would count twice. */
 #include <stdlib.h>
 #include <string.h>
 

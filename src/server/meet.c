@@ -1,6 +1,12 @@
 /* Server 0: what workers do together. A reduction is folded in the order of the workers when all
  * that are in the job have come; mail lies here until it is fetched. Who leaves or dies is not
- * waited for. */
+ * waited for.
+ *
+ * Workers have no connections to each other: all that they share goes through server 0, which knows
+ * who is in the job. The order of folding makes the result independent of who comes first, to the
+ * bit. Requests wait here unanswered, and are looked at again whenever somebody comes, or the list
+ * of members changes (meet_review). Mail serves the global shuffle; what lies here is bounded
+ * (MAIL_MAX), and a letter that cannot come any more fails its taker at once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,12 @@
 /* Reading: rows for a batch, rows that others have changed, parts of variables for saving, whole
- * tables row by row. Replies are written straight from the variables. */
+ * tables row by row. Replies are written straight from the variables, under the shard's lock, so a
+ * reply is of one instant. Rows that lag behind are brought up to date first; where rows are asked
+ * for by id, only these.
+ *
+ * Rows asked for ahead: a trainer may ask for the rows of its next batch while it computes this
+ * one, and says after which of its steps it wants them (`after`). Such a request waits in the shard
+ * until that step is done (sync: of all trainers; half-async: this one's push is applied), so that
+ * the rows are those that a request at the right time would have got. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,13 @@
+/* Which form a saved model has is found out from what is there (saved.h lists the forms): users
+ * name a folder, a file or a prefix, and rarely know who wrote it.
+ *
+ * In a folder: a single .pdparams counts whatever lies beside it, because local training leaves the
+ * optimizer's state there and a model for inference in the same place. Otherwise files with the
+ * names of wanted variables mean one file each; otherwise the only file that begins like tensors
+ * (version 0, a small number of levels: no program, pickle or text does) holds all of them.
+ *
+ * Only heads are read when a model is opened; a server then reads its own slices from where they
+ * lie (saved_read). Pickles are the exception: they are read whole. */
 #include "server/saved.h"
 
 #include <dirent.h>

@@ -1,4 +1,9 @@
-/* The life of a server: variables, the network, the end. */
+/* The life of a server: variables, the network, the end.
+ *
+ * The order at the end matters. First what waits is failed with the reason (nobody shall wait for
+ * what will not come), then the others hear of it (people_leave), then the network is closed from
+ * the top down: membership, handlers, network thread. What a handler kept for later is answered
+ * between the end of the handlers and that of the network thread, which still sends it. */
 #include "server/server.h"
 
 #include <stdarg.h>

@@ -1,6 +1,9 @@
 /* Initial values. The startup program is run as it is, with two exceptions: random ops of slices
  * are told which part of the whole they make (run_env.part_of), and tables that are keyed by id are
- * not made at all: their init ops say how a row looks when it is first touched. */
+ * not made at all: their init ops say how a row looks when it is first touched.
+ *
+ * So a model begins with the same numbers on one machine and on any number of servers, which makes
+ * distributed runs comparable with local ones, bit for bit in sync mode. */
 #include <stdlib.h>
 #include <string.h>
 
