@@ -1,3 +1,7 @@
+/* Columns that grow row by row, then tensors that borrow from them (batch.h).
+ *
+ * Offsets of a ragged column are written straight into its tensor's lod, so that finishing a batch
+ * copies nothing. A lod that somebody still holds is left to him and replaced by a new one. */
 #include "data/batch.h"
 
 #include <stdlib.h>

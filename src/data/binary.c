@@ -1,3 +1,7 @@
+/* Writing Skiff's binary form (binary.h has the layout; read_binary.c reads it).
+ *
+ * A file appears under its name by one rename when its end block is written, so that a reader never
+ * sees half of one, and of two processes that write the same cache either may win. */
 #define _GNU_SOURCE
 #include "data/binary.h"
 

@@ -1,3 +1,6 @@
+/* What is in files, slot by slot, in one pass and bounded memory. Distinct values are estimated
+ * (HyperLogLog, 4096 groups: off by about 1.6 %), because counting them exactly would need memory
+ * for every value of columns with millions of them. */
 #include "data/check.h"
 
 #include <math.h>

@@ -1,3 +1,13 @@
+/* What both kinds of datasets share: settings, files, lanes, the first failure, the life of an
+ * epoch.
+ *
+ * Settings are tried out when the dataset is made (a reader is created and dropped), so that what
+ * does not fit is told then and not by a reader thread. Every training thread has a lane with
+ * batches of its own; lanes are kept from epoch to epoch, and with them the memory of the batches.
+ *
+ * Paddle deals out whole files, so with fewer files than threads some threads have nothing to do.
+ * Where a format allows it, files are cut into several pieces for each thread instead
+ * (pieces_make), so that threads end at about the same time. */
 #include "data/dataset.h"
 
 #include <stdlib.h>

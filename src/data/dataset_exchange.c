@@ -1,4 +1,12 @@
-/* Global shuffle: every sample goes to a worker drawn at random, or that of its line id. */
+/* Global shuffle: every sample goes to a worker drawn at random, or that of its line id.
+ *
+ * In rounds of bounded size (EXCHANGE_ROUND_BYTES): all samples at once would need the memory twice
+ * over on every worker. A round is an all-to-all, so a worker that stopped in between would leave
+ * the others waiting; therefore everybody, also one that has failed, takes part until all leave
+ * after the same round. Each message carries a mark (more, last, failed), and all see the same
+ * marks. What comes from others is checked against the schema before it is kept. Line ids decide in
+ * place of chance when samples are to be merged by them: all parts of one then meet at one
+ * worker. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,14 @@
-/* InMemoryDataset: loading, shuffling, handing out. */
+/* InMemoryDataset: loading, shuffling, handing out.
+ *
+ * Threads load whole files, each into a store of its own, and note which samples came from which
+ * file; then pointers are put together in the order of the files. So the order is that of files and
+ * lines however many threads loaded them, and the bytes of a sample are never moved. A sample is a
+ * record (record.h), not a batch: a shuffle swaps pointers, and batches are made when they are
+ * asked for.
+ *
+ * Shuffles draw from Philox of (seed, counter): the same seed gives the same order on every
+ * machine. Shuffling a slot moves nothing: it keeps for each sample where its shuffled slots come
+ * from. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,16 @@
+/* Pipe commands (pipe.h): a child process whose output is the stream.
+ *
+ * What has to hold, and how:
+ *   - The command must not wait for us while we wait for it: standard error is drained while
+ *     standard output is read, and only its end is kept, for the message.
+ *   - Stopping is heard within STREAM_WAIT_MS: all waits are polls.
+ *   - Nothing is left behind: the child has a process group, which gets SIGTERM and then SIGKILL;
+ *     the child itself is reaped last, so that its number cannot belong to somebody else when the
+ *     group gets its signals.
+ *   - Success is judged by the exit status when the output has ended, not when standard error is
+ *     closed: something that the command left in the background may hold that open for ever.
+ *   - Progress is the offset of the input file, which the child moves, because the descriptor is
+ *     shared. */
 #define _GNU_SOURCE
 #include "data/pipe.h"
 

@@ -1,3 +1,10 @@
+/* One pass over the rows: each goes to training or validation, and the training rows are counted.
+ *
+ * Quantiles are those of a histogram and not of sorted values, so that memory does not grow with
+ * the rows: exact below 4096 (almost all of Criteo's numbers), 2048 buckets for each power of two
+ * above, which is 0.05 % of the value. Values of categories are counted by their 64-bit hash; when
+ * a column has more distinct ones than allowed, new ones are not counted any more, and the column
+ * says so. Where a row goes depends on the seed and its number alone. */
 #define _GNU_SOURCE
 #include "data/prepare.h"
 

@@ -1,5 +1,8 @@
-/* Skiff's own binary form (binary.h). The file's slots must be those of the
- * schema, in its order. */
+/* Skiff's own binary form (binary.h). The file's slots must be those of the schema, in its order.
+ *
+ * A block is checked by its checksum before a row of it is used; rows are then read from where they
+ * lie in the source's buffer. A file without its end block was not finished and is an error at its
+ * end, after the rows that are there. */
 #include <inttypes.h>
 #include <stdlib.h>
 

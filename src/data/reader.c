@@ -1,3 +1,8 @@
+/* The list of readers, and their settings by name.
+ *
+ * Settings are one table of name, kind and place in struct reader_config, so that a config file,
+ * Dataset's methods and tests set them alike, and an unknown name or a wrong value is told in one
+ * way. */
 #include "data/reader.h"
 
 #include <stdio.h>

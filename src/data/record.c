@@ -1,3 +1,8 @@
+/* Samples as bytes, and back into batches (record.h).
+ *
+ * Reading checks every count against the bytes that are left: records come from files and from
+ * other workers. Zeros are dropped here, where Paddle's InMemoryDataset drops them, and a slot that
+ * loses all its values keeps one 0. */
 #include "data/record.h"
 
 #include <math.h>

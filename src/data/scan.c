@@ -1,3 +1,13 @@
+/* From files to rows in batches: opening (file, cache, pipe, piece), the rule for bad lines, line
+ * numbers.
+ *
+ * A piece of a file begins at any byte. The line that the byte before it belongs to is the piece's
+ * in front, so reading starts one byte early and drops the first line; the last line is read to its
+ * end, beyond the piece. So every line is read once, by whoever has its first byte, without looking
+ * for line ends beforehand. Line numbers of a piece are counted only when a bad line asks for one.
+ *
+ * A cache is written while the file is read, and counts when it is complete and its key fits; one
+ * that cannot be written is no failure. */
 #include "data/scan.h"
 
 #include <inttypes.h>

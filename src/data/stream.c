@@ -1,4 +1,8 @@
-/* Files and memory as streams, and the choice of a decoder by the first bytes. */
+/* Files and memory as streams, and the choice of a decoder by the first bytes.
+ *
+ * By content, not by name: files without an ending, or with the wrong one, are read rightly. Plain
+ * files are read without waiting; pipes, sockets and standard input are polled, so that a reader
+ * that waits for data hears when it shall stop. */
 #define _GNU_SOURCE
 #include "data/stream.h"
 

@@ -1,3 +1,10 @@
+/* Rows of a planted model (synth.h).
+ *
+ * Every number of a row is drawn from Philox of (seed, row), so that a row is the same whatever
+ * rows are made with it, and files can be written in any order. The model is scaled on rows that
+ * are never written, so that clicks are as frequent as in Criteo data and the best AUC is about the
+ * same for every seed. That best AUC is computed, not estimated by training: of rows with click
+ * probabilities p the expected share of pairs that p ranks rightly, from a histogram of p. */
 #define _GNU_SOURCE
 #include "data/synth.h"
 
@@ -18,9 +25,8 @@
  * frequent values. A missing number counts as 0, since that is all that readers tell of it. */
 #define HEAD 32 /* values of a column that have a weight */
 #define LARGE 200
-#define LARGE_SHARE \
-    0.1         /* weights of a column with at least LARGE values, to those of a small one */
-#define PAIRS 3 /* pairs of columns with weights of their own */
+#define LARGE_SHARE 0.1 /* weights of a column of at least LARGE values, to those of a small one */
+#define PAIRS 3         /* pairs of columns with weights of their own */
 #define PAIR_HEAD 2
 #define CLICK_RATE 0.256  /* of Criteo */
 #define LOGIT_SPREAD 1.65 /* standard deviation, the same for every seed: AUC about 0.82 */
