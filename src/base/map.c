@@ -1,3 +1,10 @@
+/* Hash maps with open addressing.
+ *
+ * str_map keeps entries in an array in insertion order and hashes to positions in it, so that
+ * walking it gives the same order every time; removing shifts and indexes anew, which is rare.
+ * id_map is made for one batch after the other: each slot carries the generation that wrote it, so
+ * that a reset is one addition, and a home is a multiplication by the golden ratio, because ids are
+ * often small and close together. Both keep at least half of their slots free. */
 #include "base/map.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/* Epochs on disk (checkpoint.h). The state file is written last: an epoch without it was saved
+ * whole by somebody else, one that says so was cut short. The newest epoch is the highest number
+ * that holds a model. */
 #include "cli/checkpoint.h"
 
 #include <dirent.h>

@@ -1,3 +1,9 @@
+/* A config as keys with dots, and the getters that commands read it with.
+ *
+ * Getters note every key that they are asked for; together with what other commands read
+ * (config_know) these are the known keys. A key in the file that is none of them is a mistake, told
+ * with the nearest known one. A wrong value is kept, with file and line, and told when the command
+ * has read all it needs; the getter gives its fallback until then. */
 #include "cli/config.h"
 
 #include <ctype.h>

@@ -1,3 +1,6 @@
+/* YAML events to keys with dots. Maps become parts of the key, lists of plain values one value,
+ * lists of maps numbered keys ("a.0.b"). Nesting is bounded and aliases are refused: a few lines of
+ * them can stand for gigabytes. */
 #include "cli/config_yaml.h"
 
 #include <string.h>

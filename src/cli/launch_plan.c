@@ -1,4 +1,9 @@
-/* Which processes run here, and what they are told. */
+/* Which processes run here, and what they are told.
+ *
+ * On one machine ports are chosen and a job's name and secret are drawn at random, so that two jobs
+ * cannot meet. On several machines every launcher gets the same lists and must come to the same
+ * answer without asking the others: a process is ours when its address is (POD_IP, or an address of
+ * this machine), and the job's name is the hash of the lists; the secret is the user's. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* skiff train as one process of a job (train_fleet.h).
+ *
+ * All processes build the same network from the same config and split it; a server then serves
+ * until the job is over. Workers meet once an epoch, to add up their counts; then worker 0 saves,
+ * outside of any meeting. A worker without files takes part in the start and leaves, so that nobody
+ * waits for it. Who is told to stop waits for nobody. A failure is told to the servers with its
+ * reason, so that the others hear it at once and not after a silence. */
 #include "cli/train_fleet.h"
 
 #include <math.h>

@@ -1,3 +1,9 @@
+/* Variables that servers hold, streamed into Paddle's files.
+ *
+ * A parameter may be larger than a worker's memory, so it is fetched a few megabytes at a time and
+ * written at once; slices come in the order of their blocks. Who has what: slices by the placement;
+ * the rest that servers keep (counters of schedules) from server 0; what no server has from the
+ * worker's own scope. */
 #include "fleet/collect.h"
 
 #include <stdlib.h>

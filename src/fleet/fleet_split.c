@@ -1,4 +1,9 @@
-/* Strategy to split and comm; programs of the role that carry their job. */
+/* Strategy to split and comm; programs of the role that carry their job.
+ *
+ * Every process splits the whole program and takes the part of its role: nothing is sent around,
+ * and a hash of the placement tells when two processes did not split alike. The user's programs
+ * stay as they are; the fleet's are copies that carry a job (program/job.h), so that whoever runs
+ * them takes part in it without being told. */
 #include "fleet/fleet_parts.h"
 
 #include <string.h>

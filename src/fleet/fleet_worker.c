@@ -1,4 +1,10 @@
-/* What workers do together: begin, meet, add up, end. */
+/* What workers do together: begin, meet, add up, end.
+ *
+ * A meeting and sync steps would wait for each other for ever when workers have different numbers
+ * of batches: one waits in the meeting for the others, they wait in a step for its gradients. So a
+ * worker leaves the steps before it waits (session_pause), and all come back, and know that all are
+ * back, before anybody goes on. Before that all that was handed over is exchanged (comm_settle):
+ * what comes after the meeting finds it done. */
 #include "fleet/fleet_parts.h"
 
 #include <stdio.h>

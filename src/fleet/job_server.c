@@ -1,3 +1,10 @@
+/* The job of a server program: listen_and_serv, run by an executor or by run_server, becomes a
+ * server (server/server.h).
+ *
+ * It keeps copies of all it was given, because a program, and the job with it, may outlive the
+ * fleet that made them. Stopping may come from a signal handler and before the run has begun:
+ * `stopped` is looked at after `running` is set, and set before `running` is looked at, so that one
+ * of the two sides always sees the other. */
 #include "fleet/job_server.h"
 
 #include <stdatomic.h>

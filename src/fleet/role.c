@@ -1,3 +1,9 @@
+/* Who a process is, from three sets of variables that Paddle's versions and launchers set.
+ *
+ * Paddle takes what it finds and fails later, far from the cause; here everything that does not fit
+ * together is refused at once, with variable, value and what was expected. Addresses are brought
+ * into one spelling first, because a server finds itself in the list by comparing them. The
+ * environment is read through a function, so that tests have their own. */
 #include "fleet/role.h"
 
 #include <ctype.h>

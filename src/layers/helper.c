@@ -1,3 +1,10 @@
+/* What layers are written with: ops from parts, parameters, bias, activation (helper.h).
+ *
+ * An op is given as a list of parts (slots, attributes), in any order; net_put_op brings it into
+ * Fluid's form: every declared input slot is listed, empty when unused; slots and attributes that
+ * the op kind does not have in this generation are dropped; numbers become the declared type;
+ * defaults are filled in. So a layer says what it means, and one place knows how Fluid writes it
+ * down. */
 #include "layers/helper.h"
 
 #include <math.h>

@@ -1,17 +1,19 @@
-/* Initializers: the op that fills a parameter, put at the front of the startup block. */
+/* Initializers: the op that fills a parameter, put at the front of the startup block (1.x) or at
+ * its end (2.x), as Fluid does. In 2.x all ops draw from one generator, so that the order decides
+ * the numbers. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "layers/helper.h"
 
-/* Fans: rank 1: both dim 0; rank 2: dim 0 and dim 1; higher: dim 1 and dim 0 times the rest. */
 /* Fluid 1.x puts the op that fills a variable in front of the others, 2.x behind them. */
 static int init_at(const struct skiff_block *b)
 {
     return b->program->generation == GEN_2X ? -1 : 0;
 }
 
+/* Rank 1: both dim 0; rank 2: dim 0 and dim 1; higher: dim 1 and dim 0 times the rest. */
 static void compute_fans(const struct shape *s, double *in, double *out)
 {
     double rest = 1;

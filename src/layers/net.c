@@ -1,3 +1,9 @@
+/* The net: two programs, and stacks of guards for programs, names and scopes, as Fluid's `with`
+ * blocks nest.
+ *
+ * The first error is kept and everything after it does nothing, so that a network can be written
+ * without a check after every line; minimize or skiff_net_check tells it. Name scopes count how
+ * often a name was used inside their parent (/fc/, /fc_1/), as Fluid does. */
 #include "layers/net.h"
 
 #include <stdarg.h>

@@ -1,4 +1,8 @@
-/* Learning-rate schedules: ops with the role LRSched that compute the rate from a step counter. */
+/* Learning-rate schedules: ops with the role LRSched that compute the rate from a step counter.
+ *
+ * The schedule is part of the program and not a number that somebody sets, so that it is saved,
+ * resumed and, in a job, run by the servers. The counter is incremented by the first op of the
+ * block, before anything reads it. */
 #include <math.h>
 
 #include "layers/helper.h"

@@ -1,3 +1,9 @@
+/* Selected rows made distinct: rows of one id become one row, their values added in input order.
+ *
+ * By a hash map and not by sorting, because the map is O(n) and keeps the order of first
+ * appearance; ids are sorted (by radix) only where Paddle's order is ascending and the order is
+ * seen. The order of additions is that of the input either way, so the bits do not depend on how
+ * ids were found. Rows that are distinct already are passed through without a copy. */
 #include "ops/rows.h"
 
 #include <string.h>

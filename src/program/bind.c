@@ -1,3 +1,9 @@
+/* Attributes by position, with defaults, in the type that the kind declares.
+ *
+ * Programs of different Paddle versions write the same attribute in different types (2.x: LONGS
+ * where INTS are declared, a scalar for a float, an empty list of any type), so numbers and lists
+ * of numbers are converted where nothing is lost. What cannot be converted is an error that names
+ * both types. This runs once for each op of a plan, never in a step. */
 #include "program/bind.h"
 
 /* A number out of any scalar attribute; false when the attribute is not a number. */

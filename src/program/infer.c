@@ -1,5 +1,10 @@
 /* Shape rules see slots by position; here the positions are tied to variables of a block (building)
- * or to values (running). */
+ * or to values (running).
+ *
+ * One rule for both: a second, static analysis could disagree with it
+ * (docs/decisions/0002-plans.md). While building, dims may be -1 and results go to variables; while
+ * running all are known, and results size the outputs. An output that is also an input keeps its
+ * contents and lod. */
 #include "program/infer.h"
 
 #include <stdarg.h>

@@ -1,3 +1,8 @@
+/* Whole files, and the writer that all others stand on.
+ *
+ * A file is written beside its place under a name of its own, flushed to the disk, and renamed:
+ * readers see the old one or the new one, never half, and a power cut cannot leave an empty file
+ * under the new name. A writer that is closed without commit takes its temporary file away. */
 #include "store/file.h"
 
 #include <errno.h>

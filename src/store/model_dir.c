@@ -1,3 +1,13 @@
+/* Folders of files that belong together.
+ *
+ * They are written into a temporary folder. A new folder then appears by one rename. In a folder
+ * that is there already files are moved one by one, because it may hold other things that are not
+ * ours to touch; the caller adds the program file last, so that whoever sees a new program sees its
+ * parameters. The temporary folder is put where a rename can work: beside a new folder, inside an
+ * existing one.
+ *
+ * Names come from programs, which come from files: one that would lead out of the folder is
+ * refused. */
 #include "store/model_dir.h"
 
 #include <dirent.h>

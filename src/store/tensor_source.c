@@ -1,3 +1,8 @@
+/* Bytes under tensor files, and the head that both streams end with (tensor_source.h).
+ *
+ * TensorDesc is read by hand: it has two fields, sits between raw bytes in files of gigabytes, and
+ * protobuf-c belongs to the program room. Every read is checked against what is left, so that a
+ * count from the file can never ask for more than is there. */
 #include "store/tensor_source.h"
 
 #include <errno.h>

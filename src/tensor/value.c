@@ -1,3 +1,7 @@
+/* Values change their kind without giving up memory: a variable that holds a tensor in every run
+ * finds its room again, and items of an array stay allocated behind count. A value whose rows lag
+ * behind is settled before it is read or written as a whole (value.h); setting a lag counts
+ * references atomically, because threads may find it at the same time. */
 #include "tensor/value.h"
 
 #include <string.h>
