@@ -1,3 +1,5 @@
+/* Data for skiff bench: the same samples as Criteo rows and as MultiSlot text, so that readers are
+ * measured on equal work. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

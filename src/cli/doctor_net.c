@@ -1,4 +1,10 @@
-/* Names, ports and links of a job. */
+/* Names, ports and links of a job, tried as a process of the job would.
+ *
+ * What is told depends on how far a try gets: the name is unknown; nobody answers (a firewall, no
+ * route); the machine answers but nothing listens (fine, when the job has not begun); something
+ * listens but does not say hello as this job's server would (another job, another secret, another
+ * program); a server answers, and says for which counts and mode it was started. A name that leads
+ * to the machine itself is a mistake only when other servers are elsewhere. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+/* The progress line and the table at the end. The share that is done is that of the samples once
+ * their number is known, in the first epoch that of the bytes read. A terminal gets one line that
+ * is written over, everything else whole lines, and those only every print_interval batches. */
 #include "cli/progress.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/* Comparing a value with the recorded one: kind, type, shape and lod must be the same, whole
+ * numbers equal, reals within abs(got - want) <= atol + rtol abs(want). Nan agrees with nan, an
+ * infinity with itself. The first difference is told with its place, and how many there are: one
+ * wrong element and a wrong formula look different. */
 #include "cli/replay_compare.h"
 
 #include <inttypes.h>

@@ -67,8 +67,8 @@ int dataset_set_threads(struct dataset *d, int threads);
 enum skiff_status dataset_start(struct dataset *d, int *out_threads, struct skiff_error *err);
 /* The next batch for this thread (0 .. threads-1); END when there is none left. May block for the
  * reader. *out holds until the second next call of the same thread, so that the batch before may
- * still be in use. After a failure every thread
- * that asks gets the same error (one that has seen its END before does not). */
+ * still be in use. After a failure every thread that asks gets the same error (one that has seen
+ * its END before does not). */
 enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch **out,
                                struct skiff_error *err);
 /* The batch that this thread's next dataset_next will give, or NULL: not known yet, or none left.

@@ -1,4 +1,9 @@
-/* Control flow: sub-blocks that an op runs when a condition holds (Switch) or while it does. */
+/* Control flow: sub-blocks that an op runs when a condition holds (Switch) or while it does.
+ *
+ * The op lists what its block reads from outside and what it writes that is visible outside; both
+ * are known only when the block is complete, so the op is put into the outer block when the body is
+ * closed. A Switch is conditional blocks one after the other, each with the condition "this case,
+ * and none before". */
 #include "layers/helper.h"
 
 struct skiff_switch {

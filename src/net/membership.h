@@ -106,8 +106,8 @@ struct barrier {
 };
 
 /* Any thread but the network thread, one call at a time per member and name. Blocks until all have
- * come, or until the host is dead or says that we are. out_dropped (may
- * be NULL): how many of the set were dead or had left. */
+ * come, or until the host is dead or says that we are. out_dropped (may be NULL): how many of the
+ * set were dead or had left. */
 enum skiff_status enrolment_barrier(struct enrolment *e, const struct barrier *barrier,
                                     int64_t deadline, uint32_t *out_dropped,
                                     struct skiff_error *err);

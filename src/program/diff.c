@@ -1,4 +1,7 @@
-/* What differs between two programs, in words. */
+/* What differs between two programs, in words, for tests and for people who move programs.
+ *
+ * Variables are matched by name, slots and attributes by name, ops by position; the first
+ * differences are told and all are counted. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

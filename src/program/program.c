@@ -1,4 +1,9 @@
-/* Programs and blocks: creation, variables, op lists, deep copy. */
+/* Programs and blocks: creation, variables, op lists, deep copy.
+ *
+ * All of a program lives in its arena, so that nothing is freed one by one and pointers stay valid
+ * while it lives; what is removed stays in the arena until the program goes. Blocks nest to a
+ * bounded depth: a file that nests deeper is refused, because passes and printers walk blocks by
+ * recursion. */
 #include "program/job.h"
 #include "program/program.h"
 

@@ -1,4 +1,9 @@
-/* The readable form of a program. The grammar stands in README.md. */
+/* The readable form of a program. The grammar stands in README.md.
+ *
+ * A program survives printing and parsing unchanged: reals are printed with the fewest digits that
+ * read back to the same bits, NaN by its bits, and what the file had beyond our knowledge (unknown
+ * fields, absent fields) has a place of its own. The C locale is entered meanwhile, or a decimal
+ * comma would end a number. */
 #include "program/text.h"
 
 #include <stdio.h>
