@@ -6,8 +6,8 @@
  *     skiff_executor_run(exe, skiff_net_main(net), feeds, nfeeds, names, 1, &loss, &err);
  *
  * Programs may be changed and destroyed between two runs; what was compiled of them is found out to
- * be stale by itself. A program that is part of a job (skiff/fleet.h) takes part in it by being run.
- * Threads: one executor, one thread; several executors may share a scope and a program. */
+ * be stale by itself. A program that is part of a job (skiff/fleet.h) takes part in it by being
+ * run. Threads: one executor, one thread; several executors may share a scope and a program. */
 #ifndef SKIFF_EXECUTOR_H
 #define SKIFF_EXECUTOR_H
 

@@ -197,8 +197,8 @@ enum skiff_wait {
     SKIFF_WAIT_SERVE, /* a server's */
 };
 SKIFF_API enum skiff_wait skiff_program_waits(const struct skiff_program *p);
-/* Does that waiting now, for callers who want to do it apart from the run: on a thread of its own, say.
- * *done: it was the whole run. */
+/* Does that waiting now, for callers who want to do it apart from the run: on a thread of its own,
+ * say. *done: it was the whole run. */
 SKIFF_API enum skiff_status skiff_program_join(const struct skiff_program *p,
                                                struct skiff_scope *scope, bool *done,
                                                struct skiff_error *err);

@@ -1,5 +1,6 @@
-/* The public face of tensors, scopes and executors: opaque types over the inner ones.
- * struct skiff_tensor is a struct skiff_tensor, struct skiff_program a struct skiff_program. */
+/* The public face of tensors, scopes and executors. The types are the inner ones
+ * (docs/decisions/0006-public-names.md); users see them as opaque, and what comes from them is
+ * checked here. */
 #include <skiff/executor.h>
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Task: what train, infer and check-data make of a config: the model's net, its schema, datasets. */
+/* Task: what train, infer and check-data make of a config: model, schema, datasets. */
 #ifndef CLI_TASK_H
 #define CLI_TASK_H
 

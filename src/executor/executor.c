@@ -1,4 +1,14 @@
-/* Executor: finds or makes the plan for a run. */
+/* Executor: finds or makes the plan for a run.
+ *
+ * A plan belongs to one program in one state (id and version, which every change of the program
+ * counts up), one list of feeds with their batch sizes, and one list of fetches. Looking is a walk
+ * over at most MAX_PLANS entries that compares numbers first: most loops use one or two. The
+ * address of a program would not do as its id, because another one may come to lie there; and a
+ * plan keeps nothing of its program, so that programs may go or change at any time. Plans whose
+ * program has gone or changed are given back when the next one is made.
+ *
+ * Batch size is part of the key so that a short last batch does not disturb the slab of the full
+ * ones; the lengths of ragged feeds are not, because they are different in every batch. */
 #include "executor/executor.h"
 
 #include <stdlib.h>

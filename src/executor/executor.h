@@ -2,11 +2,12 @@
  *
  * A program is compiled to a plan: a flat array of steps with values bound and attributes decoded,
  * over one slab in which values that are not alive at the same time share room. Plans are found
- * again by (program, its version, feed names and batch sizes, fetch names); a program that was changed
- * and a feed of another batch size get their own plan without the caller noticing. Shapes are taken from the data each time, so that ragged
- * feeds of one batch size share a plan; a value that outgrows its room moves to the heap for that
- * run, and the slab is laid out anew after it. A steady step allocates nothing. Threads: one
- * executor per thread; several executors may share a scope and a program. */
+ * again by (program, its version, feed names and batch sizes, fetch names); a program that was
+ * changed and a feed of another batch size get their own plan without the caller noticing. Shapes
+ * are taken from the data each time, so that ragged feeds of one batch size share a plan; a value
+ * that outgrows its room moves to the heap for that run, and the slab is laid out anew after it. A
+ * steady step allocates nothing. Threads: one executor per thread; several executors may share a
+ * scope and a program. */
 #ifndef EXECUTOR_EXECUTOR_H
 #define EXECUTOR_EXECUTOR_H
 

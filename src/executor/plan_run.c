@@ -1,4 +1,13 @@
-/* Running a plan: feed, steps, fetch. */
+/* Running a plan: feed, steps, fetch.
+ *
+ * A step looks at its inputs, sizes its outputs by the op's shape rule, and calls the kernel. The
+ * look is a test of two fields for each value; only what is not a plain tensor with bytes goes
+ * through check_input, which has the messages. Shapes are worked out in every run, because only the
+ * data decide them (docs/decisions/0002-plans.md); memory is there already when they are those of
+ * the run before.
+ *
+ * Feeds are borrowed, not copied, unless the program writes to them or keeps them. When a run
+ * failed as well as when it is through, nothing borrowed is left behind in the plan. */
 #include <time.h>
 
 #include "executor/plan_parts.h"

@@ -2,9 +2,9 @@
  * complete. It keeps copies of what a server needs, so that split and programs may go.
  *
  * Two ways: with keeps_values (a fleet's) the server has a scope of its own, filled by
- * job_server_init or when the startup program is run, and job_server_run or running the main program
- * serves. Without (programs of the bare transpiler) both are run by an executor as any program, and
- * the server works in that executor's scope. */
+ * job_server_init or when the startup program is run, and job_server_run or running the main
+ * program serves. Without (programs of the bare transpiler) both are run by an executor as any
+ * program, and the server works in that executor's scope. */
 #ifndef FLEET_JOB_SERVER_H
 #define FLEET_JOB_SERVER_H
 

@@ -66,6 +66,7 @@ expect_fault docs/decisions/0001-rooms.md "$(printf '\n| file |\n|---|\n| `wire.
 expect_fault README.md 'call `skiff_open(x)`' "README.md:6: no code has the name skiff_open"
 expect_fault README.md 'set SKIFF_HOUSE' "no code has the name SKIFF_HOUSE"
 expect_fault src/net/wire.c '/* wire_test.c has more */' "src/net/wire.c:2: there is no file wire_test.c"
+expect_fault src/net/wire.c "/* $(printf '%095d' 0) */" "src/net/wire.c:2: 101 columns; at most 100"
 expect_fault src/net/wire.h '// as in docs/wire.md' "src/net/wire.h:2: there is no"
 expect_fault src/net/wire.c "/* it $(printf 'hangs') on the size */" 'say "depends on"'
 echo "faults are noticed"
