@@ -1,4 +1,14 @@
-/* split_create: what trainers and servers agree on. See split_parts.h. */
+/* split_create: what trainers and servers agree on. See split_parts.h.
+ *
+ * Nothing is negotiated between processes: each works out the same from the same program, lists and
+ * config, and a hash over the result (split_hash) tells when two did not. The order of work: mode;
+ * servers; which ops move, by their role; tables that are keyed by id; parameters with their
+ * gradients (op_role_var names the pairs); placement; the names that gradients get; the counter of
+ * a schedule.
+ *
+ * What stays with the trainer: clipping, because it needs the gradients of all parameters, and
+ * these are on several servers; every parameter that somebody reads other than by look-ups of block
+ * 0. Rows of the others are pulled by id. */
 #include "passes/split.h"
 
 #include <stdio.h>
