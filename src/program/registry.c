@@ -1,6 +1,7 @@
 /* The op registry: one hash per generation over all rows of all families, built at the first call
  * and read-only from then on, so that it needs no lock. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,21 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct str_map by_type[2]; /* GEN_1X, GEN_2X */
 static const struct op_kind **rows;
 static int nrows;
+
+/* Two rows for one type and generation are a fault of the tables (a family listed twice, say): one
+ * of them would never be found, and which one depends on their order. Nothing can run on such a
+ * build. */
+static void row_put(struct str_map *m, const struct op_kind *k)
+{
+    if (str_map_has(m, k->type)) {
+        fprintf(stderr,
+                "skiff: op %s stands twice in the tables of src/ops for the programs of %s.x; is a "
+                "family listed twice in op_list.h?\n",
+                k->type, m == &by_type[0] ? "1" : "2");
+        abort();
+    }
+    str_map_put(m, k->type, (void *)k);
+}
 
 static void registry_build(void)
 {
@@ -26,9 +42,9 @@ static void registry_build(void)
             unsigned g = k->generations ? k->generations : GEN_1X | GEN_2X;
             rows[nrows++] = k;
             if (g & GEN_1X)
-                str_map_put(&by_type[0], k->type, (void *)k);
+                row_put(&by_type[0], k);
             if (g & GEN_2X)
-                str_map_put(&by_type[1], k->type, (void *)k);
+                row_put(&by_type[1], k);
         }
 }
 
