@@ -138,7 +138,7 @@ bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
-.PHONY: build-tests check tsan fuzz setup test run install format check-layers clean
+.PHONY: build-tests check tsan fuzz setup setup-test test run install format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
 check: build-tests
@@ -162,9 +162,12 @@ acceptance: all
 	@BUILD=$(BUILD) tests/acceptance/acceptance.sh $(A)
 
 setup:
-	@tools/setup
+	@tools/setup build
 
-test: setup
+setup-test:
+	@tools/setup test
+
+test: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) check
 
 # the main job: click logs are made, the documents' CTR-DNN is trained on them by servers and workers, and judged
