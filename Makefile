@@ -1,11 +1,12 @@
 # Skiff. `make` builds, `make run` and `make test` also set up the machine (Debian packages) when something is missing.
 #   make SAN=address   ASan + UBSan build in build-address      make SAN=thread   TSan build in build-thread
-#   make check T=program     only test programs whose name contains "program"
-#   make tsan      all tests with threads in a TSan build (about 7 minutes on 2 cores); races other than Hogwild's fail it
+#   make check T="rpc wire"   builds and runs only the tests with one of these words in their names; J=4: four at a time
+#   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make fuzz SECONDS=600   every fuzz target for ten minutes
 BUILD ?= build$(if $(SAN),-$(SAN))
 CC := gcc
-OPT ?= -O2
+# sanitizer builds: less to compile, and stacks as in the source; their lines are all that is asked for
+OPT ?= $(if $(SAN),-O1 -g1,-O2)
 ARCH_FLAGS := -ffp-contract=off -fno-math-errno -fno-trapping-math
 # the sanitizers make gcc warn where nothing is wrong, so only plain builds treat warnings as errors
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter $(if $(SAN),,-Werror)
@@ -141,15 +142,19 @@ bench: setup
 .PHONY: build-tests check tsan fuzz setup setup-test test run install format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
-check: build-tests
-	@BUILD=$(BUILD) TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:history_size=7 tools/run-tests $(T)
+# What the tests named by T need: a program itself; scripts (but those that read sources only) and Python tests, the whole.
+NOT_C_TESTS := $(foreach s,$(wildcard tests/*/run*.sh tests/python/test_*.py),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
+named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
+CHOSEN_SCRIPTS := $(filter-out house-%,$(call named_by_T,$(NOT_C_TESTS)))
+CHECK_NEEDS := $(if $(T),$(call named_by_T,$(TESTS)) $(if $(CHOSEN_SCRIPTS),all) $(if $(filter fuzz-%,$(CHOSEN_SCRIPTS)),$(FUZZ)),build-tests)
+check: $(CHECK_NEEDS)
+	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
 TSAN_TESTS := wire_test transport_test hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test \
     fleet_ data_dataset data_pipe hogwild trainer_test tally_test cluster_ train-run_threads
-tsan:
-	@$(MAKE) --no-print-directory SAN=thread build-tests
-	@BUILD=build-thread tools/run-tests $(TSAN_TESTS) && echo "tsan: no races"
+tsan: # Python itself is not built for TSan
+	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"
 
 # every fuzz target for SECONDS each
 SECONDS ?= 60
