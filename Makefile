@@ -2,6 +2,7 @@
 #   make SAN=address   ASan + UBSan build in build-address      make SAN=thread   TSan build in build-thread
 #   make check T="rpc wire"   builds and runs only the tests with one of these words in their names; J=4: four at a time
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
+#   make clang     everything compiled by clang, without a warning
 #   make fuzz SECONDS=600   every fuzz target for ten minutes
 BUILD ?= build$(if $(SAN),-$(SAN))
 CC := gcc
@@ -156,6 +157,12 @@ TSAN_TESTS := wire_test transport_test hello_test rpc_ membership_test ps_test h
 tsan: # Python itself is not built for TSan
 	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"
 
+# a second opinion: everything there is, with clang's warnings as errors
+.PHONY: clang build-everything
+build-everything: build-tests $(BENCHES) $(EXAMPLES)
+clang:
+	@$(MAKE) --no-print-directory CC=clang-14 BUILD=build-clang OPT=-O1 build-everything
+
 # every fuzz target for SECONDS each
 SECONDS ?= 60
 fuzz: all $(FUZZ)
@@ -198,7 +205,7 @@ check-layers:
 	@tools/check-layers
 
 clean:
-	rm -rf build build-address build-thread
+	rm -rf build build-address build-thread build-clang
 
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

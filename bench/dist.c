@@ -56,7 +56,7 @@ struct bench {
     const char *endpoints[SERVERS];
 };
 
-static void die(const char *what, const struct skiff_error *err)
+static _Noreturn void die(const char *what, const struct skiff_error *err)
 {
     fprintf(stderr, "%s: %s\n", what, err->message);
     _exit(1);

@@ -71,7 +71,7 @@ static void numbers_keep_their_bits(void **state)
                                    1e-45f,    16777216, 0.1f,          0.3333333f, INFINITY,
                                    -INFINITY, 1e10f,    1.1754944e-38f};
     static const double doubles[] = {
-        0.1, -0.0, 1e300, 5e-324, 1.0 / 3, INFINITY, 12345678901234567};
+        0.1, -0.0, 1e300, 5e-324, 1.0 / 3, INFINITY, 12345678901234568};
     enum { NF = sizeof(floats) / sizeof(floats[0]), ND = sizeof(doubles) / sizeof(doubles[0]) };
     struct skiff_program *p = program_create();
     struct skiff_op *op = block_insert_op(program_root(p), -1, "numbers");

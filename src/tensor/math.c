@@ -6,7 +6,9 @@
 
 #include "tensor/math_path.h"
 
-#if defined(__x86_64__)
+/* The pragmas are gcc's: what clang compiles has the plain loops only. */
+#if defined(__x86_64__) && !defined(__clang__)
+#define WIDE_LOOPS
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #define LOOP(name) name##_avx512
@@ -30,7 +32,7 @@ const struct math_path *math_path_at(int i)
 {
     const struct math_path *have[3];
     int n = 0;
-#if defined(__x86_64__)
+#ifdef WIDE_LOOPS
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         have[n++] = &path_avx512;

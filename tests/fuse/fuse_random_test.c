@@ -152,7 +152,7 @@ static void check_passes(struct pair *p, uint64_t seed)
     struct skiff_error err = {0};
     const struct skiff_program *programs[] = {skiff_net_main(p->net.net), p->net.test};
     for (int i = 0; i < 2 && p->how != BROKEN; i++) {
-        struct skiff_program *fused;
+        struct skiff_program *fused = NULL;
         if (program_verify(program_of(programs[i]), &err) < 0 ||
             fuse_program(program_of(programs[i]), &p->net.loss, 1, 0, &fused, &err) < 0)
             fail_msg("seed %llu (%s): %s", (unsigned long long)seed, p->net.about, err.message);

@@ -35,7 +35,7 @@ static struct skiff_program *trainer_part(struct skiff_net *net, enum split_mode
     struct skiff_error err;
     struct split_config c = split_config_fleet(mode);
     struct skiff_split *s;
-    struct skiff_program *main, *startup;
+    struct skiff_program *main = NULL, *startup = NULL;
     struct split_job job = {.main = skiff_net_main(net),
                             .startup = skiff_net_startup(net),
                             .pservers = "127.0.0.1:6001,127.0.0.1:6002",
