@@ -18,6 +18,10 @@ LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lzmq -lsodium -lxxhash -l
 LDFLAGS := $(SAN_$(SAN))
 CLI_LIBS := -lyaml
 
+version_of = $(shell sed -n 's/^\#define SKIFF_VERSION_$(1) //p' include/skiff/version.h)
+VERSION_MAJOR := $(call version_of,MAJOR)
+VERSION := $(VERSION_MAJOR).$(call version_of,MINOR).$(call version_of,PATCH)
+
 PROTO_C := $(BUILD)/gen/framework.pb-c.c
 LIB_SRC := $(filter-out %_test.c src/cli/%,$(sort $(wildcard src/*/*.c))) $(sort $(wildcard models/*.c models/*/*.c models/*/*/*.c))
 CLI_SRC := $(sort $(filter-out %_test.c,$(wildcard src/cli/*.c)))
@@ -35,14 +39,13 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 # Python: any from 3.9 on runs what is built; the headers are Debian's (python3-dev). NO_PYTHON=1 leaves it out.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 PYTHON_INCLUDE = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
-VERSION := $(shell sed -n 's/^\#define SKIFF_VERSION "\(.*\)"/\1/p' src/cli/main.c)
 NATIVE_SRC := $(sort $(wildcard python/native/*.c))
 NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o) $(BUILD)/gen/python_layers.o
 NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: all python
-all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(if $(NO_PYTHON),,python)
+all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(BUILD)/public/libskiff.a $(if $(NO_PYTHON),,python)
 
 # build/python is what PYTHONPATH points to: the packages and the native module
 python: $(NATIVE) $(BUILD)/python/.copied
@@ -57,7 +60,7 @@ $(BUILD)/gen/python_layers.c: tools/gen_bindings.py $(wildcard include/skiff/lay
 	@mkdir -p $(@D)
 	@$(PYTHON) tools/gen_bindings.py include src/layers $@
 
-NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -DSKIFF_PYTHON_VERSION='"$(VERSION)"' -Wno-missing-field-initializers
+NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -Wno-missing-field-initializers
 $(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
 $(BUILD)/native/%.o: python/native/%.c
 	@mkdir -p $(@D)
@@ -77,8 +80,21 @@ $(BUILD)/libskiff.a: $(LIB_OBJ)
 	@rm -f $@
 	@ar rcs $@ $^
 
-$(BUILD)/libskiff.so: $(LIB_OBJ)
-	@$(CC) -shared $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# For programs of others: one object whose inner names, which have no prefix, are no longer seen by the linker.
+$(BUILD)/public/libskiff.a: $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@ld -r -o $(@D)/skiff.o $^
+	@objcopy --localize-hidden $(@D)/skiff.o
+	@rm -f $@
+	@ar rcs $@ $(@D)/skiff.o
+
+SONAME := libskiff.so.$(VERSION_MAJOR)
+SHARED := $(BUILD)/libskiff.so.$(VERSION)
+$(SHARED): $(LIB_OBJ) packaging/libskiff.map
+	@$(CC) -shared $(LDFLAGS) -Wl,-soname,$(SONAME) -Wl,--version-script=packaging/libskiff.map -o $@ $(LIB_OBJ) $(LDLIBS)
+$(BUILD)/libskiff.so: $(SHARED)
+	@ln -sf $(notdir $(SHARED)) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $@
 
 # the commands without main, for their tests
 $(BUILD)/libcli.a: $(filter-out $(BUILD)/src/cli/main.o,$(CLI_OBJ))

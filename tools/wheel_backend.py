@@ -16,8 +16,8 @@ LAUNCHER = '#!/bin/sh\nexec "$(dirname "$0")/skiff" launch "$@"\n'
 
 
 def _version():
-    with open(os.path.join(ROOT, "src/cli/main.c"), encoding="utf-8") as f:
-        return re.search(r'#define SKIFF_VERSION "(.*)"', f.read()).group(1)
+    with open(os.path.join(ROOT, "include/skiff/version.h"), encoding="utf-8") as f:
+        return ".".join(re.findall(r"^#define SKIFF_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", f.read(), re.M))
 
 
 def _metadata(version):

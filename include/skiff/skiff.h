@@ -13,5 +13,6 @@
 #include <skiff/status.h>
 #include <skiff/train.h>
 #include <skiff/transpile.h>
+#include <skiff/version.h>
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include <skiff/version.h>
 
-#define SKIFF_VERSION "0.1.0"
+#include "cli/command.h"
 
 static const struct command commands[] = {
 #define COMMAND(name, summary) {#name, summary, cmd_##name},
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         return argc < 2 ? 2 : 0;
     }
     if (!strcmp(argv[1], "--version")) {
-        printf("skiff %s\n", SKIFF_VERSION);
+        printf("skiff %s\n", skiff_version());
         return 0;
     }
     for (int i = 0; i < ncommands; i++)

@@ -1,0 +1,6 @@
+#include <skiff/version.h>
+
+const char *skiff_version(void)
+{
+    return SKIFF_VERSION;
+}
