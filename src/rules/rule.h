@@ -27,8 +27,8 @@
 #define RULE_MAX_TERMS 8
 
 /* Loops over floats: compiled for several instruction sets, chosen when the program starts. (The
- * sanitizers do not get along with functions that are chosen that early; clang vectorizes unasked and
- * knows no attribute for it.) */
+ * sanitizers do not get along with functions that are chosen that early; clang vectorizes unasked
+ * and knows no attribute for it.) */
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define RULE_LOOP                                               \
