@@ -29,6 +29,9 @@ SKIFF_API int skiff_program_generation(const struct skiff_program *p);
 SKIFF_API void skiff_program_set_generation(struct skiff_program *p, int generation);
 SKIFF_API int64_t skiff_program_version(const struct skiff_program *p);
 SKIFF_API void skiff_program_set_version(struct skiff_program *p, int64_t version);
+/* Two numbers of which one is another whenever a run of the program would do something else: it was
+ * changed, or is run as another one (skiff/fleet.h). For those who keep what they made of it. */
+SKIFF_API void skiff_program_state(const struct skiff_program *p, uint64_t out[2]);
 /* op_role, op_role_var and op_namescope of ops that are appended from now on. */
 SKIFF_API int skiff_program_role(const struct skiff_program *p);
 SKIFF_API int skiff_program_role_vars(const struct skiff_program *p, const char *const **out);

@@ -169,6 +169,13 @@ static int set_seed(struct program_object *o, PyObject *value, void *unused)
     return 0;
 }
 
+static PyObject *get_state(struct program_object *o, void *unused)
+{
+    uint64_t state[2];
+    skiff_program_state(o->p, state);
+    return Py_BuildValue("KK", (unsigned long long)state[0], (unsigned long long)state[1]);
+}
+
 static PyObject *get_waits(struct program_object *o, void *unused)
 {
     static const char *const words[] = {[SKIFF_WAIT_JOIN] = "join", [SKIFF_WAIT_SERVE] = "serve"};
@@ -479,6 +486,7 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef attributes[] = {
     ATTRIBUTE("random_seed", get_seed, set_seed, "Seed of ops without one of their own."),
+    ATTRIBUTE("state", get_state, NULL, "Another pair after every change of the program."),
     ATTRIBUTE("waits", get_waits, NULL,
               "What its next run waits for other processes for: None, join, serve."),
     ATTRIBUTE("generation", get_generation, set_generation, "1 or 2: the meaning of op types."),

@@ -87,6 +87,9 @@ class Program:
     def diff(self, other: Program) -> str:
         """The differences in words, "" when there are none (op_callstack and orders are ignored)."""
     @property
+    def state(self) -> Tuple[int, int]:
+        """Another pair whenever a run would do something else: the program was changed, or is run as another one."""
+    @property
     def waits(self) -> Optional[str]:
         """What its next run waits for other processes of its job for, for as long as it takes: "join" (a worker's, before it
         is in the job), "serve" (a server's), or None."""

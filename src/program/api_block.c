@@ -38,6 +38,13 @@ void skiff_program_set_version(struct skiff_program *p, int64_t version)
     p->paddle_version = version;
 }
 
+void skiff_program_state(const struct skiff_program *p, uint64_t out[2])
+{
+    p = program_to_run(p);
+    out[0] = p->id;
+    out[1] = p->version;
+}
+
 int skiff_program_role(const struct skiff_program *p)
 {
     return p->current_role;

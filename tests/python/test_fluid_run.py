@@ -49,6 +49,26 @@ class Executors(unittest.TestCase):
             with self.assertWarns(UserWarning):
                 exe.run(main, feed=dict(feed, z=X), fetch_list=[loss])
 
+    def test_an_edited_program_runs_as_it_is_now(self):
+        """Plain, pruned, and on two devices: whatever was made of the program before the edit is not used after it."""
+        with fresh() as (main, startup):
+            x = L.data("x", [2])
+            y = L.scale(x, 2.0)
+            total = L.reduce_sum(y)
+            exe = fluid.Executor()
+            two = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace(), fluid.CPUPlace()])
+            op = [op for op in main.global_block().ops if op.type == "scale"][0]
+            states = set()
+            for factor in (2.0, 5.0, -1.0):
+                op._set_attr("scale", factor)
+                states.add(main.state)
+                for got in (exe.run(main, feed={"x": X}, fetch_list=[y])[0],
+                            exe.run(main, feed={"x": X}, fetch_list=[y], use_prune=True)[0],
+                            exe.run(two, feed={"x": X}, fetch_list=[y])[0]):
+                    np.testing.assert_array_equal(got, X * np.float32(factor))
+                np.testing.assert_allclose(exe.run(main, feed={"x": X}, fetch_list=[total])[0], X.sum() * factor, rtol=1e-6)
+            self.assertEqual(len(states), 3)
+
     def test_wrong(self):
         with fresh() as (main, startup):
             loss, _ = regression()

@@ -141,12 +141,12 @@ class CompiledProgram(object):
     def _joint_program(self, devices):
         """The program with a copy of the forward and backward operators per device."""
         program = self._program
-        if self._joint.get(devices, (None,))[0] is not program:
+        if self._joint.get(devices, (None,))[0] != program.state:
             scale = getattr(self._build_strategy, "gradient_scale_strategy", 0)
             if scale == BuildStrategy.GradientScaleStrategy.Customized:
                 raise NotImplementedError("GradientScaleStrategy.Customized: use CoeffNumDevice or One")
             joint = program.replicate(devices, scale == BuildStrategy.GradientScaleStrategy.One)
-            self._joint[devices] = (program, joint)
+            self._joint[devices] = (program.state, joint)
         return self._joint[devices][1]
 
     def _run(self, exe, feed, names, scope, return_numpy, return_merged):

@@ -212,10 +212,10 @@ class Executor(object):
         return {name: value for name, value in feed.items() if name not in unknown}
 
     def _prune(self, program, feed, names):
-        key = (id(program), tuple(sorted(feed or ())), tuple(names))
+        key = (program.state[0], tuple(sorted(feed or ())), tuple(names))
         found = self._pruned.get(key)
-        if found is None or found[0] is not program:
-            found = self._pruned[key] = (program, program.prune(sorted(feed or ()), names))
+        if found is None or found[0] != program.state:
+            found = self._pruned[key] = (program.state, program.prune(sorted(feed or ()), names))
         return found[1]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
