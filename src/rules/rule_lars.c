@@ -1,8 +1,8 @@
 /* lars_momentum: g' = rescale g
  *                l = lr coeff |p| / (|g'| + wd |p| + eps)
  *                v = mu v + l (g' + wd p);  p -= v
- * l is lr itself where that has no meaning: 1.x, when the lower part is 0; 2.x, when wd or one of
- * the norms is 0. The norms are those of the whole tensor. */
+ * l is lr itself when one of the norms is 0, and in 2.x also without decay. The norms are those of
+ * the whole tensor. */
 #include "rules/rule.h"
 
 #include <math.h>
@@ -28,8 +28,8 @@ static void lars_apply(const struct rule_params *h, const struct rule_step *s, s
     const float wd = h->weight_decay, scale = h->rescale, mu = h->mu;
     double norm_p = norm_of(n, p), norm_g = scale * norm_of(n, g);
     double below = norm_g + wd * norm_p + h->epsilon;
-    bool plain = h->second_gen ? !(wd > 0 && norm_p > 0 && norm_g > 0) : !(below > 0);
-    float local = plain ? s->rate : (float)(s->rate * h->coeff * norm_p / below);
+    bool adapts = norm_p > 0 && norm_g > 0 && (wd > 0 || !h->second_gen);
+    float local = adapts ? (float)(s->rate * h->coeff * norm_p / below) : s->rate;
     for (size_t i = 0; i < n; i++) {
         v[i] = mu * v[i] + local * (scale * g[i] + wd * p[i]);
         p[i] -= v[i];

@@ -303,9 +303,40 @@ static void test_adam_powers(void **unused)
     assert_near("adam", "power", sparse[1], 0.998001);
 }
 
+/* lars adapts the rate where both norms are above 0 (2.x: and there is decay); otherwise the rate
+ * itself holds, so that a bias that starts at 0 moves. */
+static void test_lars_rate(void **unused)
+{
+    static const struct {
+        bool second_gen;
+        float decay, p, g;
+        double want; /* p after one step of rate 0.5, coeff 0.1, mu 0 */
+    } cases[] = {
+        {false, 0.05f, 0, 2, -0.5 * 2},
+        {true, 0.05f, 0, 2, -0.5 * 2},
+        {false, 0.05f, 3, 0, 3 - 0.5 * 0.05 * 3},
+        {false, 0.05f, 3, 2, 3 - 0.5 * 0.1 * 3 / (2 + 0.05 * 3) * (2 + 0.05 * 3)},
+        {true, 0.05f, 3, 2, 3 - 0.5 * 0.1 * 3 / (2 + 0.05 * 3) * (2 + 0.05 * 3)},
+        {false, 0, 3, 2, 3 - 0.5 * 0.1 * 3 / 2 * 2},
+        {true, 0, 3, 2, 3 - 0.5 * 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rule_params h = {.coeff = 0.1f,
+                                .weight_decay = cases[i].decay,
+                                .rescale = 1,
+                                .second_gen = cases[i].second_gen};
+        float p = cases[i].p, velocity = 0, *state[] = {&velocity};
+        struct rule_step s;
+        rule_lars_momentum.begin(&h, 0.5f, false, NULL, &s);
+        rule_lars_momentum.apply(&h, &s, 1, &cases[i].g, &p, state);
+        assert_near("lars_momentum", "p", p, cases[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lars_rate),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_every_rule_has_a_trial),
         cmocka_unit_test(test_idle_is_zero_gradient),
