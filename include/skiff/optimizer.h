@@ -15,36 +15,52 @@
 extern "C" {
 #endif
 
-/* Hyperparameters, named as in Fluid; 0 means the optimizer's own default (in comments),
- * SKIFF_ZERO means 0. A field that the optimizer does not have is not looked at. */
+/* What a function says about each parameter. */
+struct skiff_param_test {
+    bool (*call)(const struct skiff_var *param, void *user);
+    void *user;
+};
+struct skiff_param_factor {
+    double (*call)(const struct skiff_var *param, void *user);
+    void *user;
+};
+
+/* Hyperparameters, named as in Fluid; 0 means the optimizer's own default (in comments; where 2.x
+ * has another it holds in programs of 2.x), SKIFF_ZERO means 0. A field that the optimizer does not
+ * have is not looked at. skiff_optimizer_info lists the fields of each with their defaults. */
 struct skiff_optimizer_options {
-    double learning_rate;                /* adam, adamax, lamb: 0.001; others: needed */
+    double learning_rate; /* adam, adamw, adamax, lamb: 0.001; others: needed (2.x: 0.001 for sgd,
+                             momentum, adadelta) */
     struct skiff_var *learning_rate_var; /* a schedule (skiff_lr_*), instead of the number */
     struct skiff_regularizer regularization;
     struct skiff_clip grad_clip;
     const char *name; /* goes into the names of accumulators */
 
-    double momentum;                  /* momentum, lars_momentum: needed; rmsprop: 0 */
-    bool use_nesterov;                /* momentum */
-    double beta1, beta2;              /* adam, adamax, lamb: 0.9, 0.999 */
-    double epsilon;                   /* adam, adamax: 1e-8; others: 1e-6 */
-    bool lazy_mode;                   /* adam */
-    double initial_accumulator_value; /* adagrad: 0 */
-    double decay;                     /* decayed_adagrad: 0.95 */
-    double rho;                       /* adadelta, rmsprop: 0.95 */
-    bool centered;                    /* rmsprop */
-    double l1, l2, lr_power;          /* ftrl: 0, 0, -0.5 */
-    double lars_coeff;                /* lars_momentum: 0.001 */
-    double lars_weight_decay;         /* lars_momentum: 0.0005 */
-    double lamb_weight_decay;         /* lamb: 0.01 */
-    bool (*exclude_from_weight_decay)(const struct skiff_var *param, void *user); /* lamb */
-    void *exclude_user;
+    double momentum;     /* momentum (2.x: 0.9), lars_momentum: needed; rmsprop: 0 */
+    bool use_nesterov;   /* momentum */
+    double rescale_grad; /* momentum of 2.x: 1 */
+    double beta1, beta2; /* adam, adamw, adamax, lamb: 0.9, 0.999 */
+    double epsilon;      /* adam, adamw, adamax: 1e-8; others: 1e-6 */
+    bool lazy_mode;      /* adam; adamw (without effect: it takes dense gradients only) */
+    double initial_accumulator_value;                  /* adagrad: 0 */
+    double decay;                                      /* decayed_adagrad: 0.95 */
+    double rho;                                        /* adadelta, rmsprop: 0.95 */
+    bool centered;                                     /* rmsprop */
+    double l1, l2, lr_power;                           /* ftrl: 0, 0, -0.5 */
+    double lars_coeff;                                 /* lars_momentum: 0.001 */
+    double lars_weight_decay;                          /* lars_momentum: 0.0005 */
+    double lamb_weight_decay;                          /* lamb: 0.01 */
+    struct skiff_param_test exclude_from_weight_decay; /* lamb; NULL: none is */
+    bool always_adapt;                                 /* lamb of 2.x: also without weight decay */
+    double weight_decay;                               /* adamw: 0.01 */
+    struct skiff_param_test apply_decay_param_fun;     /* adamw: which decay; NULL: all */
+    struct skiff_param_factor lr_ratio;                /* adamw: factor of the rate; NULL: 1 */
 };
 
 struct skiff_optimizer;
 
-/* type: sgd, momentum, adagrad, adam, adamax, decayed_adagrad, adadelta, rmsprop, ftrl,
- * lamb, lars_momentum. The object belongs to the net. NULL after an error. */
+/* type: sgd, momentum, adagrad, adam, adamax, decayed_adagrad, adadelta, rmsprop, ftrl, lamb,
+ * lars_momentum; adamw in programs of 2.x. The object belongs to the net. NULL after an error. */
 SKIFF_API struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char *type,
                                                          const struct skiff_optimizer_options *o);
 #define skiff_optimizer_new(net, type, ...) \
@@ -100,6 +116,45 @@ SKIFF_API enum skiff_status skiff_net_minimize(struct skiff_net *net, struct ski
                                                struct skiff_error *err);
 #define skiff_minimize(net, loss, err, type, ...) \
     skiff_net_minimize(net, loss, type, &(struct skiff_optimizer_options){__VA_ARGS__}, err)
+
+/* ---- what there is ---- */
+
+enum skiff_setting_kind {
+    SKIFF_SETTING_NUMBER,    /* double */
+    SKIFF_SETTING_TRUTH,     /* bool */
+    SKIFF_SETTING_TEST,      /* struct skiff_param_test */
+    SKIFF_SETTING_TEST_NAME, /* the same; Python's function takes the parameter's name */
+    SKIFF_SETTING_FACTOR,    /* struct skiff_param_factor */
+};
+
+enum skiff_setting_range {
+    SKIFF_RANGE_ANY,
+    SKIFF_RANGE_SHARE, /* 0 <= x < 1 */
+    SKIFF_RANGE_NOT_NEGATIVE,
+};
+
+/* A field of struct skiff_optimizer_options that an optimizer has. */
+struct skiff_optimizer_setting {
+    const char *name;     /* of the field; key in configs */
+    const char *argument; /* of Python's class, where it is another name; NULL: it is not */
+    enum skiff_setting_kind kind;
+    enum skiff_setting_range range;
+    size_t offset;
+    double preset; /* of a number; NAN: it must be given */
+};
+
+/* An optimizer in programs of 1.x (generation 1) or 2.x (2). */
+struct skiff_optimizer_info {
+    const char *type;       /* "adam" */
+    const char *class_name; /* Paddle's: "Adam" (fluid.optimizer.AdamOptimizer) */
+    const char *about;
+    const char *arguments; /* of Paddle's class of that generation, in order, between blanks; NULL:
+                              it has no such class */
+    const struct skiff_optimizer_setting *settings; /* ends with {0} */
+};
+
+/* The i-th from 0; NULL past the last. */
+SKIFF_API const struct skiff_optimizer_info *skiff_optimizer_info(int i, int generation);
 
 /* fluid.clip.set_gradient_clip: for these parameters (NULL: all there are now). */
 SKIFF_API void skiff_net_set_gradient_clip(struct skiff_net *net, const struct skiff_clip *clip,

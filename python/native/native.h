@@ -198,6 +198,7 @@ bool attr_of(struct keep *k, PyObject *o, const char *what, int wanted, struct s
 /* A callable of params (clip, lamb), kept by the net; NULL with an exception. */
 void *net_predicate(struct net_object *net, PyObject *callable);
 bool net_predicate_call(const struct skiff_var *param, void *user);
+double net_factor_call(const struct skiff_var *param, void *user);
 
 /* ---- results ---- */
 

@@ -350,18 +350,34 @@ void *net_predicate(struct net_object *net, PyObject *callable)
     return p;
 }
 
-/* After an exception it answers false; whoever builds raises it (net_ok, minimize). */
-bool net_predicate_call(const struct skiff_var *param, void *user)
+/* What the function says of the parameter; NULL after an exception, which whoever builds raises
+ * (net_ok, minimize). */
+static PyObject *predicate_answer(const struct predicate *p, const struct skiff_var *param)
 {
-    struct predicate *p = user;
     if (PyErr_Occurred())
-        return false;
+        return NULL;
     PyObject *var = var_wrap(net_main(p->net), (struct skiff_var *)param);
     PyObject *answer = var ? PyObject_CallFunctionObjArgs(p->callable, var, NULL) : NULL;
-    int yes = answer ? PyObject_IsTrue(answer) : 0;
     Py_XDECREF(var);
+    return answer;
+}
+
+bool net_predicate_call(const struct skiff_var *param, void *user)
+{
+    PyObject *answer = predicate_answer(user, param);
+    int yes = answer ? PyObject_IsTrue(answer) : 0;
     Py_XDECREF(answer);
     return yes > 0;
+}
+
+double net_factor_call(const struct skiff_var *param, void *user)
+{
+    PyObject *answer = predicate_answer(user, param);
+    double factor = 1;
+    if (answer && !float_of(answer, "what a function of parameters gives", &factor))
+        factor = 1;
+    Py_XDECREF(answer);
+    return factor;
 }
 
 /* ---- control flow ---- */

@@ -1,6 +1,7 @@
 /* Gradients and optimizers. */
 #include "native.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,33 +138,49 @@ static void optimizer_dealloc(struct optimizer_object *o)
     class_free((PyObject *)o);
 }
 
-static const struct {
-    const char *name;
-    size_t offset;
-} numbers[] = {
-#define NUMBER(f)                                       \
-    {                                                   \
-#f, offsetof(struct skiff_optimizer_options, f) \
+static const struct skiff_optimizer_info *info_of(const char *type, int generation)
+{
+    const struct skiff_optimizer_info *info;
+    for (int i = 0; (info = skiff_optimizer_info(i, generation)); i++)
+        if (!strcmp(info->type, type))
+            return info;
+    return NULL;
+}
+
+static bool number_set(PyObject *value, const char *name, double *field)
+{
+    if (!float_of(value, name, field))
+        return false;
+    if (*field == 0)
+        *field = SKIFF_ZERO;
+    return true;
+}
+
+static bool setting_set(struct net_object *net, const struct skiff_optimizer_setting *s,
+                        PyObject *value, struct skiff_optimizer_options *o)
+{
+    void *field = (char *)o + s->offset;
+    struct skiff_param_factor *factor = field;
+    struct skiff_param_test *test = field;
+    switch (s->kind) {
+    case SKIFF_SETTING_NUMBER:
+        return number_set(value, s->name, field);
+    case SKIFF_SETTING_TRUTH:
+        return truth_of(value, s->name, field);
+    case SKIFF_SETTING_FACTOR:
+        factor->call = net_factor_call;
+        factor->user = net_predicate(net, value);
+        return factor->user != NULL;
+    default:
+        test->call = net_predicate_call;
+        test->user = net_predicate(net, value);
+        return test->user != NULL;
     }
-    NUMBER(learning_rate),
-    NUMBER(momentum),
-    NUMBER(beta1),
-    NUMBER(beta2),
-    NUMBER(epsilon),
-    NUMBER(initial_accumulator_value),
-    NUMBER(decay),
-    NUMBER(rho),
-    NUMBER(l1),
-    NUMBER(l2),
-    NUMBER(lr_power),
-    NUMBER(lars_coeff),
-    NUMBER(lars_weight_decay),
-    NUMBER(lamb_weight_decay),
-#undef NUMBER
-};
+}
 
 /* One option by name; false with an exception. */
-static bool option_set(struct keep *k, struct net_object *net, const char *name, PyObject *value,
+static bool option_set(struct keep *k, struct net_object *net,
+                       const struct skiff_optimizer_info *info, const char *name, PyObject *value,
                        struct skiff_optimizer_options *o)
 {
     if (value == Py_None)
@@ -172,21 +189,6 @@ static bool option_set(struct keep *k, struct net_object *net, const char *name,
         o->learning_rate_var = var_of(value, name);
         return true;
     }
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (!strcmp(name, numbers[i].name)) {
-            double *field = (double *)(void *)((char *)o + numbers[i].offset);
-            if (!float_of(value, name, field))
-                return false;
-            if (*field == 0)
-                *field = SKIFF_ZERO;
-            return true;
-        }
-    if (!strcmp(name, "use_nesterov"))
-        return truth_of(value, name, &o->use_nesterov);
-    if (!strcmp(name, "lazy_mode"))
-        return truth_of(value, name, &o->lazy_mode);
-    if (!strcmp(name, "centered"))
-        return truth_of(value, name, &o->centered);
     if (!strcmp(name, "regularization"))
         return regularizer_of(value, &o->regularization);
     if (!strcmp(name, "grad_clip"))
@@ -195,12 +197,10 @@ static bool option_set(struct keep *k, struct net_object *net, const char *name,
         o->name = text_of(value, name);
         return o->name && PyList_Append(net->keeps, value) == 0;
     }
-    if (!strcmp(name, "exclude_from_weight_decay")) {
-        o->exclude_from_weight_decay = net_predicate_call;
-        o->exclude_user = net_predicate(net, value);
-        return o->exclude_user != NULL;
-    }
-    PyErr_Format(PyExc_TypeError, "an optimizer has no option %s", name);
+    for (const struct skiff_optimizer_setting *s = info->settings; s->name; s++)
+        if (!strcmp(name, s->name))
+            return setting_set(net, s, value, o);
+    PyErr_Format(PyExc_TypeError, "optimizer %s has no option %s", info->type, name);
     return false;
 }
 
@@ -218,10 +218,15 @@ static PyObject *optimizer_new(PyTypeObject *type, PyObject *args, PyObject *key
         return NULL;
     }
     const char *name = text_of(kind, "type");
-    bool ok = name && (!rate || option_set(&k, net, "learning_rate", rate, &o));
-    while (ok && keywords && PyDict_Next(keywords, &at, &key, &value)) {
+    if (!name)
+        return NULL;
+    /* a type that is not known is refused by skiff_optimizer_create */
+    const struct skiff_optimizer_info *info =
+        info_of(name, skiff_program_generation(net_main(net)->p));
+    bool ok = !info || !rate || option_set(&k, net, info, "learning_rate", rate, &o);
+    while (ok && info && keywords && PyDict_Next(keywords, &at, &key, &value)) {
         const char *option = text_of(key, "an option");
-        ok = option && option_set(&k, net, option, value, &o);
+        ok = option && option_set(&k, net, info, option, value, &o);
     }
     struct skiff_optimizer *opt = ok ? skiff_optimizer_create(net->net, name, &o) : NULL;
     keep_end(&k);
@@ -343,6 +348,67 @@ static PyObject *optimizer_accumulators(struct optimizer_object *o, PyObject *un
     return list;
 }
 
+/* ---- what there is ---- */
+
+static const char *kind_name(enum skiff_setting_kind kind)
+{
+    static const char *const names[] = {"number", "truth", "test", "test_name", "factor"};
+    return names[kind];
+}
+
+static const char *range_name(enum skiff_setting_range range)
+{
+    static const char *const names[] = {"any", "share", "not_negative"};
+    return names[range];
+}
+
+static PyObject *preset_object(const struct skiff_optimizer_setting *s)
+{
+    if (s->kind == SKIFF_SETTING_TRUTH)
+        return PyBool_FromLong(s->preset != 0);
+    if (s->kind != SKIFF_SETTING_NUMBER || isnan(s->preset))
+        Py_RETURN_NONE;
+    return PyFloat_FromDouble(s->preset);
+}
+
+static PyObject *settings_list(const struct skiff_optimizer_setting *s)
+{
+    PyObject *list = PyList_New(0);
+    for (; list && s->name; s++) {
+        bool needed = s->kind == SKIFF_SETTING_NUMBER && isnan(s->preset);
+        PyObject *row = Py_BuildValue("{s:s,s:s,s:s,s:s,s:N,s:N}", "name", s->name, "argument",
+                                      s->argument ? s->argument : s->name, "kind",
+                                      kind_name(s->kind), "range", range_name(s->range), "preset",
+                                      preset_object(s), "needed", PyBool_FromLong(needed));
+        if (!row || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *optimizers(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    int generation;
+    const struct skiff_optimizer_info *info;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "i", KEYWORDS("generation"), &generation))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && (info = skiff_optimizer_info(i, generation)); i++) {
+        PyObject *row = Py_BuildValue("{s:s,s:s,s:s,s:z,s:N}", "type", info->type, "class_name",
+                                      info->class_name, "about", info->about, "arguments",
+                                      info->arguments, "settings", settings_list(info->settings));
+        if (!row || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyMethodDef functions[] = {
+    METHOD("optimizers", optimizers, "The optimizers of a generation, their names and settings."),
+    {0}};
+
 static PyMethodDef optimizer_methods[] = {
     METHOD("backward", optimizer_backward, "append_backward: (parameter, gradient) pairs."),
     METHOD("apply", optimizer_apply, "Clipping, decay and update ops for pairs."),
@@ -365,5 +431,6 @@ static PyType_Spec optimizer_spec = {"skiff._native.Optimizer", sizeof(struct op
 
 bool optimizer_init(PyObject *m)
 {
-    return class_add(m, &optimizer_spec, "Optimizer", &optimizer_class);
+    return class_add(m, &optimizer_spec, "Optimizer", &optimizer_class) &&
+           module_functions(m, functions);
 }

@@ -345,9 +345,15 @@ def var_op(net: Net, op: str, a: Union[Var, float], b: Union[Var, float]) -> Var
 def var_neg(net: Net, a: Var) -> Var: ...
 def var_astype(net: Net, a: Var, dtype: str) -> Var: ...
 
+def optimizers(generation: int) -> List[Dict[str, Any]]:
+    """Every optimizer of programs of 1.x (1) or 2.x (2), from src/rules/optimizer_list.h: {"type": "adam", "class_name": "Adam",
+    "about": str, "arguments": names of Paddle's class between blanks or None, "settings": [{"name": of the option, "argument":
+    its name in Paddle, "kind": "number" | "truth" | "test" | "test_name" | "factor", "range": "any" | "share" | "not_negative",
+    "preset": float | bool | None, "needed": bool}]}"""
+
 class Optimizer:
-    """type: sgd, momentum, adagrad, adam, adamax, decayed_adagrad, adadelta, rmsprop, ftrl, lamb, lars_momentum. Options by the
-    names of struct skiff_optimizer_options (include/skiff/optimizer.h); learning_rate is a number or a Var; an explicit 0 is 0."""
+    """type: one of optimizers(). Options by the names of its settings, and regularization, grad_clip, name; learning_rate is a
+    number or a Var; an explicit 0 is 0."""
 
     def __init__(self, net: Net, type: str, learning_rate: Union[float, Var, None] = None, **options: Any) -> None: ...
     def backward(

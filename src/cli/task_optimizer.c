@@ -1,50 +1,59 @@
-/* hyper_parameters.optimizer to an optimizer. */
+/* hyper_parameters.optimizer to an optimizer: classes and keys come from rules/optimizer_list.h. */
+#include <math.h>
 #include <stdio.h>
-#include <strings.h>
+#include <string.h>
 
 #include "cli/task.h"
+#include "rules/optimizer.h"
 
 #define KEY "hyper_parameters.optimizer."
 
-/* PaddleRec's class names and the types of optimizer.h, at the same places. */
-static const char *const classes[] = {"SGD",  "Momentum",       "LarsMomentum", "Adagrad",
-                                      "Adam", "Adamax",         "Adadelta",     "RMSProp",
-                                      "Ftrl", "DecayedAdagrad", "Lamb",         NULL};
-static const char *const types[] = {"sgd",  "momentum",        "lars_momentum", "adagrad",
-                                    "adam", "adamax",          "adadelta",      "rmsprop",
-                                    "ftrl", "decayed_adagrad", "lamb"};
-enum { CLASS_MOMENTUM = 1, CLASS_LARS = 2, CLASS_ADAM = 4 };
+enum { MAX_CLASSES = 32 };
 
-/* 0 in the options means the default; what the user sets to 0 is SKIFF_ZERO. */
-static double number(struct task *j, const char *key, double fallback)
+/* PaddleRec is of 2.x: where 1.x wants a number to be given, the preset of 2.x holds. */
+static double preset_of(const char *type, const struct skiff_optimizer_setting *setting)
 {
-    if (!config_has(j->config, key))
-        return fallback;
-    double v = config_real(j->config, key, fallback);
-    return v == 0.0 ? SKIFF_ZERO : v;
+    const struct optimizer_kind *second = optimizer_kind_find(type, 2);
+    double preset = setting->preset;
+    for (const struct skiff_optimizer_setting *s = second->info.settings; s->name; s++)
+        if (isnan(preset) && !strcmp(s->name, setting->name))
+            preset = s->preset;
+    return preset;
 }
 
-static void read_numbers(struct task *j, struct skiff_optimizer_options *o)
+/* 0 in the options means the default; what the user sets to 0 is SKIFF_ZERO. */
+static void read_number(struct config *c, const char *key, double preset, double *out)
 {
-    const struct {
-        const char *key;
-        double *at;
-    } numbers[] = {
-        {KEY "momentum", &o->momentum},
-        {KEY "beta1", &o->beta1},
-        {KEY "beta2", &o->beta2},
-        {KEY "epsilon", &o->epsilon},
-        {KEY "rho", &o->rho},
-        {KEY "decay", &o->decay},
-        {KEY "l1", &o->l1},
-        {KEY "l2", &o->l2},
-        {KEY "lr_power", &o->lr_power},
-        {KEY "lars_coeff", &o->lars_coeff},
-        {KEY "lamb_weight_decay", &o->lamb_weight_decay},
-        {KEY "initial_accumulator_value", &o->initial_accumulator_value},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        *numbers[i].at = number(j, numbers[i].key, *numbers[i].at);
+    double v = config_has(c, key) ? config_real(c, key, 0) : preset;
+    if (!isnan(v))
+        *out = v == 0.0 ? SKIFF_ZERO : v;
+}
+
+static void read_truth(struct config *c, const char *key, const char *name, bool *out)
+{
+    bool preset = false;
+    if (!strcmp(name, "lazy_mode")) /* PaddleRec's models make Adam lazy unless told otherwise */
+        preset = config_bool(c, KEY "adam_lazy_mode", true);
+    *out = config_bool(c, key, preset);
+}
+
+/* A key that another class has is known, and without effect. */
+static void read_settings(struct config *c, const struct skiff_optimizer_info *info, bool chosen,
+                          struct skiff_optimizer_options *o)
+{
+    char key[96];
+    for (const struct skiff_optimizer_setting *s = info->settings; s->name; s++) {
+        void *field = (char *)o + s->offset;
+        snprintf(key, sizeof key, KEY "%s", s->name);
+        if (field == &o->learning_rate)
+            continue;
+        if (chosen && s->kind == SKIFF_SETTING_NUMBER)
+            read_number(c, key, preset_of(info->type, s), field);
+        else if (chosen && s->kind == SKIFF_SETTING_TRUTH)
+            read_truth(c, key, s->name, field);
+        else
+            config_know(c, key);
+    }
 }
 
 /* decay_steps and decay_rate: rate * decay_rate ^ floor(step / decay_steps), as PaddleRec's
@@ -65,22 +74,24 @@ enum skiff_status task_minimize(struct task *j, struct skiff_error *err)
 {
     struct config *c = j->config;
     struct skiff_optimizer_options o = {0};
-    int class = config_choice(c, KEY "class", CLASS_ADAM, classes);
-    if (class == CLASS_MOMENTUM || class == CLASS_LARS)
-        o.momentum = 0.9;
+    const struct skiff_optimizer_info *info;
+    const char *classes[MAX_CLASSES + 1] = {NULL};
+    int adam = 0, n = 0;
+    for (; n < MAX_CLASSES && (info = skiff_optimizer_info(n, 1)); n++) {
+        classes[n] = info->class_name;
+        adam = strcmp(info->type, "adam") ? adam : n;
+    }
+    int class = config_choice(c, KEY "class", adam, classes);
     config_know(c, KEY "strategy");
-    read_numbers(j, &o);
+    config_know(c, KEY "adam_lazy_mode");
+    for (int i = 0; i < n; i++)
+        read_settings(c, skiff_optimizer_info(i, 1), i == class, &o);
     read_rate(j, &o);
-    /* PaddleRec's models make Adam lazy unless told otherwise */
-    bool lazy = config_bool(c, KEY "adam_lazy_mode", true);
-    o.lazy_mode = config_bool(c, KEY "lazy_mode", lazy) && class == CLASS_ADAM;
-    o.use_nesterov = config_bool(c, KEY "use_nesterov", false);
-    o.centered = config_bool(c, KEY "centered", false);
     double l2 = config_real(c, KEY "l2_decay", 0.0), clip = config_real(c, KEY "clip_norm", 0.0);
     if (l2 != 0.0)
         o.regularization = skiff_l2_decay(l2);
     if (clip != 0.0)
         o.grad_clip = skiff_clip_global_norm(clip);
     TRY(config_check(c, err));
-    return skiff_net_minimize(j->net, j->vars.loss, types[class], &o, err);
+    return skiff_net_minimize(j->net, j->vars.loss, skiff_optimizer_info(class, 1)->type, &o, err);
 }

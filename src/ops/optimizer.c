@@ -17,9 +17,13 @@ static int slot_at(const struct op_slot *slots, const char *name)
     return name ? op_kind_slot(slots, name) : -1;
 }
 
+static const struct optimizer_kind *row_of(const struct op_kind *kind)
+{
+    return optimizer_kind_find(kind->type, kind->generations == GEN_2X ? 2 : 1);
+}
+
 static struct optimizer_slots slots_of(const struct op_kind *kind)
 {
-    const struct optimizer_spec *spec = optimizer_spec_at(kind->fuse_arg);
     struct optimizer_slots s = {
         .param = slot_at(kind->ins, "Param"),
         .grad = slot_at(kind->ins, "Grad"),
@@ -30,13 +34,16 @@ static struct optimizer_slots slots_of(const struct op_kind *kind)
         .epsilon = slot_at(kind->ins, "EpsilonTensor"),
         .skip = slot_at(kind->ins, "SkipUpdate"),
     };
-    for (int i = 0; i < RULE_MAX_STATES; i++) {
-        s.state[i] = slot_at(kind->ins, spec->state[i]);
-        s.state_out[i] = slot_at(kind->outs, spec->state_out[i]);
-    }
-    for (int i = 0; i < RULE_MAX_SCALARS; i++) {
-        s.scalar[i] = slot_at(kind->ins, spec->scalar[i]);
-        s.scalar_out[i] = slot_at(kind->outs, spec->scalar_out[i]);
+    int states = 0, scalars = 0;
+    for (const struct optimizer_accumulator *a = row_of(kind)->accumulators; a->name; a++) {
+        int in = slot_at(kind->ins, a->in), out = slot_at(kind->outs, a->out);
+        if (a->scalar) {
+            s.scalar[scalars] = in;
+            s.scalar_out[scalars++] = out;
+        } else {
+            s.state[states] = in;
+            s.state_out[states++] = out;
+        }
     }
     return s;
 }
@@ -96,13 +103,13 @@ enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
 {
     const struct optimizer *o = c->running && c->kernel ? c->kernel->state : NULL;
     struct optimizer_slots s = o ? o->slots : slots_of(c->kind);
-    const struct optimizer_spec *spec = optimizer_spec_at(c->kind->fuse_arg);
+    const struct rule *rule = (o ? o->row : row_of(c->kind))->rule;
     char text[160];
     for (int i = 0; i < infer_in_count(c, s.param); i++) {
         TRY(infer_grad(c, &s, i, err));
         const struct shape p = *infer_in(c, s.param, i);
         TRY(infer_state(c, s.param, s.param_out, i, err));
-        for (int j = 0; j < spec->rule->states; j++) {
+        for (int j = 0; j < rule->states; j++) {
             if (!infer_in(c, s.state[j], i) && (c->kind->ins[s.state[j]].flags & SLOT_OPTIONAL))
                 continue;
             TRY(infer_state(c, s.state[j], s.state_out[j], i, err));
@@ -111,7 +118,7 @@ enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
                                   shape_text(&p, text));
         }
     }
-    for (int j = 0; j < spec->rule->scalars; j++)
+    for (int j = 0; j < rule->scalars; j++)
         for (int i = 0; i < infer_in_count(c, s.scalar[j]); i++) {
             TRY(infer_one_number(c, s.scalar[j], i, err));
             TRY(infer_state(c, s.scalar[j], s.scalar_out[j], i, err));
@@ -121,50 +128,44 @@ enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
 
 /* ---- preparing ---- */
 
-static float attr_float(const struct kernel *k, const char *name, float absent)
+static float attr_float(const struct kernel *k, int at)
 {
-    int at = op_kind_attr(k->kind, name);
-    if (at < 0)
-        return absent;
     if (k->kind->attrs[at].type == ATTR_FLOATS)
-        return k->attr[at].n > 0 ? k->attr[at].floats[0] : absent;
+        return k->attr[at].n > 0 ? k->attr[at].floats[0] : 0;
     return k->attr[at].f;
 }
 
-static bool attr_bool(const struct kernel *k, const char *name)
+static void read_attr(const struct kernel *k, const struct optimizer_attr *a,
+                      struct rule_params *out)
 {
-    int at = op_kind_attr(k->kind, name);
-    return at >= 0 && k->attr[at].b;
+    int at = op_kind_attr(k->kind, a->name);
+    void *field = (char *)out + a->rule;
+    if (a->kind == OPTIMIZER_NUMBER)
+        *(float *)field = attr_float(k, at);
+    else
+        *(bool *)field = k->attr[at].b;
+}
+
+/* L2 decay inside the op (momentum of 2.x). */
+static float decay_inside(const struct kernel *k)
+{
+    const char *method = k->attr[op_kind_attr(k->kind, "regularization_method")].s;
+    if (!method || strcmp(method, "l2_decay"))
+        return 0;
+    return attr_float(k, op_kind_attr(k->kind, "regularization_coeff"));
 }
 
 enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err)
 {
     struct optimizer *o = mem_must(sizeof *o);
-    o->spec = optimizer_spec_at(k->kind->fuse_arg);
+    o->row = row_of(k->kind);
     o->slots = slots_of(k->kind);
-    o->lazy = attr_bool(k, "lazy_mode");
     o->params = (struct rule_params){
-        .beta1 = attr_float(k, "beta1", 0),
-        .beta2 = attr_float(k, "beta2", 0),
-        .epsilon = attr_float(k, "epsilon", 0),
-        .mu = attr_float(k, "mu", attr_float(k, "momentum", 0)),
-        .decay = attr_float(k, "decay", attr_float(k, "rho", 0)),
-        .l1 = attr_float(k, "l1", 0),
-        .l2 = attr_float(k, "l2", 0),
-        .lr_power = attr_float(k, "lr_power", -0.5f),
-        .weight_decay = attr_float(k, "weight_decay", attr_float(k, "lars_weight_decay", 0)),
-        .coeff = attr_float(k, "coeff", attr_float(k, "lars_coeff", 0)),
-        .lr_ratio = attr_float(k, "lr_ratio", 1),
-        .rescale = attr_float(k, "rescale_grad", 1),
-        .nesterov = attr_bool(k, "use_nesterov"),
-        .centered = attr_bool(k, "centered"),
-        .decoupled = attr_bool(k, "with_decay"),
-        .always_adapt = attr_bool(k, "always_adapt"),
-        .second_gen = o->spec->second_gen,
-    };
-    int method = op_kind_attr(k->kind, "regularization_method");
-    if (method >= 0 && k->attr[method].s && strcmp(k->attr[method].s, "l2_decay") == 0)
-        o->params.l2 = attr_float(k, "regularization_coeff", 0);
+        .rescale = 1, .lr_ratio = 1, .second_gen = k->kind->generations == GEN_2X};
+    for (const struct optimizer_attr *a = o->row->attrs; a->name; a++)
+        read_attr(k, a, &o->params);
+    if (o->row->flags & OPTIMIZER_DECAY_INSIDE)
+        o->params.l2 = decay_inside(k);
     id_map_init(&o->map);
     k->state = o;
     return SKIFF_OK;
@@ -201,7 +202,7 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
 {
     const struct optimizer *o = k->state;
     const struct optimizer_slots *s = &o->slots;
-    *t = (struct optimizer_target){.rule = o->spec->rule, .params = o->params};
+    *t = (struct optimizer_target){.rule = o->row->rule, .params = o->params};
     TRY(in_place(k, s->param, s->param_out, i, &t->param, err));
     t->p = tensor_f32(&t->param->tensor);
     t->rows = t->param->tensor.shape.ndim ? t->param->tensor.shape.dims[0] : 1;
@@ -337,21 +338,22 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
     struct optimizer *o = k->state;
     struct rule_step step;
     struct rows_merged m;
-    bool all_rows = (t->rule->idle && !o->lazy) || (t->rule->flags & RULE_WHOLE);
+    bool all_rows = (t->rule->idle && !o->params.lazy) || (t->rule->flags & RULE_WHOLE);
     bool defer = all_rows && t->rule->plan && k->env && k->env->defer_rows;
     TRY(grad_check(k, t, g, i, err));
-    if (!g->sel.nrows && o->spec->empty_is_nothing && !(k->env && k->env->empty_is_step))
+    if (!g->sel.nrows && o->row->flags & OPTIMIZER_EMPTY_IS_NOTHING &&
+        !(k->env && k->env->empty_is_step))
         return SKIFF_OK; /* not even the powers change */
     struct catch_up *behind = NULL;
     if (defer)
         TRY(optimizer_lag(t, &behind, err));
     else
         optimizer_lag_end(t);
-    if (!o->spec->rows_once)
+    if (!(o->row->flags & OPTIMIZER_ROWS_ONCE))
         TRY(rows_merge(k, &o->map, &g, 1, all_rows && !behind ? ROWS_ASCENDING : ROWS_ANY, &m,
                        err));
     TRY(step_begin(k, t, i, true, &step, err));
-    if (o->spec->rows_once)
+    if (o->row->flags & OPTIMIZER_ROWS_ONCE)
         update_rows(t, &step, g->sel.rows, g->sel.nrows, tensor_f32(&g->tensor));
     else if (behind)
         catch_up_step(behind, &step, m.ids, m.n, m.values);

@@ -1,21 +1,12 @@
-/* What the optimizer ops share: a spec says how an op's slots and attributes map onto a rule; one
- * kernel runs them all. */
+/* What the optimizer ops share: a row of rules/optimizer_list.h says how an op's slots and
+ * attributes map onto a rule; one kernel runs them all. */
 #ifndef OPS_OPTIMIZER_H
 #define OPS_OPTIMIZER_H
 
 #include "base/map.h"
 #include "program/infer.h"
 #include "program/kernel.h"
-#include "rules/rule.h"
-
-struct optimizer_spec {
-    const struct rule *rule;
-    bool second_gen;       /* the 2.x meaning */
-    bool rows_once;        /* sgd: rows of a gradient are applied one by one, not merged */
-    bool empty_is_nothing; /* a gradient without rows leaves everything as it is */
-    const char *state[RULE_MAX_STATES], *state_out[RULE_MAX_STATES];
-    const char *scalar[RULE_MAX_SCALARS], *scalar_out[RULE_MAX_SCALARS]; /* out may be NULL */
-};
+#include "rules/optimizer.h"
 
 /* Positions of the slots; -1: not declared. */
 struct optimizer_slots {
@@ -35,15 +26,11 @@ struct optimizer_target {
 };
 
 struct optimizer {
-    const struct optimizer_spec *spec;
+    const struct optimizer_kind *row;
     struct optimizer_slots slots;
     struct rule_params params;
-    bool lazy;
     struct id_map map;
 };
-
-/* By op_kind.fuse_arg. */
-const struct optimizer_spec *optimizer_spec_at(int i);
 
 enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err);
 enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err);

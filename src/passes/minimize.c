@@ -1,10 +1,5 @@
-/* minimize: backward, then clipping, decay, accumulators, learning rate and update ops, in Fluid's
- * order: pairs sorted by parameter name; a distributed table first and by plain sgd.
- *
- * The order decides names (learning_rate_0, fc_0.w_0_moment1_0 are drawn from counters) and with
- * them what is in people's files, so it is kept even where another one would do: 1.x draws the
- * accumulators' names before the rate's, 2.x after it. A rate that is the user's own variable
- * belongs to one program; one that we make is made again for every program that is minimized. */
+/* minimize: backward, then clipping, decay and what update.c makes of an optimizer's row, in
+ * Fluid's order: pairs sorted by parameter name; a distributed table first and by plain sgd. */
 #include "passes/minimize.h"
 
 #include <stdlib.h>
@@ -23,16 +18,16 @@ struct role_guard pair_role(struct skiff_net *net, const struct skiff_var *param
 
 static const struct optimizer_kind *find_kind(struct skiff_net *net, const char *type)
 {
+    int generation = net->frame->main->generation;
+    const struct optimizer_kind *kind = type ? optimizer_kind_find(type, generation) : NULL;
+    if (kind && kind->info.class_name)
+        return kind;
     struct buf known = BUF_INIT;
-    for (const struct optimizer_kind *k = optimizer_kinds; k->type; k++)
-        if (type && !strcmp(k->type, type)) {
-            buf_deinit(&known);
-            return k;
-        } else {
-            buf_printf(&known, "%s%s", known.len ? ", " : "", k->type);
-        }
-    net_fail(net, SKIFF_NOT_FOUND, "unknown optimizer %s; known are %s", type ? type : "NULL",
-             known.data);
+    const struct skiff_optimizer_info *info;
+    for (int i = 0; (info = skiff_optimizer_info(i, generation)); i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", info->type);
+    net_fail(net, SKIFF_NOT_FOUND, "unknown optimizer %s; known in programs of %d.x are %s",
+             type ? type : "NULL", generation, known.data);
     buf_deinit(&known);
     return NULL;
 }
@@ -58,168 +53,9 @@ struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char
     opt->rate_dtype = DTYPE_FP32;
     str_map_init(&opt->accumulators);
     net_at_end(net, optimizer_release, opt);
-    const char *missing = kind->missing ? kind->missing(&opt->o) : NULL;
-    if (missing)
-        return net_fail(net, SKIFF_INVALID, "optimizer %s: %s is needed", type, missing);
-    bool zero_rate = opt->o.learning_rate == (double)SKIFF_ZERO;
-    if (kind->defaults)
-        kind->defaults(&opt->o);
     opt->rate = opt->o.learning_rate_var;
     opt->rate_program = net->frame->main;
-    if (!opt->rate && opt->o.learning_rate == 0 && !zero_rate)
-        return net_fail(net, SKIFF_INVALID, "optimizer %s: learning_rate is needed", type);
-    opt->o.learning_rate = opt_float(opt->o.learning_rate, 0);
-    return opt;
-}
-
-/* ---- learning rate and accumulators ---- */
-
-/* 2.x: the rate has no dimension and comes before the accumulators. */
-static bool is_2x(const struct skiff_net *net)
-{
-    return net->frame->main->generation == GEN_2X;
-}
-
-static void make_rate(struct skiff_optimizer *opt)
-{
-    struct skiff_net *net = opt->net;
-    if (opt->rate && opt->rate_program == net->frame->main)
-        return;
-    if (opt->o.learning_rate_var) {
-        net_fail(net, SKIFF_STATE, "optimizer %s: its learning rate %s belongs to another program",
-                 opt->kind->type, opt->o.learning_rate_var->name);
-        return;
-    }
-    struct skiff_dims one = SKIFF_DIMS(1), none = {0};
-    opt->rate = skiff_create_global_var(net, is_2x(net) ? none : one, opt->o.learning_rate,
-                                        .dtype = dtype_name(opt->rate_dtype), .persistable = true,
-                                        .name = names_next(net->names, "learning_rate"));
-    opt->rate_program = net->frame->main;
-}
-
-/* The rate of one parameter: scaled when its attribute says so. */
-static struct skiff_var *param_rate(struct skiff_optimizer *opt, const struct skiff_var *param)
-{
-    struct skiff_net *net = opt->net;
-    float factor = param->param ? param->param->learning_rate : 1.0f;
-    if (factor == 1.0f)
-        return opt->rate;
-    struct role_guard role = role_push(net->frame->main, ROLE_LRSCHED | ROLE_OPTIMIZE, NULL, 0);
-    skiff_net_push_scope(net, "scale_with_param_lr");
-    struct skiff_var *rate = skiff_var_op_scalar(net, SKIFF_MUL, opt->rate, factor);
-    skiff_net_pop_scope(net);
-    role_pop(role);
-    return rate;
-}
-
-static const char *accumulator_key(struct skiff_optimizer *opt, const struct skiff_var *param,
-                                   const char *name)
-{
-    return arena_printf(&opt->net->arena, "%s\n%s", param->name, name);
-}
-
-struct skiff_var *optimizer_accumulator(struct skiff_optimizer *opt, const struct skiff_var *param,
-                                        const char *name)
-{
-    return str_map_get(&opt->accumulators, accumulator_key(opt, param, name));
-}
-
-static void make_accumulator(struct skiff_optimizer *opt, const struct skiff_var *param,
-                             const struct optimizer_accumulator *a)
-{
-    struct skiff_net *net = opt->net;
-    if (net_failed(net))
-        return;
-    if (optimizer_accumulator(opt, param, a->name)) {
-        net_fail(net, SKIFF_STATE,
-                 "optimizer %s: accumulator %s exists for parameter %s; minimize was called "
-                 "before with this optimizer",
-                 opt->kind->type, a->name, param->name);
-        return;
-    }
-    const char *stem =
-        opt->o.name ? arena_printf(&net->arena, "%s_%s_%s", param->name, opt->o.name, a->name)
-                    : arena_printf(&net->arena, "%s_%s", param->name, a->name);
-    struct shape one = SHAPE(1);
-    struct skiff_var *v = net_global_var(net, names_next(net->names, stem), param->dtype,
-                                         a->scalar ? &one : &param->shape, true);
-    if (!a->scalar)
-        v->kind = param->kind;
-    struct skiff_initializer init = skiff_init_constant(a->fill ? a->fill(&opt->o) : 0.0);
-    net_init_var(net, v, &init);
-    str_map_put(&opt->accumulators, accumulator_key(opt, param, a->name), v);
-}
-
-/* beta powers live on the CPU, as their initializer op says (op_device) */
-static void mark_cpu(struct skiff_optimizer *opt, const struct skiff_var *param,
-                     const struct optimizer_accumulator *a)
-{
-    struct skiff_program *startup = opt->net->frame->startup;
-    struct skiff_block *b = program_root(startup);
-    const struct skiff_var *v = optimizer_accumulator(opt, param, a->name);
-    if (v && b->nops && op_writes(b->ops[0], v->name))
-        op_set_string(startup, b->ops[0], "op_device", "cpu");
-}
-
-static void make_accumulators(struct skiff_optimizer *opt, const struct skiff_var *param)
-{
-    for (const struct optimizer_accumulator *a = opt->kind->accumulators; a->name; a++) {
-        make_accumulator(opt, param, a);
-        if (a->on_cpu)
-            mark_cpu(opt, param, a);
-    }
-}
-
-/* ---- update ops ---- */
-
-static void update_op(struct skiff_optimizer *opt, const struct param_grad *pg)
-{
-    struct skiff_net *net = opt->net;
-    struct part parts[24];
-    struct skiff_var *vars[12]; /* one cell per slot, for the parts to point to */
-    int n = 0, c = 0;
-    vars[c] = pg->param;
-    parts[n++] = (struct part)P_INS("Param", 1, &vars[c]);
-    parts[n++] = (struct part)P_OUTS("ParamOut", 1, &vars[c]);
-    vars[++c] = pg->grad;
-    parts[n++] = (struct part)P_INS("Grad", 1, &vars[c]);
-    if (!opt->kind->no_rate || is_2x(net)) {
-        vars[++c] = param_rate(opt, pg->param);
-        parts[n++] = (struct part)P_INS("LearningRate", 1, &vars[c]);
-    }
-    for (const struct optimizer_accumulator *a = opt->kind->accumulators; a->name; a++) {
-        vars[++c] = optimizer_accumulator(opt, pg->param, a->name);
-        parts[n++] = (struct part)P_INS(a->in, 1, &vars[c]);
-        if (a->out)
-            parts[n++] = (struct part)P_OUTS(a->out, 1, &vars[c]);
-    }
-    if (opt->kind->attrs)
-        n += opt->kind->attrs(&opt->o, pg->param, parts + n);
-    parts[n] = (struct part){.kind = PART_END};
-    net_put_op(net, program_root(net->frame->main), -1, opt->kind->type, parts);
-}
-
-static void update_ops(struct skiff_optimizer *opt, const struct param_grad *pairs, int n)
-{
-    struct skiff_net *net = opt->net;
-    layer_begin(net, opt->kind->class, NULL);
-    if (is_2x(net))
-        make_rate(opt);
-    for (int i = 0; i < n; i++)
-        if (pairs[i].param->param->trainable)
-            make_accumulators(opt, pairs[i].param);
-    make_rate(opt);
-    for (int i = 0; i < n && !net_failed(net); i++) {
-        struct role_guard role = pair_role(net, pairs[i].param, pairs[i].grad);
-        skiff_net_push_scope(net, "optimizer");
-        if (pairs[i].param->param->trainable)
-            update_op(opt, &pairs[i]);
-        skiff_net_pop_scope(net);
-        role_pop(role);
-    }
-    for (int i = 0; i < n && opt->kind->finish && !net_failed(net); i++)
-        if (pairs[i].param->param->trainable)
-            opt->kind->finish(opt, &pairs[i]);
+    return optimizer_settle_options(net, kind, &opt->o) ? opt : NULL;
 }
 
 /* 1.x: the table of distributed look-ups is updated by the servers' plain sgd: it gets that op and
@@ -237,10 +73,10 @@ static int take_out_table(struct skiff_optimizer *opt, struct param_grad *pairs,
     memmove(pairs + at, pairs + at + 1, (size_t)(n - at - 1) * sizeof *pairs);
     struct role_guard role = pair_role(net, table.param, table.grad);
     skiff_net_push_scope(net, "optimizer");
-    make_rate(opt);
+    optimizer_make_rate(opt);
     net_put_op(net, program_root(net->frame->main), -1, "sgd",
                PARTS(P_IN("Param", table.param), P_IN("Grad", table.grad),
-                     P_IN("LearningRate", param_rate(opt, table.param)),
+                     P_IN("LearningRate", optimizer_param_rate(opt, table.param)),
                      P_OUT("ParamOut", table.param)));
     skiff_net_pop_scope(net);
     role_pop(role);
@@ -253,8 +89,18 @@ static int by_param_name(const void *a, const void *b)
                   ((const struct param_grad *)b)->param->name);
 }
 
+/* The row of the current program's generation; the optimizer may have been made on another one. */
+static bool fits_program(struct skiff_optimizer *opt)
+{
+    const struct optimizer_kind *kind = find_kind(opt->net, opt->kind->info.type);
+    opt->kind = kind ? kind : opt->kind;
+    return kind != NULL;
+}
+
 static void apply_pairs(struct skiff_optimizer *opt, const struct param_grad *given, int n)
 {
+    if (!fits_program(opt))
+        return;
     struct param_grad *pairs = mem_must((size_t)(n + 1) * sizeof *pairs);
     if (n)
         memcpy(pairs, given, (size_t)n * sizeof *pairs);
@@ -264,9 +110,10 @@ static void apply_pairs(struct skiff_optimizer *opt, const struct param_grad *gi
         clip_apply(opt->net, &opt->o.grad_clip, pairs, n);
     else
         clip_apply_per_param(opt->net, pairs, n);
-    regularizer_apply(opt->net, &opt->o.regularization, pairs, n);
+    regularizer_apply(opt->net, &opt->o.regularization, opt->kind->flags & OPTIMIZER_DECAY_INSIDE,
+                      pairs, n);
     if (!net_failed(opt->net))
-        update_ops(opt, pairs, n);
+        optimizer_update_ops(opt, pairs, n);
     free(pairs);
 }
 

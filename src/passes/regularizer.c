@@ -3,19 +3,29 @@
  * A sparse gradient becomes dense that way: <grad>@NEWGRAD@. */
 #include "passes/minimize.h"
 
+static struct skiff_var *term_var(struct skiff_net *net, const struct skiff_var *param)
+{
+    struct skiff_var *v = block_new_var(net, program_root(net->frame->main), NULL, param->dtype);
+    if (v) {
+        v->shape = param->shape;
+        v->lod_level = param->lod_level;
+    }
+    return v;
+}
+
 static struct skiff_var *decay_term(struct skiff_net *net, const struct skiff_regularizer *r,
                                     struct skiff_var *param)
 {
     struct skiff_block *b = program_root(net->frame->main);
-    struct skiff_var *decay = block_new_var(net, b, NULL, param->dtype);
+    struct skiff_var *decay = term_var(net, param);
     if (!decay)
         return NULL;
-    decay->shape = param->shape;
-    decay->lod_level = param->lod_level;
     struct skiff_var *x = param;
     if (r->kind == SKIFF_REG_L1) {
         net_put_op(net, b, -1, "sign", PARTS(P_IN("X", param), P_OUT("Out", decay)));
         x = decay;
+        if (b->program->generation == GEN_2X) /* 1.x scales in place */
+            decay = term_var(net, param);
     }
     net_put_op(net, b, -1, "scale",
                PARTS(P_IN("X", x), P_OUT("Out", decay), P_FLOAT("scale", r->coeff)));
@@ -40,15 +50,21 @@ static struct skiff_var *add_decay(struct skiff_net *net, const struct skiff_reg
     return out;
 }
 
-void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *all,
+const struct skiff_regularizer *regularizer_of_param(const struct skiff_regularizer *all,
+                                                     const struct skiff_var *param)
+{
+    const struct skiff_regularizer *own = param->param ? param->param->regularizer : NULL;
+    return own ? own : all;
+}
+
+void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *all, bool l2_inside,
                        struct param_grad *pairs, int n)
 {
     skiff_net_push_scope(net, "regularization");
     for (int i = 0; i < n && !net_failed(net); i++) {
         struct skiff_var *param = pairs[i].param;
-        const struct skiff_regularizer *own = param->param ? param->param->regularizer : NULL;
-        const struct skiff_regularizer *r = own ? own : all;
-        if (!r->kind)
+        const struct skiff_regularizer *r = regularizer_of_param(all, param);
+        if (!r->kind || (l2_inside && r->kind == SKIFF_REG_L2))
             continue;
         struct role_guard role = pair_role(net, param, pairs[i].grad);
         pairs[i].grad = add_decay(net, r, param, pairs[i].grad);

@@ -19,19 +19,6 @@
 #include "passes/split_parts.h"
 #include "program/infer.h"
 
-/* Optimizers whose state can be cut with the parameter: those of DistributeTranspiler, and 2.x. */
-static const char *const optimizers[] = {"sgd",  "momentum", "lars_momentum",   "adagrad",
-                                         "adam", "adamax",   "decayed_adagrad", "rmsprop",
-                                         "ftrl", "adamw",    "adadelta"};
-
-static bool is_known_optimizer(const char *type)
-{
-    for (size_t i = 0; i < sizeof optimizers / sizeof optimizers[0]; i++)
-        if (!strcmp(optimizers[i], type))
-            return true;
-    return false;
-}
-
 /* Clipping stays on the trainer, whether it was asked for by set_gradient_clip ("@CLIP") or by the
  * optimizer's grad_clip. */
 static bool is_clip(const struct skiff_op *op)
@@ -49,13 +36,15 @@ static enum skiff_status check_update(int at, const struct skiff_op *op, struct 
                          "op %d (%s) belongs to the optimizer but names no parameter and gradient "
                          "(op_role_var); it cannot be given to a server",
                          at, op->type);
-    if (op_is_update(op) && !is_known_optimizer(op->type))
-        return error_set(
-            err, SKIFF_INVALID,
-            "Not supported optimizer for distributed training: %s, whose step needs the "
-            "whole parameter, which servers cut; use another one, such as adam",
-            op->type);
-    return SKIFF_OK;
+    if (!op_is_update(op))
+        return SKIFF_OK;
+    const struct optimizer_kind *kind = split_optimizer(op);
+    if (kind && !kind->no_server)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INVALID,
+                     "Not supported optimizer for distributed training: %s, %s; use another one, "
+                     "such as adam",
+                     op->type, kind ? kind->no_server : "which Skiff does not know");
 }
 
 /* Which ops go to the servers? */

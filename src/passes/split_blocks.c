@@ -218,27 +218,19 @@ static int by_slot(const void *a, const void *b)
                   (*(const struct op_arg *const *)b)->slot);
 }
 
-static bool holds_state(const struct op_arg *in)
-{
-    static const char *const others[] = {"Param",       "Grad",        "LearningRate",
-                                         "Beta1Tensor", "Beta2Tensor", "EpsilonTensor"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (!strcmp(in->slot, others[i]))
-            return false;
-    return in->n == 1;
-}
-
 static void place_states(struct skiff_split *s, const struct skiff_op *op,
                          const struct split_param *p, int server)
 {
     const struct split_block *block = split_block_on(p, server);
+    const struct optimizer_kind *kind = split_optimizer(op);
     const struct op_arg **ins = arena_alloc(&s->arena, (size_t)(op->nins + 1) * sizeof *ins);
     for (int i = 0; i < op->nins; i++)
         ins[i] = &op->ins[i];
     qsort(ins, (size_t)op->nins, sizeof *ins, by_slot);
     for (int i = 0; i < op->nins; i++) {
+        bool state = ins[i]->n == 1 && optimizer_kind_holds(kind, ins[i]->slot);
         const struct skiff_var *v =
-            holds_state(ins[i]) ? block_own_var(program_root(s->main), ins[i]->names[0]) : NULL;
+            state ? block_own_var(program_root(s->main), ins[i]->names[0]) : NULL;
         if (!v)
             continue;
         struct placement at = placement_of(s, p, (int)(block - p->blocks));

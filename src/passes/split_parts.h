@@ -8,6 +8,7 @@
 
 #include "passes/split.h"
 #include "program/op_kind.h"
+#include "rules/optimizer.h"
 
 struct split_block {
     const char *param;  /* X, or X.block<i> when X is cut */
@@ -120,9 +121,15 @@ struct shape split_accumulator_shape(const struct split_param *p, const struct s
 
 /* ---- what the pass looks for ---- */
 
-static inline bool op_is_update(const struct skiff_op *op) /* an optimizer's op, by its slots */
+/* The row of an optimizer's op; NULL: it is none. */
+static inline const struct optimizer_kind *split_optimizer(const struct skiff_op *op)
 {
-    return op_in1(op, "Param") && (op_in1(op, "LearningRate") || !strcmp(op->type, "adadelta"));
+    return op->kind ? optimizer_kind_find(op->type, (int)op->kind->generations) : NULL;
+}
+/* An optimizer's op, also one that is not known here: by its slots. */
+static inline bool op_is_update(const struct skiff_op *op)
+{
+    return op_in1(op, "Param") && (op_in1(op, "LearningRate") || split_optimizer(op));
 }
 static inline bool op_is_lookup(const struct skiff_op *op)
 {

@@ -50,6 +50,7 @@ struct rule_params {
     float lr_ratio; /* adamw */
     float rescale;  /* momentum, lars: gradient is multiplied by it */
     bool nesterov, centered;
+    bool lazy;         /* adam: whoever calls the rule leaves rows without a gradient alone */
     bool decoupled;    /* adamw: decay is on */
     bool always_adapt; /* lamb: the ratio of norms also when weight_decay is 0 */
     bool second_gen;   /* adam, adamw, lamb, adadelta: as Paddle 2.x defines them */

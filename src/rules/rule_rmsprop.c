@@ -1,6 +1,6 @@
 /* rmsprop: ms = rho ms + (1 - rho) g^2;  mom = mu mom + lr g / sqrt(ms + eps);  p -= mom
  * centered: mg = rho mg + (1 - rho) g, and ms - mg^2 under the root.
- * States: mean square, momentum, mean gradient (used by centered only).
+ * States: momentum, mean square, mean gradient (used by centered only).
  * Idle steps: mom_j = mu^j mom_0, so p -= mom_0 (mu + mu^2 + ... + mu^k), without any rate. */
 #include "rules/rule.h"
 
@@ -16,7 +16,7 @@ RULE_LOOP static void rmsprop_apply(const struct rule_params *h, const struct ru
                                     size_t n, const float *restrict g, float *restrict p,
                                     float *const *state)
 {
-    float *restrict ms = state[0], *restrict mom = state[1];
+    float *restrict mom = state[0], *restrict ms = state[1];
     const float rho = h->decay, mu = h->mu, lr = s->rate, eps = h->epsilon;
     if (h->centered) {
         float *restrict mg = state[2];
@@ -38,7 +38,7 @@ RULE_LOOP static void rmsprop_apply(const struct rule_params *h, const struct ru
 RULE_LOOP static void rmsprop_idle(const struct rule_params *h, const struct rule_step *s, size_t n,
                                    float *restrict p, float *const *state)
 {
-    float *restrict ms = state[0], *restrict mom = state[1];
+    float *restrict mom = state[0], *restrict ms = state[1];
     const float rho = h->decay, mu = h->mu;
     for (size_t i = 0; i < n; i++) {
         ms[i] *= rho;
@@ -54,7 +54,7 @@ RULE_LOOP static void rmsprop_idle(const struct rule_params *h, const struct rul
 
 static bool rmsprop_plan(const struct rule_params *h, struct rule_plan *out)
 {
-    *out = (struct rule_plan){.window = 1, .base = {h->decay, h->mu, h->decay}};
+    *out = (struct rule_plan){.window = 1, .base = {h->mu, h->decay, h->decay}};
     return h->mu >= 0 && h->decay >= 0;
 }
 
@@ -62,10 +62,10 @@ RULE_LOOP static void rmsprop_settle(const struct rule_params *h, const struct r
                                      const struct rule_gap *gap, size_t n, float *restrict p,
                                      float *const *state)
 {
-    float *restrict ms = state[0], *restrict mom = state[1];
+    float *restrict mom = state[0], *restrict ms = state[1];
     const double mu = h->mu;
     const float run = (float)(mu == 1 ? gap->steps : mu * (1 - pow(mu, gap->steps)) / (1 - mu));
-    const float fade = gap->power[0], slow = gap->power[1];
+    const float slow = gap->power[0], fade = gap->power[1];
     for (size_t i = 0; i < n; i++) {
         p[i] -= run * mom[i];
         ms[i] *= fade;

@@ -109,7 +109,7 @@ static void exact_rmsprop(const struct rule_params *h, double lr, const double *
 {
     double rho = h->decay;
     for (int i = 0; i < N; i++) {
-        double *ms = &x->s[0][i], *mom = &x->s[1][i], *mg = &x->s[2][i];
+        double *mom = &x->s[0][i], *ms = &x->s[1][i], *mg = &x->s[2][i];
         *ms = rho * *ms + (1 - rho) * g[i] * g[i];
         if (h->centered)
             *mg = rho * *mg + (1 - rho) * g[i];

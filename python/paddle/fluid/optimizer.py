@@ -1,28 +1,25 @@
-"""fluid.optimizer: update rules. Each is a row of src/passes/optimizers.c; the classes only carry the arguments."""
+"""fluid.optimizer: update rules. The classes are made from the rows of src/rules/optimizer_list.h."""
 import warnings
 from contextlib import contextmanager
 
 from skiff import _native
 
-from paddle import _names
+from paddle import _names, _optimizers
 from paddle.fluid import framework
 from paddle.fluid._build import net
 from paddle.fluid.backward import append_backward, names_of
 from paddle.fluid.clip import GradientClipBase
 from paddle.fluid.regularizer import WeightDecayRegularizer
 
-__all__ = ["SGD", "Momentum", "Adagrad", "Adam", "Adamax", "DecayedAdagrad", "Ftrl", "SGDOptimizer", "MomentumOptimizer",
-           "AdagradOptimizer", "AdamOptimizer", "AdamaxOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer",
-           "FtrlOptimizer", "Adadelta", "AdadeltaOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "LambOptimizer",
-           "ExponentialMovingAverage", "RecomputeOptimizer"]
+__all__ = ["ExponentialMovingAverage", "RecomputeOptimizer"]  # and the classes made below
 
 
 class Optimizer(object):
     """Base of all. learning_rate: a float, or a Variable (a schedule of fluid.layers)."""
 
-    _kind = None
+    _type = None
 
-    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None, **options):
+    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None, options=None):
         if not isinstance(learning_rate, (float, framework.Variable)):
             raise TypeError("learning rate should be float or Variable, got %s here" % type(learning_rate))
         if regularization is not None and not isinstance(regularization, WeightDecayRegularizer):
@@ -34,14 +31,14 @@ class Optimizer(object):
         self.regularization = regularization
         self._grad_clip = grad_clip
         self._name = name
-        self._options = options
+        self._options = options or {}
         self._native = None
-        self.type = self._kind
+        self.type = self._type
 
     def _rule(self):
         if self._native is None:
             self._native = _native.Optimizer(
-                net, self._kind, self._learning_rate, regularization=self.regularization, grad_clip=self._grad_clip,
+                net, self._type, self._learning_rate, regularization=self.regularization, grad_clip=self._grad_clip,
                 name=self._name, **self._options)
         return self._native
 
@@ -95,129 +92,10 @@ class Optimizer(object):
             return self._rule().minimize(loss, parameters, names_of(no_grad_set, "no_grad_set"))
 
 
-class SGDOptimizer(Optimizer):
-    """p -= rate * g"""
-
-    _kind = "sgd"
-
-    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None):
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name)
-
-
-class MomentumOptimizer(Optimizer):
-    _kind = "momentum"
-
-    def __init__(self, learning_rate, momentum, parameter_list=None, use_nesterov=False, regularization=None,
-                 grad_clip=None, name=None):
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name,
-                           momentum=momentum, use_nesterov=bool(use_nesterov))
-
-
-class LarsMomentumOptimizer(Optimizer):
-    _kind = "lars_momentum"
-
-    def __init__(self, learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None):
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, momentum=momentum,
-                           lars_coeff=lars_coeff, lars_weight_decay=lars_weight_decay)
-
-
-class AdagradOptimizer(Optimizer):
-    _kind = "adagrad"
-
-    def __init__(self, learning_rate, epsilon=1.0e-6, parameter_list=None, regularization=None, grad_clip=None,
-                 name=None, initial_accumulator_value=0.0):
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon,
-                           initial_accumulator_value=initial_accumulator_value)
-
-
-class AdamOptimizer(Optimizer):
-    _kind = "adam"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None, lazy_mode=False):
-        if beta1 is None or beta2 is None or epsilon is None:
-            raise AssertionError("Adam: beta1, beta2 and epsilon must be numbers")
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1, beta2=beta2,
-                           epsilon=epsilon, lazy_mode=bool(lazy_mode))
-
-
-class AdamaxOptimizer(Optimizer):
-    _kind = "adamax"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None):
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, beta1=beta1, beta2=beta2,
-                           epsilon=epsilon)
-
-
-class DecayedAdagradOptimizer(Optimizer):
-    _kind = "decayed_adagrad"
-
-    def __init__(self, learning_rate, decay=0.95, epsilon=1.0e-6, parameter_list=None, regularization=None,
-                 grad_clip=None, name=None):
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, decay=decay,
-                           epsilon=epsilon)
-
-
-class AdadeltaOptimizer(Optimizer):
-    _kind = "adadelta"
-
-    def __init__(self, learning_rate, epsilon=1.0e-6, rho=0.95, parameter_list=None, regularization=None, grad_clip=None,
-                 name=None):
-        if epsilon is None or rho is None:
-            raise ValueError("epsilon and rho are not set.")
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, epsilon=epsilon, rho=rho)
-
-
-class RMSPropOptimizer(Optimizer):
-    _kind = "rmsprop"
-
-    def __init__(self, learning_rate, rho=0.95, epsilon=1.0e-6, momentum=0.0, centered=False, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None):
-        for value, key in ((learning_rate, "learning_rate"), (rho, "rho"), (epsilon, "epsilon"), (momentum, "momentum")):
-            if value is None:
-                raise ValueError("%s is not set." % key)
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, rho=rho, epsilon=epsilon,
-                           momentum=momentum, centered=bool(centered))
-
-
-class FtrlOptimizer(Optimizer):
-    """As in Paddle 1.6 to 1.8, l2 takes the value of l1."""
-
-    _kind = "ftrl"
-
-    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameter_list=None, regularization=None,
-                 grad_clip=None, name=None):
-        if learning_rate is None:
-            raise ValueError("learning_rate is not set.")
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name, l1=l1, l2=l2,
-                           lr_power=lr_power)
-
-
-class LambOptimizer(Optimizer):
-    _kind = "lamb"
-
-    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
-                 parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None, name=None):
-        if lamb_weight_decay is None or beta1 is None or beta2 is None or epsilon is None:
-            raise AssertionError("Lamb: lamb_weight_decay, beta1, beta2 and epsilon must be numbers")
-        Optimizer.__init__(self, learning_rate, parameter_list, regularization, grad_clip, name,
-                           lamb_weight_decay=lamb_weight_decay, beta1=beta1, beta2=beta2, epsilon=epsilon,
-                           exclude_from_weight_decay=exclude_from_weight_decay_fn)
-
-
-SGD = SGDOptimizer
-Momentum = MomentumOptimizer
-LarsMomentum = LarsMomentumOptimizer
-Adagrad = AdagradOptimizer
-Adam = AdamOptimizer
-Adamax = AdamaxOptimizer
-DecayedAdagrad = DecayedAdagradOptimizer
-Adadelta = AdadeltaOptimizer
-RMSProp = RMSPropOptimizer
-Ftrl = FtrlOptimizer
-Lamb = LambOptimizer
+# SGDOptimizer and SGD, AdamOptimizer and Adam, ...
+for _name, _class in _optimizers.classes(1, Optimizer, "Optimizer", __name__).items():
+    globals()[_name] = globals()[_name + "Optimizer"] = _class
+    __all__ += [_name, _name + "Optimizer"]
 
 
 class RecomputeOptimizer(Optimizer):

@@ -3,7 +3,7 @@ from contextlib import contextmanager
 
 from skiff import _native
 
-from paddle import _names
+from paddle import _names, _optimizers
 from paddle._op import need
 from paddle.fluid._build import net
 from paddle.fluid.framework import Program, Variable, default_startup_program
@@ -17,7 +17,8 @@ class Optimizer(object):
 
     _type = None
 
-    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, name=None, **options):
+    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, name=None,
+                 options=None):
         if not isinstance(learning_rate, (int, float, LRScheduler, Variable)):
             raise TypeError("learning rate should be float or LRScheduler, got %s here" % type(learning_rate))
         if isinstance(parameters, (Variable,)):
@@ -33,7 +34,7 @@ class Optimizer(object):
             isinstance(weight_decay, bool) else weight_decay
         self._grad_clip = grad_clip
         self._name = name
-        self._options = options
+        self._options = options or {}
         self._made = None
 
     # ---- rates ----
@@ -151,100 +152,8 @@ class Optimizer(object):
                 global_scope().set(name, value)
 
 
-class SGD(Optimizer):
-    """parameter -= rate * gradient"""
+# SGD, Momentum, Adam, AdamW, ...: rows of src/rules/optimizer_list.h
+globals().update(_optimizers.classes(2, Optimizer, "", __name__))
 
-    _type = "sgd"
-
-    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False,
-                 name=None):
-        super(SGD, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-
-
-class Momentum(Optimizer):
-    """Gradient descent with a velocity."""
-
-    _type = "momentum"
-
-    def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None,
-                 grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):
-        if rescale_grad != 1.0:
-            raise NotImplementedError("Momentum: rescale_grad=%s; scale the loss instead" % rescale_grad)
-        super(Momentum, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name, momentum=momentum,
-                                       use_nesterov=use_nesterov)
-
-
-class Adam(Optimizer):
-    """Adam; lazy_mode: only the rows of a batch move."""
-
-    _type = "adam"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None,
-                 grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, name=None):
-        for value, key in ((beta1, "beta1"), (beta2, "beta2")):
-            if isinstance(value, Variable):
-                raise TypeError("Adam: %s must be a number" % key)
-            if not 0 <= value < 1:
-                raise ValueError("Invaild value of %s, expect %s in [0,1)." % (key, key))
-        super(Adam, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name, beta1=beta1, beta2=beta2,
-                                   epsilon=epsilon, lazy_mode=lazy_mode)
-
-
-class Adagrad(Optimizer):
-    """Steps shrink with the sum of squared gradients."""
-
-    _type = "adagrad"
-
-    def __init__(self, learning_rate, epsilon=1e-6, parameters=None, weight_decay=None, grad_clip=None, name=None,
-                 initial_accumulator_value=0.0):
-        super(Adagrad, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name, epsilon=epsilon,
-                                      initial_accumulator_value=initial_accumulator_value)
-
-
-class Adadelta(Optimizer):
-    """Steps by the ratio of past updates and gradients."""
-
-    _type = "adadelta"
-
-    def __init__(self, learning_rate=0.001, epsilon=1e-6, rho=0.95, parameters=None, weight_decay=None, grad_clip=None,
-                 name=None):
-        super(Adadelta, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name, epsilon=epsilon, rho=rho)
-
-
-class Adamax(Optimizer):
-    """Adam by the largest gradient."""
-
-    _type = "adamax"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None,
-                 grad_clip=None, name=None):
-        super(Adamax, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name, beta1=beta1, beta2=beta2,
-                                     epsilon=epsilon)
-
-
-class RMSProp(Optimizer):
-    """Steps by the running mean of squared gradients."""
-
-    _type = "rmsprop"
-
-    def __init__(self, learning_rate, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, parameters=None,
-                 weight_decay=None, grad_clip=None, name=None):
-        super(RMSProp, self).__init__(learning_rate, parameters, weight_decay, grad_clip, name, rho=rho, epsilon=epsilon,
-                                      momentum=momentum, centered=centered)
-
-
-class Lamb(Optimizer):
-    """Adam with a trust ratio per parameter."""
-
-    _type = "lamb"
-
-    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6, parameters=None,
-                 grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False, always_adapt=False, name=None):
-        super(Lamb, self).__init__(learning_rate, parameters, None, grad_clip, name, lamb_weight_decay=lamb_weight_decay,
-                                   beta1=beta1, beta2=beta2, epsilon=epsilon,
-                                   exclude_from_weight_decay=exclude_from_weight_decay_fn)
-
-
-_names.REASONS.setdefault("AdamW", "decay apart from the gradient is not there; nearest: Adam(weight_decay=...)")
 _names.REASONS.setdefault("LBFGS", "optimizers that search along a line are not there; nearest: Adam")
 __getattr__ = _names.guard(__name__)
