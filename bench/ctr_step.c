@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "executor/executor.h"
@@ -23,13 +23,6 @@
 #define WIDTH (SLOTS * 10 + DENSE)
 #define BATCHES 24
 #define MAX_ROUNDS 1000
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- data shaped like Criteo: a batch of 1000 has about a third of its ids distinct ---- */
 
@@ -264,15 +257,15 @@ static void measure(int64_t rows, int rounds, const struct rule_choice *nets, in
             net_step(&net[k]);
     }
     for (int i = 0; i < rounds; i++) {
-        double t = now();
+        double t = clock_seconds();
         for (int j = 0; j < reps; j++)
             gemms_run(&g, rows);
-        gemm[i] = (now() - t) / reps;
+        gemm[i] = (clock_seconds() - t) / reps;
         for (int k = 0; k < nnets; k++) {
-            t = now();
+            t = clock_seconds();
             for (int j = 0; j < reps; j++)
                 net_step(&net[k]);
-            step[k][i] = (now() - t) / reps;
+            step[k][i] = (clock_seconds() - t) / reps;
         }
     }
     report(rows, rounds, nets, nnets, gemm, step, distinct_share(&batches[0], rows));
@@ -297,19 +290,19 @@ static void measure_building(int rounds)
         struct net n = {0};
         struct skiff_error err = {0};
         struct buf bytes = BUF_INIT;
-        double t = now();
+        double t = clock_seconds();
         build(&n, &adam);
-        built[i] = now() - t;
+        built[i] = clock_seconds() - t;
         program_encode(main_of(&n), &bytes);
         struct skiff_program *p = NULL;
         struct plan *plan = NULL;
         struct mt64 generator = {0};
         struct plan_options options = {.fuse = true, .generator = &generator};
         n.scope = scope_create();
-        t = now();
+        t = clock_seconds();
         must(program_decode(bytes.data, bytes.len, "main", &p, &err), &err);
         must(plan_create(p, n.scope, &options, feeds, SLOTS + 2, NULL, 0, &plan, &err), &err);
-        planned[i] = now() - t;
+        planned[i] = clock_seconds() - t;
         plan_destroy(plan);
         program_destroy(p);
         buf_deinit(&bytes);

@@ -17,12 +17,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
@@ -60,20 +59,6 @@ static _Noreturn void die(const char *what, const struct skiff_error *err)
 {
     fprintf(stderr, "%s: %s\n", what, err->message);
     _exit(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- data and net ---- */
@@ -162,8 +147,8 @@ static void train(struct bench *b, int k, struct skiff_scope *scope, const struc
         if (pass == 1 && job && session_barrier(comm_session(job), "warm", &err) < 0)
             die("barrier", &err);
         if (pass == 1) {
-            begin = now();
-            used = cpu();
+            begin = clock_seconds();
+            used = clock_cpu_process();
         }
         if (trainer_train_dataset(scope, p, d, &(struct trainer_options){.threads = threads}, &r,
                                   &err) < 0)
@@ -171,8 +156,8 @@ static void train(struct bench *b, int k, struct skiff_scope *scope, const struc
         rows += pass ? r.rows : 0;
     }
     b->shared->trainer[k].begin = begin;
-    b->shared->trainer[k].end = now();
-    b->shared->trainer[k].cpu = cpu() - used;
+    b->shared->trainer[k].end = clock_seconds();
+    b->shared->trainer[k].cpu = clock_cpu_process() - used;
     b->shared->trainer[k].rows = rows;
 }
 
@@ -262,10 +247,10 @@ static void run_server(struct bench *b, enum split_mode mode, int i)
     o.placement = split_placement(s, &o.nplacement);
     if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0)
         die("server", &err);
-    double start = cpu();
+    double start = clock_cpu_process();
     if (server_run(server, &err) < 0)
         die("server", &err);
-    b->shared->server_cpu[i] = cpu() - start;
+    b->shared->server_cpu[i] = clock_cpu_process() - start;
 }
 
 static void free_ports(struct bench *b)

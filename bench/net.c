@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/clock.h"
+#include "base/clock.h"
 #include "net/rpc.h"
 
 enum { PING = 1, PUSH, PULL, DENSE };

@@ -7,23 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "data/binary.h"
 #include "data/scan.h"
 #include "data/synth.h"
 
 #define BATCH 1000
 #define ROUNDS 3
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void must(enum skiff_status status, const struct skiff_error *err)
 {
@@ -166,9 +159,9 @@ static void measure(const char *form, const char *path)
     int64_t rows = 0;
     plan_make(&plan, &config, &schema, form);
     for (int i = 0; i < ROUNDS; i++) {
-        double start = now();
+        double start = clock_cpu_thread();
         rows = read_once(&plan, path);
-        double t = now() - start;
+        double t = clock_cpu_thread() - start;
         best = t < best ? t : best;
     }
     stat(path, &st);

@@ -14,12 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "net/clock.h"
 #include "net/membership.h"
 #include "net/ps.h"
 #include "server/server.h"
@@ -214,19 +213,6 @@ static struct blob *dense_body(struct bench *b, size_t *bytes)
 
 /* ---- measuring ---- */
 
-static double seconds_now(void)
-{
-    return (double)clock_now() / 1e9;
-}
-
-static double cpu_now(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 static struct rpc_call *start(struct bench *b, uint32_t method, struct blob *body)
 {
     struct rpc_call *call;
@@ -254,8 +240,8 @@ static double bench_rows(struct bench *b, uint32_t method, const char *what)
     struct rpc_call *calls[UNDER_WAY] = {0};
     for (int i = 0; i < BODIES; i++)
         bodies[i] = rows_body(method == PS_EXCHANGE, (uint64_t)i);
-    double begin = seconds_now(), cpu = cpu_now(), rows = 0;
-    for (int i = 0; seconds_now() - begin < b->seconds; i++) {
+    double begin = clock_seconds(), cpu = clock_cpu_process(), rows = 0;
+    for (int i = 0; clock_seconds() - begin < b->seconds; i++) {
         if (calls[i % UNDER_WAY]) {
             wait_for(calls[i % UNDER_WAY]);
             rows += BATCH;
@@ -267,10 +253,10 @@ static double bench_rows(struct bench *b, uint32_t method, const char *what)
             wait_for(calls[i]);
             rows += BATCH;
         }
-    double took = seconds_now() - begin;
+    double took = clock_seconds() - begin;
     printf("%s: %.2f million rows/s over loopback (goal: 3), %.2f of 2 cores busy with server, "
            "client and transport\n",
-           what, rows / took / 1e6, (cpu_now() - cpu) / took);
+           what, rows / took / 1e6, (clock_cpu_process() - cpu) / took);
     for (int i = 0; i < BODIES; i++)
         blob_unref(bodies[i]);
     return rows / took;
@@ -289,10 +275,10 @@ static double bench_dense(struct bench *b)
     size_t bytes;
     int n = 0;
     struct blob *body = dense_body(b, &bytes);
-    for (double begin = seconds_now(); n < MOST && seconds_now() - begin < b->seconds; n++) {
-        double before = seconds_now();
+    for (double begin = clock_seconds(); n < MOST && clock_seconds() - begin < b->seconds; n++) {
+        double before = clock_seconds();
         wait_for(start(b, PS_EXCHANGE, body));
-        took[n] = (seconds_now() - before) * 1e3;
+        took[n] = (clock_seconds() - before) * 1e3;
     }
     qsort(took, (size_t)n, sizeof *took, ascending);
     printf("dense exchange of %.2f MB (push, sgd, pull): median %.2f ms, best %.2f ms, 90 %% under "

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <pthread.h>
@@ -29,9 +30,8 @@ void log_set_role(const char *text)
 static size_t log_head(enum log_level level, char *out, size_t room)
 {
     static const char *const names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
-    struct timespec now;
+    struct timespec now = clock_timespec(clock_real());
     struct tm tm;
-    clock_gettime(CLOCK_REALTIME, &now);
     localtime_r(&now.tv_sec, &tm);
     size_t n = strftime(out, room, "%Y-%m-%d %H:%M:%S", &tm);
     char who[sizeof role];

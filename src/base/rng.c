@@ -1,12 +1,12 @@
 /* Engines after the C++ standard (linear_congruential_engine<48271, 0, 2^31-1>, mt19937,
  * mt19937_64, seed_seq) and the canonical distributions as the libstdc++ of Paddle's wheels
  * computes them; Philox after Salmon et al., "Parallel random numbers: as easy as 1, 2, 3". */
+#include "base/clock.h"
 #include "base/rng.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MINSTD_M 2147483647u
@@ -186,8 +186,7 @@ uint64_t rng_entropy(void)
     uint64_t v;
     if (getrandom(&v, sizeof v, 0) == (ssize_t)sizeof v)
         return v;
-    struct timespec now; /* a kernel without getrandom */
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct timespec now = clock_timespec(clock_now()); /* a kernel without getrandom */
     return ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid()) *
            0x9e3779b97f4a7c15ull;
 }

@@ -14,7 +14,6 @@ struct bench_rate {
     double rate; /* samples a second */
     double cpu;  /* processor seconds a sample, over all threads of the process */
 };
-double bench_cpu_seconds(void); /* of the process, so far */
 
 /* bench_gemm.c: the GEMMs of a training step alone (forward, gradients of weights and inputs), by
  * `threads` threads at once, for about `seconds`. */

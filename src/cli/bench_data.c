@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/bench.h"
 #include "cli/progress.h"
 #include "data/synth.h"
@@ -160,11 +161,11 @@ enum skiff_status bench_read_rate(const struct bench_data *d, const char *format
     int threads;
     int64_t rows = 0;
     TRY(bench_dataset(d, format, 1, 1000, -1, &data, err));
-    double start = seconds_now();
+    double start = clock_seconds();
     enum skiff_status status = dataset_start(data, &threads, err);
     while (status == SKIFF_OK && (status = dataset_next(data, 0, &b, err)) == SKIFF_OK)
         rows += b->rows;
-    *out = (double)rows / (seconds_now() - start);
+    *out = (double)rows / (clock_seconds() - start);
     dataset_destroy(data);
     return status < 0 ? status : SKIFF_OK;
 }

@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/bench.h"
 #include "cli/progress.h"
@@ -52,8 +52,8 @@ static void *gemms_run(void *arg)
     struct gemms *g = arg;
     gemms_step(g);
     int64_t steps = 0;
-    double start = seconds_now(), now = start;
-    for (; now - start < g->seconds; now = seconds_now(), steps++)
+    double start = clock_seconds(), now = start;
+    for (; now - start < g->seconds; now = clock_seconds(), steps++)
         gemms_step(g);
     g->samples = steps * g->batch;
     g->spent = now - start;
@@ -84,13 +84,6 @@ static void gemms_deinit(struct gemms *g)
     }
 }
 
-double bench_cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds)
 {
     struct gemms *g = mem_must((size_t)threads * sizeof(*g));
@@ -102,7 +95,7 @@ struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds)
         g[i].seconds = seconds;
         gemms_init(&g[i]);
     }
-    double cpu = bench_cpu_seconds();
+    double cpu = clock_cpu_process();
     while (started < threads &&
            pthread_create(&g[started].thread, NULL, gemms_run, &g[started]) == 0)
         started++;
@@ -113,7 +106,7 @@ struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds)
         r.rate += g[i].spent > 0 ? (double)g[i].samples / g[i].spent : 0.0;
         gemms_deinit(&g[i]);
     }
-    r.cpu = (bench_cpu_seconds() - cpu) / (double)(samples ? samples : 1);
+    r.cpu = (clock_cpu_process() - cpu) / (double)(samples ? samples : 1);
     free(g);
     return r;
 }

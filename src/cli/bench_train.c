@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/bench.h"
 #include "executor/trainer.h"
@@ -45,10 +46,10 @@ enum skiff_status bench_net_rate(struct bench_net *n, struct dataset *data, stru
                                  struct skiff_error *err)
 {
     struct trainer_result r;
-    double cpu = bench_cpu_seconds();
+    double cpu = clock_cpu_process();
     TRY(trainer_train_dataset(n->scope, skiff_net_main(n->net), data, &(struct trainer_options){0},
                               &r, err));
     *out = (struct bench_rate){.rate = (double)r.rows / r.seconds,
-                               .cpu = (bench_cpu_seconds() - cpu) / (double)r.rows};
+                               .cpu = (clock_cpu_process() - cpu) / (double)r.rows};
     return SKIFF_OK;
 }

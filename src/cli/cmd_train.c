@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
@@ -122,10 +123,10 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
 static enum skiff_status load_memory(struct training *t, struct skiff_error *err)
 {
     if (dataset_memory_size(t->data) == 0) {
-        double start = seconds_now();
+        double start = clock_seconds();
         TRY(dataset_load(t->data, err));
         log_info("%lld samples in memory after %.1f s", (long long)dataset_memory_size(t->data),
-                 seconds_now() - start);
+                 clock_seconds() - start);
     }
     return SKIFF_OK;
 }

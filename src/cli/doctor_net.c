@@ -14,11 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/doctor.h"
-#include "net/clock.h"
 #include "net/host.h"
 #include "net/ps.h"
 #include "net/rpc.h"
@@ -155,25 +154,18 @@ static void visit_close(struct visit *v)
     node_destroy(v->node);
 }
 
-static double wall_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Half of the way there and back belongs to each direction. */
 static void check_clock(struct doctor *d, struct visit *v, int index)
 {
     struct rpc_ask ask = {
         .what = "the clock", .method = PS_CLOCK, .flags = RPC_READ, .deadline = v->deadline};
     struct blob *reply = NULL;
-    double before = wall_seconds();
+    double before = 1e-9 * (double)clock_real();
     if (rpc_ask(v->peer, &ask, &reply, NULL) < 0 || blob_len(reply) != 8) {
         blob_unref(reply);
         return;
     }
-    double after = wall_seconds();
+    double after = 1e-9 * (double)clock_real();
     uint64_t nanoseconds = 0;
     for (int i = 7; i >= 0; i--)
         nanoseconds = nanoseconds << 8 | reply->data[i];

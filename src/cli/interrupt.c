@@ -2,8 +2,8 @@
 
 #include <signal.h>
 #include <stddef.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 
 #define SAME_SECONDS 0.5 /* timeout(1) and terminals may send one wish twice */
 
@@ -11,21 +11,14 @@
 static atomic_bool wanted;
 static _Atomic double wanted_at;
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void on_signal(int number)
 {
     if (!atomic_exchange(&wanted, true)) {
-        atomic_store(&wanted_at, seconds());
+        atomic_store(&wanted_at, clock_seconds());
         return;
     }
     double first = atomic_load(&wanted_at); /* 0: the first one is being handled right now */
-    if (first > 0 && seconds() - first > SAME_SECONDS)
+    if (first > 0 && clock_seconds() - first > SAME_SECONDS)
         _exit(128 + number);
 }
 

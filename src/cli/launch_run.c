@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/launch.h"
 #include "cli/progress.h"
@@ -208,7 +209,7 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
     setpgid(p->pid, p->pid); /* whoever comes first */
     keeper_tell(r, p->pid);
     p->pipe = fds[0];
-    p->started = seconds_now();
+    p->started = clock_seconds();
     return SKIFF_OK;
 }
 
@@ -258,7 +259,7 @@ static void go(struct runner *r, enum stage stage, double seconds)
     if (stage <= r->stage)
         return;
     r->stage = stage;
-    r->deadline = seconds > 0 ? seconds_now() + seconds : 0;
+    r->deadline = seconds > 0 ? clock_seconds() + seconds : 0;
 }
 
 static void tell(struct runner *r, bool servers, int signal_number)
@@ -276,7 +277,7 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
 {
     char name[64];
     p->ended = true;
-    p->seconds = seconds_now() - p->started;
+    p->seconds = clock_seconds() - p->started;
     p->status = info->si_code == CLD_EXITED ? info->si_status : -info->si_status;
     take_reports(p);
     if (!p->status || p->told)
@@ -292,7 +293,7 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
      * with their own end. */
     if (p->server && p->status > 0 && r->suspect < 0 && count_live(r->l, false)) {
         r->suspect = (int)(p - r->l->at);
-        r->suspected = seconds_now();
+        r->suspected = clock_seconds();
     } else if (r->l->failed < 0 && !(p->server && r->suspect >= 0)) {
         r->l->failed = (int)(p - r->l->at);
     }
@@ -302,7 +303,7 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
 static void judge_suspect(struct runner *r)
 {
     if (r->suspect >= 0 && r->l->failed < 0 &&
-        (!count_live(r->l, false) || seconds_now() >= r->suspected + SUSPECT_SECONDS))
+        (!count_live(r->l, false) || clock_seconds() >= r->suspected + SUSPECT_SECONDS))
         r->l->failed = r->suspect;
 }
 
@@ -349,7 +350,7 @@ static void decide(struct runner *r)
     }
     if (r->stage == RUN && had_workers && !workers)
         go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
-    bool late = r->deadline > 0 && seconds_now() >= r->deadline;
+    bool late = r->deadline > 0 && clock_seconds() >= r->deadline;
     if ((r->stage == WORKERS && (!workers || late)) || (r->stage == DRAIN && late)) {
         tell(r, false, SIGKILL); /* those that do not listen */
         tell(r, true, SIGTERM);
@@ -379,7 +380,7 @@ static void watch(struct runner *r)
         look_for_ends(r);
         judge_suspect(r);
         decide(r);
-        launch_screen_tick(&r->screen, l, seconds_now());
+        launch_screen_tick(&r->screen, l, clock_seconds());
     }
     launch_screen_clear(&r->screen);
     free(polls);

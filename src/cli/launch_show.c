@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/launch.h"
 #include "cli/progress.h"
@@ -122,7 +123,7 @@ static void describe(const struct launch *l, double spent, char *out, size_t roo
 
 void launch_screen_init(struct launch_screen *s, bool quiet)
 {
-    *s = (struct launch_screen){.quiet = quiet, .started = seconds_now()};
+    *s = (struct launch_screen){.quiet = quiet, .started = clock_seconds()};
     s->terminal = isatty(STDERR_FILENO);
 }
 

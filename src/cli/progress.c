@@ -6,18 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
-
-double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 const char *seconds_text(double seconds, char out[static 32])
 {
@@ -41,7 +34,7 @@ void progress_start(struct progress *p, const struct dataset *dataset, int epoch
 {
     p->dataset = dataset;
     p->printed = 0;
-    p->started = seconds_now();
+    p->started = clock_seconds();
     if (epoch >= 0)
         snprintf(p->what_text, sizeof(p->what_text), "epoch %d", epoch);
     else
@@ -66,7 +59,7 @@ static double share_of(const struct progress *p, const struct tally_sum *s)
 /* "37 %, 81234 samples/s, loss 0.4712, auc 0.7512, 12 s left" */
 static void describe(const struct progress *p, const struct tally_sum *s, struct buf *out)
 {
-    double spent = seconds_now() - p->started, share = share_of(p, s);
+    double spent = clock_seconds() - p->started, share = share_of(p, s);
     char left[32];
     if (share >= 0)
         buf_printf(out, "%.0f %%, ", 100 * share);

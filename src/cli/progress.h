@@ -24,7 +24,6 @@ void progress_tick(struct progress *p); /* from one thread at a time */
 /* Clears the line. samples: of the whole epoch, or 0 when it was not finished. */
 void progress_end(struct progress *p, int64_t samples);
 
-double seconds_now(void);
 /* "1:02:03", "2:03", "45 s" */
 const char *seconds_text(double seconds, char out[static 32]);
 

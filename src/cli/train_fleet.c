@@ -15,6 +15,7 @@
 
 #include <skiff/fleet.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
@@ -85,7 +86,7 @@ static void on_tick(void *user)
     report_send(&(struct report){.epoch = t->epoch,
                                  .share = share,
                                  .samples = sum->samples,
-                                 .seconds = seconds_now() - t->progress.started,
+                                 .seconds = clock_seconds() - t->progress.started,
                                  .loss = tally_loss(&t->tally, sum),
                                  .auc = tally_auc(&t->tally, sum)});
     free(sum);
@@ -341,7 +342,7 @@ static enum skiff_status save_epoch(struct fleet_training *t, int64_t samples,
     struct buf dir = BUF_INIT;
     if (!skiff_fleet_is_first_worker(t->fleet))
         return SKIFF_OK;
-    double start = seconds_now();
+    double start = clock_seconds();
     buf_printf(&dir, "%s/%d", t->save_path, t->epoch);
     checkpoint_inference(&t->task, &names);
     enum skiff_status status = skiff_fleet_save_persistables(t->fleet, scope, dir.data, err);
@@ -352,7 +353,7 @@ static enum skiff_status save_epoch(struct fleet_training *t, int64_t samples,
     if (status == SKIFF_OK)
         status = checkpoint_write_state(t->save_path, &state, err);
     if (status == SKIFF_OK)
-        log_info("saved %s in %.1f s", dir.data, seconds_now() - start);
+        log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
     buf_deinit(&dir);
     return status;
 }

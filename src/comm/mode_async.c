@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "comm/mode.h"
-#include "net/clock.h"
 
 struct slot {
     struct skiff_tensor value; /* its memory is used again */

@@ -353,14 +353,13 @@ static enum skiff_status check_failure(struct session *s, struct skiff_error *er
 /* Server 0 must know all servers, or it could not tell us when one dies. */
 static enum skiff_status await_joined(struct session *s, int64_t deadline, struct skiff_error *err)
 {
-    struct timespec little = {.tv_nsec = 2 * CLOCK_MS};
     while (!servers_joined(s)) {
         TRY(check_failure(s, err)); /* one of them may have died meanwhile */
         if (clock_now() >= deadline)
             return error_set(err, SKIFF_TIMEOUT,
                              "worker %d: not all %d parameter servers have found server 0 (%s)",
                              s->options.worker, s->options.servers, s->endpoints[0]);
-        nanosleep(&little, NULL);
+        clock_sleep(2 * CLOCK_MS);
     }
     return SKIFF_OK;
 }

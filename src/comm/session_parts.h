@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "comm/session.h"
-#include "net/clock.h"
 
 struct session {
     struct session_options options; /* strings are copies */

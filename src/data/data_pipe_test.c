@@ -12,18 +12,12 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "data/pipe.h"
 #include "data/test_help.h"
 
 static char dir[256];
 static const char *input;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* All of the command's output. */
 static enum skiff_status run(const char *command, const char *path, struct buf *out,
@@ -152,9 +146,9 @@ static int count_processes(const char *mark)
 /* Killed, but on a busy machine the kernel may take a moment to clear grandchildren away. */
 static int processes_left(const char *mark)
 {
-    double start = now();
+    double start = clock_seconds();
     int left = count_processes(mark);
-    while (left && now() - start < 10) {
+    while (left && clock_seconds() - start < 10) {
         usleep(20000);
         left = count_processes(mark);
     }
@@ -174,9 +168,9 @@ static void test_closed_early(void **state)
     assert_int_equal(pipe_open(command, input, NULL, &s, NULL), SKIFF_OK);
     assert_int_equal(stream_read(s, chunk, sizeof chunk, &got, NULL), SKIFF_OK);
     assert_int_equal(got, 2);
-    double start = now();
+    double start = clock_seconds();
     stream_close(s);
-    assert_true(now() - start < 5);
+    assert_true(clock_seconds() - start < 5);
     no_children();
     assert_int_equal(processes_left(mark), 0);
     /* one that does not listen to SIGTERM */
@@ -215,9 +209,9 @@ static void test_stopped_while_waiting(void **state)
     pthread_t thread;
     assert_int_equal(pipe_open("sleep 1000", input, &stopper.stop, &s, NULL), SKIFF_OK);
     pthread_create(&thread, NULL, stop_later, &stopper);
-    double start = now();
+    double start = clock_seconds();
     assert_int_equal(stream_read(s, chunk, sizeof chunk, &got, &err), SKIFF_STATE);
-    assert_true(now() - start < 5);
+    assert_true(clock_seconds() - start < 5);
     pthread_join(thread, NULL);
     stream_close(s);
     no_children();
@@ -227,10 +221,10 @@ static void test_stopped_while_waiting(void **state)
 static void test_background_child(void **state)
 {
     struct buf out = BUF_INIT;
-    double start = now();
+    double start = clock_seconds();
     assert_int_equal(run("sleep 8 >/dev/null & cat", input, &out, NULL), SKIFF_OK);
     assert_string_equal(out.data, "one\ntwo\nthree\n");
-    assert_true(now() - start < 7);
+    assert_true(clock_seconds() - start < 7);
     buf_deinit(&out);
 }
 

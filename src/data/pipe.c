@@ -23,10 +23,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #define TAIL 2048 /* bytes of standard error that are kept */
@@ -247,14 +247,13 @@ static enum skiff_status pipe_read(struct stream *base, void *buf, size_t n, siz
  * cannot have gone to somebody else when the group gets its signals. */
 static void pipe_kill(struct stream_pipe *s)
 {
-    const struct timespec tick = {0, 2000000};
     siginfo_t info;
     kill(-s->pid, SIGTERM);
     for (int waited = 0; waited < KILL_AFTER_MS; waited += 2) {
         info.si_pid = 0;
         if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid)
             break;
-        nanosleep(&tick, NULL);
+        clock_sleep(2 * CLOCK_MS);
     }
     kill(-s->pid, SIGKILL);
     while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)

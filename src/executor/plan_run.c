@@ -8,8 +8,7 @@
  *
  * Feeds are borrowed, not copied, unless the program writes to them or keeps them. When a run
  * failed as well as when it is through, nothing borrowed is left behind in the plan. */
-#include <time.h>
-
+#include "base/clock.h"
 #include "executor/plan_parts.h"
 #include "program/infer.h"
 
@@ -85,24 +84,17 @@ static enum skiff_status run_step(struct step *s, struct skiff_error *err)
     return k->kind->run(k, err);
 }
 
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 enum skiff_status plan_run_block(struct plan *plan, int block, struct skiff_error *err)
 {
     struct plan_block *b = &plan->blocks[block];
     bool profile = plan->profile && block == 0;
-    uint64_t before = profile ? now() : 0;
+    int64_t before = profile ? clock_now() : 0;
     for (int i = 0; i < b->nsteps; i++) {
         enum skiff_status status = run_step(&b->steps[i], err);
         if (profile) {
-            uint64_t after = now();
+            int64_t after = clock_now();
             b->steps[i].calls++;
-            b->steps[i].nanoseconds += after - before;
+            b->steps[i].nanoseconds += (uint64_t)(after - before);
             before = after;
         }
         if (status < 0)

@@ -20,8 +20,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "executor/trainer_parts.h"
 #include "program/job.h"
@@ -61,13 +61,6 @@ struct trainer {
     struct skiff_tensor *handed; /* copies for the handler */
     pthread_cond_t changed;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- names ---- */
 
@@ -163,7 +156,8 @@ static void tell_debug(struct worker *w)
     struct buf text = BUF_INIT;
     struct profile profile;
     executor_profile(w->executor, w->trainer->program, &profile);
-    print_profile(&text, &profile, w->batches, w->rows, w->read_seconds, now() - w->started);
+    print_profile(&text, &profile, w->batches, w->rows, w->read_seconds,
+                  clock_seconds() - w->started);
     o->print_debug(o->user, text.data);
     free(profile.steps);
     buf_deinit(&text);
@@ -200,16 +194,16 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
 {
     struct trainer *t = w->trainer;
     struct trainer_batch batch;
-    double start = now();
+    double start = clock_seconds();
     enum skiff_status status = t->source->next(t->source->self, w->index, &batch, err);
-    double read = now();
+    double read = clock_seconds();
     w->read_seconds += read - start;
     if (status != SKIFF_OK)
         return status;
     look_ahead(w);
     TRY(executor_run(w->executor, t->program, batch.feeds, batch.nfeeds, t->names, t->nnames,
                      w->values, err));
-    w->compute_seconds += now() - read;
+    w->compute_seconds += clock_seconds() - read;
     w->batches++;
     w->rows += batch.rows;
     tell_watcher(w, batch.rows);
@@ -224,7 +218,7 @@ static void *work(void *arg)
     struct trainer *t = w->trainer;
     struct skiff_error err = {0};
     enum skiff_status status = SKIFF_OK;
-    w->started = now();
+    w->started = clock_seconds();
     while (status == SKIFF_OK && !atomic_load(&t->failed)) {
         if (stop_wanted(t)) {
             w->saw_stop = true;
@@ -255,11 +249,7 @@ static void call_handler(struct trainer *t)
 
 static void wait_a_little(struct trainer *t)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(BESIDE_STEP * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = clock_timespec(clock_now() + (int64_t)(BESIDE_STEP * 1e9));
     pthread_cond_timedwait(&t->changed, &t->lock, &until);
 }
 
@@ -268,12 +258,12 @@ static void *beside(void *arg)
     struct trainer *t = arg;
     const struct trainer_options *o = t->options;
     double period = o->handler_period > 0 ? o->handler_period : 60.0;
-    double handle_next = now() + period, tick_next = now() + o->tick_period;
+    double handle_next = clock_seconds() + period, tick_next = clock_seconds() + o->tick_period;
     bool interrupted = false;
     pthread_mutex_lock(&t->lock);
     while (!t->done) {
         wait_a_little(t);
-        double at = now();
+        double at = clock_seconds();
         if (o->handler && at >= handle_next) {
             t->want = true;
             handle_next = at + period;
@@ -284,7 +274,7 @@ static void *beside(void *arg)
         pthread_mutex_unlock(&t->lock);
         if (tick) {
             o->on_tick(o->user);
-            tick_next = now() + o->tick_period;
+            tick_next = clock_seconds() + o->tick_period;
         }
         if (interrupt) {
             t->source->interrupt(t->source->self);
@@ -452,9 +442,9 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
     trainer_init(&t);
     enum skiff_status status = workers_open(&t, scope, &states, err);
     if (status == SKIFF_OK) {
-        double start = now();
+        double start = clock_seconds();
         status = threads_run(&t, err);
-        sum_up(&t, now() - start, &r);
+        sum_up(&t, clock_seconds() - start, &r);
         enum skiff_status merged =
             merge_states(&t, scope, &states, status == SKIFF_OK ? err : NULL);
         status = status == SKIFF_OK ? merged : status;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 #include "net/membership_parts.h"
 
 /* A thread that waits in a barrier. It ends with the answer, or when there will be none. */

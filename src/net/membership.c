@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 
 const char *member_state_text(enum member_state state)
 {

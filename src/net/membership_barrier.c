@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 
 #define MISSING_SHOWN 8
 

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "net/clock.h"
+#include "base/clock.h"
 #include "net/node.h"
 #include "net/rpc.h"
 

@@ -15,12 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/clock.h"
 
 #define ROUND_FRAMES 64             /* frames in a row before timers get their turn */
 #define BLOCKED_WAIT (5 * CLOCK_MS) /* links with a queue are tried again after this */
@@ -256,7 +255,7 @@ static void receive_some(struct node *node, int64_t deadline)
             node->transport->kind->receive(node->transport, deadline, &peer, &p, &err);
         if (status < 0) {
             log_error("network: %s", err.message);
-            usleep(10000);
+            clock_sleep(10 * CLOCK_MS);
         }
         if (status != SKIFF_OK)
             return;
@@ -306,11 +305,8 @@ static void set_defaults(struct node_options *o)
         o->hello_ms = 5000;
     if (!o->ping_ms)
         o->ping_ms = 1000;
-    if (!o->incarnation) {
-        struct timespec t;
-        clock_gettime(CLOCK_REALTIME, &t);
-        o->incarnation = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    }
+    if (!o->incarnation)
+        o->incarnation = (uint64_t)clock_real();
     o->job = o->job ? o->job : "";
     o->secret = o->secret ? o->secret : "";
 }

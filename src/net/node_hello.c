@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "net/clock.h"
 
 #define HELLO_FIRST (50 * CLOCK_MS) /* between two HELLOs; grows */
 #define HELLO_LAST (1000 * CLOCK_MS)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 #include "net/seq_ring.h"
 
 #define ACK_AFTER (100 * CLOCK_MS) /* a quiet client still says what it has got */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 #include "net/seq_ring.h"
 #include "net/spsc.h"
 

@@ -25,9 +25,9 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "net/account.h"
-#include "net/clock.h"
 #include "net/host.h"
 #include "net/secret.h"
 

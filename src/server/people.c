@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 #include "server/server_parts.h"
 
 #define NEWS_MS 2500    /* two heartbeats and some more */

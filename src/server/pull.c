@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "server/server_parts.h"
 #include "store/model_dir.h"
@@ -96,11 +97,9 @@ void on_describe(void *self, struct rpc_request *q)
 
 void on_clock(void *self, struct rpc_request *q)
 {
-    struct timespec t;
     struct wire_writer w;
-    clock_gettime(CLOCK_REALTIME, &t);
     writer_init(&w);
-    writer_u64(&w, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+    writer_u64(&w, (uint64_t)clock_real());
     reply_written(self, q, &w);
 }
 

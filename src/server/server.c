@@ -13,8 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "net/clock.h"
 #include "server/server_parts.h"
 
 void server_say(struct server *s, const char *format, ...)

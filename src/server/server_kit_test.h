@@ -22,11 +22,11 @@
 
 #include <skiff/skiff.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "comm/session.h"
 #include "executor/executor.h"
-#include "net/clock.h"
 #include "passes/split.h"
 #include "server/server.h"
 

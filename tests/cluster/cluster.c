@@ -17,20 +17,6 @@
 #include "base/mem.h"
 #include "store/file.h"
 
-double cluster_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void nap(double seconds)
-{
-    struct timespec t = {.tv_sec = (time_t)seconds,
-                         .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&t, NULL);
-}
-
 /* ---- recorded runs ---- */
 
 const char *cluster_golden(void)
@@ -157,7 +143,7 @@ static void seen_end(struct cluster *c, struct cluster_seen *seen, enum skiff_st
 {
     if (status < 0)
         snprintf(seen->message, sizeof seen->message, "%s", err->message);
-    seen->ended = cluster_now() - c->started;
+    seen->ended = clock_seconds() - c->started;
     atomic_store(&seen->status, status);
 }
 
@@ -167,7 +153,7 @@ static void say(void *user, const char *line)
     size_t n = strlen(seen->said);
     snprintf(seen->said + n, sizeof seen->said - n, "%s\n", line);
     if (getenv("CLUSTER_LOG"))
-        fprintf(stderr, "%.3f [%d] %s\n", cluster_now(), (int)getpid(), line);
+        fprintf(stderr, "%.3f [%d] %s\n", clock_seconds(), (int)getpid(), line);
 }
 
 void cluster_complain(struct cluster *c, const char *format, ...)
@@ -308,7 +294,7 @@ static enum skiff_status make_job(struct cluster *c, int k, const struct skiff_p
 static void wait_turn(struct cluster *c, int turn)
 {
     while (atomic_load(&c->shared->turn) < turn)
-        nap(0.0005);
+        clock_sleep(CLOCK_MS / 2);
 }
 
 static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *e,
@@ -325,7 +311,7 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
     read_samples(s, s->data[k], &d);
     atomic_fetch_add(&c->shared->ready, 1);
     while (atomic_load(&c->shared->ready) < s->trainers)
-        nap(0.0005);
+        clock_sleep(CLOCK_MS / 2);
     for (int step = 0; step < s->steps; step++) {
         int batches = d.n / s->batch;
         if (s->turns)
@@ -348,7 +334,7 @@ static enum skiff_status train(struct cluster *c, int k, struct skiff_executor *
             s->at_step(c, k, step);
         atomic_store(&seen->steps, step + 1);
         if (s->pause_ms)
-            nap(s->pause_ms / 1e3);
+            clock_sleep(s->pause_ms * CLOCK_MS);
         if (s->turns)
             atomic_store(&c->shared->turn, step * s->trainers + k + 1);
     }
@@ -376,12 +362,12 @@ static enum skiff_status run_trainer(struct cluster *c, int k, struct skiff_erro
     atomic_fetch_add(&c->shared->done, 1);
     if (c->spec.at_end) {
         while (k == 0 && atomic_load(&c->shared->done) < c->spec.trainers)
-            nap(0.001);
+            clock_sleep(CLOCK_MS);
         c->spec.at_end(c, k);
         if (k == 0)
             atomic_store(&c->shared->saved, 1);
         while (!atomic_load(&c->shared->saved))
-            nap(0.001);
+            clock_sleep(CLOCK_MS);
     }
     TRY(c->job->class->close(c->job, err));
     executor_destroy(e);
@@ -488,7 +474,7 @@ void cluster_start(struct cluster *c, const struct cluster_spec *spec)
                                c->endpoint[i]);
         atomic_store(&c->shared->server[i].status, 1);
     }
-    c->started = cluster_now();
+    c->started = clock_seconds();
     if (!spec->servers_late)
         start_servers(c);
     for (int i = 0; i < spec->trainers; i++) {
@@ -496,7 +482,7 @@ void cluster_start(struct cluster *c, const struct cluster_spec *spec)
         c->trainer[i] = fork_role(c, false, i);
     }
     if (spec->servers_late) {
-        nap(0.3);
+        clock_sleep(300 * CLOCK_MS);
         start_servers(c);
     }
 }
@@ -538,9 +524,9 @@ static bool all_ended(struct cluster *c)
 
 void cluster_wait(struct cluster *c, double seconds)
 {
-    double until = cluster_now() + seconds;
-    while (!all_ended(c) && cluster_now() < until)
-        nap(0.002);
+    double until = clock_seconds() + seconds;
+    while (!all_ended(c) && clock_seconds() < until)
+        clock_sleep(2 * CLOCK_MS);
     if (all_ended(c))
         return;
     char who[512];
@@ -557,16 +543,16 @@ void cluster_wait(struct cluster *c, double seconds)
             kill(c->server[i], SIGKILL);
     }
     while (!all_ended(c))
-        nap(0.002);
+        clock_sleep(2 * CLOCK_MS);
     fail_msg("still at work after %.0f s:%s; server 0 said: %s", seconds, who,
              c->shared->server[0].said);
 }
 
 void cluster_await_step(struct cluster *c, int trainer, int steps)
 {
-    double until = cluster_now() + 20;
-    while (atomic_load(&c->shared->trainer[trainer].steps) < steps && cluster_now() < until)
-        nap(0.001);
+    double until = clock_seconds() + 20;
+    while (atomic_load(&c->shared->trainer[trainer].steps) < steps && clock_seconds() < until)
+        clock_sleep(CLOCK_MS);
     if (atomic_load(&c->shared->trainer[trainer].steps) < steps) {
         char why[1024];
         snprintf(why, sizeof why, "%s", c->shared->trainer[trainer].message);

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "comm/comm.h"
 #include "executor/executor.h"
 #include "passes/split.h"
@@ -104,7 +105,6 @@ void cluster_end(struct cluster *c);                      /* frees; processes ha
 void cluster_kill(struct cluster *c, bool server, int i); /* SIGKILL */
 /* SIGKILL, and another process in its place at once, at the same address. */
 void cluster_restart_server(struct cluster *c, int i);
-double cluster_now(void);
 
 /* For at_end: a variable as the servers (those that are cut or kept there) or this trainer hold it:
  * all slices in order, floats. Caller frees. */

@@ -111,7 +111,7 @@ static void case_check(struct recorded *r)
         compare_steps(c, r->name, k);
     if (c->shared->complaint[0])
         fail_msg("%s: %s", r->name, c->shared->complaint);
-    printf("  %-50s %.2f s\n", r->name, cluster_now() - c->started);
+    printf("  %-50s %.2f s\n", r->name, clock_seconds() - c->started);
     cluster_end(c);
 }
 

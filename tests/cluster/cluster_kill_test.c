@@ -103,13 +103,13 @@ static void a_trainer_dies(void **state)
     start_all(c, 120, 5);
     for (size_t m = 0; m < MODES; m++) {
         cluster_await_step(&c[m], 1, 20);
-        killed[m] = cluster_now();
+        killed[m] = clock_seconds();
         cluster_kill(&c[m], false, 1);
     }
     for (size_t m = 0; m < MODES; m++) {
         const char *what = mode_name(modes[m]);
         cluster_wait(&c[m], 15);
-        double took = cluster_now() - killed[m];
+        double took = clock_seconds() - killed[m];
         check_status(&c[m], what, false, 0, SKIFF_OK);
         check_status(&c[m], what, true, 0, SKIFF_OK);
         check_status(&c[m], what, true, 1, SKIFF_OK);
@@ -128,10 +128,10 @@ static void a_trainer_dies_and_all_stop(void **state)
     s.on_death = ON_DEATH_STOP;
     cluster_start(&c, &s);
     cluster_await_step(&c, 0, 20);
-    double killed = cluster_now();
+    double killed = clock_seconds();
     cluster_kill(&c, false, 1);
     cluster_wait(&c, 15);
-    assert_true(cluster_now() - killed < SOON);
+    assert_true(clock_seconds() - killed < SOON);
     assert_true(atomic_load(&c.shared->trainer[0].status) < 0);
     check_says("trainer 0", c.shared->trainer[0].message, "worker 1");
     assert_true(atomic_load(&c.shared->server[0].status) < 0);
@@ -149,13 +149,13 @@ static void server_dies(int which)
     start_all(c, 250, 20);
     for (size_t m = 0; m < MODES; m++) {
         cluster_await_step(&c[m], 0, 10);
-        killed[m] = cluster_now();
+        killed[m] = clock_seconds();
         cluster_kill(&c[m], true, which);
     }
     for (size_t m = 0; m < MODES; m++) {
         snprintf(what, sizeof what, "%s, server %d", mode_name(modes[m]), which);
         cluster_wait(&c[m], 15);
-        double took = cluster_now() - killed[m];
+        double took = clock_seconds() - killed[m];
         for (int k = 0; k < 2; k++) {
             if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
                 fail_msg("%s: trainer %d ended well", what, k);
@@ -203,13 +203,13 @@ static void a_restarted_server_is_not_the_old_one(void **state)
     start_all(c, 250, 20);
     for (size_t m = 0; m < MODES; m++) {
         cluster_await_step(&c[m], 0, 10);
-        killed[m] = cluster_now();
+        killed[m] = clock_seconds();
         cluster_restart_server(&c[m], 1);
     }
     for (size_t m = 0; m < MODES; m++) {
         const char *what = mode_name(modes[m]);
         cluster_wait(&c[m], 15);
-        double took = cluster_now() - killed[m];
+        double took = clock_seconds() - killed[m];
         for (int k = 0; k < 2; k++) {
             if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
                 fail_msg("%s: trainer %d ended well", what, k);
@@ -240,7 +240,7 @@ static void short_data(struct cluster *c, int trainer, int step)
     if (trainer == 1 && step == 30) {
         struct skiff_error err;
         enum skiff_status status = c->job->class->close(c->job, &err);
-        c->shared->trainer[1].ended = cluster_now() - c->started;
+        c->shared->trainer[1].ended = clock_seconds() - c->started;
         atomic_store(&c->shared->trainer[1].status, status);
         _Exit(0);
     }
@@ -277,8 +277,8 @@ static void a_trainer_is_too_slow(void **state)
     s.pause_ms = 0;
     cluster_start(&c, &s);
     cluster_await_step(&c, 1, 5);
-    double start = cluster_now();
-    while (atomic_load(&c.shared->trainer[0].status) == 1 && cluster_now() - start < 3)
+    double start = clock_seconds();
+    while (atomic_load(&c.shared->trainer[0].status) == 1 && clock_seconds() - start < 3)
         usleep(10000);
     check_status(&c, "too slow", false, 0, SKIFF_TIMEOUT);
     check_says("trainer 0", c.shared->trainer[0].message, "worker 1");

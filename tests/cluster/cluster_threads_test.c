@@ -264,8 +264,8 @@ static void job_run(struct threads_job *j)
         pid[i] = begin(j, true, i);
     for (int i = 0; i < WORKERS; i++)
         pid[SERVERS + i] = begin(j, false, i);
-    double until = cluster_now() + 60;
-    while (left && !bad && cluster_now() < until) {
+    double until = clock_seconds() + 60;
+    while (left && !bad && clock_seconds() < until) {
         for (int i = 0; i < SERVERS + WORKERS; i++)
             if (pid[i] && waitpid(pid[i], &status, WNOHANG) == pid[i]) {
                 bad |= status;

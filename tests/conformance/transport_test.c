@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/clock.h"
+#include "base/clock.h"
 #include "net/transport.h"
 
 /* ---- one setting per row: the same tests for each ---- */

@@ -10,6 +10,7 @@
  * page that may not be touched, so that reading past it is noticed without a sanitizer, too.
  *
  * With -DFUZZ_LIBFUZZER this file only hands libFuzzer's inputs to the target. */
+#include "base/clock.h"
 #include "fuzz.h"
 
 #ifdef FUZZ_LIBFUZZER
@@ -35,7 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define INPUT_MAX ((size_t)256 << 10)
@@ -85,13 +85,6 @@ static uint64_t draw(struct fuzzer *f)
 static size_t below(struct fuzzer *f, size_t n)
 {
     return n ? (size_t)(draw(f) % n) : 0;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- seeds ---- */
@@ -325,11 +318,11 @@ static void keep(struct fuzzer *f, size_t n)
 
 static void run_all(struct fuzzer *f)
 {
-    double end = f->options.seconds > 0 ? now() + f->options.seconds : 0;
+    double end = f->options.seconds > 0 ? clock_seconds() + f->options.seconds : 0;
     uint64_t runs = f->options.runs_given || end == 0 ? f->options.runs : UINT64_MAX;
     for (size_t i = 0; i < f->nseeds; i++)
         run_input(f, f->pool[i].bytes, f->pool[i].n);
-    for (uint64_t i = 0; i < runs && (end == 0 || now() < end); i++) {
+    for (uint64_t i = 0; i < runs && (end == 0 || clock_seconds() < end); i++) {
         size_t n = mutate(f);
         if (run_input(f, f->work, n))
             keep(f, n);
@@ -355,15 +348,15 @@ static int watch(struct fuzzer *f, pid_t child, bool *out_hung)
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     uint64_t last = 0;
-    double since = now();
+    double since = clock_seconds();
     int status;
     *out_hung = false;
     while (waitpid(child, &status, WNOHANG) == 0) {
         sigtimedwait(&set, NULL, &(struct timespec){.tv_sec = 1});
         if (f->shared->run != last) {
             last = f->shared->run;
-            since = now();
-        } else if (now() - since > f->options.hang && !*out_hung) {
+            since = clock_seconds();
+        } else if (clock_seconds() - since > f->options.hang && !*out_hung) {
             *out_hung = true;
             kill(child, SIGKILL);
         }
