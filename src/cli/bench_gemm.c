@@ -1,8 +1,8 @@
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "cli/bench.h"
 #include "cli/progress.h"
 #include "tensor/math.h"
@@ -23,7 +23,7 @@ struct gemms {
     int64_t batch;
     double seconds, spent;
     int64_t samples;
-    pthread_t thread;
+    struct thread thread;
 };
 
 static float *floats(int64_t n)
@@ -97,11 +97,10 @@ struct bench_rate bench_gemm_rate(int64_t batch, int threads, double seconds)
     }
     double cpu = clock_cpu_process();
     while (started < threads &&
-           pthread_create(&g[started].thread, NULL, gemms_run, &g[started]) == 0)
+           thread_start(&g[started].thread, "gemm", started, gemms_run, &g[started], NULL) == 0)
         started++;
     for (int i = 0; i < threads; i++) {
-        if (i < started)
-            pthread_join(g[i].thread, NULL);
+        thread_join(&g[i].thread);
         samples += g[i].samples;
         r.rate += g[i].spent > 0 ? (double)g[i].samples / g[i].spent : 0.0;
         gemms_deinit(&g[i]);

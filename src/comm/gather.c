@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "comm/mode.h"
 
 void gather_init(struct gather *g)
 {
     memset(g, 0, sizeof *g);
     pthread_mutex_init(&g->lock, NULL);
-    pthread_cond_init(&g->changed, NULL);
+    cond_init(&g->changed);
     str_map_init(&g->vars);
 }
 

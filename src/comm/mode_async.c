@@ -7,12 +7,12 @@
  * A training thread waits only when a queue is full. A round begins when every variable has
  * max_merge_var_num copies, or send_wait_times * 10 ms after the first copy came: so the variables
  * of a batch go out together. What is queued when the trainer stops goes out before it does. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "comm/mode.h"
 
 struct slot {
@@ -32,7 +32,7 @@ struct async_state {
     pthread_cond_t changed; /* a round is over: there is room, or nothing queued */
     pthread_cond_t wanted;  /* for the communicator's thread: a round may begin, or stop */
     struct str_map queues;  /* origin -> queue, in order of first use */
-    pthread_t thread;
+    struct thread thread;
     bool stop, busy;
     int64_t first_at; /* when the oldest waiting copy came; 0: none waits */
     int grads;        /* copies of the first variable since the last pull */
@@ -42,13 +42,9 @@ struct async_state {
 static enum skiff_status async_create(struct comm *c, struct skiff_error *err)
 {
     struct async_state *s = mem_must(sizeof *s);
-    pthread_condattr_t attr;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &attr);
-    pthread_cond_init(&s->wanted, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&s->changed);
+    cond_init(&s->wanted);
     str_map_init(&s->queues);
     c->state = s;
     return SKIFF_OK;
@@ -154,12 +150,6 @@ static void queues_ready(const struct comm *c, int *least, int *most)
     }
 }
 
-static void wait_until(struct async_state *s, int64_t at)
-{
-    struct timespec t = {.tv_sec = at / CLOCK_SECOND, .tv_nsec = at % CLOCK_SECOND};
-    pthread_cond_timedwait(&s->wanted, &s->lock, &t);
-}
-
 /* Locked. False: stopped, and nothing is left. */
 static bool round_begins(struct comm *c)
 {
@@ -173,10 +163,7 @@ static bool round_begins(struct comm *c)
             return true;
         if (s->stop && !most)
             return false;
-        if (most)
-            wait_until(s, until);
-        else
-            pthread_cond_wait(&s->wanted, &s->lock);
+        cond_wait_until(&s->wanted, &s->lock, most ? until : CLOCK_NEVER);
     }
 }
 
@@ -294,8 +281,7 @@ static enum skiff_status async_start(struct comm *c, struct skiff_error *err)
     struct async_state *s = c->state;
     s->stop = false;
     s->error = (struct skiff_error){0};
-    errno = pthread_create(&s->thread, NULL, communicate, c);
-    return errno ? error_set_sys(err, "the communicator's thread cannot be started") : SKIFF_OK;
+    return thread_start(&s->thread, "send", -1, communicate, c, err);
 }
 
 /* Locked: copies that have not gone out. */
@@ -328,7 +314,7 @@ static enum skiff_status async_stop(struct comm *c, struct skiff_error *err)
     s->stop = true;
     pthread_cond_signal(&s->wanted);
     pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
+    thread_join(&s->thread);
     if (s->error.code < 0) {
         if (err)
             *err = s->error;

@@ -9,12 +9,12 @@
  * `train` is the parameter in the scope, which training threads go on updating meanwhile (Hogwild).
  * A training thread waits only when K batches are queued and the round before is not over. Batches
  * that are left over when the trainer stops make a last round. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "comm/mode.h"
 
 struct geo_param {
@@ -44,7 +44,7 @@ struct geo_state {
     int nparams;
     pthread_mutex_t lock; /* guards all below; a leaf */
     pthread_cond_t changed;
-    pthread_t thread;
+    struct thread thread;
     struct batch *queue; /* the first `count` of K */
     int count;
     bool stop, busy;
@@ -114,7 +114,7 @@ static enum skiff_status geo_create(struct comm *c, struct skiff_error *err)
     struct geo_state *s = mem_must(sizeof *s);
     c->state = s;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    cond_init(&s->changed);
     s->queue = mem_must((size_t)c->options.geo_need_push_nums * sizeof *s->queue);
     s->params = mem_must((size_t)(n + 1) * sizeof *s->params);
     for (int i = 0; i < n;) {
@@ -412,8 +412,7 @@ static enum skiff_status geo_start(struct comm *c, struct skiff_error *err)
     s->error = (struct skiff_error){0};
     if (s->wants_init)
         TRY(geo_init(c, err));
-    errno = pthread_create(&s->thread, NULL, communicate, c);
-    return errno ? error_set_sys(err, "the communicator's thread cannot be started") : SKIFF_OK;
+    return thread_start(&s->thread, "send", -1, communicate, c, err);
 }
 
 static enum skiff_status geo_settle(struct comm *c, struct skiff_error *err)
@@ -436,7 +435,7 @@ static enum skiff_status geo_stop(struct comm *c, struct skiff_error *err)
     s->stop = true;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
+    thread_join(&s->thread);
     if (s->error.code < 0 && err)
         *err = s->error;
     return s->error.code;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "comm/session_parts.h"
 #include "net/rpc.h"
 
@@ -15,7 +16,7 @@ struct round *round_create(struct session *s, int n)
     r->n = n;
     atomic_init(&r->refs, 1);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, NULL);
+    cond_init(&r->changed);
     return r;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "data/dataset_parts.h"
 #include "data/pipe.h"
 
@@ -170,7 +171,7 @@ static enum skiff_status lanes_make(struct dataset *d, int threads, int nbatches
             struct lane *l = &d->lanes[i];
             l->dataset = d;
             pthread_mutex_init(&l->lock, NULL);
-            pthread_cond_init(&l->changed, NULL);
+            cond_init(&l->changed);
             l->batches = mem_must((size_t)nbatches * sizeof *l->batches);
         }
     }

@@ -30,8 +30,7 @@ struct segment {
 
 struct load_thread {
     struct loader *loader;
-    pthread_t thread;
-    bool running;
+    struct thread thread;
     struct sample_store store;
     struct segment *segments;
     size_t nsegments;
@@ -106,10 +105,7 @@ static void loader_free(struct loader *l)
 static void loader_join(struct loader *l)
 {
     for (int i = 0; i < l->nthreads; i++)
-        if (l->threads[i].running) {
-            pthread_join(l->threads[i].thread, NULL);
-            l->threads[i].running = false;
-        }
+        thread_join(&l->threads[i].thread);
 }
 
 enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_error *err)
@@ -136,13 +132,13 @@ enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_e
         struct load_thread *t = &l->threads[i];
         t->loader = l;
         store_init(&t->store);
-        if (pthread_create(&t->thread, NULL, load_run, t) != 0) {
+        enum skiff_status status = thread_start(&t->thread, "load", i, load_run, t, err);
+        if (status < 0) {
             atomic_store(&d->stop, true);
             loader_join(l);
             loader_free(l);
-            return error_set(err, SKIFF_STATE, "cannot start load thread %d of %d", i + 1, threads);
+            return status;
         }
-        t->running = true;
     }
     d->loader = l;
     return SKIFF_OK;

@@ -2,6 +2,7 @@
 #ifndef DATA_DATASET_PARTS_H
 #define DATA_DATASET_PARTS_H
 
+#include "base/thread.h"
 #include "data/dataset.h"
 
 /* What one training thread has. The queue fills batches[produced % n]; those below `released` are
@@ -17,8 +18,7 @@ struct lane {
     enum skiff_status peeked_status; /* OK, END or the failure */
     struct skiff_error peeked_error;
     bool done; /* no more will be produced */
-    pthread_t thread;
-    bool running;
+    struct thread thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };

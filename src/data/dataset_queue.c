@@ -54,10 +54,7 @@ enum skiff_status queue_start(struct dataset *d, struct skiff_error *err)
         l->scan_open = true;
         if (d->config.ahead < 0)
             continue;
-        if (pthread_create(&l->thread, NULL, lane_run, l) != 0)
-            return error_set(err, SKIFF_STATE, "cannot start reader thread %d of %d", i + 1,
-                             d->nlanes);
-        l->running = true;
+        TRY(thread_start(&l->thread, "read", i, lane_run, l, err));
     }
     return SKIFF_OK;
 }
@@ -119,12 +116,11 @@ void queue_stop(struct dataset *d)
     atomic_store(&d->stop, true);
     for (int i = 0; i < d->nlanes; i++) {
         struct lane *l = &d->lanes[i];
-        if (l->running) {
+        if (l->thread.running) {
             pthread_mutex_lock(&l->lock);
             pthread_cond_broadcast(&l->changed);
             pthread_mutex_unlock(&l->lock);
-            pthread_join(l->thread, NULL);
-            l->running = false;
+            thread_join(&l->thread);
         }
         if (l->scan_open) {
             if (l->scan.cache_error.code)

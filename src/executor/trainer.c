@@ -15,7 +15,6 @@
  * them at the end of every batch. */
 #include "executor/trainer.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "executor/trainer_parts.h"
 #include "program/job.h"
 
@@ -34,7 +34,7 @@ struct trainer;
 struct worker {
     struct trainer *trainer;
     int index;
-    pthread_t thread;
+    struct thread thread;
     struct skiff_scope *scope; /* child: own metric states */
     struct skiff_executor *executor;
     struct skiff_tensor *values; /* of trainer.names */
@@ -249,8 +249,7 @@ static void call_handler(struct trainer *t)
 
 static void wait_a_little(struct trainer *t)
 {
-    struct timespec until = clock_timespec(clock_now() + (int64_t)(BESIDE_STEP * 1e9));
-    pthread_cond_timedwait(&t->changed, &t->lock, &until);
+    cond_wait_until(&t->changed, &t->lock, clock_now() + (int64_t)(BESIDE_STEP * 1e9));
 }
 
 static void *beside(void *arg)
@@ -324,33 +323,29 @@ static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
 {
     const struct trainer_options *o = t->options;
     struct job *job = t->program->job;
-    pthread_t side;
-    int started = 0, failure = 0;
-    bool has_side = o->handler || o->on_tick || o->wants_stop;
+    struct thread side = {0};
+    struct skiff_error why;
+    int started = 0;
     if (job && job->class->threads_begin)
         job->class->threads_begin(job, o->threads);
-    if (has_side && (failure = pthread_create(&side, NULL, beside, t)))
-        has_side = false;
-    for (; !failure && started < o->threads; started++)
-        if ((failure =
-                 pthread_create(&t->workers[started].thread, NULL, work, &t->workers[started])))
-            break;
-    if (failure) {
-        struct skiff_error why = {0};
-        errno = failure;
-        error_set_sys(&why, "thread %d of the trainer cannot be started", started);
-        trainer_fail(t, &why);
+    enum skiff_status status = SKIFF_OK;
+    if (o->handler || o->on_tick || o->wants_stop)
+        status = thread_start(&side, "beside", -1, beside, t, &why);
+    for (int i = 0; status == SKIFF_OK && i < o->threads; i++) {
+        status = thread_start(&t->workers[i].thread, "train", i, work, &t->workers[i], &why);
+        started += status == SKIFF_OK;
     }
+    if (status < 0)
+        trainer_fail(t, &why);
     for (int i = started; i < o->threads && job && job->class->thread_end; i++)
         job->class->thread_end(job); /* nobody shall wait for those that could not start */
     for (int i = 0; i < started; i++)
-        pthread_join(t->workers[i].thread, NULL);
+        thread_join(&t->workers[i].thread);
     pthread_mutex_lock(&t->lock);
     t->done = true;
     pthread_cond_signal(&t->changed);
     pthread_mutex_unlock(&t->lock);
-    if (has_side)
-        pthread_join(side, NULL);
+    thread_join(&side);
     if (!atomic_load(&t->failed))
         return SKIFF_OK;
     if (err)
@@ -392,17 +387,13 @@ static enum skiff_status merge_states(struct trainer *t, struct skiff_scope *roo
 static void trainer_init(struct trainer *t)
 {
     const struct trainer_options *o = t->options;
-    pthread_condattr_t attr;
     names_collect(t);
     t->workers = mem_must((size_t)o->threads * sizeof(*t->workers));
     t->watch_values =
         mem_must((size_t)o->threads * (size_t)(o->nwatched + 1) * sizeof(*t->watch_values));
     t->handed = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handed));
     pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&t->changed);
 }
 
 static void trainer_deinit(struct trainer *t)

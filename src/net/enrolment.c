@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "net/membership_parts.h"
 
 /* A thread that waits in a barrier. It ends with the answer, or when there will be none. */
@@ -393,7 +394,7 @@ static struct meeting *meeting_create(struct enrolment *e)
     struct meeting *t = mem_must(sizeof *t);
     atomic_init(&t->refs, 2);
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->changed, NULL);
+    cond_init(&t->changed);
     pthread_mutex_lock(&e->lock);
     t->next = e->meetings;
     e->meetings = t;

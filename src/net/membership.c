@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 const char *member_state_text(enum member_state state)
 {
@@ -388,7 +389,6 @@ struct membership *membership_create(struct node *node, struct rpc_server *serve
                                      const struct membership_options *options)
 {
     struct membership *m = mem_must(sizeof *m);
-    pthread_condattr_t attr;
     m->node = node;
     m->server = server;
     m->options = *options;
@@ -397,10 +397,7 @@ struct membership *membership_create(struct node *node, struct rpc_server *serve
     m->options.lost_ms = options->lost_ms ? options->lost_ms : 3000;
     set_up_seats(m);
     pthread_mutex_init(&m->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&m->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&m->changed);
     rpc_server_handle(server, METHOD_JOIN, RPC_ON_NETWORK, on_join, m);
     rpc_server_handle(server, METHOD_BEAT, RPC_ON_NETWORK, on_beat, m);
     rpc_server_handle(server, METHOD_LEAVE, RPC_ON_NETWORK, on_leave, m);
@@ -450,7 +447,6 @@ static enum skiff_status wait_all(struct membership *m, enum net_role role, int6
                                   struct skiff_error *err)
 {
     int64_t started = clock_now();
-    struct timespec until = {deadline / CLOCK_SECOND, deadline % CLOCK_SECOND};
     pthread_mutex_lock(&m->lock);
     for (;;) {
         struct buf names = BUF_INIT;
@@ -472,10 +468,7 @@ static enum skiff_status wait_all(struct membership *m, enum net_role role, int6
             return SKIFF_TIMEOUT;
         }
         buf_deinit(&names);
-        if (deadline == CLOCK_NEVER)
-            pthread_cond_wait(&m->changed, &m->lock);
-        else
-            pthread_cond_timedwait(&m->changed, &m->lock, &until);
+        cond_wait_until(&m->changed, &m->lock, deadline);
     }
 }
 

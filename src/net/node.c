@@ -367,20 +367,15 @@ enum skiff_status node_listen(struct node *node, const char *address, char *out_
 
 enum skiff_status node_start(struct node *node, struct skiff_error *err)
 {
-    int code = pthread_create(&node->thread, NULL, node_loop, node);
-    node->started = code == 0;
-    if (code != 0)
-        return error_set(err, SKIFF_IO, "cannot start the network thread: %s", strerror(code));
-    return SKIFF_OK;
+    return thread_start(&node->thread, "net", -1, node_loop, node, err);
 }
 
 void node_stop(struct node *node)
 {
-    if (node->started) {
+    if (node->thread.running) {
         atomic_store(&node->stopping, true);
         node->transport->kind->wake(node->transport);
-        pthread_join(node->thread, NULL);
-        node->started = false;
+        thread_join(&node->thread);
     }
     if (!node->transport)
         return;
@@ -479,7 +474,7 @@ static void run_now(struct node_task *task)
 
 void node_run(struct node *node, void (*call)(void *arg), void *arg)
 {
-    if (!node->started) {
+    if (!node->thread.running) {
         call(arg);
         return;
     }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/thread.h"
 #include "net/assembly.h"
 #include "net/node.h"
 
@@ -71,8 +72,7 @@ struct node {
     } service[NODE_SERVICES];
     size_t nservices;
 
-    pthread_t thread;
-    bool started;
+    struct thread thread;
     pthread_mutex_t lock; /* guards tasks; a leaf */
     struct node_task *tasks, **tasks_end;
     atomic_bool has_tasks, stopping;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "net/seq_ring.h"
 
 #define ACK_AFTER (100 * CLOCK_MS) /* a quiet client still says what it has got */
@@ -462,11 +463,7 @@ static enum skiff_status call_create(struct rpc_peer *peer, const struct rpc_ask
     call->started = clock_now();
     call->retry_wait = peer->client->retry_first;
     atomic_init(&call->refs, 1);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&call->ended_cond, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&call->ended_cond);
     pthread_mutex_init(&call->lock, NULL);
     *out = call;
     return SKIFF_OK;

@@ -7,7 +7,6 @@
  * network thread -> frame. */
 #include "net/rpc.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "net/seq_ring.h"
 #include "net/spsc.h"
 
@@ -52,7 +52,7 @@ struct request {
 
 struct shard {
     struct rpc_server *server;
-    pthread_t thread;
+    struct thread thread;
     struct spsc queue;
 };
 
@@ -429,13 +429,11 @@ enum skiff_status rpc_server_create(struct node *node, const struct rpc_server_o
         struct shard *shard = &server->shards[i];
         shard->server = server;
         spsc_init(&shard->queue, SHARD_ROOM);
-        int code = pthread_create(&shard->thread, NULL, shard_loop, shard);
-        if (code != 0) {
+        enum skiff_status status = thread_start(&shard->thread, "shard", i, shard_loop, shard, err);
+        if (status < 0) {
             spsc_deinit(&shard->queue);
-            rpc_server_stop(server);
             rpc_server_destroy(server);
-            return error_set(err, SKIFF_IO, "cannot start thread %d of %d shards: %s", i,
-                             options->shards, strerror(code));
+            return status;
         }
         server->running++;
     }
@@ -468,7 +466,7 @@ void rpc_server_stop(struct rpc_server *server)
         struct shard *shard = &server->shards[i];
         while (!spsc_push(&shard->queue, NULL)) /* we are the producer now */
             sched_yield();
-        pthread_join(shard->thread, NULL);
+        thread_join(&shard->thread);
         spsc_deinit(&shard->queue);
     }
     server->running = 0;

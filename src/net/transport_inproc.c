@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 struct parcel {
     struct parcel *next;
@@ -76,11 +77,7 @@ static enum skiff_status inproc_open(const struct transport_options *options,
     if (!options->hub)
         return error_set(err, SKIFF_INVALID, "transport inproc needs a hub");
     struct inproc *t = mem_must(sizeof *t);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->arrived, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&t->arrived);
     t->base.kind = transport_find("inproc");
     t->hub = options->hub;
     t->body_max = options->body_max ? options->body_max : (size_t)16 << 20;
@@ -275,11 +272,7 @@ static enum skiff_status inproc_receive(struct transport *base, int64_t deadline
     pthread_mutex_lock(&t->hub->lock);
     bool got = take(t, out_peer, out_packet);
     if (!got && !t->woken && deadline > clock_now()) {
-        struct timespec until = {deadline / CLOCK_SECOND, deadline % CLOCK_SECOND};
-        if (deadline == CLOCK_NEVER)
-            pthread_cond_wait(&t->arrived, &t->hub->lock);
-        else
-            pthread_cond_timedwait(&t->arrived, &t->hub->lock, &until);
+        cond_wait_until(&t->arrived, &t->hub->lock, deadline);
         got = take(t, out_peer, out_packet);
     }
     if (!got)
