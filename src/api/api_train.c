@@ -136,38 +136,11 @@ void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const char *command
     d->config.pipe_command = d->pipe;
 }
 
-static void set_merge(struct skiff_dataset *d, const char *value)
-{
-    struct skiff_error err = {0};
-    char *end;
-    long long size = strtoll(value, &end, 10);
-    if (end == value || *end || size < 0)
-        failed(d,
-               error_set(&err, SKIFF_INVALID,
-                         "merge_by_lineid: expected the size of a group, 0 for any, found \"%s\"",
-                         value),
-               &err);
-    d->config.merge_by_lineid = true;
-    d->config.merge_size = size;
-}
-
 void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value)
 {
     struct skiff_error err = {0};
     changed(d);
-    bool yes = !strcmp(value, "true") || !strcmp(value, "True") || !strcmp(value, "1");
-    if (!strcmp(key, "cache"))
-        d->config.cache = yes;
-    else if (!strcmp(key, "drop_last"))
-        d->config.drop_last = yes;
-    else if (!strcmp(key, "bad_lines"))
-        d->config.bad_limit = strtoll(value, NULL, 10);
-    else if (!strcmp(key, "split_files"))
-        d->config.split_files = yes;
-    else if (!strcmp(key, "merge_by_lineid"))
-        set_merge(d, value);
-    else
-        failed(d, reader_config_set(&d->config.reader, key, value, &err), &err);
+    failed(d, dataset_config_set(&d->config, key, value, &err), &err);
 }
 
 static enum skiff_status ready(struct skiff_dataset *d, struct skiff_error *err)

@@ -1,6 +1,7 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,33 @@ void buf_printf(struct buf *b, const char *format, ...)
     if (n > 0)
         b->len += (size_t)n;
     b->data[b->len] = '\0';
+}
+
+void buf_wrap(struct buf *b, const char *text, size_t column, size_t indent, size_t width)
+{
+    bool first = true; /* of its line */
+    while (*text) {
+        if (*text == '\n') {
+            buf_char(b, '\n');
+            text++;
+            if (*text && *text != '\n')
+                buf_printf(b, "%*s", (int)indent, "");
+            column = indent;
+            first = true;
+            continue;
+        }
+        size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " \n");
+        if (!first && column + blanks + n > width) {
+            buf_printf(b, "\n%*s", (int)indent, "");
+            column = indent;
+            blanks = 0;
+            text += strspn(text, " ");
+        }
+        buf_add(b, text, blanks + n);
+        column += blanks + n;
+        text += blanks + n;
+        first = false;
+    }
 }
 
 static void buf_le(struct buf *b, uint64_t v, int bytes)

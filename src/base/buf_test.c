@@ -79,6 +79,24 @@ static void reserve_keeps_contents(void **state)
     buf_deinit(&b);
 }
 
+static void expect_wrapped(const char *text, size_t column, size_t indent, const char *wrapped)
+{
+    struct buf b = BUF_INIT;
+    buf_wrap(&b, text, column, indent, 10);
+    assert_string_equal(b.data, wrapped);
+    buf_deinit(&b);
+}
+
+static void wraps_at_blanks(void **state)
+{
+    expect_wrapped("one two three", 0, 0, "one two\nthree");
+    expect_wrapped("12345 7890", 0, 0, "12345 7890");
+    expect_wrapped("one two", 4, 2, "one\n  two");
+    expect_wrapped("much-too-long-a-word x", 0, 1, "much-too-long-a-word\n x");
+    expect_wrapped("one\n\ntwo three\nfour", 0, 2, "one\n\n  two\n  three\n  four");
+    expect_wrapped("  kept  in", 0, 0, "  kept  in");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +105,7 @@ int main(void)
         cmocka_unit_test(grows_byte_by_byte),
         cmocka_unit_test(integers_are_little_endian),
         cmocka_unit_test(reserve_keeps_contents),
+        cmocka_unit_test(wraps_at_blanks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "cli/config_yaml.h"
 #include "store/file.h"
 
@@ -381,37 +382,12 @@ enum skiff_status config_check(const struct config *c, struct skiff_error *err)
 
 /* ---- unknown keys ---- */
 
-#define WORD_MAX 96
-
-/* Edit distance: insertions, deletions, changes, and two neighbours swapped. */
-static int distance(const char *a, const char *b)
-{
-    int rows[3][WORD_MAX + 1];
-    int n = (int)strnlen(a, WORD_MAX), m = (int)strnlen(b, WORD_MAX);
-    for (int j = 0; j <= m; j++)
-        rows[0][j] = j;
-    for (int i = 1; i <= n; i++) {
-        int *now = rows[i % 3], *up = rows[(i + 2) % 3], *up2 = rows[(i + 1) % 3];
-        now[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = up[j - 1] + (a[i - 1] != b[j - 1]);
-            best = up[j] + 1 < best ? up[j] + 1 : best;
-            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                up2[j - 2] + 1 < best)
-                best = up2[j - 2] + 1;
-            now[j] = best;
-        }
-    }
-    return rows[n % 3][m];
-}
-
 static const char *nearest(const struct config *c, const char *key, int *out_distance)
 {
     const char *best = NULL;
     *out_distance = INT_MAX;
     for (size_t i = 0; i < c->known.count; i++) {
-        int d = distance(key, c->known.entries[i].key);
+        int d = near_distance(key, c->known.entries[i].key);
         if (d < *out_distance) {
             *out_distance = d;
             best = c->known.entries[i].key;

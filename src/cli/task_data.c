@@ -12,11 +12,6 @@ const struct task_data task_data_train = {.dir_key = "runner.train_data_dir",
 const struct task_data task_data_infer = {.dir_key = "runner.test_data_dir",
                                           .batch_key = "runner.infer_batch_size"};
 
-/* Settings of readers, under runner.input_<name>. */
-static const char *const reader_keys[] = {"hash",   "hash_size", "normalise",  "stats",
-                                          "label",  "slots",     "columns",    "separator",
-                                          "header", "multi",     "index_base", "field_base"};
-
 static enum skiff_status set_from(struct task *j, const char *config_key, const char *key,
                                   struct reader_config *r, struct skiff_error *err)
 {
@@ -65,13 +60,14 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
         return status;
     }
     TRY(reader_config_set(r, "format", format, err));
-    for (size_t i = 0; i < sizeof(reader_keys) / sizeof(reader_keys[0]); i++) {
+    /* runner.input_<setting>; those of Paddle's datasets have their own names */
+    for (const struct option *row = reader_options.rows; row->name; row++) {
         char key[64];
-        snprintf(key, sizeof(key), "runner.input_%s", reader_keys[i]);
-        TRY(set_from(j, key, reader_keys[i], r, err));
+        bool own = !strncmp(row->name, "parse_", 6);
+        snprintf(key, sizeof(key), "runner.%s%s", own ? "" : "input_", row->name);
+        if (strcmp(row->name, "format"))
+            TRY(set_from(j, key, row->name, r, err));
     }
-    TRY(set_from(j, "runner.parse_ins_id", "parse_ins_id", r, err));
-    TRY(set_from(j, "runner.parse_content", "parse_content", r, err));
     return set_hash_size(j, r, err);
 }
 

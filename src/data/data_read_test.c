@@ -465,12 +465,14 @@ static void test_settings(void **state)
     struct skiff_error err;
     reader_config_init(&c);
     assert_int_equal(reader_config_set(&c, "colour", "x", &err), SKIFF_NOT_FOUND);
-    assert_non_null(strstr(err.message, "colour is not known; there are: format, hash, hash_size"));
+    assert_non_null(
+        strstr(err.message, "there is no reader setting colour; all: format, hash, hash_size"));
+    assert_int_equal(reader_config_set(&c, "seperator", ";", &err), SKIFF_NOT_FOUND);
+    assert_non_null(strstr(err.message, "seperator, the nearest is separator"));
     assert_int_equal(reader_config_set(&c, "hash_size", "-1", &err), SKIFF_INVALID);
     assert_int_equal(reader_config_set(&c, "hash_size", "12x", &err), SKIFF_INVALID);
     assert_int_equal(reader_config_set(&c, "hash", "md5", &err), SKIFF_INVALID);
-    assert_non_null(
-        strstr(err.message, "reader setting hash: expected xxh64 or python, found \"md5\""));
+    assert_non_null(strstr(err.message, "reader setting hash is 'md5'; expected xxh64 or python"));
     assert_int_equal(reader_config_set(&c, "normalise", "much", &err), SKIFF_INVALID);
     assert_int_equal(reader_config_set(&c, "header", "maybe", &err), SKIFF_INVALID);
     assert_int_equal(reader_config_set(&c, "separator", "ab", &err), SKIFF_INVALID);

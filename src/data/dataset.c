@@ -29,6 +29,28 @@ void dataset_config_init(struct dataset_config *c)
     reader_config_init(&c->reader);
 }
 
+#define AT(field) offsetof(struct dataset_config, field)
+
+static const struct option rows[] = {
+    {"cache", OPTION_BOOL, AT(cache),
+     .help = "keeps what was read beside the files, in Skiff's form"},
+    {"drop_last", OPTION_BOOL, AT(drop_last), .help = "leaves out a last batch that is not full"},
+    {"bad_lines", OPTION_LONG, AT(bad_limit), .low = -1, .high = INT64_MAX,
+     .help = "so many are left out; -1: any number"},
+    {"split_files", OPTION_BOOL, AT(split_files),
+     .help = "cuts files when there are fewer than threads"},
+    {"merge_by_lineid", OPTION_LONG, AT(merge_size), .low = 0, .high = INT64_MAX,
+     .given = AT(merge_by_lineid), .help = "size of the groups that become one sample; 0: any"},
+    {0}};
+static const struct options dataset_options = {
+    .what = "dataset setting", .rows = rows, .next = &reader_options, .next_at = AT(reader)};
+
+enum skiff_status dataset_config_set(struct dataset_config *c, const char *key, const char *value,
+                                     struct skiff_error *err)
+{
+    return options_set(&dataset_options, c, key, value, err);
+}
+
 static char *copy_text(const char *s)
 {
     return s ? mem_must_strdup(s) : NULL;

@@ -6,6 +6,7 @@
 #ifndef DATA_READER_H
 #define DATA_READER_H
 
+#include "base/options.h"
 #include "data/batch.h"
 #include "data/hash.h"
 #include "data/source.h"
@@ -44,9 +45,9 @@ struct reader_config {
 void reader_config_init(struct reader_config *c);
 void reader_config_deinit(struct reader_config *c);
 void reader_config_copy(struct reader_config *to, const struct reader_config *from);
-/* Sets one key from text: format, hash, hash_size, normalise, stats, label, parse_ins_id,
- * parse_content, parse_logkey, slots, columns, separator, header, multi, index_base, field_base.
- * NOT_FOUND names the known keys; INVALID tells what the value may be. */
+/* The keys, in terms of struct reader_config. */
+extern const struct options reader_options;
+/* Sets one of them from text. NOT_FOUND names the known keys; INVALID tells what the value may be. */
 enum skiff_status reader_config_set(struct reader_config *c, const char *key, const char *value,
                                     struct skiff_error *err);
 

@@ -1,78 +1,72 @@
 #include "fleet/settings.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
+#include "base/options.h"
 
-struct number {
-    const char *name;
-    int *at;
-    int low, high;
-};
-
-/* gflags of Paddle may be true and false, too. */
-static enum skiff_status take_number(const struct number *n, const char *text,
-                                     struct skiff_error *err)
+/* gflags of Paddle are 0, 1, true or false; the int stays -1 when it is not set. */
+static const char *read_switch(void *place, const char *text)
 {
-    char *end;
-    long v = strtol(text, &end, 10);
-    if (!strcasecmp(text, "true") || !strcasecmp(text, "false")) {
-        v = !strcasecmp(text, "true");
-        end = "";
-    }
-    if (*end || v < n->low || v > n->high)
-        return error_set(err, SKIFF_INVALID, "%s is '%s'; expected a whole number from %d to %d",
-                         n->name, text, n->low, n->high);
-    *n->at = (int)v;
-    return SKIFF_OK;
+    bool on;
+    if (!option_bool(text, &on))
+        return "true or false";
+    *(int *)place = on;
+    return NULL;
 }
 
-static enum skiff_status take_text(const char *name, const char *text, char *out, size_t room,
-                                   struct skiff_error *err)
-{
-    if (text && strlen(text) >= room)
-        return error_set(err, SKIFF_INVALID, "%s is %zu bytes long; at most %zu", name,
-                         strlen(text), room - 1);
-    snprintf(out, room, "%s", text ? text : "");
-    return SKIFF_OK;
-}
-
+#define AT(field) offsetof(struct settings, field)
+#define MOST (1 << 30)
 #define COMMUNICATOR "FLAGS_communicator_"
+
+static const struct option rows[] = {
+    {"SKIFF_JOB", OPTION_ROOM, AT(job), .high = SETTINGS_JOB, .help = "name of the job"},
+    {"SKIFF_SECRET", OPTION_ROOM, AT(secret), .high = SETTINGS_SECRET, .help = "its secret"},
+    {"SKIFF_LISTEN", OPTION_ROOM, AT(listen), .high = ADDRESS_TEXT,
+     .help = "where a server listens, if not at its address"},
+    {"SKIFF_FAULT", OPTION_ROOM, AT(fault), .high = SETTINGS_FAULT,
+     .help = "settings of the fault transport, for tests"},
+    {"FLAGS_rpc_deadline", OPTION_INT, AT(rpc_ms), .low = 1, .high = MOST,
+     .help = "milliseconds until a request has failed"},
+    {"SKIFF_SILENCE_MS", OPTION_INT, AT(silence_ms), .low = 100, .high = MOST,
+     .help = "after which a process counts as dead"},
+    {"SKIFF_START_MS", OPTION_INT, AT(start_ms), .low = 1, .high = MOST,
+     .help = "how long processes wait for each other at the start"},
+    {"SKIFF_SHARDS", OPTION_INT, AT(shards), .low = 1, .high = 64, .help = "threads of a server"},
+    {"CPU_NUM", OPTION_INT, AT(cpu_num), .low = 1, .high = 1024, .standard = "1",
+     .help = "threads of a trainer"},
+    {COMMUNICATOR "max_merge_var_num", OPTION_INT, AT(max_merge_var_num), .low = 1, .high = MOST,
+     .help = "gradients that are added up before they go out"},
+    {COMMUNICATOR "send_queue_size", OPTION_INT, AT(send_queue_size), .low = 1, .high = MOST,
+     .help = "gradients that may wait"},
+    {COMMUNICATOR "min_send_grad_num_before_recv", OPTION_INT, AT(min_send_grad_num_before_recv),
+     .low = 0, .high = MOST, .help = "gradients that go out before parameters are asked for"},
+    {COMMUNICATOR "thread_pool_size", OPTION_INT, AT(thread_pool_size), .low = 1, .high = 1024,
+     .help = "not used here: requests need no threads"},
+    {COMMUNICATOR "send_wait_times", OPTION_INT, AT(send_wait_times), .low = 0, .high = MOST,
+     .help = "how often it is waited for another gradient"},
+    {COMMUNICATOR "independent_recv_thread", OPTION_OTHER, AT(independent_recv_thread),
+     .read = read_switch, .help = "parameters come in while gradients go out"},
+    {COMMUNICATOR "is_sgd_optimizer", OPTION_OTHER, AT(is_sgd_optimizer), .read = read_switch,
+     .help = "gradients of different batches may be added up"},
+    {0}};
+static const struct options settings_options = {.rows = rows};
 
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err)
 {
-    struct settings s = {.cpu_num = 1};
-    const int max = 1 << 30;
-    const struct number numbers[] = {
-        {"FLAGS_rpc_deadline", &s.rpc_ms, 1, max},
-        {"SKIFF_SILENCE_MS", &s.silence_ms, 100, max},
-        {"SKIFF_START_MS", &s.start_ms, 1, max},
-        {"SKIFF_SHARDS", &s.shards, 1, 64},
-        {"CPU_NUM", &s.cpu_num, 1, 1024},
-        {COMMUNICATOR "max_merge_var_num", &s.max_merge_var_num, 1, max},
-        {COMMUNICATOR "send_queue_size", &s.send_queue_size, 1, max},
-        {COMMUNICATOR "min_send_grad_num_before_recv", &s.min_send_grad_num_before_recv, 0, max},
-        {COMMUNICATOR "thread_pool_size", &s.thread_pool_size, 1, 1024},
-        {COMMUNICATOR "send_wait_times", &s.send_wait_times, 0, max},
-        {COMMUNICATOR "independent_recv_thread", &s.independent_recv_thread, 0, 1},
-        {COMMUNICATOR "is_sgd_optimizer", &s.is_sgd_optimizer, 0, 1},
-    };
-    const int ncommon = 5, n = (int)(sizeof(numbers) / sizeof(numbers[0]));
+    struct settings s = {.max_merge_var_num = -1,
+                         .send_queue_size = -1,
+                         .min_send_grad_num_before_recv = -1,
+                         .thread_pool_size = -1,
+                         .send_wait_times = -1,
+                         .independent_recv_thread = -1,
+                         .is_sgd_optimizer = -1};
+    options_init(&settings_options, &s);
     if (!get)
         get = role_environment;
-    for (int i = ncommon; i < n; i++)
-        *numbers[i].at = -1;
-    for (int i = 0; i < n; i++) {
-        const char *text = get(self, numbers[i].name);
+    for (const struct option *row = rows; row->name; row++) {
+        const char *text = get(self, row->name);
         if (text && *text)
-            TRY(take_number(&numbers[i], text, err));
+            TRY(option_put(row, &s, row->name, text, err));
     }
-    TRY(take_text("SKIFF_JOB", get(self, "SKIFF_JOB"), s.job, sizeof(s.job), err));
-    TRY(take_text("SKIFF_SECRET", get(self, "SKIFF_SECRET"), s.secret, sizeof(s.secret), err));
-    TRY(take_text("SKIFF_LISTEN", get(self, "SKIFF_LISTEN"), s.listen, sizeof(s.listen), err));
-    TRY(take_text("SKIFF_FAULT", get(self, "SKIFF_FAULT"), s.fault, sizeof(s.fault), err));
     *out = s;
     return SKIFF_OK;
 }

@@ -6,10 +6,14 @@
 #include "fleet/role.h"
 #include "net/address.h"
 
+#define SETTINGS_JOB 128
+#define SETTINGS_SECRET 256
+#define SETTINGS_FAULT 256
+
 struct settings {
-    char job[128], secret[256];
-    char listen[ADDRESS_TEXT]; /* "": where the list of servers says */
-    char fault[256];           /* SKIFF_FAULT: settings of the fault transport, for tests; "" */
+    char job[SETTINGS_JOB], secret[SETTINGS_SECRET];
+    char listen[ADDRESS_TEXT];  /* "": where the list of servers says */
+    char fault[SETTINGS_FAULT]; /* SKIFF_FAULT: settings of the fault transport, for tests; "" */
     int rpc_ms, silence_ms, start_ms, shards; /* 0: defaults */
     int cpu_num;                              /* CPU_NUM; 1 */
     /* FLAGS_communicator_*; -1: not set */

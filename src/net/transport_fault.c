@@ -4,11 +4,13 @@
 #include "net/transport.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/options.h"
 
 struct held {
     struct held *next;
@@ -249,54 +251,43 @@ static void fault_close(struct transport *t)
     free(f);
 }
 
-static bool plan_set(struct fault_plan *p, const char *key, size_t n, const char *value, char **end)
+/* "1-20", or "5" for both */
+static const char *read_span(void *place, const char *text)
 {
-    struct {
-        const char *key;
-        double *number;
-    } shares[] = {
-        {"drop", &p->drop}, {"twice", &p->twice}, {"corrupt", &p->corrupt}, {"late", &p->late}};
-    struct {
-        const char *key;
-        int *ms;
-    } times[] = {{"cut_every_ms", &p->cut_every_ms}, {"cut_for_ms", &p->cut_for_ms}};
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
-        if (strlen(shares[i].key) == n && !strncmp(key, shares[i].key, n)) {
-            *shares[i].number = strtod(value, end);
-            return *shares[i].number >= 0 && *shares[i].number <= 1;
-        }
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (strlen(times[i].key) == n && !strncmp(key, times[i].key, n)) {
-            *times[i].ms = (int)strtol(value, end, 10);
-            return *times[i].ms >= 0;
-        }
-    if (n == 4 && !strncmp(key, "seed", n)) {
-        p->seed = strtoull(value, end, 10);
-        return true;
-    }
-    if (n != 7 || strncmp(key, "late_ms", n))
-        return false;
-    p->late_ms[0] = (int)strtol(value, end, 10);
-    if (**end == '-')
-        p->late_ms[1] = (int)strtol(*end + 1, end, 10);
-    return p->late_ms[0] >= 0 && p->late_ms[1] >= p->late_ms[0];
+    int *span = place, low, high, n = 0;
+    if (sscanf(text, "%d-%d%n", &low, &high, &n) != 2)
+        high = sscanf(text, "%d%n", &low, &n) == 1 ? low : -1;
+    if (!n || text[n] || low < 0 || high < low)
+        return "milliseconds, the least and the most, as 1-20";
+    span[0] = low;
+    span[1] = high;
+    return NULL;
 }
+
+#define AT(field) offsetof(struct fault_plan, field)
+#define SHARE .low = 0, .high = 1
+#define TIME .low = 0, .high = INT32_MAX
+
+static const struct option rows[] = {
+    {"seed", OPTION_LONG, AT(seed), .standard = "1", .help = "of what happens"},
+    {"drop", OPTION_REAL, AT(drop), SHARE, .help = "share of packets that get lost"},
+    {"twice", OPTION_REAL, AT(twice), SHARE, .help = "share that comes twice"},
+    {"corrupt", OPTION_REAL, AT(corrupt), SHARE, .help = "share with a wrong bit"},
+    {"late", OPTION_REAL, AT(late), SHARE, .help = "share that is held back"},
+    {"late_ms", OPTION_OTHER, AT(late_ms), .read = read_span, .standard = "1-20",
+     .help = "how long"},
+    {"cut_every_ms", OPTION_INT, AT(cut_every_ms), TIME, .help = "nothing passes again and again"},
+    {"cut_for_ms", OPTION_INT, AT(cut_for_ms), TIME, .help = "for so long"},
+    {0}};
+static const struct options fault_options = {.what = "setting of the fault transport",
+                                             .rows = rows};
 
 enum skiff_status fault_plan_parse(const char *text, struct fault_plan *out,
                                    struct skiff_error *err)
 {
-    struct fault_plan p = {.seed = 1, .late_ms = {1, 20}};
-    for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, "=");
-        char *end = NULL;
-        if (at[n] != '=' || !plan_set(&p, at, n, at + n + 1, &end) || end == at + n + 1 ||
-            (*end && *end != ' '))
-            return error_set(err, SKIFF_INVALID,
-                             "settings of the fault transport: cannot read '%s' (known: seed, "
-                             "drop, twice, corrupt, late, late_ms, cut_every_ms, cut_for_ms)",
-                             at);
-        at = end;
-    }
+    struct fault_plan p = {0};
+    options_init(&fault_options, &p);
+    TRY(options_set_all(&fault_options, &p, text, err));
     *out = p;
     return SKIFF_OK;
 }

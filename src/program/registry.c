@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/near.h"
 #include "program/op_kind.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -66,51 +67,14 @@ const struct op_kind *op_kind_at(int i)
     return i >= 0 && i < nrows ? rows[i] : NULL;
 }
 
-enum { NEAR_MAX = 64 };
-
-/* Levenshtein distance of two names of at most NEAR_MAX characters; gives up above `limit`. */
-static int edit_distance(const char *a, int na, const char *b, int nb, int limit)
-{
-    int row[NEAR_MAX + 1];
-    if (abs(na - nb) > limit)
-        return limit + 1;
-    for (int j = 0; j <= nb; j++)
-        row[j] = j;
-    for (int i = 1; i <= na; i++) {
-        int diagonal = row[0], best = row[0] = i;
-        for (int j = 1; j <= nb; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = change < least ? change : least;
-            if (row[j] < best)
-                best = row[j];
-        }
-        if (best > limit)
-            return limit + 1;
-    }
-    return row[nb];
-}
-
 const char *op_kind_nearest(const char *type)
 {
+    struct near near = near_to(type);
     pthread_once(&once, registry_build);
-    size_t n = strlen(type);
-    if (n == 0 || n > NEAR_MAX)
-        return NULL;
-    int best = n < 6 ? 2 : (int)n / 3;
-    const char *found = NULL;
-    for (int i = 0; i < nrows; i++) {
-        size_t m = strlen(rows[i]->type);
-        if (m > NEAR_MAX || rows[i]->flags & OP_INTERNAL)
-            continue;
-        int d = edit_distance(type, (int)n, rows[i]->type, (int)m, best);
-        if (d < best || (d == best && !found)) {
-            best = d;
-            found = rows[i]->type;
-        }
-    }
-    return found;
+    for (int i = 0; i < nrows; i++)
+        if (!(rows[i]->flags & OP_INTERNAL))
+            near_try(&near, rows[i]->type);
+    return near.best;
 }
 
 int op_kind_slot(const struct op_slot *slots, const char *name)

@@ -1,0 +1,277 @@
+/* Options as flags of a command: reading argv, and the flags part of --help. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/near.h"
+#include "base/options.h"
+
+#define WIDTH 100 /* of help */
+#define COLUMN 30 /* where sentences begin at the latest */
+
+/* ---- finding ---- */
+
+/* '-' and '_' are the same behind the first letter: --log-dir is --log_dir. */
+static bool same_name(const char *name, const char *word, size_t n)
+{
+    if (!name || strlen(name) != n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (name[i] != word[i] && !(strchr("-_", name[i]) && strchr("-_", word[i])))
+            return false;
+    return true;
+}
+
+/* --name or --name=value */
+static const struct option *find_long(const struct options *o, const char *word)
+{
+    if (strncmp(word, "--", 2))
+        return NULL;
+    size_t n = strcspn(word + 2, "=");
+    for (const struct option *row = o->rows; row->name; row++)
+        if (same_name(row->name, word + 2, n) || same_name(row->also, word + 2, n))
+            return row;
+    return NULL;
+}
+
+static const struct option *find_letter(const struct options *o, char letter)
+{
+    for (const struct option *row = o->rows; row->name; row++)
+        if (row->letter && row->letter == letter)
+            return row;
+    return NULL;
+}
+
+static bool is_flag(const struct options *o, const char *word)
+{
+    return find_long(o, word) || (word[0] == '-' && word[1] && !word[2] && find_letter(o, word[1]));
+}
+
+static bool needs_value(const struct option *row)
+{
+    return row->kind != OPTION_BOOL && row->kind != OPTION_NOT && row->kind != OPTION_PASS;
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    const struct options *o;
+    void *to;
+    int argc, at;
+    char **argv;
+    struct option_words *words;
+    bool passing; /* behind an OPTION_PASS */
+};
+
+static void add_word(struct reading *r, char *word)
+{
+    r->words->at[r->words->n++] = word;
+}
+
+static void add_rest(struct reading *r)
+{
+    while (r->at < r->argc)
+        add_word(r, r->argv[r->at++]);
+}
+
+static enum skiff_status unknown_flag(const struct reading *r, const char *word,
+                                      struct skiff_error *err)
+{
+    char name[64];
+    size_t n = strcspn(word, "=");
+    n = n < sizeof name ? n : sizeof name - 1;
+    memcpy(name, word, n);
+    name[n] = '\0';
+    struct near near = near_to(name + strspn(name, "-"));
+    for (const struct option *row = r->o->rows; row->name; row++)
+        if (option_shown(row)) {
+            near_try(&near, row->name);
+            if (row->also)
+                near_try(&near, row->also);
+        }
+    return error_set(err, SKIFF_INVALID, "there is no flag %s%s%s%s%s", name,
+                     near.best ? "; the nearest is --" : "", near.best ? near.best : "",
+                     r->o->advice ? "; " : "", r->o->advice ? r->o->advice : "");
+}
+
+/* Words that follow -o key=value and have a '=' belong to it, too. */
+static enum skiff_status take_pairs(struct reading *r, const struct option *row,
+                                    const char *subject, struct skiff_error *err)
+{
+    while (r->at < r->argc && r->argv[r->at][0] != '-' && strchr(r->argv[r->at], '='))
+        TRY(option_put(row, r->to, subject, r->argv[r->at++], err));
+    return SKIFF_OK;
+}
+
+/* value: what stands in the same word, or NULL. */
+static enum skiff_status take(struct reading *r, const struct option *row, const char *subject,
+                              const char *value, struct skiff_error *err)
+{
+    if (row->kind == OPTION_REFUSED)
+        return error_set(err, SKIFF_INVALID, "%s: %s", subject, row->help);
+    if (!value && !needs_value(row))
+        value = "true";
+    if (!value && (r->at == r->argc || is_flag(r->o, r->argv[r->at])))
+        return error_set(err, SKIFF_INVALID, "%s needs a value: %s", subject,
+                         row->value ? row->value : "one word");
+    if (!value)
+        value = r->argv[r->at++];
+    TRY(option_put(row, r->to, subject, value, err));
+    return row->kind == OPTION_PAIRS ? take_pairs(r, row, subject, err) : SKIFF_OK;
+}
+
+static enum skiff_status take_long(struct reading *r, char *word, struct skiff_error *err)
+{
+    const struct option *row = find_long(r->o, word);
+    if (!row)
+        return unknown_flag(r, word, err);
+    const char *equals = strchr(word, '=');
+    struct buf subject = BUF_INIT;
+    buf_add(&subject, word, strcspn(word, "="));
+    enum skiff_status status = take(r, row, subject.data, equals ? equals + 1 : NULL, err);
+    buf_deinit(&subject);
+    return status;
+}
+
+/* -q, -m FILE, -mFILE, -qv */
+static enum skiff_status take_letters(struct reading *r, char *word, struct skiff_error *err)
+{
+    for (const char *letter = word + 1; *letter; letter++) {
+        const struct option *row = find_letter(r->o, *letter);
+        const char subject[] = {'-', *letter, '\0'};
+        if (!row)
+            return unknown_flag(r, word, err);
+        if (needs_value(row))
+            return take(r, row, subject, letter[1] ? letter + 1 : NULL, err);
+        TRY(take(r, row, subject, NULL, err));
+    }
+    return SKIFF_OK;
+}
+
+static bool is_pass(const struct options *o, const char *word)
+{
+    const struct option *row = find_long(o, word);
+    if (!row && word[0] == '-' && word[1] && !word[2])
+        row = find_letter(o, word[1]);
+    return row && row->kind == OPTION_PASS;
+}
+
+/* A word that is no flag, where some may stand. */
+static enum skiff_status take_word(struct reading *r, char *word, struct skiff_error *err)
+{
+    if (!r->o->words)
+        return error_set(err, SKIFF_INVALID, "what is '%s'? Only flags are taken here", word);
+    add_word(r, word);
+    if (r->o->rest)
+        add_rest(r);
+    return SKIFF_OK;
+}
+
+static enum skiff_status take_next(struct reading *r, struct skiff_error *err)
+{
+    char *word = r->argv[r->at++];
+    if (r->passing && (is_pass(r->o, word) || !find_long(r->o, word))) {
+        add_word(r, word);
+    } else if (is_pass(r->o, word)) {
+        r->passing = true;
+        add_word(r, word);
+        return word[1] == '-' ? take_long(r, word, err) : take_letters(r, word, err);
+    } else if (!strcmp(word, "--")) {
+        if (r->at < r->argc && !r->o->words)
+            return take_word(r, r->argv[r->at], err);
+        add_rest(r);
+    } else if (word[0] != '-' || !word[1]) {
+        return take_word(r, word, err);
+    } else {
+        return word[1] == '-' ? take_long(r, word, err) : take_letters(r, word, err);
+    }
+    return SKIFF_OK;
+}
+
+static bool wants_help(const struct reading *r)
+{
+    const char *word = r->argv[r->at];
+    return !r->passing && (!strcmp(word, "--help") || !strcmp(word, "-h"));
+}
+
+enum skiff_status options_parse(const struct options *o, void *to, int argc, char **argv,
+                                struct option_words *out, struct skiff_error *err)
+{
+    struct reading r = {.o = o, .to = to, .argc = argc, .at = 1, .argv = argv, .words = out};
+    *out = (struct option_words){.at = mem_must((size_t)(argc + 1) * sizeof *out->at)};
+    while (r.at < argc) {
+        if (wants_help(&r)) {
+            out->help = true;
+            return SKIFF_OK;
+        }
+        TRY(take_next(&r, err));
+    }
+    return SKIFF_OK;
+}
+
+/* ---- help ---- */
+
+bool option_shown(const struct option *row)
+{
+    return row->kind != OPTION_IGNORED && row->kind != OPTION_REFUSED;
+}
+
+void option_flag(const struct option *row, struct buf *out)
+{
+    if (row->letter)
+        buf_printf(out, "-%c, ", row->letter);
+    buf_printf(out, "--%s", row->name);
+    if (needs_value(row))
+        buf_printf(out, " %s", row->value ? row->value : "VALUE");
+}
+
+void option_sentence(const struct option *row, struct buf *out)
+{
+    buf_str(out, row->help);
+    if (row->kind == OPTION_CHOICE) {
+        buf_str(out, ": ");
+        for (int i = 0; row->words[i]; i++)
+            buf_printf(out, "%s%s", !i ? "" : row->words[i + 1] ? ", " : " or ", row->words[i]);
+    }
+    if (row->also)
+        buf_printf(out, "; also --%s", row->also);
+    if (row->standard && *row->standard && needs_value(row))
+        buf_printf(out, " (%s)", row->standard);
+}
+
+/* Left column of a row, with room where others have a letter. */
+static void left_column(const struct option *row, bool letters, struct buf *out)
+{
+    buf_reset(out);
+    buf_str(out, row->letter || !letters ? "  " : "      ");
+    option_flag(row, out);
+}
+
+void options_help(const struct options *o, struct buf *out)
+{
+    struct buf left = BUF_INIT, text = BUF_INIT;
+    bool letters = false;
+    size_t column = 0;
+    for (const struct option *row = o->rows; row->name; row++)
+        letters |= row->letter && option_shown(row);
+    for (const struct option *row = o->rows; row->name; row++) {
+        left_column(row, letters, &left);
+        if (option_shown(row) && left.len + 2 > column)
+            column = left.len + 2;
+    }
+    column = column < COLUMN ? column : COLUMN;
+    for (const struct option *row = o->rows; row->name; row++) {
+        if (!option_shown(row))
+            continue;
+        left_column(row, letters, &left);
+        buf_printf(out, "%-*s", (int)column, left.data);
+        if (left.len + 2 > column)
+            buf_printf(out, "\n%*s", (int)column, "");
+        buf_reset(&text);
+        option_sentence(row, &text);
+        buf_wrap(out, text.data, column, column, WIDTH);
+        buf_char(out, '\n');
+    }
+    buf_deinit(&left);
+    buf_deinit(&text);
+}
