@@ -97,7 +97,8 @@ bool option_bool(const char *text, bool *out);
 struct option_words {
     char **at; /* n words, NULL behind them; free it */
     int n;
-    bool help; /* -h or --help: nothing behind it was read */
+    bool dashes; /* "--" stood before them */
+    bool help;   /* -h or --help: nothing behind it was read */
 };
 
 /* Reads argv[1..argc): --name value, --name=value, -x value, -xvalue, -xy, and words; behind "--" are words only. A value

@@ -179,6 +179,7 @@ static enum skiff_status take_next(struct reading *r, struct skiff_error *err)
     } else if (!strcmp(word, "--")) {
         if (r->at < r->argc && !r->o->words)
             return take_word(r, r->argv[r->at], err);
+        r->words->dashes = true;
         add_rest(r);
     } else if (word[0] != '-' || !word[1]) {
         return take_word(r, word, err);
@@ -221,7 +222,7 @@ void option_flag(const struct option *row, struct buf *out)
     if (row->letter)
         buf_printf(out, "-%c, ", row->letter);
     buf_printf(out, "--%s", row->name);
-    if (needs_value(row))
+    if (row->value || needs_value(row))
         buf_printf(out, " %s", row->value ? row->value : "VALUE");
 }
 

@@ -5,7 +5,6 @@
 
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "cli/flags.h"
 
 #define MAX_ROUNDS 100
 
@@ -108,30 +107,36 @@ static enum skiff_status bench(const struct bench_flags *f, struct skiff_error *
     return status;
 }
 
-int cmd_bench(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct bench_flags f = {.rows = 100000, .threads = cores > 0 ? cores : 1, .rounds = 5};
-    const struct flag flags[] = {
-        {"--rows", FLAG_INT, &f.rows, "rows to measure with (100000)"},
-        {"--threads", FLAG_INT, &f.threads, "training threads (one a core)"},
-        {"--rounds", FLAG_INT, &f.rounds, "measurements; their median counts (5)"},
-        {0}};
+    struct bench_flags *f = call->args;
     struct skiff_error err = {0};
-    bool help;
-    int status = flags_parse(argc, argv, flags, NULL, NULL, &help);
-    if (status || help) {
-        if (help) {
-            printf("usage: skiff bench [--rows N] [--threads N] [--rounds N]\n\n"
-                   "Measures the GEMMs of the documents' CTR-DNN alone, the readers alone, and\n"
-                   "training from text as a share of what the GEMMs allow. All in one run, in\n"
-                   "turns: figures of different runs or machines do not compare.\n\n");
-            flags_print(flags);
-        }
-        return status;
-    }
-    if (f.rows < 1 || f.threads < 1 || f.threads > 1024 || f.rounds < 1 || f.rounds > MAX_ROUNDS)
-        return command_usage("bench", "rows and threads must be at least 1, rounds 1 to %d",
-                             MAX_ROUNDS);
-    return bench(&f, &err) < 0 ? command_fail("bench", &err) : 0;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!f->threads)
+        f->threads = cores > 0 ? cores : 1;
+    return bench(f, &err) < 0 ? command_fail(call->name, &err) : 0;
 }
+
+#define AT(field) offsetof(struct bench_flags, field)
+
+static const struct option rows[] = {
+    {"rows", OPTION_LONG, AT(rows), .low = 1, .high = INT64_MAX, .value = "N", .standard = "100000",
+     .help = "rows to measure with"},
+    {"threads", OPTION_LONG, AT(threads), .low = 1, .high = 1024, .value = "N",
+     .help = "training threads; one a core unless said otherwise"},
+    {"rounds", OPTION_LONG, AT(rounds), .low = 1, .high = MAX_ROUNDS, .value = "N", .standard = "5",
+     .help = "measurements; their median counts"},
+    {0}};
+
+const struct command command_bench = {
+    .name = "bench",
+    .summary = "measure this machine and the share of its speed that training reaches",
+    .usage = "[--rows N] [--threads N] [--rounds N]",
+    .text = "Measures the GEMMs of the documents' CTR-DNN alone, the readers alone, and training "
+            "from text as a "
+            "share of what the GEMMs allow. All in one run, in turns: figures of different runs or "
+            "machines do not "
+            "compare.",
+    .options = &(const struct options){.rows = rows},
+    .args_size = sizeof(struct bench_flags),
+    .run = run};

@@ -9,17 +9,7 @@
 #include "data/check.h"
 
 #define TOLD_MAX 20
-
-static void help(void)
-{
-    printf(
-        "usage: skiff check-data -m config.yaml [-o key=value ...] [FILE...]\n\n"
-        "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells every\n"
-        "bad line with file, line, slot and value (the first %d; the rest is counted), and what\n"
-        "is in each slot. Ids that the model's table does not have are told too.\n"
-        "Exit status 1 when something is wrong.\n",
-        TOLD_MAX);
-}
+#define TOLD_TEXT "20"
 
 static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
 {
@@ -74,7 +64,7 @@ static int64_t outside_table(struct task *j, const struct check_report *r)
     return wrong;
 }
 
-static enum skiff_status check(struct task *j, const struct task_args *args, int64_t *wrong,
+static enum skiff_status check(struct task *j, const struct command_call *call, int64_t *wrong,
                                struct skiff_error *err)
 {
     struct task_data where = task_data_train;
@@ -85,8 +75,8 @@ static enum skiff_status check(struct task *j, const struct task_args *args, int
     const char *const *names;
     int64_t told = 0;
     int count = 0;
-    where.files = args->nfiles ? args->files : NULL;
-    where.nfiles = args->nfiles;
+    where.files = call->nwords ? (const char *const *)call->words : NULL;
+    where.nfiles = call->nwords;
     TRY(task_dataset_config(j, &where, &dc, err));
     file_list_init(&files);
     bad_lines_init(&bad, -1);
@@ -116,21 +106,17 @@ static enum skiff_status check(struct task *j, const struct task_args *args, int
     return status;
 }
 
-int cmd_check_data(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct task_args args;
     struct task task;
     struct skiff_error err = {0};
     int64_t wrong = 0;
-    int status = task_args_parse(&args, argc, argv, false, true);
-    if (status || args.help) {
-        if (args.help)
-            help();
+    int status = task_args_check(call->args, call->name);
+    if (status)
         return status;
-    }
-    if (task_open(&task, &args, false, &err) < 0)
+    if (task_open(&task, call->args, false, &err) < 0)
         return command_fail("check-data", &err);
-    if (check(&task, &args, &wrong, &err) < 0)
+    if (check(&task, call, &wrong, &err) < 0)
         status = command_fail("check-data", &err);
     else if (wrong) {
         fprintf(stderr, "skiff check-data: %" PRId64 " faults\n", wrong);
@@ -139,3 +125,19 @@ int cmd_check_data(int argc, char **argv)
     task_close(&task);
     return status;
 }
+
+static const struct option rows[] = {TASK_OPTIONS, {0}};
+
+const struct command command_check_data = {
+    .name = "check-data",
+    .summary = "read data as training would; tell bad lines and what is in the slots",
+    .usage = "-m config.yaml [-o key=value ...] [FILE...]",
+    .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
+            "every bad line with "
+            "file, line, slot and value (the first " TOLD_TEXT
+            "; the rest is counted), and what is in each slot. "
+            "Ids that the model's table does not have are told, too. Exit status 1 when something "
+            "is wrong.",
+    .options = &(const struct options){.rows = rows, .words = "FILE..."},
+    .args_size = sizeof(struct task_args),
+    .run = run};

@@ -15,19 +15,6 @@
 #include "data/files.h"
 #include "fleet/settings.h"
 
-static void help(void)
-{
-    printf(
-        "usage: skiff doctor [-m config.yaml [-o key=value ...]] [--servers LIST] [--workers "
-        "LIST]\n"
-        "                    [--worker_num N] [--timeout SECONDS]\n\n"
-        "Looks at a job before it runs, or while it does, and says what is wrong and what to do:\n"
-        "roles, names, ports (free, taken, by whom), links to servers, clocks, proxies, limits, "
-        "and\n"
-        "with -m the config and its data. Without --servers the environment says who takes part.\n"
-        "Exit status 1: something is wrong.\n");
-}
-
 /* ---- findings ---- */
 
 static void finding(const char *mark, const char *advice, const char *format, va_list ap)
@@ -164,7 +151,7 @@ static void check_save(struct doctor *d, struct task *j)
     buf_deinit(&at);
 }
 
-static void check_config(struct doctor *d, struct task_args *args, const struct role *role)
+static void check_config(struct doctor *d, const struct task_args *args, const struct role *role)
 {
     struct task j;
     struct skiff_error err = {0};
@@ -181,63 +168,10 @@ static void check_config(struct doctor *d, struct task_args *args, const struct 
 /* ---- who takes part ---- */
 
 struct asked {
-    struct task_args config;
+    struct task_args config; /* first */
     const char *servers, *workers;
     int worker_num, timeout;
-    bool help;
 };
-
-/* The value of a flag, as the next word or behind '='; NULL: another word, or there is none. */
-static const char *flag_value(int argc, char **argv, int *at, const char *name)
-{
-    size_t n = strlen(name);
-    if (strncmp(argv[*at], name, n))
-        return NULL;
-    if (argv[*at][n] == '=')
-        return argv[*at] + n + 1;
-    return !argv[*at][n] && *at + 1 < argc ? argv[++*at] : NULL;
-}
-
-static int take_number(const char *name, const char *text, int *out)
-{
-    char *end;
-    long v = strtol(text, &end, 10);
-    if (*end || end == text || v < 1 || v > 1000000)
-        return command_usage("doctor", "%s is '%s'; expected a number from 1 on", name, text);
-    *out = (int)v;
-    return 0;
-}
-
-/* Takes what is ours; the rest is for task_args_parse. */
-static int parse(struct asked *a, int argc, char **argv)
-{
-    char **rest = calloc((size_t)argc + 1, sizeof(*rest));
-    int n = 0, status = 0;
-    bool config = false;
-    *a = (struct asked){.timeout = 3};
-    for (int i = 0; i < argc && !status; i++) {
-        const char *v;
-        if ((v = flag_value(argc, argv, &i, "--servers")) ||
-            (v = flag_value(argc, argv, &i, "--endpoints")))
-            a->servers = v;
-        else if ((v = flag_value(argc, argv, &i, "--workers")))
-            a->workers = v;
-        else if ((v = flag_value(argc, argv, &i, "--worker_num")))
-            status = take_number("--worker_num", v, &a->worker_num);
-        else if ((v = flag_value(argc, argv, &i, "--timeout")))
-            status = take_number("--timeout", v, &a->timeout);
-        else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))
-            a->help = true;
-        else {
-            config |= i > 0;
-            rest[n++] = argv[i];
-        }
-    }
-    if (!status && !a->help && config)
-        status = task_args_parse(&a->config, n, rest, false, false);
-    free(rest);
-    return status;
-}
 
 /* Names of workers matter to the launcher alone: it starts those that are here. */
 static void take_workers(struct doctor *d, const char *list, struct role *role)
@@ -275,31 +209,26 @@ static void take_roles(struct doctor *d, const struct asked *a, struct role *rol
         take_workers(d, a->workers, role);
 }
 
-int cmd_doctor(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct asked a;
+    const struct asked *a = call->args;
     struct role role;
     struct settings settings = {0};
-    struct doctor d = {0};
-    int own, status = parse(&a, argc, argv);
+    struct doctor d = {.timeout_ms = a->timeout * 1000};
+    int own, status = a->config.overrides.n ? task_args_check(&a->config, call->name) : 0;
     if (status)
         return status;
-    if (a.help) {
-        help();
-        return 0;
-    }
-    take_roles(&d, &a, &role, &own);
+    take_roles(&d, a, &role, &own);
     check_settings(&d, &settings);
     d.job = settings.job;
     d.secret = settings.secret;
-    d.timeout_ms = a.timeout * 1000;
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);
     doctor_hosts(&d, "worker", role.worker_endpoints, role.nworker_endpoints);
     doctor_servers(&d, &role, own);
-    if (a.config.config)
-        check_config(&d, &a.config, &role);
+    if (a->config.config)
+        check_config(&d, &a->config, &role);
     printf("\n%d fine, %d to note, %d wrong\n", d.fine, d.warnings, d.wrong);
     role_deinit(&role);
     if (!d.wrong)
@@ -309,3 +238,31 @@ int cmd_doctor(int argc, char **argv)
             d.wrong == 1 ? " is" : "s are");
     return 1;
 }
+
+#define AT(field) offsetof(struct asked, field)
+
+static const struct option rows[] = {
+    TASK_OPTIONS,
+    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
+     .help = "addresses of all servers, host:port,host:port"},
+    {"workers", OPTION_TEXT, AT(workers), .value = "LIST", .help = "hosts of all workers"},
+    {"worker_num", OPTION_INT, AT(worker_num), .low = 1, .high = 1000000, .value = "N",
+     .help = "how many workers there are"},
+    {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
+     .standard = "3", .help = "how long a server is waited for"},
+    {0}};
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "say what is wrong with roles, names, ports, links and data of a job",
+    .usage =
+        "[-m config.yaml [-o key=value ...]] [--servers LIST] [--workers LIST] [--worker_num N]",
+    .text = "Looks at a job before it runs, or while it does, and says what is wrong and what to "
+            "do: roles, names, "
+            "ports (free, taken, by whom), links to servers, clocks, proxies, limits, and with -m "
+            "the config and its "
+            "data. Without --servers the environment says who takes part. Exit status 1: something "
+            "is wrong.",
+    .options = &(const struct options){.rows = rows},
+    .args_size = sizeof(struct asked),
+    .run = run};

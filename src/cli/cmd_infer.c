@@ -11,16 +11,6 @@
 #include "cli/progress.h"
 #include "executor/trainer.h"
 
-static void help(void)
-{
-    printf("usage: skiff infer -m config.yaml [-o key=value ...]\n\n"
-           "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC.\n"
-           "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from\n"
-           "runner.infer_load_path; without an end, all that are there.\n\n"
-           "  -m FILE          the config\n"
-           "  -o key=value     sets a key; any number of them may follow\n");
-}
-
 struct judging {
     struct task task;
     struct dataset *data;
@@ -144,18 +134,15 @@ static enum skiff_status judge(struct judging *t, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-int cmd_infer(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct task_args args;
+    const struct task_args *args = call->args;
     struct skiff_error err = {0};
-    int status = task_args_parse(&args, argc, argv, false, false);
-    if (status || args.help) {
-        if (args.help)
-            help();
+    int status = task_args_check(args, call->name);
+    if (status)
         return status;
-    }
     struct judging t = {0};
-    if (task_open(&t.task, &args, false, &err) < 0)
+    if (task_open(&t.task, args, false, &err) < 0)
         return command_fail("infer", &err);
     if (judge(&t, &err) < 0)
         status = command_fail("infer", &err);
@@ -170,3 +157,16 @@ int cmd_infer(int argc, char **argv)
     task_close(&t.task);
     return status;
 }
+
+static const struct option rows[] = {TASK_OPTIONS, {0}};
+
+const struct command command_infer = {
+    .name = "infer",
+    .summary = "judge saved epochs on test data: AUC, log loss, calibration",
+    .usage = "-m config.yaml [-o key=value ...]",
+    .text = "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. "
+            "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from "
+            "runner.infer_load_path; without an end, all that are there.",
+    .options = &(const struct options){.rows = rows},
+    .args_size = sizeof(struct task_args),
+    .run = run};

@@ -5,57 +5,6 @@
 #include "cli/command.h"
 #include "cli/inspect.h"
 
-static const char help[] = "usage: skiff inspect program [--summary] FILE...\n"
-                           "       skiff inspect model [--model NAME] [--params NAME] PATH...\n"
-                           "       skiff inspect ops [NAME | FILE]...\n"
-                           "       skiff inspect tensor [--all] [--program FILE] FILE...\n\n"
-                           "program   a program file (main.pb, __model__, x.pdmodel) as text, one "
-                           "variable or op a line; this text is taken\n"
-                           "          wherever a program file is\n"
-                           "            --summary       counts only: version, blocks, ops by type "
-                           "and role, variables, parameters\n"
-                           "model     an inference model: what it takes and gives, its ops, its "
-                           "parameters with type, shape and size.\n"
-                           "          PATH is a folder of 1.x (__model__ and one file per "
-                           "parameter) or the prefix of x.pdmodel and\n"
-                           "          x.pdiparams (or x.pdparams)\n"
-                           "            --model NAME    name of the program file in the folder, "
-                           "where it is not __model__\n"
-                           "            --params NAME   name of the file that holds all "
-                           "parameters, where they are in one\n"
-                           "ops       without arguments: every op that skiff knows. NAME: one op "
-                           "with slots, attributes and their defaults,\n"
-                           "          gradient. FILE: the ops of that program and whether each is "
-                           "known (exit status 1 when one is not).\n"
-                           "          In lists: * any number of variables, ? may be absent, ~ only "
-                           "there for the gradient\n"
-                           "tensor    a tensor file, selected rows, several tensors in one file, "
-                           "or a pickle (.pdparams, .pdopt): name, type,\n"
-                           "          shape, lod, smallest, largest and mean value, first values\n"
-                           "            --all           all values\n"
-                           "            --program FILE  the program whose variables a combined "
-                           "file holds: gives their names\n";
-
-typedef enum skiff_status (*inspect_fn)(const char *path, const struct inspect_options *o,
-                                        struct skiff_error *err);
-
-static enum skiff_status ops_of(const char *path, const struct inspect_options *o,
-                                struct skiff_error *err)
-{
-    return inspect_ops(path, err);
-}
-
-static const struct {
-    const char *name;
-    inspect_fn run;
-    const char *options; /* those that it takes, separated by blanks */
-} kinds[] = {
-    {"program", inspect_program, " --summary "},
-    {"model", inspect_model, " --model --params "},
-    {"ops", ops_of, " "},
-    {"tensor", inspect_tensor, " --all --program "},
-};
-
 const char *inspect_bytes(uint64_t n, char out[static 64])
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
@@ -70,42 +19,18 @@ const char *inspect_bytes(uint64_t n, char out[static 64])
     return out;
 }
 
-static bool takes(const char *options, const char *option)
-{
-    char word[32];
-    snprintf(word, sizeof word, " %s ", option);
-    return strstr(options, word) != NULL;
-}
+typedef enum skiff_status (*inspect_fn)(const char *path, const struct inspect_options *o,
+                                        struct skiff_error *err);
 
-/* Sets the option argv[i]; returns how many arguments it used, 0 when there is no such option. */
-static int set_option(struct inspect_options *o, int argc, char **argv, int i)
+/* Every file; without one, what `inspect` says about NULL. */
+static int inspect_all(const struct command_call *call, inspect_fn inspect)
 {
-    const char *a = argv[i];
-    if (!strcmp(a, "--summary")) {
-        o->summary = true;
-        return 1;
-    }
-    if (!strcmp(a, "--all")) {
-        o->all = true;
-        return 1;
-    }
-    const char **value = !strcmp(a, "--model")     ? &o->model
-                         : !strcmp(a, "--params")  ? &o->params
-                         : !strcmp(a, "--program") ? &o->names
-                                                   : NULL;
-    if (!value || i + 1 >= argc)
-        return 0;
-    *value = argv[i + 1];
-    return 2;
-}
-
-static int inspect_all(int kind, int nfiles, char **files, const struct inspect_options *o)
-{
-    for (int i = 0; i < nfiles; i++) {
+    int n = call->nwords ? call->nwords : 1;
+    for (int i = 0; i < n; i++) {
         struct skiff_error err = {0};
-        if (nfiles > 1)
-            printf("%s%s:\n", i ? "\n" : "", files[i]);
-        if (kinds[kind].run(files[i], o, &err) < 0) {
+        if (n > 1)
+            printf("%s%s:\n", i ? "\n" : "", call->words[i]);
+        if (inspect(call->words[i], call->args, &err) < 0) {
             fflush(stdout);
             return command_fail("inspect", &err);
         }
@@ -118,42 +43,100 @@ static int inspect_all(int kind, int nfiles, char **files, const struct inspect_
     return 0;
 }
 
-int cmd_inspect(int argc, char **argv)
+static int inspect_files(const struct command_call *call, inspect_fn inspect)
 {
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        fputs(help, stdout);
-        return 0;
-    }
-    if (argc < 2)
-        return command_usage("inspect", "expected program, model, ops or tensor");
-    int kind = -1;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        if (!strcmp(argv[1], kinds[k].name))
-            kind = (int)k;
-    if (kind < 0)
-        return command_usage("inspect", "expected program, model, ops or tensor, found %s",
-                             argv[1]);
-    struct inspect_options o = {0};
-    int nfiles = 0;
-    for (int i = 2; i < argc;) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (argv[i][0] != '-') {
-            argv[nfiles++] = argv[i++];
-            continue;
-        }
-        int used = takes(kinds[kind].options, argv[i]) ? set_option(&o, argc, argv, i) : 0;
-        if (!used)
-            return command_usage("inspect", "%s: wrong option, or without its value: %s",
-                                 kinds[kind].name, argv[i]);
-        i += used;
-    }
-    char *none[] = {NULL};
-    if (!nfiles && kinds[kind].run == ops_of)
-        return inspect_all(kind, 1, none, &o);
-    if (!nfiles)
-        return command_usage("inspect", "%s: expected a file", kinds[kind].name);
-    return inspect_all(kind, nfiles, argv, &o);
+    return call->nwords ? inspect_all(call, inspect) : command_usage(call->name, "expected a file");
 }
+
+static int run_program(const struct command_call *call)
+{
+    return inspect_files(call, inspect_program);
+}
+
+static int run_model(const struct command_call *call)
+{
+    return inspect_files(call, inspect_model);
+}
+
+static int run_tensor(const struct command_call *call)
+{
+    return inspect_files(call, inspect_tensor);
+}
+
+static enum skiff_status ops_of(const char *path, const struct inspect_options *o,
+                                struct skiff_error *err)
+{
+    return inspect_ops(path, err);
+}
+
+static int run_ops(const struct command_call *call)
+{
+    return inspect_all(call, ops_of);
+}
+
+#define AT(field) offsetof(struct inspect_options, field)
+
+static const struct option program_rows[] = {
+    {"summary", OPTION_BOOL, AT(summary),
+     .help = "counts only: version, blocks, ops by type and role, variables, parameters"},
+    {0}};
+static const struct option model_rows[] = {
+    {"model", OPTION_TEXT, AT(model), .value = "NAME",
+     .help = "name of the program file in the folder, where it is not __model__"},
+    {"params", OPTION_TEXT, AT(params), .value = "NAME",
+     .help = "name of the file that holds all parameters, where they are in one"},
+    {0}};
+static const struct option tensor_rows[] = {
+    {"all", OPTION_BOOL, AT(all), .help = "all values"},
+    {"program", OPTION_TEXT, AT(names), .value = "FILE",
+     .help = "the program whose variables a combined file holds: gives their names"},
+    {0}};
+static const struct option no_rows[] = {{0}};
+
+#define PART(part) .args_size = sizeof(struct inspect_options), .run = run_##part
+#define TAKES(list)                      \
+    .options = &(const struct options)   \
+    {                                    \
+        .rows = list, .words = "FILE..." \
+    }
+
+static const struct command parts[] = {
+    {.name = "program",
+     .summary = "a program file (main.pb, __model__, x.pdmodel) as text",
+     .usage = "[--summary] FILE...",
+     .text = "One variable or op a line; this text is taken wherever a program file is.",
+     TAKES(program_rows),
+     PART(program)},
+    {.name = "model",
+     .summary = "an inference model",
+     .usage = "[--model NAME] [--params NAME] PATH...",
+     .text = "What it takes and gives, its ops, its parameters with type, shape and size. PATH is "
+             "a folder of 1.x "
+             "(__model__ and one file per parameter) or the prefix of x.pdmodel and x.pdiparams "
+             "(or x.pdparams).",
+     TAKES(model_rows),
+     PART(model)},
+    {.name = "ops",
+     .summary = "the ops that Skiff knows",
+     .usage = "[NAME | FILE]...",
+     .text = "Without arguments: every op that skiff knows. NAME: one op with slots, attributes "
+             "and their defaults, "
+             "gradient. FILE: the ops of that program and whether each is known (exit status 1 "
+             "when one is not). In "
+             "lists: * any number of variables, ? may be absent, ~ only there for the gradient.",
+     TAKES(no_rows),
+     PART(ops)},
+    {.name = "tensor",
+     .summary = "a tensor file, selected rows, several tensors in one file, or a pickle "
+                "(.pdparams, .pdopt)",
+     .usage = "[--all] [--program FILE] FILE...",
+     .text = "Name, type, shape, lod, smallest, largest and mean value, first values.",
+     TAKES(tensor_rows),
+     PART(tensor)},
+    {0}};
+
+const struct command command_inspect = {
+    .name = "inspect",
+    .summary = "print what is in a program, model, tensor or pickle file; list the ops",
+    .text = "Prints what is in a file, readable.",
+    .parts = parts};

@@ -8,27 +8,6 @@
 #include "cli/launch.h"
 #include "fleet/role.h"
 
-static void help(const char *name)
-{
-    printf(
-        "usage: skiff %s [FLAGS] -m config.yaml [-o key=value ...]\n"
-        "       skiff %s [FLAGS] script.py [ARGUMENTS]\n"
-        "       skiff %s [FLAGS] -- any command\n\n"
-        "Starts parameter servers and workers, shows their progress, and ends when the job ends.\n"
-        "The first process that fails is named and the others are stopped; nothing is left\n"
-        "behind, however the launch ends. docs/launch.md tells more.\n\n"
-        "  --server_num N --worker_num N   so many on this machine, on free ports\n"
-        "  --servers host:port,host:port   servers; every machine starts those with its own\n"
-        "  --workers host,host             addresses (POD_IP says which one it is)\n"
-        "  --endpoints host:port,...       the same as --servers\n"
-        "  --start_port N                  ports of --server_num: N, N + 1, ...\n"
-        "  --log_dir DIR                   serverlog.N and workerlog.N; log (launch-ps: logs)\n"
-        "  -q, --quiet                     no progress\n\n"
-        "-m runs `skiff train` in every process, a script runs with python. Flags of Paddle's\n"
-        "launchers that mean nothing here are taken and not used.\n",
-        name, name, name);
-}
-
 /* On PaddleCloud every process has its role already: the command is run as it is. */
 static int run_here(const struct launch_args *a, const char *name)
 {
@@ -40,11 +19,11 @@ static int run_here(const struct launch_args *a, const char *name)
     return launch_exec(a);
 }
 
-static int run(const struct launch_args *a, const char *name, bool launch_ps)
+static int run_job(const struct launch_args *a, const char *name, bool launch_ps)
 {
     struct launch l;
     struct skiff_error err = {0};
-    bool any = a->servers || a->workers || a->server_num >= 0 || a->worker_num >= 0;
+    bool any = a->servers || a->workers || a->server_num || a->worker_num;
     if (!launch_ps && !any && role_env_is_set(NULL, NULL))
         return run_here(a, name);
     enum skiff_status status = launch_plan(&l, a, &err);
@@ -63,24 +42,42 @@ static int run(const struct launch_args *a, const char *name, bool launch_ps)
     return code;
 }
 
-static int launch_main(int argc, char **argv, bool launch_ps)
+static int run(const struct command_call *call)
 {
-    struct launch_args a;
-    int status = launch_args_parse(&a, argc, argv, launch_ps);
-    if (a.help)
-        help(launch_ps ? "launch-ps" : "launch");
-    else if (!status)
-        status = run(&a, argv[0], launch_ps);
-    launch_args_deinit(&a);
-    return status;
+    int status = launch_args_check(call->args, call, false);
+    return status ? status : run_job(call->args, call->name, false);
 }
 
-int cmd_launch(int argc, char **argv)
+static int run_ps(const struct command_call *call)
 {
-    return launch_main(argc, argv, false);
+    int status = launch_args_check(call->args, call, true);
+    return status ? status : run_job(call->args, call->name, true);
 }
 
-int cmd_launch_ps(int argc, char **argv)
-{
-    return launch_main(argc, argv, true);
-}
+#define FORMS                                     \
+    "[FLAGS] -m config.yaml [-o key=value ...]\n" \
+    "[FLAGS] script.py [ARGUMENTS]\n"             \
+    "[FLAGS] -- any command"
+#define TEXT                                                                                       \
+    "Starts parameter servers and workers, shows their progress, and ends when the job ends. The " \
+    "first process that fails is named and the others are stopped; nothing is left behind, "       \
+    "however the launch ends. docs/launch.md tells more.\n\n"                                      \
+    "-m runs `skiff train` in every process, a script runs with python."
+
+const struct command command_launch = {
+    .name = "launch",
+    .summary = "start servers and workers, here or on many machines, and look after them",
+    .usage = FORMS,
+    .text = TEXT,
+    .options = &launch_options,
+    .args_size = sizeof(struct launch_args),
+    .run = run};
+
+const struct command command_launch_ps = {
+    .name = "launch-ps",
+    .summary = "the same with the defaults of paddle.distributed.launch_ps",
+    .usage = FORMS,
+    .text = TEXT,
+    .options = &launch_options,
+    .args_size = sizeof(struct launch_args),
+    .run = run_ps};

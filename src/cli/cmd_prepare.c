@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "cli/command.h"
-#include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "data/prepare.h"
 
@@ -36,7 +34,7 @@ struct prepare_flags {
     bool stats_only;
 };
 
-static enum skiff_status prepare(const struct prepare_flags *f, const char **names, int n,
+static enum skiff_status prepare(const struct prepare_flags *f, char **names, int n,
                                  struct prepare_report *r, struct skiff_error *err)
 {
     struct file_list files;
@@ -60,43 +58,49 @@ static enum skiff_status prepare(const struct prepare_flags *f, const char **nam
     return status;
 }
 
-int cmd_prepare(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct prepare_flags f = {.share = 0.1, .quantile = 0.95, .seed = 1};
-    const struct flag flags[] = {
-        {"--out", FLAG_TEXT, &f.out, "folder: train/, valid/ and stats are made in it"},
-        {"--share", FLAG_REAL, &f.share, "of the rows that go to valid/ (0.1)"},
-        {"--quantile", FLAG_REAL, &f.quantile, "that stands for the largest number (0.95)"},
-        {"--seed", FLAG_INT, &f.seed, "which rows go where (1)"},
-        {"--bad", FLAG_INT, &f.bad, "bad lines to leave out (0; -1: any number)"},
-        {"--stats", FLAG_SET, &f.stats_only, "only stats, no rows"},
-        {0}};
+    const struct prepare_flags *f = call->args;
     struct prepare_report r;
     struct skiff_error err = {0};
-    const char **names = mem_must((size_t)argc * sizeof(*names));
-    int n = 0;
-    bool help;
-    int status = flags_parse(argc, argv, flags, names, &n, &help);
-    if (help) {
-        printf(
-            "usage: skiff prepare --out DIR FILE...\n\n"
-            "Splits raw Criteo rows 9:1 into training and validation rows and learns minimum,\n"
-            "95 %% quantile and vocabulary of the training rows. A config takes the result with\n"
-            "runner.input_normalise: quantile and runner.input_stats: DIR/stats.\n\n");
-        flags_print(flags);
-    } else if (!status && (!f.out || !n)) {
-        status = command_usage("prepare", "--out DIR and at least one FILE are needed");
-    } else if (!status && (f.share <= 0 || f.share >= 1 || f.quantile <= 0 || f.quantile > 1)) {
-        status = command_usage("prepare", "--share and --quantile lie between 0 and 1");
-    } else if (!status && prepare(&f, names, n, &r, &err) < 0) {
-        status = command_fail("prepare", &err);
-    } else if (!status) {
-        printf("%s: %" PRId64 " rows for training, %" PRId64 " for validation, %" PRId64
-               " bad lines; %.1f %% clicks\n",
-               f.out, r.train, r.valid, r.bad,
-               r.stats.rows ? 100.0 * (double)r.stats.clicks / (double)r.stats.rows : 0.0);
-        print_stats(&r.stats);
-    }
-    free(names);
-    return status;
+    if (!f->out || !call->nwords)
+        return command_usage(call->name, "--out DIR and at least one FILE are needed");
+    if (f->share <= 0 || f->share >= 1 || f->quantile <= 0)
+        return command_usage(call->name, "--share and --quantile lie between 0 and 1");
+    if (prepare(f, call->words, call->nwords, &r, &err) < 0)
+        return command_fail(call->name, &err);
+    printf("%s: %" PRId64 " rows for training, %" PRId64 " for validation, %" PRId64
+           " bad lines; %.1f %% clicks\n",
+           f->out, r.train, r.valid, r.bad,
+           r.stats.rows ? 100.0 * (double)r.stats.clicks / (double)r.stats.rows : 0.0);
+    print_stats(&r.stats);
+    return 0;
 }
+
+#define AT(field) offsetof(struct prepare_flags, field)
+
+static const struct option rows[] = {
+    {"out", OPTION_TEXT, AT(out), .value = "DIR",
+     .help = "folder: train/, valid/ and stats are made in it"},
+    {"share", OPTION_REAL, AT(share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
+     .help = "of the rows that go to valid/"},
+    {"quantile", OPTION_REAL, AT(quantile), .low = 0, .high = 1, .value = "X", .standard = "0.95",
+     .help = "that stands for the largest number"},
+    {"seed", OPTION_LONG, AT(seed), .value = "N", .standard = "1", .help = "which rows go where"},
+    {"bad", OPTION_LONG, AT(bad), .low = -1, .high = INT64_MAX, .value = "N", .standard = "0",
+     .help = "bad lines to leave out; -1: any number"},
+    {"stats", OPTION_BOOL, AT(stats_only), .help = "only stats, no rows"},
+    {0}};
+
+const struct command command_prepare = {
+    .name = "prepare",
+    .summary = "split raw Criteo rows, learn quantiles and vocabulary",
+    .usage = "--out DIR FILE...",
+    .text = "Splits raw Criteo rows 9:1 into training and validation rows and learns minimum, 95 % "
+            "quantile and "
+            "vocabulary of the training rows. A config takes the result with "
+            "runner.input_normalise: quantile and "
+            "runner.input_stats: DIR/stats.",
+    .options = &(const struct options){.rows = rows, .words = "FILE..."},
+    .args_size = sizeof(struct prepare_flags),
+    .run = run};

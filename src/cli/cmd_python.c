@@ -11,20 +11,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "cli/command.h"
-
-static void print_help(void)
-{
-    printf(
-        "usage: skiff python [SCRIPT [ARGUMENTS] | -m MODULE [ARGUMENTS] | -c CODE]\n\n"
-        "Runs Python with Skiff's packages on its path, so that `import paddle` and\n"
-        "`import paddle.fluid` are Skiff's. All arguments go to Python.\n\n"
-        "Python: SKIFF_PYTHON if it is set, otherwise the first of python3 on PATH and\n"
-        "/usr/bin/python3 that is 3.9 or later and has numpy.\n"
-        "A script's own calls of `python`, `skiff` and `fleetrun` (pipe commands) get the same.\n"
-        "Packages: ../lib/skiff/python or python beside this program; SKIFF_PYTHON_HOME says\n"
-        "another folder. `PYTHONPATH=that/folder python3 SCRIPT` is the same.\n");
-}
 
 static bool is_file(const char *folder, const char *name)
 {
@@ -154,21 +142,24 @@ static bool installed_beside(struct buf *out)
     return python_has(out->data, "skiff");
 }
 
-int cmd_python(int argc, char **argv)
+/* Comes back only when it cannot. */
+static void become(char *program, const struct command_call *call)
+{
+    char **argv = mem_must((size_t)(call->nwords + 2) * sizeof *argv);
+    argv[0] = program;
+    memcpy(argv + 1, call->words, (size_t)call->nwords * sizeof *argv);
+    execv(program, argv);
+    free(argv);
+}
+
+static int run(const struct command_call *call)
 {
     struct skiff_error err = {0};
     struct buf home = BUF_INIT, path = BUF_INIT;
-    int status = 1;
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        print_help();
-        return 0;
-    }
     const char *python = find_python(), *before = getenv("PYTHONPATH");
     bool found = find_home(&home);
-    if (!found && installed_beside(&path)) { /* by pip: its Python has the packages */
-        argv[0] = path.data;
-        execv(path.data, argv);
-    }
+    if (!found && installed_beside(&path)) /* by pip: its Python has the packages */
+        become(path.data, call);
     buf_reset(&path);
     if (!found) {
         error_set(&err, SKIFF_NOT_FOUND,
@@ -192,12 +183,27 @@ int cmd_python(int argc, char **argv)
         goto out;
     }
     set_children(home.data, path.data);
-    argv[0] = path.data;
-    execv(path.data, argv);
+    become(path.data, call);
     error_set_sys(&err, "cannot run %s", path.data);
 out:
-    status = command_fail("python", &err);
     buf_deinit(&home);
     buf_deinit(&path);
-    return status;
+    return command_fail(call->name, &err);
 }
+
+const struct command command_python = {
+    .name = "python",
+    .summary = "run a Python script whose `import paddle` is Skiff's",
+    .usage = "[SCRIPT [ARGUMENTS] | -m MODULE [ARGUMENTS] | -c CODE]",
+    .text = "Runs Python with Skiff's packages on its path, so that `import paddle` and `import "
+            "paddle.fluid` are "
+            "Skiff's. All arguments go to Python.\n\n"
+            "Python: SKIFF_PYTHON if it is set, otherwise the first of python3 on PATH and "
+            "/usr/bin/python3 that is "
+            "3.9 or later and has numpy. A script's own calls of `python`, `skiff` and `fleetrun` "
+            "(pipe commands) "
+            "get the same.\n\n"
+            "Packages: ../lib/skiff/python or python beside this program; SKIFF_PYTHON_HOME says "
+            "another folder. "
+            "`PYTHONPATH=that/folder python3 SCRIPT` is the same.",
+    .run = run};

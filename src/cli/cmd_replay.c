@@ -9,17 +9,6 @@
 #include "cli/replay_run.h"
 #include "store/file.h"
 
-static const char help[] = "usage: skiff replay [OPTIONS] CASE...\n\n"
-                           "Runs recorded cases and compares every recorded value. CASE is a "
-                           "folder with a case.txt, or a folder with\n"
-                           "cases somewhere below it. tools/record_paddle.py records such cases "
-                           "from your own program on real Paddle\n"
-                           "(docs/record.md). Ends with a line \"N passed, M failed\"; exit status "
-                           "1 when a case failed.\n\n"
-                           "  --unfused   run the programs op by op, as they are written\n"
-                           "  --both      run every case fused and unfused (counts twice)\n"
-                           "  -v          a line for every case\n";
-
 /* What Paddle does in these recorded cases is a defect; Skiff does the right thing
  * (docs/differences.md). */
 static const char *const defects[] = {
@@ -165,34 +154,44 @@ static int replay_below(const char *root, bool fused, bool unfused, struct tally
     return 0;
 }
 
-int cmd_replay(int argc, char **argv)
+struct replay_flags {
+    bool unfused, both, verbose;
+};
+
+static int run(const struct command_call *call)
 {
-    struct tally t = {0};
-    bool fused = true, unfused = false;
-    int roots = 0;
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            fputs(help, stdout);
-            return 0;
-        } else if (!strcmp(argv[i], "--unfused")) {
-            fused = false, unfused = true;
-        } else if (!strcmp(argv[i], "--both")) {
-            fused = unfused = true;
-        } else if (!strcmp(argv[i], "-v")) {
-            t.verbose = true;
-        } else if (argv[i][0] == '-') {
-            return command_usage("replay", "there is no option %s", argv[i]);
-        } else {
-            roots++;
-        }
-    }
-    if (!roots)
-        return command_usage("replay", "no case given");
-    for (int i = 1; i < argc; i++)
-        if (argv[i][0] != '-' && replay_below(argv[i], fused, unfused, &t))
+    const struct replay_flags *f = call->args;
+    struct tally t = {.verbose = f->verbose};
+    if (!call->nwords)
+        return command_usage(call->name, "no case given");
+    for (int i = 0; i < call->nwords; i++)
+        if (replay_below(call->words[i], f->both || !f->unfused, f->both || f->unfused, &t))
             return 1;
     if (t.expected)
         printf("%d of the cases that passed differ from Paddle as intended\n", t.expected);
     printf("%d passed, %d failed\n", t.passed, t.failed);
     return t.failed ? 1 : 0;
 }
+
+#define AT(field) offsetof(struct replay_flags, field)
+
+static const struct option rows[] = {
+    {"unfused", OPTION_BOOL, AT(unfused),
+     .help = "runs the programs op by op, as they are written"},
+    {"both", OPTION_BOOL, AT(both), .help = "runs every case fused and unfused (counts twice)"},
+    {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v', .help = "a line for every case"},
+    {0}};
+
+const struct command command_replay = {
+    .name = "replay",
+    .summary = "run recorded cases and compare every value with what real Paddle gave",
+    .usage = "[--unfused | --both] [-v] CASE...",
+    .text = "Runs recorded cases and compares every recorded value. CASE is a folder with a "
+            "case.txt, or a folder "
+            "with cases somewhere below it. tools/record_paddle.py records such cases from your "
+            "own program on real "
+            "Paddle (docs/record.md). Ends with a line \"N passed, M failed\"; exit status 1 when "
+            "a case failed.",
+    .options = &(const struct options){.rows = rows, .words = "DIR..."},
+    .args_size = sizeof(struct replay_flags),
+    .run = run};

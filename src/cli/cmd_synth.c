@@ -5,12 +5,12 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
-#include "cli/flags.h"
 #include "data/synth.h"
 #include "store/file.h"
 
 struct synth_flags {
     int64_t rows, test_rows, files, seed, first;
+    bool has_test_rows;
     const char *out;
 };
 
@@ -37,37 +37,44 @@ static enum skiff_status write_part(const struct synth_flags *f, const char *nam
     return status;
 }
 
-int cmd_synth(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct synth_flags f = {.rows = 1000000, .test_rows = -1, .files = 2, .seed = 1};
-    const struct flag flags[] = {
-        {"--rows", FLAG_INT, &f.rows, "rows for training (1000000)"},
-        {"--test-rows", FLAG_INT, &f.test_rows, "rows for testing (a tenth of them)"},
-        {"--out", FLAG_TEXT, &f.out, "folder; train/ and test/ are made in it"},
-        {"--files", FLAG_INT, &f.files, "files for training (2): at least one a thread"},
-        {"--seed", FLAG_INT, &f.seed, "of the planted model and the rows (1)"},
-        {"--first", FLAG_INT, &f.first, "number of the first row (0)"},
-        {0}};
+    const struct synth_flags *f = call->args;
     struct skiff_error err = {0};
-    bool help;
-    int status = flags_parse(argc, argv, flags, NULL, NULL, &help);
-    if (status || help) {
-        if (help) {
-            printf(
-                "usage: skiff synth --out DIR [--rows N]\n\n"
-                "Writes rows like Criteo's (label, 13 numbers, 26 values) whose clicks are drawn\n"
-                "from a planted model, and tells the best AUC that any model can reach.\n\n");
-            flags_print(flags);
-        }
-        return status;
-    }
-    if (!f.out)
-        return command_usage("synth", "--out DIR is needed");
-    if (f.rows < 0 || f.files < 1 || f.files > 100000 || f.first < 0)
-        return command_usage("synth", "rows and numbers must not be negative, files at least 1");
-    int64_t test = f.test_rows < 0 ? f.rows / 10 : f.test_rows;
-    if (write_part(&f, "train", f.first, f.rows, f.files, &err) < 0 ||
-        (test && write_part(&f, "test", f.first + f.rows, test, 1, &err) < 0))
-        return command_fail("synth", &err);
+    if (!f->out)
+        return command_usage(call->name, "--out DIR is needed");
+    int64_t test = f->has_test_rows ? f->test_rows : f->rows / 10;
+    if (write_part(f, "train", f->first, f->rows, f->files, &err) < 0 ||
+        (test && write_part(f, "test", f->first + f->rows, test, 1, &err) < 0))
+        return command_fail(call->name, &err);
     return 0;
 }
+
+#define AT(field) offsetof(struct synth_flags, field)
+#define COUNT .low = 0, .high = INT64_MAX
+
+static const struct option rows[] = {
+    {"out", OPTION_TEXT, AT(out), .value = "DIR",
+     .help = "folder; train/ and test/ are made in it"},
+    {"rows", OPTION_LONG, AT(rows), COUNT, .value = "N", .standard = "1000000",
+     .help = "rows for training"},
+    {"test-rows", OPTION_LONG, AT(test_rows), COUNT, .value = "N", .given = AT(has_test_rows),
+     .help = "rows for testing; a tenth of --rows unless said otherwise"},
+    {"files", OPTION_LONG, AT(files), .low = 1, .high = 100000, .value = "N", .standard = "2",
+     .help = "files for training: at least one a thread"},
+    {"seed", OPTION_LONG, AT(seed), .value = "N", .standard = "1",
+     .help = "of the planted model and the rows"},
+    {"first", OPTION_LONG, AT(first), COUNT, .value = "N", .standard = "0",
+     .help = "number of the first row"},
+    {0}};
+
+const struct command command_synth = {
+    .name = "synth",
+    .summary = "write Criteo-shaped rows of a planted model and the best AUC there is",
+    .usage = "--out DIR [--rows N]",
+    .text = "Writes rows like Criteo's (label, 13 numbers, 26 values) whose clicks are drawn from "
+            "a planted model, "
+            "and tells the best AUC that any model can reach.",
+    .options = &(const struct options){.rows = rows},
+    .args_size = sizeof(struct synth_flags),
+    .run = run};

@@ -14,22 +14,6 @@
 #include "cli/train_fleet.h"
 #include "executor/trainer.h"
 
-static void help(void)
-{
-    printf("usage: skiff train -m config.yaml [-o key=value ...] [--resume]\n\n"
-           "Trains the model that the config names, one epoch after the other, and saves it after\n"
-           "each. Configs are PaddleRec's; docs/config.md lists the keys.\n\n"
-           "  -m FILE          the config\n"
-           "  -o key=value     sets a key; any number of them may follow\n"
-           "  --resume         goes on behind the newest epoch in runner.model_save_path\n\n"
-           "When the environment names a role (skiff launch), this is one process of a job of\n"
-           "servers and workers: docs/launch.md.\n"
-           "Ctrl-C stops after the running batch and saves; a second one ends at once.\n"
-           "models:\n");
-    for (const struct model *const *m = model_all(); *m; m++)
-        printf("  %-26s %s\n", (*m)->name, (*m)->summary);
-}
-
 struct training {
     struct task task;
     struct dataset *data;
@@ -228,22 +212,19 @@ static void training_close(struct training *t)
     task_close(&t->task);
 }
 
-int cmd_train(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct task_args args;
+    const struct task_args *args = call->args;
     struct skiff_error err = {0};
-    int status = task_args_parse(&args, argc, argv, true, false);
-    if (status || args.help) {
-        if (args.help)
-            help();
+    int status = task_args_check(args, call->name);
+    if (status)
         return status;
-    }
     if (train_fleet_wanted())
-        return train_fleet(&args);
+        return train_fleet(args);
     struct training t = {0};
-    if (task_open(&t.task, &args, true, &err) < 0)
+    if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
-    if (train(&t, args.resume, &err) < 0)
+    if (train(&t, args->resume, &err) < 0)
         status = command_fail("train", &err);
     else if (t.stopped) {
         fflush(stdout);
@@ -256,3 +237,32 @@ int cmd_train(int argc, char **argv)
     training_close(&t);
     return status;
 }
+
+static void list_models(struct buf *out)
+{
+    buf_str(out, "\nmodels:\n");
+    for (const struct model *const *m = model_all(); *m; m++)
+        buf_printf(out, "  %-26s %s\n", (*m)->name, (*m)->summary);
+}
+
+static const struct option rows[] = {
+    TASK_OPTIONS,
+    {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
+     .help = "goes on behind the newest epoch in runner.model_save_path"},
+    {0}};
+
+const struct command command_train = {
+    .name = "train",
+    .summary = "train a model from a config, save it after every epoch",
+    .usage = "-m config.yaml [-o key=value ...] [--resume]",
+    .text = "Trains the model that the config names, one epoch after the other, and saves it after "
+            "each. "
+            "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"
+            "When the environment names a role (skiff launch), this is one process of a job of "
+            "servers and "
+            "workers: docs/launch.md.\n\n"
+            "Ctrl-C stops after the running batch and saves; a second one ends at once.",
+    .options = &(const struct options){.rows = rows},
+    .args_size = sizeof(struct task_args),
+    .more = list_models,
+    .run = run};

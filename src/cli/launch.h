@@ -14,23 +14,24 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "cli/command.h"
 #include "fleet/report.h"
 
 enum launch_kind { LAUNCH_COMMAND, LAUNCH_SCRIPT, LAUNCH_CONFIG };
 
 struct launch_args {
-    int server_num, worker_num; /* -1: not given */
+    int server_num, worker_num; /* 0: not given */
     int start_port;             /* 0: free ports */
     const char *servers, *workers, *log_dir;
-    bool help, quiet;
+    bool quiet, config;
     enum launch_kind kind;
-    char **command; /* n words and NULL; the array is owned, the words are argv's */
+    char **command; /* n words and NULL; borrowed */
     int ncommand;
 };
 
-/* Returns 0, or the exit status after a message. launch_ps: with the defaults of that module. */
-int launch_args_parse(struct launch_args *a, int argc, char **argv, bool launch_ps);
-void launch_args_deinit(struct launch_args *a);
+extern const struct options launch_options;
+/* Adds what follows from the rest; returns 0, or 2 after a message. launch_ps: with the defaults of that module. */
+int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps);
 
 struct launch_process {
     bool server;

@@ -1,20 +1,7 @@
 /* The flags of `skiff launch`, fleetrun and launch_ps. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "cli/command.h"
 #include "cli/launch.h"
-
-enum meaning { TAKE_INT, TAKE_TEXT, IGNORED, REFUSED };
-
-struct launch_flag {
-    const char *name;
-    enum meaning meaning;
-    size_t at;       /* in struct launch_args */
-    const char *why; /* REFUSED */
-};
 
 #define AT(field) offsetof(struct launch_args, field)
 #define NO_HETER "there are no heterogeneous workers here"
@@ -22,157 +9,68 @@ struct launch_flag {
     "that is collective training; here are parameter servers and workers: --server_num and " \
     "--worker_num"
 
-static const struct launch_flag flags[] = {
-    {"--server_num", TAKE_INT, AT(server_num), NULL},
-    {"--worker_num", TAKE_INT, AT(worker_num), NULL},
-    {"--start_port", TAKE_INT, AT(start_port), NULL},
-    {"--servers", TAKE_TEXT, AT(servers), NULL},
-    {"--endpoints", TAKE_TEXT, AT(servers), NULL},
-    {"--workers", TAKE_TEXT, AT(workers), NULL},
-    {"--log_dir", TAKE_TEXT, AT(log_dir), NULL},
+static const struct option rows[] = {
+    {"config_yaml", OPTION_PASS, AT(config), .letter = 'm', .value = "FILE ...",
+     .help = "runs skiff train with this config, and what follows, in every process"},
+    {"server_num", OPTION_INT, AT(server_num), .low = 1, .high = 65535, .value = "N",
+     .help = "so many servers on this machine, on free ports"},
+    {"worker_num", OPTION_INT, AT(worker_num), .low = 1, .high = 65535, .value = "N",
+     .help = "so many workers on this machine"},
+    {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
+     .help =
+         "host:port,host:port of all servers; every machine starts those with its own addresses "
+         "(POD_IP says which one it is)"},
+    {"workers", OPTION_TEXT, AT(workers), .value = "LIST",
+     .help = "host,host of all workers, the same way"},
+    {"start_port", OPTION_INT, AT(start_port), .low = 0, .high = 65535, .value = "N",
+     .help = "ports of --server_num: N, N + 1, ..."},
+    {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
+     .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
+    {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q', .help = "no progress"},
     /* without meaning for parameter servers on CPUs, or parsed and unused by Paddle itself */
-    {"--cluster_node_ips", IGNORED, 0, NULL},
-    {"--node_ip", IGNORED, 0, NULL},
-    {"--print_config", IGNORED, 0, NULL},
-    {"--http_port", IGNORED, 0, NULL},
-    {"--gpus", IGNORED, 0, NULL},
-    {"--selected_gpus", IGNORED, 0, NULL},
-    {"--devices", IGNORED, 0, NULL},
-    {"--backend", IGNORED, 0, NULL},
-    {"--run_mode", IGNORED, 0, NULL},
-    {"--log_level", IGNORED, 0, NULL},
-    {"--job_id", IGNORED, 0, NULL},
-    {"--master", REFUSED, 0, "every machine gets the same --servers and --workers lists instead"},
-    {"--ips", REFUSED, 0, NO_COLLECTIVE},
-    {"--nproc_per_node", REFUSED, 0, NO_COLLECTIVE},
-    {"--heter_workers", REFUSED, 0, NO_HETER},
-    {"--heter_worker_num", REFUSED, 0, NO_HETER},
-    {"--heter_devices", REFUSED, 0, NO_HETER},
-};
+    {"cluster_node_ips", OPTION_IGNORED, .at = 0},
+    {"node_ip", OPTION_IGNORED, .at = 0},
+    {"print_config", OPTION_IGNORED, .at = 0},
+    {"http_port", OPTION_IGNORED, .at = 0},
+    {"gpus", OPTION_IGNORED, .at = 0},
+    {"selected_gpus", OPTION_IGNORED, .at = 0},
+    {"devices", OPTION_IGNORED, .at = 0},
+    {"backend", OPTION_IGNORED, .at = 0},
+    {"run_mode", OPTION_IGNORED, .at = 0},
+    {"log_level", OPTION_IGNORED, .at = 0},
+    {"job_id", OPTION_IGNORED, .at = 0},
+    {"master", OPTION_REFUSED,
+     .help = "every machine gets the same --servers and --workers lists instead"},
+    {"ips", OPTION_REFUSED, .help = NO_COLLECTIVE},
+    {"nproc_per_node", OPTION_REFUSED, .help = NO_COLLECTIVE},
+    {"heter_workers", OPTION_REFUSED, .help = NO_HETER},
+    {"heter_worker_num", OPTION_REFUSED, .help = NO_HETER},
+    {"heter_devices", OPTION_REFUSED, .help = NO_HETER},
+    {0}};
 
-static const struct launch_flag *find(const char *word, size_t len)
-{
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        const char *name = flags[i].name;
-        if (strlen(name) != len)
-            continue;
-        bool same = true;
-        for (size_t k = 0; k < len && same; k++)
-            same = name[k] == word[k] || (k > 1 && name[k] == '_' && word[k] == '-');
-        if (same)
-            return &flags[i];
-    }
-    return NULL;
-}
+const struct options launch_options = {
+    .rows = rows,
+    .words = "COMMAND",
+    .rest = true,
+    .advice = "flags of the script stand after the script, those of another command after --"};
 
-static int store(struct launch_args *a, const char *command, const struct launch_flag *f,
-                 const char *value)
+int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps)
 {
-    char *end;
-    if (f->meaning == TAKE_TEXT)
-        *(const char **)((char *)a + f->at) = value;
-    if (f->meaning != TAKE_INT)
-        return 0;
-    long v = strtol(value, &end, 10);
-    if (*end || end == value || v < 0 || v > 65535)
-        return command_usage(command, "%s is '%s'; expected a number from 0 to 65535", f->name,
-                             value);
-    *(int *)((char *)a + f->at) = (int)v;
-    return 0;
-}
-
-/* One flag and its value, as two words or with '='. */
-static int take_flag(struct launch_args *a, int argc, char **argv, int *at)
-{
-    const char *word = argv[*at], *equals = strchr(word, '=');
-    const struct launch_flag *f = find(word, equals ? (size_t)(equals - word) : strlen(word));
-    if (!f)
-        return command_usage(argv[0],
-                             "there is no flag %s; flags of the script stand after the script, "
-                             "those of another command after --",
-                             word);
-    if (f->meaning == REFUSED)
-        return command_usage(argv[0], "%s: %s", f->name, f->why);
-    if (!equals && ++*at >= argc)
-        return command_usage(argv[0], "%s needs a value", f->name);
-    return store(a, argv[0], f, equals ? equals + 1 : argv[*at]);
-}
-
-static bool is_launch_flag(const char *word)
-{
-    const char *equals = strchr(word, '=');
-    return word[0] == '-' && find(word, equals ? (size_t)(equals - word) : strlen(word));
-}
-
-static void add_word(struct launch_args *a, char *word)
-{
-    a->command = mem_must_grow(a->command, (size_t)(a->ncommand + 2) * sizeof(*a->command));
-    a->command[a->ncommand++] = word;
-    a->command[a->ncommand] = NULL;
-}
-
-static int take_rest(struct launch_args *a, int argc, char **argv, int at)
-{
-    while (at < argc)
-        add_word(a, argv[at++]);
-    return 0;
-}
-
-static int check(const struct launch_args *a, const char *name)
-{
+    a->command = call->words;
+    a->ncommand = call->nwords;
     if (!a->ncommand)
-        return command_usage(name,
+        return command_usage(call->name,
                              "what is to be started? -m config.yaml, script.py or -- command");
-    if (a->server_num == 0 && !a->servers)
-        return command_usage(name, "--server_num is 0; a job has at least 1 server");
-    if (a->worker_num == 0 && !a->workers)
-        return command_usage(name, "--worker_num is 0; a job has at least 1 worker");
-    return 0;
-}
-
-int launch_args_parse(struct launch_args *a, int argc, char **argv, bool launch_ps)
-{
-    *a = (struct launch_args){.server_num = -1, .worker_num = -1, .log_dir = "log"};
-    if (launch_ps)
-        a->log_dir = "logs";
-    for (int i = 1, status; i < argc; i++) {
-        char *word = argv[i];
-        bool own = is_launch_flag(word);
-        if (a->kind == LAUNCH_CONFIG && !own) {
-            add_word(a, word);
-            continue;
-        }
-        if (!strcmp(word, "-h") || !strcmp(word, "--help")) {
-            a->help = true;
-            return 0;
-        }
-        if (!strcmp(word, "-q") || !strcmp(word, "--quiet")) {
-            a->quiet = true;
-        } else if (!strcmp(word, "--")) {
-            take_rest(a, argc, argv, i + 1);
-            break;
-        } else if (!strcmp(word, "-m")) {
-            a->kind = LAUNCH_CONFIG;
-            add_word(a, word);
-        } else if (word[0] == '-') {
-            if ((status = take_flag(a, argc, argv, &i)))
-                return status;
-        } else {
-            size_t n = strlen(word);
-            a->kind = n > 3 && !strcmp(word + n - 3, ".py") ? LAUNCH_SCRIPT : LAUNCH_COMMAND;
-            take_rest(a, argc, argv, i);
-            break;
-        }
-    }
-    if (launch_ps && a->server_num < 0 && !a->servers)
+    size_t n = strlen(a->command[0]);
+    if (a->config)
+        a->kind = LAUNCH_CONFIG;
+    else if (!call->dashes && n > 3 && !strcmp(a->command[0] + n - 3, ".py"))
+        a->kind = LAUNCH_SCRIPT;
+    if (!a->log_dir)
+        a->log_dir = launch_ps ? "logs" : "log";
+    if (launch_ps && !a->server_num && !a->servers)
         a->server_num = 2;
-    if (launch_ps && a->worker_num < 0 && !a->workers)
+    if (launch_ps && !a->worker_num && !a->workers)
         a->worker_num = 2;
-    return check(a, argv[0]);
-}
-
-void launch_args_deinit(struct launch_args *a)
-{
-    free(a->command);
-    a->command = NULL;
+    return 0;
 }

@@ -101,7 +101,7 @@ char *launch_with_ports(const char *text, int first)
 static enum skiff_status check_count(const char *list, int found, const char *flag, int said,
                                      struct skiff_error *err)
 {
-    if (said >= 0 && said != found)
+    if (said && said != found)
         return error_set(err, SKIFF_INVALID, "%s lists %d, but %s says %d; give one of them only",
                          list, found, flag, said);
     return SKIFF_OK;
@@ -111,7 +111,7 @@ static enum skiff_status take_servers(struct launch *l, struct skiff_error *err)
 {
     const struct launch_args *a = l->args;
     if (!a->servers) {
-        if (a->server_num < 0)
+        if (!a->server_num)
             return error_set(err, SKIFF_INVALID,
                              "how many servers? --server_num N for servers on this machine, or "
                              "--servers host:port,host:port");
@@ -125,7 +125,7 @@ static enum skiff_status take_workers(struct launch *l, struct skiff_error *err)
 {
     const struct launch_args *a = l->args;
     if (!a->workers) {
-        if (a->worker_num < 0)
+        if (!a->worker_num)
             return error_set(err, SKIFF_INVALID,
                              "how many workers? --worker_num N for workers on this machine, or "
                              "--workers host,host");

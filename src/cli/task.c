@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "cli/command.h"
 #include "executor/executor.h"
 #include "program/op_kind.h"
 
@@ -235,14 +236,19 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
     return make_schema(j, err);
 }
 
+int task_args_check(const struct task_args *a, const char *command)
+{
+    return a->config ? 0 : command_usage(command, "-m config.yaml is needed");
+}
+
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err)
 {
     *j = (struct task){0};
     schema_init(&j->schema);
     enum skiff_status status = config_open(args->config, &j->config, err);
-    for (int i = 0; status == SKIFF_OK && i < args->noverrides; i++)
-        status = config_override(j->config, args->overrides[i], err);
+    for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
+        status = config_override(j->config, args->overrides.at[i], err);
     if (status == SKIFF_OK) {
         know_keys(j->config);
         j->scope = scope_create();

@@ -3,26 +3,31 @@
 #define CLI_TASK_H
 
 #include "base/buf.h"
+#include "base/options.h"
 #include "cli/config.h"
 #include "data/dataset.h"
 #include "executor/scope.h"
 #include "models/model.h"
 #include "program/program.h"
 
-#define TASK_MAX_OVERRIDES 128
-
-/* -m FILE, -o key=value ..., and what else the command takes. */
+/* What commands with a config take. */
 struct task_args {
     const char *config;
-    const char *overrides[TASK_MAX_OVERRIDES];
-    int noverrides;
-    bool help, resume;
-    const char **files; /* of the rest: borrowed from argv */
-    int nfiles;
+    struct option_list overrides;
+    bool resume;
 };
 
-/* Returns 0, or the exit status after a message. resume, files: whether the command takes them. */
-int task_args_parse(struct task_args *a, int argc, char **argv, bool resume, bool files);
+/* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
+/* clang-format off */
+#define TASK_OPTIONS                                                                                \
+    {"config_yaml", OPTION_TEXT, offsetof(struct task_args, config), .letter = 'm',                 \
+     .value = "FILE", .help = "the config"},                                                        \
+    {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                     \
+     .value = "key=value ...", .help = "sets a key; any number of them may follow"}
+/* clang-format on */
+
+/* 0, or 2 after a message: there must be a config. */
+int task_args_check(const struct task_args *a, const char *command);
 
 struct task {
     struct config *config;

@@ -178,8 +178,8 @@ refused 2 "what is to be started" --server_num 1 --worker_num 1
 refused 1 "how many servers" --worker_num 1 -- true
 refused 1 "how many workers" --server_num 1 -- true
 refused 2 "--server_num is 'two'" --server_num two --worker_num 1 -- true
-refused 2 "--server_num is 0" --server_num 0 --worker_num 1 -- true
-refused 2 "no flag --sevrer_num" --sevrer_num 1 -- true
+refused 2 "--server_num is '0'" --server_num 0 --worker_num 1 -- true
+refused 2 "no flag --sevrer_num; the nearest is --server_num" --sevrer_num 1 -- true
 refused 2 "collective" --nproc_per_node 2 x.py
 refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
 FLAGS_START_PORT=6170x refused 1 "FLAGS_START_PORT is '6170x'" --server_num 1 --worker_num 1 -- true

@@ -19,19 +19,19 @@ expect() {
         tail -n 5 "$temp/out" "$temp/err"
         failed=1
     fi
-    if [ "$status" -ne 0 ] && [ "$(tail -n 1 "$temp/err" | cut -c1-14)" != "skiff inspect:" ]; then
+    if [ "$status" -ne 0 ] && [ "$(tail -n 1 "$temp/err" | cut -c1-13)" != "skiff inspect" ]; then
         echo "skiff inspect $*: the last line on stderr is no reason"
         failed=1
     fi
 }
 
 expect 0 '^usage: skiff inspect program' --help
-expect 0 '^usage: skiff inspect program' tensor --help
+expect 0 '^usage: skiff inspect tensor' tensor --help
 expect 2 'expected program, model, ops or tensor'
 expect 2 'found nonsense' nonsense
 expect 2 'expected a file' program
-expect 2 'wrong option' tensor --summary "$data/saved/save_op/int64"
-expect 2 'without its value' tensor "$data/saved/save_op/int64" --program
+expect 2 'there is no flag --summary' tensor --summary "$data/saved/save_op/int64"
+expect 2 'program needs a value' tensor "$data/saved/save_op/int64" --program
 
 expect 0 '^ops +51, forward 22, backward 20, optimize 9$' program --summary "$data/saved/main.pb"
 expect 0 '^parameters +9, 774 elements, 3.1 kB \(3096 bytes\)$' program --summary "$data/saved/main.pb"
