@@ -45,7 +45,7 @@ NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: all python
-all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(BUILD)/public/libskiff.a $(if $(NO_PYTHON),,python)
+all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/share/.made $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(BUILD)/public/libskiff.a $(if $(NO_PYTHON),,python)
 
 # build/python is what PYTHONPATH points to: the packages and the native module
 python: $(NATIVE) $(BUILD)/python/.copied
@@ -107,6 +107,13 @@ $(BUILD)/skiff: $(BUILD)/src/cli/main.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
 # the same command under the name of Paddle's launcher
 $(BUILD)/fleetrun: $(BUILD)/skiff
 	@ln -sf skiff $@
+
+# man pages and completions, from the tables that --help is printed from
+$(BUILD)/share/.made: $(BUILD)/skiff
+	@rm -rf $(BUILD)/share
+	@$(BUILD)/skiff _generate man $(BUILD)/share/man/man1
+	@$(BUILD)/skiff _generate completions $(BUILD)/share/completions
+	@touch $@
 
 $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 	@mkdir -p $(BUILD)/gen

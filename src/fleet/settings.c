@@ -1,7 +1,5 @@
 #include "fleet/settings.h"
 
-#include "base/options.h"
-
 /* gflags of Paddle are 0, 1, true or false; the int stays -1 when it is not set. */
 static const char *read_switch(void *place, const char *text)
 {
@@ -47,7 +45,7 @@ static const struct option rows[] = {
     {COMMUNICATOR "is_sgd_optimizer", OPTION_OTHER, AT(is_sgd_optimizer), .read = read_switch,
      .help = "gradients of different batches may be added up"},
     {0}};
-static const struct options settings_options = {.rows = rows};
+const struct options settings_options = {.rows = rows};
 
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err)

@@ -3,6 +3,7 @@
 #ifndef FLEET_SETTINGS_H
 #define FLEET_SETTINGS_H
 
+#include "base/options.h"
 #include "fleet/role.h"
 #include "net/address.h"
 
@@ -21,6 +22,7 @@ struct settings {
         send_wait_times, independent_recv_thread, is_sgd_optimizer;
 };
 
+extern const struct options settings_options; /* names of the variables, and what they are for */
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err); /* get NULL: the environment */
 

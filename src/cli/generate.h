@@ -1,0 +1,15 @@
+/* What is made of the table of commands besides --help: man pages and completions. Each adds the text of one file. */
+#ifndef CLI_GENERATE_H
+#define CLI_GENERATE_H
+
+#include "cli/command.h"
+
+/* generate_man.c */
+void man_skiff(struct buf *out);
+void man_command(const struct command *c, struct buf *out);
+/* generate_completions.c */
+void complete_bash(struct buf *out);
+void complete_zsh(struct buf *out);
+void complete_fish(struct buf *out);
+
+#endif

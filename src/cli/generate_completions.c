@@ -1,0 +1,289 @@
+/* Completions of the shells. Where a command takes words, or a flag takes a value that is no word of ours, all of them offer
+ * files; flags whose value is a DIR offer folders. */
+#include <string.h>
+
+#include "cli/generate.h"
+
+static const struct option no_rows[] = {{0}};
+
+static const struct option *rows_of(const struct command *c)
+{
+    return c->options ? c->options->rows : no_rows;
+}
+
+static bool takes_value(const struct option *row)
+{
+    return row->kind != OPTION_BOOL && row->kind != OPTION_NOT;
+}
+
+static bool takes_folder(const struct option *row)
+{
+    return row->value && !strcmp(row->value, "DIR");
+}
+
+static bool takes_file(const struct option *row)
+{
+    return row->value && !strncmp(row->value, "FILE", 4);
+}
+
+static void add_words(struct buf *out, const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        buf_printf(out, "%s%s", i ? " " : "", words[i]);
+}
+
+/* Inside single quotes of a shell; letters of `also` get a backslash. */
+static void add_quoted(struct buf *out, const char *text, const char *also)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            buf_str(out, "'\\''");
+        else if (strchr(also, *text))
+            buf_printf(out, "\\%c", *text);
+        else
+            buf_char(out, *text);
+    }
+}
+
+static void add_names(struct buf *out)
+{
+    for (const struct command *const *c = command_all(); *c; c++)
+        if ((*c)->summary)
+            buf_printf(out, "%s ", (*c)->name);
+}
+
+/* ---- bash ---- */
+
+static void bash_case(struct buf *out, const char *indent, const struct command *c)
+{
+    buf_printf(out, "%s%s) flags='", indent, c->name);
+    for (const struct option *row = rows_of(c); row->name; row++)
+        if (option_shown(row)) {
+            if (row->letter)
+                buf_printf(out, "-%c ", row->letter);
+            buf_printf(out, "--%s ", row->name);
+            if (row->also)
+                buf_printf(out, "--%s ", row->also);
+        }
+    buf_str(out, "--help'\n");
+    for (const struct option *row = rows_of(c); row->name; row++)
+        if (row->kind == OPTION_CHOICE) {
+            buf_printf(out, "%s    [ \"$before\" = --%s ] && words='", indent, row->name);
+            add_words(out, row->words);
+            buf_str(out, "'\n");
+        } else if (takes_folder(row)) {
+            buf_printf(out, "%s    [ \"$before\" = --%s ] && folders=1\n", indent, row->name);
+        }
+    buf_printf(out, "%s    ;;\n", indent);
+}
+
+static void bash_parts(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "    %s)\n        [ \"$at\" -eq 2 ] && words='", c->name);
+    for (const struct command *p = c->parts; p->name; p++)
+        buf_printf(out, "%s ", p->name);
+    buf_str(out, "--help'\n        case ${COMP_WORDS[2]} in\n");
+    for (const struct command *p = c->parts; p->name; p++)
+        bash_case(out, "        ", p);
+    buf_str(out, "        esac\n        ;;\n");
+}
+
+void complete_bash(struct buf *out)
+{
+    buf_str(out,
+            "# completion of skiff and fleetrun for bash; made from the table of commands\n"
+            "_skiff() {\n"
+            "    local at=$COMP_CWORD current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
+            "    local before=${COMP_WORDS[COMP_CWORD - 1]} flags='' words='' folders=''\n"
+            "    COMPREPLY=()\n"
+            "    if [ \"${COMP_WORDS[0]##*/}\" = fleetrun ]; then\n"
+            "        command=launch\n"
+            "    elif [ \"$at\" -eq 1 ]; then\n"
+            "        words='");
+    add_names(out);
+    buf_str(out, "help --help --version'\n        command=\n"
+                 "    elif [ \"$command\" = help ] && [ \"$at\" -eq 2 ]; then\n        words='");
+    add_names(out);
+    buf_str(out, "'\n    fi\n    case $command in\n");
+    for (const struct command *const *c = command_all(); *c; c++)
+        if ((*c)->summary && (*c)->parts)
+            bash_parts(out, *c);
+        else if ((*c)->summary)
+            bash_case(out, "    ", *c);
+    buf_str(out, "    esac\n"
+                 "    if [ -n \"$words\" ]; then\n"
+                 "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+                 "    elif [ -n \"$folders\" ]; then\n"
+                 "        mapfile -t COMPREPLY < <(compgen -d -- \"$current\")\n"
+                 "    elif [[ $current == -* ]]; then\n"
+                 "        mapfile -t COMPREPLY < <(compgen -W \"$flags\" -- \"$current\")\n"
+                 "    fi\n"
+                 "}\n"
+                 "complete -o default -F _skiff skiff fleetrun\n");
+}
+
+/* ---- zsh ---- */
+
+static void zsh_option(struct buf *out, const struct option *row)
+{
+    struct buf text = BUF_INIT;
+    option_sentence(row, &text);
+    buf_str(out, "            ");
+    if (row->letter)
+        buf_printf(out, "'(-%c --%s)'{-%c,--%s}", row->letter, row->name, row->letter, row->name);
+    else
+        buf_printf(out, "--%s", row->name);
+    buf_str(out, "'[");
+    add_quoted(out, text.data, "[]\\");
+    buf_char(out, ']');
+    if (takes_value(row)) {
+        buf_char(out, ':');
+        add_quoted(out, row->value ? row->value : "VALUE", ":\\");
+        buf_char(out, ':');
+        if (row->kind == OPTION_CHOICE) {
+            buf_char(out, '(');
+            add_words(out, row->words);
+            buf_char(out, ')');
+        } else if (takes_folder(row) || takes_file(row)) {
+            buf_str(out, takes_folder(row) ? "_files -/" : "_files");
+        }
+    }
+    buf_str(out, "' \\\n");
+    buf_deinit(&text);
+}
+
+static void zsh_case(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "    %s)\n        _arguments \\\n", c->name);
+    for (const struct option *row = rows_of(c); row->name; row++)
+        if (option_shown(row))
+            zsh_option(out, row);
+    buf_str(out, "            '(-h --help)'{-h,--help}'[says how to use it]'");
+    if (!c->options || c->options->words)
+        buf_str(out, " \\\n            '*:word:_files'");
+    buf_str(out, "\n        ;;\n");
+}
+
+static void zsh_list(struct buf *out, const char *name, const struct command *c)
+{
+    buf_printf(out, "        '%s:", name);
+    add_quoted(out, c->summary, ":\\");
+    buf_str(out, "'\n");
+}
+
+static void zsh_parts(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "    %s)\n        if (( CURRENT == 2 )); then\n        local -a parts=(\n",
+               c->name);
+    for (const struct command *p = c->parts; p->name; p++)
+        zsh_list(out, p->name, p);
+    buf_str(out, "        )\n        _describe -t parts 'what' parts\n        return\n        fi\n"
+                 "        shift words\n        (( CURRENT-- ))\n        case $words[1] in\n");
+    for (const struct command *p = c->parts; p->name; p++)
+        zsh_case(out, p);
+    buf_str(out, "        esac\n        ;;\n");
+}
+
+void complete_zsh(struct buf *out)
+{
+    buf_str(out, "#compdef skiff fleetrun\n# made from the table of commands\n"
+                 "_skiff() {\n"
+                 "    local -a commands=(\n");
+    for (const struct command *const *c = command_all(); *c; c++)
+        if ((*c)->summary)
+            zsh_list(out, (*c)->name, *c);
+    buf_str(out, "    )\n"
+                 "    if [[ ${words[1]:t} == fleetrun ]]; then\n"
+                 "        words[1]=launch\n"
+                 "    else\n"
+                 "        if (( CURRENT == 2 )); then\n"
+                 "            _describe -t commands 'command' commands\n"
+                 "            return\n"
+                 "        fi\n"
+                 "        shift words\n"
+                 "        (( CURRENT-- ))\n"
+                 "    fi\n"
+                 "    case $words[1] in\n");
+    for (const struct command *const *c = command_all(); *c; c++)
+        if ((*c)->summary && (*c)->parts)
+            zsh_parts(out, *c);
+        else if ((*c)->summary)
+            zsh_case(out, *c);
+    buf_str(out, "    help)\n        _describe -t commands 'command' commands\n        ;;\n"
+                 "    esac\n}\n_skiff \"$@\"\n");
+}
+
+/* ---- fish ---- */
+
+static void fish_option(struct buf *out, const char *head, const struct option *row)
+{
+    struct buf text = BUF_INIT;
+    option_sentence(row, &text);
+    buf_printf(out, "%s -l %s", head, row->name);
+    if (row->letter)
+        buf_printf(out, " -s %c", row->letter);
+    if (row->kind == OPTION_CHOICE) {
+        buf_str(out, " -xa '");
+        add_words(out, row->words);
+        buf_char(out, '\'');
+    } else if (takes_folder(row)) {
+        buf_str(out, " -xa '(__fish_complete_directories)'");
+    } else if (takes_value(row)) {
+        buf_str(out, takes_file(row) ? " -rF" : " -x");
+    }
+    buf_str(out, " -d '");
+    for (const char *c = text.data; *c; c++) /* fish has its own way to quote */
+        buf_printf(out, strchr("'\\", *c) ? "\\%c" : "%c", *c);
+    buf_str(out, "'\n");
+    buf_deinit(&text);
+}
+
+static void fish_options(struct buf *out, const char *head, const struct command *c)
+{
+    for (const struct option *row = rows_of(c); row->name; row++)
+        if (option_shown(row))
+            fish_option(out, head, row);
+    buf_printf(out, "%s -l help -s h -d 'says how to use it'\n", head);
+}
+
+static void fish_name(struct buf *out, const char *condition, const struct command *c)
+{
+    buf_printf(out, "complete -c skiff -f -n '%s' -a %s -d '", condition, c->name);
+    for (const char *s = c->summary; *s; s++)
+        buf_printf(out, strchr("'\\", *s) ? "\\%c" : "%c", *s);
+    buf_str(out, "'\n");
+}
+
+static void fish_command(struct buf *out, const struct command *c)
+{
+    struct buf head = BUF_INIT;
+    fish_name(out, "__fish_use_subcommand", c);
+    for (const struct command *p = c->parts; p && p->name; p++) {
+        buf_reset(&head);
+        buf_printf(&head,
+                   "__fish_seen_subcommand_from %s; and test (count (commandline -opc)) -eq 2",
+                   c->name);
+        fish_name(out, head.data, p);
+        buf_reset(&head);
+        buf_printf(&head,
+                   "complete -c skiff -n '__fish_seen_subcommand_from %s; and "
+                   "__fish_seen_subcommand_from %s'",
+                   c->name, p->name);
+        fish_options(out, head.data, p);
+    }
+    buf_reset(&head);
+    buf_printf(&head, "complete -c skiff -n '__fish_seen_subcommand_from %s'", c->name);
+    if (!c->parts)
+        fish_options(out, head.data, c);
+    buf_deinit(&head);
+}
+
+void complete_fish(struct buf *out)
+{
+    buf_str(out, "# completion of skiff and fleetrun for fish; made from the table of commands\n"
+                 "complete -c skiff -n __fish_use_subcommand -l version -d 'tells the version'\n");
+    for (const struct command *const *c = command_all(); *c; c++)
+        if ((*c)->summary)
+            fish_command(out, *c);
+    fish_options(out, "complete -c fleetrun", &command_launch);
+}
