@@ -169,7 +169,6 @@ static void strangers_at_the_door(void **state)
     struct hello_side side = {WORKER(5), 0, "somebody"};
     struct blob *body;
     uint8_t guess[32] = {1, 2, 3};
-    struct node_counts counts;
     hello_self_init(&me, &side, "test", "a guess");
     assert_int_equal(hello_open(&me, &h, &body, NULL), SKIFF_OK);
     stranger_say(&s, WIRE_HELLO, hello_tag(&h), body);
@@ -177,18 +176,18 @@ static void strangers_at_the_door(void **state)
     struct blob *proof = test_block(guess, sizeof guess);
     stranger_say(&s, WIRE_PROOF, hello_tag(&h), proof);
     stranger_hear(&s, WIRE_REFUSE);
-    node_counts(node, &counts);
-    assert_int_equal(counts.other_secret, 1);
+    struct stats *stats = node_stats(node);
+    assert_int_equal(stats_value(stats, "net_other_secret"), 1);
     stranger_say(&s, WIRE_PROOF, hello_tag(&h), proof); /* without a HELLO: no answer */
     stranger_say(&s, WIRE_REQUEST, 1, NULL);
     stranger_hear(&s, WIRE_WHO);
     stranger_say(&s, WIRE_HELLO, hello_tag(&h), body); /* and then silence */
     stranger_hear(&s, WIRE_CHALLENGE);
-    wait_until((node_counts(node, &counts), counts.slow == 1));
+    wait_until(stats_value(stats, "net_slow") == 1);
     stranger_say(&s, WIRE_PROOF, hello_tag(&h), proof); /* too late: unknown */
     stranger_say(&s, WIRE_WELCOME, hello_tag(&h), NULL);
-    wait_until((node_counts(node, &counts), counts.nonsense == 1));
-    assert_int_equal(counts.links_up, 0);
+    wait_until(stats_value(stats, "net_nonsense") == 1);
+    assert_int_equal(stats_value(stats, "net_links_up"), 0);
     blob_unref(body);
     blob_unref(proof);
     s.transport->kind->close(s.transport);

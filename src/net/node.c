@@ -33,7 +33,7 @@ static _Thread_local const struct node *own_node; /* of which this is the networ
 
 void node_add(struct node *node, enum node_count what, uint64_t n)
 {
-    atomic_fetch_add_explicit(&node->counts[what], n, memory_order_relaxed);
+    metric_add(node->counts[what], (int64_t)n);
 }
 
 void node_note(struct node *node, enum node_count what, const char *format, ...)
@@ -234,7 +234,7 @@ static int64_t run_timers(struct node *node, int64_t now)
         struct transport_stats stats;
         for_all_links(node, care_one, now);
         node->transport->kind->stats(node->transport, &stats);
-        atomic_store(&node->strangers, stats.strangers + stats.malformed);
+        metric_set(node->strangers, (int64_t)(stats.strangers + stats.malformed));
         node->next_care = now + CARE_EVERY;
     }
     if (node->blocked) {
@@ -323,6 +323,18 @@ static void name_side(const struct node_options *o, struct hello_side *side)
                  host, (int)getpid());
 }
 
+static void name_counts(struct node *node)
+{
+    if (!node->options.stats)
+        node->options.stats = node->own_stats = stats_create();
+    struct stats *s = node->options.stats;
+#define NODE_COUNT_MAKE(name, help) \
+    node->counts[COUNT_##name] = stats_counter(s, "net_" #name, help);
+    NODE_COUNT_MAP(NODE_COUNT_MAKE)
+#undef NODE_COUNT_MAKE
+    node->strangers = stats_gauge(s, "net_strangers", "connections that came to nothing");
+}
+
 enum skiff_status node_create(const struct node_options *options, struct node **out,
                               struct skiff_error *err)
 {
@@ -342,6 +354,7 @@ enum skiff_status node_create(const struct node_options *options, struct node **
         free(node);
         return status;
     }
+    name_counts(node);
     pthread_mutex_init(&node->lock, NULL);
     node->tasks_end = &node->tasks;
     node->budget = (struct assembly_budget){.message_max = node->options.message_max,
@@ -404,6 +417,7 @@ void node_destroy(struct node *node)
     link_clear_graveyard(node);
     pthread_mutex_destroy(&node->lock);
     secret_wipe(node->self.key, sizeof node->self.key);
+    stats_destroy(node->own_stats);
     free(node);
 }
 
@@ -505,10 +519,7 @@ struct transport *node_transport(struct node *node)
     return node->transport;
 }
 
-void node_counts(struct node *node, struct node_counts *out)
+struct stats *node_stats(const struct node *node)
 {
-#define NODE_COUNT_COPY(name) out->name = atomic_load(&node->counts[COUNT_##name]);
-    NODE_COUNT_MAP(NODE_COUNT_COPY)
-#undef NODE_COUNT_COPY
-    out->strangers = atomic_load(&node->strangers);
+    return node->options.stats;
 }

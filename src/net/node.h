@@ -12,6 +12,7 @@
 #ifndef NET_NODE_H
 #define NET_NODE_H
 
+#include "base/stats.h"
 #include "net/hello.h"
 #include "net/transport.h"
 #include "net/wire.h"
@@ -31,6 +32,7 @@ struct node_options {
     size_t queue_bytes;       /* waiting for one link; 0: 256 MB */
     int hello_ms;             /* a stranger has this long to prove himself; 0: 5000 */
     int ping_ms;              /* silence on a link before a PING; 0: 1000 */
+    struct stats *stats;      /* where it and its services count; NULL: a registry of its own */
 };
 
 /* Services read it; only the node writes, except `user`. */
@@ -103,29 +105,8 @@ void node_drop(struct link *link);
 /* Network thread. An incoming link's other side has gone for sure: nothing can be sent to it. */
 bool node_is_gone(struct link *link);
 
-/* What happened, since the start. */
-/* clang-format off */
-#define NODE_COUNT_MAP(X) \
-    X(frames_in) X(frames_out) X(bytes_in) X(bytes_out) \
-    X(nonsense)  /* not a frame */ \
-    X(corrupt)   /* checksum does not fit */ \
-    X(other_version) X(other_job) X(other_secret) \
-    X(slow)      /* hello begun and not finished */ \
-    X(unknown)   /* frames of peers without a hello */ \
-    X(impostors) /* frames under somebody else's name */ \
-    X(refused)   /* peers that a service did not admit */ \
-    X(bad_parts) \
-    X(overflows) /* messages that were not queued */ \
-    X(links_up) X(links_down)
-/* clang-format on */
-
-struct node_counts {
-#define NODE_COUNT_FIELD(name) uint64_t name;
-    NODE_COUNT_MAP(NODE_COUNT_FIELD)
-#undef NODE_COUNT_FIELD
-    uint64_t strangers; /* connections that did not get through the transport's handshake */
-};
-void node_counts(struct node *node, struct node_counts *out);
+/* What has happened since the start: net_frames_in and so on (node_parts.h has them all). */
+struct stats *node_stats(const struct node *node);
 
 /* The transport, for tests that cut links (transport.h, fault_cut). */
 struct transport *node_transport(struct node *node);

@@ -55,8 +55,30 @@ struct pending {
     int64_t since; /* 0: free */
 };
 
+/* What a node counts, as net_<name>. */
+/* clang-format off */
+#define NODE_COUNT_MAP(X)                                              \
+    X(frames_in, "frames that came in")                                \
+    X(frames_out, "frames that went out")                              \
+    X(bytes_in, "bytes that came in")                                  \
+    X(bytes_out, "bytes that went out")                                \
+    X(nonsense, "packets that are no frames")                          \
+    X(corrupt, "frames whose checksum does not fit")                   \
+    X(other_version, "frames of another version")                      \
+    X(other_job, "frames of another job")                              \
+    X(other_secret, "hellos with another secret")                      \
+    X(slow, "hellos that were begun and not finished")                 \
+    X(unknown, "frames of peers without a hello")                      \
+    X(impostors, "frames under somebody else's name")                  \
+    X(refused, "peers that were not admitted")                         \
+    X(bad_parts, "messages whose parts do not fit or stopped coming")  \
+    X(overflows, "messages for which there was no room")               \
+    X(links_up, "links that came up")                                  \
+    X(links_down, "links that went down")
+/* clang-format on */
+
 enum node_count {
-#define NODE_COUNT_ENUM(name) COUNT_##name,
+#define NODE_COUNT_ENUM(name, help) COUNT_##name,
     NODE_COUNT_MAP(NODE_COUNT_ENUM)
 #undef NODE_COUNT_ENUM
         NODE_COUNTS
@@ -85,8 +107,9 @@ struct node {
     struct assembly_budget budget;
     int64_t next_care, last_log;
     uint64_t unlogged;
-    atomic_uint_fast64_t counts[NODE_COUNTS];
-    atomic_uint_fast64_t strangers;
+    struct stats *own_stats; /* NULL: they are the owner's */
+    struct metric *counts[NODE_COUNTS];
+    struct metric *strangers; /* connections that did not get through the transport's handshake */
 };
 
 void node_add(struct node *node, enum node_count what, uint64_t n);

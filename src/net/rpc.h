@@ -85,11 +85,6 @@ enum skiff_status rpc_await(struct rpc_peer *peer, int64_t deadline, struct skif
  * now, what comes later fails at once, until another process answers at its address. */
 void rpc_give_up(struct rpc_peer *peer, const struct skiff_error *reason);
 
-struct rpc_client_counts {
-    uint64_t calls, replies, probes, resent, timeouts;
-};
-void rpc_client_counts(struct rpc_client *client, struct rpc_client_counts *out);
-
 /* ---- server ---- */
 
 struct rpc_server;
@@ -138,14 +133,5 @@ void rpc_fail(struct rpc_request *request, const struct skiff_error *reason);
 /* Network thread. From now on nothing of this incarnation is taken any more; it is told why. */
 void rpc_server_fence(struct rpc_server *server, struct net_id id, uint64_t incarnation,
                       const struct skiff_error *reason);
-
-struct rpc_server_counts {
-    uint64_t requests;   /* begun */
-    uint64_t duplicates; /* frames of requests that were known already */
-    uint64_t stale;      /* frames of requests that the client has done with */
-    uint64_t busy;       /* requests that were sent away */
-    uint64_t kept_bytes; /* replies kept now */
-};
-void rpc_server_counts(struct rpc_server *server, struct rpc_server_counts *out);
 
 #endif

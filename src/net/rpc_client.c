@@ -64,7 +64,7 @@ struct rpc_client {
     struct rpc_peer *peers;
     pthread_mutex_t lock; /* guards peers; a leaf */
     int64_t retry_first, retry_last, next_scan;
-    atomic_uint_fast64_t calls, replies, probes, resent, timeouts;
+    struct metric *calls, *took, *probes, *resent, *timeouts;
 };
 
 /* ---- the end of a call ---- */
@@ -126,7 +126,7 @@ static void call_time_out(struct rpc_call *call, int64_t now)
     error_set(&err, SKIFF_TIMEOUT, "%s: no answer from %s in %.1f s: %s%s%s", call->what, who,
               (double)(now - call->started) / 1e9, state,
               call->has_it ? ", it is still at work on it" : "", heard);
-    atomic_fetch_add(&peer->client->timeouts, 1);
+    metric_add(peer->client->timeouts, 1);
     call_end(call, SKIFF_TIMEOUT, NULL, &err);
 }
 
@@ -157,7 +157,7 @@ static void call_send(struct rpc_call *call, int64_t now)
 {
     struct rpc_client *client = call->peer->client;
     if (call->ever)
-        atomic_fetch_add(&client->resent, 1);
+        metric_add(client->resent, 1);
     if (send_frame(call, WIRE_REQUEST)) {
         call->sent = call->ever = true;
         call->life = call->peer->incarnation;
@@ -176,7 +176,7 @@ static void call_begin(struct node_task *task)
         return;
     }
     seq_ring_put(&peer->ring, call->seq, call);
-    atomic_fetch_add(&peer->client->calls, 1);
+    metric_add(peer->client->calls, 1);
     call_send(call, clock_now());
 }
 
@@ -196,7 +196,7 @@ static void call_retry(struct rpc_call *call, int64_t now)
     } else {
         send_frame(call, WIRE_PROBE);
         call->probes++;
-        atomic_fetch_add(&client->probes, 1);
+        metric_add(client->probes, 1);
     }
     call->retry_wait = clock_min(2 * call->retry_wait, client->retry_last);
     call->retry_at = now + call->retry_wait;
@@ -283,7 +283,7 @@ void rpc_give_up(struct rpc_peer *peer, const struct skiff_error *reason)
 
 static void call_answer(struct rpc_call *call, const struct wire_head *head, struct blob *body)
 {
-    atomic_fetch_add(&call->peer->client->replies, 1);
+    metric_observe(call->peer->client->took, (uint64_t)(clock_now() - call->started));
     if (!(head->flags & WIRE_ERROR)) {
         call_end(call, SKIFF_OK, body, NULL);
         return;
@@ -374,12 +374,22 @@ static const struct node_service client_service = {
 
 /* ---- for other threads ---- */
 
+static void name_counts(struct rpc_client *client, struct stats *s)
+{
+    client->calls = stats_counter(s, "rpc_calls", "requests to servers");
+    client->took = stats_histogram(s, "rpc_call_ns", "from the request to its reply");
+    client->probes = stats_counter(s, "rpc_probes", "questions whether a request has arrived");
+    client->resent = stats_counter(s, "rpc_resent", "requests that were sent again");
+    client->timeouts = stats_counter(s, "rpc_timeouts", "requests without an answer in time");
+}
+
 struct rpc_client *rpc_client_create(struct node *node, const struct rpc_client_options *options)
 {
     struct rpc_client *client = mem_must(sizeof *client);
     int first = options && options->retry_ms ? options->retry_ms : 200;
     int last = options && options->retry_max_ms ? options->retry_max_ms : 4000;
     client->node = node;
+    name_counts(client, node_stats(node));
     client->retry_first = first * CLOCK_MS;
     client->retry_last = (last > first ? last : first) * CLOCK_MS;
     pthread_mutex_init(&client->lock, NULL);
@@ -529,13 +539,4 @@ enum skiff_status rpc_await(struct rpc_peer *peer, int64_t deadline, struct skif
                           .flags = RPC_READ,
                           .deadline = deadline};
     return rpc_ask(peer, &ask, NULL, err);
-}
-
-void rpc_client_counts(struct rpc_client *client, struct rpc_client_counts *out)
-{
-    *out = (struct rpc_client_counts){.calls = atomic_load(&client->calls),
-                                      .replies = atomic_load(&client->replies),
-                                      .probes = atomic_load(&client->probes),
-                                      .resent = atomic_load(&client->resent),
-                                      .timeouts = atomic_load(&client->timeouts)};
 }

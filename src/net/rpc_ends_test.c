@@ -124,7 +124,6 @@ static void refusals(void **state)
     static const char *const kinds[] = {"zmq", "inproc"};
     for (int k = 0; k < 2; k++) {
         struct counters server;
-        struct node_counts counts;
         struct node_options so = test_options(kinds[k], SERVER(0), NULL), co;
         counters_start(&server, &so, "127.0.0.1:0", NULL);
         co = test_options(kinds[k], WORKER(1), NULL);
@@ -133,8 +132,9 @@ static void refusals(void **state)
         co = test_options(kinds[k], WORKER(1), NULL);
         co.job = "another";
         expect_refusal(&co, server.address, "worker 1", "belongs to job 'another'");
-        wait_until((node_counts(server.node, &counts), counts.other_secret == 1));
-        assert_true(counts.other_job >= 1);
+        struct stats *stats = node_stats(server.node);
+        wait_until(stats_value(stats, "net_other_secret") == 1);
+        assert_true(stats_value(stats, "net_other_job") >= 1);
         counters_stop(&server);
         so.id = SERVER(1);
         counters_start(&server, &so, "127.0.0.1:0", NULL);
@@ -226,7 +226,6 @@ static void strangers_do_no_harm(void **state)
 {
     struct counters server;
     struct client client;
-    struct node_counts counts;
     struct node_options so = test_options("zmq", SERVER(0), NULL);
     struct node_options co = test_options("zmq", WORKER(0), NULL);
     so.hello_ms = 100;
@@ -245,13 +244,14 @@ static void strangers_do_no_harm(void **state)
     for (int i = 0; i < 20; i++)
         assert_int_equal(ask(&client, ADD, 1, 0, number(1), 5000, NULL, NULL), SKIFF_OK);
     assert_int_equal(read_counter(&client, 1), 21);
-    wait_until((node_counts(server.node, &counts), counts.strangers > 0));
-    assert_true(counts.nonsense > 0);
-    assert_true(counts.corrupt > 0);
-    assert_true(counts.unknown > 0);
-    assert_true(counts.other_job > 0);
-    assert_true(counts.other_version > 0);
-    assert_int_equal(counts.links_up, 1);
+    struct stats *stats = node_stats(server.node);
+    wait_until(stats_value(stats, "net_strangers") > 0);
+    assert_true(stats_value(stats, "net_nonsense") > 0);
+    assert_true(stats_value(stats, "net_corrupt") > 0);
+    assert_true(stats_value(stats, "net_unknown") > 0);
+    assert_true(stats_value(stats, "net_other_job") > 0);
+    assert_true(stats_value(stats, "net_other_version") > 0);
+    assert_int_equal(stats_value(stats, "net_links_up"), 1);
     for (int i = 0; i < 12; i++)
         close(fds[i]);
     client_stop(&client);

@@ -73,9 +73,10 @@ struct rpc_server {
     struct request *live;
     struct request *kept, **kept_end;
     size_t queue_limit, keep_limit;
-    atomic_size_t queued, kept_bytes;
+    size_t kept_bytes; /* of replies; network thread */
+    atomic_size_t queued;
     atomic_bool stopping;
-    atomic_uint_fast64_t requests, duplicates, stale, busy;
+    struct metric *requests, *duplicates, *stale, *busy, *kept_gauge;
 };
 
 /* ---- requests ---- */
@@ -112,7 +113,8 @@ static void request_forget(struct rpc_server *server, struct request *q)
         else
             server->kept_end = q->kept_at;
         q->kept_at = NULL;
-        atomic_fetch_sub(&server->kept_bytes, blob_len(q->reply));
+        server->kept_bytes -= blob_len(q->reply);
+        metric_set(server->kept_gauge, (int64_t)server->kept_bytes);
     }
     blob_unref(q->reply);
     q->reply = NULL;
@@ -135,8 +137,9 @@ static void request_keep(struct rpc_server *server, struct request *q)
     q->kept_at = server->kept_end;
     *server->kept_end = q;
     server->kept_end = &q->kept_next;
-    atomic_fetch_add(&server->kept_bytes, blob_len(q->reply));
-    while (atomic_load(&server->kept_bytes) > server->keep_limit && server->kept != q) {
+    server->kept_bytes += blob_len(q->reply);
+    metric_set(server->kept_gauge, (int64_t)server->kept_bytes);
+    while (server->kept_bytes > server->keep_limit && server->kept != q) {
         struct request *oldest = server->kept;
         request_forget(server, oldest);
         oldest->state = REQUEST_REPLY_GONE;
@@ -244,7 +247,7 @@ static void dispatch(struct rpc_server *server, struct session *s, const struct 
     bool full = atomic_load(&server->queued) + blob_len(body) > server->queue_limit &&
                 atomic_load(&server->queued) > 0;
     if (atomic_load(&server->stopping) || (h->where == RPC_ON_SHARD && full)) {
-        atomic_fetch_add(&server->busy, 1);
+        metric_add(server->busy, 1);
         answer(s, WIRE_BUSY, head->sequence, 0, NULL);
         return;
     }
@@ -253,20 +256,20 @@ static void dispatch(struct rpc_server *server, struct session *s, const struct 
     q->self = h->self;
     seq_ring_put(&s->ring, q->seq, q);
     if (h->where == RPC_ON_NETWORK) {
-        atomic_fetch_add(&server->requests, 1);
+        metric_add(server->requests, 1);
         q->pub.link = s->link;
         h->call(h->self, &q->pub);
         return;
     }
     atomic_fetch_add(&server->queued, blob_len(body));
     if (spsc_push(&server->shards[q->pub.shard].queue, q)) {
-        atomic_fetch_add(&server->requests, 1);
+        metric_add(server->requests, 1);
         return;
     }
     atomic_fetch_sub(&server->queued, blob_len(body));
     seq_ring_put(&s->ring, q->seq, NULL);
     request_destroy(server, q);
-    atomic_fetch_add(&server->busy, 1);
+    metric_add(server->busy, 1);
     answer(s, WIRE_BUSY, head->sequence, 0, NULL);
 }
 
@@ -375,13 +378,13 @@ static void on_frame(void *self, struct link *link, const struct wire_head *head
     if (head->type == WIRE_ACK)
         return;
     if (head->sequence < s->ring.low || head->sequence - s->ring.low >= SESSION_WINDOW) {
-        atomic_fetch_add(&server->stale, 1);
+        metric_add(server->stale, 1);
         return;
     }
     struct request *q = seq_ring_get(&s->ring, head->sequence);
     if (q) {
         if (head->type == WIRE_REQUEST)
-            atomic_fetch_add(&server->duplicates, 1);
+            metric_add(server->duplicates, 1);
         answer_known(server, s, q);
     } else if (head->type == WIRE_PROBE) {
         answer(s, WIRE_UNKNOWN, head->sequence, 0, NULL);
@@ -415,6 +418,16 @@ static void answer_ping(void *self, struct rpc_request *request)
     rpc_reply(request, NULL);
 }
 
+static void name_counts(struct rpc_server *server, struct stats *s)
+{
+    server->requests = stats_counter(s, "rpc_requests", "requests that were begun");
+    server->duplicates = stats_counter(s, "rpc_duplicates", "frames of requests that were known");
+    server->stale =
+        stats_counter(s, "rpc_stale", "frames of requests that the client has done with");
+    server->busy = stats_counter(s, "rpc_busy", "requests that were sent away");
+    server->kept_gauge = stats_gauge(s, "rpc_kept_bytes", "replies that are kept");
+}
+
 enum skiff_status rpc_server_create(struct node *node, const struct rpc_server_options *options,
                                     struct rpc_server **out, struct skiff_error *err)
 {
@@ -424,6 +437,7 @@ enum skiff_status rpc_server_create(struct node *node, const struct rpc_server_o
     server->queue_limit = options && options->queue_bytes ? options->queue_bytes : (size_t)1 << 30;
     server->keep_limit = options && options->keep_bytes ? options->keep_bytes : (size_t)1 << 30;
     server->kept_end = &server->kept;
+    name_counts(server, node_stats(node));
     server->shards = mem_must((size_t)server->nshards * sizeof *server->shards);
     for (int i = 0; i < server->nshards; i++) {
         struct shard *shard = &server->shards[i];
@@ -487,13 +501,4 @@ void rpc_server_destroy(struct rpc_server *server)
     }
     free(server->shards);
     free(server);
-}
-
-void rpc_server_counts(struct rpc_server *server, struct rpc_server_counts *out)
-{
-    *out = (struct rpc_server_counts){.requests = atomic_load(&server->requests),
-                                      .duplicates = atomic_load(&server->duplicates),
-                                      .stale = atomic_load(&server->stale),
-                                      .busy = atomic_load(&server->busy),
-                                      .kept_bytes = atomic_load(&server->kept_bytes)};
 }

@@ -147,13 +147,13 @@ static void run_crowd(const char *kind, const struct fault_plan *plan, int clien
         assert_int_equal(read_counter(&crowd[0].client, key), expected);
     }
     assert_false(atomic_load(&server.two_owners));
-    struct rpc_server_counts counts;
-    rpc_server_counts(server.rpc, &counts);
-    assert_true(counts.requests >= (uint64_t)clients * (uint64_t)requests);
-    assert_true(counts.duplicates > 0);
-    printf("  %s: %llu requests, %llu duplicates, %llu stale\n", kind,
-           (unsigned long long)counts.requests, (unsigned long long)counts.duplicates,
-           (unsigned long long)counts.stale);
+    struct stats *stats = node_stats(server.node);
+    assert_true(stats_value(stats, "rpc_requests") >= (int64_t)clients * requests);
+    assert_true(stats_value(stats, "rpc_duplicates") > 0);
+    struct buf text = BUF_INIT;
+    stats_text(stats, &text);
+    printf("  %s: %s\n", kind, text.data);
+    buf_deinit(&text);
     for (int i = 0; i < clients; i++)
         client_stop(&crowd[i].client);
     counters_stop(&server);
@@ -190,7 +190,6 @@ static void kept_replies_go_away(void **state)
 {
     struct counters server;
     struct client client;
-    struct rpc_server_counts counts;
     struct node_options so = test_options("inproc", SERVER(0), NULL);
     struct node_options co = test_options("inproc", WORKER(0), NULL);
     counters_start(&server, &so, "127.0.0.1:0", NULL);
@@ -200,10 +199,9 @@ static void kept_replies_go_away(void **state)
         assert_int_equal(blob_create(1000, "test", &b, NULL), SKIFF_OK);
         memset(b->data, 1, 1000);
         assert_int_equal(ask(&client, ECHO, 0, 0, b, 5000, NULL, NULL), SKIFF_OK);
-        rpc_server_counts(server.rpc, &counts);
-        assert_true(counts.kept_bytes <= 2000);
+        assert_true(stats_value(node_stats(server.node), "rpc_kept_bytes") <= 2000);
     }
-    wait_until((rpc_server_counts(server.rpc, &counts), counts.kept_bytes == 0));
+    wait_until(stats_value(node_stats(server.node), "rpc_kept_bytes") == 0);
     client_stop(&client);
     counters_stop(&server);
 }
@@ -268,10 +266,10 @@ static void a_late_answer(void **state)
     assert_int_equal(rpc_wait(call, &reply, NULL), SKIFF_OK);
     assert_int_equal(blob_len(reply), 1);
     blob_unref(reply);
-    struct rpc_client_counts counts;
-    rpc_client_counts(client.rpc, &counts);
-    assert_true(counts.probes > 0);
-    assert_int_equal(counts.resent, 0);
+    struct stats *stats = node_stats(client.node);
+    assert_true(stats_value(stats, "rpc_probes") > 0);
+    assert_int_equal(stats_value(stats, "rpc_resent"), 0);
+    assert_int_equal(stats_value(stats, "rpc_call_ns"), stats_value(stats, "rpc_calls"));
     client_stop(&client);
     counters_stop(&server);
 }
@@ -298,10 +296,9 @@ static void a_busy_server(void **state)
     blob_unref(b);
     for (int i = 0; i < 16; i++)
         assert_int_equal(rpc_wait(call[i], NULL, NULL), SKIFF_OK);
-    struct rpc_server_counts counts;
-    rpc_server_counts(server.rpc, &counts);
-    assert_int_equal(counts.requests, 16);
-    assert_true(counts.busy > 0);
+    struct stats *stats = node_stats(server.node);
+    assert_int_equal(stats_value(stats, "rpc_requests"), 16);
+    assert_true(stats_value(stats, "rpc_busy") > 0);
     client_stop(&client);
     counters_stop(&server);
 }
