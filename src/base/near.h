@@ -6,8 +6,8 @@
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 
-/* Letters that are inserted, left out, changed, or swapped with their neighbour, to make one of the other. Only the first
- * 96 letters count. */
+/* Letters that are inserted, left out, changed, or swapped with their neighbour, to make one of the
+ * other. Only the first 96 letters count. */
 int near_distance(const char *a, const char *b);
 
 struct near {

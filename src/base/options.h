@@ -1,8 +1,9 @@
-/* Options: one table for everything that users set by name: settings of datasets, readers and transports, variables of the
- * environment, flags of commands.
+/* Options: one table for everything that users set by name: settings of datasets, readers and
+ * transports, variables of the environment, flags of commands.
  *
- * A row has a name, a kind, the place of the value in a struct, what the value may be, and a sentence of help. Setting by
- * text, reading of argv, messages about what is wrong, --help, man pages and completions all come from these rows.
+ * A row has a name, a kind, the place of the value in a struct, what the value may be, and a
+ * sentence of help. Setting by text, reading of argv, messages about what is wrong, --help, man
+ * pages and completions all come from these rows.
  *
  *     static const struct option rows[] = {
  *         {"rows", OPTION_LONG, offsetof(struct args, rows), .value = "N", .help = "rows to write",
@@ -32,9 +33,11 @@ enum option_kind {
     OPTION_COPY, /* char *: a copy */
     OPTION_ROOM, /* char[high]: a copy that must fit */
     OPTION_CHOICE, /* an enum: the place of the value in `words` */
-    OPTION_PAIRS, /* struct option_list of "key=value"; as a flag it takes all such words that follow */
+    /* struct option_list of "key=value"; as a flag it takes all such words that follow */
+    OPTION_PAIRS,
     OPTION_OTHER, /* what `read` makes of it */
-    OPTION_PASS, /* flag: it and what follows, but for our own long flags, are somebody else's; sets a bool */
+    /* flag: it and what follows, but for our own long flags, are somebody else's; sets a bool */
+    OPTION_PASS,
     OPTION_IGNORED, /* flag: taken with its value, and not used */
     OPTION_REFUSED, /* flag: not to be had; help says why */
 };
@@ -79,7 +82,8 @@ void options_copy(const struct options *o, void *to);
 /* Frees copies and lists. */
 void options_deinit(const struct options *o, void *to);
 
-/* Sets one. NOT_FOUND: no such name; the message has the nearest one and lists all. INVALID: what the value may be. */
+/* Sets one. NOT_FOUND: no such name; the message has the nearest one and lists all. INVALID: what
+ * the value may be. */
 enum skiff_status options_set(const struct options *o, void *to, const char *name, const char *text,
                               struct skiff_error *err);
 /* "name=value name=value", separated by blanks. */
@@ -101,8 +105,9 @@ struct option_words {
     bool help;   /* -h or --help: nothing behind it was read */
 };
 
-/* Reads argv[1..argc): --name value, --name=value, -x value, -xvalue, -xy, and words; behind "--" are words only. A value
- * may begin with '-' unless it is one of our flags. out is filled also when it fails. */
+/* Reads argv[1..argc): --name value, --name=value, -x value, -xvalue, -xy, and words; behind "--"
+ * are words only. A value may begin with '-' unless it is one of our flags. out is filled also when
+ * it fails. */
 enum skiff_status options_parse(const struct options *o, void *to, int argc, char **argv,
                                 struct option_words *out, struct skiff_error *err);
 /* Shown in help, man pages and completions: all rows but those that are ignored or refused. */

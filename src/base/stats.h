@@ -1,8 +1,9 @@
 /* Stats: counters, gauges and histograms of one owner, named once.
  *
- * An owner (a server, a worker's session) has a registry. Its parts ask it for what they count, by name and with a
- * sentence, and keep the pointer; counting is then one relaxed atomic, without a lock. Whoever shows the numbers goes through
- * the registry. Two owners in one process have two registries; a name that is asked for twice in one is one number.
+ * An owner (a server, a worker's session) has a registry. Its parts ask it for what they count, by
+ * name and with a sentence, and keep the pointer; counting is then one relaxed atomic, without a
+ * lock. Whoever shows the numbers goes through the registry. Two owners in one process have two
+ * registries; a name that is asked for twice in one is one number.
  *
  * Names: what is counted, with its unit at the end if it has one: "net_bytes_in", "rpc_call_ns". */
 #ifndef BASE_STATS_H
@@ -55,14 +56,16 @@ static inline int64_t metric_value(const struct metric *s)
 /* Histogram. */
 void metric_observe(struct metric *s, uint64_t value);
 uint64_t metric_sum(const struct metric *s);
-/* The value below or at which this share (0 .. 1) of all lies, rounded up to the end of its bucket; 0: there is none. */
+/* The value below or at which this share (0 .. 1) of all lies, rounded up to the end of its bucket;
+ * 0: there is none. */
 uint64_t metric_quantile(const struct metric *s, double share);
 
 /* In the order in which they were made; NULL behind the last. */
 const struct metric *stats_at(struct stats *s, size_t i);
 /* The value under that name; 0: nobody has asked for it yet. */
 int64_t stats_value(struct stats *s, const char *name);
-/* "net_frames_in=12 rpc_call_ns=40 (mean 812000, 99 % 1900000)": all that are not 0, separated by blanks. */
+/* "net_frames_in=12 rpc_call_ns=40 (mean 812000, 99 % 1900000)": all that are not 0, separated by
+ * blanks. */
 void stats_text(struct stats *s, struct buf *out);
 
 #endif

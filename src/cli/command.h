@@ -1,7 +1,8 @@
 /* A command of `skiff`: one file each, one line in command_list.h.
  *
- * Its texts and its flags (base/options.h) stand in one struct. From it come `skiff NAME --help`, `skiff help NAME`, the man
- * page, completions, and the reading of argv, which is done before `run` is called. */
+ * Its texts and its flags (base/options.h) stand in one struct. From it come `skiff NAME --help`,
+ * `skiff help NAME`, the man page, completions, and the reading of argv, which is done before `run`
+ * is called. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -25,7 +26,8 @@ struct command {
     void (*more)(struct buf *out); /* adds a list to the help, or NULL */
     const struct command
         *parts; /* commands behind this one (`inspect tensor`); the last has no name */
-    /* Gives the exit status: 0 done, 1 failed (the reason is the last line on stderr), 2 wrong usage. */
+    /* Gives the exit status: 0 done, 1 failed (the reason is the last line on stderr), 2 wrong
+     * usage. */
     int (*run)(const struct command_call *call);
 };
 

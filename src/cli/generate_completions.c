@@ -1,5 +1,5 @@
-/* Completions of the shells. Where a command takes words, or a flag takes a value that is no word of ours, all of them offer
- * files; flags whose value is a DIR offer folders. */
+/* Completions of the shells. Where a command takes words, or a flag takes a value that is no word
+ * of ours, all of them offer files; flags whose value is a DIR offer folders. */
 #include <string.h>
 
 #include "cli/generate.h"

@@ -30,7 +30,8 @@ struct launch_args {
 };
 
 extern const struct options launch_options;
-/* Adds what follows from the rest; returns 0, or 2 after a message. launch_ps: with the defaults of that module. */
+/* Adds what follows from the rest; returns 0, or 2 after a message. launch_ps: with the defaults of
+ * that module. */
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps);
 
 struct launch_process {

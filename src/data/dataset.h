@@ -47,8 +47,8 @@ struct dataset_config {
 };
 
 void dataset_config_init(struct dataset_config *c);
-/* Sets what users of datasets set by name: cache, drop_last, bad_lines, split_files, merge_by_lineid, and settings of the
- * reader. */
+/* Sets what users of datasets set by name: cache, drop_last, bad_lines, split_files,
+ * merge_by_lineid, and settings of the reader. */
 enum skiff_status dataset_config_set(struct dataset_config *c, const char *key, const char *value,
                                      struct skiff_error *err);
 

@@ -47,7 +47,8 @@ void reader_config_deinit(struct reader_config *c);
 void reader_config_copy(struct reader_config *to, const struct reader_config *from);
 /* The keys, in terms of struct reader_config. */
 extern const struct options reader_options;
-/* Sets one of them from text. NOT_FOUND names the known keys; INVALID tells what the value may be. */
+/* Sets one of them from text. NOT_FOUND names the known keys; INVALID tells what the value may
+ * be. */
 enum skiff_status reader_config_set(struct reader_config *c, const char *key, const char *value,
                                     struct skiff_error *err);
 
