@@ -34,6 +34,7 @@ struct job_case {
     int servers, workers, steps;
     const char *load, *save, *model; /* folders; NULL: none */
     bool prefix;
+    bool of_2x;               /* programs of 2.x */
     bool sparse, distributed; /* a table; is_distributed */
     bool schedule;            /* the rate is halved every second step */
     double clip;              /* grad_clip by the norm of all gradients; 0: none */
@@ -64,6 +65,8 @@ struct net {
 static inline void net_open(struct net *n, const struct job_case *c)
 {
     n->net = skiff_net_create();
+    skiff_program_set_generation(skiff_net_main(n->net), c->of_2x ? 2 : 1);
+    skiff_program_set_generation(skiff_net_startup(n->net), c->of_2x ? 2 : 1);
     skiff_program_set_seed(skiff_net_main(n->net), 7);
     skiff_program_set_seed(skiff_net_startup(n->net), 7);
     struct skiff_var *x = skiff_data(n->net, "x", SKIFF_DIMS(WIDTH));
@@ -399,17 +402,27 @@ static inline void local_open(struct local *l, const struct job_case *c)
         SKIFF_OK);
 }
 
-static inline void local_train(struct local *l, int steps, int rows)
+/* One step with the first `rows` rows of the joint batch: the loss before it. */
+static inline double local_step(struct local *l, int step, int rows)
 {
     struct skiff_error err = {0};
-    for (int step = 0; step < steps; step++) {
-        struct skiff_feed feeds[MAX_FEEDS];
-        int n = feeds_fill(feeds, l->c, step, 0, rows);
-        assert_int_equal(
-            skiff_executor_run(l->exe, skiff_net_main(l->net.net), feeds, n, NULL, 0, NULL, &err),
-            SKIFF_OK);
-        feeds_free(feeds);
-    }
+    struct skiff_feed feeds[MAX_FEEDS];
+    struct skiff_tensor *loss = NULL;
+    const char *fetch = skiff_var_name(l->net.loss);
+    int n = feeds_fill(feeds, l->c, step, 0, rows);
+    if (skiff_executor_run(l->exe, skiff_net_main(l->net.net), feeds, n, &fetch, 1, &loss, &err) <
+        0)
+        fail_msg("local step %d: %s", step, err.message);
+    double value = (double)((float *)skiff_tensor_data(loss))[0];
+    skiff_tensor_destroy(loss);
+    feeds_free(feeds);
+    return value;
+}
+
+static inline void local_train(struct local *l, int steps, int rows)
+{
+    for (int step = 0; step < steps; step++)
+        local_step(l, step, rows);
 }
 
 static inline void local_close(struct local *l)
@@ -433,25 +446,77 @@ static inline double largest_difference(struct skiff_scope *a, struct skiff_scop
     return most;
 }
 
-/* What was saved differs at most by `most` from a local run with joint batches of `rows` rows. */
-static inline void saved_equals_local(const struct job_case *c, int rows, double most)
+static inline void local_load(struct local *l, const char *dir)
+{
+    struct skiff_error err = {0};
+    if (skiff_load_params(l->scope, skiff_net_main(l->net.net), dir, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* What was saved differs at most by `most` from the parameters of a local run. */
+static inline void saved_equals(const struct job_case *c, struct local *whole, double most)
 {
     static const char *const names[] = {"fc_0.w_0", "fc_0.b_0",        "fc_1.w_0", "fc_1.b_0",
                                         "fc_2.w_0", "embedding_0.w_0", NULL};
-    struct local whole, loaded;
-    struct skiff_error err = {0};
-    local_open(&whole, c);
-    local_train(&whole, c->steps, rows);
+    struct local loaded;
     local_open(&loaded, c);
-    if (skiff_load_params(loaded.scope, skiff_net_main(loaded.net.net), c->save, NULL, &err) < 0)
-        fail_msg("%s", err.message);
+    local_load(&loaded, c->save);
     for (int i = 0; names[i] && (i < 4 || c->sparse); i++) {
-        double d = largest_difference(whole.scope, loaded.scope, names[i]);
+        double d = largest_difference(whole->scope, loaded.scope, names[i]);
         if (!(d <= most))
             fail_msg("%s differs by %g", names[i], d);
     }
-    local_close(&whole);
     local_close(&loaded);
+}
+
+/* The same, for a local run with joint batches of `rows` rows. */
+static inline void saved_equals_local(const struct job_case *c, int rows, double most)
+{
+    struct local whole;
+    local_open(&whole, c);
+    local_train(&whole, c->steps, rows);
+    saved_equals(c, &whole, most);
+    local_close(&whole);
+}
+
+/* The mean of the workers' losses of a step is that of a local run with the joint batch. */
+static inline void loss_equals(const struct job_case *c, int workers, int step, double local,
+                               double part)
+{
+    double sum = 0;
+    for (int i = 0; i < workers; i++)
+        sum += c->losses[i][step];
+    if (!(fabs(sum / workers - local) <= part * fabs(local)))
+        fail_msg("%s, step %d: loss %.9g, locally %.9g", c->mode, step, sum / workers, local);
+}
+
+/* What the job's parameters begin with, saved: the same job at the rate 0. (Slices of the bare
+ * transpiler and rows of keyed tables begin with other numbers than a local run.) */
+static inline void job_start(const struct job_case *c, const char *dir)
+{
+    struct job_case still = *c;
+    still.rate = SKIFF_ZERO;
+    still.schedule = false;
+    still.save = dir;
+    job_run(&still);
+}
+
+/* A local run with joint batches gives the job's losses, and what it has saved. start: folder with
+ * the first parameters, or NULL. ahead: steps by which the job's schedule is. */
+static inline void job_equals_local(const struct job_case *c, const char *start, int ahead,
+                                    double part)
+{
+    struct local l;
+    local_open(&l, c);
+    if (start)
+        local_load(&l, start);
+    if (ahead)
+        *(int64_t *)skiff_tensor_data(skiff_scope_find(l.scope, "@LR_DECAY_COUNTER@")) += ahead;
+    for (int step = 0; step < c->steps; step++)
+        loss_equals(c, c->workers, step, local_step(&l, step, c->workers * BATCH), part);
+    if (c->save)
+        saved_equals(c, &l, part);
+    local_close(&l);
 }
 
 #endif
