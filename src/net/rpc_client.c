@@ -258,7 +258,9 @@ static void peer_refuse(struct rpc_peer *peer, const struct skiff_error *reason)
 
 static void on_link_refused(void *self, struct link *link, const struct skiff_error *reason)
 {
-    peer_refuse(link->user, reason);
+    struct rpc_peer *peer = link->user;
+    if (!peer->refused) /* the first reason stays: whom we gave up may refuse us in turn */
+        peer_refuse(peer, reason);
 }
 
 struct give_up {
