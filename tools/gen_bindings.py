@@ -148,6 +148,8 @@ class Binding:
     def add_options(self, options, zeros):
         parts, has = [], []
         for kind, label in fields(self.structs[options]):
+            if label == "reserved":
+                continue
             if kind == "struct skiff_var **" and "o->" + label not in self.source:
                 continue
             if kind == "_Bool" and label.startswith("has_"):  # said, or told by giving the value

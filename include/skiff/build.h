@@ -100,6 +100,7 @@ struct skiff_param_info {
     struct skiff_regularizer regularizer;
     struct skiff_clip gradient_clip;
     bool do_model_average, is_distributed;
+    uint64_t reserved[4];
 };
 SKIFF_API bool skiff_var_is_parameter(const struct skiff_var *v);
 /* The defaults for a variable that is no parameter. */
@@ -206,11 +207,13 @@ SKIFF_API char *skiff_op_text(const struct skiff_op *op);            /* its line
 struct skiff_slot_info {
     const char *name;
     bool list, optional;
+    uint64_t reserved[4];
 };
 struct skiff_attr_info {
     const char *name;
     bool required;
     struct skiff_attr def; /* its type; the default, unless required or a list (only its length) */
+    uint64_t reserved[4];
 };
 SKIFF_API int skiff_registry_count(void);
 SKIFF_API const char *skiff_registry_type(int i, int generation); /* NULL: not in that generation */

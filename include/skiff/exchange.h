@@ -4,6 +4,7 @@
 #define SKIFF_EXCHANGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <skiff/status.h>
 
@@ -22,6 +23,7 @@ struct skiff_exchange {
                                   void **recv, size_t *recv_bytes, struct skiff_error *err);
     /* Returns when all workers have called it. May block; fails when one of them is lost. */
     enum skiff_status (*barrier)(void *arg, struct skiff_error *err);
+    uint64_t reserved[4];
 };
 
 #ifdef __cplusplus

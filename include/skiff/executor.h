@@ -99,6 +99,7 @@ struct skiff_executor_options {
     bool is_test;
     bool has_seed; /* seed of the default 2.x generator (paddle.seed) */
     uint64_t seed;
+    uint64_t reserved[4];
 };
 
 struct skiff_feed {

@@ -51,6 +51,7 @@ struct skiff_role {
     int nservers;
     const char *const *worker_endpoints; /* may be NULL */
     int nworker_endpoints;
+    uint64_t reserved[4];
 };
 
 SKIFF_API enum skiff_status skiff_fleet_init_env(struct skiff_fleet *f, enum skiff_role_env env,
@@ -92,6 +93,7 @@ struct skiff_strategy {
     /* TrainerRuntimeConfig; 0: default; -1 means 0 where 0 has a meaning */
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
         send_wait_times, independent_recv_thread, is_sgd_optimizer;
+    uint64_t reserved[4];
 };
 
 /* ---- programs ---- */

@@ -54,6 +54,7 @@ struct skiff_model; /* a program with the names of what it takes and gives */
 
 struct skiff_model_files {
     const char *model, *params; /* file names in the folder; NULL: the default */
+    uint64_t reserved[4];
 };
 
 /* save_inference_model with file names of one's own: params NULL is one file per parameter. */

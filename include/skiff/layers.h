@@ -180,6 +180,7 @@ struct skiff_param_attr {
     struct skiff_clip gradient_clip;
     bool frozen; /* trainable=False */
     bool no_model_average;
+    uint64_t reserved[4];
 };
 #define SKIFF_PARAM(...) (&(struct skiff_param_attr){__VA_ARGS__})
 /* bias_attr=False: the parameter does not exist. */
@@ -193,6 +194,7 @@ struct skiff_data_options {
     int lod_level;
     bool no_batch_size; /* append_batch_size=False */
     bool with_gradient; /* stop_gradient=False */
+    uint64_t reserved[4];
 };
 /* layers.data: a leading -1 is put in front unless some dim is -1 already. */
 SKIFF_API struct skiff_var *skiff_layer_data(struct skiff_net *net, const char *name,
@@ -213,6 +215,7 @@ struct skiff_create_parameter_options {
     const struct skiff_param_attr *attr;
     bool is_bias;
     struct skiff_initializer default_initializer;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *
 skiff_layer_create_parameter(struct skiff_net *net, struct skiff_dims shape,
@@ -223,6 +226,7 @@ skiff_layer_create_parameter(struct skiff_net *net, struct skiff_dims shape,
 struct skiff_global_var_options {
     const char *dtype, *name;
     bool persistable, force_cpu;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_create_global_var(struct skiff_net *net,
                                                           struct skiff_dims shape, double value,
@@ -239,6 +243,7 @@ struct skiff_fc_options {
     int num_flatten_dims; /* 1; -1: all but the last */
     const struct skiff_param_attr *param_attr, *bias_attr;
     const char *act, *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_fc(struct skiff_net *net, struct skiff_vars input,
                                            int64_t size, const struct skiff_fc_options *o);
@@ -253,6 +258,7 @@ struct skiff_embedding_options {
     int64_t padding_idx; /* with has_padding; negative: from the end */
     const struct skiff_param_attr *param_attr;
     const char *dtype;
+    uint64_t reserved[4];
 };
 /* layers.embedding (ids end with a dimension of 1) and fluid.embedding (ids of any shape). */
 SKIFF_API struct skiff_var *skiff_layer_embedding(struct skiff_net *net, struct skiff_var *input,
@@ -304,6 +310,7 @@ struct skiff_act_options {
     struct skiff_var *factor_var; /* pow */
     bool approximate;             /* gelu */
     const char *name;
+    uint64_t reserved[4];
 };
 #define SKIFF_ACT_LAYERS(X) X(leaky_relu) X(hard_sigmoid) X(relu6) X(swish) X(pow) X(gelu) X(elu)
 #define SKIFF_DECLARE_ACT(name)                                                                \
@@ -322,6 +329,7 @@ struct skiff_softmax_options {
     int axis; /* -1 */
     bool use_cudnn;
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_softmax(struct skiff_net *net, struct skiff_var *x,
                                                 const struct skiff_softmax_options *o);
@@ -334,6 +342,7 @@ struct skiff_scale_options {
     double bias;
     bool bias_before_scale; /* bias_after_scale=False */
     const char *act, *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_scale(struct skiff_net *net, struct skiff_var *x,
                                               const struct skiff_scale_options *o);
@@ -354,6 +363,7 @@ SKIFF_API struct skiff_var *skiff_layer_cast(struct skiff_net *net, struct skiff
 struct skiff_elementwise_options {
     int axis; /* -1; SKIFF_ZERO: 0 */
     const char *act, *name;
+    uint64_t reserved[4];
 };
 #define SKIFF_ELEMENTWISE_LAYERS(X) \
     X(add) X(sub) X(mul) X(div) X(max) X(min) X(pow) X(mod) X(floordiv)
@@ -411,6 +421,7 @@ struct skiff_matmul_options {
     bool transpose_x, transpose_y;
     double alpha; /* 1.0 */
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_matmul(struct skiff_net *net, struct skiff_var *x,
                                                struct skiff_var *y,
@@ -420,6 +431,7 @@ SKIFF_API struct skiff_var *skiff_layer_matmul(struct skiff_net *net, struct ski
 struct skiff_mul_options {
     int x_num_col_dims, y_num_col_dims; /* 1, 1 */
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_mul(struct skiff_net *net, struct skiff_var *x,
                                             struct skiff_var *y, const struct skiff_mul_options *o);
@@ -444,6 +456,7 @@ struct skiff_reduce_options {
     struct skiff_dims dim; /* empty: over everything */
     bool keep_dim;
     const char *name;
+    uint64_t reserved[4];
 };
 #define SKIFF_REDUCE_LAYERS(X) X(sum) X(mean) X(max) X(min) X(prod) X(all) X(any)
 #define SKIFF_DECLARE_REDUCE(name)                         \
@@ -471,6 +484,7 @@ struct skiff_reshape_options {
     struct skiff_var *actual_shape;
     bool inplace;
     const char *act, *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_reshape(struct skiff_net *net, struct skiff_var *x,
                                                 struct skiff_dims shape,
@@ -529,6 +543,7 @@ SKIFF_API struct skiff_var *skiff_layer_merge_selected_rows(struct skiff_net *ne
 struct skiff_fill_options {
     bool force_cpu;
     struct skiff_var *out; /* NULL: new */
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_fill_constant(struct skiff_net *net,
                                                       struct skiff_dims shape, const char *dtype,
@@ -539,6 +554,7 @@ SKIFF_API struct skiff_var *skiff_layer_fill_constant(struct skiff_net *net,
 struct skiff_batch_like_options {
     int input_dim_idx, output_dim_idx;
     bool force_cpu;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *
 skiff_layer_fill_constant_batch_size_like(struct skiff_net *net, struct skiff_var *input,
@@ -565,6 +581,7 @@ struct skiff_random_options {
     double mean, std;  /* gaussian: 0, 1 */
     int seed;
     int input_dim_idx, output_dim_idx; /* *_batch_size_like */
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_uniform_random(struct skiff_net *net,
                                                        struct skiff_dims shape,

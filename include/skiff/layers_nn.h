@@ -19,6 +19,7 @@ struct skiff_xent_options {
     struct skiff_var **softmax; /* softmax_with_cross_entropy: where to put the softmax; or NULL */
     bool normalize;             /* sigmoid_cross_entropy_with_logits */
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_cross_entropy(struct skiff_net *net, struct skiff_var *x,
                                                       struct skiff_var *label,
@@ -76,6 +77,7 @@ struct skiff_nce_options {
     int seed;
     bool is_sparse;
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_nce(struct skiff_net *net, struct skiff_var *input,
                                             struct skiff_var *label, int num_total_classes,
@@ -87,6 +89,7 @@ struct skiff_hsigmoid_options {
     struct skiff_var *path_table, *path_code;
     bool is_custom, is_sparse;
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_hsigmoid(struct skiff_net *net, struct skiff_var *input,
                                                  struct skiff_var *label, int num_classes,
@@ -99,6 +102,7 @@ SKIFF_API struct skiff_var *skiff_layer_hsigmoid(struct skiff_net *net, struct s
 struct skiff_accuracy_options {
     int k;                             /* 1 */
     struct skiff_var *correct, *total; /* NULL: new */
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_accuracy(struct skiff_net *net, struct skiff_var *input,
                                                  struct skiff_var *label,
@@ -109,6 +113,7 @@ struct skiff_auc_options {
     const char *curve;  /* ROC */
     int num_thresholds; /* 4095 */
     int slide_steps;    /* 1; SKIFF_ZERO: 0 */
+    uint64_t reserved[4];
 };
 struct skiff_auc {
     struct skiff_var *auc, *batch_auc;
@@ -125,6 +130,7 @@ SKIFF_API struct skiff_auc skiff_layer_auc(struct skiff_net *net, struct skiff_v
 struct skiff_sequence_pool_options {
     bool is_test;
     double pad_value;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_sequence_pool(struct skiff_net *net, struct skiff_var *x,
                                                       const char *pool_type,
@@ -177,6 +183,7 @@ struct skiff_sequence_conv_options {
     int padding_start; /* with has_padding_start; otherwise -filter_size / 2 */
     const struct skiff_param_attr *param_attr, *bias_attr;
     const char *act, *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_sequence_conv(struct skiff_net *net, struct skiff_var *x,
                                                       int num_filters,
@@ -211,6 +218,7 @@ struct skiff_batch_norm_options {
     const char *name, *moving_mean_name, *moving_variance_name;
     bool no_model_average;
     bool use_global_stats;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_batch_norm(struct skiff_net *net, struct skiff_var *x,
                                                    const struct skiff_batch_norm_options *o);
@@ -222,6 +230,7 @@ struct skiff_layer_norm_options {
     double epsilon;      /* 1e-5 */
     const struct skiff_param_attr *param_attr, *bias_attr;
     const char *act, *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_layer_norm(struct skiff_net *net, struct skiff_var *x,
                                                    const struct skiff_layer_norm_options *o);
@@ -239,6 +248,7 @@ struct skiff_data_norm_options {
     bool sync_stats;
     double summary_decay_rate; /* 0.9999999 */
     bool scale_and_shift;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_data_norm(struct skiff_net *net, struct skiff_var *x,
                                                   const struct skiff_data_norm_options *o);
@@ -250,6 +260,7 @@ struct skiff_dropout_options {
     int seed;                   /* with has_seed, or when it is not 0 */
     const char *implementation; /* downgrade_in_infer, upscale_in_train */
     const char *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_dropout(struct skiff_net *net, struct skiff_var *x,
                                                 double prob, const struct skiff_dropout_options *o);
@@ -265,6 +276,7 @@ struct skiff_conv2d_options {
     const struct skiff_param_attr *param_attr, *bias_attr;
     bool no_cudnn;
     const char *act, *name, *data_format; /* NCHW */
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_conv2d(struct skiff_net *net, struct skiff_var *x,
                                                int num_filters, int filter_h, int filter_w,
@@ -279,6 +291,7 @@ struct skiff_pool2d_options {
     bool global_pooling, no_cudnn, ceil_mode;
     bool inclusive; /* exclusive=False */
     const char *name, *data_format;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_pool2d(struct skiff_net *net, struct skiff_var *x,
                                                const struct skiff_pool2d_options *o);
@@ -295,6 +308,7 @@ struct skiff_rnn_options {
     bool origin_mode;
     bool no_peepholes; /* use_peepholes=False */
     const char *dtype, *name;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_dynamic_gru(struct skiff_net *net, struct skiff_var *x,
                                                     int size, const struct skiff_rnn_options *o);

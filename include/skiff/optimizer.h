@@ -55,6 +55,7 @@ struct skiff_optimizer_options {
     double weight_decay;                               /* adamw: 0.01 */
     struct skiff_param_test apply_decay_param_fun;     /* adamw: which decay; NULL: all */
     struct skiff_param_factor lr_ratio;                /* adamw: factor of the rate; NULL: 1 */
+    uint64_t reserved[4];
 };
 
 struct skiff_optimizer;
@@ -71,6 +72,7 @@ struct skiff_minimize_options {
     int nparameters;
     const char *const *no_grad; /* names of variables without gradient */
     int nno_grad;
+    uint64_t reserved[4];
 };
 
 struct skiff_param_grad {

@@ -3,7 +3,11 @@
  * Every fallible call returns enum skiff_status: 0 is success, negative is failure, positive is an
  * outcome that is not a failure (end of data). A failing call fills the caller's struct
  * skiff_error, which may be NULL, and leaves its outputs untouched. An error is a plain value: copy
- * it, keep it, send it to another thread. */
+ * it, keep it, send it to another thread.
+ *
+ * Structs that a caller fills in and hands over by pointer (options) end with `reserved`, which
+ * must be zero, as is all that an initializer leaves out: fields to come take its place, so that
+ * programs compiled before run on (docs/decisions/0005-abi.md). */
 #ifndef SKIFF_STATUS_H
 #define SKIFF_STATUS_H
 

@@ -91,6 +91,7 @@ struct skiff_train_options {
     /* Once it gives true, threads end after their running batch; asked by all of them. */
     bool (*wants_stop)(void *user);
     void *user;
+    uint64_t reserved[4];
 };
 
 struct skiff_train_result {
@@ -98,6 +99,7 @@ struct skiff_train_result {
     double seconds;
     double read_seconds, compute_seconds; /* summed over the threads */
     bool stopped;
+    uint64_t reserved[4];
 };
 
 /* One pass over the dataset by several threads that share the parameters without locks. States of

@@ -38,6 +38,7 @@ struct skiff_split_config {
     bool geo_sgd_mode;
     int geo_sgd_need_push_nums;
     int rpc_send_thread_num, rpc_get_thread_num, rpc_prefetch_thread_num;
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_split_config skiff_split_config_default(void);
 /* What fleet's strategies set. */
@@ -55,6 +56,7 @@ struct skiff_split_job {
     const char *pservers; /* "ip:port,ip:port"; the order counts */
     int trainers;
     bool sync_mode; /* the argument of transpile */
+    uint64_t reserved[4];
 };
 
 struct skiff_split;

@@ -317,6 +317,7 @@ static enum skiff_status run(struct skiff_executor *e, const struct skiff_progra
     const struct skiff_train_options *o = given ? given : &none;
     struct caller c = {.options = o};
     struct trainer_result r;
+    TRY(reserved_check(o->reserved, "skiff_train_options", err));
     if (!p || !d)
         return error_set(err, SKIFF_INVALID, "there is no %s to train %s",
                          p ? "dataset" : "program", p ? "from" : "");

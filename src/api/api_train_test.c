@@ -155,6 +155,9 @@ static void mistakes_are_told(void **state)
     skiff_dataset_set_batch_size(l.data, 4);
     assert_int_equal(skiff_executor_train(l.exe, p, l.data, NULL, NULL, &err), SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "formt"));
+    const struct skiff_train_options newer = {.reserved = {0, 1}};
+    assert_int_equal(skiff_executor_train(l.exe, p, l.data, &newer, NULL, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "struct skiff_train_options: a reserved field"));
     skiff_dataset_set_batch_size(l.data, 0);
     assert_int_equal(skiff_executor_train(l.exe, p, l.data, NULL, NULL, &err), SKIFF_INVALID);
     skiff_dataset_set_batch_size(l.data, 4);

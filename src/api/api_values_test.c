@@ -183,6 +183,14 @@ static void test_split(void **state)
     assert_int_equal(skiff_split_placements(s), 2);
     assert_string_equal(skiff_split_placement(s, 0).kind, "Param");
     skiff_split_destroy(s);
+    config.reserved[3] = 1;
+    assert_int_equal(skiff_split_create(&job, &config, &s, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "struct skiff_split_config: a reserved field is not zero"));
+    config.reserved[3] = 0;
+    job.reserved[0] = 1;
+    assert_int_equal(skiff_split_create(&job, &config, &s, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "struct skiff_split_job: a reserved field is not zero"));
+    job.reserved[0] = 0;
     config.split_method = "Dice";
     assert_int_equal(skiff_split_create(&job, &config, &s, &err), SKIFF_INVALID);
     config = skiff_split_config_default();

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <skiff/version.h>
+
 const char *skiff_status_text(enum skiff_status code)
 {
     switch (code) {
@@ -79,4 +81,16 @@ enum skiff_status error_prefix(struct skiff_error *err, enum skiff_status fallba
         text[used] = '\0';
     memcpy(err->message, text, sizeof text);
     return err->code;
+}
+
+enum skiff_status reserved_check(const uint64_t reserved[4], const char *what,
+                                 struct skiff_error *err)
+{
+    if (!reserved[0] && !reserved[1] && !reserved[2] && !reserved[3])
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INVALID,
+                     "struct %s: a reserved field is not zero; it was not cleared before it was "
+                     "filled in (= {0}), or the program was compiled with a newer Skiff than this "
+                     "library, %s",
+                     what, skiff_version());
 }

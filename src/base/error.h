@@ -2,6 +2,8 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
+#include <stdint.h>
+
 #include <skiff/status.h>
 
 /* Fills err (may be NULL) and returns code. The message is cut, never overrun. */
@@ -21,6 +23,10 @@ enum skiff_status error_set_sys_at(struct skiff_error *err, const char *file, in
  * when err is NULL). For callers that know the place (file, op, case) that the callee does not. */
 enum skiff_status error_prefix(struct skiff_error *err, enum skiff_status fallback,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Refuses a public struct whose reserved fields are not zero; `what` is its name. */
+enum skiff_status reserved_check(const uint64_t reserved[4], const char *what,
+                                 struct skiff_error *err);
 
 /* Propagate a failure; only in functions that own nothing. */
 #define TRY(call)                               \

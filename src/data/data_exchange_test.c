@@ -63,7 +63,7 @@ static void workers_open(struct worker *workers, struct hub *hub, int spoil)
         struct worker *w = &workers[i];
         config_make(&c, DATASET_MEMORY);
         *w = (struct worker){.dataset = make(&c), .hub = hub};
-        w->exchange = (struct skiff_exchange){w, i, WORKERS, worker_alltoall, worker_barrier};
+        w->exchange = (struct skiff_exchange){w, i, WORKERS, worker_alltoall, worker_barrier, {0}};
         assert_int_equal(dataset_set_files(w->dataset, (const char *const *)names + 2 * i, 2, &err),
                          SKIFF_OK);
         assert_int_equal(dataset_load(w->dataset, &err), SKIFF_OK);

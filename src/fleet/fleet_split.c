@@ -52,6 +52,7 @@ enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct spli
 {
     enum split_mode mode = SPLIT_SYNC;
     struct split_config c;
+    TRY(reserved_check(s->reserved, "skiff_strategy", err));
     TRY(mode_of(s, &mode, err));
     if (s->direct)
         TRY(direct_config(mode, &c, err));

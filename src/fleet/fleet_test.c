@@ -367,8 +367,8 @@ static void alone(void **state)
 static void wrong_calls(void **state)
 {
     const char *endpoints[] = {"127.0.0.1:6170"}, *files[] = {"a", "b", "c"}, *const * part;
-    struct skiff_role worker = {SKIFF_WORKER, 1, 2, endpoints, 1, NULL, 0};
-    struct skiff_role server = {SKIFF_SERVER, 0, 2, endpoints, 1, NULL, 0};
+    struct skiff_role worker = {SKIFF_WORKER, 1, 2, endpoints, 1, NULL, 0, {0}};
+    struct skiff_role server = {SKIFF_SERVER, 0, 2, endpoints, 1, NULL, 0, {0}};
     struct skiff_error err;
     struct net n;
     double v = 0;
@@ -396,6 +396,9 @@ static void wrong_calls(void **state)
     SAYS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
                            &(struct skiff_strategy){.mode = "fast"}, &err),
          "mode is 'fast'");
+    SAYS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
+                           &(struct skiff_strategy){.reserved = {1}}, &err),
+         "struct skiff_strategy: a reserved field is not zero");
     SAYS(skiff_fleet_split(f, skiff_net_main(n.net), skiff_net_startup(n.net),
                            &(struct skiff_strategy){.split_method = "Dice"}, &err),
          "split_method is Dice");

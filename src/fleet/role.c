@@ -472,6 +472,7 @@ static enum skiff_status user_check(struct role *r, const struct skiff_role *giv
 enum skiff_status role_from_user(struct role *out, const struct skiff_role *given,
                                  struct skiff_error *err)
 {
+    TRY(reserved_check(given->reserved, "skiff_role", err));
     struct role r = {.kind = given->role, .id = given->current_id};
     enum skiff_status status = user_check(&r, given, err);
     if (status < 0) {

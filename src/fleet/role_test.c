@@ -216,19 +216,20 @@ static void given_by_user(void **state)
         struct skiff_role role;
         const char *says; /* NULL: right */
     } cases[] = {
-        {{SKIFF_WORKER, 1, 2, two, 2, NULL, 0}, NULL},
-        {{SKIFF_SERVER, 1, 1, two, 2, NULL, 0}, NULL},
-        {{SKIFF_WORKER, 1, 0, two, 2, two, 2}, NULL},
-        {{SKIFF_WORKER, 0, 0, two, 2, NULL, 0}, "worker_num is 0"},
-        {{SKIFF_WORKER, 0, -1, two, 2, NULL, 0}, "worker_num is -1"},
-        {{SKIFF_WORKER, 2, 2, two, 2, NULL, 0}, "current_id is 2, but the job has 2 trainers"},
-        {{SKIFF_SERVER, 2, 2, two, 2, NULL, 0}, "current_id is 2, but the job has 2 servers"},
-        {{SKIFF_SERVER, -1, 2, two, 2, NULL, 0}, "current_id is -1"},
-        {{0, 0, 2, two, 2, NULL, 0}, "role is 0"},
-        {{SKIFF_WORKER, 0, 2, NULL, 0, NULL, 0}, "server_endpoints is empty"},
-        {{SKIFF_WORKER, 0, 2, same, 2, NULL, 0}, "twice"},
-        {{SKIFF_WORKER, 0, 2, bare, 1, NULL, 0}, "has no port"},
-        {{SKIFF_WORKER, 0, 3, two, 2, two, 2}, "worker_num is 3, but worker_endpoints has 2"},
+        {{SKIFF_WORKER, 1, 2, two, 2, NULL, 0, {0}}, NULL},
+        {{SKIFF_SERVER, 1, 1, two, 2, NULL, 0, {0}}, NULL},
+        {{SKIFF_WORKER, 1, 0, two, 2, two, 2, {0}}, NULL},
+        {{SKIFF_WORKER, 0, 0, two, 2, NULL, 0, {0}}, "worker_num is 0"},
+        {{SKIFF_WORKER, 0, -1, two, 2, NULL, 0, {0}}, "worker_num is -1"},
+        {{SKIFF_WORKER, 2, 2, two, 2, NULL, 0, {0}}, "current_id is 2, but the job has 2 trainers"},
+        {{SKIFF_SERVER, 2, 2, two, 2, NULL, 0, {0}}, "current_id is 2, but the job has 2 servers"},
+        {{SKIFF_SERVER, -1, 2, two, 2, NULL, 0, {0}}, "current_id is -1"},
+        {{0, 0, 2, two, 2, NULL, 0, {0}}, "role is 0"},
+        {{SKIFF_WORKER, 0, 2, NULL, 0, NULL, 0, {0}}, "server_endpoints is empty"},
+        {{SKIFF_WORKER, 0, 2, same, 2, NULL, 0, {0}}, "twice"},
+        {{SKIFF_WORKER, 0, 2, bare, 1, NULL, 0, {0}}, "has no port"},
+        {{SKIFF_WORKER, 1, 2, two, 2, NULL, 0, {0, 0, 0, 1}}, "struct skiff_role: a reserved"},
+        {{SKIFF_WORKER, 0, 3, two, 2, two, 2, {0}}, "worker_num is 3, but worker_endpoints has 2"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -41,8 +41,11 @@ struct skiff_optimizer *skiff_optimizer_create(struct skiff_net *net, const char
                                                const struct skiff_optimizer_options *o)
 {
     static const struct skiff_optimizer_options none;
+    struct skiff_error err;
     if (net_failed(net))
         return NULL;
+    if (o && reserved_check(o->reserved, "skiff_optimizer_options", &err) < 0)
+        return net_fail(net, err.code, "%s", err.message);
     const struct optimizer_kind *kind = find_kind(net, type);
     if (!kind)
         return NULL;

@@ -62,6 +62,11 @@ static void optimizers_are_checked(void **state)
                      SKIFF_INVALID);
     assert_says(err, "momentum is needed");
     skiff_net_forget(net);
+    assert_int_equal(
+        skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.1, .reserved = {[2] = 7}),
+        SKIFF_INVALID);
+    assert_says(err, "struct skiff_optimizer_options: a reserved field is not zero");
+    skiff_net_forget(net);
     assert_int_equal(skiff_optimizer_minimize(NULL, loss, NULL, &err), SKIFF_INVALID);
     skiff_net_destroy(net);
 }

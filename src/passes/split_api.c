@@ -30,6 +30,7 @@ static struct skiff_split_config publish(const struct split_config *c)
 static enum skiff_status take(const struct skiff_split_config *c, struct split_config *out,
                               struct skiff_error *err)
 {
+    TRY(reserved_check(c->reserved, "skiff_split_config", err));
     *out = split_config_default();
     if (c->split_method) {
         out->split_method = split_dispatcher_find(c->split_method);
@@ -93,6 +94,7 @@ enum skiff_status skiff_split_create(const struct skiff_split_job *job,
                                      struct skiff_split **out, struct skiff_error *err)
 {
     struct split_config inner = split_config_default();
+    TRY(reserved_check(job->reserved, "skiff_split_job", err));
     if (!job->main || !job->startup || !job->pservers)
         return error_set(err, SKIFF_INVALID, "split needs a %s",
                          !job->main      ? "main program"

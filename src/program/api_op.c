@@ -495,8 +495,9 @@ static bool slot_info(const struct op_slot *slots, int generation, int i,
         if (generation == 1 && s->flags & SLOT_ONLY_2X)
             continue;
         if (i-- == 0) {
-            *out = (struct skiff_slot_info){s->name, s->flags & SLOT_LIST,
-                                            s->flags & (SLOT_OPTIONAL | SLOT_EXTRA)};
+            *out = (struct skiff_slot_info){.name = s->name,
+                                            .list = s->flags & SLOT_LIST,
+                                            .optional = s->flags & (SLOT_OPTIONAL | SLOT_EXTRA)};
             return true;
         }
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The libraries show what include/skiff declares, no name more and none less: the shared one under the version of
 # packaging/libskiff.map, the static one that is installed too (its inner names have no prefix and would meet those of programs).
+# Option structs have room to grow.
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/../.."
@@ -25,6 +26,10 @@ nm -g --defined-only "$build/public/libskiff.a" | awk 'NF == 3 {print $3}' | sor
     cat "$dir/out"
     exit 1
 }
+# options can grow (docs/decisions/0005-abi.md)
+awk '/^struct skiff_([a-z0-9_]*_(options|config|job|info|attr|files|result)|strategy|role|exchange) {/ {name = $2} /^};/ && name {n++; if (last !~ /^    uint64_t reserved\[4\];/) print FILENAME ": struct " name " does not end with uint64_t reserved[4]"; name = ""}
+    {last = $0} END {if (n < 30) print "only " n " option structs found"}' include/skiff/*.h >"$dir/out"
+[ ! -s "$dir/out" ] || { cat "$dir/out"; exit 1; }
 soname=$(readelf -d "$build/libskiff.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 [ "$soname" = "libskiff.so.$(sed -n 's/^#define SKIFF_VERSION_MAJOR //p' include/skiff/version.h)" ] || { echo "the SONAME is $soname"; exit 1; }
 echo "$(wc -l <"$dir/declared") names"
