@@ -14,7 +14,7 @@ target() {
 const char *const fuzz_seeds[] = {"$dir/seeds", NULL};
 int fuzz_one(const uint8_t *data, size_t n) { $2 }
 END
-    gcc -std=gnu11 -g -O1 -Itests/fuzz "$dir/$1.c" tests/fuzz/driver.c -o "$dir/fuzz_$1"
+    gcc -std=gnu11 -g -O1 -Itests/fuzz -Isrc "$dir/$1.c" tests/fuzz/driver.c src/base/clock.c -o "$dir/fuzz_$1"
 }
 fail() {
     echo "$1"
