@@ -22,8 +22,8 @@ static void bare_sync_one_trainer(void **state)
 }
 
 /* The bare transpiler with a schedule that counts its steps: sync with two trainers, and async with
- * one, for which nobody is in between, give what a local run gives. In async every trainer's counter
- * starts at 1 (it is Paddle's program), so the schedule is that much ahead. */
+ * one, for which nobody is in between, give what a local run gives. In async every trainer's
+ * counter starts at 1 (it is Paddle's program), so the schedule is that much ahead. */
 static void bare_jobs(void **state)
 {
     (void)state;
@@ -100,8 +100,8 @@ static void clip_of_the_optimizer(void **state)
     }
 }
 
-/* is_distributed: 1.8.5 cannot transpile it. Rows are made when first touched; from there on they are
- * trained as a local table is. */
+/* is_distributed: 1.8.5 cannot transpile it. Rows are made when first touched; from there on they
+ * are trained as a local table is. */
 static void distributed_table(void **state)
 {
     (void)state;
@@ -237,8 +237,8 @@ static void adadelta(void **state)
     saved_equals_local(&c, 2 * BATCH, 2e-5);
 }
 
-/* A trainer with fewer batches: the others go on, with steps of their own batches only, and all meet
- * at the end. */
+/* A trainer with fewer batches: the others go on, with steps of their own batches only, and all
+ * meet at the end. */
 static void fewer_batches(void **state)
 {
     struct job_case c = {.mode = "sync",
