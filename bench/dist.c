@@ -172,7 +172,7 @@ static void run_local(struct bench *b)
     train(b, 0, scope, skiff_net_main(net), NULL, make_dataset(b, 0, TRAINERS, TRAINERS), TRAINERS);
 }
 
-static struct skiff_split *make_split(struct bench *b, enum split_mode mode, int trainer)
+static struct skiff_split *make_split(struct bench *b, enum skiff_split_mode mode, int trainer)
 {
     struct skiff_error err;
     struct skiff_net *net = make_net(b);
@@ -190,19 +190,18 @@ static struct skiff_split *make_split(struct bench *b, enum split_mode mode, int
     return s;
 }
 
-static void run_trainer(struct bench *b, enum split_mode mode, int k)
+static void run_trainer(struct bench *b, enum skiff_split_mode mode, int k)
 {
-    static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
     struct skiff_error err;
     struct skiff_split *s = make_split(b, mode, k);
     struct skiff_program *main, *startup;
     struct job *job;
-    struct comm_options o = {.mode = kinds[mode],
+    struct comm_options o = {.mode = mode,
                              .session = {.worker = k,
                                          .workers = TRAINERS,
                                          .servers = SERVERS,
                                          .endpoints = b->endpoints,
-                                         .mode = (enum ps_mode)split_mode_of(s),
+                                         .mode = split_mode_of(s),
                                          .program_hash = split_hash(s),
                                          .connect_ms = 30000},
                              .threads = 1,
@@ -229,7 +228,7 @@ static void run_trainer(struct bench *b, enum split_mode mode, int k)
         die("close", &err);
 }
 
-static void run_server(struct bench *b, enum split_mode mode, int i)
+static void run_server(struct bench *b, enum skiff_split_mode mode, int i)
 {
     struct skiff_error err;
     struct skiff_split *s = make_split(b, mode, 0);
@@ -290,9 +289,9 @@ static struct rate measure(struct bench *b, int mode, bool talk)
         if (mode < 0)
             run_local(b);
         else if (i < SERVERS)
-            run_server(b, (enum split_mode)mode, i);
+            run_server(b, (enum skiff_split_mode)mode, i);
         else
-            run_trainer(b, (enum split_mode)mode, i - SERVERS);
+            run_trainer(b, (enum skiff_split_mode)mode, i - SERVERS);
         _exit(0);
     }
     while (wait(&status) > 0)
@@ -348,8 +347,13 @@ static struct rate local_rate(struct bench *b)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"sync", "async", "half-async", "GEO"};
-    static struct results results[4];
+    static const enum skiff_split_mode modes[] = {
+#define SKIFF_MODE(constant, number, name, flags, promise) SKIFF_SPLIT_##constant,
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+    };
+    enum { MODES = sizeof modes / sizeof modes[0] };
+    static struct results results[MODES];
     struct bench b = {.rows = argc > 1 ? atoll(argv[1]) : 60000,
                       .batch = argc > 2 ? atoll(argv[2]) : 1000,
                       .optimizer = argc > 3 ? argv[3] : "sgd"};
@@ -364,24 +368,24 @@ int main(int argc, char **argv)
            (long long)b.batch);
     struct rate before = local_rate(&b);
     for (int r = 0; r < rounds; r++)
-        for (int mode = 0; mode < 4; mode++) {
-            if ((mode == SPLIT_GEO && strcmp(b.optimizer, "sgd")) ||
-                (only && strcmp(only, names[mode])))
+        for (int i = 0; i < MODES; i++) {
+            const char *name = skiff_mode_name(modes[i]);
+            if ((mode_adds(modes[i]) && strcmp(b.optimizer, "sgd")) || (only && strcmp(only, name)))
                 continue;
-            struct rate m = measure(&b, mode, true), after = local_rate(&b);
+            struct rate m = measure(&b, (int)modes[i], true), after = local_rate(&b);
             double share = m.rows / ((before.rows + after.rows) / 2),
                    work = m.cpu / ((before.cpu + after.cpu) / 2);
-            printf("  %-10s   %8.0f rows/s, share %3.0f %%, work %3.0f %%\n", names[mode], m.rows,
+            printf("  %-10s   %8.0f rows/s, share %3.0f %%, work %3.0f %%\n", name, m.rows,
                    100 * share, 100 * work);
-            results[mode].share[r] = share;
-            results[mode].work[r] = work;
+            results[i].share[r] = share;
+            results[i].work[r] = work;
             before = after;
         }
-    for (int mode = 0; mode < 4; mode++)
-        if (results[mode].share[0] > 0)
-            printf("median of %d: %-10s share %3.0f %%, work %3.0f %%\n", rounds, names[mode],
-                   100 * median(results[mode].share, rounds),
-                   100 * median(results[mode].work, rounds));
+    for (int i = 0; i < MODES; i++)
+        if (results[i].share[0] > 0)
+            printf("median of %d: %-10s share %3.0f %%, work %3.0f %%\n", rounds,
+                   skiff_mode_name(modes[i]), 100 * median(results[i].share, rounds),
+                   100 * median(results[i].work, rounds));
     remove_data(&b);
     return 0;
 }

@@ -91,7 +91,7 @@ static void *serve(void *arg)
 static void start_server(struct bench *b)
 {
     struct skiff_error err;
-    struct split_config config = split_config_fleet(SPLIT_ASYNC);
+    struct split_config config = split_config_fleet(SKIFF_SPLIT_ASYNC);
     const char *endpoints[1] = {b->endpoint};
     snprintf(b->endpoint, sizeof b->endpoint, "127.0.0.1:%d", free_port());
     struct split_job job = {.main = skiff_net_main(b->net),
@@ -102,7 +102,7 @@ static void start_server(struct bench *b)
     check(split_server(b->split, b->endpoint, &b->main, &b->startup, &err), &err);
     struct server_options o = {.main = b->main,
                                .startup = b->startup,
-                               .mode = SPLIT_ASYNC,
+                               .mode = SKIFF_SPLIT_ASYNC,
                                .servers = 1,
                                .trainers = 1,
                                .endpoints = endpoints};

@@ -81,7 +81,7 @@ SKIFF_API enum skiff_status skiff_fleet_split_files(const struct skiff_fleet *f,
 
 /* Everything may be left out: 0, NULL mean Paddle's defaults. */
 struct skiff_strategy {
-    const char *mode;         /* "sync" (default), "half_async", "async", "geo" */
+    const char *mode;         /* "sync" (default) or another name of <skiff/mode_list.h> */
     int geo_steps;            /* geo_sgd_need_push_nums, k_steps: 100 */
     bool no_slice;            /* slice_var_up = False */
     int64_t min_block_size;   /* 8192 */

@@ -8,6 +8,7 @@
 #include <skiff/io.h>
 #include <skiff/layers.h>
 #include <skiff/metric.h>
+#include <skiff/mode.h>
 #include <skiff/net.h>
 #include <skiff/optimizer.h>
 #include <skiff/status.h>

@@ -12,18 +12,12 @@
 #ifndef SKIFF_TRANSPILE_H
 #define SKIFF_TRANSPILE_H
 
+#include <skiff/mode.h>
 #include <skiff/net.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum skiff_split_mode {
-    SKIFF_SPLIT_SYNC = 0,
-    SKIFF_SPLIT_ASYNC = 1,
-    SKIFF_SPLIT_HALF_ASYNC = 2,
-    SKIFF_SPLIT_GEO = 3,
-};
 
 /* DistributeTranspilerConfig and ServerRuntimeConfig by their names; begin with a default. */
 struct skiff_split_config {

@@ -119,20 +119,18 @@ static PyObject *split_config_default_f(PyObject *self, PyObject *unused)
     return config_dict(&c);
 }
 
-static const char *const mode_names[] = {"sync", "async", "half_async", "geo"};
-
 static PyObject *split_config_fleet_f(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    const char *mode;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("mode"), &mode))
+    const char *name;
+    enum skiff_split_mode mode;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("mode"), &name))
         return NULL;
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(mode, mode_names[i])) {
-            struct skiff_split_config c = skiff_split_config_fleet((enum skiff_split_mode)i);
-            return config_dict(&c);
-        }
-    PyErr_Format(PyExc_ValueError, "mode is sync, async, half_async or geo, not %s", mode);
-    return NULL;
+    if (!skiff_mode_find(name, &mode)) {
+        PyErr_Format(PyExc_ValueError, "mode is %s; expected %s", name, skiff_mode_names());
+        return NULL;
+    }
+    struct skiff_split_config c = skiff_split_config_fleet(mode);
+    return config_dict(&c);
 }
 
 /* ---- the class ---- */
@@ -221,7 +219,7 @@ static PyObject *get_tables(struct split_object *o, void *unused)
 
 static PyObject *get_mode(struct split_object *o, void *unused)
 {
-    return PyUnicode_FromString(mode_names[skiff_split_mode_of(o->s)]);
+    return PyUnicode_FromString(skiff_mode_name(skiff_split_mode_of(o->s)));
 }
 
 static PyObject *get_notes(struct split_object *o, void *unused)
@@ -270,7 +268,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef attributes[] = {
     ATTRIBUTE("endpoints", get_endpoints, NULL, "The servers."),
     ATTRIBUTE("tables", get_tables, NULL, "Distributed tables."),
-    ATTRIBUTE("mode", get_mode, NULL, "sync, async, half_async or geo."),
+    ATTRIBUTE("mode", get_mode, NULL, "What servers do: a name of <skiff/mode_list.h>."),
     ATTRIBUTE("notes", get_notes, NULL, "What the user should know, one line each."),
     {0}};
 

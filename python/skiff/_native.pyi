@@ -552,7 +552,7 @@ class Split:
     def tables(self) -> List[str]: ...
     @property
     def mode(self) -> str:
-        """What the servers do with what arrives: "sync", "async", "half_async", "geo" (fleet's half-async: "async")."""
+        """What the servers do with what arrives: a name of include/skiff/mode_list.h (fleet's half-async: "async")."""
     @property
     def notes(self) -> str: ...
     def placement(self) -> List[Dict[str, Any]]:
@@ -560,7 +560,7 @@ class Split:
 
 def split_config_default() -> Dict[str, Any]: ...
 def split_config_fleet(mode: str) -> Dict[str, Any]:
-    """What fleet's strategies set; mode: "sync", "async", "half_async", "geo"."""
+    """What fleet's strategies set; mode: a name of include/skiff/mode_list.h ("sync", ...)."""
 
 # ---- metrics -------------------------------------------------------------------------------------------------------------
 

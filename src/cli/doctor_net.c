@@ -17,12 +17,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mode.h"
 #include "cli/doctor.h"
 #include "net/host.h"
 #include "net/ps.h"
 #include "net/rpc.h"
-
-static const char *const mode_names[] = {"sync", "async", "half_async", "geo"};
 
 /* ---- names ---- */
 
@@ -182,15 +181,15 @@ static void check_clock(struct doctor *d, struct visit *v, int index)
 static void compare(struct doctor *d, const struct role *role, int index,
                     const struct ps_describe *s)
 {
-    const char *mode = s->mode < 4 ? mode_names[s->mode] : "unknown";
+    enum skiff_split_mode mode = (enum skiff_split_mode)s->mode;
     if ((int)s->servers != role->nservers ||
         (role->workers > 0 && (int)s->trainers != role->workers))
         doctor_wrong(d, "start all processes with the same lists and counts",
                      "server %d was started for %u servers and %u workers, expected %d and %d",
                      index, s->servers, s->trainers, role->nservers, role->workers);
     else
-        doctor_ok(d, "server %d: runs, %s, for %u servers and %u workers", index, mode, s->servers,
-                  s->trainers);
+        doctor_ok(d, "server %d: runs, %s, for %u servers and %u workers (%s)", index,
+                  skiff_mode_name(mode), s->servers, s->trainers, skiff_mode_promise(mode));
 }
 
 static void check_running(struct doctor *d, const struct role *role, int index)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <skiff/fleet.h>
+#include <skiff/mode.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -94,15 +95,6 @@ static void on_tick(void *user)
 
 /* ---- the config ---- */
 
-static bool is_mode(const char *text)
-{
-    static const char *const modes[] = {"sync", "half_async", "async", "geo"};
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-        if (!strcmp(text, modes[i]))
-            return true;
-    return false;
-}
-
 static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_strategy *out,
                                        struct skiff_error *err)
 {
@@ -110,12 +102,13 @@ static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_st
     static const char *const deaths[] = {"go_on", "stop", NULL};
     const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
     const char *mode = config_text(c, "runner.sync_mode", fallback);
+    enum skiff_split_mode known;
     *out = (struct skiff_strategy){.mode = mode};
-    if (!is_mode(mode))
-        return error_set(
-            err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected sync, half_async, async or geo",
-            config_name(c),
-            mode == fallback ? "hyper_parameters.optimizer.strategy" : "runner.sync_mode", mode);
+    if (!skiff_mode_find(mode, &known))
+        return error_set(err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected %s", config_name(c),
+                         mode == fallback ? "hyper_parameters.optimizer.strategy"
+                                          : "runner.sync_mode",
+                         mode, skiff_mode_names());
     out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
     out->threads = task_threads(&t->task);
     out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;

@@ -143,19 +143,26 @@ static void options_fill(struct comm_options *o)
         o->is_sgd_optimizer = 1;
 }
 
+const struct comm_mode *comm_mode_of(enum skiff_split_mode mode)
+{
+    switch (mode) {
+#define SKIFF_MODE(constant, number, name, flags, promise) \
+    case SKIFF_SPLIT_##constant:                           \
+        return &mode_##name;
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+    }
+    return NULL;
+}
+
 enum skiff_status comm_create(const struct comm_options *options,
                               const struct skiff_program *trainer, struct job **out,
                               struct skiff_error *err)
 {
-    static const struct comm_mode *const modes[] = {[COMM_DIRECT] = &mode_direct,
-                                                    [COMM_SYNC] = &mode_sync,
-                                                    [COMM_HALF_ASYNC] = &mode_half_async,
-                                                    [COMM_ASYNC] = &mode_async,
-                                                    [COMM_GEO] = &mode_geo};
     struct comm *c = mem_must(sizeof *c);
     int n = options->session.servers;
-    c->mode = modes[options->mode];
-    if (options->mode == COMM_ASYNC && has_barrier(trainer))
+    c->mode = options->direct ? &mode_direct : comm_mode_of(options->mode);
+    if (c->mode == &mode_async && has_barrier(trainer))
         c->mode = &mode_half_async;
     c->job = (struct job){.class = c->mode->class, .refs = 1};
     c->options = *options;

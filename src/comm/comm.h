@@ -10,12 +10,11 @@
 #include "executor/scope.h"
 #include "passes/split.h"
 
-enum comm_mode_kind { COMM_DIRECT, COMM_SYNC, COMM_HALF_ASYNC, COMM_ASYNC, COMM_GEO };
-
 /* Fluid's TrainerRuntimeConfig; 0 (or negative for is_sgd, independent_recv): the default, which
  * depends on `threads` (CPU_NUM). */
 struct comm_options {
-    enum comm_mode_kind mode;
+    enum skiff_split_mode mode; /* of the trainer; servers of half-async are those of async */
+    bool direct;                /* a program of the bare transpiler: mode_direct.c */
     struct session_options session;
     int threads;
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv;

@@ -1,5 +1,5 @@
-/* Modes: when gradients go out and parameters come in. What every mode is: a row of mode_list.h, a
- * file mode_<name>.c, a struct comm_mode.
+/* Modes: when gradients go out and parameters come in. What every mode is: a row of
+ * <skiff/mode_list.h>, a file mode_<name>.c, a struct comm_mode mode_<name>.
  *
  * Every slot may be NULL: nothing to do, or (send, send_ids) not of this mode. start, stop and
  * destroy are called by one thread at a time; the rest by any training thread, and may block until
@@ -115,7 +115,12 @@ enum skiff_status gather_meet(struct gather *g, struct comm *c, gather_exchange 
 void gather_begin(struct gather *g, int threads);
 void gather_end(struct gather *g); /* one thread has no more data */
 
-extern const struct comm_mode mode_direct, mode_sync, mode_half_async, mode_async, mode_geo;
+#define SKIFF_MODE(constant, number, name, flags, promise) \
+    extern const struct comm_mode mode_##name;
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+extern const struct comm_mode mode_direct; /* programs of the bare transpiler, in any mode */
+const struct comm_mode *comm_mode_of(enum skiff_split_mode mode);
 
 /* job.h's slots, shared by the modes' classes. */
 enum skiff_status comm_job_send(struct job *j, const struct job_slices *to,
@@ -143,7 +148,22 @@ bool comm_job_waits(struct job *j, const struct skiff_program *p);
 enum skiff_status comm_job_close(struct job *j, struct skiff_error *err);
 void comm_job_destroy(struct job *j);
 
+/* ---- mode_step.c: modes that work in steps ---- */
+enum skiff_status step_create(struct comm *c, struct skiff_error *err);
+void step_destroy(struct comm *c);
+enum skiff_status step_send(struct comm *c, const struct job_slices *to,
+                            const struct skiff_tensor *x, bool merge_add, struct skiff_error *err);
+enum skiff_status step_barrier(struct comm *c, struct skiff_error *err);
+void step_begin(struct comm *c, int n);
+void step_end(struct comm *c);
+bool step_ahead(struct comm *c, uint64_t *after);
+extern const struct job_class step_class;
+
 /* clang-format off */
+#define COMM_STEP_SLOTS \
+    .class = &step_class, .create = step_create, .destroy = step_destroy, .send = step_send, \
+    .send_barrier = step_barrier, .threads_begin = step_begin, .thread_end = step_end, \
+    .ahead = step_ahead
 #define COMM_CLASS_SLOTS \
     .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
     .save_table = comm_job_save_table, .begin = comm_job_begin, .waits = comm_job_waits, .threads_begin = comm_job_threads_begin, \

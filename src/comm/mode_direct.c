@@ -44,7 +44,7 @@ static void direct_destroy(struct comm *c)
 
 static bool is_sync(const struct comm *c)
 {
-    return c->options.session.mode == PS_SYNC;
+    return mode_waits(c->options.session.mode);
 }
 
 static enum skiff_status direct_send(struct comm *c, const struct job_slices *to,

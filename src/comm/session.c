@@ -209,12 +209,6 @@ static int list_missing(const struct session *s, const bool *here, char *out, si
 
 /* ---- is it our job? ---- */
 
-static const char *mode_text(uint32_t mode)
-{
-    static const char *const text[] = {"sync", "async", "half-async", "GEO"};
-    return mode < 4 ? text[mode] : "unknown";
-}
-
 static enum skiff_status check_description(const struct session *s, int i,
                                            const struct ps_describe *d, struct skiff_error *err)
 {
@@ -231,7 +225,8 @@ static enum skiff_status check_description(const struct session *s, int i,
         return error_set(err, SKIFF_INVALID,
                          "server %d (%s) runs in %s mode, worker %d in %s mode: start all with the "
                          "same strategy",
-                         i, s->endpoints[i], mode_text(d->mode), o->worker, mode_text(o->mode));
+                         i, s->endpoints[i], skiff_mode_name((enum skiff_split_mode)d->mode),
+                         o->worker, skiff_mode_name(o->mode));
     if (o->program_hash && d->program_hash && d->program_hash != o->program_hash)
         return error_set(err, SKIFF_INVALID,
                          "server %d (%s) holds other parameters (placement %016" PRIx64
@@ -453,7 +448,7 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
     pthread_mutex_unlock(&s->lock);
     if (left || !s->enrolment)
         return SKIFF_OK;
-    if (s->options.mode == PS_SYNC && !failed)
+    if (mode_waits(s->options.mode) && !failed)
         status = session_pause(s, true, err);
     struct skiff_error why;
     if (enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why) < 0 && !failed)

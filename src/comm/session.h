@@ -9,6 +9,7 @@
 #ifndef COMM_SESSION_H
 #define COMM_SESSION_H
 
+#include "base/mode.h"
 #include "net/membership.h"
 #include "net/ps.h"
 #include "program/job.h"
@@ -18,7 +19,7 @@ struct session;
 struct session_options {
     int worker, workers, servers;
     const char *const *endpoints; /* of the servers */
-    enum ps_mode mode;
+    enum skiff_split_mode mode;
     uint64_t program_hash;                  /* split_hash; 0: not checked */
     const char *job, *secret;               /* NULL: "" */
     const struct transport_kind *transport; /* NULL: ZeroMQ */

@@ -190,7 +190,7 @@ static enum skiff_status add_dense(struct exchange *x, const struct session_push
     return SKIFF_OK;
 }
 
-/* Sync servers wait for every slice, also for those without rows. */
+/* Servers that wait do so for every slice, also for those without rows. */
 static enum skiff_status add_rows(struct exchange *x, const struct session_push *p,
                                   struct skiff_error *err)
 {
@@ -202,7 +202,7 @@ static enum skiff_status add_rows(struct exchange *x, const struct session_push 
     for (int i = 0; i < p->to.n; i++) {
         int server;
         TRY(slice_server(x->session, &p->to, i, &server, err));
-        if (!cut.count[i] && x->session->options.mode != PS_SYNC)
+        if (!cut.count[i] && !mode_waits(x->session->options.mode))
             continue;
         struct ps_item *item = message_item(message_for(x, server, p->to.names[i]));
         item_shape(item, p->to.names[i], &v->tensor, (int64_t)cut.count[i]);

@@ -15,34 +15,25 @@
 
 /* ---- strategy ---- */
 
-static const char *const mode_names[] = {"sync", "async", "half_async", "geo"};
-
-static enum skiff_status mode_of(const struct skiff_strategy *s, enum split_mode *out,
+static enum skiff_status mode_of(const struct skiff_strategy *s, enum skiff_split_mode *out,
                                  struct skiff_error *err)
 {
-    if (!s->mode) {
-        *out = SPLIT_SYNC;
+    *out = SKIFF_SPLIT_SYNC;
+    if (!s->mode || skiff_mode_find(s->mode, out))
         return SKIFF_OK;
-    }
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(s->mode, mode_names[i])) {
-            *out = (enum split_mode)i;
-            return SKIFF_OK;
-        }
-    return error_set(err, SKIFF_INVALID,
-                     "the strategy's mode is '%s'; expected sync, half_async, async or geo",
-                     s->mode);
+    return error_set(err, SKIFF_INVALID, "the strategy's mode is '%s'; expected %s", s->mode,
+                     skiff_mode_names());
 }
 
-static enum skiff_status direct_config(enum split_mode mode, struct split_config *c,
+static enum skiff_status direct_config(enum skiff_split_mode mode, struct split_config *c,
                                        struct skiff_error *err)
 {
     *c = split_config_default();
-    if (mode == SPLIT_GEO || mode == SPLIT_HALF_ASYNC)
+    if (mode != SKIFF_SPLIT_SYNC && mode != SKIFF_SPLIT_ASYNC)
         return error_set(err, SKIFF_INVALID,
                          "the bare transpiler has no %s mode; expected sync or async",
-                         mode_names[mode]);
-    if (mode == SPLIT_ASYNC)
+                         skiff_mode_name(mode));
+    if (mode == SKIFF_SPLIT_ASYNC)
         TRY(split_config_set_sync_mode(c, false, err));
     return SKIFF_OK;
 }
@@ -50,7 +41,7 @@ static enum skiff_status direct_config(enum split_mode mode, struct split_config
 enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
                                      struct skiff_error *err)
 {
-    enum split_mode mode = SPLIT_SYNC;
+    enum skiff_split_mode mode = SKIFF_SPLIT_SYNC;
     struct split_config c;
     TRY(reserved_check(s->reserved, "skiff_strategy", err));
     TRY(mode_of(s, &mode, err));
@@ -88,24 +79,18 @@ static int pick(int given, int from_env, int fallback)
     return from_env >= 0 ? from_env : fallback;
 }
 
-static enum comm_mode_kind comm_kind(const struct skiff_strategy *s,
-                                     const struct skiff_split *split)
-{
-    static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
-    return s->direct ? COMM_DIRECT : kinds[split_mode_of(split)];
-}
-
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e,
                         const struct skiff_split *split, const struct role *role,
                         struct comm_options *out)
 {
     *out = (struct comm_options){
-        .mode = comm_kind(s, split),
+        .mode = split_mode_of(split),
+        .direct = s->direct,
         .session = {.worker = role->id,
                     .workers = role->workers,
                     .servers = role->nservers,
                     .endpoints = (const char *const *)role->servers,
-                    .mode = (enum ps_mode)split_mode_of(split),
+                    .mode = split_mode_of(split),
                     .program_hash = split_hash(split),
                     .job = e->job,
                     .secret = e->secret,
@@ -277,7 +262,7 @@ enum skiff_status skiff_split_attach_trainer(const struct skiff_split *split, in
                                              struct skiff_program *startup, struct skiff_error *err)
 {
     const struct skiff_split *s = split;
-    struct skiff_strategy strategy = {.direct = split_mode_of(s) != SPLIT_GEO};
+    struct skiff_strategy strategy = {.direct = split_mode_of(s) != SKIFF_SPLIT_GEO};
     struct role role = {.kind = SKIFF_WORKER, .id = trainer_id, .workers = trainers};
     struct settings settings;
     struct comm_options o;

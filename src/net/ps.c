@@ -348,7 +348,8 @@ enum skiff_status ps_read_describe(const struct blob *b, struct ps_describe *out
     d.mode = read_u32_varint(&r);
     d.shards = read_u32_varint(&r);
     d.program_hash = reader_u64(&r);
-    if (!r.fault && (d.shards < 1 || d.shards > 4096 || d.server >= d.servers || d.mode > PS_GEO))
+    if (!r.fault &&
+        (d.shards < 1 || d.shards > 4096 || d.server >= d.servers || !mode_is_known(d.mode)))
         item_fault(&r, "numbers that no server has");
     enum skiff_status status = reader_end(&r, "a server's description", err);
     if (status == SKIFF_OK)

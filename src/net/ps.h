@@ -21,6 +21,7 @@
 #ifndef NET_PS_H
 #define NET_PS_H
 
+#include "base/mode.h"
 #include "net/blob.h"
 #include "net/wire.h"
 
@@ -37,8 +38,6 @@ enum ps_method {
     PS_MAIL_TAKE,    /* ... which takes them; waits until they are there */
     PS_CLOCK,        /* 8 bytes, little-endian: nanoseconds since 1970 (doctor); RPC_READ */
 };
-
-enum ps_mode { PS_SYNC = 0, PS_ASYNC = 1, PS_HALF_ASYNC = 2, PS_GEO = 3 }; /* = enum split_mode */
 
 #define PS_NAME 256
 /* flags of an exchange */
@@ -121,7 +120,7 @@ enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table 
 /* DESCRIBE: the request's body is empty, or the trainer's own description (server 0, shards 1),
  * which the server compares with its own and refuses when they differ. */
 struct ps_describe {
-    uint32_t server, servers, trainers, mode, shards;
+    uint32_t server, servers, trainers, mode, shards; /* mode: enum skiff_split_mode */
     uint64_t program_hash; /* of the server's placement: trainers refuse another one */
 };
 void ps_write_describe(struct wire_writer *w, const struct ps_describe *d);

@@ -176,12 +176,12 @@ static void small_bodies_come_back(void **state)
     assert_true(strcmp(name, "x") == 0 && first == UINT64_MAX && count == 5);
     blob_unref(b);
 
-    struct ps_describe d = {1, 2, 3, PS_GEO, 4, 5}, d2;
+    struct ps_describe d = {1, 2, 3, SKIFF_SPLIT_GEO, 4, 5}, d2;
     ps_write_describe(&w, &d);
     b = finish(&w);
     assert_int_equal(ps_read_describe(b, &d2, NULL), SKIFF_OK);
-    assert_true(d2.server == 1 && d2.servers == 2 && d2.trainers == 3 && d2.mode == PS_GEO &&
-                d2.shards == 4 && d2.program_hash == 5);
+    assert_true(d2.server == 1 && d2.servers == 2 && d2.trainers == 3 &&
+                d2.mode == SKIFF_SPLIT_GEO && d2.shards == 4 && d2.program_hash == 5);
     blob_unref(b);
     d.server = 2;
     ps_write_describe(&w, &d);

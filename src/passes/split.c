@@ -111,7 +111,7 @@ static enum skiff_status find_tables(struct skiff_split *s, struct skiff_error *
 {
     const struct skiff_block *b = program_root(s->main);
     s->tables = arena_alloc(&s->arena, (size_t)(b->nops + 1) * sizeof *s->tables);
-    for (int i = 0; i < b->nops && s->mode != SPLIT_GEO; i++) {
+    for (int i = 0; i < b->nops && s->mode != SKIFF_SPLIT_GEO; i++) {
         const char *w = is_table_lookup(b->ops[i]) ? op_in1(b->ops[i], "W") : NULL;
         if (!w || !attr_bool(b->ops[i], "is_distributed") || find_table(s, w))
             continue;
@@ -183,8 +183,8 @@ static enum skiff_status add_param(struct skiff_split *s, int at, const char *na
     p->var = v;
     p->grad_var = g;
     p->rows = g->kind == VAR_SELECTED_ROWS;
-    p->remote = s->mode != SPLIT_GEO && p->rows && only_looked_up(s, name, "remote_prefetch");
-    p->looked_up = s->mode == SPLIT_GEO && p->rows && looked_up(s, name);
+    p->remote = s->mode != SKIFF_SPLIT_GEO && p->rows && only_looked_up(s, name, "remote_prefetch");
+    p->looked_up = s->mode == SKIFF_SPLIT_GEO && p->rows && looked_up(s, name);
     return SKIFF_OK;
 }
 
@@ -321,10 +321,10 @@ static enum skiff_status set_mode(struct skiff_split *s, const struct split_job 
     bool geo = c->geo_sgd_mode;
     s->sync = !geo && c->sync_mode && job->sync_mode;
     bool lockstep = !geo && (s->sync || c->completely_not_async);
-    s->mode = geo                          ? SPLIT_GEO
-              : lockstep                   ? SPLIT_SYNC
-              : c->runtime_split_send_recv ? SPLIT_ASYNC
-                                           : SPLIT_HALF_ASYNC;
+    s->mode = geo                          ? SKIFF_SPLIT_GEO
+              : lockstep                   ? SKIFF_SPLIT_SYNC
+              : c->runtime_split_send_recv ? SKIFF_SPLIT_ASYNC
+                                           : SKIFF_SPLIT_HALF_ASYNC;
     s->merge = lockstep && job->trainers > 1;
     s->merge_tables = lockstep;
     s->count_steps = !geo && !lockstep;
@@ -369,10 +369,10 @@ static enum skiff_status work_out(struct skiff_split *s, const struct split_job 
     note_tables(s);
     TRY(split_place_params(s, err));
     note_params(s);
-    if (s->mode != SPLIT_GEO)
+    if (s->mode != SKIFF_SPLIT_GEO)
         split_place_accumulators(s);
     for (int i = 0; i < s->nparams; i++)
-        if (s->mode != SPLIT_GEO && strcmp(s->params[i].sent, s->params[i].grad)) {
+        if (s->mode != SKIFF_SPLIT_GEO && strcmp(s->params[i].sent, s->params[i].grad)) {
             build_rename_var(program_root(s->main), s->params[i].grad, s->params[i].sent);
             s->params[i].grad_var = block_own_var(program_root(s->main), s->params[i].sent);
         }
@@ -423,7 +423,7 @@ const struct placement *split_placement(const struct skiff_split *s, int *n)
     return s->placed;
 }
 
-enum split_mode split_mode_of(const struct skiff_split *s)
+enum skiff_split_mode split_mode_of(const struct skiff_split *s)
 {
     return s->mode;
 }
@@ -484,8 +484,8 @@ enum skiff_status split_trainer(const struct skiff_split *s, struct skiff_progra
     if (s->trainer_id >= s->trainers)
         return error_set(err, SKIFF_RANGE, "trainer_id is %d, but there are %d trainers (0 to %d)",
                          s->trainer_id, s->trainers, s->trainers - 1);
-    status =
-        s->mode == SPLIT_GEO ? split_geo_trainer_main(s, &m, err) : split_trainer_main(s, &m, err);
+    status = s->mode == SKIFF_SPLIT_GEO ? split_geo_trainer_main(s, &m, err)
+                                        : split_trainer_main(s, &m, err);
     if (status == SKIFF_OK)
         status = split_trainer_startup(s, &st, err);
     if (status < 0) {
@@ -509,8 +509,8 @@ enum skiff_status split_server(const struct skiff_split *s, const char *endpoint
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s is not one of the %d servers of this job (the first is %s)", endpoint,
                          s->nendpoints, s->endpoints[0]);
-    enum skiff_status status = s->mode == SPLIT_GEO ? split_geo_server_main(s, at, &m, err)
-                                                    : split_server_main(s, at, &m, err);
+    enum skiff_status status = s->mode == SKIFF_SPLIT_GEO ? split_geo_server_main(s, at, &m, err)
+                                                          : split_server_main(s, at, &m, err);
     if (status == SKIFF_OK)
         status = split_server_startup(s, at, m, &st, err);
     if (status < 0) {

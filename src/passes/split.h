@@ -13,10 +13,8 @@
 #ifndef PASSES_SPLIT_H
 #define PASSES_SPLIT_H
 
+#include "base/mode.h"
 #include "program/program.h"
-
-/* What the servers do with what arrives; the numbers of listen_and_serv's distributed_mode. */
-enum split_mode { SPLIT_SYNC = 0, SPLIT_ASYNC = 1, SPLIT_HALF_ASYNC = 2, SPLIT_GEO = 3 };
 
 /* Which server gets a block of a parameter. A dispatcher must put the blocks of one parameter on
  * different servers (there are never more blocks than servers). */
@@ -50,8 +48,8 @@ struct split_config {
 };
 
 struct split_config split_config_default(void);
-/* What fleet's strategies set: SPLIT_SYNC is Sync (merged by the communicator), and so on. */
-struct split_config split_config_fleet(enum split_mode mode);
+/* What fleet's strategies set: SKIFF_SPLIT_SYNC is Sync (merged by the communicator), and so on. */
+struct split_config split_config_fleet(enum skiff_split_mode mode);
 /* ValueError of Paddle: SKIFF_INVALID with its text. */
 enum skiff_status split_config_set_sync_mode(struct split_config *c, bool value,
                                              struct skiff_error *err);
@@ -95,7 +93,7 @@ void split_destroy(struct skiff_split *s);
 
 /* Everything below lives as long as the split, but the programs, which are the caller's. */
 const struct placement *split_placement(const struct skiff_split *s, int *n);
-enum split_mode split_mode_of(const struct skiff_split *s);
+enum skiff_split_mode split_mode_of(const struct skiff_split *s);
 const char *const *split_endpoints(const struct skiff_split *s, int *n);
 /* Distributed tables (is_distributed): id modulo servers, rows by id; not in the placement. */
 const char *const *split_tables(const struct skiff_split *s, int *n);

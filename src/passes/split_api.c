@@ -64,7 +64,7 @@ struct skiff_split_config skiff_split_config_default(void)
 
 struct skiff_split_config skiff_split_config_fleet(enum skiff_split_mode mode)
 {
-    struct split_config c = split_config_fleet((enum split_mode)mode);
+    struct split_config c = split_config_fleet(mode);
     return publish(&c);
 }
 
@@ -132,7 +132,7 @@ enum skiff_status skiff_split_server(const struct skiff_split *s, const char *en
 
 enum skiff_split_mode skiff_split_mode_of(const struct skiff_split *s)
 {
-    return (enum skiff_split_mode)split_mode_of(s);
+    return split_mode_of(s);
 }
 
 const char *const *skiff_split_endpoints(const struct skiff_split *s, int *out_n)

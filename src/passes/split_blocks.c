@@ -69,7 +69,7 @@ static enum skiff_status cut_param(struct skiff_split *s, struct split_param *p,
                          "parameter %s has %lld elements; its shape must be known to be split",
                          p->name, (long long)n);
     int64_t width = n / whole->dims[0], count = n / s->config.min_block_size;
-    int64_t most = s->config.slice_var_up || s->mode == SPLIT_GEO ? s->nendpoints : 1;
+    int64_t most = s->config.slice_var_up || s->mode == SKIFF_SPLIT_GEO ? s->nendpoints : 1;
     if (count < 1)
         count = 1;
     if (count > most)
@@ -161,7 +161,7 @@ static struct placement placement_of(const struct skiff_split *s, const struct s
                               .origin = p->name,
                               .kind = p->remote ? PLACED_PREFETCH : PLACED_PARAM,
                               .is_slice = p->nblocks > 1,
-                              .sparse = s->mode == SPLIT_GEO ? p->looked_up : p->rows,
+                              .sparse = s->mode == SKIFF_SPLIT_GEO ? p->looked_up : p->rows,
                               .block = i,
                               .offset = b->first_row * width,
                               .first_row = b->first_row,
@@ -178,7 +178,7 @@ enum skiff_status split_place_params(struct skiff_split *s, struct skiff_error *
         TRY(cut_param(s, &s->params[i], err));
         name_blocks(s, &s->params[i]);
     }
-    if (!s->config.slice_var_up && s->mode != SPLIT_GEO)
+    if (!s->config.slice_var_up && s->mode != SKIFF_SPLIT_GEO)
         shuffle(s->order, s->nparams, (uint32_t)s->main->random_seed);
     TRY(dispatch(s, err));
     for (int k = 0; k < s->nparams; k++)

@@ -42,14 +42,14 @@ struct split_config split_config_default(void)
                                  .rpc_prefetch_thread_num = RPC_THREADS};
 }
 
-struct split_config split_config_fleet(enum split_mode mode)
+struct split_config split_config_fleet(enum skiff_split_mode mode)
 {
     struct split_config c = split_config_default();
     c.sync_mode = false;
     c.runtime_split_send_recv = true;
-    c.half_async = mode == SPLIT_SYNC || mode == SPLIT_HALF_ASYNC;
-    c.completely_not_async = mode == SPLIT_SYNC;
-    c.geo_sgd_mode = mode == SPLIT_GEO;
+    c.half_async = mode_meets(mode);
+    c.completely_not_async = mode_waits(mode);
+    c.geo_sgd_mode = mode_adds(mode);
     return c;
 }
 

@@ -131,7 +131,7 @@ static enum skiff_status fill_server(const struct skiff_split *s, int server, st
                 &(struct attr_value){.n = v->nblocks, .ints = v->blocks});
     op_set_string(v->p, op, "endpoint", s->endpoints[server]);
     op_set_int(v->p, op, "Fanin", s->trainers);
-    op_set_int(v->p, op, "distributed_mode", SPLIT_GEO);
+    op_set_int(v->p, op, "distributed_mode", SKIFF_SPLIT_GEO);
     op_set_strings(v->p, op, "grad_to_block_id", v->grads.n, v->grads.v);
     op_set_strings(v->p, op, "sparse_grad_to_param", v->sparse.n, v->sparse.v);
     op_set_int(v->p, op, "rpc_get_thread_num", c->rpc_get_thread_num);

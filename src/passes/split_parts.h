@@ -41,7 +41,7 @@ struct split_table { /* is_distributed: rows live on server id % servers */
 struct skiff_split {
     struct arena arena;
     struct split_config config;
-    enum split_mode mode;
+    enum skiff_split_mode mode;
     bool sync;         /* the trainer's ops hold the barriers */
     bool merge;        /* servers add up one gradient per trainer */
     bool merge_tables; /* the same for distributed tables */

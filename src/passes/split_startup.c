@@ -15,7 +15,7 @@
 static bool is_table(const struct skiff_split *s, const struct split_param *p)
 {
     const struct skiff_block *b = program_root(s->main);
-    for (int i = 0; s->mode == SPLIT_GEO && i < b->nops; i++)
+    for (int i = 0; s->mode == SKIFF_SPLIT_GEO && i < b->nops; i++)
         if (op_is_lookup(b->ops[i]) && !strcmp(b->ops[i]->type, "lookup_table") &&
             attr_bool(b->ops[i], "is_sparse") && !strcmp(op_in1(b->ops[i], "W"), p->name))
             return true;
@@ -113,7 +113,7 @@ static void drop_optimizer_init(const struct skiff_split *s, struct skiff_block 
 static enum skiff_status finish_trainer(const struct skiff_split *s, struct skiff_block *b,
                                         struct skiff_error *err)
 {
-    if (s->mode == SPLIT_GEO)
+    if (s->mode == SKIFF_SPLIT_GEO)
         return split_geo_finish_startup(s, b->program, err);
     drop_optimizer_init(s, b);
     for (int i = 0; i < s->nparams; i++)

@@ -227,7 +227,7 @@ static void try_finish(struct shard *h)
 
 void exchange_review(struct server *s)
 {
-    for (int i = 0; s->options.mode == SPLIT_SYNC && i < s->nshards; i++) {
+    for (int i = 0; mode_waits(s->options.mode) && i < s->nshards; i++) {
         pthread_mutex_lock(&s->shards[i].lock);
         try_finish(&s->shards[i]);
         pthread_mutex_unlock(&s->shards[i].lock);
@@ -314,7 +314,7 @@ static enum skiff_status take_items(struct server *s, struct shard *h, struct rp
         struct unit *u = counter ? NULL : unit_of_grad(s, item->name);
         if (counter)
             TRY(add_counter(s, counter, item, err));
-        else if (s->options.mode == SPLIT_SYNC)
+        else if (mode_waits(s->options.mode))
             keep_push(u, q, x->trainer, item);
         else
             TRY(unit_apply(s, h, u, x->trainer, item, err));
@@ -374,7 +374,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
                      struct ps_exchange *x)
 {
     struct skiff_error err = {0};
-    bool sync = s->options.mode == SPLIT_SYNC;
+    bool waits = mode_waits(s->options.mode);
     enum skiff_status status = check_sender(s, q, x, &err);
     if (status == SKIFF_OK)
         status = check_items(s, h, x, &err);
@@ -386,7 +386,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
     }
     count_items(s, q, x);
     exchange_new_life(h, q, x->trainer);
-    if (sync && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
+    if (waits && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch */
     status = take_items(s, h, q, x, &err);
     if (status < 0) { /* checked before: this is a failure of ours */
@@ -394,16 +394,16 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
         rpc_fail(q, &err);
         return false;
     }
-    bool parked = sync && (x->flags & PS_END_STEP) && end_step(h, q, x, &err);
-    if (sync && (x->flags & PS_END_STEP) && !parked) {
+    bool parked = waits && (x->flags & PS_END_STEP) && end_step(h, q, x, &err);
+    if (waits && (x->flags & PS_END_STEP) && !parked) {
         rpc_fail(q, &err);
         return false;
     }
-    if (sync && (x->flags & PS_GONE) && !parked)
+    if (waits && (x->flags & PS_GONE) && !parked)
         leave_barrier(h, x->trainer);
     if (!parked)
         reply_wanted(s, q, x);
-    if (sync) {
+    if (waits) {
         try_finish(h);
     } else if (x->flags & PS_END_STEP) {
         h->done[x->trainer] = x->step + 1;

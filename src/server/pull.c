@@ -40,12 +40,6 @@ static enum skiff_status unknown(const struct server *s, const char *name, struc
 
 /* ---- DESCRIBE ---- */
 
-static const char *mode_text(uint32_t mode)
-{
-    static const char *const text[] = {"sync", "async", "half-async", "GEO"};
-    return mode < 4 ? text[mode] : "unknown";
-}
-
 static enum skiff_status compare(const struct server *s, const struct ps_describe *own,
                                  const struct ps_describe *its, const char *who,
                                  struct skiff_error *err)
@@ -61,7 +55,8 @@ static enum skiff_status compare(const struct server *s, const struct ps_describ
         return error_set(err, SKIFF_INVALID,
                          "%s was started in mode %s, %s in mode %s; start all processes of a job "
                          "with the same mode",
-                         who, mode_text(its->mode), text, mode_text(own->mode));
+                         who, skiff_mode_name((enum skiff_split_mode)its->mode), text,
+                         skiff_mode_name((enum skiff_split_mode)own->mode));
     if (its->program_hash && own->program_hash && its->program_hash != own->program_hash)
         return error_set(err, SKIFF_INVALID,
                          "%s and %s have cut different programs, or with different settings: the "

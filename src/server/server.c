@@ -251,7 +251,7 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
  * runs on reports only. */
 static enum skiff_status first_rate(struct server *s, struct skiff_error *err)
 {
-    return s->options.mode == SPLIT_SYNC ? SKIFF_OK : rate_run(s, err);
+    return mode_waits(s->options.mode) ? SKIFF_OK : rate_run(s, err);
 }
 
 enum skiff_status server_run(struct server *s, struct skiff_error *err)

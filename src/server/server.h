@@ -35,7 +35,7 @@ struct server_options {
     const struct placement *placement; /* of the whole job; must outlive the server */
     int nplacement;
     uint64_t program_hash; /* split_hash; 0: trainers' hashes are not checked */
-    enum split_mode mode;
+    enum skiff_split_mode mode;
     int index, servers, trainers;
     const char *const *endpoints;           /* `servers` of them; [index] is ours */
     const char *listen;                     /* address to listen at; NULL: endpoints[index] */

@@ -236,7 +236,7 @@ static inline struct session_options kit_session_options(struct kit *k, int work
                                     .workers = k->o.trainers,
                                     .servers = k->o.servers,
                                     .endpoints = k->endpoints,
-                                    .mode = (enum ps_mode)split_mode_of(k->split),
+                                    .mode = split_mode_of(k->split),
                                     .program_hash = split_hash(k->split),
                                     .job = "test",
                                     .secret = "open sesame",
@@ -380,7 +380,7 @@ static inline enum skiff_status kit_exchange(struct kit *k, struct session *s, u
                                              struct skiff_error *err)
 {
     struct slices gw, gb, ge, w, b;
-    bool geo = split_mode_of(k->split) == SPLIT_GEO;
+    bool geo = split_mode_of(k->split) == SKIFF_SPLIT_GEO;
     const char *suffix = geo ? "" : "@GRAD";
     kit_slices(k, "w", suffix, geo, &gw);
     kit_slices(k, "b", suffix, geo, &gb);
@@ -428,7 +428,7 @@ static inline void *trainer_main(void *arg)
 {
     struct trainer *t = arg;
     struct grads g = {0};
-    uint32_t flags = split_mode_of(t->kit->split) == SPLIT_SYNC ? PS_END_STEP : 0;
+    uint32_t flags = split_mode_of(t->kit->split) == SKIFF_SPLIT_SYNC ? PS_END_STEP : 0;
     t->session = kit_session(t->kit, t->index);
     t->first = mem_must(sizeof *t->first);
     t->last = mem_must(sizeof *t->last);

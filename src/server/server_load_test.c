@@ -31,7 +31,7 @@ static struct kit_options load_options(int servers, const char *from)
                                 .trainers = 1,
                                 .optimizer = "adam",
                                 .load = from,
-                                .config = split_config_fleet(SPLIT_ASYNC)};
+                                .config = split_config_fleet(SKIFF_SPLIT_ASYNC)};
 }
 
 static void path_of(char out[static 128], const char *name)

@@ -9,7 +9,7 @@ static float at(const struct skiff_tensor *v, int i)
     return tensor_f32(&v->tensor)[i];
 }
 
-static struct kit_options mode_options(int servers, int trainers, enum split_mode mode)
+static struct kit_options mode_options(int servers, int trainers, enum skiff_split_mode mode)
 {
     return (struct kit_options){
         .servers = servers, .trainers = trainers, .config = split_config_fleet(mode)};
@@ -19,7 +19,7 @@ static struct kit_options mode_options(int servers, int trainers, enum split_mod
 
 static void pushes_are_applied_as_they_come(void **state)
 {
-    static const enum split_mode modes[] = {SPLIT_ASYNC, SPLIT_HALF_ASYNC};
+    static const enum skiff_split_mode modes[] = {SKIFF_SPLIT_ASYNC, SKIFF_SPLIT_HALF_ASYNC};
     for (int m = 0; m < 2; m++) {
         struct kit k;
         struct kit_options o = mode_options(3, 1, modes[m]);
@@ -68,7 +68,7 @@ static void push_counter(struct kit *k, struct session *s, int trainer, int64_t 
 static void rates_follow_the_counters(void **state)
 {
     struct kit k;
-    struct kit_options o = mode_options(2, 2, SPLIT_ASYNC);
+    struct kit_options o = mode_options(2, 2, SKIFF_SPLIT_ASYNC);
     struct session *s[2];
     struct params *p = mem_must(sizeof *p);
     struct grads g = {0};
@@ -174,7 +174,7 @@ static void pull_changed(struct kit *k, struct session *s, const int64_t *ids, s
 static void geo_adds_and_tells_what_changed(void **state)
 {
     struct kit k;
-    struct kit_options o = mode_options(3, 2, SPLIT_GEO);
+    struct kit_options o = mode_options(3, 2, SKIFF_SPLIT_GEO);
     struct session *s[2];
     struct params *p = mem_must(sizeof *p), *q = mem_must(sizeof *q);
     struct grads g = {0};
@@ -218,7 +218,7 @@ static const int64_t far_ids[4] = {INT64_C(1) << 60, 5000000001, -7, 3};
 static void table_job(int servers, struct params **first, struct params **last)
 {
     struct kit k;
-    struct kit_options o = mode_options(servers, 2, SPLIT_SYNC);
+    struct kit_options o = mode_options(servers, 2, SKIFF_SPLIT_SYNC);
     struct trainer t[2];
     o.distributed = true;
     kit_open(&k, &o);
@@ -274,7 +274,7 @@ static void accumulators_grow_with_the_table(void **state)
     static const float step[2] = {0.74410f, 0.63881f};
     static float before[NUMBERS], after[NUMBERS];
     struct kit k;
-    struct kit_options o = mode_options(1, 1, SPLIT_ASYNC);
+    struct kit_options o = mode_options(1, 1, SKIFF_SPLIT_ASYNC);
     struct skiff_error err;
     struct slices e;
     struct skiff_tensor g = {0};
@@ -311,7 +311,7 @@ static void tables_are_saved_and_loaded(void **state)
     snprintf(path, sizeof path, "%s/__lookup_table__", dir);
     for (int i = 0; i < 2; i++) {
         struct kit k;
-        struct kit_options o = mode_options(i ? 3 : 2, 1, SPLIT_ASYNC);
+        struct kit_options o = mode_options(i ? 3 : 2, 1, SKIFF_SPLIT_ASYNC);
         struct skiff_error err;
         struct grads g = {0};
         o.distributed = true;

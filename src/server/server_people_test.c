@@ -5,7 +5,7 @@
 #include "net/rpc.h"
 #include "server/server_kit_test.h"
 
-static struct kit_options options(int servers, int trainers, enum split_mode mode)
+static struct kit_options options(int servers, int trainers, enum skiff_split_mode mode)
 {
     return (struct kit_options){.servers = servers,
                                 .trainers = trainers,
@@ -70,7 +70,7 @@ static void one_step(struct kit *k, int index)
 static void the_rest_goes_on(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     struct trainer t;
     int ready;
     kit_open(&k, &o);
@@ -96,7 +96,7 @@ static void the_rest_goes_on(void **state)
 static void who_gives_up_is_left_out(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     struct trainer t;
     struct grads g[2] = {0};
     struct skiff_error err;
@@ -143,7 +143,7 @@ static void half_a_step(struct kit *k, int index)
 static void a_new_process_takes_the_place(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     struct trainer t[2];
     struct grads g[2] = {0};
     int ready;
@@ -175,7 +175,7 @@ static void a_new_process_takes_the_place(void **state)
 static void the_job_ends_if_so_wanted(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     struct trainer t;
     int ready;
     o.on_death = ON_DEATH_STOP;
@@ -209,7 +209,7 @@ static void a_dead_server_is_named(void **state)
 {
     for (int dead = 0; dead < 2; dead++) {
         struct kit k;
-        struct kit_options o = options(2, 1, SPLIT_ASYNC);
+        struct kit_options o = options(2, 1, SKIFF_SPLIT_ASYNC);
         struct trainer t;
         int ready;
         char text[64];
@@ -238,7 +238,7 @@ static void a_dead_server_is_named(void **state)
 static void who_does_not_come_is_named(void **state)
 {
     struct kit k;
-    struct kit_options o = options(1, 3, SPLIT_SYNC);
+    struct kit_options o = options(1, 3, SKIFF_SPLIT_SYNC);
     o.start_ms = 600;
     kit_open(&k, &o);
     start_all(&k);
@@ -266,7 +266,7 @@ static void expect_refusal(struct kit *k, struct session_options o, const char *
 static void wrong_settings_are_refused(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 2, SPLIT_SYNC);
+    struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     kit_open(&k, &o);
     start_all(&k);
     struct session *s = kit_session(&k, 0);
@@ -275,8 +275,8 @@ static void wrong_settings_are_refused(void **state)
     bad.workers = 3;
     expect_refusal(&k, bad, "3 trainers", "2 trainers");
     bad = good;
-    bad.mode = PS_GEO;
-    expect_refusal(&k, bad, "GEO", "sync");
+    bad.mode = SKIFF_SPLIT_GEO;
+    expect_refusal(&k, bad, "geo", "sync");
     bad = good;
     bad.program_hash ^= 1;
     expect_refusal(&k, bad, "worker 1", "different programs");
@@ -296,7 +296,7 @@ static void wrong_settings_are_refused(void **state)
 static void a_port_in_use_is_an_error_at_once(void **state)
 {
     struct kit k, other;
-    struct kit_options o = options(1, 1, SPLIT_SYNC);
+    struct kit_options o = options(1, 1, SKIFF_SPLIT_SYNC);
     struct skiff_error err;
     kit_open(&k, &o);
     start_all(&k);
@@ -311,7 +311,7 @@ static void a_port_in_use_is_an_error_at_once(void **state)
                                 .trainers = 1,
                                 .endpoints = other.endpoints,
                                 .listen = k.endpoint[0],
-                                .mode = SPLIT_SYNC};
+                                .mode = SKIFF_SPLIT_SYNC};
     so.placement = split_placement(other.split, &so.nplacement);
     assert_ok(split_server(other.split, other.endpoint[0], &other.main[0], &other.startup[0], &err),
               err);
@@ -399,7 +399,7 @@ static enum skiff_status raw_push(struct raw *r, const struct ps_item *item, uin
 static void nonsense_does_no_harm(void **state)
 {
     struct kit k;
-    struct kit_options o = options(1, 2, SPLIT_ASYNC);
+    struct kit_options o = options(1, 2, SKIFF_SPLIT_ASYNC);
     struct params *before = mem_must(sizeof *before), *after = mem_must(sizeof *after);
     struct skiff_error err;
     struct raw r;
@@ -502,7 +502,7 @@ static void *guest_main(void *arg)
 static void workers_meet(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 3, SPLIT_ASYNC);
+    struct kit_options o = options(2, 3, SKIFF_SPLIT_ASYNC);
     struct guest g[3];
     o.silence_ms = 3000;
     kit_open(&k, &o);
@@ -534,7 +534,7 @@ static void on_alarm(int number)
 static void a_signal_handler_may_stop_it(void **state)
 {
     struct kit k;
-    struct kit_options o = options(2, 1, SPLIT_SYNC);
+    struct kit_options o = options(2, 1, SKIFF_SPLIT_SYNC);
     kit_open(&k, &o);
     struct sigaction action = {.sa_handler = on_alarm};
     sigaction(SIGUSR1, &action, NULL);

@@ -6,7 +6,7 @@
 static struct kit_options sync_options(int servers, int trainers)
 {
     return (struct kit_options){
-        .servers = servers, .trainers = trainers, .config = split_config_fleet(SPLIT_SYNC)};
+        .servers = servers, .trainers = trainers, .config = split_config_fleet(SKIFF_SPLIT_SYNC)};
 }
 
 /* Runs a whole job; the parameters that trainer 0 saw at its start and end are the caller's. */

@@ -225,7 +225,7 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const cha
     const char *merged = strip_merge(b);
     const struct skiff_op *update = find_update(b);
     u->grad = merged ? merged : grad;
-    u->add = s->options.mode == SPLIT_GEO;
+    u->add = mode_adds(s->options.mode);
     const struct op_arg *x = u->add && b->nops == 1 ? op_in(b->ops[0], "X") : NULL;
     if (x)
         u->param = x->n == 2 ? x->names[0] : NULL;

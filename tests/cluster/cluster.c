@@ -86,11 +86,11 @@ static void read_inputs(struct cluster_spec *s, char *text)
 static struct split_config config_of(const char *api, const char *mode)
 {
     struct split_config c = split_config_default();
-    if (!strcmp(api, "fleet"))
-        return split_config_fleet(!strcmp(mode, "sync")    ? SPLIT_SYNC
-                                  : !strcmp(mode, "async") ? SPLIT_ASYNC
-                                  : !strcmp(mode, "geo")   ? SPLIT_GEO
-                                                           : SPLIT_HALF_ASYNC);
+    enum skiff_split_mode known;
+    if (!strcmp(api, "fleet")) {
+        assert_true(skiff_mode_find(mode, &known));
+        return split_config_fleet(known);
+    }
     c.sync_mode = !strcmp(mode, "sync");
     return c;
 }
@@ -237,15 +237,6 @@ static void feed_batch(const struct cluster_spec *s, struct samples *d, int firs
 
 /* ---- a trainer ---- */
 
-static enum comm_mode_kind comm_mode(const struct cluster_spec *s, enum split_mode mode)
-{
-    static const enum comm_mode_kind kinds[] = {COMM_SYNC, COMM_ASYNC, COMM_HALF_ASYNC, COMM_GEO};
-    if (s->direct)
-        return COMM_DIRECT;
-    /* its servers are those of async */
-    return mode == SPLIT_ASYNC && s->config.half_async ? COMM_HALF_ASYNC : kinds[mode];
-}
-
 static enum skiff_status make_split(struct cluster *c, int trainer, struct skiff_error *err)
 {
     const struct cluster_spec *s = &c->spec;
@@ -264,12 +255,13 @@ static enum skiff_status make_job(struct cluster *c, int k, const struct skiff_p
     const struct cluster_spec *s = &c->spec;
     int n;
     const struct placement *placement = split_placement(c->split, &n);
-    struct comm_options o = {.mode = comm_mode(s, split_mode_of(c->split)),
+    struct comm_options o = {.mode = split_mode_of(c->split),
+                             .direct = s->direct,
                              .session = {.worker = k,
                                          .workers = s->trainers,
                                          .servers = s->servers,
                                          .endpoints = c->endpoints,
-                                         .mode = (enum ps_mode)split_mode_of(c->split),
+                                         .mode = split_mode_of(c->split),
                                          .program_hash = split_hash(c->split),
                                          .job = "cluster test",
                                          .secret = "sesame",

@@ -147,14 +147,11 @@ static void same_losses(const struct result *a, const struct result *b, int step
 
 static void settled(struct cluster *c, int trainer, int step) {}
 
-static struct cluster_spec one_trainer(const char *mode)
+static struct cluster_spec one_trainer(enum skiff_split_mode mode)
 {
     struct cluster_spec s;
     cluster_case(&s, cluster_golden(), "ctr-fleet-sync-1x1-sgd");
-    s.config = split_config_fleet(!strcmp(mode, "async")        ? SPLIT_ASYNC
-                                  : !strcmp(mode, "geo")        ? SPLIT_GEO
-                                  : !strcmp(mode, "half-async") ? SPLIT_HALF_ASYNC
-                                                                : SPLIT_SYNC);
+    s.config = split_config_fleet(mode);
     s.at_step = settled;
     return s;
 }
@@ -163,9 +160,9 @@ static struct cluster_spec one_trainer(const char *mode)
 static void async_one_trainer(void **state)
 {
     struct result sync, async;
-    struct cluster_spec s = one_trainer("sync");
+    struct cluster_spec s = one_trainer(SKIFF_SPLIT_SYNC);
     run(&s, &sync);
-    s = one_trainer("async");
+    s = one_trainer(SKIFF_SPLIT_ASYNC);
     s.pull_always = true;
     run(&s, &async);
     same_losses(&async, &sync, s.steps, "async, pull after every push");
@@ -175,10 +172,10 @@ static void async_one_trainer(void **state)
 static void half_async_one_trainer(void **state)
 {
     struct result sync, half;
-    struct cluster_spec s = one_trainer("sync");
+    struct cluster_spec s = one_trainer(SKIFF_SPLIT_SYNC);
     run(&s, &sync);
     for (int ahead = 0; ahead < 2; ahead++) {
-        s = one_trainer("half-async");
+        s = one_trainer(SKIFF_SPLIT_HALF_ASYNC);
         s.ahead = ahead;
         s.shards = 2;
         run(&s, &half);
@@ -191,10 +188,10 @@ static void half_async_one_trainer(void **state)
 static void geo_one_trainer(void **state)
 {
     struct result sync, geo;
-    struct cluster_spec s = one_trainer("sync");
+    struct cluster_spec s = one_trainer(SKIFF_SPLIT_SYNC);
     run(&s, &sync);
     for (int k = 1; k <= 4; k++) {
-        s = one_trainer("geo");
+        s = one_trainer(SKIFF_SPLIT_GEO);
         s.push_nums = k;
         s.servers = k < 3 ? 1 : 2;
         run(&s, &geo);
@@ -269,7 +266,7 @@ static void geo_by_hand(void **state)
     struct cluster_spec s;
     struct cluster c;
     cluster_case(&s, cluster_golden(), "linreg-fleet-sync-2x2-sgd");
-    s.config = split_config_fleet(SPLIT_GEO);
+    s.config = split_config_fleet(SKIFF_SPLIT_GEO);
     s.push_nums = 2;
     s.steps = 8;
     s.turns = true;
@@ -303,7 +300,7 @@ static void async_by_hand(void **state)
     struct cluster_spec s;
     struct cluster c;
     cluster_case(&s, cluster_golden(), "linreg-fleet-sync-1x1-sgd");
-    s.config = split_config_fleet(SPLIT_ASYNC);
+    s.config = split_config_fleet(SKIFF_SPLIT_ASYNC);
     s.steps = 10;
     s.at_step = settled;
     cluster_start(&c, &s);
@@ -340,7 +337,7 @@ static void async_loses_nothing(void **state)
     struct cluster_spec s;
     struct cluster c;
     cluster_case(&s, cluster_golden(), "linreg-fleet-sync-1x1-sgd");
-    s.config = split_config_fleet(SPLIT_ASYNC);
+    s.config = split_config_fleet(SKIFF_SPLIT_ASYNC);
     s.steps = 20;
     s.queue_size = 6;
     s.max_merge = 4;
@@ -413,7 +410,7 @@ static void distributed_table(void **state)
     for (int direct = 0; direct < 2; direct++)
         for (int servers = 1; servers <= 3; servers++) {
             s.direct = direct;
-            s.config = direct ? split_config_default() : split_config_fleet(SPLIT_SYNC);
+            s.config = direct ? split_config_default() : split_config_fleet(SKIFF_SPLIT_SYNC);
             s.servers = servers;
             run(&s, servers == 1 && !direct ? &first : &other);
             if ((servers > 1 || direct) && memcmp(first.loss, other.loss, sizeof first.loss))

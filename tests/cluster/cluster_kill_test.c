@@ -15,15 +15,14 @@
 #define SOON 6.0 /* seconds; a dead process is noticed in SILENCE_MS */
 #endif
 
-static const enum split_mode modes[] = {SPLIT_SYNC, SPLIT_HALF_ASYNC, SPLIT_ASYNC, SPLIT_GEO};
+static const enum skiff_split_mode modes[] = {
+#define SKIFF_MODE(constant, number, name, flags, promise) SKIFF_SPLIT_##constant,
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+};
+enum { MODES = sizeof modes / sizeof modes[0] };
 
-static const char *mode_name(enum split_mode m)
-{
-    static const char *const names[] = {"sync", "async", "half-async", "GEO"};
-    return names[m];
-}
-
-static struct cluster_spec job(enum split_mode mode)
+static struct cluster_spec job(enum skiff_split_mode mode)
 {
     struct cluster_spec s;
     cluster_case(&s, cluster_golden(), "linreg-fleet-sync-2x2-sgd");
@@ -51,8 +50,6 @@ static void check_says(const char *what, const char *text, const char *part)
         fail_msg("%s: '%s' does not say '%s'", what, text, part);
 }
 
-#define MODES (sizeof modes / sizeof *modes)
-
 /* One job per mode, all at once. */
 static void start_all(struct cluster *c, int steps, int pause_ms)
 {
@@ -67,7 +64,7 @@ static void start_all(struct cluster *c, int steps, int pause_ms)
 /* Rows that a dead trainer has asked for ahead keep nobody waiting, nor the server from its end. */
 static void a_trainer_that_asked_ahead_dies(void **state)
 {
-    static const enum split_mode pulling[] = {SPLIT_SYNC, SPLIT_HALF_ASYNC};
+    static const enum skiff_split_mode pulling[] = {SKIFF_SPLIT_SYNC, SKIFF_SPLIT_HALF_ASYNC};
     static struct cluster c[2];
     for (int m = 0; m < 2; m++) {
         struct cluster_spec s;
@@ -84,7 +81,7 @@ static void a_trainer_that_asked_ahead_dies(void **state)
         cluster_kill(&c[m], false, 1);
     }
     for (int m = 0; m < 2; m++) {
-        const char *what = mode_name(pulling[m]);
+        const char *what = skiff_mode_name(pulling[m]);
         cluster_wait(&c[m], 15);
         check_status(&c[m], what, false, 0, SKIFF_OK);
         assert_int_equal(atomic_load(&c[m].shared->trainer[0].steps), 60);
@@ -107,7 +104,7 @@ static void a_trainer_dies(void **state)
         cluster_kill(&c[m], false, 1);
     }
     for (size_t m = 0; m < MODES; m++) {
-        const char *what = mode_name(modes[m]);
+        const char *what = skiff_mode_name(modes[m]);
         cluster_wait(&c[m], 15);
         double took = clock_seconds() - killed[m];
         check_status(&c[m], what, false, 0, SKIFF_OK);
@@ -123,7 +120,7 @@ static void a_trainer_dies(void **state)
 
 static void a_trainer_dies_and_all_stop(void **state)
 {
-    struct cluster_spec s = job(SPLIT_SYNC);
+    struct cluster_spec s = job(SKIFF_SPLIT_SYNC);
     struct cluster c;
     s.on_death = ON_DEATH_STOP;
     cluster_start(&c, &s);
@@ -153,7 +150,7 @@ static void server_dies(int which)
         cluster_kill(&c[m], true, which);
     }
     for (size_t m = 0; m < MODES; m++) {
-        snprintf(what, sizeof what, "%s, server %d", mode_name(modes[m]), which);
+        snprintf(what, sizeof what, "%s, server %d", skiff_mode_name(modes[m]), which);
         cluster_wait(&c[m], 15);
         double took = clock_seconds() - killed[m];
         for (int k = 0; k < 2; k++) {
@@ -183,7 +180,7 @@ static void a_stopped_server_comes_back(void **state)
     for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGCONT);
     for (size_t m = 0; m < MODES; m++) {
-        const char *what = mode_name(modes[m]);
+        const char *what = skiff_mode_name(modes[m]);
         cluster_wait(&c[m], 15);
         for (int k = 0; k < 2; k++) {
             check_status(&c[m], what, false, k, SKIFF_OK);
@@ -207,7 +204,7 @@ static void a_restarted_server_is_not_the_old_one(void **state)
         cluster_restart_server(&c[m], 1);
     }
     for (size_t m = 0; m < MODES; m++) {
-        const char *what = mode_name(modes[m]);
+        const char *what = skiff_mode_name(modes[m]);
         cluster_wait(&c[m], 15);
         double took = clock_seconds() - killed[m];
         for (int k = 0; k < 2; k++) {
@@ -248,7 +245,7 @@ static void short_data(struct cluster *c, int trainer, int step)
 
 static void a_trainer_has_less_data(void **state)
 {
-    struct cluster_spec s = job(SPLIT_SYNC);
+    struct cluster_spec s = job(SKIFF_SPLIT_SYNC);
     struct cluster c;
     s.at_step = short_data;
     s.pause_ms = 0;
@@ -270,7 +267,7 @@ static void too_slow(struct cluster *c, int trainer, int step)
 
 static void a_trainer_is_too_slow(void **state)
 {
-    struct cluster_spec s = job(SPLIT_SYNC);
+    struct cluster_spec s = job(SKIFF_SPLIT_SYNC);
     struct cluster c;
     s.at_step = too_slow;
     s.request_ms = 1000;

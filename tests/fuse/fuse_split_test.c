@@ -30,7 +30,7 @@ static struct skiff_program *fused(const struct skiff_program *p)
     return out;
 }
 
-static struct skiff_program *trainer_part(struct skiff_net *net, enum split_mode mode)
+static struct skiff_program *trainer_part(struct skiff_net *net, enum skiff_split_mode mode)
 {
     struct skiff_error err;
     struct split_config c = split_config_fleet(mode);
@@ -61,13 +61,17 @@ static void layers_stay_together(void **state)
     assert_int_equal(skiff_minimize(net, vars.loss, &err, "sgd", .learning_rate = 1e-4), SKIFF_OK);
     struct skiff_program *whole = fused(skiff_net_main(net));
     assert_int_equal(count(whole, "fused_fc_grad"), 4);
-    static const enum split_mode modes[] = {SPLIT_SYNC, SPLIT_ASYNC, SPLIT_HALF_ASYNC, SPLIT_GEO};
-    for (int m = 0; m < 4; m++) {
+    static const enum skiff_split_mode modes[] = {
+#define SKIFF_MODE(constant, number, name, flags, promise) SKIFF_SPLIT_##constant,
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+    };
+    for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
         struct skiff_program *part = trainer_part(net, modes[m]);
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)
             if (count(part, types[i]) != count(whole, types[i]))
-                fail_msg("mode %d: %d ops %s, %d in the whole program", m, count(part, types[i]),
-                         types[i], count(whole, types[i]));
+                fail_msg("mode %s: %d ops %s, %d in the whole program", skiff_mode_name(modes[m]),
+                         count(part, types[i]), types[i], count(whole, types[i]));
         program_destroy(part);
     }
     program_destroy(whole);

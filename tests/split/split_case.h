@@ -99,13 +99,12 @@ static inline long case_number(const struct buf *text, const char *key)
 
 static inline struct split_config case_config(const char *api, const char *mode)
 {
-    bool fleet = !strcmp(api, "fleet");
     struct split_config c = split_config_default();
-    if (fleet)
-        return split_config_fleet(!strcmp(mode, "sync")    ? SPLIT_SYNC
-                                  : !strcmp(mode, "async") ? SPLIT_ASYNC
-                                  : !strcmp(mode, "geo")   ? SPLIT_GEO
-                                                           : SPLIT_HALF_ASYNC);
+    enum skiff_split_mode known;
+    if (!strcmp(api, "fleet")) {
+        assert_true(skiff_mode_find(mode, &known));
+        return split_config_fleet(known);
+    }
     c.sync_mode = !strcmp(mode, "sync") || !strcmp(mode, "sync_arg_false");
     c.geo_sgd_mode = !strcmp(mode, "geo");
     c.half_async = !strcmp(mode, "half_async");

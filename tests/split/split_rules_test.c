@@ -32,9 +32,9 @@ static void test_config(void **state)
                                      "config.runtime_split_send_recv is false at first");
     assert_false(c.sync_mode);
 
-    c = split_config_fleet(SPLIT_SYNC);
+    c = split_config_fleet(SKIFF_SPLIT_SYNC);
     assert_true(c.runtime_split_send_recv && c.half_async && c.completely_not_async);
-    c = split_config_fleet(SPLIT_GEO);
+    c = split_config_fleet(SKIFF_SPLIT_GEO);
     assert_true(c.geo_sgd_mode && !c.half_async && !c.completely_not_async);
     assert_ptr_equal(split_dispatcher_find("HashName"), &split_hash_name);
     assert_ptr_equal(split_dispatcher_find("RoundRobin"), &split_round_robin);
@@ -94,7 +94,7 @@ static void test_refusals(void **state)
     c.config = good;
     c.config.enable_dc_asgd = true;
     expect(&c, SKIFF_INVALID, "enable_dc_asgd is for asynchronous training only");
-    c.config = split_config_fleet(SPLIT_GEO);
+    c.config = split_config_fleet(SKIFF_SPLIT_GEO);
     c.config.geo_sgd_need_push_nums = 0;
     expect(&c, SKIFF_INVALID, "geo_sgd_need_push_nums is 0");
     case_close(&c);
@@ -295,7 +295,7 @@ static void test_sync_schedule(void **state)
 {
     struct made m;
     made_open(&m, "ctr3-fleet-sync-s2t2-sgd-decay_exp");
-    assert_int_equal(split_mode_of(m.s), SPLIT_SYNC);
+    assert_int_equal(split_mode_of(m.s), SKIFF_SPLIT_SYNC);
     for (int i = 0; i < m.servers; i++) {
         const struct skiff_op *serve = find_op(m.server[i], "listen_and_serv", 0);
         int block = op_attr(serve, "lr_decay_block_id")->value.i;
@@ -510,6 +510,11 @@ static void split_network(const char *name, const struct split_config *config)
 static void test_networks(void **state)
 {
     static const char *const sets[] = {"../models", "../models26"};
+    static const enum skiff_split_mode modes[] = {
+#define SKIFF_MODE(constant, number, name, flags, promise) SKIFF_SPLIT_##constant,
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+    };
     struct split_config plain = split_config_default();
     for (int k = 0; k < 2; k++) {
         char path[PATH_LEN];
@@ -521,8 +526,8 @@ static void test_networks(void **state)
             if (list[i]->d_name[0] != '.' && case_has(path, "main.pb") &&
                 case_has(path, "startup.pb") && !strstr(path, "lamb")) {
                 split_network(path, &plain);
-                for (int mode = SPLIT_SYNC; mode <= SPLIT_GEO; mode++) {
-                    struct split_config fleet = split_config_fleet((enum split_mode)mode);
+                for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+                    struct split_config fleet = split_config_fleet(modes[m]);
                     split_network(path, &fleet);
                 }
                 networks++;

@@ -1,0 +1,79 @@
+/* Modes whose trainers work in steps (sync, half_async): the threads of a trainer meet; the last
+ * one to come sends the mean of their gradients, one message to each server, and the answer brings
+ * the parameters. Whether servers wait for the other trainers before they answer is the servers'
+ * affair: here it makes no difference. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "comm/mode.h"
+
+struct step_state {
+    struct gather gather;
+    atomic_uint_fast64_t step; /* written by the one thread that leads, while the others wait */
+};
+
+enum skiff_status step_create(struct comm *c, struct skiff_error *err)
+{
+    struct step_state *s = mem_must(sizeof *s);
+    (void)err;
+    gather_init(&s->gather);
+    c->state = s;
+    return SKIFF_OK;
+}
+
+void step_destroy(struct comm *c)
+{
+    struct step_state *s = c->state;
+    gather_deinit(&s->gather);
+    free(s);
+}
+
+enum skiff_status step_send(struct comm *c, const struct job_slices *to,
+                            const struct skiff_tensor *x, bool merge_add, struct skiff_error *err)
+{
+    struct step_state *s = c->state;
+    TRY(comm_check_running(c, err));
+    return gather_add(&s->gather, to, x, merge_add, err);
+}
+
+static enum skiff_status exchange(struct comm *c, const struct session_push *pushes, int n,
+                                  struct skiff_error *err)
+{
+    struct step_state *s = c->state;
+    struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
+    comm_pulls(c, pulls);
+    enum skiff_status status =
+        session_exchange(c->session, s->step, PS_END_STEP, pushes, n, pulls, c->nrecvs, err);
+    if (status == SKIFF_OK)
+        s->step++;
+    free(pulls);
+    return status;
+}
+
+enum skiff_status step_barrier(struct comm *c, struct skiff_error *err)
+{
+    struct step_state *s = c->state;
+    TRY(comm_check_running(c, err));
+    return gather_meet(&s->gather, c, exchange, err);
+}
+
+void step_begin(struct comm *c, int n)
+{
+    gather_begin(&((struct step_state *)c->state)->gather, n);
+}
+
+void step_end(struct comm *c)
+{
+    gather_end(&((struct step_state *)c->state)->gather);
+}
+
+/* The rows come with what this step's gradients (of a mode that waits: of all trainers) will have
+ * changed. DC-ASGD's servers remember what a trainer has pulled: nothing is asked for ahead. */
+bool step_ahead(struct comm *c, uint64_t *after)
+{
+    *after = atomic_load(&((struct step_state *)c->state)->step) + 1;
+    return !c->options.dc_asgd;
+}
+
+const struct job_class step_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS, .communicates = true,
+                                     .send = comm_job_send};

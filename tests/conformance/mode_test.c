@@ -1,0 +1,144 @@
+/* What every row of <skiff/mode_list.h> must have: a number and a name of its own, a class in
+ * src/comm whose slots fit together and fit the row's flags, and a place in the documents. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "comm/mode.h"
+#include "store/file.h"
+
+static const enum skiff_split_mode modes[] = {
+#define SKIFF_MODE(constant, number, name, flags, promise) SKIFF_SPLIT_##constant,
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+};
+enum { MODES = sizeof modes / sizeof modes[0] };
+
+static void names_and_numbers(void **state)
+{
+    const char *at = skiff_mode_names();
+    for (int i = 0; i < MODES; i++) {
+        const char *name = skiff_mode_name(modes[i]);
+        enum skiff_split_mode found;
+        assert_true(skiff_mode_find(name, &found));
+        assert_int_equal(found, modes[i]);
+        assert_true(mode_is_known((uint32_t)modes[i]));
+        assert_true(strlen(skiff_mode_promise(modes[i])) > 20);
+        at = strstr(at, name); /* in their order */
+        if (!at)
+            fail_msg("%s is not in \"%s\", or in another place", name, skiff_mode_names());
+        at += strlen(name);
+        for (int k = 0; k < i; k++) {
+            assert_int_not_equal(modes[k], modes[i]);
+            assert_string_not_equal(skiff_mode_promise(modes[k]), skiff_mode_promise(modes[i]));
+        }
+    }
+    assert_string_equal(at, ""); /* the last one */
+    at -= strlen(skiff_mode_name(modes[MODES - 1])) + strlen(" or ");
+    assert_int_equal(strncmp(at, " or ", 4), 0);
+}
+
+/* They are in programs that Paddle has written, and on the wire. */
+static void numbers_are_paddles(void **state)
+{
+    assert_int_equal(SKIFF_SPLIT_SYNC, 0);
+    assert_int_equal(SKIFF_SPLIT_ASYNC, 1);
+    assert_int_equal(SKIFF_SPLIT_HALF_ASYNC, 2);
+    assert_int_equal(SKIFF_SPLIT_GEO, 3);
+}
+
+static void what_is_no_mode(void **state)
+{
+    enum skiff_split_mode found = SKIFF_SPLIT_GEO;
+    static const char *const others[] = {"", "Sync", "sync ", "half-async", "fast", "unknown"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(skiff_mode_find(others[i], &found));
+    assert_int_equal(found, SKIFF_SPLIT_GEO);
+    assert_false(mode_is_known(UINT32_MAX));
+    assert_string_equal(skiff_mode_name((enum skiff_split_mode)99), "unknown");
+    assert_string_equal(skiff_mode_promise((enum skiff_split_mode)99), "");
+    assert_int_equal(skiff_mode_flags((enum skiff_split_mode)99), 0);
+}
+
+static void slots_fit(const struct comm_mode *m, const char *name)
+{
+    const struct job_class *c = m->class;
+    assert_non_null(c);
+    if (!c->recv || !c->lookup || !c->save_table || !c->close || !c->destroy || c->serve)
+        fail_msg("%s: the class lacks what every trainer's job has", name);
+    assert_int_equal(!m->create, !m->destroy);
+    assert_int_equal(!m->start, !m->stop);
+    assert_int_equal(!m->start, !m->settle); /* a thread of its own: something can be under way */
+    assert_int_equal(!m->threads_begin, !m->thread_end);
+    assert_int_equal(!m->send, !c->send);
+    assert_int_equal(!m->send_ids, !c->send_ids);
+    assert_true(!m->send != !m->send_ids); /* gradients, or the ids of batches */
+    assert_int_equal(!m->ahead, !c->lookup_ahead);
+    assert_int_equal(!m->ahead, !c->lookup_take);
+    assert_int_equal(!m->ahead, !c->lookup_drop);
+}
+
+static void classes(void **state)
+{
+    for (int i = 0; i < MODES; i++) {
+        const struct comm_mode *m = comm_mode_of(modes[i]);
+        const char *name = skiff_mode_name(modes[i]);
+        assert_non_null(m);
+        for (int k = 0; k < i; k++)
+            assert_ptr_not_equal(m, comm_mode_of(modes[k]));
+        slots_fit(m, name);
+        if (!m->class->communicates)
+            fail_msg("%s: recv ops would pull what the mode has brought", name);
+        if (mode_waits(modes[i]) && !mode_meets(modes[i]))
+            fail_msg("%s: a step that waits for all trainers is one step of each of them", name);
+        assert_int_equal(mode_meets(modes[i]), m->threads_begin && m->send_barrier);
+        assert_int_equal(mode_adds(modes[i]), m->send_ids != NULL);
+    }
+    slots_fit(&mode_direct, "direct");
+    assert_false(mode_direct.class->communicates);
+}
+
+static void must_name(const char *path, const char *name)
+{
+    struct buf text = BUF_INIT;
+    struct skiff_error err;
+    if (file_read(path, &text, &err) < 0)
+        fail_msg("%s", err.message);
+    buf_add(&text, "", 1);
+    if (!strcasestr(text.data, name))
+        fail_msg("%s does not say %s", path, name);
+    buf_deinit(&text);
+}
+
+static void documents(void **state)
+{
+    for (int i = 0; i < MODES; i++) {
+        const char *name = skiff_mode_name(modes[i]);
+        char file[64], spoken[32];
+        snprintf(file, sizeof file, "mode_%s.c", name);
+        must_name("src/comm/README.md", file);
+        must_name("docs/config.md", name);
+        snprintf(spoken, sizeof spoken, "%s", name);
+        for (char *c = spoken; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        must_name("docs/consistency.md", spoken);
+        must_name("README.md", spoken);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_and_numbers), cmocka_unit_test(numbers_are_paddles),
+        cmocka_unit_test(what_is_no_mode),   cmocka_unit_test(classes),
+        cmocka_unit_test(documents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
