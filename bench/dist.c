@@ -176,14 +176,14 @@ static struct skiff_split *make_split(struct bench *b, enum skiff_split_mode mod
 {
     struct skiff_error err;
     struct skiff_net *net = make_net(b);
-    struct split_config c = split_config_fleet(mode);
+    struct skiff_split_config c = split_config_fleet(mode);
     struct skiff_split *s;
-    struct split_job job = {.main = skiff_net_main(net),
-                            .startup = skiff_net_startup(net),
-                            .trainer_id = trainer,
-                            .pservers = b->pservers,
-                            .trainers = TRAINERS,
-                            .sync_mode = c.sync_mode};
+    struct skiff_split_job job = {.main = skiff_net_main(net),
+                                  .startup = skiff_net_startup(net),
+                                  .trainer_id = trainer,
+                                  .pservers = b->pservers,
+                                  .trainers = TRAINERS,
+                                  .sync_mode = c.sync_mode};
     c.geo_sgd_need_push_nums = GEO_STEPS;
     if (split_create(&job, &c, &s, &err) < 0)
         die("split", &err);
@@ -196,20 +196,13 @@ static void run_trainer(struct bench *b, enum skiff_split_mode mode, int k)
     struct skiff_split *s = make_split(b, mode, k);
     struct skiff_program *main, *startup;
     struct job *job;
-    struct comm_options o = {.mode = mode,
-                             .session = {.worker = k,
-                                         .workers = TRAINERS,
-                                         .servers = SERVERS,
-                                         .endpoints = b->endpoints,
-                                         .mode = split_mode_of(s),
-                                         .program_hash = split_hash(s),
-                                         .connect_ms = 30000},
+    struct comm_options o = {.plan = split_plan(s),
+                             .session = {.worker = k, .connect_ms = 30000},
                              .threads = 1,
                              .geo_need_push_nums = GEO_STEPS,
                              .independent_recv_thread = -1,
                              .is_sgd_optimizer = !strcmp(b->optimizer, "sgd")};
-    o.placement = split_placement(s, &o.nplacement);
-    if (split_trainer(s, &main, &startup, &err) < 0 || comm_create(&o, main, &job, &err) < 0)
+    if (split_trainer(s, &main, &startup, &err) < 0 || comm_create(&o, &job, &err) < 0)
         die("trainer", &err);
     program_set_job(main, job);
     program_set_job(startup, job);
@@ -236,14 +229,7 @@ static void run_server(struct bench *b, enum skiff_split_mode mode, int i)
     struct server *server;
     if (split_server(s, b->endpoints[i], &main, &startup, &err) < 0)
         die("server", &err);
-    struct server_options o = {.main = main,
-                               .startup = startup,
-                               .mode = split_mode_of(s),
-                               .index = i,
-                               .servers = SERVERS,
-                               .trainers = TRAINERS,
-                               .endpoints = b->endpoints};
-    o.placement = split_placement(s, &o.nplacement);
+    struct server_options o = {.main = main, .startup = startup, .plan = split_plan(s), .index = i};
     if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0)
         die("server", &err);
     double start = clock_cpu_process();

@@ -21,6 +21,7 @@
 #include "base/rng.h"
 #include "net/membership.h"
 #include "net/ps.h"
+#include "passes/split.h"
 #include "server/server.h"
 
 #define TABLE 1000001
@@ -91,22 +92,16 @@ static void *serve(void *arg)
 static void start_server(struct bench *b)
 {
     struct skiff_error err;
-    struct split_config config = split_config_fleet(SKIFF_SPLIT_ASYNC);
-    const char *endpoints[1] = {b->endpoint};
+    struct skiff_split_config config = split_config_fleet(SKIFF_SPLIT_ASYNC);
     snprintf(b->endpoint, sizeof b->endpoint, "127.0.0.1:%d", free_port());
-    struct split_job job = {.main = skiff_net_main(b->net),
-                            .startup = skiff_net_startup(b->net),
-                            .pservers = b->endpoint,
-                            .trainers = 1};
+    struct skiff_split_job job = {.main = skiff_net_main(b->net),
+                                  .startup = skiff_net_startup(b->net),
+                                  .pservers = b->endpoint,
+                                  .trainers = 1};
     check(split_create(&job, &config, &b->split, &err), &err);
     check(split_server(b->split, b->endpoint, &b->main, &b->startup, &err), &err);
-    struct server_options o = {.main = b->main,
-                               .startup = b->startup,
-                               .mode = SKIFF_SPLIT_ASYNC,
-                               .servers = 1,
-                               .trainers = 1,
-                               .endpoints = endpoints};
-    o.placement = split_placement(b->split, &o.nplacement);
+    struct server_options o = {
+        .main = b->main, .startup = b->startup, .plan = split_plan(b->split)};
     check(server_create(&o, &b->server, &err), &err);
     check(server_init(b->server, &err), &err);
     pthread_create(&b->thread, NULL, serve, b);
@@ -181,22 +176,23 @@ static struct blob *rows_body(bool push, uint64_t which)
 /* Every dense parameter: its gradient there, its value back. */
 static struct blob *dense_body(struct bench *b, size_t *bytes)
 {
-    int n, count = 0;
-    const struct placement *p = split_placement(b->split, &n);
+    int n = split_plan(b->split)->nplacement, count = 0;
+    const struct skiff_placement *p = split_plan(b->split)->placement;
     struct ps_item *items = mem_must((size_t)n * sizeof *items);
     char(*want)[PS_NAME] = mem_must((size_t)n * sizeof *want);
     struct wire_writer w;
     *bytes = 0;
     for (int i = 0; i < n; i++) {
-        if (p[i].kind != PLACED_PARAM)
+        if (p[i].remote || p[i].state)
             continue;
         struct ps_item *item = &items[count];
         snprintf(item->name, PS_NAME, "%s@GRAD", p[i].origin);
         snprintf(want[count++], PS_NAME, "%s", p[i].slice);
         item->dtype = DTYPE_FP32;
-        item->ndim = p[i].shape.ndim;
-        memcpy(item->dims, p[i].shape.dims, sizeof item->dims);
-        item->bytes = (size_t)shape_numel(&p[i].shape) * sizeof(float);
+        struct shape shape = placement_shape(&p[i]);
+        item->ndim = shape.ndim;
+        memcpy(item->dims, shape.dims, sizeof item->dims);
+        item->bytes = (size_t)shape_numel(&shape) * sizeof(float);
         item->data = mem_must(item->bytes);
         *bytes += item->bytes;
     }

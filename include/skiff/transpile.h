@@ -21,13 +21,13 @@ extern "C" {
 
 /* DistributeTranspilerConfig and ServerRuntimeConfig by their names; begin with a default. */
 struct skiff_split_config {
-    bool slice_var_up;
-    const char *split_method; /* "RoundRobin", "HashName" */
-    int64_t min_block_size;
-    bool enable_dc_asgd;
-    const char *mode; /* "pserver" */
-    bool print_log, wait_port;
-    bool sync_mode, runtime_split_send_recv; /* exclude each other */
+    bool slice_var_up;                       /* cut large parameters in blocks; GEO always does */
+    const char *split_method;                /* "RoundRobin", "HashName"; NULL: RoundRobin */
+    int64_t min_block_size;                  /* elements; at least 8192 */
+    bool enable_dc_asgd;                     /* only when not sync */
+    const char *mode;                        /* "pserver"; others are not split here */
+    bool print_log, wait_port;               /* for the callers */
+    bool sync_mode, runtime_split_send_recv; /* set them with the setters: they exclude */
     bool half_async, completely_not_async;
     bool geo_sgd_mode;
     int geo_sgd_need_push_nums;
@@ -46,14 +46,15 @@ skiff_split_config_set_runtime_split_send_recv(struct skiff_split_config *c, boo
 
 struct skiff_split_job {
     const struct skiff_program *main, *startup; /* after minimize; they are not changed */
-    int trainer_id;
-    const char *pservers; /* "ip:port,ip:port"; the order counts */
+    int trainer_id;                             /* servers: 0 */
+    const char *pservers;                       /* "ip:port,ip:port"; the order counts */
     int trainers;
-    bool sync_mode; /* the argument of transpile */
+    bool sync_mode; /* the argument of transpile; a job is sync when config and argument say so */
     uint64_t reserved[4];
 };
 
 struct skiff_split;
+/* config NULL: the default. */
 SKIFF_API enum skiff_status skiff_split_create(const struct skiff_split_job *job,
                                                const struct skiff_split_config *config,
                                                struct skiff_split **out, struct skiff_error *err);
@@ -75,16 +76,20 @@ SKIFF_API const char *const *skiff_split_endpoints(const struct skiff_split *s, 
 SKIFF_API const char *const *skiff_split_tables(const struct skiff_split *s, int *out_n);
 SKIFF_API const char *skiff_split_notes(const struct skiff_split *s); /* lines; "" when none */
 
-struct skiff_placement { /* Paddle's VarsDistributed */
-    const char *slice, *origin;
-    const char *kind; /* "Param", "RemotePrefetch", "Optimizer" */
-    bool is_slice, sparse;
+/* Where a slice of a variable lives: Paddle's VarsDistributed. */
+struct skiff_placement {
+    const char *slice, *origin; /* names; a slice of an accumulator keeps the name of the whole */
+    const char *kind;           /* "Param", "RemotePrefetch" (remote), "Optimizer" (state) */
+    bool is_slice;              /* a part of the origin */
+    bool sparse;                /* gradients (GEO: differences) come as rows */
     int block;
-    int64_t offset, first_row;
+    int64_t offset, first_row; /* elements, rows before this slice */
     int ndim;
     const int64_t *dims; /* of the slice */
     const char *endpoint;
-    int server;
+    int server;  /* index of the endpoint */
+    bool remote; /* trainers pull the rows they need and do not hold it */
+    bool state;  /* an accumulator: only servers have it */
 };
 SKIFF_API int skiff_split_placements(const struct skiff_split *s);
 SKIFF_API struct skiff_placement skiff_split_placement(const struct skiff_split *s, int i);

@@ -53,64 +53,49 @@ void comm_var_deinit(struct comm_var *v)
     *v = (struct comm_var){0};
 }
 
-static const struct attr_value *strings_of(const struct skiff_op *op, const char *name)
+void slices_placed(struct comm_var *to, const struct skiff_placement *slices, int n,
+                   const char *origin, const char *suffix)
 {
-    static const struct attr_value none;
-    const struct op_attr_value *a = op_attr(op, name);
-    return a && a->type == ATTR_STRINGS ? &a->value : &none;
-}
-
-static void add_recv(struct comm *c, const struct job_slices *slices)
-{
-    c->recvs = mem_must_grow(c->recvs, (size_t)(c->nrecvs + 1) * sizeof *c->recvs);
-    slices_copy(&c->recvs[c->nrecvs++], slices);
-}
-
-/* recv of a whole variable (recv_varnames are its slices), or of slices one by one. */
-static void scan_recv(struct comm *c, const struct skiff_op *op)
-{
-    const struct attr_value *names = strings_of(op, "recv_varnames"),
-                            *eps = strings_of(op, "epmap");
-    const struct op_arg *out = op_out(op, "Out");
-    if (!out || !out->n || !eps->n)
-        return;
-    if (out->n == 1 && names->n == eps->n) {
-        struct job_slices s = {.origin = out->names[0],
-                               .n = names->n,
-                               .names = names->strings,
-                               .endpoints = eps->strings};
-        add_recv(c, &s);
-        return;
+    const char **names = mem_must((size_t)n * sizeof *names);
+    const char **eps = mem_must((size_t)n * sizeof *eps);
+    int64_t *rows = mem_must((size_t)n * sizeof *rows);
+    struct arena arena;
+    arena_init(&arena);
+    for (int i = 0; i < n; i++) {
+        names[i] = arena_printf(&arena, "%s%s", slices[i].slice, suffix);
+        eps[i] = slices[i].endpoint;
+        rows[i] = placement_rows(&slices[i]);
     }
-    for (int i = 0; i < out->n && out->n == eps->n; i++) {
-        struct job_slices s = {.origin = out->names[i],
-                               .n = 1,
-                               .names = (const char *const *)&out->names[i],
-                               .endpoints = &eps->strings[i]};
-        add_recv(c, &s);
-    }
+    struct job_slices s = {
+        .origin = origin, .n = n, .names = names, .endpoints = eps, .sections = rows};
+    slices_copy(to, &s);
+    arena_deinit(&arena);
+    free(names);
+    free(eps);
+    free(rows);
 }
 
-/* The ops that this room implements by job.h, which names them. */
-static void scan_program(struct comm *c, const struct skiff_program *p)
+int slices_count(const struct job_plan *plan, int first)
 {
-    const struct skiff_block *b = program_root(p);
-    for (int i = 0; i < b->nops; i++) {
-        if (!strcmp(b->ops[i]->type, "recv"))
-            scan_recv(c, b->ops[i]);
-        else if (!strcmp(b->ops[i]->type, "send"))
-            c->nsends++;
-    }
+    const struct skiff_placement *p = plan->placement;
+    int end = first + 1;
+    while (end < plan->nplacement && !strcmp(p[end].origin, p[first].origin))
+        end++;
+    return end - first;
 }
 
-/* Servers of half-async are those of async; its trainers have a barrier for their threads. */
-static bool has_barrier(const struct skiff_program *p)
+/* Parameters that trainers hold. The bare transpiler's programs receive slices and join them. */
+static void list_recvs(struct comm *c)
 {
-    const struct skiff_block *b = program_root(p);
-    for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "send_barrier"))
-            return true;
-    return false;
+    const struct job_plan *plan = c->options.plan;
+    c->recvs = mem_must((size_t)(plan->nplacement + 1) * sizeof *c->recvs);
+    for (int i = 0, n; i < plan->nplacement; i += n) {
+        const struct skiff_placement *p = &plan->placement[i];
+        n = c->options.direct ? 1 : slices_count(plan, i);
+        if (!p->state && !p->remote)
+            slices_placed(&c->recvs[c->nrecvs++], p, n, c->options.direct ? p->slice : p->origin,
+                          "");
+    }
 }
 
 void comm_pulls(struct comm *c, struct session_pull *out)
@@ -155,30 +140,31 @@ const struct comm_mode *comm_mode_of(enum skiff_split_mode mode)
     return NULL;
 }
 
-enum skiff_status comm_create(const struct comm_options *options,
-                              const struct skiff_program *trainer, struct job **out,
-                              struct skiff_error *err)
+static void session_fill(struct session_options *s, const struct job_plan *plan)
 {
-    struct comm *c = mem_must(sizeof *c);
-    int n = options->session.servers;
-    c->mode = options->direct ? &mode_direct : comm_mode_of(options->mode);
-    if (c->mode == &mode_async && has_barrier(trainer))
-        c->mode = &mode_half_async;
-    c->job = (struct job){.class = c->mode->class, .refs = 1};
-    c->options = *options;
-    options_fill(&c->options);
-    c->endpoints = mem_must((size_t)(n + 1) * sizeof *c->endpoints);
-    for (int i = 0; i < n; i++)
-        c->endpoints[i] = mem_must_strdup(options->session.endpoints[i]);
-    struct session_options *s = &c->options.session;
-    s->endpoints = (const char *const *)c->endpoints;
+    s->workers = plan->trainers;
+    s->servers = plan->servers;
+    s->endpoints = plan->endpoints;
+    s->mode = plan->mode;
+    s->program_hash = plan->hash;
     s->job = mem_must_strdup(s->job ? s->job : "");
     s->secret = mem_must_strdup(s->secret ? s->secret : "");
     s->transport_fault = s->transport_fault ? mem_must_strdup(s->transport_fault) : NULL;
+}
+
+enum skiff_status comm_create(const struct comm_options *options, struct job **out,
+                              struct skiff_error *err)
+{
+    struct comm *c = mem_must(sizeof *c);
+    c->mode = options->direct ? &mode_direct : comm_mode_of(options->plan->trainer_mode);
+    c->job = (struct job){.class = c->mode->class, .refs = 1};
+    c->options = *options;
+    options_fill(&c->options);
+    job_plan_ref(c->options.plan);
+    session_fill(&c->options.session, c->options.plan);
     pthread_mutex_init(&c->lock, NULL);
-    scan_program(c, trainer);
+    list_recvs(c);
     enum skiff_status status = c->mode->create ? c->mode->create(c, err) : SKIFF_OK;
-    c->options.placement = NULL;
     if (status < 0)
         job_unref(&c->job);
     else
@@ -376,9 +362,7 @@ void comm_job_destroy(struct job *j)
     for (int i = 0; i < c->nrecvs; i++)
         comm_var_deinit(&c->recvs[i]);
     free(c->recvs);
-    for (int i = 0; i < c->options.session.servers; i++)
-        free(c->endpoints[i]);
-    free(c->endpoints);
+    job_plan_unref(c->options.plan);
     free((char *)c->options.session.job);
     free((char *)c->options.session.secret);
     free((char *)c->options.session.transport_fault);

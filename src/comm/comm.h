@@ -8,31 +8,23 @@
 
 #include "comm/session.h"
 #include "executor/scope.h"
-#include "passes/split.h"
+#include "program/job_plan.h"
 
 /* Fluid's TrainerRuntimeConfig; 0 (or negative for is_sgd, independent_recv): the default, which
  * depends on `threads` (CPU_NUM). */
 struct comm_options {
-    enum skiff_split_mode mode; /* of the trainer; servers of half-async are those of async */
-    bool direct;                /* a program of the bare transpiler: mode_direct.c */
-    struct session_options session;
+    const struct job_plan *plan;    /* comm_create takes a reference */
+    struct session_options session; /* worker, and the network; the rest comes from the plan */
+    bool direct;                    /* a program of the bare transpiler: mode_direct.c */
     int threads;
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv;
     int thread_pool_size, send_wait_times;
     int independent_recv_thread, is_sgd_optimizer;
     int geo_need_push_nums;
-    bool dc_asgd; /* servers remember what each trainer has pulled: nothing is asked for ahead */
-    /* GEO: where the slices of all parameters are (split_placement); its programs do not say.
-     * Copied by comm_create. */
-    const struct placement *placement;
-    int nplacement;
 };
 
-/* A job whose session opens on first use, or by comm_start. `trainer` (its ops say what is sent and
- * received) must outlive the job's running time. One reference is the
- * caller's. */
-enum skiff_status comm_create(const struct comm_options *options,
-                              const struct skiff_program *trainer, struct job **out,
+/* A job whose session opens on first use, or by comm_start. One reference is the caller's. */
+enum skiff_status comm_create(const struct comm_options *options, struct job **out,
                               struct skiff_error *err);
 /* init_worker: opens the session; modes with threads start them. scope: where parameters live. The
  * first run of a program of the job does it, if nobody has. */

@@ -50,19 +50,23 @@ struct comm_var {
 struct comm {
     struct job job; /* first */
     const struct comm_mode *mode;
-    struct comm_options options; /* with all defaults filled in */
-    char **endpoints;
-    pthread_mutex_t lock; /* guards opening, starting, stopping, closing */
+    struct comm_options options; /* with all defaults filled in; holds a reference of the plan */
+    pthread_mutex_t lock;        /* guards opening, starting, stopping, closing */
     struct session *session;
     atomic_bool closed;
     atomic_bool running;       /* between start and stop */
     struct skiff_scope *scope; /* a reference, from start on */
-    struct comm_var *recvs;    /* parameters that the main program receives */
-    int nrecvs, nsends;        /* nsends: variables that it sends */
-    void *state;               /* the mode's */
+    struct comm_var *recvs;    /* parameters that trainers hold; direct: slices, one by one */
+    int nrecvs;
+    void *state; /* the mode's */
 };
 
 void slices_copy(struct comm_var *to, const struct job_slices *from);
+/* n slices of one variable, with `suffix` behind the servers' names. */
+void slices_placed(struct comm_var *to, const struct skiff_placement *slices, int n,
+                   const char *origin, const char *suffix);
+/* How many entries of the plan's placement from `first` on are slices of one variable. */
+int slices_count(const struct job_plan *plan, int first);
 void comm_var_deinit(struct comm_var *v);
 
 /* The session, opened when it is not yet. */

@@ -141,7 +141,7 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
 static void queues_ready(const struct comm *c, int *least, int *most)
 {
     const struct async_state *s = c->state;
-    *least = s->queues.count < (size_t)c->nsends ? 0 : c->options.send_queue_size;
+    *least = s->queues.count < (size_t)c->options.plan->sends ? 0 : c->options.send_queue_size;
     *most = 0;
     for (size_t i = 0; i < s->queues.count; i++) {
         int n = queue_ready(s->queues.entries[i].value, c->options.send_queue_size);

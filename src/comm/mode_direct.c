@@ -25,8 +25,7 @@ static enum skiff_status direct_create(struct comm *c, struct skiff_error *err)
     s->held = mem_must((size_t)(c->nrecvs + 1) * sizeof *s->held);
     str_map_init(&s->index);
     for (int i = 0; i < c->nrecvs; i++)
-        if (c->recvs[i].slices.n == 1)
-            str_map_put(&s->index, c->recvs[i].slices.names[0], &s->held[i]);
+        str_map_put(&s->index, c->recvs[i].slices.names[0], &s->held[i]);
     c->state = s;
     return SKIFF_OK;
 }
@@ -67,12 +66,10 @@ static enum skiff_status direct_exchange(struct comm *c, const struct session_pu
     struct session *session;
     TRY(comm_open(c, &session, err));
     struct session_pull *pulls = mem_must((size_t)(c->nrecvs + 1) * sizeof *pulls);
-    int npulls = 0;
     for (int i = 0; i < c->nrecvs; i++)
-        if (c->recvs[i].slices.n == 1)
-            pulls[npulls++] = (struct session_pull){.from = c->recvs[i].slices, .out = &s->held[i]};
+        pulls[i] = (struct session_pull){.from = c->recvs[i].slices, .out = &s->held[i]};
     enum skiff_status status =
-        session_exchange(session, s->step, PS_END_STEP, pushes, n, pulls, npulls, err);
+        session_exchange(session, s->step, PS_END_STEP, pushes, n, pulls, c->nrecvs, err);
     free(pulls);
     s->has_held = status == SKIFF_OK;
     if (status == SKIFF_OK)

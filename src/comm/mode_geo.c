@@ -9,7 +9,6 @@
  * `train` is the parameter in the scope, which training threads go on updating meanwhile (Hogwild).
  * A training thread waits only when K batches are queued and the round before is not over. Batches
  * that are left over when the trainer stops make a last round. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,37 +54,15 @@ struct geo_state {
 
 /* ---- parameters ---- */
 
-/* Slices of one origin lie behind each other in the placement, in the order of blocks. */
-static void add_param(struct geo_state *s, const struct placement *p, int n)
+static void add_param(struct geo_state *s, const struct skiff_placement *p, int n)
 {
     struct geo_param *to = &s->params[s->nparams++];
-    const char **names = mem_must((size_t)n * sizeof *names);
-    const char **deltas = mem_must((size_t)n * sizeof *deltas);
-    const char **eps = mem_must((size_t)n * sizeof *eps);
-    int64_t *rows = mem_must((size_t)n * sizeof *rows);
-    for (int i = 0; i < n; i++) {
-        size_t len = strlen(p[i].slice) + sizeof ".delta";
-        char *name = mem_must(len);
-        snprintf(name, len, "%s.delta", p[i].slice);
-        names[i] = p[i].slice;
-        deltas[i] = name;
-        eps[i] = p[i].endpoint;
-        rows[i] = p[i].shape.dims[0];
-    }
-    struct job_slices slices = {
-        .origin = p->origin, .n = n, .names = names, .endpoints = eps, .sections = rows};
-    slices_copy(&to->var, &slices);
-    slices.names = deltas;
-    slices_copy(&to->delta, &slices);
+    struct shape shape = placement_shape(p);
+    slices_placed(&to->var, p, n, p->origin, "");
+    slices_placed(&to->delta, p, n, p->origin, ".delta");
     to->sparse = p->sparse;
-    to->width = shape_cols(&p->shape, 1);
+    to->width = shape_cols(&shape, 1);
     id_map_init(&to->map);
-    for (int i = 0; i < n; i++)
-        free((char *)deltas[i]);
-    free(names);
-    free(deltas);
-    free(eps);
-    free(rows);
 }
 
 static void geo_destroy(struct comm *c)
@@ -109,25 +86,19 @@ static void geo_destroy(struct comm *c)
 
 static enum skiff_status geo_create(struct comm *c, struct skiff_error *err)
 {
-    const struct placement *p = c->options.placement;
-    int n = c->options.nplacement;
+    const struct job_plan *plan = c->options.plan;
     struct geo_state *s = mem_must(sizeof *s);
+    (void)err;
     c->state = s;
     pthread_mutex_init(&s->lock, NULL);
     cond_init(&s->changed);
     s->queue = mem_must((size_t)c->options.geo_need_push_nums * sizeof *s->queue);
-    s->params = mem_must((size_t)(n + 1) * sizeof *s->params);
-    for (int i = 0; i < n;) {
-        int k = i + 1;
-        while (k < n && !strcmp(p[k].origin, p[i].origin) && p[k].kind == p[i].kind)
-            k++;
-        if (p[i].kind != PLACED_OPTIMIZER)
-            add_param(s, &p[i], k - i);
-        i = k;
+    s->params = mem_must((size_t)(plan->nplacement + 1) * sizeof *s->params);
+    for (int i = 0, n; i < plan->nplacement; i += n) {
+        n = slices_count(plan, i);
+        if (!plan->placement[i].state)
+            add_param(s, &plan->placement[i], n);
     }
-    if (!s->nparams)
-        return error_set(err, SKIFF_INVALID,
-                         "GEO needs to know where the parameters are: comm_options.placement");
     return SKIFF_OK;
 }
 

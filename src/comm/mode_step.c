@@ -72,7 +72,7 @@ void step_end(struct comm *c)
 bool step_ahead(struct comm *c, uint64_t *after)
 {
     *after = atomic_load(&((struct step_state *)c->state)->step) + 1;
-    return !c->options.dc_asgd;
+    return !c->options.plan->dc_asgd;
 }
 
 const struct job_class step_class = {COMM_CLASS_SLOTS, COMM_AHEAD_SLOTS, .communicates = true,

@@ -21,9 +21,9 @@ enum skiff_status collect_init(struct collect *c, struct session *session,
                                struct skiff_error *err)
 {
     struct skiff_program *startup;
-    int n;
-    *c = (struct collect){.session = session, .split = split, .scope = scope};
-    TRY(split_server(split, split_endpoints(split, &n)[0], &c->server0, &startup, err));
+    const struct job_plan *plan = split_plan(split);
+    *c = (struct collect){.session = session, .plan = plan, .scope = scope};
+    TRY(split_server(split, plan->endpoints[0], &c->server0, &startup, err));
     program_destroy(startup);
     return SKIFF_OK;
 }
@@ -34,37 +34,6 @@ void collect_deinit(struct collect *c)
 }
 
 /* ---- who has it ---- */
-
-static bool is_table(const struct collect *c, const char *name)
-{
-    int n;
-    const char *const *tables = split_tables(c->split, &n);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(tables[i], name))
-            return true;
-    return false;
-}
-
-static int by_block(const void *a, const void *b)
-{
-    const struct placement *x = *(const struct placement *const *)a;
-    const struct placement *y = *(const struct placement *const *)b;
-    return (x->block > y->block) - (x->block < y->block);
-}
-
-/* Slices in block order; one for what every server has a copy of (beta pows). free() it. */
-static const struct placement **slices_of(const struct collect *c, const char *name, int *out_n)
-{
-    int all, n = 0;
-    const struct placement *p = split_placement(c->split, &all);
-    const struct placement **found = mem_must((size_t)(all + 1) * sizeof(*found));
-    for (int i = 0; i < all; i++)
-        if (!strcmp(p[i].origin, name) && (p[i].is_slice || !n))
-            found[n++] = &p[i];
-    qsort(found, (size_t)n, sizeof(*found), by_block);
-    *out_n = n;
-    return found;
-}
 
 /* The step counter of a schedule and the like: every server has it, under its own name. */
 static bool on_servers(const struct collect *c, const char *name)
@@ -82,9 +51,10 @@ static const struct skiff_tensor *in_scope(const struct collect *c, const char *
 bool collect_has(const struct collect *c, const struct skiff_var *v)
 {
     int n;
-    const struct placement **slices = slices_of(c, v->name, &n);
+    const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
     free(slices);
-    return n || is_table(c, v->name) || on_servers(c, v->name) || in_scope(c, v->name);
+    return n || job_plan_has_table(c->plan, v->name) || on_servers(c, v->name) ||
+           in_scope(c, v->name);
 }
 
 /* ---- writing ---- */
@@ -147,20 +117,20 @@ static enum skiff_status write_rows(const struct collect *c, const struct skiff_
 }
 
 static enum skiff_status write_slices(const struct collect *c, const struct skiff_var *v,
-                                      const struct placement *const *slices, int n,
+                                      const struct skiff_placement *const *slices, int n,
                                       struct file_writer *w, struct skiff_error *err)
 {
     int64_t rows = 0;
     for (int i = 0; i < n; i++)
-        rows += slices[i]->shape.ndim ? slices[i]->shape.dims[0] : 1;
+        rows += placement_rows(slices[i]);
     int64_t whole = v->shape.ndim ? v->shape.dims[0] : 1;
     if (rows != whole)
         return error_set(err, SKIFF_INTERNAL, "the slices of %s have %lld rows, the whole has %lld",
                          v->name, (long long)rows, (long long)whole);
     TRY(write_head(v, w, err));
     for (int i = 0; i < n; i++)
-        TRY(write_rows(c, v, slices[i]->server, slices[i]->slice,
-                       slices[i]->shape.ndim ? slices[i]->shape.dims[0] : 1, w, err));
+        TRY(write_rows(c, v, slices[i]->server, slices[i]->slice, placement_rows(slices[i]), w,
+                       err));
     return SKIFF_OK;
 }
 
@@ -168,8 +138,8 @@ static enum skiff_status write_slices(const struct collect *c, const struct skif
 static enum skiff_status write_table(const struct collect *c, const struct skiff_var *v,
                                      struct file_writer *w, struct skiff_error *err)
 {
-    struct job_slices s = {.origin = v->name, .modulo = true};
-    s.endpoints = split_endpoints(c->split, &s.n);
+    struct job_slices s = {
+        .origin = v->name, .n = c->plan->servers, .endpoints = c->plan->endpoints, .modulo = true};
     int64_t width = row_bytes(v) / (int64_t)sizeof(float), step = rows_per_part(v);
     const char **names = mem_must((size_t)s.n * sizeof(*names));
     int64_t *ids = mem_must((size_t)step * sizeof(*ids));
@@ -207,9 +177,9 @@ enum skiff_status collect_write(const struct collect *c, const struct skiff_var 
                                 struct file_writer *w, struct skiff_error *err)
 {
     int n;
-    if (is_table(c, v->name))
+    if (job_plan_has_table(c->plan, v->name))
         return write_table(c, v, w, err);
-    const struct placement **slices = slices_of(c, v->name, &n);
+    const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
     enum skiff_status status = SKIFF_OK;
     if (n) {
         status = write_slices(c, v, slices, n, w, err);

@@ -10,7 +10,7 @@
 
 struct collect {
     struct session *session;
-    const struct skiff_split *split;
+    const struct job_plan *plan; /* the split's, which must stay */
     const struct skiff_scope *scope;
     struct skiff_program *server0; /* what every server has besides its slices */
 };

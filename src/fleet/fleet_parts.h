@@ -47,10 +47,9 @@ bool fleet_is_working(const struct skiff_fleet *f);
 /* ---- fleet_split.c ---- */
 void fleet_drop_programs(struct skiff_fleet *f);
 /* What strategy and settings say to the rooms below. */
-enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
+enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct skiff_split_config *out,
                                      struct skiff_error *err);
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *settings,
-                        const struct skiff_split *split, const struct role *role,
-                        struct comm_options *out);
+                        const struct job_plan *plan, int worker, struct comm_options *out);
 
 #endif

@@ -25,7 +25,7 @@ static enum skiff_status mode_of(const struct skiff_strategy *s, enum skiff_spli
                      skiff_mode_names());
 }
 
-static enum skiff_status direct_config(enum skiff_split_mode mode, struct split_config *c,
+static enum skiff_status direct_config(enum skiff_split_mode mode, struct skiff_split_config *c,
                                        struct skiff_error *err)
 {
     *c = split_config_default();
@@ -38,11 +38,11 @@ static enum skiff_status direct_config(enum skiff_split_mode mode, struct split_
     return SKIFF_OK;
 }
 
-enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct split_config *out,
+enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct skiff_split_config *out,
                                      struct skiff_error *err)
 {
     enum skiff_split_mode mode = SKIFF_SPLIT_SYNC;
-    struct split_config c;
+    struct skiff_split_config c;
     TRY(reserved_check(s->reserved, "skiff_strategy", err));
     TRY(mode_of(s, &mode, err));
     if (s->direct)
@@ -57,14 +57,8 @@ enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct spli
         c.slice_var_up = false;
     if (s->min_block_size)
         c.min_block_size = s->min_block_size;
-    if (s->split_method) {
-        c.split_method = split_dispatcher_find(s->split_method);
-        if (!c.split_method)
-            return error_set(err, SKIFF_INVALID,
-                             "split_method is %s; expected RoundRobin or "
-                             "HashName",
-                             s->split_method);
-    }
+    if (s->split_method)
+        c.split_method = s->split_method;
     c.enable_dc_asgd = s->dc_asgd;
     TRY(split_config_check(&c, err));
     *out = c;
@@ -80,18 +74,12 @@ static int pick(int given, int from_env, int fallback)
 }
 
 void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e,
-                        const struct skiff_split *split, const struct role *role,
-                        struct comm_options *out)
+                        const struct job_plan *plan, int worker, struct comm_options *out)
 {
     *out = (struct comm_options){
-        .mode = split_mode_of(split),
+        .plan = plan,
         .direct = s->direct,
-        .session = {.worker = role->id,
-                    .workers = role->workers,
-                    .servers = role->nservers,
-                    .endpoints = (const char *const *)role->servers,
-                    .mode = split_mode_of(split),
-                    .program_hash = split_hash(split),
+        .session = {.worker = worker,
                     .job = e->job,
                     .secret = e->secret,
                     .transport_fault = e->fault[0] ? e->fault : NULL,
@@ -108,9 +96,7 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
         .independent_recv_thread = pick(s->independent_recv_thread, e->independent_recv_thread, -1),
         .is_sgd_optimizer = pick(s->is_sgd_optimizer, e->is_sgd_optimizer, -1),
         .geo_need_push_nums = s->geo_steps > 0 ? s->geo_steps : 100,
-        .dc_asgd = s->dc_asgd,
     };
-    out->placement = split_placement(split, &out->nplacement);
 }
 
 /* ---- programs ---- */
@@ -120,23 +106,22 @@ static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_
 {
     struct comm_options o;
     TRY(split_trainer(f->split, &f->main, &f->startup, err));
-    fleet_comm_options(s, &f->settings, f->split, &f->role, &o);
+    fleet_comm_options(s, &f->settings, split_plan(f->split), f->role.id, &o);
     o.session.say = fleet_say;
     o.session.user = f;
-    return comm_create(&o, f->main, &f->job, err);
+    return comm_create(&o, &f->job, err);
 }
 
 static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_strategy *s,
                                      struct skiff_error *err)
 {
     TRY(split_server(f->split, f->role.servers[f->role.id], &f->main, &f->startup, err));
-    struct job_server_options o = {.split = f->split,
+    struct job_server_options o = {.plan = split_plan(f->split),
                                    .main = f->main,
                                    .startup = f->startup,
                                    .whole = f->origin,
                                    .keeps_values = true,
                                    .index = f->role.id,
-                                   .trainers = f->role.workers,
                                    .settings = &f->settings,
                                    .stop_on_death = s->stop_on_death,
                                    .say = fleet_say,
@@ -171,13 +156,13 @@ void fleet_drop_programs(struct skiff_fleet *f)
 static enum skiff_status split_by_role(struct skiff_fleet *f, const struct skiff_strategy *s,
                                        struct skiff_error *err)
 {
-    struct split_config config;
-    struct split_job job = {.main = f->origin,
-                            .startup = f->origin_startup,
-                            .trainer_id = f->role.kind == SKIFF_WORKER ? f->role.id : 0,
-                            .pservers = f->role.servers_text,
-                            .trainers = f->role.workers,
-                            .sync_mode = true};
+    struct skiff_split_config config;
+    struct skiff_split_job job = {.main = f->origin,
+                                  .startup = f->origin_startup,
+                                  .trainer_id = f->role.kind == SKIFF_WORKER ? f->role.id : 0,
+                                  .pservers = f->role.servers_text,
+                                  .trainers = f->role.workers,
+                                  .sync_mode = true};
     TRY(fleet_split_config(s, &config, err));
     job.sync_mode = config.sync_mode || !s->direct;
     TRY(split_create(&job, &config, &f->split, err));
@@ -202,7 +187,7 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program 
                                     const struct skiff_strategy *strategy, struct skiff_error *err)
 {
     static const struct skiff_strategy defaults = {0};
-    struct split_config config;
+    struct skiff_split_config config;
     TRY(fleet_need_init(f, "minimize", err));
     TRY(fleet_split_config(strategy ? strategy : &defaults, &config, err)); /* alone, too */
     if (fleet_is_working(f))
@@ -237,14 +222,13 @@ enum skiff_status skiff_fleet_minimize(struct skiff_fleet *f, struct skiff_optim
 
 /* ---- programs of the bare transpiler ---- */
 
-static int index_of(const struct skiff_split *s, const char *endpoint)
+static enum skiff_status check_trainers(const struct job_plan *plan, int trainers,
+                                        struct skiff_error *err)
 {
-    int n;
-    const char *const *all = split_endpoints(s, &n);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(all[i], endpoint))
-            return i;
-    return -1;
+    if (trainers == plan->trainers)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INVALID, "the split was made for %d trainers, not for %d",
+                     plan->trainers, trainers);
 }
 
 static enum skiff_status attach(struct skiff_program *main, struct skiff_program *startup,
@@ -261,16 +245,15 @@ enum skiff_status skiff_split_attach_trainer(const struct skiff_split *split, in
                                              int trainers, struct skiff_program *main,
                                              struct skiff_program *startup, struct skiff_error *err)
 {
-    const struct skiff_split *s = split;
-    struct skiff_strategy strategy = {.direct = split_mode_of(s) != SKIFF_SPLIT_GEO};
-    struct role role = {.kind = SKIFF_WORKER, .id = trainer_id, .workers = trainers};
+    const struct job_plan *plan = split_plan(split);
+    struct skiff_strategy strategy = {.direct = !mode_adds(plan->mode)};
     struct settings settings;
     struct comm_options o;
     struct job *job;
+    TRY(check_trainers(plan, trainers, err));
     TRY(settings_read(&settings, NULL, NULL, err));
-    role.servers = (char **)split_endpoints(s, &role.nservers);
-    fleet_comm_options(&strategy, &settings, s, &role, &o);
-    TRY(comm_create(&o, main, &job, err));
+    fleet_comm_options(&strategy, &settings, plan, trainer_id, &o);
+    TRY(comm_create(&o, &job, err));
     return attach(main, startup, job);
 }
 
@@ -278,20 +261,17 @@ enum skiff_status skiff_split_attach_server(const struct skiff_split *split, con
                                             int trainers, struct skiff_program *main,
                                             struct skiff_program *startup, struct skiff_error *err)
 {
-    const struct skiff_split *s = split;
+    const struct job_plan *plan = split_plan(split);
     struct settings settings;
     struct job *job;
-    int index = index_of(s, endpoint);
+    int index = job_plan_server(plan, endpoint);
+    TRY(check_trainers(plan, trainers, err));
     if (index < 0)
         return error_set(err, SKIFF_NOT_FOUND, "%s is not one of the servers of this split",
                          endpoint);
     TRY(settings_read(&settings, NULL, NULL, err));
-    struct job_server_options o = {.split = s,
-                                   .main = main,
-                                   .startup = startup,
-                                   .index = index,
-                                   .trainers = trainers,
-                                   .settings = &settings};
+    struct job_server_options o = {
+        .plan = plan, .main = main, .startup = startup, .index = index, .settings = &settings};
     TRY(job_server_create(&o, &job, err));
     return attach(main, startup, job);
 }

@@ -85,7 +85,7 @@ void skiff_fleet_abandon_worker(struct skiff_fleet *f, const char *reason)
  * meeting makes no steps: it steps aside before, and comes back together with all others. */
 static bool has_steps(const struct skiff_fleet *f)
 {
-    return mode_waits(split_mode_of(f->split));
+    return mode_waits(split_plan(f->split)->mode);
 }
 
 static enum skiff_status meet_begin(struct skiff_fleet *f, struct session *s,

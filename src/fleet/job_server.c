@@ -11,13 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 #include "server/server.h"
 
 struct server_job {
     struct job base;
-    struct arena arena;
     struct skiff_program *main, *startup, *whole;
     struct settings settings;
     struct server_options options;
@@ -98,43 +96,12 @@ static void destroy(struct job *j)
     program_destroy(s->main);
     program_destroy(s->startup);
     program_destroy(s->whole);
-    arena_deinit(&s->arena);
+    job_plan_unref(s->options.plan);
     free(s);
 }
 
 static const struct job_class server_job_class = {
     .begin = begin, .waits = waits, .serve = serve, .close = server_close, .destroy = destroy};
-
-static const char *keep(struct server_job *s, const char *text)
-{
-    return text ? arena_strdup(&s->arena, text) : NULL;
-}
-
-static void copy_placement(struct server_job *s, const struct skiff_split *split)
-{
-    int n;
-    const struct placement *from = split_placement(split, &n);
-    struct placement *to = arena_alloc(&s->arena, (size_t)(n + 1) * sizeof(*to));
-    for (int i = 0; i < n; i++) {
-        to[i] = from[i];
-        to[i].slice = keep(s, from[i].slice);
-        to[i].origin = keep(s, from[i].origin);
-        to[i].endpoint = keep(s, from[i].endpoint);
-    }
-    s->options.placement = to;
-    s->options.nplacement = n;
-}
-
-static void copy_endpoints(struct server_job *s, const struct skiff_split *split)
-{
-    int n;
-    const char *const *from = split_endpoints(split, &n);
-    const char **to = arena_alloc(&s->arena, (size_t)(n + 1) * sizeof(*to));
-    for (int i = 0; i < n; i++)
-        to[i] = keep(s, from[i]);
-    s->options.endpoints = to;
-    s->options.servers = n;
-}
 
 enum skiff_status job_server_create(const struct job_server_options *o, struct job **out,
                                     struct skiff_error *err)
@@ -142,7 +109,6 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
     struct server_job *s = mem_must(sizeof(*s));
     (void)err;
     s->base = (struct job){.class = &server_job_class, .refs = 1};
-    arena_init(&s->arena);
     s->main = program_clone(o->main);
     s->startup = program_clone(o->startup);
     s->whole = o->whole ? program_clone(o->whole) : NULL;
@@ -152,10 +118,8 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .main = s->main,
         .startup = s->startup,
         .whole = s->whole,
-        .mode = split_mode_of(o->split),
-        .program_hash = split_hash(o->split),
+        .plan = job_plan_ref(o->plan),
         .index = o->index,
-        .trainers = o->trainers,
         .listen = s->settings.listen[0] ? s->settings.listen : NULL,
         .job = s->settings.job,
         .secret = s->settings.secret,
@@ -167,8 +131,6 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .say = o->say,
         .user = o->user,
     };
-    copy_placement(s, o->split);
-    copy_endpoints(s, o->split);
     *out = &s->base;
     return SKIFF_OK;
 }

@@ -9,14 +9,15 @@
 #define FLEET_JOB_SERVER_H
 
 #include "fleet/settings.h"
-#include "passes/split.h"
 #include "program/job.h"
+#include "program/job_plan.h"
+#include "program/program.h"
 
 struct job_server_options {
-    const struct skiff_split *split;
+    const struct job_plan *plan;                /* job_server_create takes a reference */
     const struct skiff_program *main, *startup; /* of this server; copied */
     const struct skiff_program *whole;          /* before the split, or NULL; copied */
-    int index, trainers;
+    int index;
     const struct settings *settings;
     bool stop_on_death, keeps_values;
     void (*say)(void *user, const char *line);

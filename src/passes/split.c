@@ -11,7 +11,6 @@
  * 0. Rows of the others are pulled by id. */
 #include "passes/split.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,10 +313,10 @@ static enum skiff_status set_rate(struct skiff_split *s, struct skiff_error *err
 
 /* ---- the whole ---- */
 
-static enum skiff_status set_mode(struct skiff_split *s, const struct split_job *job,
+static enum skiff_status set_mode(struct skiff_split *s, const struct skiff_split_job *job,
                                   struct skiff_error *err)
 {
-    const struct split_config *c = &s->config;
+    const struct skiff_split_config *c = &s->config;
     bool geo = c->geo_sgd_mode;
     s->sync = !geo && c->sync_mode && job->sync_mode;
     bool lockstep = !geo && (s->sync || c->completely_not_async);
@@ -335,7 +334,7 @@ static enum skiff_status set_mode(struct skiff_split *s, const struct split_job 
     return SKIFF_OK;
 }
 
-static enum skiff_status check_job(const struct split_job *job, struct skiff_error *err)
+static enum skiff_status check_job(const struct skiff_split_job *job, struct skiff_error *err)
 {
     if (job->trainers < 1)
         return error_set(err, SKIFF_INVALID, "trainers is %d; at least 1 is needed", job->trainers);
@@ -354,7 +353,7 @@ static enum skiff_status check_program(const char *what, const struct skiff_prog
     return status < 0 ? error_prefix(err, status, "%s", what) : status;
 }
 
-static enum skiff_status work_out(struct skiff_split *s, const struct split_job *job,
+static enum skiff_status work_out(struct skiff_split *s, const struct skiff_split_job *job,
                                   struct skiff_error *err)
 {
     TRY(check_job(job, err));
@@ -379,30 +378,65 @@ static enum skiff_status work_out(struct skiff_split *s, const struct split_job 
     return set_rate(s, err);
 }
 
-enum skiff_status split_create(const struct split_job *job, const struct split_config *config,
-                               struct skiff_split **out, struct skiff_error *err)
+/* Sends of a trainer: gradients, the rows of each table for each server, its step counter. */
+static const struct job_plan *make_plan(const struct skiff_split *s)
 {
+    bool meets = s->config.runtime_split_send_recv && s->config.half_async;
+    struct job_plan plan = {
+        .mode = s->mode,
+        .trainer_mode = s->mode == SKIFF_SPLIT_ASYNC && meets ? SKIFF_SPLIT_HALF_ASYNC : s->mode,
+        .dc_asgd = s->config.enable_dc_asgd,
+        .trainers = s->trainers,
+        .servers = s->nendpoints,
+        .endpoints = s->endpoints,
+        .tables = s->table_names,
+        .ntables = s->ntables,
+        .placement = s->placed,
+        .nplacement = s->nplaced,
+        .sends = s->nparams + s->ntables * s->nendpoints + (s->counter != NULL)};
+    return job_plan_create(&plan);
+}
+
+enum skiff_status split_create_by(const struct skiff_split_job *job,
+                                  const struct skiff_split_config *config,
+                                  const struct split_dispatcher *dispatcher,
+                                  struct skiff_split **out, struct skiff_error *err)
+{
+    if (!job->main || !job->startup)
+        return error_set(err, SKIFF_INVALID, "split needs a %s program",
+                         job->main ? "startup" : "main");
     struct skiff_split *s = mem_must(sizeof *s);
     arena_init(&s->arena);
     s->config = *config;
-    if (!s->config.split_method)
-        s->config.split_method = &split_round_robin;
+    s->dispatcher = dispatcher;
     s->main = split_clone(job->main);
     s->startup = split_clone(job->startup);
     s->trainer_id = job->trainer_id;
     s->trainers = job->trainers;
     enum skiff_status status = work_out(s, job, err);
-    if (status < 0)
+    if (status < 0) {
         split_destroy(s);
-    else
-        *out = s;
-    return status;
+        return status;
+    }
+    s->plan = make_plan(s);
+    *out = s;
+    return SKIFF_OK;
+}
+
+enum skiff_status split_create(const struct skiff_split_job *job,
+                               const struct skiff_split_config *config, struct skiff_split **out,
+                               struct skiff_error *err)
+{
+    const char *method = config->split_method; /* an unknown one is refused with the config */
+    return split_create_by(job, config, method ? split_dispatcher_find(method) : &split_round_robin,
+                           out, err);
 }
 
 void split_destroy(struct skiff_split *s)
 {
     if (!s)
         return;
+    job_plan_unref(s->plan);
     program_destroy(s->main);
     program_destroy(s->startup);
     buf_deinit(&s->notes);
@@ -411,62 +445,9 @@ void split_destroy(struct skiff_split *s)
     free(s);
 }
 
-const char *placement_kind_name(enum placement_kind kind)
+const struct job_plan *split_plan(const struct skiff_split *s)
 {
-    static const char *const names[] = {"Param", "RemotePrefetch", "Optimizer"};
-    return names[kind];
-}
-
-const struct placement *split_placement(const struct skiff_split *s, int *n)
-{
-    *n = s->nplaced;
-    return s->placed;
-}
-
-enum skiff_split_mode split_mode_of(const struct skiff_split *s)
-{
-    return s->mode;
-}
-
-const char *const *split_endpoints(const struct skiff_split *s, int *n)
-{
-    *n = s->nendpoints;
-    return s->endpoints;
-}
-
-const char *const *split_tables(const struct skiff_split *s, int *n)
-{
-    *n = s->ntables;
-    return s->table_names;
-}
-
-/* FNV-1a over the text of everything that must agree. */
-static void hash_text(uint64_t *h, const char *text)
-{
-    for (const char *c = text; *c; c++)
-        *h = (*h ^ (unsigned char)*c) * 1099511628211u;
-    *h = (*h ^ '\n') * 1099511628211u;
-}
-
-uint64_t split_hash(const struct skiff_split *s)
-{
-    uint64_t h = 14695981039346656037u;
-    char line[96];
-    int n, servers;
-    const struct placement *p = split_placement(s, &n);
-    split_endpoints(s, &servers);
-    snprintf(line, sizeof line, "%d %d %d", (int)split_mode_of(s), s->trainers, servers);
-    hash_text(&h, line);
-    for (int i = 0; i < n; i++) {
-        hash_text(&h, p[i].slice);
-        hash_text(&h, p[i].origin);
-        snprintf(line, sizeof line, "%d %d %lld %lld", (int)p[i].kind, p[i].server,
-                 (long long)p[i].offset, (long long)shape_numel(&p[i].shape));
-        hash_text(&h, line);
-    }
-    for (int i = 0; i < s->ntables; i++)
-        hash_text(&h, s->table_names[i]);
-    return h;
+    return s->plan;
 }
 
 const char *split_notes(const struct skiff_split *s)
@@ -502,10 +483,8 @@ enum skiff_status split_server(const struct skiff_split *s, const char *endpoint
                                struct skiff_error *err)
 {
     struct skiff_program *m = NULL, *st = NULL;
-    int at = 0;
-    while (at < s->nendpoints && strcmp(s->endpoints[at], endpoint))
-        at++;
-    if (at == s->nendpoints)
+    int at = job_plan_server(s->plan, endpoint);
+    if (at < 0)
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s is not one of the %d servers of this job (the first is %s)", endpoint,
                          s->nendpoints, s->endpoints[0]);

@@ -122,7 +122,7 @@ static void shuffle(int *v, int n, uint32_t seed)
 
 static enum skiff_status dispatch(struct skiff_split *s, struct skiff_error *err)
 {
-    const struct split_dispatcher *d = s->config.split_method;
+    const struct split_dispatcher *d = s->dispatcher;
     int step = 0;
     for (int k = 0; k < s->nparams; k++) {
         struct split_param *p = &s->params[s->order[k]];
@@ -143,7 +143,7 @@ static enum skiff_status dispatch(struct skiff_split *s, struct skiff_error *err
     return SKIFF_OK;
 }
 
-static struct placement *add_placement(struct skiff_split *s)
+static struct skiff_placement *add_placement(struct skiff_split *s)
 {
     if (s->nplaced == s->placed_cap) {
         s->placed_cap = s->placed_cap ? 2 * s->placed_cap : 32;
@@ -152,22 +152,24 @@ static struct placement *add_placement(struct skiff_split *s)
     return &s->placed[s->nplaced++];
 }
 
-static struct placement placement_of(const struct skiff_split *s, const struct split_param *p,
-                                     int i)
+static struct skiff_placement placement_of(const struct skiff_split *s, const struct split_param *p,
+                                           int i)
 {
     const struct split_block *b = &p->blocks[i];
     int64_t width = shape_numel(&p->var->shape) / p->var->shape.dims[0];
-    return (struct placement){.slice = b->param,
-                              .origin = p->name,
-                              .kind = p->remote ? PLACED_PREFETCH : PLACED_PARAM,
-                              .is_slice = p->nblocks > 1,
-                              .sparse = s->mode == SKIFF_SPLIT_GEO ? p->looked_up : p->rows,
-                              .block = i,
-                              .offset = b->first_row * width,
-                              .first_row = b->first_row,
-                              .shape = b->shape,
-                              .endpoint = s->endpoints[b->server],
-                              .server = b->server};
+    return (struct skiff_placement){.slice = b->param,
+                                    .origin = p->name,
+                                    .kind = p->remote ? "RemotePrefetch" : "Param",
+                                    .is_slice = p->nblocks > 1,
+                                    .sparse = s->mode == SKIFF_SPLIT_GEO ? p->looked_up : p->rows,
+                                    .block = i,
+                                    .offset = b->first_row * width,
+                                    .first_row = b->first_row,
+                                    .ndim = b->shape.ndim,
+                                    .dims = b->shape.dims,
+                                    .endpoint = s->endpoints[b->server],
+                                    .server = b->server,
+                                    .remote = p->remote};
 }
 
 enum skiff_status split_place_params(struct skiff_split *s, struct skiff_error *err)
@@ -233,12 +235,15 @@ static void place_states(struct skiff_split *s, const struct skiff_op *op,
             state ? block_own_var(program_root(s->main), ins[i]->names[0]) : NULL;
         if (!v)
             continue;
-        struct placement at = placement_of(s, p, (int)(block - p->blocks));
-        struct shape shape = split_accumulator_shape(p, block, v);
+        struct skiff_placement at = placement_of(s, p, (int)(block - p->blocks));
+        bool like = shape_equal(&v->shape, &p->var->shape);
         at.slice = at.origin = v->name;
-        at.kind = PLACED_OPTIMIZER;
-        at.shape = shape;
-        if (!shape_equal(&shape, &block->shape)) { /* one value for all blocks */
+        at.kind = "Optimizer";
+        at.remote = false;
+        at.state = true;
+        at.ndim = v->shape.ndim;
+        at.dims = like ? block->shape.dims : v->shape.dims;
+        if (!like) { /* one value for all blocks */
             at.is_slice = false;
             at.block = 0;
             at.offset = at.first_row = 0;

@@ -28,23 +28,23 @@ const struct split_dispatcher *split_dispatcher_find(const char *name)
     return NULL;
 }
 
-struct split_config split_config_default(void)
+struct skiff_split_config split_config_default(void)
 {
-    return (struct split_config){.slice_var_up = true,
-                                 .min_block_size = MIN_BLOCK_SIZE,
-                                 .mode = "pserver",
-                                 .wait_port = true,
-                                 .sync_mode = true,
-                                 .geo_sgd_need_push_nums = PUSH_NUMS,
-                                 .nccl_comm_num = 1,
-                                 .rpc_send_thread_num = RPC_THREADS,
-                                 .rpc_get_thread_num = RPC_THREADS,
-                                 .rpc_prefetch_thread_num = RPC_THREADS};
+    return (struct skiff_split_config){.slice_var_up = true,
+                                       .split_method = split_round_robin.name,
+                                       .min_block_size = MIN_BLOCK_SIZE,
+                                       .mode = "pserver",
+                                       .wait_port = true,
+                                       .sync_mode = true,
+                                       .geo_sgd_need_push_nums = PUSH_NUMS,
+                                       .rpc_send_thread_num = RPC_THREADS,
+                                       .rpc_get_thread_num = RPC_THREADS,
+                                       .rpc_prefetch_thread_num = RPC_THREADS};
 }
 
-struct split_config split_config_fleet(enum skiff_split_mode mode)
+struct skiff_split_config split_config_fleet(enum skiff_split_mode mode)
 {
-    struct split_config c = split_config_default();
+    struct skiff_split_config c = split_config_default();
     c.sync_mode = false;
     c.runtime_split_send_recv = true;
     c.half_async = mode_meets(mode);
@@ -53,7 +53,7 @@ struct split_config split_config_fleet(enum skiff_split_mode mode)
     return c;
 }
 
-enum skiff_status split_config_set_sync_mode(struct split_config *c, bool value,
+enum skiff_status split_config_set_sync_mode(struct skiff_split_config *c, bool value,
                                              struct skiff_error *err)
 {
     if (value && c->runtime_split_send_recv)
@@ -64,7 +64,7 @@ enum skiff_status split_config_set_sync_mode(struct split_config *c, bool value,
     return SKIFF_OK;
 }
 
-enum skiff_status split_config_set_runtime_split_send_recv(struct split_config *c, bool value,
+enum skiff_status split_config_set_runtime_split_send_recv(struct skiff_split_config *c, bool value,
                                                            struct skiff_error *err)
 {
     if (value && c->sync_mode)
@@ -83,13 +83,18 @@ static enum skiff_status check_positive(const char *name, int value, struct skif
                      name, value);
 }
 
-enum skiff_status split_config_check(const struct split_config *c, struct skiff_error *err)
+enum skiff_status split_config_check(const struct skiff_split_config *c, struct skiff_error *err)
 {
     if (!c->mode || strcmp(c->mode, "pserver"))
         return error_set(err, SKIFF_UNSUPPORTED,
                          "DistributeTranspilerConfig: mode is %s; only pserver programs are split "
                          "into trainers and servers",
                          c->mode ? c->mode : "NULL");
+    if (c->split_method && !split_dispatcher_find(c->split_method))
+        return error_set(err, SKIFF_INVALID,
+                         "DistributeTranspilerConfig: split_method is %s; expected RoundRobin or "
+                         "HashName",
+                         c->split_method);
     if (c->min_block_size < MIN_BLOCK_SIZE)
         return error_set(
             err, SKIFF_INVALID,

@@ -119,7 +119,7 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
 static enum skiff_status fill_server(const struct skiff_split *s, int server, struct geo_server *v,
                                      struct skiff_error *err)
 {
-    const struct split_config *c = &s->config;
+    const struct skiff_split_config *c = &s->config;
     struct skiff_block *root = program_root(v->p);
     for (int i = 0; i < s->nparams; i++) {
         const struct split_block *k = split_block_on(&s->params[i], server);

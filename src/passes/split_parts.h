@@ -40,7 +40,8 @@ struct split_table { /* is_distributed: rows live on server id % servers */
 
 struct skiff_split {
     struct arena arena;
-    struct split_config config;
+    struct skiff_split_config config;
+    const struct split_dispatcher *dispatcher;
     enum skiff_split_mode mode;
     bool sync;         /* the trainer's ops hold the barriers */
     bool merge;        /* servers add up one gradient per trainer */
@@ -57,9 +58,10 @@ struct skiff_split {
     struct split_table *tables;
     const char **table_names;
     int ntables;
-    const char *counter; /* step counter of this trainer (count_steps) */
-    struct placement *placed;
+    const char *counter;            /* step counter of this trainer (count_steps) */
+    struct skiff_placement *placed; /* on its way into the plan */
     int nplaced, placed_cap;
+    const struct job_plan *plan;
     struct buf notes;
 };
 

@@ -415,7 +415,7 @@ static enum skiff_status add_tables(struct server *v, int parent, struct skiff_e
 
 static enum skiff_status add_service(struct server *v, struct skiff_error *err)
 {
-    const struct split_config *c = &v->s->config;
+    const struct skiff_split_config *c = &v->s->config;
     struct skiff_op *op = build_op(v->root, -1, "listen_and_serv");
     build_in(v->root, op, "X", v->inputs.n, v->inputs.v);
     op_set_attr(v->p, op, "optimize_blocks", ATTR_BLOCKS,

@@ -54,7 +54,7 @@ static enum skiff_status check_ids(const struct server *s, const struct unit *u,
                 return error_set(err, SKIFF_RANGE,
                                  "table %s: id %lld does not belong to %s (id modulo %d servers)",
                                  u->param, (long long)id_at(ids, i), server_text(s, text),
-                                 s->options.servers);
+                                 s->plan->servers);
         return SKIFF_OK;
     }
     for (size_t i = 0; i < n; i++) {
@@ -262,7 +262,7 @@ static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present
 enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer,
                               const int64_t *rows, size_t n, struct skiff_error *err)
 {
-    if (!u->compensate || trainer >= (uint32_t)s->options.trainers)
+    if (!u->compensate || trainer >= (uint32_t)s->plan->trainers)
         return SKIFF_OK;
     size_t width = (size_t)u->width, bytes = (size_t)shape_numel(&u->shape) * sizeof(float);
     const float *p = tensor_f32(&u->param_value->tensor);
@@ -330,7 +330,7 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
     p = tensor_f32(&u->param_value->tensor);
     for (size_t i = 0; i < n; i++)
         add_floats(p + (size_t)rows[i] * width, item->data + i * width * sizeof *p, width);
-    for (int t = 0; t < s->options.trainers; t++)
+    for (int t = 0; t < s->plan->trainers; t++)
         changed_add(&u->changed[t], rows, n);
     return SKIFF_OK;
 }

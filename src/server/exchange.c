@@ -204,7 +204,7 @@ static void try_finish(struct shard *h)
     struct server *s = h->server;
     struct skiff_error err;
     int present = 0;
-    for (int t = 0; t < s->options.trainers; t++) {
+    for (int t = 0; t < s->plan->trainers; t++) {
         if (is_awaited(h, t))
             return;
         present += h->ended[t];
@@ -220,14 +220,14 @@ static void try_finish(struct shard *h)
     for (int i = 0; i < h->nparked; i++)
         h->done[h->parked[i].trainer] = h->parked[i].x.step + 1;
     atomic_fetch_add(&s->counts.steps, h->index == 0);
-    memset(h->ended, 0, (size_t)s->options.trainers * sizeof *h->ended);
+    memset(h->ended, 0, (size_t)s->plan->trainers * sizeof *h->ended);
     unpark(h, NULL);
     pulls_review(h);
 }
 
 void exchange_review(struct server *s)
 {
-    for (int i = 0; mode_waits(s->options.mode) && i < s->nshards; i++) {
+    for (int i = 0; mode_waits(s->plan->mode) && i < s->nshards; i++) {
         pthread_mutex_lock(&s->shards[i].lock);
         try_finish(&s->shards[i]);
         pthread_mutex_unlock(&s->shards[i].lock);
@@ -250,9 +250,9 @@ static enum skiff_status check_sender(const struct server *s, const struct rpc_r
                                       const struct ps_exchange *x, struct skiff_error *err)
 {
     char id[NET_ID_TEXT], text[320];
-    if (x->trainer >= (uint32_t)s->options.trainers)
+    if (x->trainer >= (uint32_t)s->plan->trainers)
         return error_set(err, SKIFF_RANGE, "trainer %u: %s was started for %d trainers", x->trainer,
-                         server_text(s, text), s->options.trainers);
+                         server_text(s, text), s->plan->trainers);
     if (q->sender.role != NET_WORKER || q->sender.index != x->trainer)
         return error_set(err, SKIFF_INVALID, "%s speaks as trainer %u", net_id_print(q->sender, id),
                          x->trainer);
@@ -314,7 +314,7 @@ static enum skiff_status take_items(struct server *s, struct shard *h, struct rp
         struct unit *u = counter ? NULL : unit_of_grad(s, item->name);
         if (counter)
             TRY(add_counter(s, counter, item, err));
-        else if (mode_waits(s->options.mode))
+        else if (mode_waits(s->plan->mode))
             keep_push(u, q, x->trainer, item);
         else
             TRY(unit_apply(s, h, u, x->trainer, item, err));
@@ -374,7 +374,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
                      struct ps_exchange *x)
 {
     struct skiff_error err = {0};
-    bool waits = mode_waits(s->options.mode);
+    bool waits = mode_waits(s->plan->mode);
     enum skiff_status status = check_sender(s, q, x, &err);
     if (status == SKIFF_OK)
         status = check_items(s, h, x, &err);

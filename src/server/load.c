@@ -68,35 +68,20 @@ static enum skiff_status load_part(struct loading *l, const struct part *p, stru
 
 /* ---- what there is to load ---- */
 
-/* The slices of an origin put together. */
-static struct shape whole_of(const struct server *s, const struct placement *p)
-{
-    struct shape whole = p->shape;
-    if (!p->is_slice)
-        return whole;
-    whole.dims[0] = 0;
-    for (int i = 0; i < s->options.nplacement; i++) {
-        const struct placement *q = &s->options.placement[i];
-        if (q->kind == p->kind && q->is_slice && !strcmp(q->origin, p->origin))
-            whole.dims[0] += q->shape.dims[0];
-    }
-    return whole;
-}
-
 static enum skiff_status load_placed(struct loading *l, struct str_map *done,
                                      struct skiff_error *err)
 {
     const struct server *s = l->s;
-    for (int i = 0; i < s->options.nplacement; i++) {
-        const struct placement *p = &s->options.placement[i];
+    for (int i = 0; i < s->plan->nplacement; i++) {
+        const struct skiff_placement *p = &s->plan->placement[i];
         if (p->server != s->options.index)
             continue;
         struct part part = {.name = p->slice,
                             .origin = p->origin,
-                            .shape = p->shape,
-                            .whole = whole_of(s, p),
+                            .shape = placement_shape(p),
+                            .whole = job_plan_whole(s->plan, p),
                             .offset = p->offset,
-                            .required = p->kind != PLACED_OPTIMIZER};
+                            .required = !p->state};
         TRY(load_part(l, &part, err));
         str_map_put(done, p->slice, (void *)p);
     }
@@ -254,11 +239,12 @@ static enum skiff_status load_tables(struct loading *l, struct skiff_error *err)
 /* Parameters of the whole job: a folder with a file for one of them has a file for each. */
 static const char **wanted_names(const struct server *s, int *out_n)
 {
-    const char **names = mem_must((size_t)(s->options.nplacement + s->nunits + 1) * sizeof *names);
+    const struct job_plan *plan = s->plan;
+    const char **names = mem_must((size_t)(plan->nplacement + s->nunits + 1) * sizeof *names);
     int n = 0;
-    for (int i = 0; i < s->options.nplacement; i++)
-        if (s->options.placement[i].kind != PLACED_OPTIMIZER)
-            names[n++] = s->options.placement[i].origin;
+    for (int i = 0; i < plan->nplacement; i++)
+        if (!plan->placement[i].state)
+            names[n++] = plan->placement[i].origin;
     for (int i = 0; i < s->nunits; i++)
         names[n++] = s->units[i].param;
     *out_n = n;

@@ -127,7 +127,7 @@ static void reduction_remove(struct meeting_room *m, struct reduction *r)
 
 static void reduction_fail(struct server *s, struct reduction *r, const struct skiff_error *err)
 {
-    for (int k = 0; k < s->options.trainers; k++)
+    for (int k = 0; k < s->plan->trainers; k++)
         if (r->guests[k].request)
             rpc_fail(r->guests[k].request, err);
 }
@@ -139,7 +139,7 @@ static void reduction_answer(struct server *s, struct reduction *r, const struct
     struct blob *reply = NULL;
     struct skiff_error err;
     uint8_t *sum = mem_must(result.n * 8 + 1);
-    fold(r, s->options.trainers, sum);
+    fold(r, s->plan->trainers, sum);
     result.data = sum;
     writer_init(&w);
     ps_write_reduce(&w, &result);
@@ -149,7 +149,7 @@ static void reduction_answer(struct server *s, struct reduction *r, const struct
         reduction_fail(s, r, &err);
         return;
     }
-    for (int k = 0; k < s->options.trainers; k++)
+    for (int k = 0; k < s->plan->trainers; k++)
         if (r->guests[k].request)
             rpc_reply(r->guests[k].request, blob_ref(reply));
     blob_unref(reply);
@@ -159,7 +159,7 @@ static void reduction_answer(struct server *s, struct reduction *r, const struct
 static bool reduction_try(struct server *s, struct reduction *r)
 {
     const struct guest *first = NULL;
-    for (int k = 0; k < s->options.trainers; k++) {
+    for (int k = 0; k < s->plan->trainers; k++) {
         if (r->guests[k].request && !first)
             first = &r->guests[k];
         if (!r->guests[k].request && is_in_job(s, k))
@@ -179,7 +179,7 @@ static struct reduction *reduction_find(struct server *s, const char *tag)
             return r;
     struct reduction *r = mem_must(sizeof *r);
     strcpy(r->tag, tag);
-    r->guests = mem_must((size_t)s->options.trainers * sizeof *r->guests);
+    r->guests = mem_must((size_t)s->plan->trainers * sizeof *r->guests);
     r->next = m->reductions;
     m->reductions = r;
     return r;
@@ -189,13 +189,13 @@ static enum skiff_status check_guest(struct server *s, const struct reduction *r
                                      const struct rpc_request *q, const struct ps_reduce *x,
                                      struct skiff_error *err)
 {
-    if (x->worker >= (uint32_t)s->options.trainers || q->sender.role != NET_WORKER ||
+    if (x->worker >= (uint32_t)s->plan->trainers || q->sender.role != NET_WORKER ||
         q->sender.index != x->worker)
         return error_set(err, SKIFF_INVALID, "reduction %s: worker %u of %d is not who asks",
-                         x->tag, x->worker, s->options.trainers);
+                         x->tag, x->worker, s->plan->trainers);
     if (x->dtype != DTYPE_FP64 && x->dtype != DTYPE_INT64)
         return error_set(err, SKIFF_DTYPE, "reduction %s: float64 or int64 is needed", x->tag);
-    for (int k = 0; r && k < s->options.trainers; k++) {
+    for (int k = 0; r && k < s->plan->trainers; k++) {
         const struct ps_reduce *y = &r->guests[k].what;
         if (!r->guests[k].request)
             continue;
@@ -298,7 +298,7 @@ static void review_takers(struct server *s)
 static enum skiff_status read_mail(struct server *s, struct rpc_request *q, bool taking,
                                    struct ps_mail *x, struct skiff_error *err)
 {
-    uint32_t workers = (uint32_t)s->options.trainers;
+    uint32_t workers = (uint32_t)s->plan->trainers;
     TRY(ps_read_mail(q->body, x, err));
     uint32_t self = taking ? x->to : x->from;
     if (x->from >= workers || x->to >= workers || q->sender.role != NET_WORKER ||

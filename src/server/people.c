@@ -25,13 +25,13 @@
 void people_create(struct server *s)
 {
     pthread_mutex_init(&s->people, NULL);
-    s->trainers = mem_must((size_t)s->options.trainers * sizeof *s->trainers);
-    s->servers = mem_must((size_t)s->options.servers * sizeof *s->servers);
-    for (int i = 0; i < s->options.trainers; i++)
+    s->trainers = mem_must((size_t)s->plan->trainers * sizeof *s->trainers);
+    s->servers = mem_must((size_t)s->plan->servers * sizeof *s->servers);
+    for (int i = 0; i < s->plan->trainers; i++)
         snprintf(s->trainers[i].name, sizeof s->trainers[i].name, "worker %d", i);
-    for (int i = 0; i < s->options.servers; i++)
+    for (int i = 0; i < s->plan->servers; i++)
         snprintf(s->servers[i].name, sizeof s->servers[i].name, "server %d at %s", i,
-                 s->endpoints[i]);
+                 s->plan->endpoints[i]);
     s->servers[s->options.index].state = MEMBER_HERE;
     s->servers[0].state = MEMBER_HERE; /* its silence is noticed by those who have joined it */
 }
@@ -53,9 +53,9 @@ enum member_state people_state(struct server *s, uint32_t trainer)
 
 static struct person *person_of(struct server *s, struct net_id id)
 {
-    if (id.role == NET_WORKER && id.index < (uint32_t)s->options.trainers)
+    if (id.role == NET_WORKER && id.index < (uint32_t)s->plan->trainers)
         return &s->trainers[id.index];
-    if (id.role == NET_SERVER && id.index < (uint32_t)s->options.servers)
+    if (id.role == NET_SERVER && id.index < (uint32_t)s->plan->servers)
         return &s->servers[id.index];
     return NULL;
 }
@@ -134,9 +134,9 @@ static enum skiff_status await_host(struct server *s, struct rpc_peer *host, int
         if (status != SKIFF_TIMEOUT || is_stopping(s))
             return status;
         if (clock_now() >= deadline)
-            return error_prefix(err, status, "server 0 at %s has not come", s->endpoints[0]);
+            return error_prefix(err, status, "server 0 at %s has not come", s->plan->endpoints[0]);
         if (clock_now() >= note) {
-            server_say(s, "waiting for server 0 at %s", s->endpoints[0]);
+            server_say(s, "waiting for server 0 at %s", s->plan->endpoints[0]);
             note = clock_after(clock_now(), NOTE_EVERY_MS);
         }
     }
@@ -145,8 +145,8 @@ static enum skiff_status await_host(struct server *s, struct rpc_peer *host, int
 static struct membership_options member_options(struct server *s)
 {
     int silence = s->options.silence_ms, beat = silence / 20;
-    return (struct membership_options){.workers = (uint32_t)s->options.trainers,
-                                       .servers = (uint32_t)s->options.servers,
+    return (struct membership_options){.workers = (uint32_t)s->plan->trainers,
+                                       .servers = (uint32_t)s->plan->servers,
                                        .beat_ms = beat < 20    ? 20
                                                   : beat > 500 ? 500
                                                                : beat,
@@ -162,9 +162,9 @@ enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_e
     struct rpc_peer *host;
     if (s->options.index == 0)
         return SKIFF_OK;
-    TRY(rpc_connect(s->client, s->endpoints[0], (struct net_id){NET_SERVER, 0}, &host, err));
+    TRY(rpc_connect(s->client, s->plan->endpoints[0], (struct net_id){NET_SERVER, 0}, &host, err));
     TRY(await_host(s, host, deadline, err));
-    return enrolment_join(s->node, host, s->endpoints[s->options.index], &options,
+    return enrolment_join(s->node, host, s->plan->endpoints[s->options.index], &options,
                           clock_after(clock_now(), s->options.silence_ms), &s->enrolment, err);
 }
 
@@ -195,7 +195,7 @@ static int count_in_state(const struct person *people, int n, enum member_state 
 
 static bool all_gone(const struct server *s)
 {
-    int n = s->options.trainers;
+    int n = s->plan->trainers;
     return count_in_state(s->trainers, n, MEMBER_LEFT) +
                count_in_state(s->trainers, n, MEMBER_DEAD) ==
            n;
@@ -203,7 +203,7 @@ static bool all_gone(const struct server *s)
 
 static enum skiff_status check_servers(struct server *s, struct skiff_error *err)
 {
-    for (int i = 0; i < s->options.servers; i++) {
+    for (int i = 0; i < s->plan->servers; i++) {
         const struct person *p = &s->servers[i];
         if (p->state == MEMBER_DEAD)
             return error_set(err, SKIFF_PEER, "%s %s; its parameters are lost, so the job ends%s",
@@ -217,7 +217,7 @@ static enum skiff_status check_servers(struct server *s, struct skiff_error *err
 
 static enum skiff_status check_trainers(struct server *s, bool late, struct skiff_error *err)
 {
-    int n = s->options.trainers;
+    int n = s->plan->trainers;
     struct buf absent = BUF_INIT;
     for (int i = 0; i < n && s->options.on_death == ON_DEATH_STOP; i++)
         if (s->trainers[i].state == MEMBER_DEAD)
@@ -226,7 +226,7 @@ static enum skiff_status check_trainers(struct server *s, bool late, struct skif
     if (!late)
         return SKIFF_OK;
     list_in_state(s->trainers, n, MEMBER_ABSENT, &absent);
-    list_in_state(s->servers, s->options.servers, MEMBER_ABSENT, &absent);
+    list_in_state(s->servers, s->plan->servers, MEMBER_ABSENT, &absent);
     enum skiff_status status = SKIFF_OK;
     if (absent.len)
         status = error_set(err, SKIFF_TIMEOUT, "waited %.1f s; not started, or cannot reach us: %s",
@@ -238,7 +238,7 @@ static enum skiff_status check_trainers(struct server *s, bool late, struct skif
 /* OK: the job is over; END: it goes on. */
 static enum skiff_status look(struct server *s, bool late, struct skiff_error *err)
 {
-    int n = s->options.trainers;
+    int n = s->plan->trainers;
     if (is_stopping(s))
         return SKIFF_OK;
     if (s->failure.code < 0) {
@@ -258,7 +258,7 @@ static enum skiff_status look(struct server *s, bool late, struct skiff_error *e
 /* Tells what has changed since the last look. */
 static void tell_news(struct server *s, enum member_state *known)
 {
-    for (int i = 0; i < s->options.trainers; i++) {
+    for (int i = 0; i < s->plan->trainers; i++) {
         pthread_mutex_lock(&s->people);
         struct person p = s->trainers[i];
         pthread_mutex_unlock(&s->people);
@@ -290,13 +290,13 @@ static void wait_for_news(struct server *s, int64_t until)
 enum skiff_status people_watch(struct server *s, struct skiff_error *err)
 {
     int64_t start = clock_after(clock_now(), s->options.start_ms);
-    enum member_state *known = mem_must((size_t)s->options.trainers * sizeof *known);
+    enum member_state *known = mem_must((size_t)s->plan->trainers * sizeof *known);
     enum skiff_status status;
     for (;;) {
         int64_t now = clock_now();
         pthread_mutex_lock(&s->people);
         status = look(s, now >= start, err);
-        bool complete = count_in_state(s->trainers, s->options.trainers, MEMBER_ABSENT) == 0;
+        bool complete = count_in_state(s->trainers, s->plan->trainers, MEMBER_ABSENT) == 0;
         pthread_mutex_unlock(&s->people);
         tell_news(s, known);
         if (status != SKIFF_END)
@@ -317,7 +317,7 @@ static bool others_here(struct server *s)
 {
     pthread_mutex_lock(&s->people);
     bool here = false;
-    for (int i = 1; i < s->options.servers; i++)
+    for (int i = 1; i < s->plan->servers; i++)
         here |= s->servers[i].state == MEMBER_HERE || s->servers[i].state == MEMBER_ABSENT;
     pthread_mutex_unlock(&s->people);
     return here;
@@ -327,8 +327,8 @@ static bool others_here(struct server *s)
 static bool anybody_here(struct server *s)
 {
     pthread_mutex_lock(&s->people);
-    bool here = count_in_state(s->trainers, s->options.trainers, MEMBER_HERE) > 0;
-    for (int i = 1; i < s->options.servers; i++)
+    bool here = count_in_state(s->trainers, s->plan->trainers, MEMBER_HERE) > 0;
+    for (int i = 1; i < s->plan->servers; i++)
         here |= s->servers[i].state == MEMBER_HERE;
     pthread_mutex_unlock(&s->people);
     return here;

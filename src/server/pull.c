@@ -70,11 +70,11 @@ void on_describe(void *self, struct rpc_request *q)
 {
     struct server *s = self;
     struct ps_describe own = {.server = (uint32_t)s->options.index,
-                              .servers = (uint32_t)s->options.servers,
-                              .trainers = (uint32_t)s->options.trainers,
-                              .mode = (uint32_t)s->options.mode,
+                              .servers = (uint32_t)s->plan->servers,
+                              .trainers = (uint32_t)s->plan->trainers,
+                              .mode = (uint32_t)s->plan->mode,
                               .shards = (uint32_t)s->nshards,
-                              .program_hash = s->options.program_hash};
+                              .program_hash = s->plan->hash};
     struct ps_describe its;
     struct wire_writer w;
     struct skiff_error err;
@@ -135,7 +135,7 @@ static enum skiff_status read_pull(struct server *s, const struct rpc_request *q
     if (!u || strcmp(u->param, p->name))
         return unknown(s, p->name, err);
     if (p->after && (q->sender.role != NET_WORKER || q->sender.index != p->trainer ||
-                     p->trainer >= (uint32_t)s->options.trainers))
+                     p->trainer >= (uint32_t)s->plan->trainers))
         return error_set(err, SKIFF_INVALID,
                          "pull of rows of %s after a step of trainer %u: only "
                          "that trainer may ask for it",
@@ -254,9 +254,9 @@ static enum skiff_status changed_unit(struct server *s, const char *name, uint64
     if (!u->add || !u->sparse)
         return error_set(err, SKIFF_INVALID,
                          "changed rows of %s: only of sparse tables in GEO mode", name);
-    if (trainer >= (uint64_t)s->options.trainers)
+    if (trainer >= (uint64_t)s->plan->trainers)
         return error_set(err, SKIFF_RANGE, "trainer %llu of %d", (unsigned long long)trainer,
-                         s->options.trainers);
+                         s->plan->trainers);
     *out = u;
     return SKIFF_OK;
 }

@@ -48,7 +48,7 @@ void server_fail(struct server *s, const struct skiff_error *err)
 
 const char *server_text(const struct server *s, char out[static 320])
 {
-    snprintf(out, 320, "server %d at %s", s->options.index, s->endpoints[s->options.index]);
+    snprintf(out, 320, "server %d at %s", s->options.index, s->plan->endpoints[s->options.index]);
     return out;
 }
 
@@ -64,12 +64,9 @@ static enum skiff_status check_options(const struct server_options *o, struct sk
 {
     if (!o->main)
         return error_set(err, SKIFF_INVALID, "a server needs its server program");
-    if (o->servers < 1 || o->trainers < 1 || !o->endpoints)
-        return error_set(err, SKIFF_INVALID, "a job of %d servers and %d trainers", o->servers,
-                         o->trainers);
-    if (o->index < 0 || o->index >= o->servers)
+    if (o->index < 0 || o->index >= o->plan->servers)
         return error_set(err, SKIFF_RANGE, "server %d of %d: servers are numbered 0 to %d",
-                         o->index, o->servers, o->servers - 1);
+                         o->index, o->plan->servers, o->plan->servers - 1);
     if (o->shards < 0 || o->shards > 4096)
         return error_set(err, SKIFF_RANGE, "%d shards: 1 to 4096 are possible", o->shards);
     return SKIFF_OK;
@@ -84,10 +81,7 @@ static void copy_options(struct server *s, const struct server_options *o)
     s->options.transport_fault = o->transport_fault ? mem_must_strdup(o->transport_fault) : NULL;
     s->options.silence_ms = o->silence_ms ? o->silence_ms : 10000;
     s->options.start_ms = o->start_ms ? o->start_ms : 30 * 60 * 1000;
-    s->endpoints = mem_must((size_t)o->servers * sizeof *s->endpoints);
-    for (int i = 0; i < o->servers; i++)
-        s->endpoints[i] = mem_must_strdup(o->endpoints[i]);
-    s->options.endpoints = (const char *const *)s->endpoints;
+    s->plan = job_plan_ref(o->plan);
 }
 
 enum skiff_status server_create(const struct server_options *options, struct server **out,
@@ -133,9 +127,7 @@ void server_destroy(struct server *s)
     people_destroy(s);
     pthread_rwlock_destroy(&s->rate);
     close(s->wake_fd);
-    for (int i = 0; i < s->options.servers; i++)
-        free(s->endpoints[i]);
-    free(s->endpoints);
+    job_plan_unref(s->plan);
     free((char *)s->options.job);
     free((char *)s->options.secret);
     free((char *)s->options.listen);
@@ -202,13 +194,13 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
 static enum skiff_status listen_at(struct server *s, struct skiff_error *err)
 {
     const struct server_options *o = &s->options;
-    const char *address = o->listen ? o->listen : s->endpoints[o->index];
+    const char *address = o->listen ? o->listen : s->plan->endpoints[o->index];
     enum skiff_status status = node_listen(s->node, address, NULL, err);
     if (status < 0)
         return error_prefix(err, status,
                             "server %d of %d cannot serve at %s (if another program or an earlier "
                             "run holds the port, end it or choose another port)",
-                            o->index, o->servers, address);
+                            o->index, s->plan->servers, address);
     return SKIFF_OK;
 }
 
@@ -251,7 +243,7 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
  * runs on reports only. */
 static enum skiff_status first_rate(struct server *s, struct skiff_error *err)
 {
-    return mode_waits(s->options.mode) ? SKIFF_OK : rate_run(s, err);
+    return mode_waits(s->plan->mode) ? SKIFF_OK : rate_run(s, err);
 }
 
 enum skiff_status server_run(struct server *s, struct skiff_error *err)
@@ -292,7 +284,7 @@ out:
 static int count_people(struct server *s, enum member_state state)
 {
     int n = 0;
-    for (int i = 0; i < s->options.trainers; i++)
+    for (int i = 0; i < s->plan->trainers; i++)
         n += s->trainers[i].state == state;
     return n;
 }

@@ -20,7 +20,8 @@
 
 #include "executor/scope.h"
 #include "net/node.h"
-#include "passes/split.h"
+#include "program/job_plan.h"
+#include "program/program.h"
 
 struct server;
 
@@ -32,14 +33,10 @@ enum server_on_death {
 struct server_options {
     const struct skiff_program *main, *startup; /* of this server; must outlive it */
     const struct skiff_program *whole; /* before it was cut, or NULL: names of one-file models */
-    const struct placement *placement; /* of the whole job; must outlive the server */
-    int nplacement;
-    uint64_t program_hash; /* split_hash; 0: trainers' hashes are not checked */
-    enum skiff_split_mode mode;
-    int index, servers, trainers;
-    const char *const *endpoints;           /* `servers` of them; [index] is ours */
-    const char *listen;                     /* address to listen at; NULL: endpoints[index] */
-    const char *job, *secret;               /* NULL: "" */
+    const struct job_plan *plan;       /* server_create takes a reference */
+    int index;                         /* which of the plan's servers this is */
+    const char *listen;                /* address to listen at; NULL: the plan's endpoint */
+    const char *job, *secret;          /* NULL: "" */
     const struct transport_kind *transport; /* NULL: ZeroMQ */
     const char *transport_fault;            /* settings of the fault transport, for tests; NULL */
     int shards;                             /* 0: 1 */

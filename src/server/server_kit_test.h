@@ -37,7 +37,7 @@
 
 struct kit_options {
     int servers, trainers, shards;
-    struct split_config config;
+    struct skiff_split_config config;
     const char *optimizer;
     bool decay; /* the learning rate falls by half each step */
     bool distributed, second_gen;
@@ -120,11 +120,11 @@ static inline void kit_split(struct kit *k)
         strcat(k->pservers, i ? "," : "");
         strcat(k->pservers, k->endpoint[i]);
     }
-    struct split_job job = {.main = skiff_net_main(k->net),
-                            .startup = skiff_net_startup(k->net),
-                            .pservers = k->pservers,
-                            .trainers = k->o.trainers,
-                            .sync_mode = k->o.config.sync_mode};
+    struct skiff_split_job job = {.main = skiff_net_main(k->net),
+                                  .startup = skiff_net_startup(k->net),
+                                  .pservers = k->pservers,
+                                  .trainers = k->o.trainers,
+                                  .sync_mode = k->o.config.sync_mode};
     assert_ok(split_create(&job, &k->o.config, &k->split, &err), err);
 }
 
@@ -139,12 +139,8 @@ static inline void kit_say(void *user, const char *line)
 
 static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_error *err)
 {
-    struct server_options s = {.index = i,
-                               .servers = k->o.servers,
-                               .trainers = k->o.trainers,
-                               .endpoints = k->endpoints,
-                               .mode = split_mode_of(k->split),
-                               .program_hash = split_hash(k->split),
+    struct server_options s = {.plan = split_plan(k->split),
+                               .index = i,
                                .job = "test",
                                .secret = "open sesame",
                                .shards = k->o.shards,
@@ -154,7 +150,6 @@ static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_er
                                .transport_fault = k->o.fault,
                                .say = kit_say,
                                .user = k};
-    s.placement = split_placement(k->split, &s.nplacement);
     TRY(split_server(k->split, k->endpoint[i], &k->main[i], &k->startup[i], err));
     s.whole = skiff_net_main(k->net);
     s.main = k->main[i];
@@ -236,8 +231,8 @@ static inline struct session_options kit_session_options(struct kit *k, int work
                                     .workers = k->o.trainers,
                                     .servers = k->o.servers,
                                     .endpoints = k->endpoints,
-                                    .mode = split_mode_of(k->split),
-                                    .program_hash = split_hash(k->split),
+                                    .mode = split_plan(k->split)->mode,
+                                    .program_hash = split_plan(k->split)->hash,
                                     .job = "test",
                                     .secret = "open sesame",
                                     .connect_ms = 20000,
@@ -267,11 +262,11 @@ struct slices {
 static inline void kit_slices(struct kit *k, const char *param, const char *suffix, bool delta,
                               struct slices *out)
 {
-    int n;
-    const struct placement *p = split_placement(k->split, &n);
+    const struct job_plan *plan = split_plan(k->split);
+    const struct skiff_placement *p = plan->placement;
     memset(out, 0, sizeof *out);
-    for (int i = 0; i < n; i++) {
-        if (strcmp(p[i].origin, param) || p[i].kind == PLACED_OPTIMIZER)
+    for (int i = 0; i < plan->nplacement; i++) {
+        if (strcmp(p[i].origin, param) || p[i].state)
             continue;
         int b = p[i].block;
         if (p[i].is_slice)
@@ -282,8 +277,8 @@ static inline void kit_slices(struct kit *k, const char *param, const char *suff
                      delta ? ".delta" : "");
         out->names[b] = out->name[b];
         out->endpoints[b] = k->endpoints[p[i].server];
-        out->sections[b] = p[i].shape.dims[0];
-        out->rows += p[i].shape.dims[0];
+        out->sections[b] = p[i].dims[0];
+        out->rows += p[i].dims[0];
         out->s.n = b + 1 > out->s.n ? b + 1 : out->s.n;
     }
     out->s.origin = param;
@@ -380,7 +375,7 @@ static inline enum skiff_status kit_exchange(struct kit *k, struct session *s, u
                                              struct skiff_error *err)
 {
     struct slices gw, gb, ge, w, b;
-    bool geo = split_mode_of(k->split) == SKIFF_SPLIT_GEO;
+    bool geo = split_plan(k->split)->mode == SKIFF_SPLIT_GEO;
     const char *suffix = geo ? "" : "@GRAD";
     kit_slices(k, "w", suffix, geo, &gw);
     kit_slices(k, "b", suffix, geo, &gb);
@@ -428,7 +423,7 @@ static inline void *trainer_main(void *arg)
 {
     struct trainer *t = arg;
     struct grads g = {0};
-    uint32_t flags = split_mode_of(t->kit->split) == SKIFF_SPLIT_SYNC ? PS_END_STEP : 0;
+    uint32_t flags = split_plan(t->kit->split)->mode == SKIFF_SPLIT_SYNC ? PS_END_STEP : 0;
     t->session = kit_session(t->kit, t->index);
     t->first = mem_must(sizeof *t->first);
     t->last = mem_must(sizeof *t->last);

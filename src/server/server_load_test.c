@@ -43,15 +43,15 @@ static void path_of(char out[static 128], const char *name)
 static void check_slices(struct kit *k, struct session *s, struct skiff_scope *model,
                          const char *fresh)
 {
-    int n;
-    const struct placement *p = split_placement(k->split, &n);
+    int n = split_plan(k->split)->nplacement;
+    const struct skiff_placement *p = split_plan(k->split)->placement;
     struct skiff_tensor v = {0};
     struct skiff_error err;
     for (int i = 0; i < n; i++) {
-        assert_ok(session_pull_part(s, p[i].server, p[i].slice, 0, p[i].shape.dims[0], &v, &err),
-                  err);
+        assert_ok(session_pull_part(s, p[i].server, p[i].slice, 0, p[i].dims[0], &v, &err), err);
         const struct tensor *whole = &scope_find(model, p[i].origin)->tensor;
-        assert_true(shape_equal(&v.tensor.shape, &p[i].shape));
+        struct shape shape = placement_shape(&p[i]);
+        assert_true(shape_equal(&v.tensor.shape, &shape));
         if (fresh && !strcmp(p[i].origin, fresh))
             for (int64_t j = 0; j < tensor_numel(&v.tensor); j++)
                 assert_true(tensor_f32(&v.tensor)[j] == 0);
@@ -238,7 +238,8 @@ static void keyed_tables_load(void **state)
         kit_open(&job, &jo);
         struct session *s = kit_session(&job, 0);
         struct job_slices slices = {.origin = "emb", .modulo = true, .names = names};
-        slices.endpoints = split_endpoints(job.split, &slices.n);
+        slices.n = split_plan(job.split)->servers;
+        slices.endpoints = split_plan(job.split)->endpoints;
         for (int n = 0; n < slices.n; n++)
             names[n] = "emb";
         assert_ok(session_pull_rows(s, &slices, ids, 6, EMB_WIDTH, rows, &err), err);

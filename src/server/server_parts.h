@@ -106,7 +106,7 @@ struct meeting_room; /* meet.c */
 
 struct server {
     struct server_options options;
-    char **endpoints;
+    const struct job_plan *plan;   /* a reference */
     struct skiff_program *program; /* a copy of options.main, made ready to run block by block */
     struct skiff_scope *scope;
     bool own_scope, initialised, ran;
@@ -147,7 +147,7 @@ const char *server_text(const struct server *s, char out[static 320]);
 /* Keyed tables: does the row of this id live here? */
 static inline bool server_owns(const struct server *s, int64_t id)
 {
-    return (uint64_t)id % (uint64_t)s->options.servers == (uint64_t)s->options.index;
+    return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->options.index;
 }
 
 /* ---- units.c: the server program ---- */

@@ -306,13 +306,7 @@ static void a_port_in_use_is_an_error_at_once(void **state)
     program_destroy(other.main[0]);
     program_destroy(other.startup[0]);
     /* the program names its own endpoint, the process listens at ours */
-    struct server_options so = {.index = 0,
-                                .servers = 1,
-                                .trainers = 1,
-                                .endpoints = other.endpoints,
-                                .listen = k.endpoint[0],
-                                .mode = SKIFF_SPLIT_SYNC};
-    so.placement = split_placement(other.split, &so.nplacement);
+    struct server_options so = {.plan = split_plan(other.split), .listen = k.endpoint[0]};
     assert_ok(split_server(other.split, other.endpoint[0], &other.main[0], &other.startup[0], &err),
               err);
     so.main = other.main[0];

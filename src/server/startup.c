@@ -92,18 +92,12 @@ enum skiff_status startup_fills(struct server *s, struct skiff_error *err)
 static bool part_of(void *user, const char *name, int64_t *offset, int64_t *whole)
 {
     const struct server *s = user;
-    const struct placement *all = s->options.placement, *own = NULL;
-    int n = s->options.nplacement;
-    for (int i = 0; i < n && !own; i++)
-        if (all[i].server == s->options.index && !strcmp(all[i].slice, name))
-            own = &all[i];
+    const struct skiff_placement *own = job_plan_slice(s->plan, s->options.index, name);
     if (!own || !own->is_slice)
         return false;
+    struct shape all = job_plan_whole(s->plan, own);
     *offset = own->offset;
-    *whole = 0;
-    for (int i = 0; i < n; i++)
-        if (all[i].kind == own->kind && !strcmp(all[i].origin, own->origin))
-            *whole += shape_numel(&all[i].shape);
+    *whole = shape_numel(&all);
     return true;
 }
 

@@ -176,16 +176,6 @@ static enum skiff_status plan_block_of(struct server *s, int block, bool part, s
     return SKIFF_OK;
 }
 
-static bool is_part(const struct server *s, const char *name)
-{
-    for (int i = 0; i < s->options.nplacement; i++) {
-        const struct placement *p = &s->options.placement[i];
-        if (p->server == s->options.index && !strcmp(p->slice, name))
-            return p->is_slice;
-    }
-    return false;
-}
-
 static enum skiff_status set_up_update(struct server *s, struct unit *u, struct skiff_block *b,
                                        const struct skiff_op *update, struct skiff_error *err)
 {
@@ -201,7 +191,9 @@ static enum skiff_status set_up_update(struct server *s, struct unit *u, struct 
     for (int i = 0; i < update->nins; i++)
         if (update->ins[i].n == 1 && strcmp(update->ins[i].slot, "LearningRate"))
             map_var(s, update->ins[i].names[0], u);
-    return plan_block_of(s, b->idx, keyed || is_part(s, u->param), &u->plan, err);
+    const struct skiff_placement *placed = job_plan_slice(s->plan, s->options.index, u->param);
+    bool part = keyed || (placed && placed->is_slice);
+    return plan_block_of(s, b->idx, part, &u->plan, err);
 }
 
 static enum skiff_status check_param(const struct server *s, const struct unit *u,
@@ -225,7 +217,7 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const cha
     const char *merged = strip_merge(b);
     const struct skiff_op *update = find_update(b);
     u->grad = merged ? merged : grad;
-    u->add = mode_adds(s->options.mode);
+    u->add = mode_adds(s->plan->mode);
     const struct op_arg *x = u->add && b->nops == 1 ? op_in(b->ops[0], "X") : NULL;
     if (x)
         u->param = x->n == 2 ? x->names[0] : NULL;
@@ -242,8 +234,8 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const cha
     u->sparse = g && g->kind == VAR_SELECTED_ROWS;
     u->param_value = scope_var(s->scope, u->param);
     u->grad_value = scope_var(s->scope, u->grad);
-    u->backups = mem_must((size_t)s->options.trainers * sizeof *u->backups);
-    u->changed = mem_must((size_t)s->options.trainers * sizeof *u->changed);
+    u->backups = mem_must((size_t)s->plan->trainers * sizeof *u->backups);
+    u->changed = mem_must((size_t)s->plan->trainers * sizeof *u->changed);
     map_var(s, u->param, u);
     return u->add ? SKIFF_OK : set_up_update(s, u, b, update, err);
 }
@@ -301,21 +293,20 @@ static enum skiff_status read_rate(struct server *s, const struct skiff_op *serv
 static enum skiff_status check_service(const struct server *s, const struct skiff_op *service,
                                        struct skiff_error *err)
 {
-    const struct server_options *o = &s->options;
     if (!service)
         return error_set(err, SKIFF_INVALID,
                          "the program is no server program: it has no listen_and_serv "
                          "(get_pserver_program makes one)");
-    int fanin = attr_int(service, "Fanin", o->trainers);
-    int mode = attr_int(service, "distributed_mode", (int)o->mode);
-    if (fanin != o->trainers)
+    int fanin = attr_int(service, "Fanin", s->plan->trainers);
+    int mode = attr_int(service, "distributed_mode", (int)s->plan->mode);
+    if (fanin != s->plan->trainers)
         return error_set(err, SKIFF_INVALID,
                          "the server program is for %d trainers, the server was started for %d",
-                         fanin, o->trainers);
-    if (mode != (int)o->mode)
+                         fanin, s->plan->trainers);
+    if (mode != (int)s->plan->mode)
         return error_set(err, SKIFF_INVALID,
                          "the server program is for mode %d, the server was started in mode %d",
-                         mode, (int)o->mode);
+                         mode, (int)s->plan->mode);
     return SKIFF_OK;
 }
 
@@ -339,11 +330,11 @@ static void deal_out(struct server *s)
         h->server = s;
         h->index = i;
         h->units = mem_must((size_t)(s->nunits + 1) * sizeof(struct unit *));
-        h->ended = mem_must((size_t)s->options.trainers);
-        h->gone = mem_must((size_t)s->options.trainers);
-        h->lives = mem_must((size_t)s->options.trainers * sizeof *h->lives);
-        h->done = mem_must((size_t)s->options.trainers * sizeof *h->done);
-        h->parked = mem_must((size_t)s->options.trainers * sizeof *h->parked);
+        h->ended = mem_must((size_t)s->plan->trainers);
+        h->gone = mem_must((size_t)s->plan->trainers);
+        h->lives = mem_must((size_t)s->plan->trainers * sizeof *h->lives);
+        h->done = mem_must((size_t)s->plan->trainers * sizeof *h->done);
+        h->parked = mem_must((size_t)s->plan->trainers * sizeof *h->parked);
     }
     for (int i = 0; i < s->nunits; i++) {
         struct unit *u = &s->units[i];
@@ -374,7 +365,7 @@ static void unit_destroy(struct server *s, struct unit *u)
     free(u->pushes);
     plan_destroy(u->plan);
     table_destroy(u->table);
-    for (int t = 0; t < s->options.trainers; t++) {
+    for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)
             mem_free(u->backups[t]);
         if (u->changed)

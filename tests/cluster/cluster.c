@@ -83,9 +83,9 @@ static void read_inputs(struct cluster_spec *s, char *text)
     }
 }
 
-static struct split_config config_of(const char *api, const char *mode)
+static struct skiff_split_config config_of(const char *api, const char *mode)
 {
-    struct split_config c = split_config_default();
+    struct skiff_split_config c = split_config_default();
     enum skiff_split_mode known;
     if (!strcmp(api, "fleet")) {
         assert_true(skiff_mode_find(mode, &known));
@@ -240,29 +240,21 @@ static void feed_batch(const struct cluster_spec *s, struct samples *d, int firs
 static enum skiff_status make_split(struct cluster *c, int trainer, struct skiff_error *err)
 {
     const struct cluster_spec *s = &c->spec;
-    struct split_job job = {.main = s->main,
-                            .startup = s->startup,
-                            .trainer_id = trainer,
-                            .pservers = c->pservers,
-                            .trainers = s->trainers,
-                            .sync_mode = s->config.sync_mode};
+    struct skiff_split_job job = {.main = s->main,
+                                  .startup = s->startup,
+                                  .trainer_id = trainer,
+                                  .pservers = c->pservers,
+                                  .trainers = s->trainers,
+                                  .sync_mode = s->config.sync_mode};
     return split_create(&job, &s->config, &c->split, err);
 }
 
-static enum skiff_status make_job(struct cluster *c, int k, const struct skiff_program *main,
-                                  struct skiff_error *err)
+static enum skiff_status make_job(struct cluster *c, int k, struct skiff_error *err)
 {
     const struct cluster_spec *s = &c->spec;
-    int n;
-    const struct placement *placement = split_placement(c->split, &n);
-    struct comm_options o = {.mode = split_mode_of(c->split),
+    struct comm_options o = {.plan = split_plan(c->split),
                              .direct = s->direct,
                              .session = {.worker = k,
-                                         .workers = s->trainers,
-                                         .servers = s->servers,
-                                         .endpoints = c->endpoints,
-                                         .mode = split_mode_of(c->split),
-                                         .program_hash = split_hash(c->split),
                                          .job = "cluster test",
                                          .secret = "sesame",
                                          .transport_fault = s->fault,
@@ -277,10 +269,8 @@ static enum skiff_status make_job(struct cluster *c, int k, const struct skiff_p
                              .min_send_grad_num_before_recv = s->min_send,
                              .independent_recv_thread = s->pull_always ? 0 : -1,
                              .is_sgd_optimizer = s->is_sgd ? s->is_sgd - 1 : -1,
-                             .geo_need_push_nums = s->push_nums,
-                             .placement = placement,
-                             .nplacement = n};
-    return comm_create(&o, main, &c->job, err);
+                             .geo_need_push_nums = s->push_nums};
+    return comm_create(&o, &c->job, err);
 }
 
 static void wait_turn(struct cluster *c, int turn)
@@ -341,7 +331,7 @@ static enum skiff_status run_trainer(struct cluster *c, int k, struct skiff_erro
     struct executor_options eo = {0};
     TRY(make_split(c, k, err));
     TRY(split_trainer(c->split, &main, &startup, err));
-    TRY(make_job(c, k, main, err));
+    TRY(make_job(c, k, err));
     program_set_job(main, c->job);
     program_set_job(startup, c->job);
     c->scope = scope_create();
@@ -378,18 +368,13 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
     const struct cluster_spec *s = &c->spec;
     struct skiff_program *main, *startup;
     struct server *server;
-    int n;
     TRY(make_split(c, 0, err));
     TRY(split_server(c->split, c->endpoints[i], &main, &startup, err));
     struct server_options o = {.main = main,
                                .startup = startup,
                                .whole = s->main,
-                               .placement = split_placement(c->split, &n),
-                               .mode = split_mode_of(c->split),
+                               .plan = split_plan(c->split),
                                .index = i,
-                               .servers = s->servers,
-                               .trainers = s->trainers,
-                               .endpoints = c->endpoints,
                                .job = "cluster test",
                                .secret = "sesame",
                                .transport_fault = s->fault,
@@ -399,7 +384,6 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
                                .on_death = s->on_death,
                                .say = say,
                                .user = &c->shared->server[i]};
-    o.nplacement = n;
     TRY(server_create(&o, &server, err));
     TRY(server_init(server, err));
     if (s->init[0])
@@ -561,18 +545,13 @@ void cluster_end(struct cluster *c)
 
 /* ---- values ---- */
 
-static bool on_servers(const struct placement *p)
-{
-    return p->kind != PLACED_PARAM;
-}
-
 /* The slice of `name` that follows row `from`, of those that servers keep; NULL: none. */
-static const struct placement *next_slice(struct cluster *c, const char *name, int64_t from)
+static const struct skiff_placement *next_slice(struct cluster *c, const char *name, int64_t from)
 {
-    int count;
-    const struct placement *p = split_placement(c->split, &count), *best = NULL;
+    int count = split_plan(c->split)->nplacement;
+    const struct skiff_placement *p = split_plan(c->split)->placement, *best = NULL;
     for (int i = 0; i < count; i++)
-        if (!strcmp(p[i].origin, name) && on_servers(&p[i]) && p[i].first_row >= from &&
+        if (!strcmp(p[i].origin, name) && (p[i].remote || p[i].state) && p[i].first_row >= from &&
             (!best || p[i].first_row < best->first_row))
             best = &p[i];
     return best;
@@ -584,9 +563,9 @@ float *cluster_value(struct cluster *c, const char *name, size_t *n)
     struct skiff_error err;
     int64_t from = 0;
     *n = 0;
-    for (const struct placement *p; (p = next_slice(c, name, from));) {
+    for (const struct skiff_placement *p; (p = next_slice(c, name, from));) {
         struct skiff_tensor part = {0};
-        int64_t rows = p->shape.ndim ? p->shape.dims[0] : 1;
+        int64_t rows = placement_rows(p);
         if (session_pull_part(comm_session(c->job), p->server, p->slice, 0, rows, &part, &err) <
             0) {
             cluster_complain(c, "%s: %s", name, err.message);
@@ -610,8 +589,8 @@ float *cluster_value(struct cluster *c, const char *name, size_t *n)
 
 void cluster_digest(struct cluster *c, int trainer)
 {
-    int count;
-    const struct placement *p = split_placement(c->split, &count);
+    int count = split_plan(c->split)->nplacement;
+    const struct skiff_placement *p = split_plan(c->split)->placement;
     uint64_t digest = 0;
     if (trainer != 0)
         return;

@@ -34,7 +34,7 @@ struct cluster_input { /* a slot of the data */
 struct cluster_spec {
     const struct skiff_program *main, *startup; /* after minimize */
     int servers, trainers;
-    struct split_config config;
+    struct skiff_split_config config;
     bool direct; /* bare transpiler */
     int push_nums;
     char init[1024]; /* folder that servers load; "": as the startup program says */

@@ -35,11 +35,11 @@ static struct skiff_scope *make_model(const struct skiff_program *p)
 static void compare(struct cluster *c, int trainer)
 {
     const struct expected *e = c->spec.user;
-    int count;
-    const struct placement *p = split_placement(c->split, &count);
+    int count = split_plan(c->split)->nplacement;
+    const struct skiff_placement *p = split_plan(c->split)->placement;
     for (int i = 0; i < count && trainer == 0; i++) {
         size_t n;
-        if (p[i].kind == PLACED_OPTIMIZER && !e->has_state)
+        if (p[i].state && !e->has_state)
             continue;
         const struct tensor *want = &scope_find(e->model, p[i].origin)->tensor;
         float *have = cluster_value(c, p[i].origin, &n);

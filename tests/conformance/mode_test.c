@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include <skiff/skiff.h>
+
 #include "comm/mode.h"
+#include "passes/split.h"
 #include "store/file.h"
 
 static const enum skiff_split_mode modes[] = {
@@ -105,6 +108,63 @@ static void classes(void **state)
     assert_false(mode_direct.class->communicates);
 }
 
+/* ---- a trainer's job, before it has met a server ---- */
+
+static struct skiff_split *split_for(const struct skiff_net *net, enum skiff_split_mode mode)
+{
+    struct skiff_error err;
+    struct skiff_split *s = NULL;
+    struct skiff_split_config config = split_config_fleet(mode);
+    struct skiff_split_job job = {.main = skiff_net_main(net),
+                                  .startup = skiff_net_startup(net),
+                                  .pservers = "127.0.0.1:6170,127.0.0.1:6171",
+                                  .trainers = 2};
+    if (split_create(&job, &config, &s, &err) < 0)
+        fail_msg("%s", err.message);
+    return s;
+}
+
+static enum skiff_status send_early(struct job *j, struct skiff_error *err)
+{
+    const char *name = "w", *server = "127.0.0.1:6170";
+    struct skiff_tensor x = {0};
+    struct job_slices to = {.origin = name, .n = 1, .names = &name, .endpoints = &server};
+    const struct tensor *ids = &x.tensor;
+    if (j->class->send_ids)
+        return j->class->send_ids(j, 1, &name, &ids, err);
+    return j->class->send(j, &to, &x, false, err);
+}
+
+/* Fleet's strategy of the mode gives trainers of this mode; what is sent before init_worker is
+ * refused; a job that has never begun ends at once. */
+static void lives(void **state)
+{
+    struct skiff_net *net = skiff_net_create();
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(4));
+    struct skiff_var *loss =
+        skiff_mean(net, skiff_fc(net, x, 1, .param_attr = SKIFF_PARAM(.name = "w")));
+    struct skiff_error err;
+    assert_int_equal(skiff_minimize(net, loss, &err, "sgd", .learning_rate = 0.1), SKIFF_OK);
+    for (int i = 0; i < MODES; i++) {
+        struct skiff_split *s = split_for(net, modes[i]);
+        struct comm_options o = {.plan = split_plan(s)};
+        struct job *j;
+        assert_int_equal(split_plan(s)->trainer_mode, modes[i]);
+        assert_int_equal(mode_waits(split_plan(s)->mode), mode_waits(modes[i]));
+        assert_int_equal(mode_adds(split_plan(s)->mode), mode_adds(modes[i]));
+        assert_int_equal(comm_create(&o, &j, &err), SKIFF_OK);
+        split_destroy(s); /* the job keeps the plan */
+        assert_ptr_equal(j->class, comm_mode_of(modes[i])->class);
+        assert_int_equal(send_early(j, &err), SKIFF_STATE);
+        assert_non_null(strstr(err.message, "init_worker"));
+        assert_int_equal(comm_settle(j, &err), SKIFF_OK);
+        assert_int_equal(j->class->close(j, &err), SKIFF_OK);
+        assert_int_equal(j->class->close(j, &err), SKIFF_OK);
+        job_unref(j);
+    }
+    skiff_net_destroy(net);
+}
+
 static void must_name(const char *path, const char *name)
 {
     struct buf text = BUF_INIT;
@@ -136,8 +196,11 @@ static void documents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_numbers), cmocka_unit_test(numbers_are_paddles),
-        cmocka_unit_test(what_is_no_mode),   cmocka_unit_test(classes),
+        cmocka_unit_test(names_and_numbers),
+        cmocka_unit_test(numbers_are_paddles),
+        cmocka_unit_test(what_is_no_mode),
+        cmocka_unit_test(classes),
+        cmocka_unit_test(lives),
         cmocka_unit_test(documents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,14 +33,14 @@ static struct skiff_program *fused(const struct skiff_program *p)
 static struct skiff_program *trainer_part(struct skiff_net *net, enum skiff_split_mode mode)
 {
     struct skiff_error err;
-    struct split_config c = split_config_fleet(mode);
+    struct skiff_split_config c = split_config_fleet(mode);
     struct skiff_split *s;
     struct skiff_program *main = NULL, *startup = NULL;
-    struct split_job job = {.main = skiff_net_main(net),
-                            .startup = skiff_net_startup(net),
-                            .pservers = "127.0.0.1:6001,127.0.0.1:6002",
-                            .trainers = 2,
-                            .sync_mode = c.sync_mode};
+    struct skiff_split_job job = {.main = skiff_net_main(net),
+                                  .startup = skiff_net_startup(net),
+                                  .pservers = "127.0.0.1:6001,127.0.0.1:6002",
+                                  .trainers = 2,
+                                  .sync_mode = c.sync_mode};
     if (split_create(&job, &c, &s, &err) < 0 || split_trainer(s, &main, &startup, &err) < 0)
         fail_msg("%s", err.message);
     struct skiff_program *out = fused(main);

@@ -209,7 +209,8 @@ static void check_case(const char *name)
     case_open(&c, name);
     struct skiff_split *s = case_split(&c, 0);
     struct job j = {.name = name, .trainers = c.job.trainers, .geo = c.config.geo_sgd_mode};
-    j.endpoints = split_endpoints(s, &j.servers);
+    j.endpoints = split_plan(s)->endpoints;
+    j.servers = split_plan(s)->servers;
     for (int i = 0; i < j.servers; i++) {
         str_map_init(&j.sent[i]);
         if (split_server(s, j.endpoints[i], &j.main[i], &j.startup[i], &err) < 0)

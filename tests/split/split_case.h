@@ -26,8 +26,8 @@ static char golden[512]; /* the unpacked archive */
 struct split_case {
     const char *name;
     struct skiff_program *main, *startup; /* before */
-    struct split_config config;
-    struct split_job job;
+    struct skiff_split_config config;
+    struct skiff_split_job job;
     char pservers[256];
 };
 
@@ -97,9 +97,9 @@ static inline long case_number(const struct buf *text, const char *key)
     return strtol(value, NULL, 10);
 }
 
-static inline struct split_config case_config(const char *api, const char *mode)
+static inline struct skiff_split_config case_config(const char *api, const char *mode)
 {
-    struct split_config c = split_config_default();
+    struct skiff_split_config c = split_config_default();
     enum skiff_split_mode known;
     if (!strcmp(api, "fleet")) {
         assert_true(skiff_mode_find(mode, &known));
@@ -140,13 +140,13 @@ static inline void case_open(struct split_case *c, const char *name)
     c->config = case_config(api, mode);
     c->config.slice_var_up = !strcmp(slice, "True");
     c->config.min_block_size = case_number(&text, "min_block_size");
-    c->config.split_method = split_dispatcher_find(split);
+    c->config.split_method = split_dispatcher_find(split)->name;
     c->config.wait_port = false;
-    c->job = (struct split_job){.main = c->main,
-                                .startup = c->startup,
-                                .pservers = c->pservers,
-                                .trainers = (int)case_number(&text, "trainers"),
-                                .sync_mode = !strcmp(mode, "sync")};
+    c->job = (struct skiff_split_job){.main = c->main,
+                                      .startup = c->startup,
+                                      .pservers = c->pservers,
+                                      .trainers = (int)case_number(&text, "trainers"),
+                                      .sync_mode = !strcmp(mode, "sync")};
     buf_deinit(&text);
 }
 
@@ -174,7 +174,7 @@ static inline void case_close(struct split_case *c)
 
 static inline struct skiff_split *case_split(const struct split_case *c, int trainer_id)
 {
-    struct split_job job = c->job;
+    struct skiff_split_job job = c->job;
     struct skiff_split *s = NULL;
     struct skiff_error err;
     job.trainer_id = trainer_id;

@@ -7,17 +7,15 @@
 
 static void test_config(void **state)
 {
-    struct split_config c = split_config_default();
+    struct skiff_split_config c = split_config_default();
     struct skiff_error err;
     assert_true(c.slice_var_up && c.wait_port && c.sync_mode);
     assert_false(c.enable_dc_asgd || c.print_log || c.runtime_split_send_recv || c.half_async);
-    assert_false(c.completely_not_async || c.geo_sgd_mode || c.use_hierarchical_allreduce);
-    assert_null(c.split_method);
-    assert_null(c.collective_mode);
+    assert_false(c.completely_not_async || c.geo_sgd_mode);
+    assert_string_equal(c.split_method, "RoundRobin");
     assert_int_equal(c.min_block_size, 8192);
     assert_string_equal(c.mode, "pserver");
     assert_int_equal(c.geo_sgd_need_push_nums, 100);
-    assert_int_equal(c.nccl_comm_num, 1);
     assert_int_equal(c.rpc_send_thread_num, 12);
     assert_int_equal(split_config_check(&c, &err), SKIFF_OK);
 
@@ -59,6 +57,16 @@ static void expect(const struct split_case *c, enum skiff_status status, const c
         fail_msg("\"%s\" does not contain \"%s\"", err.message, text);
 }
 
+static void expect_by(const struct split_case *c, const struct split_dispatcher *dispatcher,
+                      enum skiff_status status, const char *text)
+{
+    struct skiff_error err = {0};
+    struct skiff_split *s = NULL;
+    assert_int_equal(split_create_by(&c->job, &c->config, dispatcher, &s, &err), status);
+    if (!strstr(err.message, text))
+        fail_msg("\"%s\" does not contain \"%s\"", err.message, text);
+}
+
 static void expect_servers(struct split_case *c, const char *pservers, const char *text)
 {
     c->job.pservers = pservers;
@@ -70,7 +78,7 @@ static void test_refusals(void **state)
 {
     struct split_case c;
     case_open(&c, "ctr3-transpiler-sync-s2t2-sgd");
-    struct split_config good = c.config;
+    struct skiff_split_config good = c.config;
     expect_servers(&c, "", "pservers is empty");
     expect_servers(&c, NULL, "pservers is empty");
     expect_servers(&c, "a:1,a:1", "a:1 is listed twice");
@@ -170,11 +178,12 @@ static void test_dispatchers(void **state)
     static const struct split_dispatcher beyond = {"Beyond", pick_beyond};
     struct split_case c;
     case_open(&c, "ctr3-transpiler-sync-s2t2-sgd");
-    c.config.split_method = &first;
-    expect(&c, SKIFF_INVALID,
-           "First puts SparseFeatFactors.block0 and SparseFeatFactors.block1 both on server");
-    c.config.split_method = &beyond;
-    expect(&c, SKIFF_RANGE, "Beyond gives server 2 for SparseFeatFactors.block0");
+    c.config.split_method = "Random";
+    expect(&c, SKIFF_INVALID, "split_method is Random; expected RoundRobin or HashName");
+    c.config.split_method = NULL;
+    expect_by(&c, &first, SKIFF_INVALID,
+              "First puts SparseFeatFactors.block0 and SparseFeatFactors.block1 both on server");
+    expect_by(&c, &beyond, SKIFF_RANGE, "Beyond gives server 2 for SparseFeatFactors.block0");
     case_close(&c);
 }
 
@@ -195,10 +204,10 @@ static void test_hash_name(void **state)
                  {"fc_2.b_0", 0},
                  {"fc_2.w_0", 2}};
     struct split_case c;
-    int n;
     case_open(&c, "ctr3-transpiler-sync-s3t2-sgd-hashname");
     struct skiff_split *s = case_split(&c, 1);
-    const struct placement *p = split_placement(s, &n);
+    const struct skiff_placement *p = split_plan(s)->placement;
+    int n = split_plan(s)->nplacement;
     assert_int_equal(n, sizeof where / sizeof where[0]);
     for (int i = 0; i < n; i++) {
         assert_string_equal(p[i].slice, where[i].slice);
@@ -221,7 +230,8 @@ static void made_split(struct made *m)
 {
     struct skiff_error err;
     m->s = case_split(&m->c, 0);
-    const char *const *endpoints = split_endpoints(m->s, &m->servers);
+    const char *const *endpoints = split_plan(m->s)->endpoints;
+    m->servers = split_plan(m->s)->servers;
     if (split_trainer(m->s, &m->main, &m->startup, &err) < 0)
         fail_msg("%s", err.message);
     for (int i = 0; i < m->servers; i++)
@@ -295,7 +305,7 @@ static void test_sync_schedule(void **state)
 {
     struct made m;
     made_open(&m, "ctr3-fleet-sync-s2t2-sgd-decay_exp");
-    assert_int_equal(split_mode_of(m.s), SKIFF_SPLIT_SYNC);
+    assert_int_equal(split_plan(m.s)->mode, SKIFF_SPLIT_SYNC);
     for (int i = 0; i < m.servers; i++) {
         const struct skiff_op *serve = find_op(m.server[i], "listen_and_serv", 0);
         int block = op_attr(serve, "lr_decay_block_id")->value.i;
@@ -338,12 +348,11 @@ static void check_two_tables(const char *name)
 {
     struct made m;
     struct skiff_error err;
-    int n;
     case_open(&m.c, name);
     set_distributed(m.c.main);
     made_split(&m);
-    const char *const *tables = split_tables(m.s, &n);
-    assert_int_equal(n, 2);
+    const char *const *tables = split_plan(m.s)->tables;
+    assert_int_equal(split_plan(m.s)->ntables, 2);
     assert_string_equal(tables[0], "table0");
     assert_string_equal(tables[1], "table1");
     assert_non_null(strstr(split_notes(m.s), "to sgd instead of adagrad (table table1)"));
@@ -432,7 +441,6 @@ static void test_padding(void **state)
 static void test_shared_table(void **state)
 {
     struct made m;
-    int n;
     const char *from = "SparseFeatFactors", *to = "decay";
     case_open(&m.c, "ctr3-transpiler-sync-s2t2-sgd");
     block_add_var(program_root(m.c.main), to);
@@ -441,8 +449,8 @@ static void test_shared_table(void **state)
     op_set_out(m.c.main, op, "Out", 1, &to);
     assert_int_equal(op_fill_defaults(m.c.main, op, NULL), SKIFF_OK);
     made_split(&m);
-    const struct placement *p = split_placement(m.s, &n);
-    assert_int_equal(p[0].kind, PLACED_PARAM);
+    assert_string_equal(split_plan(m.s)->placement[0].kind, "Param");
+    assert_false(split_plan(m.s)->placement[0].remote);
     assert_int_equal(count_ops(m.main, "distributed_lookup_table"), 0);
     assert_int_equal(count_ops(m.main, "recv"), 7);
     assert_int_equal(count_ops(m.startup, "recv"), 7);
@@ -489,14 +497,14 @@ static void test_given_values(void **state)
 
 static int networks;
 
-static void split_network(const char *name, const struct split_config *config)
+static void split_network(const char *name, const struct skiff_split_config *config)
 {
     struct split_case c = {.name = name, .config = *config};
     struct made m;
     struct skiff_error err;
     c.main = case_program(name, "main.pb");
     c.startup = case_program(name, "startup.pb");
-    c.job = (struct split_job){c.main, c.startup, 1, "a:1,[::1]:2,c:3", 2, true};
+    c.job = (struct skiff_split_job){c.main, c.startup, 1, "a:1,[::1]:2,c:3", 2, true};
     m.c = c;
     made_split(&m);
     if (program_verify(m.main, &err) < 0 || program_verify(m.startup, &err) < 0)
@@ -515,7 +523,7 @@ static void test_networks(void **state)
 #include <skiff/mode_list.h>
 #undef SKIFF_MODE
     };
-    struct split_config plain = split_config_default();
+    struct skiff_split_config plain = split_config_default();
     for (int k = 0; k < 2; k++) {
         char path[PATH_LEN];
         struct dirent **list;
@@ -527,7 +535,7 @@ static void test_networks(void **state)
                 case_has(path, "startup.pb") && !strstr(path, "lamb")) {
                 split_network(path, &plain);
                 for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
-                    struct split_config fleet = split_config_fleet(modes[m]);
+                    struct skiff_split_config fleet = split_config_fleet(modes[m]);
                     split_network(path, &fleet);
                 }
                 networks++;

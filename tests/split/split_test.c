@@ -133,15 +133,14 @@ static void compare(const char *name, const char *file, struct skiff_program *ma
 
 static void print_placement(const struct skiff_split *s, struct buf *out)
 {
-    int n;
-    const struct placement *p = split_placement(s, &n);
+    int n = split_plan(s)->nplacement;
+    const struct skiff_placement *p = split_plan(s)->placement;
     buf_str(out, "# slice\torigin\tkind\tblock\tfirst_row\trows\tshape\tendpoint\n");
     for (int i = 0; i < n; i++, p++) {
-        buf_printf(out, "%s\t%s\t%s\t%d\t%lld\t%lld\t", p->slice, p->origin,
-                   placement_kind_name(p->kind), p->block, (long long)p->first_row,
-                   (long long)p->shape.dims[0]);
-        for (int k = 0; k < p->shape.ndim; k++)
-            buf_printf(out, "%s%lld", k ? "x" : "", (long long)p->shape.dims[k]);
+        buf_printf(out, "%s\t%s\t%s\t%d\t%lld\t%lld\t", p->slice, p->origin, p->kind, p->block,
+                   (long long)p->first_row, (long long)p->dims[0]);
+        for (int k = 0; k < p->ndim; k++)
+            buf_printf(out, "%s%lld", k ? "x" : "", (long long)p->dims[k]);
         buf_printf(out, "\t%s\n", p->endpoint);
     }
 }
@@ -184,9 +183,9 @@ static void compare_trainer(const struct split_case *c, int id)
 
 static void compare_servers(const struct split_case *c)
 {
-    int n;
     struct skiff_split *s = case_split(c, 0);
-    const char *const *endpoints = split_endpoints(s, &n);
+    int n = split_plan(s)->servers;
+    const char *const *endpoints = split_plan(s)->endpoints;
     for (int i = 0; i < n; i++) {
         struct skiff_program *main, *startup;
         struct skiff_error err;
