@@ -226,10 +226,11 @@ static void run_server(struct bench *b, enum skiff_split_mode mode, int i)
     struct skiff_error err;
     struct skiff_split *s = make_split(b, mode, 0);
     struct skiff_program *main, *startup;
+    struct server_plan *plan;
     struct server *server;
-    if (split_server(s, b->endpoints[i], &main, &startup, &err) < 0)
+    if (split_server(s, b->endpoints[i], &main, &startup, &plan, &err) < 0)
         die("server", &err);
-    struct server_options o = {.main = main, .startup = startup, .plan = split_plan(s), .index = i};
+    struct server_options o = {.main = main, .startup = startup, .plan = plan};
     if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0)
         die("server", &err);
     double start = clock_cpu_process();

@@ -34,6 +34,7 @@ struct bench {
     struct skiff_net *net;
     struct skiff_split *split;
     struct skiff_program *main, *startup;
+    struct server_plan *plan;
     struct server *server;
     char endpoint[32];
     pthread_t thread;
@@ -99,9 +100,8 @@ static void start_server(struct bench *b)
                                   .pservers = b->endpoint,
                                   .trainers = 1};
     check(split_create(&job, &config, &b->split, &err), &err);
-    check(split_server(b->split, b->endpoint, &b->main, &b->startup, &err), &err);
-    struct server_options o = {
-        .main = b->main, .startup = b->startup, .plan = split_plan(b->split)};
+    check(split_server(b->split, b->endpoint, &b->main, &b->startup, &b->plan, &err), &err);
+    struct server_options o = {.main = b->main, .startup = b->startup, .plan = b->plan};
     check(server_create(&o, &b->server, &err), &err);
     check(server_init(b->server, &err), &err);
     pthread_create(&b->thread, NULL, serve, b);
@@ -302,6 +302,7 @@ int main(int argc, char **argv)
     server_destroy(b.server);
     program_destroy(b.main);
     program_destroy(b.startup);
+    server_plan_destroy(b.plan);
     split_destroy(b.split);
     skiff_net_destroy(b.net);
     return pull >= 3e6 && push >= 3e6 && dense <= 3 ? 0 : 1;

@@ -170,8 +170,9 @@ extern const struct job_class step_class;
     .ahead = step_ahead
 #define COMM_CLASS_SLOTS \
     .recv = comm_job_recv, .send_barrier = comm_job_barrier, .lookup = comm_job_lookup, \
-    .save_table = comm_job_save_table, .begin = comm_job_begin, .waits = comm_job_waits, .threads_begin = comm_job_threads_begin, \
-    .thread_end = comm_job_thread_end, .close = comm_job_close, .destroy = comm_job_destroy
+    .save_table = comm_job_save_table, .begin = comm_job_begin, .waits = comm_job_waits, \
+    .threads_begin = comm_job_threads_begin, .thread_end = comm_job_thread_end, \
+    .close = comm_job_close, .destroy = comm_job_destroy
 /* of modes with `ahead`: the others' kernels then do not even number the ids */
 #define COMM_AHEAD_SLOTS \
     .lookup_ahead = comm_job_lookup_ahead, .lookup_take = comm_job_lookup_take, \

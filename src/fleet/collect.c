@@ -23,7 +23,7 @@ enum skiff_status collect_init(struct collect *c, struct session *session,
     struct skiff_program *startup;
     const struct job_plan *plan = split_plan(split);
     *c = (struct collect){.session = session, .plan = plan, .scope = scope};
-    TRY(split_server(split, plan->endpoints[0], &c->server0, &startup, err));
+    TRY(split_server(split, plan->endpoints[0], &c->server0, &startup, NULL, err));
     program_destroy(startup);
     return SKIFF_OK;
 }

@@ -115,13 +115,13 @@ static enum skiff_status make_trainer(struct skiff_fleet *f, const struct skiff_
 static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_strategy *s,
                                      struct skiff_error *err)
 {
-    TRY(split_server(f->split, f->role.servers[f->role.id], &f->main, &f->startup, err));
-    struct job_server_options o = {.plan = split_plan(f->split),
+    struct server_plan *plan;
+    TRY(split_server(f->split, f->role.servers[f->role.id], &f->main, &f->startup, &plan, err));
+    struct job_server_options o = {.plan = plan,
                                    .main = f->main,
                                    .startup = f->startup,
                                    .whole = f->origin,
                                    .keeps_values = true,
-                                   .index = f->role.id,
                                    .settings = &f->settings,
                                    .stop_on_death = s->stop_on_death,
                                    .say = fleet_say,
@@ -261,19 +261,21 @@ enum skiff_status skiff_split_attach_server(const struct skiff_split *split, con
                                             int trainers, struct skiff_program *main,
                                             struct skiff_program *startup, struct skiff_error *err)
 {
-    const struct job_plan *plan = split_plan(split);
+    struct skiff_program *own_main, *own_startup;
     struct settings settings;
+    struct server_plan *plan;
     struct job *job;
-    int index = job_plan_server(plan, endpoint);
-    TRY(check_trainers(plan, trainers, err));
-    if (index < 0)
-        return error_set(err, SKIFF_NOT_FOUND, "%s is not one of the servers of this split",
-                         endpoint);
+    TRY(check_trainers(split_plan(split), trainers, err));
     TRY(settings_read(&settings, NULL, NULL, err));
-    struct job_server_options o = {
-        .plan = plan, .main = main, .startup = startup, .index = index, .settings = &settings};
-    TRY(job_server_create(&o, &job, err));
-    return attach(main, startup, job);
+    TRY(split_server(split, endpoint, &own_main, &own_startup, &plan, err));
+    struct job_server_options o = {.plan = plan,
+                                   .main = own_main,
+                                   .startup = startup ? startup : own_startup,
+                                   .settings = &settings};
+    enum skiff_status status = job_server_create(&o, &job, err);
+    program_destroy(own_main);
+    program_destroy(own_startup);
+    return status < 0 ? status : attach(main, startup, job);
 }
 
 enum skiff_wait skiff_program_waits(const struct skiff_program *p)

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "server/server.h"
 
 struct server_job {
     struct job base;
     struct skiff_program *main, *startup, *whole;
+    struct server_plan *plan; /* of main */
     struct settings settings;
     struct server_options options;
     struct server *own; /* made by init */
@@ -39,19 +41,37 @@ static enum skiff_status run(struct server_job *s, struct server *server, struct
     return status;
 }
 
+static bool is_of_split(const struct server_job *s, const struct skiff_program *p)
+{
+    struct buf differences = BUF_INIT;
+    int n = program_diff(s->main, p, &differences);
+    buf_deinit(&differences);
+    return n == 0;
+}
+
 static enum skiff_status serve(struct job *j, const struct skiff_program *p,
                                struct skiff_scope *scope, struct skiff_error *err)
 {
     struct server_job *s = of(j);
     struct server_options o = s->options;
-    struct server *server;
+    struct server_plan *read = NULL;
+    struct server *server = NULL;
+    enum skiff_status status = SKIFF_OK;
     if (s->own)
         return run(s, s->own, err);
+    if (!is_of_split(s, p)) {
+        TRY(server_plan_read(p, s->plan->job, s->plan->index, &read, err));
+        o.plan = read;
+        if (o.say)
+            o.say(o.user, "the server program is not the split's: what to do is read from its ops");
+    }
     o.main = p;
     o.scope = scope;
-    TRY(server_create(&o, &server, err));
-    enum skiff_status status = run(s, server, err);
+    TRY_OUT(server_create(&o, &server, err));
+    TRY_OUT(run(s, server, err));
+out:
     server_destroy(server);
+    server_plan_destroy(read);
     return status;
 }
 
@@ -96,7 +116,7 @@ static void destroy(struct job *j)
     program_destroy(s->main);
     program_destroy(s->startup);
     program_destroy(s->whole);
-    job_plan_unref(s->options.plan);
+    server_plan_destroy(s->plan);
     free(s);
 }
 
@@ -112,14 +132,14 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
     s->main = program_clone(o->main);
     s->startup = program_clone(o->startup);
     s->whole = o->whole ? program_clone(o->whole) : NULL;
+    s->plan = o->plan;
     s->settings = *o->settings;
     s->keeps_values = o->keeps_values;
     s->options = (struct server_options){
         .main = s->main,
         .startup = s->startup,
         .whole = s->whole,
-        .plan = job_plan_ref(o->plan),
-        .index = o->index,
+        .plan = o->plan,
         .listen = s->settings.listen[0] ? s->settings.listen : NULL,
         .job = s->settings.job,
         .secret = s->settings.secret,

@@ -4,20 +4,20 @@
  * Two ways: with keeps_values (a fleet's) the server has a scope of its own, filled by
  * job_server_init or when the startup program is run, and job_server_run or running the main
  * program serves. Without (programs of the bare transpiler) both are run by an executor as any
- * program, and the server works in that executor's scope. */
+ * program, and the server works in that executor's scope. A main program that is not, or no longer,
+ * the split's is served as it is: its plan is read from it (server/foreign.c). */
 #ifndef FLEET_JOB_SERVER_H
 #define FLEET_JOB_SERVER_H
 
 #include "fleet/settings.h"
 #include "program/job.h"
-#include "program/job_plan.h"
 #include "program/program.h"
+#include "program/server_plan.h"
 
 struct job_server_options {
-    const struct job_plan *plan;                /* job_server_create takes a reference */
-    const struct skiff_program *main, *startup; /* of this server; copied */
+    struct server_plan *plan;                   /* of main; taken over */
+    const struct skiff_program *main, *startup; /* of this server, as the split made them; copied */
     const struct skiff_program *whole;          /* before the split, or NULL; copied */
-    int index;
     const struct settings *settings;
     bool stop_on_death, keeps_values;
     void (*say)(void *user, const char *line);

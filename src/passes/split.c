@@ -290,6 +290,7 @@ static enum skiff_status count_by_trainer(struct skiff_split *s, int at, struct 
     for (int k = 0; k < s->trainers; k++) {
         names[k] = arena_printf(&s->arena, "%s.trainer_%d", sum->name, k);
         build_var_like(b, names[k], sum, var_persistable(sum));
+        names_add(&s->arena, &s->counters, names[k]);
         if (k == s->trainer_id)
             s->counter = names[k];
     }
@@ -480,7 +481,7 @@ enum skiff_status split_trainer(const struct skiff_split *s, struct skiff_progra
 
 enum skiff_status split_server(const struct skiff_split *s, const char *endpoint,
                                struct skiff_program **main, struct skiff_program **startup,
-                               struct skiff_error *err)
+                               struct server_plan **plan, struct skiff_error *err)
 {
     struct skiff_program *m = NULL, *st = NULL;
     int at = job_plan_server(s->plan, endpoint);
@@ -488,15 +489,21 @@ enum skiff_status split_server(const struct skiff_split *s, const char *endpoint
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s is not one of the %d servers of this job (the first is %s)", endpoint,
                          s->nendpoints, s->endpoints[0]);
-    enum skiff_status status = s->mode == SKIFF_SPLIT_GEO ? split_geo_server_main(s, at, &m, err)
-                                                          : split_server_main(s, at, &m, err);
+    struct server_plan *p = server_plan_create(s->plan, at);
+    enum skiff_status status = s->mode == SKIFF_SPLIT_GEO ? split_geo_server_main(s, p, &m, err)
+                                                          : split_server_main(s, p, &m, err);
     if (status == SKIFF_OK)
         status = split_server_startup(s, at, m, &st, err);
     if (status < 0) {
         program_destroy(m);
+        server_plan_destroy(p);
         return error_prefix(err, status, "program of server %s", endpoint);
     }
     *main = m;
     *startup = st;
+    if (plan)
+        *plan = p;
+    else
+        server_plan_destroy(p);
     return SKIFF_OK;
 }

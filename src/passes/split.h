@@ -6,7 +6,7 @@
  *     struct skiff_split_config config = split_config_default();
  *     split_create(&job, &config, &s, err);
  *     split_trainer(s, &main, &startup, err);              trainers
- *     split_server(s, "10.0.0.1:6170", &main, &startup, err);   servers
+ *     split_server(s, "10.0.0.1:6170", &main, &startup, &plan, err);   servers
  *
  * Every process of a job calls split_create with the same program, list of servers, number of
  * trainers and config, and gets the same plan (program/job_plan.h); nothing is negotiated.
@@ -16,8 +16,8 @@
 
 #include <skiff/transpile.h>
 
-#include "program/job_plan.h"
 #include "program/program.h"
+#include "program/server_plan.h"
 
 /* Which server gets a block of a parameter. A dispatcher must put the blocks of one parameter on
  * different servers (there are never more blocks than servers). */
@@ -66,9 +66,9 @@ enum skiff_status split_trainer(const struct skiff_split *s, struct skiff_progra
                                 struct skiff_program **startup, struct skiff_error *err);
 /* get_pserver_programs; the caller's. Init ops have the shape of the slice; where the same numbers
  * are wanted as on one machine, placement.offset says which part of the whole's stream a slice is.
- */
+ * plan: what the blocks of main are for; the caller's, too. NULL: not wanted. */
 enum skiff_status split_server(const struct skiff_split *s, const char *endpoint,
                                struct skiff_program **main, struct skiff_program **startup,
-                               struct skiff_error *err);
+                               struct server_plan **plan, struct skiff_error *err);
 
 #endif

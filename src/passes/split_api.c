@@ -50,7 +50,7 @@ enum skiff_status skiff_split_server(const struct skiff_split *s, const char *en
                                      struct skiff_program **main, struct skiff_program **startup,
                                      struct skiff_error *err)
 {
-    return split_server(s, endpoint, main, startup, err);
+    return split_server(s, endpoint, main, startup, NULL, err);
 }
 
 enum skiff_split_mode skiff_split_mode_of(const struct skiff_split *s)

@@ -92,6 +92,7 @@ enum skiff_status split_geo_finish_startup(const struct skiff_split *s,
 /* ---- server ---- */
 
 struct geo_server {
+    struct server_plan *plan;
     struct skiff_program *p;
     struct names_list grads, sparse;
     int32_t *blocks;
@@ -111,14 +112,19 @@ static enum skiff_status add_slice(struct geo_server *v, const struct split_para
     build_out1(b, op, "Out", k->param);
     v->blocks[v->nblocks++] = b->idx;
     names_add(a, &v->grads, arena_printf(a, "%s:%d", pair[1], b->idx));
+    struct plan_unit *u = server_plan_add(v->plan, k->param, pair[1], b->idx, false);
+    u->sparse = p->looked_up;
+    plan_names_add(v->plan, &u->pushed, pair[1]);
+    plan_names_add(v->plan, &u->vars, k->param);
     if (p->looked_up)
         names_add(a, &v->sparse, arena_printf(a, "%s:%s", pair[1], k->param));
     return build_done(b, op, err);
 }
 
-static enum skiff_status fill_server(const struct skiff_split *s, int server, struct geo_server *v,
+static enum skiff_status fill_server(const struct skiff_split *s, struct geo_server *v,
                                      struct skiff_error *err)
 {
+    int server = v->plan->index;
     const struct skiff_split_config *c = &s->config;
     struct skiff_block *root = program_root(v->p);
     for (int i = 0; i < s->nparams; i++) {
@@ -140,15 +146,15 @@ static enum skiff_status fill_server(const struct skiff_split *s, int server, st
     return build_done(root, op, err);
 }
 
-enum skiff_status split_geo_server_main(const struct skiff_split *s, int server,
+enum skiff_status split_geo_server_main(const struct skiff_split *s, struct server_plan *plan,
                                         struct skiff_program **out, struct skiff_error *err)
 {
-    struct geo_server v = {.p = program_create()};
+    struct geo_server v = {.plan = plan, .p = program_create()};
     v.p->generation = s->main->generation;
     v.p->paddle_version = s->main->paddle_version;
     v.p->random_seed = s->main->random_seed;
     v.blocks = arena_alloc(&v.p->arena, ((size_t)s->nparams + 1) * sizeof *v.blocks);
-    enum skiff_status status = fill_server(s, server, &v, err);
+    enum skiff_status status = fill_server(s, &v, err);
     if (status < 0)
         program_destroy(v.p);
     else

@@ -10,6 +10,11 @@
 #include "program/op_kind.h"
 #include "rules/optimizer.h"
 
+struct names_list {
+    const char **v;
+    int n, cap;
+};
+
 struct split_block {
     const char *param;  /* X, or X.block<i> when X is cut */
     const char *grad;   /* the trainer's: X@GRAD[.block<i>][.trainer_<k>] */
@@ -59,6 +64,7 @@ struct skiff_split {
     const char **table_names;
     int ntables;
     const char *counter;            /* step counter of this trainer (count_steps) */
+    struct names_list counters;     /* of all trainers */
     struct skiff_placement *placed; /* on its way into the plan */
     int nplaced, placed_cap;
     const struct job_plan *plan;
@@ -67,10 +73,6 @@ struct skiff_split {
 
 /* ---- split_build.c: ops and variables, as Fluid's append_op and create_var make them ---- */
 
-struct names_list {
-    const char **v;
-    int n, cap;
-};
 void names_add(struct arena *a, struct names_list *l, const char *name);
 
 struct skiff_op *build_op(struct skiff_block *b, int at, const char *type);
@@ -179,13 +181,14 @@ void split_optimizer_vars(const struct skiff_split *s, struct str_map *out);
 enum skiff_status split_server_startup(const struct skiff_split *s, int server,
                                        const struct skiff_program *main, struct skiff_program **out,
                                        struct skiff_error *err);
-enum skiff_status split_server_main(const struct skiff_split *s, int server,
+/* The plan of the server gets its units while its program is written. */
+enum skiff_status split_server_main(const struct skiff_split *s, struct server_plan *plan,
                                     struct skiff_program **out, struct skiff_error *err);
 enum skiff_status split_geo_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                          struct skiff_error *err);
 enum skiff_status split_geo_finish_startup(const struct skiff_split *s,
                                            struct skiff_program *startup, struct skiff_error *err);
-enum skiff_status split_geo_server_main(const struct skiff_split *s, int server,
+enum skiff_status split_geo_server_main(const struct skiff_split *s, struct server_plan *plan,
                                         struct skiff_program **out, struct skiff_error *err);
 
 #endif

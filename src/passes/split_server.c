@@ -11,12 +11,13 @@
 struct server {
     const struct skiff_split *s;
     int index;
+    struct server_plan *plan; /* says what is written here; the last unit is the block's */
     struct skiff_program *p;
     struct skiff_block *root;
     struct str_map here; /* what the user's program calls it -> what it is called here */
     struct names_list inputs, grad_to_block, sparse_grads, prefetch;
     int32_t *blocks; /* optimize_blocks */
-    int nblocks, rate_block, save_block, ntemps;
+    int nblocks, save_block, ntemps;
 };
 
 static struct arena *arena_of(struct server *v)
@@ -32,6 +33,36 @@ static void note_block(struct server *v, const struct skiff_block *b)
 static void note_grad(struct server *v, const char *grad, const struct skiff_block *b)
 {
     names_add(arena_of(v), &v->grad_to_block, arena_printf(arena_of(v), "%s:%d", grad, b->idx));
+}
+
+/* ---- the plan ---- */
+
+static struct plan_unit *unit_of(struct server *v)
+{
+    return &v->plan->units[v->plan->nunits - 1];
+}
+
+static void plan_param(struct server *v, const struct split_param *p, const struct split_block *k,
+                       const struct skiff_block *b)
+{
+    struct plan_unit *u = server_plan_add(v->plan, k->param, k->merged, b->idx, false);
+    u->sparse = p->rows;
+    u->compensate = v->s->config.enable_dc_asgd;
+    u->merge_ops = v->s->merge ? 2 : 0;
+    plan_names_add(v->plan, &u->pushed, k->merged);
+    for (int t = 0; v->s->merge && t < v->s->trainers; t++)
+        plan_names_add(v->plan, &u->pushed,
+                       arena_printf(arena_of(v), "%s.trainer_%d", k->merged, t));
+}
+
+static void plan_var(struct server *v, const char *name)
+{
+    plan_names_add(v->plan, &unit_of(v)->vars, name);
+}
+
+static void plan_row_var(struct server *v, const char *name)
+{
+    plan_names_add(v->plan, &unit_of(v)->rows, name);
 }
 
 /* ---- variables ---- */
@@ -145,7 +176,7 @@ static enum skiff_status add_rate_block(struct server *v, struct skiff_error *er
         if (!b) {
             b = program_add_block(v->p, v->p->nblocks - 1);
             note_block(v, b);
-            v->rate_block = b->idx;
+            v->plan->rate_block = b->idx;
         }
         TRY(copy_op(v, b, from->ops[i], NULL, err));
     }
@@ -195,8 +226,11 @@ static enum skiff_status add_delay_compensation(struct server *v, struct skiff_b
     const char *diff, *once, *twice, *g = *grad;
     int n = v->s->trainers;
     const char **baks = arena_alloc(arena_of(v), (size_t)n * sizeof *baks);
-    for (int t = 0; t < n; t++)
+    for (int t = 0; t < n; t++) {
         baks[t] = arena_printf(arena_of(v), "%s.trainer_%d_bak", k->param, t);
+        plan_names_add(v->plan, &unit_of(v)->backups, baks[t]);
+    }
+    unit_of(v)->base = arena_strdup(&v->plan->arena, bak);
     build_var_like(b, bak, param, false);
     build_var(b, "@TRAINER_ID@", VAR_LOD_TENSOR, DTYPE_INT64, &(struct shape){1, {1}}, false);
     struct skiff_op *op = build_op(b, -1, "ref_by_trainer_id");
@@ -232,6 +266,8 @@ static void add_update_inputs(struct server *v, struct skiff_block *b, struct sk
         struct shape shape = split_accumulator_shape(p, k, var);
         if (!strcmp(in->slot, "LearningRate"))
             shape = var->shape;
+        else
+            plan_var(v, var->name);
         build_var(v->root, var->name, VAR_LOD_TENSOR, var->dtype, &shape, var_persistable(var));
         build_in1(b, op, in->slot, var->name);
     }
@@ -247,6 +283,8 @@ static enum skiff_status add_update(struct server *v, struct skiff_block *b,
     struct skiff_op *op = build_op(b, -1, from->type);
     build_in1(b, op, "Param", k->param);
     build_in1(b, op, "Grad", grad);
+    plan_var(v, k->param);
+    plan_var(v, grad);
     add_update_inputs(v, b, op, from, p, k);
     for (int i = 0; i < from->nouts; i++)
         build_out(b, op, from->outs[i].slot, from->outs[i].n, from->outs[i].names);
@@ -267,6 +305,7 @@ static enum skiff_status add_param_block(struct server *v, int parent, const str
     struct skiff_block *b = program_add_block(v->p, parent);
     note_block(v, b);
     note_grad(v, k->merged, b);
+    plan_param(v, p, k, b);
     if (v->s->merge)
         TRY(add_merge(v, b, k, err));
     for (int i = 0; i < from->nops; i++) {
@@ -295,6 +334,21 @@ static enum skiff_status add_param_blocks(struct server *v, int parent, struct s
 }
 
 /* ---- distributed tables ---- */
+
+static void plan_table(struct server *v, const struct split_table *t, const struct skiff_block *b,
+                       const char *grad)
+{
+    const struct skiff_split *s = v->s;
+    struct plan_unit *u = server_plan_add(v->plan, t->name, grad, b->idx, true);
+    u->sparse = t->grad_var->kind == VAR_SELECTED_ROWS;
+    u->merge_ops = s->merge_tables ? 1 : 0;
+    plan_names_add(v->plan, &u->pushed, grad);
+    for (int k = 0; s->merge_tables && k < s->trainers; k++)
+        plan_names_add(v->plan, &u->pushed, split_table_grad(s, t, k, v->index, arena_of(v)));
+    plan_var(v, t->name);
+    plan_var(v, grad);
+    plan_row_var(v, t->name);
+}
 
 /* What the table's update reads: what arrived, or the sum over the trainers. */
 static enum skiff_status table_gradient(struct server *v, struct skiff_block *b,
@@ -333,6 +387,9 @@ static void add_table_states(struct server *v, struct skiff_block *b, struct ski
             !strcmp(in->slot, "LearningRate"))
             continue;
         bool by_row = shape_equal(&var->shape, &t->var->shape);
+        plan_var(v, var->name);
+        if (by_row)
+            plan_row_var(v, var->name);
         build_var(v->root, var->name, VAR_LOD_TENSOR, var->dtype, by_row ? rows : &var->shape,
                   var_persistable(var));
         build_in1(b, op, in->slot, var->name);
@@ -351,6 +408,7 @@ static enum skiff_status add_table_update(struct server *v, struct skiff_block *
     build_var(v->root, t->name, VAR_SELECTED_ROWS, t->var->dtype, &shape, true);
     build_clone_var(v->root, block_own_var(program_root(v->s->main), rate));
     TRY(table_gradient(v, b, t, &grad, err));
+    plan_table(v, t, b, grad);
     bool own_rule = split_table_rule(v->s);
     struct skiff_op *op = build_op(b, -1, own_rule ? t->update->type : "sgd");
     build_in1(b, op, "Param", t->name);
@@ -427,7 +485,7 @@ static enum skiff_status add_service(struct server *v, struct skiff_error *err)
     op_set_strings(v->p, op, "grad_to_block_id", v->grad_to_block.n, v->grad_to_block.v);
     op_set_strings(v->p, op, "sparse_grad_to_param", v->sparse_grads.n, v->sparse_grads.v);
     op_set_strings(v->p, op, "prefetch_var_name_to_block_id", v->prefetch.n, v->prefetch.v);
-    op_set_int(v->p, op, "lr_decay_block_id", v->rate_block);
+    op_set_int(v->p, op, "lr_decay_block_id", v->plan->rate_block);
     op_set_int(v->p, op, "checkpint_block_id", v->save_block);
     op_set_bool(v->p, op, "dc_asgd", c->enable_dc_asgd);
     op_set_int(v->p, op, "rpc_get_thread_num", c->rpc_get_thread_num);
@@ -440,6 +498,8 @@ static enum skiff_status fill_server(struct server *v, struct skiff_error *err)
 {
     add_param_vars(v);
     TRY(add_rate_block(v, err));
+    for (int i = 0; i < v->s->counters.n; i++)
+        plan_names_add(v->plan, &v->plan->counters, v->s->counters.v[i]);
     int parent = v->p->nblocks - 1;
     TRY(add_param_blocks(v, parent, err));
     TRY(add_tables(v, parent, err));
@@ -448,11 +508,11 @@ static enum skiff_status fill_server(struct server *v, struct skiff_error *err)
     return add_service(v, err);
 }
 
-enum skiff_status split_server_main(const struct skiff_split *s, int server,
+enum skiff_status split_server_main(const struct skiff_split *s, struct server_plan *plan,
                                     struct skiff_program **out, struct skiff_error *err)
 {
     struct server v = {
-        .s = s, .index = server, .p = program_create(), .rate_block = -1, .save_block = -1};
+        .s = s, .index = plan->index, .plan = plan, .p = program_create(), .save_block = -1};
     int most = program_root(s->main)->nops + s->ntables + 2;
     v.p->generation = s->main->generation;
     v.p->paddle_version = s->main->paddle_version;

@@ -55,7 +55,7 @@ static enum skiff_status load_part(struct loading *l, const struct part *p, stru
     if (!found.there && p->required)
         return error_set(err, SKIFF_NOT_FOUND,
                          "%s: there is no parameter %s (for slice %s of server %d)", found.file,
-                         p->origin, p->name, l->s->options.index);
+                         p->origin, p->name, l->s->index);
     if (!found.there) {
         l->fresh++;
         return SKIFF_OK;
@@ -74,7 +74,7 @@ static enum skiff_status load_placed(struct loading *l, struct str_map *done,
     const struct server *s = l->s;
     for (int i = 0; i < s->plan->nplacement; i++) {
         const struct skiff_placement *p = &s->plan->placement[i];
-        if (p->server != s->options.index)
+        if (p->server != s->index)
             continue;
         struct part part = {.name = p->slice,
                             .origin = p->origin,

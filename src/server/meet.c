@@ -320,7 +320,7 @@ void on_mail_put(void *self, struct rpc_request *q)
         status = error_set(&err, SKIFF_NOMEM,
                            "mail \"%s\" for worker %u: %llu bytes of unfetched mail lie on server "
                            "%d already",
-                           x.tag, x.to, (unsigned long long)s->meet->bytes, s->options.index);
+                           x.tag, x.to, (unsigned long long)s->meet->bytes, s->index);
     if (status == SKIFF_OK) {
         letter_keep(s->meet, &x, q->body);
         review_takers(s);

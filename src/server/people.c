@@ -32,7 +32,7 @@ void people_create(struct server *s)
     for (int i = 0; i < s->plan->servers; i++)
         snprintf(s->servers[i].name, sizeof s->servers[i].name, "server %d at %s", i,
                  s->plan->endpoints[i]);
-    s->servers[s->options.index].state = MEMBER_HERE;
+    s->servers[s->index].state = MEMBER_HERE;
     s->servers[0].state = MEMBER_HERE; /* its silence is noticed by those who have joined it */
 }
 
@@ -160,11 +160,11 @@ enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_e
 {
     struct membership_options options = member_options(s);
     struct rpc_peer *host;
-    if (s->options.index == 0)
+    if (s->index == 0)
         return SKIFF_OK;
     TRY(rpc_connect(s->client, s->plan->endpoints[0], (struct net_id){NET_SERVER, 0}, &host, err));
     TRY(await_host(s, host, deadline, err));
-    return enrolment_join(s->node, host, s->plan->endpoints[s->options.index], &options,
+    return enrolment_join(s->node, host, s->plan->endpoints[s->index], &options,
                           clock_after(clock_now(), s->options.silence_ms), &s->enrolment, err);
 }
 
@@ -208,7 +208,7 @@ static enum skiff_status check_servers(struct server *s, struct skiff_error *err
         if (p->state == MEMBER_DEAD)
             return error_set(err, SKIFF_PEER, "%s %s; its parameters are lost, so the job ends%s",
                              p->name, *p->reason ? p->reason : "has died",
-                             i == s->options.index ? " (this process was declared dead)" : "");
+                             i == s->index ? " (this process was declared dead)" : "");
         if (p->state == MEMBER_LEFT && !all_gone(s))
             return error_set(err, SKIFF_PEER, "%s has ended before the job was complete", p->name);
     }

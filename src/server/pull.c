@@ -69,7 +69,7 @@ static enum skiff_status compare(const struct server *s, const struct ps_describ
 void on_describe(void *self, struct rpc_request *q)
 {
     struct server *s = self;
-    struct ps_describe own = {.server = (uint32_t)s->options.index,
+    struct ps_describe own = {.server = (uint32_t)s->index,
                               .servers = (uint32_t)s->plan->servers,
                               .trainers = (uint32_t)s->plan->trainers,
                               .mode = (uint32_t)s->plan->mode,
@@ -435,7 +435,7 @@ static enum skiff_status save_table(struct server *s, const struct ps_save_table
     pthread_mutex_lock(&unit_shard(s, u)->lock);
     enum skiff_status status = copy_table(u, var->value, &copy, err);
     pthread_mutex_unlock(&unit_shard(s, u)->lock);
-    snprintf(path, sizeof path, "%s/%s.pserver_%d", what->dir, what->table, s->options.index);
+    snprintf(path, sizeof path, "%s/%s.pserver_%d", what->dir, what->table, s->index);
     if (status == SKIFF_OK)
         status = value_file_write(path, &copy, err);
     value_deinit(&copy);

@@ -48,7 +48,7 @@ void server_fail(struct server *s, const struct skiff_error *err)
 
 const char *server_text(const struct server *s, char out[static 320])
 {
-    snprintf(out, 320, "server %d at %s", s->options.index, s->plan->endpoints[s->options.index]);
+    snprintf(out, 320, "server %d at %s", s->index, s->plan->endpoints[s->index]);
     return out;
 }
 
@@ -62,11 +62,11 @@ void server_stop(struct server *s)
 
 static enum skiff_status check_options(const struct server_options *o, struct skiff_error *err)
 {
-    if (!o->main)
-        return error_set(err, SKIFF_INVALID, "a server needs its server program");
-    if (o->index < 0 || o->index >= o->plan->servers)
-        return error_set(err, SKIFF_RANGE, "server %d of %d: servers are numbered 0 to %d",
-                         o->index, o->plan->servers, o->plan->servers - 1);
+    const struct job_plan *job = o->plan->job;
+    int index = o->plan->index;
+    if (index < 0 || index >= job->servers)
+        return error_set(err, SKIFF_RANGE, "server %d of %d: servers are numbered 0 to %d", index,
+                         job->servers, job->servers - 1);
     if (o->shards < 0 || o->shards > 4096)
         return error_set(err, SKIFF_RANGE, "%d shards: 1 to 4096 are possible", o->shards);
     return SKIFF_OK;
@@ -81,7 +81,8 @@ static void copy_options(struct server *s, const struct server_options *o)
     s->options.transport_fault = o->transport_fault ? mem_must_strdup(o->transport_fault) : NULL;
     s->options.silence_ms = o->silence_ms ? o->silence_ms : 10000;
     s->options.start_ms = o->start_ms ? o->start_ms : 30 * 60 * 1000;
-    s->plan = job_plan_ref(o->plan);
+    s->plan = o->plan->job;
+    s->index = o->plan->index;
 }
 
 enum skiff_status server_create(const struct server_options *options, struct server **out,
@@ -100,6 +101,7 @@ enum skiff_status server_create(const struct server_options *options, struct ser
     str_map_init(&s->by_grad);
     str_map_init(&s->by_var);
     str_map_init(&s->counters_in);
+    str_map_init(&s->elsewhere);
     mt64_seed(&s->generator, rng_entropy());
     people_create(s);
     s->meet = meet_create(s);
@@ -123,11 +125,11 @@ void server_destroy(struct server *s)
     str_map_deinit(&s->by_grad);
     str_map_deinit(&s->by_var);
     str_map_deinit(&s->counters_in);
+    str_map_deinit(&s->elsewhere);
     meet_destroy(s->meet);
     people_destroy(s);
     pthread_rwlock_destroy(&s->rate);
     close(s->wake_fd);
-    job_plan_unref(s->plan);
     free((char *)s->options.job);
     free((char *)s->options.secret);
     free((char *)s->options.listen);
@@ -179,7 +181,7 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
     const struct server_options *o = &s->options;
     struct fault_plan faults;
     struct node_options n = {.kind = o->transport ? o->transport : transport_find("zmq"),
-                             .id = {NET_SERVER, (uint32_t)o->index},
+                             .id = {NET_SERVER, (uint32_t)s->index},
                              .job = o->job,
                              .secret = o->secret};
     if (o->transport_fault) {
@@ -194,13 +196,13 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
 static enum skiff_status listen_at(struct server *s, struct skiff_error *err)
 {
     const struct server_options *o = &s->options;
-    const char *address = o->listen ? o->listen : s->plan->endpoints[o->index];
+    const char *address = o->listen ? o->listen : s->plan->endpoints[s->index];
     enum skiff_status status = node_listen(s->node, address, NULL, err);
     if (status < 0)
         return error_prefix(err, status,
                             "server %d of %d cannot serve at %s (if another program or an earlier "
                             "run holds the port, end it or choose another port)",
-                            o->index, s->plan->servers, address);
+                            s->index, s->plan->servers, address);
     return SKIFF_OK;
 }
 
@@ -211,7 +213,7 @@ static enum skiff_status open_network(struct server *s, struct skiff_error *err)
     TRY(rpc_server_create(s->node, &r, &s->rpc, err));
     add_handlers(s);
     s->client = rpc_client_create(s->node, &(struct rpc_client_options){0});
-    if (s->options.index == 0)
+    if (s->index == 0)
         people_host(s);
     TRY(listen_at(s, err));
     return node_start(s->node, err);

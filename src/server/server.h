@@ -1,10 +1,10 @@
 /* The parameter server: one process's part of the parameters, served to trainers.
  *
- * A server is made from its server program (passes/split.h): block 0 holds listen_and_serv, whose
- * attributes name a block per parameter slice (merge, decay, optimizer), the block of the learning
- * rate, the tables. The variables live in a scope, as anywhere; updates are run by executors over
- * these blocks, so that a server computes exactly what a local run would. Sparse tables that are
- * keyed by id (modulo, or without a declared size) keep a map from ids to rows (table/).
+ * A server is made from its server program and the plan of it (program/server_plan.h), both of the
+ * split: a block per parameter slice (merge, decay, optimizer), the block of the learning rate, the
+ * tables. The variables live in a scope, as anywhere; updates are run by executors over these
+ * blocks, so that a server computes exactly what a local run would. Sparse tables that are keyed by
+ * id (modulo, or without a declared size) keep a map from ids to rows (table/).
  *
  *     server_create(&options, &s, err)   variables are declared
  *     server_init(s, err)                the startup program; slices get the numbers that one
@@ -20,8 +20,8 @@
 
 #include "executor/scope.h"
 #include "net/node.h"
-#include "program/job_plan.h"
 #include "program/program.h"
+#include "program/server_plan.h"
 
 struct server;
 
@@ -33,8 +33,7 @@ enum server_on_death {
 struct server_options {
     const struct skiff_program *main, *startup; /* of this server; must outlive it */
     const struct skiff_program *whole; /* before it was cut, or NULL: names of one-file models */
-    const struct job_plan *plan;       /* server_create takes a reference */
-    int index;                         /* which of the plan's servers this is */
+    const struct server_plan *plan;    /* of main; must outlive the server */
     const char *listen;                /* address to listen at; NULL: the plan's endpoint */
     const char *job, *secret;          /* NULL: "" */
     const struct transport_kind *transport; /* NULL: ZeroMQ */
@@ -48,6 +47,11 @@ struct server_options {
     void (*say)(void *user, const char *line);
     void *user;
 };
+
+/* The plan of a server program that comes without one: from a file, or changed since it was split.
+ * The caller's. */
+enum skiff_status server_plan_read(const struct skiff_program *main, const struct job_plan *job,
+                                   int index, struct server_plan **out, struct skiff_error *err);
 
 enum skiff_status server_create(const struct server_options *options, struct server **out,
                                 struct skiff_error *err);

@@ -38,6 +38,7 @@
 struct kit_options {
     int servers, trainers, shards;
     struct skiff_split_config config;
+    bool printed; /* servers have programs without plans */
     const char *optimizer;
     bool decay; /* the learning rate falls by half each step */
     bool distributed, second_gen;
@@ -57,6 +58,7 @@ struct kit {
     char endpoint[KIT_MAX][32], pservers[KIT_MAX * 32];
     const char *endpoints[KIT_MAX];
     struct skiff_program *main[KIT_MAX], *startup[KIT_MAX];
+    struct server_plan *plan[KIT_MAX];
     struct server *server[KIT_MAX];
     pthread_t thread[KIT_MAX];
     enum skiff_status status[KIT_MAX];
@@ -137,11 +139,24 @@ static inline void kit_say(void *user, const char *line)
     pthread_mutex_unlock(&k->lock);
 }
 
+/* The server's program is printed and parsed again; what it is for is read from it. */
+static inline enum skiff_status kit_reprint(struct kit *k, int i, struct skiff_error *err)
+{
+    struct buf text = BUF_INIT;
+    program_print(k->main[i], &text);
+    program_destroy(k->main[i]);
+    server_plan_destroy(k->plan[i]);
+    k->main[i] = NULL;
+    k->plan[i] = NULL;
+    enum skiff_status status = program_parse(text.data, "printed", &k->main[i], err);
+    buf_deinit(&text);
+    TRY(status);
+    return server_plan_read(k->main[i], split_plan(k->split), i, &k->plan[i], err);
+}
+
 static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_error *err)
 {
-    struct server_options s = {.plan = split_plan(k->split),
-                               .index = i,
-                               .job = "test",
+    struct server_options s = {.job = "test",
                                .secret = "open sesame",
                                .shards = k->o.shards,
                                .silence_ms = k->o.silence_ms ? k->o.silence_ms : 5000,
@@ -150,7 +165,10 @@ static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_er
                                .transport_fault = k->o.fault,
                                .say = kit_say,
                                .user = k};
-    TRY(split_server(k->split, k->endpoint[i], &k->main[i], &k->startup[i], err));
+    TRY(split_server(k->split, k->endpoint[i], &k->main[i], &k->startup[i], &k->plan[i], err));
+    if (k->o.printed)
+        TRY(kit_reprint(k, i, err));
+    s.plan = k->plan[i];
     s.whole = skiff_net_main(k->net);
     s.main = k->main[i];
     s.startup = k->startup[i];
@@ -215,6 +233,7 @@ static inline void kit_close(struct kit *k)
     for (int i = 0; i < k->o.servers; i++) {
         assert_true(!k->thread[i]);
         server_destroy(k->server[i]);
+        server_plan_destroy(k->plan[i]);
         program_destroy(k->main[i]);
         program_destroy(k->startup[i]);
     }
@@ -375,14 +394,17 @@ static inline enum skiff_status kit_exchange(struct kit *k, struct session *s, u
                                              struct skiff_error *err)
 {
     struct slices gw, gb, ge, w, b;
-    bool geo = split_plan(k->split)->mode == SKIFF_SPLIT_GEO;
+    bool geo = mode_adds(split_plan(k->split)->mode);
     const char *suffix = geo ? "" : "@GRAD";
     kit_slices(k, "w", suffix, geo, &gw);
     kit_slices(k, "b", suffix, geo, &gb);
     kit_slices(k, "w", "", false, &w);
     kit_slices(k, "b", "", false, &b);
+    char of_trainer[32] = "@GRAD"; /* servers that wait keep them apart */
+    if (mode_waits(split_plan(k->split)->mode))
+        snprintf(of_trainer, sizeof of_trainer, "@GRAD.trainer_%d", session_worker(s));
     if (k->o.distributed)
-        kit_modulo(k, "emb", "@GRAD", &ge);
+        kit_modulo(k, "emb", of_trainer, &ge);
     else
         kit_slices(k, "emb", suffix, geo, &ge);
     struct session_push push[3] = {
@@ -423,7 +445,7 @@ static inline void *trainer_main(void *arg)
 {
     struct trainer *t = arg;
     struct grads g = {0};
-    uint32_t flags = split_plan(t->kit->split)->mode == SKIFF_SPLIT_SYNC ? PS_END_STEP : 0;
+    uint32_t flags = mode_waits(split_plan(t->kit->split)->mode) ? PS_END_STEP : 0;
     t->session = kit_session(t->kit, t->index);
     t->first = mem_must(sizeof *t->first);
     t->last = mem_must(sizeof *t->last);

@@ -106,7 +106,8 @@ struct meeting_room; /* meet.c */
 
 struct server {
     struct server_options options;
-    const struct job_plan *plan;   /* a reference */
+    const struct job_plan *plan;   /* of the job: options.plan->job */
+    int index;                     /* ours among its servers */
     struct skiff_program *program; /* a copy of options.main, made ready to run block by block */
     struct skiff_scope *scope;
     bool own_scope, initialised, ran;
@@ -118,6 +119,7 @@ struct server {
     int nshards;
     struct plan *rate_plan;     /* NULL: the rate does not change */
     struct str_map counters_in; /* variables that the rate's block reads and trainers may add to */
+    struct str_map elsewhere; /* variables that the startup program must not make: rows, backups */
     pthread_rwlock_t rate;
     uint64_t rate_rounds; /* sync: how often the rate's block has been run */
     struct counters counts;
@@ -147,13 +149,13 @@ const char *server_text(const struct server *s, char out[static 320]);
 /* Keyed tables: does the row of this id live here? */
 static inline bool server_owns(const struct server *s, int64_t id)
 {
-    return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->options.index;
+    return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->index;
 }
 
-/* ---- units.c: the server program ---- */
+/* ---- units.c: the plan and the server program ---- */
 enum skiff_status units_create(struct server *s, struct skiff_error *err);
 void units_destroy(struct server *s);
-/* The unit that a pushed name belongs to ("X@GRAD.block1.trainer_0", "X.delta"); NULL. */
+/* The unit that a pushed name belongs to (plan_unit.pushed); NULL. */
 struct unit *unit_of_grad(const struct server *s, const char *name);
 struct shard *unit_shard(struct server *s, const struct unit *u);
 

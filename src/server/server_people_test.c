@@ -303,14 +303,11 @@ static void a_port_in_use_is_an_error_at_once(void **state)
     struct session *s = kit_session(&k, 0);
     kit_open(&other, &o);
     server_destroy(other.server[0]);
-    program_destroy(other.main[0]);
-    program_destroy(other.startup[0]);
     /* the program names its own endpoint, the process listens at ours */
-    struct server_options so = {.plan = split_plan(other.split), .listen = k.endpoint[0]};
-    assert_ok(split_server(other.split, other.endpoint[0], &other.main[0], &other.startup[0], &err),
-              err);
-    so.main = other.main[0];
-    so.startup = other.startup[0];
+    struct server_options so = {.main = other.main[0],
+                                .startup = other.startup[0],
+                                .plan = other.plan[0],
+                                .listen = k.endpoint[0]};
     assert_ok(server_create(&so, &other.server[0], &err), err);
     assert_ok(server_init(other.server[0], &err), err);
     int64_t before = clock_now();

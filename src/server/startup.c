@@ -92,7 +92,7 @@ enum skiff_status startup_fills(struct server *s, struct skiff_error *err)
 static bool part_of(void *user, const char *name, int64_t *offset, int64_t *whole)
 {
     const struct server *s = user;
-    const struct skiff_placement *own = job_plan_slice(s->plan, s->options.index, name);
+    const struct skiff_placement *own = job_plan_slice(s->plan, s->index, name);
     if (!own || !own->is_slice)
         return false;
     struct shape all = job_plan_whole(s->plan, own);
@@ -101,25 +101,13 @@ static bool part_of(void *user, const char *name, int64_t *offset, int64_t *whol
     return true;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-    return n >= m && !strcmp(name + n - m, end);
-}
-
 /* What is not to be made: rows of keyed tables, and DC-ASGD's backups, which are kept elsewhere. */
 static bool is_left_out(const struct server *s, const struct skiff_op *op)
 {
     for (int i = 0; i < op->nouts; i++)
-        for (int k = 0; k < op->outs[i].n; k++) {
-            const char *name = op->outs[i].names[k];
-            const struct unit *u = str_map_get(&s->by_var, name);
-            for (int v = 0; u && u->table && v < u->nvars; v++)
-                if (!strcmp(u->vars[v].name, name))
-                    return true;
-            if (!strcmp(op->type, "assign") && ends_with(name, "_bak"))
+        for (int k = 0; k < op->outs[i].n; k++)
+            if (str_map_has(&s->elsewhere, op->outs[i].names[k]))
                 return true;
-        }
     return false;
 }
 
@@ -142,7 +130,7 @@ enum skiff_status server_init(struct server *s, struct skiff_error *err)
     executor_destroy(e);
     program_destroy(p);
     if (status < 0)
-        return error_prefix(err, status, "startup program of server %d", s->options.index);
+        return error_prefix(err, status, "startup program of server %d", s->index);
     s->initialised = true;
     return SKIFF_OK;
 }

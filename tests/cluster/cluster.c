@@ -367,14 +367,14 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
 {
     const struct cluster_spec *s = &c->spec;
     struct skiff_program *main, *startup;
+    struct server_plan *plan;
     struct server *server;
     TRY(make_split(c, 0, err));
-    TRY(split_server(c->split, c->endpoints[i], &main, &startup, err));
+    TRY(split_server(c->split, c->endpoints[i], &main, &startup, &plan, err));
     struct server_options o = {.main = main,
                                .startup = startup,
                                .whole = s->main,
-                               .plan = split_plan(c->split),
-                               .index = i,
+                               .plan = plan,
                                .job = "cluster test",
                                .secret = "sesame",
                                .transport_fault = s->fault,
@@ -390,6 +390,7 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
         TRY(server_load(server, s->init, err));
     TRY(server_run(server, err));
     server_destroy(server);
+    server_plan_destroy(plan);
     program_destroy(main);
     program_destroy(startup);
     split_destroy(c->split);

@@ -213,7 +213,7 @@ static void check_case(const char *name)
     j.servers = split_plan(s)->servers;
     for (int i = 0; i < j.servers; i++) {
         str_map_init(&j.sent[i]);
-        if (split_server(s, j.endpoints[i], &j.main[i], &j.startup[i], &err) < 0)
+        if (split_server(s, j.endpoints[i], &j.main[i], &j.startup[i], NULL, &err) < 0)
             fail_msg("%s: %s", name, err.message);
     }
     for (int k = 0; k < j.trainers; k++)

@@ -121,7 +121,7 @@ static void test_wrong_program(void **state)
     struct skiff_split *s = case_split(&c, 2);
     assert_int_equal(split_trainer(s, &main, &startup, &err), SKIFF_RANGE);
     assert_non_null(strstr(err.message, "trainer_id is 2, but there are 2 trainers"));
-    assert_int_equal(split_server(s, "10.0.0.9:1", &main, &startup, &err), SKIFF_NOT_FOUND);
+    assert_int_equal(split_server(s, "10.0.0.9:1", &main, &startup, NULL, &err), SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "10.0.0.9:1 is not one of the 2 servers"));
     split_destroy(s);
 
@@ -148,7 +148,7 @@ static void test_input_is_untouched(void **state)
     assert_int_equal(split_trainer(s, &m, &st, NULL), SKIFF_OK);
     program_destroy(m);
     program_destroy(st);
-    assert_int_equal(split_server(s, "127.0.0.1:6170", &m, &st, NULL), SKIFF_OK);
+    assert_int_equal(split_server(s, "127.0.0.1:6170", &m, &st, NULL, NULL), SKIFF_OK);
     program_destroy(m);
     program_destroy(st);
     split_destroy(s);
@@ -235,7 +235,7 @@ static void made_split(struct made *m)
     if (split_trainer(m->s, &m->main, &m->startup, &err) < 0)
         fail_msg("%s", err.message);
     for (int i = 0; i < m->servers; i++)
-        if (split_server(m->s, endpoints[i], &m->server[i], &m->server_startup[i], &err) < 0)
+        if (split_server(m->s, endpoints[i], &m->server[i], &m->server_startup[i], NULL, &err) < 0)
             fail_msg("%s", err.message);
 }
 

@@ -190,7 +190,7 @@ static void compare_servers(const struct split_case *c)
         struct skiff_program *main, *startup;
         struct skiff_error err;
         char file[64];
-        if (split_server(s, endpoints[i], &main, &startup, &err) < 0)
+        if (split_server(s, endpoints[i], &main, &startup, NULL, &err) < 0)
             fail_msg("%s: %s", c->name, err.message);
         snprintf(file, sizeof file, "pserver_%d_main.pb", i);
         compare(c->name, file, main);

@@ -1,0 +1,50 @@
+#include "program/server_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct server_plan *server_plan_create(const struct job_plan *job, int index)
+{
+    struct server_plan *p = mem_must(sizeof *p);
+    p->job = job_plan_ref(job);
+    p->index = index;
+    p->rate_block = -1;
+    arena_init(&p->arena);
+    return p;
+}
+
+void server_plan_destroy(struct server_plan *p)
+{
+    if (!p)
+        return;
+    job_plan_unref(p->job);
+    arena_deinit(&p->arena);
+    free(p->units);
+    free(p);
+}
+
+struct plan_unit *server_plan_add(struct server_plan *p, const char *param, const char *grad,
+                                  int block, bool keyed)
+{
+    p->units = mem_must_grow(p->units, (size_t)(p->nunits + 1) * sizeof *p->units);
+    struct plan_unit *u = &p->units[p->nunits++];
+    *u = (struct plan_unit){.param = arena_strdup(&p->arena, param),
+                            .grad = arena_strdup(&p->arena, grad),
+                            .block = block,
+                            .keyed = keyed,
+                            .placed = keyed ? NULL : job_plan_slice(p->job, p->index, param)};
+    return u;
+}
+
+void plan_names_add(struct server_plan *p, struct plan_names *list, const char *name)
+{
+    if (!(list->n & (list->n - 1))) { /* full: the room is the next power of two */
+        const char **v = arena_alloc(&p->arena, (size_t)(list->n ? 2 * list->n : 1) * sizeof *v);
+        if (list->n)
+            memcpy(v, list->v, (size_t)list->n * sizeof *v);
+        list->v = v;
+    }
+    list->v[list->n++] = arena_strdup(&p->arena, name);
+}
