@@ -504,7 +504,12 @@ static void split_network(const char *name, const struct skiff_split_config *con
     struct skiff_error err;
     c.main = case_program(name, "main.pb");
     c.startup = case_program(name, "startup.pb");
-    c.job = (struct skiff_split_job){c.main, c.startup, 1, "a:1,[::1]:2,c:3", 2, true};
+    c.job = (struct skiff_split_job){.main = c.main,
+                                     .startup = c.startup,
+                                     .trainer_id = 1,
+                                     .pservers = "a:1,[::1]:2,c:3",
+                                     .trainers = 2,
+                                     .sync_mode = true};
     m.c = c;
     made_split(&m);
     if (program_verify(m.main, &err) < 0 || program_verify(m.startup, &err) < 0)
