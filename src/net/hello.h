@@ -14,7 +14,7 @@
 #ifndef NET_HELLO_H
 #define NET_HELLO_H
 
-#include "net/secret.h"
+#include "base/secret.h"
 #include "net/wire.h"
 
 #define HELLO_NAME 128

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net/secret.h"
+#include "base/secret.h"
 
 /* A listening socket at a port of the loopback; -1. */
 static int hold_port(int port)

@@ -29,7 +29,7 @@
 #include "base/mem.h"
 #include "net/account.h"
 #include "net/host.h"
-#include "net/secret.h"
+#include "base/secret.h"
 
 #define SMALL_BODY 1024    /* up to here a copy costs less than the bookkeeping */
 #define SEND_PIECES 2000   /* per peer; bounds small packets as peer_bytes bounds large ones */

@@ -8,10 +8,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
-#ifdef __x86_64__
-#include <xxh_x86dispatch.h> /* the same hashes, by the widest registers that the machine has */
-#endif
+
+#include "base/hash.h"
 
 static void put_le(uint8_t *p, uint64_t v, int bytes)
 {
@@ -62,7 +60,7 @@ const char *wire_type_text(enum wire_type type)
 
 uint64_t wire_hash(const uint8_t *body, size_t len)
 {
-    return XXH3_64bits(body, len);
+    return hash_xxh3(body, len, 0);
 }
 
 void wire_body_seal(struct blob *b)
@@ -77,7 +75,7 @@ void wire_body_seal(struct blob *b)
 
 static uint64_t head_checksum(const uint8_t *head, uint64_t body_hash)
 {
-    return XXH3_64bits_withSeed(head, CHECKSUM_AT, body_hash);
+    return hash_xxh3(head, CHECKSUM_AT, body_hash);
 }
 
 void wire_head_encode(const struct wire_head *h, uint64_t body_hash, uint8_t *out)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "net/address.h"
-#include "net/secret.h"
+#include "base/secret.h"
 #include "net/wire.h"
 
 /* ---- frames ---- */

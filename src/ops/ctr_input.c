@@ -11,63 +11,10 @@
  *          per row), as Paddle's servers expect it. */
 #include <math.h>
 
+#include "base/hash.h"
 #include "ops/seq_common.h"
 
 /* ---- hash ---- */
-
-#define P1 0x9E3779B185EBCA87ull
-#define P2 0xC2B2AE3D27D4EB4Full
-#define P3 0x165667B19E3779F9ull
-#define P4 0x85EBCA77C2B2AE63ull
-#define P5 0x27D4EB2F165667C5ull
-
-static uint64_t rotate(uint64_t x, int by)
-{
-    return x << by | x >> (64 - by);
-}
-
-static uint64_t read_u64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-static uint64_t xxh_round(uint64_t acc, uint64_t word)
-{
-    return rotate(acc + word * P2, 31) * P1;
-}
-
-/* XXH64 after its specification; rows are little-endian words, so their bytes are
- * read as they lie. */
-static uint64_t xxh64(const uint8_t *p, size_t n, uint64_t seed)
-{
-    const uint8_t *end = p + n;
-    uint64_t h = seed + P5;
-    if (n >= 32) {
-        uint64_t v[4] = {seed + P1 + P2, seed + P2, seed, seed - P1};
-        for (; end - p >= 32; p += 32)
-            for (int i = 0; i < 4; i++)
-                v[i] = xxh_round(v[i], read_u64(p + 8 * i));
-        h = rotate(v[0], 1) + rotate(v[1], 7) + rotate(v[2], 12) + rotate(v[3], 18);
-        for (int i = 0; i < 4; i++)
-            h = (h ^ xxh_round(0, v[i])) * P1 + P4;
-    }
-    h += n;
-    for (; end - p >= 8; p += 8)
-        h = rotate(h ^ xxh_round(0, read_u64(p)), 27) * P1 + P4;
-    if (end - p >= 4) {
-        uint32_t word;
-        memcpy(&word, p, sizeof(word));
-        h = rotate(h ^ word * P1, 23) * P2 + P3;
-        p += 4;
-    }
-    for (; p < end; p++)
-        h = rotate(h ^ *p * P5, 11) * P1;
-    h = (h ^ h >> 33) * P2;
-    h = (h ^ h >> 29) * P3;
-    return h ^ h >> 32;
-}
 
 enum { HA_NUM, HA_MOD };
 
@@ -96,8 +43,8 @@ static enum skiff_status hash_run(struct kernel *k, struct skiff_error *err)
     size_t bytes = (size_t)width * dtype_size(x->dtype);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t h = 0; h < hashes; h++) {
-            uint64_t v = xxh64((const uint8_t *)x->data + (size_t)i * bytes, bytes, (uint64_t)h) %
-                         (uint64_t)k->attr[HA_MOD].l;
+            const char *row = (const char *)x->data + (size_t)i * bytes;
+            uint64_t v = hash_xxh64(row, bytes, (uint64_t)h) % (uint64_t)k->attr[HA_MOD].l;
             if (out->dtype == DTYPE_INT64)
                 tensor_i64(out)[i * hashes + h] = (int64_t)v;
             else

@@ -1,8 +1,8 @@
 /* Proof of a shared secret: HMAC-SHA-256, random numbers and comparison in constant time
  * (libsodium). Any thread may call any of these; none blocks for long (random numbers may wait for
  * the system's entropy once after boot). */
-#ifndef NET_SECRET_H
-#define NET_SECRET_H
+#ifndef BASE_SECRET_H
+#define BASE_SECRET_H
 
 #include <stdbool.h>
 #include <stddef.h>

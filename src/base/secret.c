@@ -1,4 +1,4 @@
-#include "net/secret.h"
+#include "base/secret.h"
 
 #include <sodium.h>
 #include <stdlib.h>
