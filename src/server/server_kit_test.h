@@ -12,10 +12,8 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "layers/net.h"
@@ -27,6 +25,7 @@
 #include "base/rng.h"
 #include "comm/session.h"
 #include "executor/executor.h"
+#include "net/host.h"
 #include "passes/split.h"
 #include "server/server.h"
 
@@ -73,18 +72,6 @@ struct kit {
             fail_msg("%s: %s", #call, (e).message); \
     } while (0)
 
-static inline int free_port(void)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) ||
-        getsockname(fd, (struct sockaddr *)&a, &n))
-        fail_msg("no free port");
-    close(fd);
-    return ntohs(a.sin_port);
-}
-
 static inline void kit_net(struct kit *k)
 {
     struct skiff_net *net = k->net = skiff_net_create();
@@ -116,8 +103,10 @@ static inline void kit_net(struct kit *k)
 static inline void kit_split(struct kit *k)
 {
     struct skiff_error err;
+    int ports[KIT_MAX];
+    assert_ok(host_free_ports(k->o.servers, ports, &err), err);
     for (int i = 0; i < k->o.servers; i++) {
-        snprintf(k->endpoint[i], sizeof k->endpoint[i], "127.0.0.1:%d", free_port());
+        snprintf(k->endpoint[i], sizeof k->endpoint[i], "127.0.0.1:%d", ports[i]);
         k->endpoints[i] = k->endpoint[i];
         strcat(k->pservers, i ? "," : "");
         strcat(k->pservers, k->endpoint[i]);

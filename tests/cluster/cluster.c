@@ -1,20 +1,18 @@
 #include "cluster.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "net/host.h"
 #include "store/file.h"
 
 /* ---- recorded runs ---- */
@@ -399,18 +397,6 @@ static enum skiff_status run_server(struct cluster *c, int i, struct skiff_error
 
 /* ---- the job ---- */
 
-/* A free port: it may be taken by somebody else before the server has it, but hardly is. */
-static int free_port(void)
-{
-    int s = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    assert_true(s >= 0 && !bind(s, (struct sockaddr *)&a, sizeof a) &&
-                !getsockname(s, (struct sockaddr *)&a, &len));
-    close(s);
-    return ntohs(a.sin_port);
-}
-
 static pid_t fork_role(struct cluster *c, bool server, int i)
 {
     struct cluster_seen *seen = server ? &c->shared->server[i] : &c->shared->trainer[i];
@@ -444,8 +430,10 @@ void cluster_start(struct cluster *c, const struct cluster_spec *spec)
         mmap(NULL, sizeof *c->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(c->shared != MAP_FAILED);
     size_t at = 0;
+    int ports[CLUSTER_MOST];
+    assert_int_equal(host_free_ports(spec->servers, ports, NULL), SKIFF_OK);
     for (int i = 0; i < spec->servers; i++) {
-        snprintf(c->endpoint[i], sizeof c->endpoint[i], "127.0.0.1:%d", free_port());
+        snprintf(c->endpoint[i], sizeof c->endpoint[i], "127.0.0.1:%d", ports[i]);
         c->endpoints[i] = c->endpoint[i];
         at += (size_t)snprintf(c->pservers + at, sizeof c->pservers - at, "%s%s", i ? "," : "",
                                c->endpoint[i]);

@@ -1,7 +1,6 @@
 """Distributed jobs through paddle.fluid: one server and two trainers, as processes."""
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,14 +11,9 @@ import numpy as np
 import paddle.fluid as fluid
 from fluid_help import fresh
 from paddle.fluid import layers as L
+from ports import free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def joint_weights(start=(0.05, 0.05, 0.05, 0.05)):

@@ -1,21 +1,16 @@
 """Workers whose scripts end without stop_worker, as processes of jobs of one server and two workers: the job ends in bounded
 time, and everybody says who was lost and why (docs/consistency.md, "All modes")."""
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
+from ports import free_port
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODES = ("sync", "half_async", "async", "geo")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Job:

@@ -1,7 +1,6 @@
 """A job of one server and two workers in one process, over skiff._native.Fleet."""
 import gc
 import os
-import socket
 import tempfile
 import threading
 import time
@@ -9,6 +8,7 @@ import unittest
 
 import numpy as np
 
+from ports import free_port
 from skiff import _native as N
 
 L = N.layers
@@ -26,12 +26,6 @@ def network():
     loss = L.mean(net, L.square_error_cost(net, p, y))
     N.Optimizer(net, "sgd", 0.1).minimize(loss)
     return net, p, loss
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class FleetTest(unittest.TestCase):
