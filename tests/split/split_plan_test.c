@@ -230,7 +230,11 @@ static void split_network(const char *name, const struct skiff_split_config *con
     struct split_case c = {.name = name, .config = *config};
     c.main = case_program(name, "main.pb");
     c.startup = case_program(name, "startup.pb");
-    c.job = (struct skiff_split_job){c.main, c.startup, 0, "a:1,[::1]:2,c:3", 2, true};
+    c.job = (struct skiff_split_job){.main = c.main,
+                                     .startup = c.startup,
+                                     .pservers = "a:1,[::1]:2,c:3",
+                                     .trainers = 2,
+                                     .sync_mode = true};
     struct skiff_split *s = case_split(&c, 1);
     compare_split(name, s, NULL);
     split_destroy(s);
@@ -288,8 +292,11 @@ static void tables_with_accumulators(void **state)
     static const enum skiff_split_mode modes[] = {SKIFF_SPLIT_SYNC, SKIFF_SPLIT_ASYNC};
     for (int m = 0; m < 2; m++) {
         struct split_case c = {.name = "tables", .config = split_config_fleet(modes[m])};
-        c.job = (struct skiff_split_job){
-            skiff_net_main(net), skiff_net_startup(net), 0, "a:1,b:2", 2, true};
+        c.job = (struct skiff_split_job){.main = skiff_net_main(net),
+                                         .startup = skiff_net_startup(net),
+                                         .pservers = "a:1,b:2",
+                                         .trainers = 2,
+                                         .sync_mode = true};
         struct skiff_split *s = case_split(&c, 0);
         struct skiff_program *main, *startup;
         struct server_plan *plan;
