@@ -143,6 +143,7 @@ struct skiff_optimizer_setting {
     enum skiff_setting_range range;
     size_t offset;
     double preset; /* of a number; NAN: it must be given */
+    uint64_t reserved[4];
 };
 
 /* An optimizer in programs of 1.x (generation 1) or 2.x (2). */
@@ -153,6 +154,7 @@ struct skiff_optimizer_info {
     const char *arguments; /* of Paddle's class of that generation, in order, between blanks; NULL:
                               it has no such class */
     const struct skiff_optimizer_setting *settings; /* ends with {0} */
+    uint64_t reserved[4];
 };
 
 /* The i-th from 0; NULL past the last. */
