@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
-#include "net/membership.h"
+#include "net/membership_parts.h"
 
 /* ---- what is heard ---- */
 
@@ -53,10 +53,15 @@ struct host {
     char address[ADDRESS_TEXT];
 };
 
+static int patience = 1; /* how many times longer than usual silence is borne */
+
 static struct membership_options fast(uint32_t workers, uint32_t servers)
 {
-    return (struct membership_options){
-        .workers = workers, .servers = servers, .beat_ms = 20, .silence_ms = 600, .lost_ms = 300};
+    return (struct membership_options){.workers = workers,
+                                       .servers = servers,
+                                       .beat_ms = 20,
+                                       .silence_ms = 600 * patience,
+                                       .lost_ms = 300 * patience};
 }
 
 static void host_start(struct host *h, const char *kind, const struct fault_plan *plan,
@@ -94,6 +99,29 @@ static enum member_state state_of(struct host *h, struct net_id id)
         if (net_id_equal(all[i].id, id))
             return all[i].state;
     return MEMBER_ABSENT;
+}
+
+struct look {
+    struct membership *list;
+    const char *name;
+    int waiting;
+};
+
+static void look_into_room(void *arg)
+{
+    struct look *l = arg;
+    for (const struct barrier_room *room = l->list->rooms; room; room = room->next)
+        for (const struct arrival *a = room->arrivals; a && !strcmp(room->name, l->name);
+             a = a->next)
+            l->waiting++;
+}
+
+/* How many wait in the barrier of that name. */
+static int waiting_in(struct host *h, const char *name)
+{
+    struct look l = {.list = h->list, .name = name};
+    node_run(h->node, look_into_room, &l);
+    return l.waiting;
 }
 
 struct guest {
@@ -308,22 +336,37 @@ static void the_silent_are_dead(void **state)
     host_stop(&host);
 }
 
-/* A short cut is survived by everybody. */
+static uint64_t dropped_by(struct guest *g)
+{
+    struct fault_stats s;
+    fault_count(node_transport(g->node), &s);
+    return s.dropped;
+}
+
+/* A short cut, of some heartbeats, is survived by everybody. */
 static void a_short_cut_kills_nobody(void **state)
 {
     struct host host;
     struct guest guest;
     struct fault_plan none = {0};
+    struct net_id self[] = {WORKER(0)};
+    struct barrier there = {.name = "there and back", .set = self, .nset = 1};
+    patience = 20; /* a slow machine makes no short cut a long one */
     host_start(&host, "zmq", NULL, "127.0.0.1:0", 1, 1);
     assert_int_equal(guest_join(&guest, "zmq", &none, WORKER(0), host.address, 1, 1, NULL),
                      SKIFF_OK);
     for (int i = 0; i < 2; i++) {
+        uint64_t before = dropped_by(&guest);
         fault_cut(node_transport(guest.node), true);
-        usleep(150000);
+        wait_until(dropped_by(&guest) >= before + 5);
         fault_cut(node_transport(guest.node), false);
-        usleep(100000);
+        assert_int_equal(
+            enrolment_barrier(guest.enrolment, &there, clock_now() + 5 * CLOCK_SECOND, NULL, NULL),
+            SKIFF_OK);
     }
+    patience = 1;
     assert_int_equal(state_of(&host, WORKER(0)), MEMBER_HERE);
+    assert_int_equal(heard_count(&host.heard, WORKER(0), MEMBER_DEAD), 0);
     assert_int_equal(heard_count(&guest.heard, SERVER(0), MEMBER_DEAD), 0);
     guest_leave(&guest);
     guest_stop(&guest);
@@ -481,7 +524,7 @@ static void barrier_deadlines(void **state)
     assert_int_equal(enrolment_barrier(a.enrolment, &not_mine, soon, NULL, &err), SKIFF_INVALID);
     assert_non_null(strstr(err.message, "barrier 'others' is not for worker 0"));
     wait_begin(&w, &a, all, 400);
-    usleep(50000);
+    wait_until(waiting_in(&host, "start") == 1);
     all.policy = BARRIER_FAIL;
     assert_int_equal(enrolment_barrier(b.enrolment, &all, soon, NULL, &err), SKIFF_INVALID);
     assert_non_null(strstr(err.message, "another set or policy"));
@@ -506,7 +549,7 @@ static void barriers_without_the_lost(void **state)
                 .name = "step", .role = NET_WORKER, .policy = (enum barrier_policy)policy};
             wait_begin(&wa, &a, all, 10000);
             wait_begin(&wb, &b, all, 10000);
-            usleep(30000);
+            wait_until(waiting_in(&host, "step") == 2);
             if (leaves)
                 guest_leave(&c);
             guest_stop(&c);
@@ -533,7 +576,7 @@ static void barriers_end_with_the_host(void **state)
     guest_start(&a, "zmq", WORKER(0), host.address, 2, 1);
     struct barrier all = {.name = "step", .role = NET_WORKER};
     wait_begin(&w, &a, all, 20000);
-    usleep(30000);
+    wait_until(waiting_in(&host, "step") == 1);
     host_stop(&host); /* closes in order: says so */
     assert_int_equal(wait_end(&w), SKIFF_PEER);
     assert_non_null(strstr(w.err.message, "server 0"));
@@ -543,20 +586,70 @@ static void barriers_end_with_the_host(void **state)
 
 /* ---- processes ---- */
 
-/* A worker process: joins, says so (a byte), meets the others in rounds until its pipe is closed,
- * leaves. Its exit status says how far it came. */
-static int worker_process(uint32_t index, const char *address, int joined, int go)
+/* Pipes between the test and its processes: bytes come from workers, the host's address first; a
+ * process whose pipe is closed may go on. */
+struct pipes {
+    int said[2], go[2], end[2];
+};
+
+static void pipes_open(struct pipes *p)
+{
+    assert_int_equal(pipe(p->said), 0);
+    assert_int_equal(pipe(p->go), 0);
+    assert_int_equal(pipe(p->end), 0);
+}
+
+static void pipe_close(int ends[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0)
+            close(ends[i]);
+        ends[i] = -1;
+    }
+}
+
+static void pipes_close(struct pipes *p)
+{
+    pipe_close(p->said);
+    pipe_close(p->go);
+    pipe_close(p->end);
+}
+
+/* In a process that is told to go on: blocks until the test closes its end. */
+static bool is_told(int ends[2])
+{
+    char byte;
+    close(ends[1]);
+    return read(ends[0], &byte, 1) == 0;
+}
+
+static bool say(struct pipes *p)
+{
+    char byte = 1;
+    return write(p->said[1], &byte, 1) == 1;
+}
+
+static void hear_from(struct pipes *p, int n)
+{
+    char byte;
+    for (int i = 0; i < n; i++)
+        assert_int_equal(read(p->said[0], &byte, 1), 1);
+}
+
+/* A worker process: joins and says so, meets the others and says so, waits until it is told to go
+ * on, meets them again, leaves. Its exit status says how far it came. */
+static int worker_process(uint32_t index, const char *address, struct pipes *p)
 {
     struct guest g;
     struct skiff_error err = {0};
-    char byte = 1;
-    if (guest_join(&g, "zmq", NULL, WORKER(index), address, 3, 1, &err) < 0 ||
-        write(joined, &byte, 1) != 1)
+    close(p->end[1]);
+    if (guest_join(&g, "zmq", NULL, WORKER(index), address, 3, 1, &err) < 0 || !say(p))
         return 10;
     struct barrier first = {.name = "first", .role = NET_WORKER};
-    if (enrolment_barrier(g.enrolment, &first, clock_now() + 10 * CLOCK_SECOND, NULL, &err) < 0)
+    if (enrolment_barrier(g.enrolment, &first, clock_now() + 10 * CLOCK_SECOND, NULL, &err) < 0 ||
+        !say(p))
         return 11;
-    if (read(go, &byte, 1) < 0) /* the test closes its end */
+    if (!is_told(p->go))
         return 12;
     uint32_t dropped = 99;
     struct barrier second = {.name = "second", .role = NET_WORKER};
@@ -569,17 +662,19 @@ static int worker_process(uint32_t index, const char *address, int joined, int g
     return (int)dropped;
 }
 
-/* The host, with a port that the test has chosen before; reports who died. */
-static int host_process(int address_out, int go)
+/* The host: says where it listens, stays until the workers have ended, reports who died. */
+static int host_process(struct pipes *p)
 {
     struct host host;
     struct skiff_error err;
+    close(p->go[1]);
     host_start(&host, "zmq", NULL, "127.0.0.1:0", 3, 1);
-    if (write(address_out, host.address, sizeof host.address) != sizeof host.address)
+    if (write(p->said[1], host.address, sizeof host.address) != sizeof host.address)
         return 20;
     enum skiff_status status =
         membership_wait_gone(host.list, NET_WORKER, clock_now() + 20 * CLOCK_SECOND, &err);
-    usleep(300000);   /* the answers to the last goodbyes have left, on a busy machine, too */
+    if (!is_told(p->end)) /* the answers to the last goodbyes have arrived */
+        return 22;
     host_stop(&host); /* the network thread has made its last callback */
     bool right = status == SKIFF_PEER && strstr(err.message, "worker 2 (") &&
                  heard_count(&host.heard, WORKER(2), MEMBER_DEAD) == 1 &&
@@ -595,53 +690,48 @@ static int exit_code(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static pid_t start_worker(uint32_t index, const char *address, int joined, const int go[2])
+static pid_t start_host(struct pipes *p, char address[ADDRESS_TEXT])
 {
     pid_t pid = fork();
-    if (pid == 0) {
-        close(go[1]);
-        _exit(worker_process(index, address, joined, go[0]));
-    }
+    if (pid == 0)
+        _exit(host_process(p));
+    assert_int_equal(read(p->said[0], address, ADDRESS_TEXT), ADDRESS_TEXT);
     return pid;
 }
 
-/* Three workers, the last is killed: the others are told, the barrier goes on without it. */
+/* Three workers, the last is killed, when all have joined or behind the first barrier: the others
+ * are told, the barrier goes on without it. */
 static void processes_and_a_kill(void **state)
 {
-    int at[2], go[2];
-    char address[ADDRESS_TEXT];
-    assert_int_equal(pipe(at), 0);
-    assert_int_equal(pipe(go), 0);
-    pid_t host = fork();
-    if (host == 0) {
-        close(go[1]);
-        _exit(host_process(at[1], go[0]));
+    for (int met = 0; met < 2; met++) {
+        struct pipes p;
+        char address[ADDRESS_TEXT];
+        pipes_open(&p);
+        pid_t host = start_host(&p, address), worker[3];
+        for (uint32_t i = 0; i < 3; i++) {
+            worker[i] = fork();
+            if (worker[i] == 0)
+                _exit(worker_process(i, address, &p));
+        }
+        hear_from(&p, met ? 6 : 3); /* nobody gives up one that has not come yet */
+        int64_t before = clock_now();
+        kill(worker[2], SIGKILL);
+        assert_int_equal(exit_code(worker[2]), 1000 + SIGKILL);
+        pipe_close(p.go);
+        assert_int_equal(exit_code(worker[0]), 1);
+        assert_int_equal(exit_code(worker[1]), 1);
+        pipe_close(p.end);
+        assert_int_equal(exit_code(host), 0);
+        assert_true(clock_now() - before < 10 * CLOCK_SECOND);
+        pipes_close(&p);
     }
-    assert_int_equal(read(at[0], address, sizeof address), sizeof address);
-    pid_t worker[3];
-    for (uint32_t i = 0; i < 3; i++)
-        worker[i] = start_worker(i, address, at[1], go);
-    for (int i = 0; i < 3; i++) /* nobody gives up one that has not come yet */
-        assert_int_equal(read(at[0], address, 1), 1);
-    usleep(20000); /* most likely in the first barrier or behind it; any moment will do */
-    int64_t before = clock_now();
-    kill(worker[2], SIGKILL);
-    assert_int_equal(exit_code(worker[2]), 1000 + SIGKILL);
-    close(go[0]);
-    close(go[1]);
-    assert_int_equal(exit_code(worker[0]), 1);
-    assert_int_equal(exit_code(worker[1]), 1);
-    assert_int_equal(exit_code(host), 0);
-    assert_true(clock_now() - before < 10 * CLOCK_SECOND);
-    close(at[0]);
-    close(at[1]);
 }
 
 /* The host is killed: its worker says so within the limit. */
-static int lonely_worker(const char *address)
+static int lonely_worker(const char *address, struct pipes *p)
 {
     struct guest g;
-    if (guest_join(&g, "zmq", NULL, WORKER(0), address, 3, 1, NULL) < 0)
+    if (guest_join(&g, "zmq", NULL, WORKER(0), address, 3, 1, NULL) < 0 || !say(p))
         return 10;
     struct barrier b = {.name = "never", .role = NET_WORKER};
     struct skiff_error err;
@@ -657,25 +747,17 @@ static int lonely_worker(const char *address)
 
 static void a_killed_host(void **state)
 {
-    int at[2], go[2];
+    struct pipes p;
     char address[ADDRESS_TEXT];
-    assert_int_equal(pipe(at), 0);
-    assert_int_equal(pipe(go), 0);
-    pid_t host = fork();
-    if (host == 0)
-        _exit(host_process(at[1], go[0]));
-    assert_int_equal(read(at[0], address, sizeof address), sizeof address);
-    pid_t worker = fork();
+    pipes_open(&p);
+    pid_t host = start_host(&p, address), worker = fork();
     if (worker == 0)
-        _exit(lonely_worker(address));
-    usleep(300000);
+        _exit(lonely_worker(address, &p));
+    hear_from(&p, 1);
     kill(host, SIGKILL);
     exit_code(host);
     assert_int_equal(exit_code(worker), 0);
-    for (int i = 0; i < 2; i++) {
-        close(at[i]);
-        close(go[i]);
-    }
+    pipes_close(&p);
 }
 
 static int make_hub(void **state)
