@@ -321,10 +321,10 @@ says doctor "server 0: 0.0.0.0 is no address that others can reach" "worker 1: n
 says doctor "--timeout is 'x'"
 TRAINING_ROLE=TRAINER PADDLE_PSERVERS_IP_PORT_LIST="$list" PADDLE_TRAINERS_NUM=2 PADDLE_TRAINER_ID=7 "$skiff" doctor >doctor.log 2>&1 && fault "nothing wrong"
 says doctor "PADDLE_TRAINER_ID is 7"
-perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]); sleep 30' "${port[0]}" &
+perl -MIO::Socket::INET -e '$| = 1; $s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $ARGV[0]); print "listens\n"; sleep 30' "${port[0]}" >holder.log &
 holder=$!
 pids+=($holder)
-sleep 0.5
+until_says holder listens
 "$skiff" doctor --servers "$list" --timeout 1 >doctor.log 2>&1 && fault "nothing wrong"
 says doctor "something listens at $list" "another program has the port"
 kill -9 $holder

@@ -54,17 +54,31 @@ class Rules(unittest.TestCase):
         self.check(steps(lambda: O.Adam(0.1), 1), W0 - 0.1 * np.sign(G))
         self.check(steps(lambda: O.Adam(0.1, lazy_mode=True), 1), W0 - 0.1 * np.sign(G))
         self.check(steps(lambda: O.Adamax(0.1), 1), W0 - 0.1 * np.sign(G))
-        moved = steps(lambda: O.Lamb(0.1, lamb_weight_decay=0.0), 1) - W0
-        self.assertTrue((np.sign(moved) == -np.sign(G)).all())
-        kept = steps(lambda: O.LambOptimizer(0.1, exclude_from_weight_decay_fn=lambda p: True), 1) - W0
-        self.check(kept, moved)
+        step = 0.1 * G / (np.sqrt(0.001 * G * G) + 1e-6)  # 1.8 does not correct for the first steps
+        ratio = np.linalg.norm(W0) / np.linalg.norm(step)
+        self.check(steps(lambda: O.Lamb(0.1, lamb_weight_decay=0.0), 1), W0 - 0.1 * ratio * step)
+        kept = steps(lambda: O.LambOptimizer(0.1, exclude_from_weight_decay_fn=lambda p: True), 1)
+        self.check(kept, W0 - 0.1 * ratio * step)
+        decayed = step + 0.5 * W0
+        self.check(steps(lambda: O.Lamb(0.1, lamb_weight_decay=0.5), 1),
+                   W0 - 0.1 * np.linalg.norm(W0) / np.linalg.norm(decayed) * decayed)
 
     def test_others(self):
         self.check(steps(lambda: O.RMSProp(0.1), 1), W0 - 0.1 * G / np.sqrt(0.05 * G * G + 1e-6))
-        for make in (lambda: O.RMSPropOptimizer(0.1, momentum=0.5, centered=True), lambda: O.Adadelta(1.0),
-                     lambda: O.Ftrl(0.1, l1=0.01), lambda: O.LarsMomentum(0.1, 0.9)):
-            moved = steps(make, 1) - W0
-            self.assertTrue(np.isfinite(moved).all() and np.abs(moved).max() > 0)
+        mean, square = 0.05 * G, 0.05 * G * G
+        first = 0.1 * G / np.sqrt(square - mean ** 2 + 1e-6)
+        self.check(steps(lambda: O.RMSPropOptimizer(0.1, momentum=0.5, centered=True), 1), W0 - first)
+        mean, square = 0.95 * mean + 0.05 * G, 0.95 * square + 0.05 * G * G
+        second = 0.5 * first + 0.1 * G / np.sqrt(square - mean ** 2 + 1e-6)
+        self.check(steps(lambda: O.RMSPropOptimizer(0.1, momentum=0.5, centered=True)), W0 - first - second)
+        grads = 0.05 * G * G
+        updates = 0.05 * 1e-6 / (grads + 1e-6) * G * G
+        self.check(steps(lambda: O.Adadelta(1.0), 1), W0 - np.sqrt((updates + 1e-6) / (grads + 1e-6)) * G)
+        linear = G - np.abs(G) / 0.1 * W0
+        self.check(steps(lambda: O.Ftrl(0.1, l1=0.01), 1), (0.01 * np.sign(linear) - linear) / (np.abs(G) / 0.1 + 2 * 0.01))
+        norm_w, norm_g = np.linalg.norm(W0), np.linalg.norm(G)
+        rate = 0.1 * 0.5 * norm_w / (norm_g + 0.25 * norm_w)
+        self.check(steps(lambda: O.LarsMomentum(0.1, 0.9, lars_coeff=0.5, lars_weight_decay=0.25), 1), W0 - rate * (G + 0.25 * W0))
 
     def test_recompute(self):
         def make():

@@ -125,7 +125,7 @@ awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) { printf "1 %d", i % 2; for (s 
 "$skiff" train -m "$config" -o "runner.model_save_path=$work/int" runner.input_format= "runner.pipe_command=$slow" \
     "runner.train_data_dir=$work/slots" runner.train_batch_size=2 >"$work/log" 2>&1 &
 pid=$!
-sleep 1
+for _ in $(seq 200); do grep -q "samples/s" "$work/log" && break; sleep 0.05; done # it trains
 kill -INT $pid
 kill -INT $pid # twice at once is one wish: timeout(1) sends it to the process and to its group
 wait $pid
