@@ -163,7 +163,7 @@ bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
-.PHONY: build-tests check tsan fuzz setup setup-test test run install format check-layers clean
+.PHONY: build-tests check tsan fuzz setup setup-test test run install uninstall format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
 # What the tests named by T need: a program itself; scripts (but those that read sources only) and Python tests, the whole.
@@ -211,15 +211,16 @@ run: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(EXAMPLES)
 	@BUILD=$(BUILD) tools/run-main
 
-# make install PREFIX=/usr/local [DESTDIR=...]: the command (also as fleetrun), the library, headers, Python packages
+# make install PREFIX=/usr/local [LIBDIR=...] [DESTDIR=...]: command, libraries, headers, skiff.pc, Python packages, models,
+# man page and completions; make uninstall with the same words takes away what install has put there
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INSTALL = DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" BUILD="$(BUILD)" VERSION="$(VERSION)" LIBS="$(LDLIBS)" \
+    NO_PYTHON="$(NO_PYTHON)" tools/install
 install: all
-	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/skiff $(DESTDIR)$(PREFIX)/include/skiff
-	@install -m 755 $(BUILD)/skiff $(DESTDIR)$(PREFIX)/bin/skiff
-	@ln -sf skiff $(DESTDIR)$(PREFIX)/bin/fleetrun
-	@install -m 644 $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(DESTDIR)$(PREFIX)/lib/
-	@install -m 644 include/skiff/*.h $(DESTDIR)$(PREFIX)/include/skiff/
-	@$(if $(NO_PYTHON),:,cp -rp $(BUILD)/python $(DESTDIR)$(PREFIX)/lib/skiff/)
+	@$(INSTALL)
+uninstall:
+	@$(INSTALL) --remove
 
 format:
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h')
