@@ -3,6 +3,7 @@
 #   make check T="rpc wire"   builds and runs only the tests with one of these words in their names; J=4: four at a time
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make clang     everything compiled by clang, without a warning
+#   make deb, make wheel   packages in build/dist
 #   make fuzz SECONDS=600   every fuzz target for ten minutes
 BUILD ?= build$(if $(SAN),-$(SAN))
 CC := gcc
@@ -221,6 +222,14 @@ install: all
 	@$(INSTALL)
 uninstall:
 	@$(INSTALL) --remove
+
+# packages, in $(BUILD)/dist
+.PHONY: deb wheel
+deb: all
+	@BUILD="$(BUILD)" VERSION="$(VERSION)" LIBS="$(LDLIBS)" tools/make-deb
+wheel: all
+	@mkdir -p $(BUILD)/dist
+	@BUILD="$(BUILD)" $(PYTHON) -c 'import sys; sys.path.insert(0, "tools"); import wheel_backend as w; print(w.pack("$(BUILD)/dist"))'
 
 format:
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h')
