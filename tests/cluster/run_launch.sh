@@ -58,7 +58,11 @@ if [ "$TRAINING_ROLE" = PSERVER ]; then # a grandchild that listens at the serve
         open my $f, ">", "held.$ARGV[2]"; print $f "$ARGV[2]\n"; close $f;
         sleep 1 while 1' "$1" "${POD_IP:-127.0.0.1}" "$PADDLE_PORT" &
 fi
+until_held() { # N: so many servers listen
+    for _ in $(seq 100); do [ "$(cat held.* 2>/dev/null | wc -w)" -ge "$1" ] && return; sleep 0.1; done
+}
 if [ "$TRAINING_ROLE" = PSERVER ]; then
+    for _ in $(seq 100); do [ -s "held.$PADDLE_PORT" ] && break; sleep 0.1; done
     [ "$2" = servers_leave ] && { sleep 0.7; kill $(jobs -p); exit 0; }
     [ "$2" = server_dies ] && { sleep 0.3; kill -9 $$; }
     [ "$2" = server_first ] && { sleep 0.3; kill $!; exit 1; }
@@ -66,7 +70,7 @@ if [ "$TRAINING_ROLE" = PSERVER ]; then
 fi
 echo "P 0 0.5 100 1.0 0.3 0.7" >&"$SKIFF_PROGRESS_FD"
 case $2 in
-fails) [ "$me" = "$3" ] && { sleep 0.3; echo "out of luck"; exit 3; }; while :; do sleep 0.1; done ;;
+fails) [ "$me" = "$3" ] && { until_held 2; echo "out of luck"; exit 3; }; while :; do sleep 0.1; done ;;
 server_first) sleep 0.5; echo "out of luck"; exit 3 ;;
 stays | server_dies) while :; do sleep 0.1; done ;;
 deaf) trap '' TERM; while :; do sleep 0.1; done ;;
