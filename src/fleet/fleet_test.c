@@ -251,16 +251,25 @@ static void models_run_alone(void **state)
     }
 }
 
+static const char *const modes[] = {
+#define SKIFF_MODE(constant, number, name, flags, promise) #name,
+#include <skiff/mode_list.h>
+#undef SKIFF_MODE
+};
+enum { MODES = sizeof modes / sizeof modes[0] };
+
 /* Every mode trains, ends, and saves what it has learnt: the loss of the first joint batch. */
 static void every_mode(void **state)
 {
-    static const char *const modes[] = {"half_async", "async", "geo"};
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < MODES; i++) {
+        enum skiff_split_mode mode;
+        assert_true(skiff_mode_find(modes[i], &mode));
+        bool means = skiff_mode_flags(mode) & (SKIFF_MODE_WAITS | SKIFF_MODE_ADDS);
         struct job_case c = {.mode = modes[i],
                              .optimizer = "sgd",
                              .schedule = true,
-                             .rate = i == 2 ? 0.01 : 0.002, /* GEO takes means */
+                             .rate = means ? 0.01 : 0.002, /* others add up what workers give */
                              .servers = 2,
                              .workers = 2,
                              .steps = STEPS,
@@ -322,9 +331,8 @@ static void programs_of_2x(void **state)
  * it in a barrier, goes on at once. */
 static void a_fleet_that_goes_is_lost(void **state)
 {
-    static const char *const modes[] = {"sync", "half_async", "async", "geo"};
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < MODES; i++) {
         struct job_case c = {.mode = modes[i],
                              .optimizer = "sgd",
                              .rate = 0.01,

@@ -177,10 +177,13 @@ static int by_param(const void *a, const void *b)
 /* Paddle's grad_to_block_id has the order of a Python set, its slots that of their names. */
 static void sort_plan(struct server_plan *p)
 {
-    qsort(p->units, (size_t)p->nunits, sizeof *p->units, by_param);
+    if (p->nunits)
+        qsort(p->units, (size_t)p->nunits, sizeof *p->units, by_param);
     for (int i = 0; i < p->nunits; i++) {
-        qsort(p->units[i].vars.v, (size_t)p->units[i].vars.n, sizeof(char *), by_text);
-        qsort(p->units[i].rows.v, (size_t)p->units[i].rows.n, sizeof(char *), by_text);
+        struct plan_names *vars = &p->units[i].vars, *rows = &p->units[i].rows;
+        qsort(vars->v, (size_t)vars->n, sizeof *vars->v, by_text);
+        if (rows->n)
+            qsort(rows->v, (size_t)rows->n, sizeof *rows->v, by_text);
     }
 }
 
