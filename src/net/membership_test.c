@@ -494,8 +494,8 @@ static enum skiff_status wait_end(struct waiting *w)
 static void barrier_deadlines(void **state)
 {
     struct host host;
-    struct guest a, b;
-    struct waiting w;
+    struct guest a, b, c;
+    struct waiting w, last;
     struct skiff_error err;
     host_start(&host, "inproc", NULL, "127.0.0.1:0", 3, 1);
     guest_start(&a, "inproc", WORKER(0), host.address, 3, 1);
@@ -503,10 +503,10 @@ static void barrier_deadlines(void **state)
     struct barrier all = {.name = "start", .role = NET_WORKER};
     wait_begin(&w, &a, all, 300);
     assert_int_equal(wait_end(&w), SKIFF_TIMEOUT);
-    assert_true(w.took < 2 * CLOCK_SECOND);
-    assert_non_null(strstr(w.err.message, "barrier 'start': waited 0."));
+    assert_true(w.took < 10 * CLOCK_SECOND);
+    assert_non_null(strstr(w.err.message, "barrier 'start': waited "));
     assert_non_null(strstr(w.err.message, "worker 1 ("));
-    assert_non_null(strstr(w.err.message, "last heard of 0."));
+    assert_non_null(strstr(w.err.message, "last heard of "));
     assert_non_null(strstr(w.err.message, "worker 2, which has not joined"));
     /* only two of them */
     struct net_id two[] = {WORKER(0), WORKER(1)};
@@ -523,14 +523,22 @@ static void barrier_deadlines(void **state)
     int64_t soon = clock_now() + 5 * CLOCK_SECOND;
     assert_int_equal(enrolment_barrier(a.enrolment, &not_mine, soon, NULL, &err), SKIFF_INVALID);
     assert_non_null(strstr(err.message, "barrier 'others' is not for worker 0"));
-    wait_begin(&w, &a, all, 400);
+    struct barrier other = {.name = "start", .role = NET_WORKER, .policy = BARRIER_FAIL};
+    wait_begin(&w, &a, all, 20000);
     wait_until(waiting_in(&host, "start") == 1);
-    all.policy = BARRIER_FAIL;
-    assert_int_equal(enrolment_barrier(b.enrolment, &all, soon, NULL, &err), SKIFF_INVALID);
+    assert_int_equal(enrolment_barrier(b.enrolment, &other, soon, NULL, &err), SKIFF_INVALID);
     assert_non_null(strstr(err.message, "another set or policy"));
-    assert_int_equal(wait_end(&w), SKIFF_TIMEOUT);
+    /* who waited has lost nothing: it meets the others when they come */
+    guest_start(&c, "inproc", WORKER(2), host.address, 3, 1);
+    wait_begin(&last, &c, all, 20000);
+    assert_int_equal(
+        enrolment_barrier(b.enrolment, &all, clock_now() + 20 * CLOCK_SECOND, NULL, NULL),
+        SKIFF_OK);
+    assert_int_equal(wait_end(&w), SKIFF_OK);
+    assert_int_equal(wait_end(&last), SKIFF_OK);
     guest_stop(&a);
     guest_stop(&b);
+    guest_stop(&c);
     host_stop(&host);
 }
 
@@ -556,7 +564,7 @@ static void barriers_without_the_lost(void **state)
             enum skiff_status expected = policy == BARRIER_REST ? SKIFF_OK : SKIFF_PEER;
             assert_int_equal(wait_end(&wa), expected);
             assert_int_equal(wait_end(&wb), expected);
-            assert_true(wa.took < 3 * CLOCK_SECOND);
+            assert_true(wa.took < 8 * CLOCK_SECOND); /* not its own deadline */
             if (policy == BARRIER_REST)
                 assert_int_equal(wa.dropped, 1);
             else
@@ -580,7 +588,7 @@ static void barriers_end_with_the_host(void **state)
     host_stop(&host); /* closes in order: says so */
     assert_int_equal(wait_end(&w), SKIFF_PEER);
     assert_non_null(strstr(w.err.message, "server 0"));
-    assert_true(w.took < 3 * CLOCK_SECOND);
+    assert_true(w.took < 15 * CLOCK_SECOND); /* not its own deadline */
     guest_stop(&a);
 }
 
