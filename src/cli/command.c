@@ -179,27 +179,35 @@ static int run_options(const struct command *c, const char *name, int argc, char
     return code;
 }
 
-static int run_part(const struct command *c, const char *name, int argc, char **argv)
+/* What could have been meant, in words. */
+static int refuse_part(const struct command *c, const char *name, const char *word)
 {
     struct buf known = BUF_INIT;
+    struct near near = near_to(word);
+    for (const struct command *p = c->parts; p->name; p++) {
+        near_try(&near, p->name);
+        buf_printf(&known, "%s%s", !known.len ? "" : p[1].name ? ", " : " or ", p->name);
+    }
+    int code =
+        !word[0] ? command_usage(name, "expected %s", known.data)
+                 : command_usage(name, "expected %s, found %s%s%s", known.data, word,
+                                 near.best ? "; the nearest is " : "", near.best ? near.best : "");
+    buf_deinit(&known);
+    return code;
+}
+
+static int run_part(const struct command *c, const char *name, int argc, char **argv)
+{
     char whole[64];
     const char *word = argc > 1 ? argv[1] : "";
-    struct near near = near_to(word);
-    if (argc > 1 && is_help(word))
+    if (is_help(word))
         return print_help(c, name);
     for (const struct command *p = c->parts; p->name; p++) {
         snprintf(whole, sizeof whole, "%s %s", name, p->name);
         if (is_name(word, p->name))
             return command_run(p, whole, argc - 1, argv + 1);
-        near_try(&near, p->name);
-        buf_printf(&known, "%s%s", !known.len ? "" : p[1].name ? ", " : " or ", p->name);
     }
-    int code =
-        argc < 2 ? command_usage(name, "expected %s", known.data)
-                 : command_usage(name, "expected %s, found %s%s%s", known.data, word,
-                                 near.best ? "; the nearest is " : "", near.best ? near.best : "");
-    buf_deinit(&known);
-    return code;
+    return refuse_part(c, name, word);
 }
 
 int command_run(const struct command *c, const char *name, int argc, char **argv)
