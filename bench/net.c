@@ -5,7 +5,7 @@
  *   dense        push of 1.7 MB and pull of 1.7 MB, one after the other
  * and, for comparison in the same run, a bare TCP connection that carries the same bytes.
  *
- * usage: net [SECONDS]      of each measurement; default 1 */
+ * usage: net [SECONDS [TRANSPORT]]      of each measurement, default 1; zmq or ipc, default zmq */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -122,14 +122,16 @@ static void handle_dense(void *self, struct rpc_request *q)
         rpc_reply(q, reply);
 }
 
+static const char *transport = "zmq";
+
 static void run_server(int out)
 {
-    struct node_options o = {.kind = transport_find("zmq"), .id = {NET_SERVER, 0}};
+    struct node_owner owner = {.transport = transport};
     struct node *node;
     struct rpc_server *server;
     struct skiff_error err;
     char address[ADDRESS_TEXT];
-    check(node_create(&o, &node, &err), &err);
+    check(node_open(&owner, (struct net_id){NET_SERVER, 0}, NULL, &node, &err), &err);
     check(rpc_server_create(node, NULL, &server, &err), &err);
     rpc_server_handle(server, PING, RPC_ON_SHARD, reply_empty, NULL);
     rpc_server_handle(server, PUSH, RPC_ON_SHARD, handle_push, NULL);
@@ -248,6 +250,8 @@ int main(int argc, char **argv)
     char address[ADDRESS_TEXT];
     if (argc > 1)
         seconds = atof(argv[1]);
+    if (argc > 2)
+        transport = argv[2];
     if (pipe(at) != 0)
         return 1;
     double tcp_small = measure_tcp(100, 100), tcp_rows = measure_tcp(480000, 100);
@@ -257,11 +261,11 @@ int main(int argc, char **argv)
         run_server(at[1]);
     if (read(at[0], address, sizeof address) != sizeof address)
         return 1;
-    struct node_options o = {.kind = transport_find("zmq"), .id = {NET_WORKER, 0}};
+    struct node_owner owner = {.transport = transport};
     struct node *node;
     struct rpc_peer *peer;
     struct skiff_error err;
-    check(node_create(&o, &node, &err), &err);
+    check(node_open(&owner, (struct net_id){NET_WORKER, 0}, NULL, &node, &err), &err);
     struct rpc_client *client = rpc_client_create(node, NULL);
     check(rpc_connect(client, address, (struct net_id){NET_SERVER, 0}, &peer, &err), &err);
     check(node_start(node, &err), &err);

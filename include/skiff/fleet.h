@@ -93,6 +93,9 @@ struct skiff_strategy {
     /* TrainerRuntimeConfig; 0: default; -1 means 0 where 0 has a meaning */
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
         send_wait_times, independent_recv_thread, is_sgd_optimizer;
+    /* how processes reach each other: "zmq" (ZeroMQ over TCP, the default), "ipc", with settings
+     * behind it (docs/launch.md); the same for all. NULL: SKIFF_TRANSPORT */
+    const char *transport;
     uint64_t reserved[4];
 };
 

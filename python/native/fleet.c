@@ -311,6 +311,7 @@ static const struct {
     FIELD(send_wait_times, 'i'),
     FIELD(independent_recv_thread, 'i'),
     FIELD(is_sgd_optimizer, 'i'),
+    FIELD(transport, 's'),
 #undef FIELD
 };
 

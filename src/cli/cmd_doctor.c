@@ -95,6 +95,24 @@ static void check_settings(struct doctor *d, struct settings *s)
                   s->secret[0] ? "with a secret" : "without a secret");
 }
 
+/* A flag comes before the environment, and that before the config; a wrong config is told later. */
+static void check_transport(struct doctor *d, const struct task_args *args, struct settings *s)
+{
+    struct skiff_error err = {0};
+    struct config *c = NULL;
+    enum skiff_status status = settings_set_transport(s, args->transport, &err);
+    if (status == SKIFF_OK && args->config && config_open(args->config, &c, NULL) == SKIFF_OK) {
+        for (int i = 0; i < args->overrides.n; i++)
+            config_override(c, args->overrides.at[i], NULL);
+        status = settings_set_transport(s, task_transport(args, c), &err);
+    }
+    config_close(c);
+    if (status < 0)
+        doctor_wrong(d, "docs/launch.md says what there is", "%s", err.message);
+    else
+        doctor_ok(d, "links go by %s", s->transport[0] ? s->transport : "zmq");
+}
+
 /* ---- the config ---- */
 
 static void check_data(struct doctor *d, struct task *j, const struct role *role)
@@ -220,8 +238,10 @@ static int run(const struct command_call *call)
         return status;
     take_roles(&d, a, &role, &own);
     check_settings(&d, &settings);
+    check_transport(&d, &a->config, &settings);
     d.job = settings.job;
     d.secret = settings.secret;
+    d.transport = settings.transport;
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);
@@ -243,6 +263,7 @@ static int run(const struct command_call *call)
 
 static const struct option rows[] = {
     TASK_OPTIONS,
+    TASK_TRANSPORT,
     {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
      .help = "addresses of all servers, host:port,host:port"},
     {"workers", OPTION_TEXT, AT(workers), .value = "LIST", .help = "hosts of all workers"},

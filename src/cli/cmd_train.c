@@ -247,6 +247,7 @@ static void list_models(struct buf *out)
 
 static const struct option rows[] = {
     TASK_OPTIONS,
+    TASK_TRANSPORT,
     {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
      .help = "goes on behind the newest epoch in runner.model_save_path"},
     {0}};
@@ -254,7 +255,7 @@ static const struct option rows[] = {
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config, save it after every epoch",
-    .usage = "-m config.yaml [-o key=value ...] [--resume]",
+    .usage = "-m config.yaml [-o key=value ...] [--resume] [--transport NAME]",
     .text = "Trains the model that the config names, one epoch after the other, and saves it after "
             "each. "
             "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"

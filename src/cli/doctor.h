@@ -10,6 +10,7 @@
 struct doctor {
     int fine, warnings, wrong;
     const char *job, *secret; /* of the job that may run; "" */
+    const char *transport;    /* "": the usual one */
     int timeout_ms;           /* per link */
 };
 

@@ -129,17 +129,24 @@ struct visit {
     int64_t deadline;
 };
 
-static enum skiff_status visit_open(struct visit *v, const struct doctor *d, const char *endpoint,
+/* On the network thread, while ours waits for an answer. */
+static void network_says(void *self, const char *line)
+{
+    doctor_warn(self, NULL, "%s", line);
+}
+
+static enum skiff_status visit_open(struct visit *v, struct doctor *d, const char *endpoint,
                                     int index, struct skiff_error *err)
 {
-    struct node_options o = {.kind = transport_find("zmq"),
-                             .id = {.role = NET_NOBODY, .index = (uint32_t)getpid()},
-                             .name = "skiff doctor",
-                             .job = d->job,
-                             .secret = d->secret};
+    struct node_owner owner = {.job = d->job,
+                               .secret = d->secret,
+                               .transport = d->transport,
+                               .say = network_says,
+                               .user = d};
+    struct net_id self = {.role = NET_NOBODY, .index = (uint32_t)getpid()};
     struct net_id expected = {.role = NET_SERVER, .index = (uint32_t)index};
     *v = (struct visit){.deadline = clock_now() + (int64_t)d->timeout_ms * CLOCK_MS};
-    TRY(node_create(&o, &v->node, err));
+    TRY(node_open(&owner, self, "skiff doctor", &v->node, err));
     v->client = rpc_client_create(v->node, &(struct rpc_client_options){0});
     TRY(rpc_connect(v->client, endpoint, expected, &v->peer, err));
     return node_start(v->node, err);

@@ -22,7 +22,7 @@ enum launch_kind { LAUNCH_COMMAND, LAUNCH_SCRIPT, LAUNCH_CONFIG };
 struct launch_args {
     int server_num, worker_num; /* 0: not given */
     int start_port;             /* 0: free ports */
-    const char *servers, *workers, *log_dir;
+    const char *servers, *workers, *log_dir, *transport;
     bool quiet, config;
     enum launch_kind kind;
     char **command; /* n words and NULL; borrowed */

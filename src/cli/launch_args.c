@@ -26,6 +26,9 @@ static const struct option rows[] = {
      .help = "ports of --server_num: N, N + 1, ..."},
     {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
      .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
+    {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
+     .help = "how processes reach each other: zmq, or ipc (faster on one machine), with settings "
+             "behind it, as \"zmq encrypt=true\" (docs/launch.md)"},
     {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q', .help = "no progress"},
     /* without meaning for parameter servers on CPUs, or parsed and unused by Paddle itself */
     {"cluster_node_ips", OPTION_IGNORED, .at = 0},

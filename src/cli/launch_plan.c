@@ -16,6 +16,7 @@
 #include "cli/launch.h"
 #include "fleet/role.h"
 #include "net/host.h"
+#include "net/transport.h"
 #include "base/secret.h"
 
 const char *launch_name(const struct launch_process *p, char out[static 64])
@@ -223,7 +224,11 @@ static void name_job(struct launch *l)
 enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
                               struct skiff_error *err)
 {
+    const struct transport_kind *kind;
+    struct transport_options options;
     *l = (struct launch){.args = a, .failed = -1};
+    if (transport_choose(a->transport, &kind, &options, err) < 0)
+        return error_prefix(err, SKIFF_INVALID, "--transport");
     TRY(take_servers(l, err));
     TRY(take_workers(l, err));
     l->servers_text = role_list_join(l->servers, l->nservers);
@@ -260,6 +265,8 @@ void launch_env(const struct launch *l, const struct launch_process *p,
     set("PYTHONUNBUFFERED", "1");
     set("SKIFF_JOB", l->job);
     set("SKIFF_SECRET", l->secret[0] ? l->secret : NULL);
+    if (l->args->transport) /* else they have ours */
+        set("SKIFF_TRANSPORT", l->args->transport);
     set("TRAINING_ROLE", p->server ? "PSERVER" : "TRAINER");
     bool has = p->endpoint[0] && address_parse(p->endpoint, &a, NULL) >= 0;
     snprintf(number, sizeof(number), "%u", has ? a.port : 0);

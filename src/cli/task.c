@@ -45,6 +45,7 @@ static const char *const known_keys[] = {
     "runner.drop_last",
     /* distributed training */
     "runner.sync_mode",
+    "runner.transport",
     "runner.geo_step",
     "runner.split_file_list",
     "runner.warmup_model_path",
@@ -239,6 +240,12 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
 int task_args_check(const struct task_args *a, const char *command)
 {
     return a->config ? 0 : command_usage(command, "-m config.yaml is needed");
+}
+
+const char *task_transport(const struct task_args *a, struct config *c)
+{
+    const char *env = getenv("SKIFF_TRANSPORT"), *own = config_text(c, "runner.transport", NULL);
+    return a->transport ? a->transport : env && *env ? NULL : own;
 }
 
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,

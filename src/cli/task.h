@@ -14,7 +14,8 @@
 struct task_args {
     const char *config;
     struct option_list overrides;
-    bool resume;
+    bool resume;           /* train */
+    const char *transport; /* train, doctor */
 };
 
 /* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
@@ -24,8 +25,15 @@ struct task_args {
      .value = "FILE", .help = "the config"},                                                        \
     {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                     \
      .value = "key=value ...", .help = "sets a key; any number of them may follow"}
+
+#define TASK_TRANSPORT                                                                              \
+    {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",              \
+     .help = "how processes of a job reach each other: zmq or ipc, with settings (docs/launch.md)"}
 /* clang-format on */
 
+/* What was said about the transport: by a flag, else the environment (NULL: it is looked at later),
+ * else the config. */
+const char *task_transport(const struct task_args *a, struct config *c);
 /* 0, or 2 after a message: there must be a config. */
 int task_args_check(const struct task_args *a, const char *command);
 

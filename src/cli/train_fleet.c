@@ -95,8 +95,8 @@ static void on_tick(void *user)
 
 /* ---- the config ---- */
 
-static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_strategy *out,
-                                       struct skiff_error *err)
+static enum skiff_status read_strategy(struct fleet_training *t, const struct task_args *args,
+                                       struct skiff_strategy *out, struct skiff_error *err)
 {
     struct config *c = t->task.config;
     static const char *const deaths[] = {"go_on", "stop", NULL};
@@ -111,6 +111,7 @@ static enum skiff_status read_strategy(struct fleet_training *t, struct skiff_st
                          mode, skiff_mode_names());
     out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
     out->threads = task_threads(&t->task);
+    out->transport = task_transport(args, c);
     out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
     /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
     const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
@@ -159,7 +160,8 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
     return SKIFF_OK;
 }
 
-static enum skiff_status open_fleet(struct fleet_training *t, struct skiff_error *err)
+static enum skiff_status open_fleet(struct fleet_training *t, const struct task_args *args,
+                                    struct skiff_error *err)
 {
     struct skiff_strategy strategy;
     char role[32];
@@ -170,7 +172,7 @@ static enum skiff_status open_fleet(struct fleet_training *t, struct skiff_error
     snprintf(role, sizeof(role), "%s.%d", server ? "server" : "worker",
              server ? skiff_fleet_server_index(t->fleet) : skiff_fleet_worker_index(t->fleet));
     log_set_role(role);
-    TRY(read_strategy(t, &strategy, err));
+    TRY(read_strategy(t, args, &strategy, err));
     t->seed = task_seed(&t->task);
     TRY(skiff_fleet_split(t->fleet, t->task.main, t->task.startup, &strategy, err));
     const char *notes = skiff_fleet_notes(t->fleet);
@@ -433,7 +435,7 @@ int train_fleet(const struct task_args *args)
     file_list_init(&t.files);
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
-    enum skiff_status status = open_fleet(&t, &err);
+    enum skiff_status status = open_fleet(&t, args, &err);
     if (status == SKIFF_OK) {
         read_options(&t);
         status = find_start(&t, args->resume, &err);

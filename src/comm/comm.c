@@ -149,7 +149,7 @@ static void session_fill(struct session_options *s, const struct job_plan *plan)
     s->program_hash = plan->hash;
     s->job = mem_must_strdup(s->job ? s->job : "");
     s->secret = mem_must_strdup(s->secret ? s->secret : "");
-    s->transport_fault = s->transport_fault ? mem_must_strdup(s->transport_fault) : NULL;
+    s->transport = s->transport ? mem_must_strdup(s->transport) : NULL;
 }
 
 enum skiff_status comm_create(const struct comm_options *options, struct job **out,
@@ -365,7 +365,7 @@ void comm_job_destroy(struct job *j)
     job_plan_unref(c->options.plan);
     free((char *)c->options.session.job);
     free((char *)c->options.session.secret);
-    free((char *)c->options.session.transport_fault);
+    free((char *)c->options.session.transport);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

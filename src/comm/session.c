@@ -127,21 +127,18 @@ static const struct node_service link_watch = {.tick = watch_links};
 
 /* ---- connecting ---- */
 
-static enum skiff_status open_node(struct session *s, struct fault_plan *faults,
-                                   struct skiff_error *err)
+static void node_says(void *self, const char *line)
+{
+    session_say(self, "%s", line);
+}
+
+static enum skiff_status open_node(struct session *s, struct skiff_error *err)
 {
     const struct session_options *o = &s->options;
-    struct node_options n = {.kind = o->transport ? o->transport : transport_find("zmq"),
-                             .id = {NET_WORKER, (uint32_t)o->worker},
-                             .job = o->job,
-                             .secret = o->secret};
-    if (o->transport_fault) {
-        TRY(fault_plan_parse(o->transport_fault, faults, err));
-        n.transport.inner = n.kind;
-        n.transport.faults = faults;
-        n.kind = transport_find("fault");
-    }
-    TRY(node_create(&n, &s->node, err));
+    struct node_owner owner = {
+        .job = o->job, .secret = o->secret, .transport = o->transport, .say = node_says, .user = s};
+    struct net_id id = {NET_WORKER, (uint32_t)o->worker};
+    TRY(node_open(&owner, id, NULL, &s->node, err));
     s->client = rpc_client_create(s->node, NULL);
     node_attach(s->node, &link_watch, s);
     TRY(node_start(s->node, err));
@@ -181,15 +178,33 @@ static enum skiff_status greet(struct session *s, bool *here, int64_t until,
     return worst;
 }
 
-/* Names may come to be known later, as those of a cluster's services do: told, and waited for. */
-static const char *why_missing(const char *endpoint)
+struct look {
+    const struct link *link;
+    char text[192];
+};
+
+static void look_now(void *arg)
 {
-    struct address a;
-    return address_parse(endpoint, &a, NULL) < 0 ? NULL : host_unknown(&a);
+    struct look *l = arg;
+    node_describe(l->link, l->text, sizeof l->text);
 }
 
-/* "127.0.0.1:6170, ps-1:6170 (unknown host: Name or service not known)"; gives the number. */
-static int list_missing(const struct session *s, const bool *here, char *out, size_t room)
+/* Names may come to be known later, as those of a cluster's services do: told, and waited for. */
+static void why_missing(struct session *s, int server, struct look *out)
+{
+    struct address a;
+    const char *unknown =
+        address_parse(s->endpoints[server], &a, NULL) < 0 ? NULL : host_unknown(&a);
+    out->link = rpc_peer_link(s->peers[server]);
+    if (unknown)
+        snprintf(out->text, sizeof out->text, "unknown host: %s", unknown);
+    else
+        node_run(s->node, look_now, out);
+}
+
+/* "127.0.0.1:6170 (no connection after 3 tries), ps-1:6170 (unknown host: Name or service not
+ * known)"; gives the number. */
+static int list_missing(struct session *s, const bool *here, char *out, size_t room)
 {
     int n = 0;
     size_t len = 0;
@@ -197,11 +212,12 @@ static int list_missing(const struct session *s, const bool *here, char *out, si
     for (int i = 0; i < s->options.servers; i++) {
         if (here[i])
             continue;
-        const char *why = len < room ? why_missing(s->endpoints[i]) : NULL;
-        if (len < room)
-            len += (size_t)snprintf(out + len, room - len, "%s%s%s%s%s", n ? ", " : "",
-                                    s->endpoints[i], why ? " (unknown host: " : "", why ? why : "",
-                                    why ? ")" : "");
+        struct look why;
+        if (len < room) {
+            why_missing(s, i, &why);
+            len += (size_t)snprintf(out + len, room - len, "%s%s (%s)", n ? ", " : "",
+                                    s->endpoints[i], why.text);
+        }
         n++;
     }
     return n;
@@ -373,7 +389,7 @@ static struct session *session_create(const struct session_options *options)
     s->options = *options;
     s->options.job = text_copy(options->job);
     s->options.secret = text_copy(options->secret);
-    s->options.transport_fault = text_copy(options->transport_fault);
+    s->options.transport = text_copy(options->transport);
     s->endpoints = mem_must(n * sizeof *s->endpoints);
     for (size_t i = 0; i < n; i++)
         s->endpoints[i] = mem_must_strdup(options->endpoints[i]);
@@ -395,10 +411,9 @@ enum skiff_status session_open(const struct session_options *options, struct ses
                          "worker %d of %d with %d parameter servers: no such job", options->worker,
                          options->workers, options->servers);
     struct session *s = session_create(options);
-    struct fault_plan faults;
     int64_t deadline =
         clock_after(clock_now(), options->connect_ms > 0 ? options->connect_ms : 1800000);
-    enum skiff_status status = open_node(s, &faults, err);
+    enum skiff_status status = open_node(s, err);
     if (status == SKIFF_OK)
         status = await_servers(s, deadline, err);
     if (status == SKIFF_OK)
@@ -490,7 +505,7 @@ void session_close(struct session *s)
     free(s->shards);
     free((char *)s->options.job);
     free((char *)s->options.secret);
-    free((char *)s->options.transport_fault);
+    free((char *)s->options.transport);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }

@@ -20,13 +20,12 @@ struct session_options {
     int worker, workers, servers;
     const char *const *endpoints; /* of the servers */
     enum skiff_split_mode mode;
-    uint64_t program_hash;                  /* split_hash; 0: not checked */
-    const char *job, *secret;               /* NULL: "" */
-    const struct transport_kind *transport; /* NULL: ZeroMQ */
-    const char *transport_fault;            /* settings of the fault transport, for tests; NULL */
-    int connect_ms; /* all servers must have answered by then; 0: 30 minutes */
-    int request_ms; /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
-    int silence_ms; /* a peer is dead after this; 0: 10000 */
+    uint64_t program_hash;    /* split_hash; 0: not checked */
+    const char *job, *secret; /* NULL: "" */
+    const char *transport;    /* as users write it (net/transport.h); NULL: ZeroMQ */
+    int connect_ms;           /* all servers must have answered by then; 0: 30 minutes */
+    int request_ms;           /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
+    int silence_ms;           /* a peer is dead after this; 0: 10000 */
     void (*say)(void *user, const char *line); /* for the log; may be NULL */
     void *user;
 };

@@ -82,7 +82,7 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
         .session = {.worker = worker,
                     .job = e->job,
                     .secret = e->secret,
-                    .transport_fault = e->fault[0] ? e->fault : NULL,
+                    .transport = e->transport,
                     .connect_ms = e->start_ms,
                     .request_ms = e->rpc_ms,
                     .silence_ms = e->silence_ms},
@@ -190,6 +190,8 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program 
     struct skiff_split_config config;
     TRY(fleet_need_init(f, "minimize", err));
     TRY(fleet_split_config(strategy ? strategy : &defaults, &config, err)); /* alone, too */
+    if (strategy)
+        TRY(settings_set_transport(&f->settings, strategy->transport, err));
     if (fleet_is_working(f))
         return error_set(err, SKIFF_STATE, "minimize: this worker is in a job; stop_worker first");
     fleet_drop_programs(f);

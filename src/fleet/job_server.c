@@ -143,7 +143,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .listen = s->settings.listen[0] ? s->settings.listen : NULL,
         .job = s->settings.job,
         .secret = s->settings.secret,
-        .transport_fault = s->settings.fault[0] ? s->settings.fault : NULL,
+        .transport = s->settings.transport,
         .shards = s->settings.shards,
         .silence_ms = s->settings.silence_ms,
         .start_ms = s->settings.start_ms,

@@ -1,5 +1,7 @@
 #include "fleet/settings.h"
 
+#include "net/transport.h"
+
 /* gflags of Paddle are 0, 1, true or false; the int stays -1 when it is not set. */
 static const char *read_switch(void *place, const char *text)
 {
@@ -19,8 +21,8 @@ static const struct option rows[] = {
     {"SKIFF_SECRET", OPTION_ROOM, AT(secret), .high = SETTINGS_SECRET, .help = "its secret"},
     {"SKIFF_LISTEN", OPTION_ROOM, AT(listen), .high = ADDRESS_TEXT,
      .help = "where a server listens, if not at its address"},
-    {"SKIFF_FAULT", OPTION_ROOM, AT(fault), .high = SETTINGS_FAULT,
-     .help = "settings of the fault transport, for tests"},
+    {"SKIFF_TRANSPORT", OPTION_ROOM, AT(transport), .high = SETTINGS_TRANSPORT,
+     .help = "how processes reach each other: zmq or ipc, with settings behind it"},
     {"FLAGS_rpc_deadline", OPTION_INT, AT(rpc_ms), .low = 1, .high = MOST,
      .help = "milliseconds until a request has failed"},
     {"SKIFF_SILENCE_MS", OPTION_INT, AT(silence_ms), .low = 100, .high = MOST,
@@ -47,6 +49,24 @@ static const struct option rows[] = {
     {0}};
 const struct options settings_options = {.rows = rows};
 
+static enum skiff_status check_transport(const char *subject, const char *text,
+                                         struct skiff_error *err)
+{
+    const struct transport_kind *kind;
+    struct transport_options options;
+    enum skiff_status status = transport_choose(text, &kind, &options, err);
+    return status < 0 ? error_prefix(err, status, "%s", subject) : SKIFF_OK;
+}
+
+enum skiff_status settings_set_transport(struct settings *s, const char *text,
+                                         struct skiff_error *err)
+{
+    if (!text)
+        return SKIFF_OK;
+    TRY(check_transport("transport", text, err));
+    return options_set(&settings_options, s, "SKIFF_TRANSPORT", text, err);
+}
+
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err)
 {
@@ -65,6 +85,7 @@ enum skiff_status settings_read(struct settings *out, role_lookup get, void *sel
         if (text && *text)
             TRY(option_put(row, &s, row->name, text, err));
     }
+    TRY(check_transport("SKIFF_TRANSPORT", s.transport, err));
     *out = s;
     return SKIFF_OK;
 }

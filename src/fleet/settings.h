@@ -9,12 +9,12 @@
 
 #define SETTINGS_JOB 128
 #define SETTINGS_SECRET 256
-#define SETTINGS_FAULT 256
+#define SETTINGS_TRANSPORT 256
 
 struct settings {
     char job[SETTINGS_JOB], secret[SETTINGS_SECRET];
-    char listen[ADDRESS_TEXT];  /* "": where the list of servers says */
-    char fault[SETTINGS_FAULT]; /* SKIFF_FAULT: settings of the fault transport, for tests; "" */
+    char listen[ADDRESS_TEXT];          /* "": where the list of servers says */
+    char transport[SETTINGS_TRANSPORT]; /* SKIFF_TRANSPORT: as transport_choose takes it; "" */
     int rpc_ms, silence_ms, start_ms, shards; /* 0: defaults */
     int cpu_num;                              /* CPU_NUM; 1 */
     /* FLAGS_communicator_*; -1: not set */
@@ -23,6 +23,9 @@ struct settings {
 };
 
 extern const struct options settings_options; /* names of the variables, and what they are for */
+/* Sets the transport after all: what a strategy, a flag or a config says. NULL: leaves it. */
+enum skiff_status settings_set_transport(struct settings *s, const char *text,
+                                         struct skiff_error *err);
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err); /* get NULL: the environment */
 

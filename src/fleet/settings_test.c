@@ -27,7 +27,7 @@ static void nothing_set(void **state)
     struct settings s;
     (void)state;
     assert_int_equal(settings_read(&s, lookup, &none, NULL), SKIFF_OK);
-    assert_true(!s.job[0] && !s.secret[0] && !s.listen[0] && !s.fault[0]);
+    assert_true(!s.job[0] && !s.secret[0] && !s.listen[0] && !s.transport[0]);
     assert_true(!s.rpc_ms && !s.silence_ms && !s.start_ms && !s.shards && s.cpu_num == 1);
     assert_int_equal(s.max_merge_var_num, -1);
     assert_int_equal(s.is_sgd_optimizer, -1);
@@ -50,6 +50,23 @@ static void values_are_taken(void **state)
     assert_int_equal(s.independent_recv_thread, 1);
 }
 
+static void transports_are_chosen(void **state)
+{
+    struct one chosen = {"SKIFF_TRANSPORT", "ipc peer_bytes=1M"};
+    struct settings s;
+    struct skiff_error err;
+    assert_int_equal(settings_read(&s, lookup, &chosen, &err), SKIFF_OK);
+    assert_string_equal(s.transport, "ipc peer_bytes=1M");
+    assert_int_equal(settings_set_transport(&s, NULL, &err), SKIFF_OK);
+    assert_string_equal(s.transport, "ipc peer_bytes=1M");
+    assert_int_equal(settings_set_transport(&s, "zmq", &err), SKIFF_OK);
+    assert_string_equal(s.transport, "zmq");
+    assert_int_equal(settings_set_transport(&s, "zmx", &err), SKIFF_NOT_FOUND);
+    assert_non_null(
+        strstr(err.message, "transport: there is no transport zmx, the nearest is zmq"));
+    assert_string_equal(s.transport, "zmq");
+}
+
 static void wrong_ones_are_named(void **state)
 {
     static const struct one cases[] = {
@@ -59,6 +76,7 @@ static void wrong_ones_are_named(void **state)
         {"CPU_NUM", "0"},
         {"CPU_NUM", "2x"},
         {"SKIFF_SHARDS", "1000"},
+        {"SKIFF_TRANSPORT", "pigeon"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -97,9 +115,8 @@ static void reports_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_set),
-        cmocka_unit_test(values_are_taken),
-        cmocka_unit_test(wrong_ones_are_named),
+        cmocka_unit_test(nothing_set),           cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(transports_are_chosen), cmocka_unit_test(wrong_ones_are_named),
         cmocka_unit_test(reports_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,8 @@ static inline struct node_options test_options(const char *kind, struct net_id i
     o.transport.hub = test_hub;
     o.transport.linger_ms = 100;
     o.transport.inner = plan ? transport_find(kind) : NULL;
-    o.transport.faults = plan;
+    if (plan)
+        o.transport.faults = *plan;
     return o;
 }
 

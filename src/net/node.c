@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 
 #define ROUND_FRAMES 64             /* frames in a row before timers get their turn */
@@ -36,6 +35,18 @@ void node_add(struct node *node, enum node_count what, uint64_t n)
     metric_add(node->counts[what], (int64_t)n);
 }
 
+static void node_say(struct node *node, const char *text)
+{
+    char line[640];
+    if (!node->options.say)
+        return;
+    snprintf(line, sizeof line, "network: %s", text);
+    if (node->unlogged)
+        snprintf(line, sizeof line, "network: %s (and %llu lines more that are not shown)", text,
+                 (unsigned long long)node->unlogged);
+    node->options.say(node->options.user, line);
+}
+
 void node_note(struct node *node, enum node_count what, const char *format, ...)
 {
     node_add(node, what, 1);
@@ -49,7 +60,7 @@ void node_note(struct node *node, enum node_count what, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    log_warn("network: %s not_shown=%llu", text, (unsigned long long)node->unlogged);
+    node_say(node, text);
     node->last_log = now;
     node->unlogged = 0;
 }
@@ -254,7 +265,7 @@ static void receive_some(struct node *node, int64_t deadline)
         enum skiff_status status =
             node->transport->kind->receive(node->transport, deadline, &peer, &p, &err);
         if (status < 0) {
-            log_error("network: %s", err.message);
+            node_say(node, err.message);
             clock_sleep(10 * CLOCK_MS);
         }
         if (status != SKIFF_OK)
@@ -362,6 +373,20 @@ enum skiff_status node_create(const struct node_options *options, struct node **
                                             .idle = 30 * CLOCK_SECOND};
     *out = node;
     return SKIFF_OK;
+}
+
+enum skiff_status node_open(const struct node_owner *owner, struct net_id id, const char *name,
+                            struct node **out, struct skiff_error *err)
+{
+    struct node_options o = {.id = id,
+                             .name = name,
+                             .job = owner->job,
+                             .secret = owner->secret,
+                             .stats = owner->stats,
+                             .say = owner->say,
+                             .user = owner->user};
+    TRY(transport_choose(owner->transport, &o.kind, &o.transport, err));
+    return node_create(&o, out, err);
 }
 
 void node_attach(struct node *node, const struct node_service *service, void *self)

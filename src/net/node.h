@@ -5,7 +5,7 @@
  * A link is what a node has with another one. An outgoing link (node_connect) exists from then on,
  * goes up when both sides have proven themselves, and comes up again by itself after a break. An
  * incoming one exists while it is up. Strangers - no hello, another job, another secret, nonsense -
- * never become links; they are counted, and logged once a second at most.
+ * never become links; they are counted, and told to the owner once a second at most.
  *
  * Threads: "network thread" marks what only services call, from their own callbacks; the rest may
  * be called by any thread. Callbacks run on the network thread and must not block. */
@@ -33,6 +33,10 @@ struct node_options {
     int hello_ms;             /* a stranger has this long to prove himself; 0: 5000 */
     int ping_ms;              /* silence on a link before a PING; 0: 1000 */
     struct stats *stats;      /* where it and its services count; NULL: a registry of its own */
+    /* What its owner should know of, such as strangers: one line, once a second at most, from the
+     * network thread. May be NULL. */
+    void (*say)(void *user, const char *line);
+    void *user;
 };
 
 /* Services read it; only the node writes, except `user`. */
@@ -66,6 +70,18 @@ struct node_task {
     void (*run)(struct node_task *task);
 };
 
+/* What the processes of a job have in common, and who hears of this one's node. */
+struct node_owner {
+    const char *job, *secret; /* NULL: "" */
+    const char *transport;    /* as users write it (transport_choose); NULL: ZeroMQ */
+    struct stats *stats;      /* NULL: the node has its own */
+    void (*say)(void *user, const char *line);
+    void *user;
+};
+
+/* node_create as servers, workers and the doctor need it. */
+enum skiff_status node_open(const struct node_owner *owner, struct net_id id, const char *name,
+                            struct node **out, struct skiff_error *err);
 /* Opens the transport; the network thread does not run yet. On failure nothing is left. */
 enum skiff_status node_create(const struct node_options *options, struct node **out,
                               struct skiff_error *err);

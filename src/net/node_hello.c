@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #define HELLO_FIRST (50 * CLOCK_MS) /* between two HELLOs; grows */
 #define HELLO_LAST (1000 * CLOCK_MS)

@@ -1,6 +1,9 @@
 #include "net/transport.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/near.h"
 
 #define TRANSPORT(name) extern const struct transport_kind transport_##name;
 #include "net/transport_list.h"
@@ -23,6 +26,40 @@ const struct transport_kind *transport_find(const char *name)
         if (strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
     return NULL;
+}
+
+static enum skiff_status unknown(const char *name, struct skiff_error *err)
+{
+    struct buf all = BUF_INIT;
+    struct near near = near_to(name);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i]->settings) {
+            near_try(&near, kinds[i]->name);
+            buf_printf(&all, "%s%s (%s)", all.len ? ", " : "", kinds[i]->name, kinds[i]->summary);
+        }
+    error_set(err, SKIFF_NOT_FOUND, "there is no transport %s%s%s; all: %s", name,
+              near.best ? ", the nearest is " : "", near.best ? near.best : "", all.data);
+    buf_deinit(&all);
+    return SKIFF_NOT_FOUND;
+}
+
+enum skiff_status transport_choose(const char *text, const struct transport_kind **out_kind,
+                                   struct transport_options *out, struct skiff_error *err)
+{
+    char name[32] = "zmq";
+    text = text ? text + strspn(text, " ") : "";
+    size_t n = strcspn(text, " ");
+    if (n)
+        snprintf(name, sizeof name, "%.*s", (int)n, text);
+    const struct transport_kind *kind = transport_find(name);
+    if (!kind || !kind->settings)
+        return unknown(name, err);
+    struct transport_options o = {0};
+    options_init(kind->settings, &o);
+    TRY(options_set_all(kind->settings, &o, text + n, err));
+    *out_kind = kind;
+    *out = o;
+    return SKIFF_OK;
 }
 
 void packet_deinit(struct packet *p)

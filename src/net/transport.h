@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/options.h"
 #include "net/address.h"
 #include "net/blob.h"
 
@@ -51,8 +51,19 @@ struct transport_stats {
     uint64_t malformed; /* packets thrown away: wrong number of pieces, head too long */
 };
 
+/* What goes wrong in the fault transport, by a seed. Each packet, in both directions, is decided on
+ * by numbers drawn from the seed: the same seed and the same order of packets give the same faults.
+ * Probabilities are 0 .. 1. */
+struct fault_plan {
+    uint64_t seed;
+    double drop, twice, corrupt; /* corrupt: one bit of head or body is flipped */
+    double late; /* held back between late_ms[0] and late_ms[1]: arrives out of order */
+    int late_ms[2];
+    /* Every cut_every_ms, for cut_for_ms, nothing passes. 0: never. */
+    int cut_every_ms, cut_for_ms;
+};
+
 struct inproc_hub;
-struct fault_plan;
 struct transport_kind;
 
 struct transport_options {
@@ -63,7 +74,7 @@ struct transport_options {
     uint8_t key[32];
     struct inproc_hub *hub;             /* inproc: whom it can reach; borrowed */
     const struct transport_kind *inner; /* fault: what it wraps */
-    const struct fault_plan *faults;    /* fault: what happens; copied */
+    struct fault_plan faults;           /* fault: what happens */
 };
 
 struct transport {
@@ -71,7 +82,9 @@ struct transport {
 };
 
 struct transport_kind {
-    const char *name;
+    const char *name, *summary;
+    const struct options
+        *settings; /* over struct transport_options; NULL: users cannot choose it */
 
     /* Does not block. On failure nothing is left to close. Options are copied. */
     enum skiff_status (*open)(const struct transport_options *options, struct transport **out,
@@ -125,6 +138,13 @@ const struct transport_kind *transport_find(const char *name);
 /* The kinds in transport_list.h, by number; NULL behind the last. */
 const struct transport_kind *transport_at(size_t i);
 
+/* What a user says: "zmq", "zmq encrypt=true peer_bytes=32M", "ipc", "fault drop=0.05 late=0.1".
+ * NULL or "": zmq. NOT_FOUND lists those that there are. */
+enum skiff_status transport_choose(const char *text, const struct transport_kind **out_kind,
+                                   struct transport_options *out, struct skiff_error *err);
+/* Settings of those that stand on ZeroMQ: encrypt, peer_bytes, linger_ms. */
+extern const struct options transport_zmq_settings;
+
 void packet_deinit(struct packet *p); /* drops the reference to the body */
 
 /* ---- inproc: who can reach whom inside a process ---- */
@@ -133,24 +153,7 @@ void packet_deinit(struct packet *p); /* drops the reference to the body */
 struct inproc_hub *inproc_hub_create(void);
 void inproc_hub_destroy(struct inproc_hub *hub);
 
-/* ---- fault: what goes wrong, by a seed ----
- *
- * Each packet, in both directions, is decided on by numbers drawn from the seed: the same seed and
- * the same order of packets give the same faults. Probabilities are 0 .. 1. */
-
-struct fault_plan {
-    uint64_t seed;
-    double drop, twice, corrupt; /* corrupt: one bit of head or body is flipped */
-    double late; /* held back between late_ms[0] and late_ms[1]: arrives out of order */
-    int late_ms[2];
-    /* Every cut_every_ms, for cut_for_ms, nothing passes. 0: never. */
-    int cut_every_ms, cut_for_ms;
-};
-
-/* "seed=7 drop=0.05 twice=0.05 corrupt=0.01 late=0.1 late_ms=1-20 cut_every_ms=500 cut_for_ms=50":
- * any of them in any order; what is not named is 0 (seed 1, late_ms 1-20). */
-enum skiff_status fault_plan_parse(const char *text, struct fault_plan *out,
-                                   struct skiff_error *err);
+/* ---- fault ---- */
 
 /* Cuts (nothing passes) and restores by hand; any thread. */
 void fault_cut(struct transport *t, bool cut);

@@ -54,8 +54,7 @@ static enum skiff_status fault_open(const struct transport_options *options, str
     struct fault *f = mem_must(sizeof *f);
     f->base.kind = transport_find("fault");
     f->inner = inner;
-    if (options->faults)
-        f->plan = *options->faults;
+    f->plan = options->faults;
     f->rng = f->plan.seed;
     f->opened = clock_now();
     *out = &f->base;
@@ -264,11 +263,22 @@ static const char *read_span(void *place, const char *text)
     return NULL;
 }
 
-#define AT(field) offsetof(struct fault_plan, field)
+static const char *read_kind(void *place, const char *text)
+{
+    const struct transport_kind *kind = transport_find(text);
+    if (!kind || !kind->settings || kind->open == fault_open)
+        return "zmq or ipc";
+    *(const struct transport_kind **)place = kind;
+    return NULL;
+}
+
+#define AT(field) offsetof(struct transport_options, faults.field)
 #define SHARE .low = 0, .high = 1
 #define TIME .low = 0, .high = INT32_MAX
 
 static const struct option rows[] = {
+    {"over", OPTION_OTHER, offsetof(struct transport_options, inner), .read = read_kind,
+     .standard = "zmq", .help = "the transport below"},
     {"seed", OPTION_LONG, AT(seed), .standard = "1", .help = "of what happens"},
     {"drop", OPTION_REAL, AT(drop), SHARE, .help = "share of packets that get lost"},
     {"twice", OPTION_REAL, AT(twice), SHARE, .help = "share that comes twice"},
@@ -279,18 +289,8 @@ static const struct option rows[] = {
     {"cut_every_ms", OPTION_INT, AT(cut_every_ms), TIME, .help = "nothing passes again and again"},
     {"cut_for_ms", OPTION_INT, AT(cut_for_ms), TIME, .help = "for so long"},
     {0}};
-static const struct options fault_options = {.what = "setting of the fault transport",
-                                             .rows = rows};
-
-enum skiff_status fault_plan_parse(const char *text, struct fault_plan *out,
-                                   struct skiff_error *err)
-{
-    struct fault_plan p = {0};
-    options_init(&fault_options, &p);
-    TRY(options_set_all(&fault_options, &p, text, err));
-    *out = p;
-    return SKIFF_OK;
-}
+static const struct options fault_settings = {
+    .what = "setting of transport fault", .rows = rows, .next = &transport_zmq_settings};
 
 void fault_cut(struct transport *t, bool cut)
 {
@@ -310,6 +310,8 @@ void fault_count(struct transport *t, struct fault_stats *out)
 extern const struct transport_kind transport_fault;
 const struct transport_kind transport_fault = {
     .name = "fault",
+    .summary = "for tests: wraps another one and loses, doubles, delays packets",
+    .settings = &fault_settings,
     .open = fault_open,
     .listen = fault_listen,
     .connect = fault_connect,

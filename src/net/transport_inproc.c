@@ -366,6 +366,7 @@ static void inproc_close(struct transport *base)
 extern const struct transport_kind transport_inproc;
 const struct transport_kind transport_inproc = {
     .name = "inproc",
+    .summary = "inside one process",
     .open = inproc_open,
     .listen = inproc_listen,
     .connect = inproc_connect,

@@ -1,4 +1,5 @@
 /* One line per transport: TRANSPORT(name). */
 TRANSPORT(zmq)
+TRANSPORT(ipc)
 TRANSPORT(inproc)
 TRANSPORT(fault)

@@ -1,5 +1,6 @@
-/* ZeroMQ over TCP. What others connect to is one ROUTER; every address that we connect to has a
- * DEALER of its own, so that a peer is a socket and never shares a queue with another one.
+/* ZeroMQ over TCP, and, as transport ipc, over local sockets, too. What others connect to is one
+ * ROUTER; every address that we connect to has a DEALER of its own, so that a peer is a socket and
+ * never shares a queue with another one.
  *
  * - A packet is two ZeroMQ pieces, head and body, behind the routing id on the ROUTER's side.
  *   Routing ids are those that the ROUTER makes up (0 and 32 bits): they are the peer numbers.
@@ -10,6 +11,10 @@
  *   collects nothing.
  * - ZeroMQ tries only the first address that a name has. A socket monitor tells us of each failed
  *   try, and we go on with the other family (IPv4, IPv6) next; it also counts for messages.
+ * - ipc: whoever listens does so at a local socket besides its port; whoever connects tries the two
+ *   in turns, the local one first. So processes of other machines, and those with transport zmq,
+ *   reach it as well. The socket's name (in the abstract name space: nothing is left on a disk) is
+ *   made of the job's key and the address: another job's process does not stand in the way.
  * - While nobody listens at a port of this machine that outgoing connections may use, too, a try
  *   can be given that very port as its own: TCP then connects it with itself, and the server could
  *   not listen there any more. Such a connection is thrown away. */
@@ -51,8 +56,9 @@ const char *__tsan_default_suppressions(void)
 struct dialed {
     void *socket, *monitor;
     struct address address;
-    char endpoint[ENDPOINT_TEXT];
-    bool ipv6, connected;
+    char endpoint[ENDPOINT_TEXT], local[ENDPOINT_TEXT]; /* local: "" for transport zmq */
+    bool at_local;                                      /* where it tries, or stands */
+    bool ipv6, connected, other_mechanism;
     unsigned tries;
     struct account *account;
 };
@@ -68,6 +74,7 @@ struct item {
 struct zmq_transport {
     struct transport base;
     struct transport_options options;
+    bool local; /* transport ipc */
     void *context, *router, *router_monitor;
     struct dialed **dialed; /* a NULL is one that was disconnected */
     size_t ndialed;
@@ -194,8 +201,8 @@ static void list_items(struct zmq_transport *t)
 
 /* ---- open, listen, connect ---- */
 
-static enum skiff_status open_zmq(const struct transport_options *options, struct transport **out,
-                                  struct skiff_error *err)
+static enum skiff_status open_as(const char *name, const struct transport_options *options,
+                                 struct transport **out, struct skiff_error *err)
 {
     if (options->encrypt && !zmq_has("curve"))
         return error_set(err, SKIFF_UNSUPPORTED, "this ZeroMQ library is built without encryption");
@@ -208,7 +215,8 @@ static enum skiff_status open_zmq(const struct transport_options *options, struc
     }
     zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 16384);
     struct zmq_transport *t = mem_must(sizeof *t);
-    t->base.kind = transport_find("zmq");
+    t->base.kind = transport_find(name);
+    t->local = !strcmp(name, "ipc");
     t->options = *options;
     if (!t->options.body_max)
         t->options.body_max = (size_t)16 << 20;
@@ -222,6 +230,31 @@ static enum skiff_status open_zmq(const struct transport_options *options, struc
     list_items(t);
     *out = &t->base;
     return SKIFF_OK;
+}
+
+static enum skiff_status open_zmq(const struct transport_options *options, struct transport **out,
+                                  struct skiff_error *err)
+{
+    return open_as("zmq", options, out, err);
+}
+
+static enum skiff_status open_ipc(const struct transport_options *options, struct transport **out,
+                                  struct skiff_error *err)
+{
+    return open_as("ipc", options, out, err);
+}
+
+/* The local socket that stands for an address in this job. */
+static void local_endpoint(const struct zmq_transport *t, const struct address *a,
+                           char out[ENDPOINT_TEXT])
+{
+    char text[ADDRESS_TEXT];
+    uint8_t mac[SECRET_BYTES];
+    address_print(a, text);
+    secret_mac(t->options.key, sizeof t->options.key, text, strlen(text), mac);
+    int n = snprintf(out, ENDPOINT_TEXT, "ipc://@skiff-");
+    for (int i = 0; i < 16; i++)
+        n += snprintf(out + n, ENDPOINT_TEXT - (size_t)n, "%02x", mac[i]);
 }
 
 static enum skiff_status bind_failed(const char *address, int code, struct skiff_error *err)
@@ -293,9 +326,20 @@ static enum skiff_status listen_zmq(struct transport *base, const char *address,
         list_items(t);
     }
     TRY(a.family == ADDRESS_NAME ? bind_name(t, &a, address, err) : bind_one(t, &a, address, err));
+    if (t->local) {
+        char local[ENDPOINT_TEXT];
+        local_endpoint(t, &a, local);
+        if (zmq_bind(t->router, local) != 0)
+            return bind_failed(address, zmq_errno(), err);
+    }
     if (out_bound)
         address_print(&a, out_bound);
     return SKIFF_OK;
+}
+
+static const char *target(const struct dialed *d)
+{
+    return d->at_local ? d->local : d->endpoint;
 }
 
 static enum skiff_status connect_zmq(struct transport *base, const char *address,
@@ -313,7 +357,10 @@ static enum skiff_status connect_zmq(struct transport *base, const char *address
     snprintf(d.endpoint, sizeof d.endpoint, "tcp://%s", text);
     d.ipv6 = d.address.family == ADDRESS_IPV6;
     set_int(d.socket, ZMQ_IPV6, d.ipv6);
-    if (zmq_connect(d.socket, d.endpoint) != 0) {
+    d.at_local = t->local;
+    if (t->local)
+        local_endpoint(t, &d.address, d.local);
+    if (zmq_connect(d.socket, target(&d)) != 0) {
         int code = zmq_errno();
         socket_close(d.socket, d.monitor);
         return error_set(err, SKIFF_IO, "cannot connect to %s: %s", address, zmq_strerror(code));
@@ -487,14 +534,18 @@ static enum skiff_status receive_packet(struct zmq_transport *t, void *socket, b
     return status;
 }
 
-/* The next try goes to the other family, when there is a choice. */
-static void dial_other_family(struct dialed *d)
+/* The next try goes to the other family, or the other kind of socket, when there is a choice. */
+static void dial_elsewhere(struct dialed *d)
 {
-    if (d->address.family != ADDRESS_NAME || zmq_disconnect(d->socket, d->endpoint) != 0)
+    bool named = d->address.family == ADDRESS_NAME;
+    if ((!named && !d->local[0]) || zmq_disconnect(d->socket, target(d)) != 0)
         return;
-    d->ipv6 = !d->ipv6;
-    set_int(d->socket, ZMQ_IPV6, d->ipv6);
-    zmq_connect(d->socket, d->endpoint);
+    if (named && !d->at_local) {
+        d->ipv6 = !d->ipv6;
+        set_int(d->socket, ZMQ_IPV6, d->ipv6);
+    }
+    d->at_local = d->local[0] && !d->at_local;
+    zmq_connect(d->socket, target(d));
 }
 
 /* Drops a connection with ourselves, without the time that TCP keeps its port for. */
@@ -503,8 +554,8 @@ static void dial_again(struct dialed *d, int fd)
     struct linger at_once = {.l_onoff = 1};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     d->tries++;
-    if (zmq_disconnect(d->socket, d->endpoint) == 0)
-        zmq_connect(d->socket, d->endpoint);
+    if (zmq_disconnect(d->socket, target(d)) == 0)
+        zmq_connect(d->socket, target(d));
 }
 
 /* One event of a monitor; d is NULL for the ROUTER's. False: no more events. */
@@ -548,13 +599,14 @@ static bool read_event(struct zmq_transport *t, void *monitor, struct dialed *d)
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
         if (d) {
             d->tries++;
+            d->other_mechanism = value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH;
             t->stats.strangers++;
         }
         break;
     case ZMQ_EVENT_CONNECT_RETRIED:
         if (d && !d->connected) {
             d->tries++;
-            dial_other_family(d);
+            dial_elsewhere(d);
         }
         break;
     }
@@ -656,7 +708,9 @@ static void describe_zmq(struct transport *base, transport_peer peer, char *out,
     struct zmq_transport *t = (struct zmq_transport *)base;
     struct dialed *d = find_dialed(t, peer);
     if (d && !d->connected && d->tries)
-        snprintf(out, room, "no connection after %u tries", d->tries);
+        snprintf(out, room, "no connection after %u tries%s", d->tries,
+                 d->other_mechanism ? ": one side encrypts, the other does not (SKIFF_TRANSPORT)"
+                                    : "");
     else
         snprintf(out, room, "%s",
                  (peer & OUTGOING) && !d ? "gone"
@@ -688,18 +742,28 @@ static void close_zmq(struct transport *base)
     free(t);
 }
 
-extern const struct transport_kind transport_zmq;
+#define AT(field) offsetof(struct transport_options, field)
+
+static const struct option rows[] = {
+    {"encrypt", OPTION_BOOL, AT(encrypt),
+     .help = "links are encrypted by a key that is made of the job's secret; for all or for none"},
+    {"peer_bytes", OPTION_SIZE, AT(peer_bytes), .standard = "64M",
+     .help = "on their way to one process before large messages wait"},
+    {"linger_ms", OPTION_INT, AT(linger_ms), .low = 1, .high = 3600000, .standard = "1000",
+     .help = "how long a process that ends waits for its last messages to leave"},
+    {0}};
+const struct options transport_zmq_settings = {.what = "setting of the transport", .rows = rows};
+
+#define ZMQ_CALLS                                                                             \
+    .settings = &transport_zmq_settings, .listen = listen_zmq, .connect = connect_zmq,        \
+    .disconnect = disconnect_zmq, .send = send_zmq, .receive = receive_zmq, .wake = wake_zmq, \
+    .backlog = backlog_zmq, .describe = describe_zmq, .stats = stats_zmq, .close = close_zmq
+
+extern const struct transport_kind transport_zmq, transport_ipc;
 const struct transport_kind transport_zmq = {
-    .name = "zmq",
-    .open = open_zmq,
-    .listen = listen_zmq,
-    .connect = connect_zmq,
-    .disconnect = disconnect_zmq,
-    .send = send_zmq,
-    .receive = receive_zmq,
-    .wake = wake_zmq,
-    .backlog = backlog_zmq,
-    .describe = describe_zmq,
-    .stats = stats_zmq,
-    .close = close_zmq,
-};
+    .name = "zmq", .summary = "ZeroMQ over TCP", .open = open_zmq, ZMQ_CALLS};
+const struct transport_kind transport_ipc = {
+    .name = "ipc",
+    .summary = "the same, by local sockets between processes of one machine",
+    .open = open_ipc,
+    ZMQ_CALLS};

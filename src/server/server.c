@@ -78,7 +78,7 @@ static void copy_options(struct server *s, const struct server_options *o)
     s->options.job = mem_must_strdup(o->job ? o->job : "");
     s->options.secret = mem_must_strdup(o->secret ? o->secret : "");
     s->options.listen = o->listen ? mem_must_strdup(o->listen) : NULL;
-    s->options.transport_fault = o->transport_fault ? mem_must_strdup(o->transport_fault) : NULL;
+    s->options.transport = o->transport ? mem_must_strdup(o->transport) : NULL;
     s->options.silence_ms = o->silence_ms ? o->silence_ms : 10000;
     s->options.start_ms = o->start_ms ? o->start_ms : 30 * 60 * 1000;
     s->plan = o->plan->job;
@@ -133,7 +133,7 @@ void server_destroy(struct server *s)
     free((char *)s->options.job);
     free((char *)s->options.secret);
     free((char *)s->options.listen);
-    free((char *)s->options.transport_fault);
+    free((char *)s->options.transport);
     free(s);
 }
 
@@ -176,21 +176,17 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_CLOCK, RPC_ON_NETWORK, on_clock, s);
 }
 
+static void node_says(void *self, const char *line)
+{
+    server_say(self, "%s", line);
+}
+
 static enum skiff_status open_node(struct server *s, struct skiff_error *err)
 {
     const struct server_options *o = &s->options;
-    struct fault_plan faults;
-    struct node_options n = {.kind = o->transport ? o->transport : transport_find("zmq"),
-                             .id = {NET_SERVER, (uint32_t)s->index},
-                             .job = o->job,
-                             .secret = o->secret};
-    if (o->transport_fault) {
-        TRY(fault_plan_parse(o->transport_fault, &faults, err));
-        n.transport.inner = n.kind;
-        n.transport.faults = &faults;
-        n.kind = transport_find("fault");
-    }
-    return node_create(&n, &s->node, err);
+    struct node_owner owner = {
+        .job = o->job, .secret = o->secret, .transport = o->transport, .say = node_says, .user = s};
+    return node_open(&owner, (struct net_id){NET_SERVER, (uint32_t)s->index}, NULL, &s->node, err);
 }
 
 static enum skiff_status listen_at(struct server *s, struct skiff_error *err)

@@ -36,11 +36,10 @@ struct server_options {
     const struct server_plan *plan;    /* of main; must outlive the server */
     const char *listen;                /* address to listen at; NULL: the plan's endpoint */
     const char *job, *secret;          /* NULL: "" */
-    const struct transport_kind *transport; /* NULL: ZeroMQ */
-    const char *transport_fault;            /* settings of the fault transport, for tests; NULL */
-    int shards;                             /* 0: 1 */
-    int silence_ms;                         /* a peer is dead after this; 0: 10000 */
-    int start_ms;                           /* all trainers must have come by then; 0: 30 minutes */
+    const char *transport;             /* as users write it (net/transport.h); NULL: ZeroMQ */
+    int shards;                        /* 0: 1 */
+    int silence_ms;                    /* a peer is dead after this; 0: 10000 */
+    int start_ms;                      /* all trainers must have come by then; 0: 30 minutes */
     enum server_on_death on_death;
     struct skiff_scope *scope; /* whose variables to use; NULL: an own one */
     /* What happens, for the log: one line each, from any thread. May be NULL. */

@@ -45,7 +45,7 @@ struct kit_options {
     int silence_ms, start_ms;
     enum server_on_death on_death;
     const char *load;
-    const char *fault;
+    const char *transport;
     bool open_only; /* servers are made, not run */
     int mute;       /* servers that are not started: bit i */
 };
@@ -151,7 +151,7 @@ static inline enum skiff_status kit_server(struct kit *k, int i, struct skiff_er
                                .silence_ms = k->o.silence_ms ? k->o.silence_ms : 5000,
                                .start_ms = k->o.start_ms ? k->o.start_ms : 20000,
                                .on_death = k->o.on_death,
-                               .transport_fault = k->o.fault,
+                               .transport = k->o.transport,
                                .say = kit_say,
                                .user = k};
     TRY(split_server(k->split, k->endpoint[i], &k->main[i], &k->startup[i], &k->plan[i], err));
@@ -245,7 +245,7 @@ static inline struct session_options kit_session_options(struct kit *k, int work
                                     .secret = "open sesame",
                                     .connect_ms = 20000,
                                     .request_ms = 20000,
-                                    .transport_fault = k->o.fault,
+                                    .transport = k->o.transport,
                                     .silence_ms = k->o.silence_ms ? k->o.silence_ms : 5000};
 }
 

@@ -156,7 +156,7 @@ static void a_bad_network_changes_nothing(void **state)
     struct params *first[2], *last[2];
     for (int i = 0; i < 2; i++) {
         struct kit_options o = sync_options(2, 2);
-        o.fault = i ? "seed=5 drop=0.03 twice=0.03 late=0.05 late_ms=1-20" : NULL;
+        o.transport = i ? "fault seed=5 drop=0.03 twice=0.03 late=0.05 late_ms=1-20" : NULL;
         o.silence_ms = 15000;
         run_job(&o, &first[i], &last[i]);
     }

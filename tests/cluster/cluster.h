@@ -48,9 +48,9 @@ struct cluster_spec {
     int nfetch;
     /* settings of the communicator; 0: the defaults */
     int threads, max_merge, queue_size, min_send, is_sgd;
-    bool pull_always;     /* no independent_recv_thread: parameters come with every push */
-    const char *fault;    /* of all transports */
-    int shards, pause_ms; /* after each step */
+    bool pull_always;      /* no independent_recv_thread: parameters come with every push */
+    const char *transport; /* of all */
+    int shards, pause_ms;  /* after each step */
     enum server_on_death on_death;
     int silence_ms, request_ms;
     bool servers_late; /* they start when the trainers wait already */

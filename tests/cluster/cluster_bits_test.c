@@ -63,26 +63,27 @@ static void sync_same_bits(void **state)
     assert_true(first.digest != 0);
     static const struct {
         int servers, shards;
-        const char *fault;
+        const char *transport;
         bool late, ahead;
     } rows[] = {{2, 1, NULL, false, false},
+                {2, 2, "ipc", false, false},
                 {3, 1, NULL, true, false},
                 {5, 1, NULL, false, false},
                 {2, 3, NULL, false, true},
                 {1, 1, NULL, false, true},
-                {2, 1, "seed=3 drop=0.01 twice=0.05 late=0.1 late_ms=1-15", false, false},
-                {2, 2, "seed=6 drop=0.01 twice=0.05 late=0.4 late_ms=1-15", false, true},
-                {3, 2, "seed=4 twice=0.2 late=0.4 late_ms=1-10", false, true}};
+                {2, 1, "fault seed=3 drop=0.01 twice=0.05 late=0.1 late_ms=1-15", false, false},
+                {2, 2, "fault seed=6 drop=0.01 twice=0.05 late=0.4 late_ms=1-15", false, true},
+                {3, 2, "fault seed=4 twice=0.2 late=0.4 late_ms=1-10", false, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         s = ctr(rows[i].servers, 2);
         s.shards = rows[i].shards;
-        s.fault = rows[i].fault;
+        s.transport = rows[i].transport;
         s.servers_late = rows[i].late;
         s.ahead = rows[i].ahead;
         run(&s, &other);
         if (memcmp(&first, &other, sizeof first))
-            fail_msg("%d servers, %d shards, faults %s%s: other bits (digest %llx, not %llx)",
-                     rows[i].servers, rows[i].shards, rows[i].fault ? rows[i].fault : "none",
+            fail_msg("%d servers, %d shards, transport %s%s: other bits (digest %llx, not %llx)",
+                     rows[i].servers, rows[i].shards, rows[i].transport ? rows[i].transport : "zmq",
                      rows[i].ahead ? ", rows asked for ahead" : "",
                      (unsigned long long)other.digest, (unsigned long long)first.digest);
     }

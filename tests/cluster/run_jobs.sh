@@ -145,12 +145,42 @@ each 0 20 worker0 server0
 says server0 "parameters come from"
 [ -s model/1/__model__ ] || fault "epoch 1 was not trained"
 
+# ---- transports ----
+
+for t in ipc "ipc encrypt=true" "zmq encrypt=true peer_bytes=1M" "fault over=ipc twice=0.02 late=0.02"; do
+    begin "transport $t, by a flag" async 2 2
+    rm -rf log
+    env -u SKIFF_JOB -u SKIFF_SECRET "$skiff" launch -q --server_num 2 --worker_num 2 --transport "$t" -m "$config" >launch.log 2>&1 || fault "launch fails"
+    grep -qF "the job is complete" log/serverlog.0 || fault "the job is not complete"
+    rm -rf log
+done
+
+begin "transport by the config: ipc workers reach a zmq server, and the other way round" sync 2 2
+options="runner.transport=ipc"; server 0; worker 0
+options=; server 1; worker 1 SKIFF_TRANSPORT=zmq
+each 0 20 worker0 worker1 server0 server1
+says worker1 "Epoch: 0"
+
+begin "one side encrypts" async 1 1
+server 0 SKIFF_TRANSPORT="zmq encrypt=true"
+worker 0 SKIFF_START_MS=3000
+ends worker0 1 10
+says worker0 "one side encrypts, the other does not (SKIFF_TRANSPORT)"
+
+begin "a transport that does not exist" async 1 1
+worker 0 SKIFF_TRANSPORT=pigeon
+ends worker0 1 5
+says worker0 "SKIFF_TRANSPORT: there is no transport pigeon" "zmq (ZeroMQ over TCP), ipc ("
+options="runner.transport=pigeon"; worker 0; options=
+ends worker0 1 5
+says worker0 "transport: there is no transport pigeon"
+
 # ---- wrong from the start ----
 
 begin "a server is missing" sync 2 1
 server 0; worker 0 SKIFF_START_MS=2500
 ends worker0 1 6
-says worker0 "1 of 2 parameter servers did not answer in" ": 127.0.0.1:${port[1]};"
+says worker0 "1 of 2 parameter servers did not answer in" ": 127.0.0.1:${port[1]} (no connection after "
 kill "${pid[server0]}"
 
 begin "servers told 3 workers, workers told 2" sync 1 2

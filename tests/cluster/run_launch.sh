@@ -187,6 +187,8 @@ refused 2 "no flag --sevrer_num; the nearest is --server_num" --sevrer_num 1 -- 
 refused 2 "collective" --nproc_per_node 2 x.py
 refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
 FLAGS_START_PORT=6170x refused 1 "FLAGS_START_PORT is '6170x'" --server_num 1 --worker_num 1 -- true
+refused 1 "--transport: there is no transport zmx, the nearest is zmq" --transport zmx --server_num 1 --worker_num 1 -- true
+refused 1 "expected true or false" --transport "zmq encrypt=perhaps" --server_num 1 --worker_num 1 -- true
 refused 1 "has no port" --servers 127.0.0.1 --worker_num 1 -- true
 refused 1 "stands there twice" --servers 127.0.0.1:1,127.0.0.1:1 --worker_num 1 -- true
 exit $failed

@@ -30,6 +30,8 @@ struct setting {
 static const struct setting settings[] = {
     {"zmq", "zmq", NULL, false},
     {"zmq, encrypted", "zmq", NULL, true},
+    {"ipc", "ipc", NULL, false},
+    {"ipc, encrypted", "ipc", NULL, true},
     {"inproc", "inproc", NULL, false},
     {"fault over zmq", "fault", "zmq", false},
     {"fault over inproc", "fault", "inproc", false},
@@ -46,7 +48,7 @@ static struct transport *open_with(size_t body_max, size_t peer_bytes)
                                   .linger_ms = 200,
                                   .encrypt = now_testing->encrypt,
                                   .hub = hub,
-                                  .faults = &plan};
+                                  .faults = plan};
     memset(o.key, 7, sizeof o.key);
     if (now_testing->inner)
         o.inner = transport_find(now_testing->inner);
@@ -651,7 +653,7 @@ static void faults_happen_by_the_seed(void **state)
     static int first[N], second[N];
     struct fault_stats a, b;
     bool ordered;
-    now_testing = &settings[4];
+    now_testing = &settings[6];
     plan =
         (struct fault_plan){.seed = 3, .drop = 0.1, .twice = 0.1, .late = 0.2, .late_ms = {1, 10}};
     run_faults(N, first, &ordered, &a);
@@ -672,7 +674,7 @@ static void faults_happen_by_the_seed(void **state)
 
 static void links_are_cut_and_restored(void **state)
 {
-    now_testing = &settings[4];
+    now_testing = &settings[6];
     struct transport *server = open_one(), *client = open_one();
     char bound[ADDRESS_TEXT];
     listen_at(server, "a:0", bound);
@@ -713,25 +715,6 @@ static void kinds_are_found_by_name(void **state)
         assert_ptr_equal(transport_find(transport_at(i)->name), transport_at(i));
 }
 
-static void fault_settings(void **state)
-{
-    struct fault_plan p;
-    struct skiff_error err;
-    assert_int_equal(
-        fault_plan_parse(" seed=7 drop=0.25  late=1 late_ms=3-9 cut_every_ms=5", &p, &err),
-        SKIFF_OK);
-    assert_int_equal(p.seed, 7);
-    assert_true(p.drop == 0.25 && p.late == 1 && p.twice == 0);
-    assert_int_equal(p.late_ms[0], 3);
-    assert_int_equal(p.late_ms[1], 9);
-    assert_int_equal(p.cut_every_ms, 5);
-    static const char *const bad[] = {"drop",        "drop=",  "drop=2",
-                                      "late_ms=9-3", "lost=1", "drop=1x"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(fault_plan_parse(bad[i], &p, &err),
-                         i == 4 ? SKIFF_NOT_FOUND : SKIFF_INVALID);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -758,7 +741,6 @@ int main(void)
         cmocka_unit_test(faults_happen_by_the_seed),
         cmocka_unit_test(links_are_cut_and_restored),
         cmocka_unit_test(kinds_are_found_by_name),
-        cmocka_unit_test(fault_settings),
     };
     int failed = 0;
     hub = inproc_hub_create();

@@ -1,0 +1,159 @@
+/* What users may say about the transport, and how the choices get along with each other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "net/transport.h"
+
+static enum skiff_status choose(const char *text, const char *name, struct transport_options *out,
+                                struct skiff_error *err)
+{
+    const struct transport_kind *kind = NULL;
+    enum skiff_status status = transport_choose(text, &kind, out, err);
+    if (status == SKIFF_OK)
+        assert_string_equal(kind->name, name);
+    else
+        assert_null(kind);
+    return status;
+}
+
+static void users_choose(void **state)
+{
+    struct transport_options o;
+    struct skiff_error err;
+    assert_int_equal(choose(NULL, "zmq", &o, &err), SKIFF_OK);
+    assert_int_equal(choose("", "zmq", &o, &err), SKIFF_OK);
+    assert_true(!o.encrypt && o.peer_bytes == (size_t)64 << 20);
+    assert_int_equal(choose(" ipc  peer_bytes=32M encrypt=yes", "ipc", &o, &err), SKIFF_OK);
+    assert_true(o.encrypt && o.peer_bytes == (size_t)32 << 20);
+    assert_int_equal(
+        choose("fault seed=7 drop=0.25  late=1 late_ms=3-9 cut_every_ms=5", "fault", &o, &err),
+        SKIFF_OK);
+    assert_string_equal(o.inner->name, "zmq");
+    assert_int_equal(o.faults.seed, 7);
+    assert_true(o.faults.drop == 0.25 && o.faults.late == 1 && o.faults.twice == 0);
+    assert_int_equal(o.faults.late_ms[0], 3);
+    assert_int_equal(o.faults.late_ms[1], 9);
+    assert_int_equal(o.faults.cut_every_ms, 5);
+    assert_int_equal(choose("fault over=ipc encrypt=true", "fault", &o, &err), SKIFF_OK);
+    assert_true(!strcmp(o.inner->name, "ipc") && o.encrypt && o.faults.late_ms[1] == 20);
+}
+
+static void wrong_choices(void **state)
+{
+    static const struct {
+        const char *text;
+        enum skiff_status status;
+        const char *message;
+    } rows[] = {
+        {"zmx", SKIFF_NOT_FOUND, "there is no transport zmx, the nearest is zmq; all: zmq ("},
+        {"inproc", SKIFF_NOT_FOUND, "there is no transport inproc"}, /* of one process only */
+        {"zmq drop=1", SKIFF_NOT_FOUND, "there is no setting of the transport drop"},
+        {"zmq peer_bytes=much", SKIFF_INVALID, "expected a size"},
+        {"fault drop", SKIFF_INVALID, "'drop' is no setting of transport fault: write name=value"},
+        {"fault drop=", SKIFF_INVALID, "expected a number from 0 to 1"},
+        {"fault drop=2", SKIFF_INVALID, "expected a number from 0 to 1"},
+        {"fault late_ms=9-3", SKIFF_INVALID, "expected milliseconds"},
+        {"fault lost=1", SKIFF_NOT_FOUND, "there is no setting of transport fault lost"},
+        {"fault over=fault", SKIFF_INVALID, "expected zmq or ipc"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct transport_options o;
+        struct skiff_error err;
+        assert_int_equal(choose(rows[i].text, NULL, &o, &err), rows[i].status);
+        if (!strstr(err.message, rows[i].message))
+            fail_msg("%s: %s", rows[i].text, err.message);
+    }
+}
+
+static struct transport *open_one(const char *text)
+{
+    const struct transport_kind *kind;
+    struct transport_options o;
+    struct transport *t;
+    struct skiff_error err;
+    if (transport_choose(text, &kind, &o, &err) < 0)
+        fail_msg("%s", err.message);
+    memset(o.key, 7, sizeof o.key);
+    if (kind->open(&o, &t, &err) < 0)
+        fail_msg("%s", err.message);
+    return t;
+}
+
+/* Two ends, one of which listens; bound by address. */
+static transport_peer open_pair(const char *first, const char *second, struct transport **server,
+                                struct transport **client)
+{
+    char bound[ADDRESS_TEXT];
+    transport_peer peer;
+    *server = open_one(first);
+    *client = open_one(second);
+    assert_int_equal((*server)->kind->listen(*server, "127.0.0.1:0", bound, NULL), SKIFF_OK);
+    assert_int_equal((*client)->kind->connect(*client, bound, &peer, NULL), SKIFF_OK);
+    return peer;
+}
+
+/* Sends one packet, however many tries that takes, and waits for it at the other end. */
+static bool arrives(struct transport *server, struct transport *client, transport_peer peer)
+{
+    struct packet p = {.head_len = 5, .head = "hello"}, got;
+    transport_peer from;
+    int64_t end = clock_now() + 10 * CLOCK_SECOND;
+    bool sent = false;
+    while (clock_now() < end) {
+        sent = sent || client->kind->send(client, peer, &p) == TRANSPORT_SENT;
+        client->kind->receive(client, clock_now() + CLOCK_MS, &from, &got, NULL);
+        if (server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL) == SKIFF_OK) {
+            packet_deinit(&got);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* zmq and ipc reach each other: a listener with a local socket has its port, too. */
+static void ipc_and_zmq_meet(void **state)
+{
+    static const char *const pairs[][2] = {{"ipc", "zmq"}, {"zmq", "ipc"}, {"ipc", "ipc"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct transport *server, *client;
+        transport_peer peer = open_pair(pairs[i][0], pairs[i][1], &server, &client);
+        if (!arrives(server, client, peer))
+            fail_msg("nothing arrives from %s at %s", pairs[i][1], pairs[i][0]);
+        client->kind->close(client);
+        server->kind->close(server);
+    }
+}
+
+/* One side encrypts: there is no connection, and the reason is told. */
+static void other_encryption_is_named(void **state)
+{
+    struct transport *server, *client;
+    char why[128] = "";
+    transport_peer peer = open_pair("zmq encrypt=true", "zmq", &server, &client), from;
+    for (int64_t end = clock_now() + 10 * CLOCK_SECOND;
+         clock_now() < end && !strstr(why, "one side encrypts");) {
+        struct packet got;
+        client->kind->receive(client, clock_now() + 5 * CLOCK_MS, &from, &got, NULL);
+        client->kind->describe(client, peer, why, sizeof why);
+    }
+    assert_non_null(strstr(why, "one side encrypts, the other does not (SKIFF_TRANSPORT)"));
+    client->kind->close(client);
+    server->kind->close(server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(users_choose),
+        cmocka_unit_test(wrong_choices),
+        cmocka_unit_test(ipc_and_zmq_meet),
+        cmocka_unit_test(other_encryption_is_named),
+    };
+    return cmocka_run_group_tests_name("transport_choose", tests, NULL, NULL);
+}
