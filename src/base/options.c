@@ -15,7 +15,8 @@
 bool option_int(const char *text, int64_t low, int64_t high, int64_t *out)
 {
     char *end;
-    if (!isdigit((unsigned char)*text) && !(strchr("+-", *text) && isdigit((unsigned char)text[1])))
+    const char *digits = *text == '+' || *text == '-' ? text + 1 : text;
+    if (!isdigit((unsigned char)*digits))
         return false;
     errno = 0;
     long long v = strtoll(text, &end, 10);

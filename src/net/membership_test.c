@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-#include "base/log.h"
 #include "net/membership_parts.h"
 
 /* ---- what is heard ---- */
@@ -782,7 +781,6 @@ static int drop_hub(void **state)
 
 int main(void)
 {
-    log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_and_a_kill), /* forks come first, while there is one thread */
         cmocka_unit_test(a_killed_host),
