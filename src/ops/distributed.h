@@ -45,14 +45,21 @@ enum skiff_status split_rows_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status ref_by_trainer_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err);
 
-/* An id_map of the kernel's own, kept between runs. */
-enum skiff_status id_map_prepare(struct kernel *k, struct skiff_error *err);
-void id_map_release(struct kernel *k);
-/* distributed_rows.c: the declared shape of a table, which has no memory here; its slices by the
- * op's attributes, which fit together; and all that a look-up begins with: the job, the table's
- * shape, the number of ids in all lists. */
-enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
-                              struct skiff_error *err);
+/* distributed_rows.c: what a kernel of rows on servers keeps between runs; the state of these
+ * kernels begins with it. Names are looked up when it is made. */
+struct remote {
+    struct id_map map;
+    const char *name;              /* of the table; NULL: the op has none */
+    const struct skiff_var *table; /* as it is declared; NULL: it is not */
+    const struct skiff_op *grad;   /* of the look-up that prefetch and merge_ids replace, or NULL */
+};
+void remote_init(struct remote *r, const struct kernel *k);
+enum skiff_status remote_prepare(struct kernel *k, struct skiff_error *err);
+void remote_release(struct kernel *k);
+/* The declared shape of the table, which has no memory here; its slices by the op's attributes,
+ * which fit together; and all that a look-up begins with: the job, the table's shape, the number of
+ * ids in all lists. */
+enum skiff_status table_shape(const struct kernel *k, struct shape *out, struct skiff_error *err);
 struct job_slices table_slices(const struct kernel *k, const char *origin);
 enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err);
 enum skiff_status lookup_begin(const struct kernel *k, struct job **j, struct shape *w,

@@ -127,18 +127,61 @@ enum skiff_status fake_init_run(struct kernel *k, struct skiff_error *err)
 
 /* ---- lists of ids ---- */
 
-enum skiff_status id_map_prepare(struct kernel *k, struct skiff_error *err)
+static bool is_true(const struct skiff_op *op, const char *attr)
 {
-    k->state = mem_must(sizeof(struct id_map));
-    id_map_init(k->state);
+    const struct op_attr_value *a = op_attr(op, attr);
+    return a && a->type == ATTR_BOOLEAN && a->value.b;
+}
+
+/* The gradient op of a look-up of these ids in a distributed table says which table it is, and its
+ * padding id: the look-up itself has been replaced. */
+static const struct skiff_op *table_gradient(const struct kernel *k, const char *ids)
+{
+    const struct skiff_block *b = program_root(k->env->program);
+    for (int i = 0; i < b->nops; i++) {
+        const struct skiff_op *op = b->ops[i];
+        if (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD && is_true(op, "is_distributed") &&
+            (!ids || !strcmp(op_in1(op, "Ids"), ids)))
+            return op;
+    }
+    return NULL;
+}
+
+/* The op that puts together what prefetch has fetched (merge_ids is it itself) lists the ids. */
+static const struct skiff_op *replaced_gradient(const struct kernel *k)
+{
+    const struct skiff_block *b = program_root(k->env->program);
+    const struct op_arg *ids = op_in(k->op, "Ids");
+    for (int i = 0; !ids && i < b->nops; i++)
+        if (!strcmp(b->ops[i]->type, "merge_ids") && op_reads(b->ops[i], kernel_out_name(k, 0, 0)))
+            ids = op_in(b->ops[i], "Ids");
+    return ids && ids->n ? table_gradient(k, ids->names[0]) : NULL;
+}
+
+/* Look-ups name their table (W); prefetch and merge_ids stand for one that does. */
+void remote_init(struct remote *r, const struct kernel *k)
+{
+    bool replaces = !strcmp(k->op->type, "prefetch") || !strcmp(k->op->type, "merge_ids");
+    id_map_init(&r->map);
+    r->grad = replaces ? replaced_gradient(k) : NULL;
+    r->name = op_in1(r->grad ? r->grad : k->op, "W");
+    if (r->name)
+        r->table = block_find_var(program_root(k->env->program), r->name);
+}
+
+enum skiff_status remote_prepare(struct kernel *k, struct skiff_error *err)
+{
+    k->state = mem_must(sizeof(struct remote));
+    remote_init(k->state, k);
     return SKIFF_OK;
 }
 
-void id_map_release(struct kernel *k)
+void remote_release(struct kernel *k)
 {
-    if (k->state)
-        id_map_deinit(k->state);
-    free(k->state);
+    struct remote *r = k->state;
+    if (r)
+        id_map_deinit(&r->map);
+    free(r);
     k->state = NULL;
 }
 
@@ -157,12 +200,13 @@ static enum skiff_status check_lists(const struct kernel *k, int slot, int64_t *
 }
 
 /* A table's declared shape: it has no memory here. */
-enum skiff_status table_shape(const struct kernel *k, const char *name, struct shape *out,
-                              struct skiff_error *err)
+enum skiff_status table_shape(const struct kernel *k, struct shape *out, struct skiff_error *err)
 {
-    const struct skiff_var *w = block_find_var(program_root(k->env->program), name);
+    const struct remote *r = k->state;
+    const struct skiff_var *w = r->table;
     if (!w || w->shape.ndim != 2 || w->shape.dims[1] < 1 || w->dtype != DTYPE_FP32)
-        return kernel_fail(k, SKIFF_SHAPE, err, "table %s must be a float32 matrix", name);
+        return kernel_fail(k, SKIFF_SHAPE, err, "table %s must be a float32 matrix",
+                           r->name ? r->name : "(none)");
     *out = w->shape;
     return SKIFF_OK;
 }
@@ -212,7 +256,7 @@ enum skiff_status lookup_begin(const struct kernel *k, struct job **j, struct sh
     if (!(*j)->class->lookup)
         return job_lacks(k, err);
     TRY(check_slices(k, err));
-    TRY(table_shape(k, kernel_in_name(k, TABLE_W, 0), w, err));
+    TRY(table_shape(k, w, err));
     return check_lists(k, TABLE_IDS, total, err);
 }
 
@@ -259,7 +303,7 @@ static enum skiff_status split_grad_ids(struct kernel *k, struct skiff_error *er
 
 enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err)
 {
-    struct id_map *map = k->state;
+    struct id_map *map = &((struct remote *)k->state)->map;
     int n = kernel_out_count(k, 0);
     int64_t total, distinct = 0;
     void *p;
@@ -292,54 +336,24 @@ enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static bool is_true(const struct skiff_op *op, const char *attr)
-{
-    const struct op_attr_value *a = op_attr(op, attr);
-    return a && a->type == ATTR_BOOLEAN && a->value.b;
-}
-
-/* The gradient op of a look-up of these ids in a distributed table says which table it is, and its
- * padding id: the look-up itself has been replaced. */
-static const struct skiff_op *table_gradient(const struct kernel *k, const char *ids)
-{
-    const struct skiff_block *b = program_root(k->env->program);
-    for (int i = 0; i < b->nops; i++) {
-        const struct skiff_op *op = b->ops[i];
-        if (op->kind && op->kind->fuse == FUSE_LOOKUP_GRAD && is_true(op, "is_distributed") &&
-            (!ids || !strcmp(op_in1(op, "Ids"), ids)))
-            return op;
-    }
-    return NULL;
-}
-
-/* The op that puts together what this one has fetched lists the ids. */
-static const struct skiff_op *fetched_for(const struct kernel *k)
-{
-    const struct skiff_block *b = program_root(k->env->program);
-    for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "merge_ids") && op_reads(b->ops[i], kernel_out_name(k, 0, 0)))
-            return table_gradient(k, op_in(b->ops[i], "Ids")->names[0]);
-    return NULL;
-}
-
 enum skiff_status prefetch_run(struct kernel *k, struct skiff_error *err)
 {
     struct job *j;
     struct shape w;
     int64_t total;
     int n = kernel_in_count(k, 0);
-    const struct skiff_op *grad = fetched_for(k);
+    const struct remote *r = k->state;
     void *p;
     TRY(kernel_job(k, &j, err));
     if (!j->class->lookup)
         return job_lacks(k, err);
-    if (!grad || n != kernel_out_count(k, 0) || n != k->attr[1].n)
+    if (!r->grad || n != kernel_out_count(k, 0) || n != k->attr[1].n)
         return kernel_fail(k, SKIFF_INVALID, err,
                            "no gradient op names the distributed table, or %d lists, %d outputs "
                            "and %d servers do not fit",
                            n, kernel_out_count(k, 0), k->attr[1].n);
-    const char *table = op_in1(grad, "W");
-    TRY(table_shape(k, table, &w, err));
+    const char *table = r->name;
+    TRY(table_shape(k, &w, err));
     TRY(check_lists(k, 0, &total, err));
     TRY(kernel_scratch(k, (size_t)n * 3 * sizeof(void *) + 1, &p, err));
     const struct tensor **ids = p;
@@ -371,7 +385,7 @@ enum { MERGE_IDS, MERGE_ROWS, MERGE_X };
 static enum skiff_status map_rows(struct kernel *k, const float ***out, int64_t *width,
                                   struct skiff_error *err)
 {
-    struct id_map *map = k->state;
+    struct id_map *map = &((struct remote *)k->state)->map;
     int n = kernel_in_count(k, MERGE_ROWS);
     int64_t total;
     void *p;
@@ -404,7 +418,8 @@ enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err)
     const float **at = NULL;
     int64_t width = 0, total;
     int n = kernel_in_count(k, MERGE_IDS);
-    const struct skiff_op *grad = table_gradient(k, kernel_in_name(k, MERGE_IDS, 0));
+    const struct remote *r = k->state;
+    const struct skiff_op *grad = r->grad;
     const struct op_attr_value *pad = grad ? op_attr(grad, "padding_idx") : NULL;
     int64_t padding = pad && pad->type == ATTR_LONG ? pad->value.l : -1;
     bool v2 = grad && op_kind_attr(grad->kind, "grad_inplace") < 0;
@@ -419,7 +434,7 @@ enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err)
         float *to = tensor_f32(kernel_out_at(k, 0, i));
         for (int64_t e = 0; e < tensor_numel(ids); e++, to += width) {
             uint32_t where;
-            if (!id_map_find(k->state, tensor_i64(ids)[e], &where))
+            if (!id_map_find(&r->map, tensor_i64(ids)[e], &where))
                 return kernel_fail(k, SKIFF_RANGE, err, "id %lld of %s was not fetched",
                                    (long long)tensor_i64(ids)[e], kernel_in_name(k, 0, i));
             if (padding != -1 && tensor_i64(ids)[e] == padding)

@@ -215,7 +215,7 @@ static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
 #define JOB_IDS(t, i, o, a, rule, kernel)                                              \
     {                                                                                  \
         .type = t, .flags = JOB_FLAGS, .ins = i, .outs = o, .attrs = a, .infer = rule, \
-        .prepare = id_map_prepare, .release = id_map_release, .run = kernel            \
+        .prepare = remote_prepare, .release = remote_release, .run = kernel            \
     }
 
 const struct op_kind ops_distributed[] = {
@@ -240,9 +240,11 @@ const struct op_kind ops_distributed[] = {
      .outs = table_outs,
      .attrs = table_attrs,
      .infer = table_infer,
+     .prepare = remote_prepare,
+     .release = remote_release,
      .run = table_run},
     JOB_IDS("split_ids", ids_list, out_list, no_attrs, no_shapes, split_ids_run),
-    JOB("prefetch", x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
+    JOB_IDS("prefetch", x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
     JOB_IDS("merge_ids", merge_ins, out_list, no_attrs, no_shapes, merge_ids_run),
     JOB("lookup_sparse_table", sparse_table_ins, out_one, sparse_table_attrs, sparse_table_infer,
         servers_only),

@@ -26,7 +26,7 @@ struct numbered {                /* the ids of a batch, and the numbers that the
 };
 
 struct pull_state {
-    struct id_map map;
+    struct remote remote;             /* first */
     struct numbered ahead[AHEAD_MAX]; /* the oldest first */
     int nahead;
 };
@@ -34,7 +34,7 @@ struct pull_state {
 enum skiff_status pull_rows_prepare(struct kernel *k, struct skiff_error *err)
 {
     struct pull_state *s = mem_must(sizeof *s);
-    id_map_init(&s->map);
+    remote_init(&s->remote, k);
     k->state = s;
     return SKIFF_OK;
 }
@@ -62,7 +62,7 @@ void pull_rows_release(struct kernel *k)
         forget_oldest(s);
     for (int i = 0; i < AHEAD_MAX; i++)
         free(s->ahead[i].ids);
-    id_map_deinit(&s->map);
+    id_map_deinit(&s->remote.map);
     free(s);
     k->state = NULL;
 }
@@ -111,16 +111,16 @@ static bool number_later(struct kernel *k, const struct kernel_later *later, int
         total += (size_t)tensor_numel(ids);
     }
     numbered_reserve(n, total);
-    id_map_reset(&s->map, total);
+    id_map_reset(&s->remote.map, total);
     for (int i = 0; i < lists; i++) {
         const struct tensor *ids = later->find(later->user, kernel_in_value(k, TABLE_IDS, i));
         size_t count = (size_t)tensor_numel(ids);
         memcpy(n->ids + at, tensor_i64(ids), count * sizeof *n->ids);
-        if (!number_list(n, &s->map, height, k->attr[TABLE_PADDING].l, at, count))
+        if (!number_list(n, &s->remote.map, height, k->attr[TABLE_PADDING].l, at, count))
             return false;
         at += count;
     }
-    n->count = s->map.count;
+    n->count = s->remote.map.count;
     return n->count > 0;
 }
 
@@ -130,7 +130,7 @@ void pull_rows_ahead(struct kernel *k, const struct kernel_later *later)
     struct job *j;
     struct shape w;
     if (s->nahead == AHEAD_MAX || kernel_job(k, &j, NULL) < 0 || !j->class->lookup_ahead ||
-        check_slices(k, NULL) < 0 || table_shape(k, kernel_in_name(k, TABLE_W, 0), &w, NULL) < 0)
+        check_slices(k, NULL) < 0 || table_shape(k, &w, NULL) < 0)
         return;
     struct numbered *n = &s->ahead[s->nahead];
     if (!number_later(k, later, w.dims[0], n))
@@ -217,7 +217,7 @@ static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skif
 static enum skiff_status number_ids(struct kernel *k, int i, int64_t height, int64_t *rows,
                                     struct skiff_error *err)
 {
-    struct id_map *map = &((struct pull_state *)k->state)->map;
+    struct id_map *map = &((struct pull_state *)k->state)->remote.map;
     const struct tensor *ids = kernel_in_at(k, TABLE_IDS, i);
     int64_t padding = k->attr[TABLE_PADDING].l, n = tensor_numel(ids);
     TRY(size_local(k, i, err));
@@ -242,7 +242,7 @@ static enum skiff_status number_ids(struct kernel *k, int i, int64_t height, int
 static enum skiff_status pull_now(struct kernel *k, struct job *j, const struct shape *w,
                                   int64_t total, struct skiff_error *err)
 {
-    struct id_map *map = &((struct pull_state *)k->state)->map;
+    struct id_map *map = &((struct pull_state *)k->state)->remote.map;
     struct shape all = SHAPE(total);
     TRY(kernel_out_resize(k, PULL_ROWS, 0, DTYPE_INT64, &all, err));
     struct tensor *rows = kernel_out(k, PULL_ROWS), *table = kernel_out(k, PULL_TABLE);
