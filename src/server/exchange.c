@@ -83,7 +83,7 @@ static void reply_wanted(struct server *s, struct rpc_request *q, const struct p
     struct wire_writer w;
     struct skiff_error err;
     writer_init(&w);
-    atomic_fetch_add(&s->counts.pulls, x->nwant);
+    metric_add(s->counts.pulls, (int64_t)x->nwant);
     if (write_wanted(s, x, &w, &err) < 0) {
         writer_deinit(&w);
         rpc_fail(q, &err);
@@ -165,8 +165,8 @@ static void reply_round(struct shard *h)
     for (int i = 0; i < h->nparked; i++) {
         struct parked *p = &h->parked[i];
         if (shared && same_want(first, &p->x)) {
-            atomic_fetch_add(&s->counts.pulls, p->x.nwant);
-            atomic_fetch_add(&s->counts.bytes_out, shared->len);
+            metric_add(s->counts.pulls, (int64_t)p->x.nwant);
+            metric_add(s->counts.bytes_out, (int64_t)shared->len);
             rpc_reply(p->request, blob_ref(shared));
             continue;
         }
@@ -179,8 +179,8 @@ static void reply_round(struct shard *h)
             continue;
         }
         wire_body_seal(shared);
-        atomic_fetch_add(&s->counts.pulls, p->x.nwant);
-        atomic_fetch_add(&s->counts.bytes_out, shared->len);
+        metric_add(s->counts.pulls, (int64_t)p->x.nwant);
+        metric_add(s->counts.bytes_out, (int64_t)shared->len);
         rpc_reply(p->request, blob_ref(shared));
     }
     blob_unref(shared);
@@ -219,7 +219,7 @@ static void try_finish(struct shard *h)
     h->round++;
     for (int i = 0; i < h->nparked; i++)
         h->done[h->parked[i].trainer] = h->parked[i].x.step + 1;
-    atomic_fetch_add(&s->counts.steps, h->index == 0);
+    metric_add(s->counts.steps, h->index == 0);
     memset(h->ended, 0, (size_t)s->plan->trainers * sizeof *h->ended);
     unpark(h, NULL);
     pulls_review(h);
@@ -288,9 +288,9 @@ static void count_items(struct server *s, const struct rpc_request *q, const str
     uint64_t rows = 0;
     for (uint32_t i = 0; i < x->nitems; i++)
         rows += x->items[i].has_rows ? (uint64_t)x->items[i].nrows : 0;
-    atomic_fetch_add(&s->counts.pushes, x->nitems);
-    atomic_fetch_add(&s->counts.rows_pushed, rows);
-    atomic_fetch_add(&s->counts.bytes_in, blob_len(q->body));
+    metric_add(s->counts.pushes, (int64_t)x->nitems);
+    metric_add(s->counts.rows_pushed, (int64_t)rows);
+    metric_add(s->counts.bytes_in, (int64_t)blob_len(q->body));
 }
 
 static void keep_push(struct unit *u, struct rpc_request *q, uint32_t trainer,

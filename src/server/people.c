@@ -60,6 +60,14 @@ static struct person *person_of(struct server *s, struct net_id id)
     return NULL;
 }
 
+static int count_in_state(const struct person *people, int n, enum member_state state)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += people[i].state == state;
+    return count;
+}
+
 static void note_member(struct server *s, struct person *p, const struct member *after)
 {
     pthread_mutex_lock(&s->people);
@@ -69,6 +77,9 @@ static void note_member(struct server *s, struct person *p, const struct member 
         snprintf(p->name, sizeof p->name, "%s", after->name);
     snprintf(p->reason, sizeof p->reason, "%s", after->reason);
     p->life = after->incarnation;
+    metric_set(s->counts.here, count_in_state(s->trainers, s->plan->trainers, MEMBER_HERE));
+    metric_set(s->counts.gone, count_in_state(s->trainers, s->plan->trainers, MEMBER_LEFT));
+    metric_set(s->counts.dead, count_in_state(s->trainers, s->plan->trainers, MEMBER_DEAD));
     pthread_mutex_unlock(&s->people);
     server_wake(s);
 }
@@ -183,14 +194,6 @@ static void list_in_state(const struct person *people, int n, enum member_state 
     for (int i = 0; i < n; i++)
         if (people[i].state == state)
             buf_printf(out, "%s%s", out->len ? ", " : "", people[i].name);
-}
-
-static int count_in_state(const struct person *people, int n, enum member_state state)
-{
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        count += people[i].state == state;
-    return count;
 }
 
 static bool all_gone(const struct server *s)

@@ -28,7 +28,7 @@ void reply_written(struct server *s, struct rpc_request *q, struct wire_writer *
         return;
     }
     wire_body_seal(reply);
-    atomic_fetch_add(&s->counts.bytes_out, reply->len);
+    metric_add(s->counts.bytes_out, (int64_t)reply->len);
     rpc_reply(q, reply);
 }
 
@@ -155,8 +155,8 @@ static void answer_pull(struct server *s, struct shard *h, struct rpc_request *q
         rpc_fail(q, &err);
         return;
     }
-    atomic_fetch_add(&s->counts.rows_pulled, p.n);
-    atomic_fetch_add(&s->counts.bytes_out, reply->len);
+    metric_add(s->counts.rows_pulled, (int64_t)p.n);
+    metric_add(s->counts.bytes_out, (int64_t)reply->len);
     rpc_reply(q, reply);
 }
 
@@ -281,7 +281,7 @@ void on_pull_changed(void *self, struct rpc_request *q)
     size_t n = changed_take(&u->changed[trainer]);
     write_rows(&w, u, name, u->param_value, u->changed[trainer].rows, n);
     pthread_mutex_unlock(&h->lock);
-    atomic_fetch_add(&s->counts.rows_pulled, n);
+    metric_add(s->counts.rows_pulled, (int64_t)n);
     reply_written(s, q, &w);
 }
 

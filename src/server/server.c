@@ -85,6 +85,31 @@ static void copy_options(struct server *s, const struct server_options *o)
     s->index = o->plan->index;
 }
 
+static void name_counts(struct server *s)
+{
+    s->stats = stats_create();
+    s->counts = (struct counters){
+        .pushes = stats_counter(s->stats, "server_pushes", "gradients that came"),
+        .pulls = stats_counter(s->stats, "server_pulls", "parameters that were asked for"),
+        .rows_pushed = stats_counter(s->stats, "server_rows_pushed", "rows of gradients"),
+        .rows_pulled = stats_counter(s->stats, "server_rows_pulled", "rows that were asked for"),
+        .steps = stats_counter(s->stats, "server_steps", "steps that all trainers took together"),
+        .bytes_in = stats_counter(s->stats, "server_bytes_in", "bytes of gradients"),
+        .bytes_out = stats_counter(s->stats, "server_bytes_out", "bytes of parameters"),
+        .here = stats_gauge(s->stats, "server_trainers_here", "trainers that are in the job"),
+        .gone = stats_gauge(s->stats, "server_trainers_gone", "trainers that have finished"),
+        .dead = stats_gauge(s->stats, "server_trainers_dead", "trainers that have died")};
+}
+
+static void say_counts(struct server *s)
+{
+    char text[320];
+    struct buf counts = BUF_INIT;
+    stats_text(s->stats, &counts);
+    server_say(s, "%s: %s", server_text(s, text), counts.data ? counts.data : "nobody came");
+    buf_deinit(&counts);
+}
+
 enum skiff_status server_create(const struct server_options *options, struct server **out,
                                 struct skiff_error *err)
 {
@@ -97,6 +122,7 @@ enum skiff_status server_create(const struct server_options *options, struct ser
     copy_options(s, options);
     s->own_scope = !options->scope;
     s->scope = options->scope ? options->scope : scope_create();
+    name_counts(s);
     pthread_rwlock_init(&s->rate, NULL);
     str_map_init(&s->by_grad);
     str_map_init(&s->by_var);
@@ -134,6 +160,7 @@ void server_destroy(struct server *s)
     free((char *)s->options.secret);
     free((char *)s->options.listen);
     free((char *)s->options.transport);
+    stats_destroy(s->stats);
     free(s);
 }
 
@@ -184,8 +211,12 @@ static void node_says(void *self, const char *line)
 static enum skiff_status open_node(struct server *s, struct skiff_error *err)
 {
     const struct server_options *o = &s->options;
-    struct node_owner owner = {
-        .job = o->job, .secret = o->secret, .transport = o->transport, .say = node_says, .user = s};
+    struct node_owner owner = {.job = o->job,
+                               .secret = o->secret,
+                               .transport = o->transport,
+                               .stats = s->stats,
+                               .say = node_says,
+                               .user = s};
     return node_open(&owner, (struct net_id){NET_SERVER, (uint32_t)s->index}, NULL, &s->node, err);
 }
 
@@ -271,6 +302,7 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
         meet_end(s, err);
     }
     people_leave(s, status == SKIFF_OK);
+    say_counts(s);
 out:
     closing = status < 0 ? *err : (struct skiff_error){0};
     if (status == SKIFF_OK)
@@ -279,26 +311,7 @@ out:
     return status;
 }
 
-static int count_people(struct server *s, enum member_state state)
+struct stats *server_stats(const struct server *s)
 {
-    int n = 0;
-    for (int i = 0; i < s->plan->trainers; i++)
-        n += s->trainers[i].state == state;
-    return n;
-}
-
-void server_counts(struct server *s, struct server_counts *out)
-{
-    *out = (struct server_counts){.pushes = atomic_load(&s->counts.pushes),
-                                  .pulls = atomic_load(&s->counts.pulls),
-                                  .rows_pushed = atomic_load(&s->counts.rows_pushed),
-                                  .rows_pulled = atomic_load(&s->counts.rows_pulled),
-                                  .steps = atomic_load(&s->counts.steps),
-                                  .bytes_in = atomic_load(&s->counts.bytes_in),
-                                  .bytes_out = atomic_load(&s->counts.bytes_out)};
-    pthread_mutex_lock(&s->people);
-    out->trainers_here = count_people(s, MEMBER_HERE);
-    out->trainers_gone = count_people(s, MEMBER_LEFT);
-    out->trainers_dead = count_people(s, MEMBER_DEAD);
-    pthread_mutex_unlock(&s->people);
+    return s->stats;
 }

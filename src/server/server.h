@@ -60,10 +60,8 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err);
 void server_stop(struct server *s);
 void server_destroy(struct server *s); /* NULL is fine */
 
-struct server_counts {
-    uint64_t pushes, pulls, rows_pushed, rows_pulled, steps, bytes_in, bytes_out;
-    int trainers_here, trainers_gone, trainers_dead;
-};
-void server_counts(struct server *s, struct server_counts *out); /* any thread */
+/* What it counts, from server_create to server_destroy: server_steps and so on, what its network
+ * does (net_..., rpc_...). */
+struct stats *server_stats(const struct server *s);
 
 #endif

@@ -91,8 +91,10 @@ struct shard {
     struct id_map map; /* scratch of merges */
 };
 
+/* In the server's registry, as server_<name>. */
 struct counters {
-    atomic_uint_fast64_t pushes, pulls, rows_pushed, rows_pulled, steps, bytes_in, bytes_out;
+    struct metric *pushes, *pulls, *rows_pushed, *rows_pulled, *steps, *bytes_in, *bytes_out;
+    struct metric *here, *gone, *dead; /* trainers */
 };
 
 struct person {
@@ -122,6 +124,7 @@ struct server {
     struct str_map elsewhere; /* variables that the startup program must not make: rows, backups */
     pthread_rwlock_t rate;
     uint64_t rate_rounds; /* sync: how often the rate's block has been run */
+    struct stats *stats;  /* its own, its node's and their rpc's */
     struct counters counts;
 
     pthread_mutex_t people;

@@ -83,10 +83,9 @@ static void the_rest_goes_on(void **state)
     kit_join(&k, SKIFF_OK);
     if (!strstr(k.said, "worker 1") || !strstr(k.said, "the others go on without it"))
         fail_msg("%s", k.said);
-    struct server_counts counts;
-    server_counts(k.server[1], &counts);
-    assert_int_equal(counts.steps, 4);
-    assert_int_equal(counts.trainers_dead, 1);
+    struct stats *stats = server_stats(k.server[1]);
+    assert_int_equal(stats_value(stats, "server_steps"), 4);
+    assert_int_equal(stats_value(stats, "server_trainers_dead"), 1);
     trainer_free(&t);
     kit_close(&k);
 }

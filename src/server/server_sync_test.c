@@ -24,10 +24,10 @@ static void run_job(const struct kit_options *o, struct params **first, struct p
         assert_true(params_same(t[0].last, t[i].last));
         trainer_free(&t[i]);
     }
-    struct server_counts counts;
-    server_counts(k.server[0], &counts);
-    assert_int_equal(counts.steps, STEPS);
-    assert_int_equal(counts.trainers_gone, o->trainers);
+    struct stats *stats = server_stats(k.server[0]);
+    assert_int_equal(stats_value(stats, "server_steps"), STEPS);
+    assert_int_equal(stats_value(stats, "server_trainers_gone"), o->trainers);
+    assert_true(stats_value(stats, "rpc_requests") > 0 && stats_value(stats, "net_bytes_in") > 0);
     *first = t[0].first;
     *last = t[0].last;
     kit_close(&k);
