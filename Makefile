@@ -241,4 +241,4 @@ clean:
 	rm -rf build build-address build-thread build-clang
 
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f -not -path '*/dist/*' 2>/dev/null)
