@@ -601,25 +601,13 @@ struct pipes {
 
 static void pipes_open(struct pipes *p)
 {
-    assert_int_equal(pipe(p->said), 0);
-    assert_int_equal(pipe(p->go), 0);
-    assert_int_equal(pipe(p->end), 0);
+    assert_true(!pipe(p->said) && !pipe(p->go) && !pipe(p->end));
 }
 
-static void pipe_close(int ends[2])
+static void pipe_close(const int ends[2])
 {
-    for (int i = 0; i < 2; i++) {
-        if (ends[i] >= 0)
-            close(ends[i]);
-        ends[i] = -1;
-    }
-}
-
-static void pipes_close(struct pipes *p)
-{
-    pipe_close(p->said);
-    pipe_close(p->go);
-    pipe_close(p->end);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* In a process that is told to go on: blocks until the test closes its end. */
@@ -730,7 +718,7 @@ static void processes_and_a_kill(void **state)
         pipe_close(p.end);
         assert_int_equal(exit_code(host), 0);
         assert_true(clock_now() - before < 10 * CLOCK_SECOND);
-        pipes_close(&p);
+        pipe_close(p.said);
     }
 }
 
@@ -764,7 +752,9 @@ static void a_killed_host(void **state)
     kill(host, SIGKILL);
     exit_code(host);
     assert_int_equal(exit_code(worker), 0);
-    pipes_close(&p);
+    pipe_close(p.said);
+    pipe_close(p.go);
+    pipe_close(p.end);
 }
 
 static int make_hub(void **state)
