@@ -133,6 +133,19 @@ static PyObject *split_config_fleet_f(PyObject *self, PyObject *args, PyObject *
     return config_dict(&c);
 }
 
+static PyObject *mode_meets_f(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    const char *name;
+    enum skiff_split_mode mode;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("mode"), &name))
+        return NULL;
+    if (!skiff_mode_find(name, &mode)) {
+        PyErr_Format(PyExc_ValueError, "mode is %s; expected %s", name, skiff_mode_names());
+        return NULL;
+    }
+    return PyBool_FromLong(skiff_mode_flags(mode) & SKIFF_MODE_MEETS);
+}
+
 /* ---- the class ---- */
 
 static PyObject *split_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -257,6 +270,7 @@ static PyMethodDef functions[] = {
     METHOD0("split_config_default", split_config_default_f,
             "DistributeTranspilerConfig as a dict."),
     METHOD("split_config_fleet", split_config_fleet_f, "What fleet's strategies set."),
+    METHOD("mode_meets", mode_meets_f, "Do threads of a trainer meet in every step?"),
     {0}};
 
 static PyMethodDef methods[] = {

@@ -561,6 +561,8 @@ class Split:
 def split_config_default() -> Dict[str, Any]: ...
 def split_config_fleet(mode: str) -> Dict[str, Any]:
     """What fleet's strategies set; mode: a name of include/skiff/mode_list.h ("sync", ...)."""
+def mode_meets(mode: str) -> bool:
+    """Do threads of a trainer meet in every step and send one gradient (SKIFF_MODE_MEETS)?"""
 
 # ---- metrics -------------------------------------------------------------------------------------------------------------
 

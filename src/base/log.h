@@ -1,4 +1,4 @@
-/* Log lines, written only at the roots (commands, loops): time, level, role, message key=value. */
+/* Log lines, written only at the roots (commands): time, level, role, message key=value. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -533,11 +533,6 @@ int session_worker(const struct session *s)
     return s->options.worker;
 }
 
-int session_workers(const struct session *s)
-{
-    return s->options.workers;
-}
-
 int session_server_of(const struct session *s, const char *endpoint)
 {
     for (int i = 0; i < s->options.servers; i++)

@@ -41,7 +41,6 @@ void session_abandon(struct session *s, const char *reason);
 void session_close(struct session *s); /* leaves if need be, frees; NULL is fine */
 
 int session_worker(const struct session *s);
-int session_workers(const struct session *s);
 int session_server_of(const struct session *s, const char *endpoint); /* -1: unknown */
 
 /* One exchange with every server concerned, all under way at the same time: pushes[i] (whole

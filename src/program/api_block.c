@@ -35,6 +35,7 @@ int64_t skiff_program_version(const struct skiff_program *p)
 void skiff_program_set_version(struct skiff_program *p, int64_t version)
 {
     p->has_version = true;
+    program_changed(p);
     p->paddle_version = version;
 }
 

@@ -139,8 +139,9 @@ struct skiff_program {
     struct skiff_block **blocks;
     int nblocks, blocks_cap;
     /* Another one after every change: with `id` it tells whether what was made of the program still
-     * fits. Functions that change programs count it up; who writes to fields of variables by hand,
-     * while building, changes ops as well. */
+     * fits. Functions that change programs count it up (but program_run_as, which leaves the
+     * program as it is); who writes to fields of variables by hand, while building, changes ops as
+     * well. */
     uint64_t version;
     uint64_t id;               /* of no other program of this process, before or after */
     struct program_mark *mark; /* tells others that the program has gone */

@@ -172,7 +172,7 @@ class CompiledProgram(object):
         if program.waits:
             from paddle.fluid.executor import join
             join(program, scope)
-        if getattr(program.__dict__.get("_job"), "mode", None) in ("async", "geo"):
+        if not getattr(program.__dict__.get("_job"), "meets", True):
             # nobody waits for anybody: every device's batch is a step of its own
             steps = [exe._native.run(program, part, names, scope, False) for part in feeds]
             return self._results([list(row) for row in zip(*steps)], return_numpy, return_merged)

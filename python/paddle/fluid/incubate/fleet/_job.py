@@ -34,7 +34,7 @@ class Job(object):
         """main, startup: minimized programs. On a worker the default programs become the trainer's; whoever runs the given
         ones runs these."""
         self._fleet.split(main, startup, **strategy)
-        self.mode = strategy["mode"]
+        self.meets = _native.mode_meets(strategy["mode"])
         self.main, self.startup = self._fleet.main_program, self._fleet.startup_program
         if self._is_server:
             return
