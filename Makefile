@@ -167,11 +167,12 @@ bench: setup
 .PHONY: build-tests check tsan fuzz setup setup-test test run install uninstall format check-layers clean
 build-tests: all $(TESTS) $(FUZZ)
 
-# What the tests named by T need: a program itself; scripts (but those that read sources only) and Python tests, the whole.
-NOT_C_TESTS := $(foreach s,$(wildcard tests/*/run*.sh tests/python/test_*.py),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
+# What the tests named by T need: a program itself; Python tests and the scripts that speak of BUILD, the whole.
+test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
-CHOSEN_SCRIPTS := $(filter-out house-%,$(call named_by_T,$(NOT_C_TESTS)))
-CHECK_NEEDS := $(if $(T),$(call named_by_T,$(TESTS)) $(if $(CHOSEN_SCRIPTS),all) $(if $(filter fuzz-%,$(CHOSEN_SCRIPTS)),$(FUZZ)),build-tests)
+USE_BUILD = $(call test_names,$(shell grep -l BUILD tests/*/run*.sh) $(wildcard tests/python/test_*.py))
+CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
+CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
 	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 
