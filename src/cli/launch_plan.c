@@ -45,11 +45,10 @@ void launch_deinit(struct launch *l)
 static enum skiff_status start_flag(int *out, struct skiff_error *err)
 {
     const char *text = getenv("FLAGS_START_PORT");
-    char *end;
+    int64_t v;
     if (!text || !*text)
         return SKIFF_OK;
-    long v = strtol(text, &end, 10);
-    if (*end || end == text || v < 1 || v > 65535)
+    if (!option_int(text, 1, 65535, &v))
         return error_set(err, SKIFF_INVALID,
                          "FLAGS_START_PORT is '%s'; expected the servers' first port, from 1 to "
                          "65535; unset it for free ports",
