@@ -119,30 +119,32 @@ static PyObject *split_config_default_f(PyObject *self, PyObject *unused)
     return config_dict(&c);
 }
 
-static PyObject *split_config_fleet_f(PyObject *self, PyObject *args, PyObject *keywords)
+/* The only argument, `mode`, by its name. */
+static bool mode_of(PyObject *args, PyObject *keywords, enum skiff_split_mode *out)
 {
     const char *name;
-    enum skiff_split_mode mode;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("mode"), &name))
+        return false;
+    if (skiff_mode_find(name, out))
+        return true;
+    PyErr_Format(PyExc_ValueError, "mode is %s; expected %s", name, skiff_mode_names());
+    return false;
+}
+
+static PyObject *split_config_fleet_f(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    enum skiff_split_mode mode;
+    if (!mode_of(args, keywords, &mode))
         return NULL;
-    if (!skiff_mode_find(name, &mode)) {
-        PyErr_Format(PyExc_ValueError, "mode is %s; expected %s", name, skiff_mode_names());
-        return NULL;
-    }
     struct skiff_split_config c = skiff_split_config_fleet(mode);
     return config_dict(&c);
 }
 
 static PyObject *mode_meets_f(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    const char *name;
     enum skiff_split_mode mode;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("mode"), &name))
+    if (!mode_of(args, keywords, &mode))
         return NULL;
-    if (!skiff_mode_find(name, &mode)) {
-        PyErr_Format(PyExc_ValueError, "mode is %s; expected %s", name, skiff_mode_names());
-        return NULL;
-    }
     return PyBool_FromLong(skiff_mode_flags(mode) & SKIFF_MODE_MEETS);
 }
 

@@ -1,14 +1,18 @@
 #include "fleet/report.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/options.h"
+
 static int report_fd(void)
 {
-    const char *text = getenv(REPORT_FD);
-    return text && *text ? atoi(text) : -1;
+    const char *text = getenv(REPORT_FD); /* the launcher sets it */
+    int64_t fd;
+    return text && option_int(text, 0, INT_MAX, &fd) ? (int)fd : -1;
 }
 
 bool report_wanted(void)
