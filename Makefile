@@ -4,9 +4,9 @@
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make clang     everything compiled by clang, without a warning
 #   make deb, make wheel   packages in build/dist
-#   make fuzz SECONDS=600   every fuzz target for ten minutes
+#   make fuzz SECONDS=600   every fuzz target for ten minutes (clang); F="pickle wire": only these
 BUILD ?= build$(if $(SAN),-$(SAN))
-CC := gcc
+CC := $(if $(filter fuzz,$(SAN)),clang-14,gcc)
 # sanitizer builds: less to compile, and stacks as in the source; their lines are all that is asked for
 OPT ?= $(if $(SAN),-O1 -g1,-O2)
 ARCH_FLAGS := -ffp-contract=off -fno-math-errno -fno-trapping-math
@@ -14,8 +14,11 @@ ARCH_FLAGS := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wno-unused-parameter $(if $(SAN),,-Werror)
 SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
+# a real beyond the whole numbers that it is cast to is data, not a fault: kernels give what the machine gives, as Paddle's
+SAN_fuzz := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize=float-cast-overflow -fno-sanitize-recover=undefined \
+    -fno-omit-frame-pointer
 CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
-LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lzmq -lsodium -lxxhash -lm -lpthread
+LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lcrypto -lsodium -lxxhash -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
 CLI_LIBS := -lyaml
 
@@ -130,6 +133,8 @@ $(BUILD)/src/program/pb.o: $(PROTO_C)
 $(BUILD)/src/tensor/math.o: CFLAGS += -O3
 $(patsubst %,$(BUILD)/src/ops/%.o,activation elementwise elementwise_grad reduce scale): CFLAGS += -O3
 $(BUILD)/src/data/read_criteo.o: CFLAGS += -O3
+# whole numbers of data wrap round, as Paddle's do; shapes are bounded before an op sees them (shape_is_bounded)
+$(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -146,9 +151,16 @@ $(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/$(basename $(1)).o $(call be
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 
-$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
+# for tests: cuts the file operations of the program that it is preloaded into (tests/saves/cut.h)
+$(BUILD)/tests/libcut.so: tests/saves/cut.c tests/saves/cut.h
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
+	@$(CC) -std=gnu11 -g -fPIC -shared $(WARN) -I. -o $@ $< -ldl
+
+# a fuzz target with a driver that runs its corpus, or (SAN=fuzz) with libFuzzer, which looks for more
+FUZZ_MAIN := $(if $(filter fuzz,$(SAN)),,$(BUILD)/tests/fuzz/driver.o)
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_MAIN) $(BUILD)/libcli.a $(BUILD)/libskiff.a
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
@@ -165,19 +177,19 @@ bench: setup
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
 .PHONY: build-tests check tsan fuzz setup setup-test test run install uninstall format check-layers clean
-build-tests: all $(TESTS) $(FUZZ)
+build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so
 
 # What the tests named by T need: a program itself; Python tests and the scripts that speak of BUILD, the whole.
 test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
 USE_BUILD = $(call test_names,$(shell grep -l BUILD tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
-CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
+CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
 	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
-TSAN_TESTS := thread_test stats_test wire_test transport_ hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test \
+TSAN_TESTS := thread_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test \
     fleet_ data_dataset data_pipe hogwild trainer_test tally_test cluster_ train-run_threads
 tsan: # Python itself is not built for TSan
 	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"
@@ -188,10 +200,13 @@ build-everything: build-tests $(BENCHES) $(EXAMPLES)
 clang:
 	@$(MAKE) --no-print-directory CC=clang-14 BUILD=build-clang OPT=-O1 build-everything
 
-# every fuzz target for SECONDS each
+# every fuzz target for SECONDS each, led by what code its inputs reach; F="pickle wire": only these
 SECONDS ?= 60
-fuzz: all $(FUZZ)
-	@BUILD=$(BUILD) tests/fuzz/run_fuzz.sh $(SECONDS)
+.PHONY: fuzz-targets
+fuzz-targets: $(FUZZ)
+fuzz:
+	@$(MAKE) --no-print-directory SAN=fuzz fuzz-targets
+	@BUILD=build-fuzz tests/fuzz/fuzz.sh $(SECONDS) $(F)
 
 # whole user scripts, unchanged; A="--only ctr_" chooses
 .PHONY: acceptance
@@ -239,7 +254,7 @@ check-layers:
 	@tools/check-layers
 
 clean:
-	rm -rf build build-address build-thread build-clang
+	rm -rf build build-address build-thread build-clang build-fuzz
 
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f -not -path '*/dist/*' 2>/dev/null)

@@ -2,6 +2,11 @@
  * Criteo-shaped text.
  *
  *     build/bench/dist [ROWS [BATCH [OPTIMIZER [ROUNDS [MODE]]]]]
+ *     build/bench/dist ROWS BATCH OPTIMIZER ROUNDS links
+ *
+ * The latter measures what protection costs, in turns: links that are sealed (on one machine),
+ * encrypted (between machines), and sealed while a stranger holds 800 connections with
+ * half a greeting and makes every one that ends anew.
  *
  * Local: one process, 2 threads. The others: 2 servers and 2 trainers of one thread each, all in
  * processes of their own. Every run has a warm-up pass; rates count the rows of the passes after
@@ -9,6 +14,7 @@
  * *share* compares rows a second with the mean of these two, *work* the processor time a row. At
  * the end stand the medians over the rounds. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,6 +59,8 @@ struct bench {
     struct shared *shared;
     char pservers[256], endpoint[SERVERS][32];
     const char *endpoints[SERVERS];
+    const char *transport; /* NULL: the standard */
+    bool flood;
 };
 
 static _Noreturn void die(const char *what, const struct skiff_error *err)
@@ -197,7 +205,10 @@ static void run_trainer(struct bench *b, enum skiff_split_mode mode, int k)
     struct skiff_program *main, *startup;
     struct job *job;
     struct comm_options o = {.plan = split_plan(s),
-                             .session = {.worker = k, .connect_ms = 30000},
+                             .session = {.worker = k,
+                                         .connect_ms = 30000,
+                                         .secret = "a secret of the benchmark",
+                                         .transport = b->transport},
                              .threads = 1,
                              .geo_need_push_nums = GEO_STEPS,
                              .independent_recv_thread = -1,
@@ -230,7 +241,11 @@ static void run_server(struct bench *b, enum skiff_split_mode mode, int i)
     struct server *server;
     if (split_server(s, b->endpoints[i], &main, &startup, &plan, &err) < 0)
         die("server", &err);
-    struct server_options o = {.main = main, .startup = startup, .plan = plan};
+    struct server_options o = {.main = main,
+                               .startup = startup,
+                               .plan = plan,
+                               .secret = "a secret of the benchmark",
+                               .transport = b->transport};
     if (server_create(&o, &server, &err) < 0 || server_init(server, &err) < 0)
         die("server", &err);
     double start = clock_cpu_process();
@@ -258,6 +273,37 @@ static void free_ports(struct bench *b)
     }
 }
 
+/* ---- a stranger ---- */
+
+static int knock(const struct bench *b, int server)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    a.sin_port = htons((uint16_t)atoi(strrchr(b->endpoint[server], ':') + 1));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+        send(fd, "SKIFF\0\1\0\0\0", 10, MSG_NOSIGNAL) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void run_flood(const struct bench *b)
+{
+    enum { MOST = 800 };
+    static int fds[MOST];
+    char byte;
+    memset(fds, -1, sizeof fds);
+    for (int i = 0;; i = (i + 1) % MOST) {
+        if (fds[i] >= 0 && recv(fds[i], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+            continue;
+        if (fds[i] >= 0)
+            close(fds[i]);
+        fds[i] = knock(b, i % SERVERS);
+        usleep(500); /* else it is the flood's own work that is measured */
+    }
+}
+
 struct rate {
     double rows, cpu;
 };
@@ -269,6 +315,11 @@ static struct rate measure(struct bench *b, int mode, bool talk)
     memset(b->shared, 0, sizeof *b->shared);
     free_ports(b);
     int n = mode < 0 ? 1 : SERVERS + TRAINERS;
+    pid_t flood = mode >= 0 && b->flood ? fork() : -1;
+    if (flood == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        run_flood(b);
+    }
     for (int i = 0; i < n; i++) {
         if (fork())
             continue;
@@ -281,8 +332,13 @@ static struct rate measure(struct bench *b, int mode, bool talk)
             run_trainer(b, (enum skiff_split_mode)mode, i - SERVERS);
         _exit(0);
     }
-    while (wait(&status) > 0)
-        failed |= status;
+    for (int ended = 0; ended < n; ended++)
+        if (wait(&status) > 0)
+            failed |= status;
+    if (flood > 0) {
+        kill(flood, SIGKILL);
+        waitpid(flood, NULL, 0);
+    }
     if (failed)
         exit(1);
     double begin = b->shared->trainer[0].begin, end = b->shared->trainer[0].end, used = 0;
@@ -332,6 +388,41 @@ static struct rate local_rate(struct bench *b)
     return r;
 }
 
+/* ---- what protection costs ---- */
+
+static void measure_links(struct bench *b, int rounds)
+{
+    static const struct {
+        const char *name, *transport;
+        bool flood;
+    } kinds[] = {{"sealed", "tcp encrypt=off", false},
+                 {"encrypted", "tcp encrypt=on", false},
+                 {"under a flood", "tcp encrypt=off", true}};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    static const enum skiff_split_mode modes[] = {SKIFF_SPLIT_SYNC, SKIFF_SPLIT_ASYNC};
+    static double rows[KINDS][ROUNDS_MAX], work[KINDS][ROUNDS_MAX];
+    for (int m = 0; m < 2; m++) {
+        for (int r = 0; r < rounds; r++) {
+            struct rate first = {0};
+            for (int k = 0; k < KINDS; k++) {
+                b->transport = kinds[k].transport;
+                b->flood = kinds[k].flood;
+                struct rate now = measure(b, (int)modes[m], false);
+                first = k ? first : now;
+                rows[k][r] = now.rows / first.rows;
+                work[k][r] = now.cpu / first.cpu;
+                printf("  %-6s %-14s %8.0f rows/s, %.1f us of processor a row\n",
+                       skiff_mode_name(modes[m]), kinds[k].name, now.rows, now.cpu * 1e6);
+            }
+        }
+        for (int k = 1; k < KINDS; k++)
+            printf(
+                "median of %d: %s, %s: %.0f %% of the rows a second, %.0f %% of the work a row\n",
+                rounds, skiff_mode_name(modes[m]), kinds[k].name, 100 * median(rows[k], rounds),
+                100 * median(work[k], rounds));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const enum skiff_split_mode modes[] = {
@@ -353,6 +444,11 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("local: 2 threads; jobs: 2 servers, 2 trainers; %s, batch %lld\n", b.optimizer,
            (long long)b.batch);
+    if (only && !strcmp(only, "links")) {
+        measure_links(&b, rounds);
+        remove_data(&b);
+        return 0;
+    }
     struct rate before = local_rate(&b);
     for (int r = 0; r < rounds; r++)
         for (int i = 0; i < MODES; i++) {

@@ -1,11 +1,11 @@
-/* The network against itself on loopback, over ZeroMQ: a client and a server in two processes.
+/* The network against itself on loopback: a client and a server in two processes.
  *   round trips  small requests, one after the other; and with 32 outstanding
  *   rows         pushes of 10,000 rows of 40 bytes with their ids, and pulls of as many, 4
  *                outstanding, as a parameter server sees them; the server adds or copies the rows
  *   dense        push of 1.7 MB and pull of 1.7 MB, one after the other
  * and, for comparison in the same run, a bare TCP connection that carries the same bytes.
  *
- * usage: net [SECONDS [TRANSPORT]]      of each measurement, default 1; zmq or ipc, default zmq */
+ * usage: net [SECONDS [TRANSPORT]]      of each measurement, default 1; tcp or ipc, default tcp */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -122,7 +122,7 @@ static void handle_dense(void *self, struct rpc_request *q)
         rpc_reply(q, reply);
 }
 
-static const char *transport = "zmq";
+static const char *transport = "tcp";
 
 static void run_server(int out)
 {

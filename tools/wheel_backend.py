@@ -2,7 +2,7 @@
 
 make builds the native module; the wheel holds $BUILD/python and the command skiff (also as fleetrun). The module keeps to the stable
 ABI, so one wheel serves every Python from 3.9 on. What it needs at run time beyond Python and numpy are Debian's libraries
-(libdnnl2, libzmq5, ...); skiff/_needs.py in the wheel lists them, so that `import skiff` can say which are missing."""
+(libdnnl2, libssl3, ...); skiff/_needs.py in the wheel lists them, so that `import skiff` can say which are missing."""
 import base64
 import hashlib
 import os

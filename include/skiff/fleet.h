@@ -93,9 +93,12 @@ struct skiff_strategy {
     /* TrainerRuntimeConfig; 0: default; -1 means 0 where 0 has a meaning */
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv, thread_pool_size,
         send_wait_times, independent_recv_thread, is_sgd_optimizer;
-    /* how processes reach each other: "zmq" (ZeroMQ over TCP, the default), "ipc", with settings
+    /* how processes reach each other: "tcp" (the default), "ipc", with settings
      * behind it (docs/launch.md); the same for all. NULL: SKIFF_TRANSPORT */
     const char *transport;
+    const char *encrypt;     /* "on", "off", "auto"; NULL: SKIFF_ENCRYPT, else auto */
+    const char *secret_file; /* NULL: SKIFF_SECRET or SKIFF_SECRET_FILE */
+    bool insecure; /* servers that other machines can reach need no secret (docs/security.md) */
     uint64_t reserved[4];
 };
 

@@ -1,7 +1,10 @@
 /* Files: variables, parameters, whole models, in Paddle's own formats, both ways.
  *
  * Loading is all or nothing: everything is read and checked before the scope changes. Saving too:
- * files appear when all are written. Threads: one user of the scope at a time. */
+ * whatever is killed when, a load finds all of the old files or all of the new ones. Beside them
+ * lies a skiff_manifest.yaml (of a prefix: PREFIX.skiff_manifest.yaml) with sizes and checksums,
+ * which every load compares with; without it nothing is compared. Threads: one user of the scope at
+ * a time. */
 #ifndef SKIFF_IO_H
 #define SKIFF_IO_H
 
@@ -78,11 +81,25 @@ SKIFF_API const char *skiff_model_feed(const struct skiff_model *m, int i); /* N
 SKIFF_API int skiff_model_targets(const struct skiff_model *m);
 SKIFF_API const char *skiff_model_target(const struct skiff_model *m, int i);
 
+/* For those who list or read files of a saved folder by themselves: a save into it that was cut
+ * after it had become true is put in its place. All calls that load do it first. */
+SKIFF_API enum skiff_status skiff_model_settle(const char *folder, struct skiff_error *err);
+
 /* A program file (__model__, .pdmodel, ProgramDesc bytes), read and written. */
 SKIFF_API enum skiff_status skiff_program_read(const char *path, struct skiff_program **out,
                                                struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_program_write(const struct skiff_program *p, const char *path,
                                                 struct skiff_error *err);
+
+/* A program that was read (a file, a model, bytes) was written by somebody else: its ops that act
+ * outside of it (save, save_combine, load, load_combine, send, recv, ...) are refused when it is
+ * run, by name and place, unless they are allowed here: ops "save,load", in place of what was
+ * allowed before. Their files must lie below dir, a folder that is there, wherever links lead; NULL
+ * when none of the ops has files. Programs that were built by calls may do everything. */
+SKIFF_API enum skiff_status skiff_program_allow(struct skiff_program *p, const char *ops,
+                                                const char *dir, struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_model_allow(struct skiff_model *m, const char *ops,
+                                              const char *dir, struct skiff_error *err);
 
 /* One variable's file, as save_vars writes it. */
 SKIFF_API enum skiff_status skiff_tensor_read(const char *path, struct skiff_tensor **out,
@@ -96,6 +113,13 @@ SKIFF_API struct skiff_state *skiff_state_create(void);
 SKIFF_API void skiff_state_destroy(struct skiff_state *s); /* NULL is fine */
 SKIFF_API enum skiff_status skiff_state_read(const char *path, struct skiff_state **out,
                                              struct skiff_error *err);
+/* PREFIX.pdparams and, when it is there, PREFIX.pdopt; or one file per name in dir (save_vars). All
+ * of one save, whoever saves there meanwhile. */
+SKIFF_API enum skiff_status skiff_state_read_prefix(const char *prefix, struct skiff_state **out,
+                                                    struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_state_read_files(const char *dir, const char *const *names, int n,
+                                                   struct skiff_state **out,
+                                                   struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_state_write(const struct skiff_state *s, const char *path,
                                               struct skiff_error *err);
 /* A copy of the tensor under that name, instead of one that is there. */

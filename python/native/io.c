@@ -239,6 +239,19 @@ static PyObject *load_inference_model(PyObject *self, PyObject *args, PyObject *
     return result;
 }
 
+static PyObject *settle(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *object;
+    struct keep k = {0};
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("folder"), &object))
+        return NULL;
+    const char *folder = path_of(&k, object, "folder");
+    bool ok = folder && status_ok(skiff_model_settle(folder, &err), &err);
+    keep_end(&k);
+    return done(ok);
+}
+
 /* ---- tensors and states ---- */
 
 static PyObject *read_tensor(PyObject *self, PyObject *args, PyObject *keywords)
@@ -319,6 +332,30 @@ static PyObject *read_state(PyObject *self, PyObject *args, PyObject *keywords)
     return result;
 }
 
+static PyObject *read_saved(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *object, *list = NULL, *result = NULL;
+    struct skiff_state *s = NULL;
+    struct keep k = {0};
+    struct skiff_error err;
+    const char **names = NULL;
+    int n = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O", KEYWORDS("path", "names"), &object,
+                                     &list))
+        return NULL;
+    const char *path = path_of(&k, object, "path");
+    bool ok = path && (!list || names_of(&k, list, "names", &names, &n));
+    if (ok)
+        ok = status_ok(list ? skiff_state_read_files(path, names, n, &s, &err)
+                            : skiff_state_read_prefix(path, &s, &err),
+                       &err);
+    if (ok)
+        result = state_dict(s);
+    skiff_state_destroy(s);
+    keep_end(&k);
+    return result;
+}
+
 static PyObject *write_state(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *object, *state;
@@ -357,9 +394,13 @@ static PyMethodDef functions[] = {
     METHOD("save_inference_model", save_inference_model, "A folder with __model__ and parameters."),
     METHOD("save_inference_prefix", save_inference_prefix, "PREFIX.pdmodel and PREFIX.pdiparams."),
     METHOD("load_inference_model", load_inference_model, "(program, feed names, target names)."),
+    METHOD("settle", settle, "Puts a save into the folder that was cut in its place."),
     METHOD("read_tensor", read_tensor, "A tensor file."),
     METHOD("write_tensor", write_tensor, "Writes a tensor file."),
     METHOD("read_state", read_state, "The tensors of a .pdparams or .pdopt file."),
+    METHOD("read_saved", read_saved,
+           "The tensors of PREFIX.pdparams and PREFIX.pdopt, or of files in a folder, of one "
+           "save."),
     METHOD("write_state", write_state, "Writes a .pdparams or .pdopt file."),
     {0}};
 

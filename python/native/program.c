@@ -337,6 +337,25 @@ static PyObject *program_prune(struct program_object *o, PyObject *args, PyObjec
     return result;
 }
 
+static PyObject *program_allow_ops(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    const char *ops;
+    PyObject *dir = Py_None, *result = NULL;
+    struct keep k = {0};
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|O", KEYWORDS("ops", "dir"), &ops, &dir))
+        return NULL;
+    const char *path = dir == Py_None ? NULL : path_of(&k, dir, "dir");
+    if ((path || dir == Py_None) && skiff_program_allow(o->p, ops, path, &err) < 0) {
+        raise_error(&err);
+    } else if (path || dir == Py_None) {
+        Py_INCREF(Py_None);
+        result = Py_None;
+    }
+    keep_end(&k);
+    return result;
+}
+
 static PyObject *text_taken(char *text);
 
 static PyObject *program_replicate(struct program_object *o, PyObject *args, PyObject *keywords)
@@ -475,6 +494,8 @@ static PyMethodDef methods[] = {
     METHOD("create_block", program_create_block, "A new block."),
     METHOD("clone", program_clone, "A deep copy; for_test: as Fluid's clone(for_test=True)."),
     METHOD("prune", program_prune, "What the targets need of the feeds."),
+    METHOD("allow_ops", program_allow_ops,
+           "Lets a program that was read act outside of itself: \"save,load\", below a folder."),
     METHOD("replicate", program_replicate, "One joint program for several devices."),
     METHOD("replica_name", program_replica_name, "What a joint program calls a device's variable."),
     METHOD0("text", program_text, "Readable form."),

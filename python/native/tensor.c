@@ -143,6 +143,18 @@ bool array_as(struct keep *k, PyObject *o, const char *what, const char *dtype, 
     return keep_object(k, made) && array_buffer(k, made, what, out) > 0;
 }
 
+/* A bool of numpy's may be any byte (a view of others); here it is 0 or 1. */
+static void copy_elements(void *to, const struct array *a)
+{
+    size_t n = array_bytes(a);
+    if (strcmp(a->dtype, "bool")) {
+        memcpy(to, a->data, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)to)[i] = ((const uint8_t *)a->data)[i] != 0;
+}
+
 bool tensor_assign(struct skiff_tensor *t, PyObject *value, const char *dtype)
 {
     struct keep k = {0};
@@ -159,7 +171,7 @@ bool tensor_assign(struct skiff_tensor *t, PyObject *value, const char *dtype)
               : array_of(&k, value, "the value", NULL, &a)) {
         ok = skiff_tensor_resize(t, a.dtype, a.ndim, a.dims, &err) == SKIFF_OK;
         if (ok)
-            memcpy(skiff_tensor_data(t), a.data, array_bytes(&a));
+            copy_elements(skiff_tensor_data(t), &a);
         else
             raise_error(&err);
     }

@@ -84,6 +84,9 @@ class Program:
         """In any block; the global block first."""
     def verify(self) -> None:
         """Raises when something does not fit: unknown ops, missing slots, shapes."""
+    def allow_ops(self, ops: str, dir: Optional[str] = None) -> None:
+        """A program that was read from a file or from bytes is refused when it holds ops that act outside of it (save, load,
+        send, ...). This allows some, "save,load", in place of what was allowed before; their files must lie below dir."""
     def diff(self, other: Program) -> str:
         """The differences in words, "" when there are none (op_callstack and orders are ignored)."""
     @property
@@ -525,8 +528,12 @@ def load_inference_model(
     scope: Optional[Scope], path: str, model_filename: Optional[str] = None, params_filename: Optional[str] = None
 ) -> Tuple[Program, List[str], List[str]]:
     """(program, feed names, target names); path: a folder or a 2.x prefix; scope None: only the program."""
+def settle(folder: str) -> None:
+    """Before listing or reading files of a saved folder: puts a save that was cut in its place."""
 def read_state(path: str) -> Dict[str, Tensor]:
     """The tensors of a .pdparams or .pdopt file."""
+def read_saved(path: str, names: Sequence[str] = ...) -> Dict[str, Tensor]:
+    """The tensors of PREFIX.pdparams and PREFIX.pdopt, or of files in a folder, of one save."""
 def write_state(path: str, state: Mapping[str, Any]) -> None: ...
 def read_tensor(path: str) -> Tensor:
     """A Paddle tensor file (one variable of save_params)."""

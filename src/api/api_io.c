@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "io/io.h"
+#include "program/rights.h"
 #include "store/file.h"
 
 enum skiff_status skiff_save_params(struct skiff_scope *s, const struct skiff_program *p,
@@ -148,10 +149,27 @@ const char *skiff_model_target(const struct skiff_model *m, int i)
     return i >= 0 && i < m->nfetches ? m->fetches[i] : NULL;
 }
 
+enum skiff_status skiff_model_settle(const char *folder, struct skiff_error *err)
+{
+    return model_settle(*folder ? folder : ".", err);
+}
+
 enum skiff_status skiff_program_read(const char *path, struct skiff_program **out,
                                      struct skiff_error *err)
 {
     return io_program_read(path, out, err);
+}
+
+enum skiff_status skiff_program_allow(struct skiff_program *p, const char *ops, const char *dir,
+                                      struct skiff_error *err)
+{
+    return program_allow(p, ops, dir, err);
+}
+
+enum skiff_status skiff_model_allow(struct skiff_model *m, const char *ops, const char *dir,
+                                    struct skiff_error *err)
+{
+    return program_allow(m->program, ops, dir, err);
 }
 
 enum skiff_status skiff_program_write(const struct skiff_program *p, const char *path,
@@ -159,7 +177,9 @@ enum skiff_status skiff_program_write(const struct skiff_program *p, const char 
 {
     struct buf bytes = BUF_INIT;
     program_encode(p, &bytes);
-    enum skiff_status status = file_write(path, bytes.data, bytes.len, err);
+    enum skiff_status status = model_file_release(path, err);
+    if (status == SKIFF_OK)
+        status = file_write(path, bytes.data, bytes.len, err);
     buf_deinit(&bytes);
     return status;
 }

@@ -47,6 +47,23 @@ static void xxh3(void **state)
     assert_int_not_equal(hash_xxh3("abc", 3, 1), hash_xxh3("abc", 3, 0));
 }
 
+/* In pieces of any size the same as at once. */
+static void stream(void **state)
+{
+    static char bytes[5000];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * i);
+    for (size_t piece = 1; piece < 3000; piece = piece * 2 + 1) {
+        struct hash_stream *s = hash_stream_create();
+        assert_int_equal(hash_stream_value(s), hash_xxh3("", 0, 0));
+        for (size_t at = 0; at < sizeof bytes; at += piece)
+            hash_stream_add(s, bytes + at, at + piece < sizeof bytes ? piece : sizeof bytes - at);
+        assert_int_equal(hash_stream_value(s), hash_xxh3(bytes, sizeof bytes, 0));
+        hash_stream_destroy(s);
+    }
+    hash_stream_destroy(NULL);
+}
+
 static void siphash(void **state)
 {
     assert_int_equal(hash_siphash24("1405db9164", 10), 85234960249098367ull);
@@ -59,6 +76,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(xxh64),
         cmocka_unit_test(xxh3),
+        cmocka_unit_test(stream),
         cmocka_unit_test(siphash),
     };
     return cmocka_run_group_tests_name("hash", tests, NULL, NULL);

@@ -26,7 +26,7 @@ struct mem_header {
     size_t bytes;
 };
 
-static atomic_size_t in_use, peak;
+static atomic_size_t in_use, peak, limit = SIZE_MAX;
 static atomic_uint_fast64_t alloc_count;
 static atomic_uint large_count;
 
@@ -41,6 +41,11 @@ static void machine_measure(void)
     machine_bytes = SIZE_MAX / 2;
     if (sysinfo(&info) == 0)
         machine_bytes = ((size_t)info.totalram + info.totalswap) * info.mem_unit;
+}
+
+void mem_set_limit(size_t bytes)
+{
+    atomic_store(&limit, bytes);
 }
 
 static void account(size_t bytes)
@@ -58,6 +63,9 @@ enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct s
     if (bytes > machine_bytes)
         return error_set(err, SKIFF_NOMEM, "%s: needs %zu bytes, the machine has %zu", what, bytes,
                          machine_bytes);
+    if (bytes > atomic_load(&limit) || atomic_load(&in_use) > atomic_load(&limit) - bytes)
+        return error_set(err, SKIFF_NOMEM, "%s: needs %zu bytes, %zu are in use of at most %zu",
+                         what, bytes, mem_in_use(), atomic_load(&limit));
     size_t align = LINE, lead = LINE;
     if (bytes >= LARGE)
         lead += STAGGER * (atomic_fetch_add(&large_count, 1) % STAGGER_STEPS);

@@ -13,6 +13,10 @@
 enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct skiff_error *err);
 void mem_free(void *p); /* NULL is fine */
 
+/* From now on mem_alloc fails when more than so many bytes would be held; the machine's memory at
+ * first. For programs whose inputs are not to be trusted with all of it. */
+void mem_set_limit(size_t bytes);
+
 /* Bytes held now through mem_alloc, over all threads; and the most ever held. */
 size_t mem_in_use(void);
 size_t mem_peak(void);

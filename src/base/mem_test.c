@@ -121,9 +121,24 @@ static void many_threads_keep_the_count(void **state)
     assert_int_equal(mem_alloc_count(), calls + 8000);
 }
 
+static void limit_of_all(void **state)
+{
+    void *a = NULL, *b = NULL;
+    struct skiff_error err;
+    mem_set_limit(mem_in_use() + 3000);
+    assert_int_equal(mem_alloc(2000, "first", &a, &err), SKIFF_OK);
+    assert_int_equal(mem_alloc(2000, "second", &b, &err), SKIFF_NOMEM);
+    assert_non_null(strstr(err.message, "second: needs 2000 bytes"));
+    mem_free(a);
+    assert_int_equal(mem_alloc(2000, "second", &b, &err), SKIFF_OK);
+    mem_free(b);
+    mem_set_limit(SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limit_of_all),
         cmocka_unit_test(counts_bytes_and_calls),
         cmocka_unit_test(is_aligned_and_writable),
         cmocka_unit_test(large_blocks_are_staggered),

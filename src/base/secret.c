@@ -52,3 +52,31 @@ void secret_wipe(void *p, size_t len)
 {
     sodium_memzero(p, len);
 }
+
+_Static_assert(SECRET_BYTES == crypto_core_ristretto255_BYTES &&
+                   SECRET_BYTES == crypto_core_ristretto255_SCALARBYTES,
+               "libsodium's ristretto255");
+
+void pake_base(const uint8_t key[SECRET_BYTES], uint8_t out[SECRET_BYTES])
+{
+    uint8_t wide[crypto_core_ristretto255_HASHBYTES];
+    prepare();
+    secret_mac(key, SECRET_BYTES, "skiff base 1", 12, wide);
+    secret_mac(key, SECRET_BYTES, "skiff base 2", 12, wide + SECRET_BYTES);
+    crypto_core_ristretto255_from_hash(out, wide);
+    sodium_memzero(wide, sizeof wide);
+}
+
+void pake_start(const uint8_t base[SECRET_BYTES], struct pake *out)
+{
+    prepare();
+    crypto_core_ristretto255_scalar_random(out->scalar);
+    if (crypto_scalarmult_ristretto255(out->share, out->scalar, base) != 0)
+        abort(); /* the base is a point of ours, and the scalar is not 0 */
+}
+
+bool pake_finish(const struct pake *p, const uint8_t other[SECRET_BYTES], uint8_t out[SECRET_BYTES])
+{
+    return crypto_core_ristretto255_is_valid_point(other) &&
+           crypto_scalarmult_ristretto255(out, p->scalar, other) == 0;
+}

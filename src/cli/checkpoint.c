@@ -1,16 +1,21 @@
-/* Epochs on disk (checkpoint.h). The state file is written last: an epoch without it was saved
- * whole by somebody else, one that says so was cut short. The newest epoch is the highest number
- * that holds a model. */
+/* Epochs on disk (checkpoint.h). An epoch is one save, put in place at one instant; what it is
+ * stands in its manifest. Older ones say it in a file of their own, beside; one without either was
+ * saved whole by somebody else. The newest epoch is the highest number that holds a whole model. */
 #include "cli/checkpoint.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
 #include "io/io.h"
 #include "store/file.h"
+#include "store/leftover.h"
 
 #define PREFIX "rec_static"
 #define STATE "skiff_state.yaml"
@@ -43,26 +48,6 @@ void checkpoint_inference(struct task *j, struct checkpoint_names *out)
     }
 }
 
-static enum skiff_status save_inference(struct task *j, const char *dir, struct skiff_error *err)
-{
-    struct checkpoint_names names;
-    checkpoint_inference(j, &names);
-    return io_save_inference_dir(j->scope, j->main, &names.what, dir, NULL, NULL, err);
-}
-
-enum skiff_status checkpoint_write_state(const char *folder, const struct checkpoint_state *state,
-                                         struct skiff_error *err)
-{
-    struct buf path = BUF_INIT, text = BUF_INIT;
-    join(&path, folder, state->epoch, STATE);
-    buf_printf(&text, "epoch: %d\ncomplete: %s\nsamples: %lld\n", state->epoch,
-               state->complete ? "True" : "False", (long long)state->samples);
-    enum skiff_status status = file_write(path.data, text.data, text.len, err);
-    buf_deinit(&path);
-    buf_deinit(&text);
-    return status;
-}
-
 enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
@@ -70,57 +55,127 @@ enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err
     enum skiff_status status = file_make_parents(path.data, err);
     if (status == SKIFF_OK && access(folder, W_OK | X_OK))
         status = error_set_sys(err, "nothing can be written to %s", folder);
+    if (status == SKIFF_OK)
+        leftover_remove(folder);
+    for (int epoch = INT_MAX;
+         status == SKIFF_OK && (epoch = checkpoint_before(folder, epoch)) >= 0;) {
+        join(&path, folder, epoch, "");
+        leftover_remove(path.data);
+    }
     buf_deinit(&path);
     return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
 }
 
-enum skiff_status checkpoint_save(struct task *j, const char *folder,
-                                  const struct checkpoint_state *state, struct skiff_error *err)
+enum skiff_status checkpoint_check_places(const char *folder, int first, int end,
+                                          struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
-    bool inference = config_bool(j->config, "runner.use_inference", false) ||
-                     config_bool(j->config, "runner.inference", false);
-    join(&path, folder, state->epoch, PREFIX);
-    TRY_OUT(file_make_parents(path.data, err));
-    if (inference) {
-        join(&path, folder, state->epoch, "");
-        TRY_OUT(save_inference(j, path.data, err));
+    for (int epoch = first; epoch < end && status == SKIFF_OK; epoch++) {
+        join(&path, folder, epoch, "");
+        if (access(path.data, F_OK) == 0 && !file_is_dir(path.data))
+            status = error_set(err, SKIFF_IO, "epoch %d cannot be saved: %s is a file", epoch,
+                               path.data);
+        else if (file_is_dir(path.data) && access(path.data, W_OK | X_OK))
+            status = error_set_sys(err, "epoch %d cannot be saved: %s", epoch, path.data);
     }
-    join(&path, folder, state->epoch, PREFIX);
-    TRY_OUT(io_save(j->scope, j->main, path.data, err));
-    TRY_OUT(checkpoint_write_state(folder, state, err));
-out:
+    buf_deinit(&path);
+    return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
+}
+
+void checkpoint_new_run(struct model_note *note)
+{
+    snprintf(note->run, sizeof note->run, "%016llx%016llx", (unsigned long long)rng_entropy(),
+             (unsigned long long)rng_entropy());
+}
+
+static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
+                                     const struct model_note *note, struct skiff_error *err)
+{
+    model_writer_replace(w);
+    model_writer_describe(w, note);
+    if (config_bool(j->config, "runner.use_inference", false) ||
+        config_bool(j->config, "runner.inference", false)) {
+        struct checkpoint_names names;
+        checkpoint_inference(j, &names);
+        TRY(io_write_inference(w, j->scope, j->main, &names.what, NULL, NULL, err));
+    }
+    return io_write_state(w, j->scope, j->main, PREFIX, err);
+}
+
+enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
+                                  struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    struct model_writer w;
+    join(&path, folder, note->epoch, "");
+    enum skiff_status status = model_writer_open(&w, path.data, err);
+    if (status == SKIFF_OK) {
+        status = write_epoch(j, &w, note, err);
+        if (status == SKIFF_OK)
+            status = model_writer_commit(&w, err);
+        else
+            model_writer_close(&w);
+    }
+    if (status == SKIFF_OK) { /* of an older Skiff: the manifest says it now */
+        join(&path, folder, note->epoch, STATE);
+        unlink(path.data);
+    }
     buf_deinit(&path);
     return status;
 }
+
+/* ------------------------------------------------------------------ finding */
 
 /* Local training leaves pickles; distributed training, and PaddleRec's, a folder with a program. */
 bool checkpoint_exists(const char *folder, int epoch)
 {
     struct buf path = BUF_INIT;
-    join(&path, folder, epoch, PREFIX ".pdparams");
+    join(&path, folder, epoch, "");
+    (void)model_settle(path.data, NULL); /* when it cannot, loading says why */
+    join(&path, folder, epoch, MANIFEST_FILE);
     bool there = file_exists(path.data);
+    join(&path, folder, epoch, PREFIX ".pdparams");
+    there |= file_exists(path.data);
     join(&path, folder, epoch, "__model__");
     there |= file_exists(path.data);
     buf_deinit(&path);
     return there;
 }
 
-static enum skiff_status read_state(const char *folder, struct checkpoint_state *s,
+int checkpoint_before(const char *folder, int epoch)
+{
+    DIR *d = opendir(folder);
+    int found = -1;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *end;
+        long n = strtol(e->d_name, &end, 10);
+        if (end == e->d_name || *end || n <= found || n >= epoch || n > 1000000)
+            continue;
+        if (checkpoint_exists(folder, (int)n))
+            found = (int)n;
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* What an older Skiff, and jobs, write beside the model. Nothing there: saved by somebody else, who
+ * saves whole epochs. */
+static enum skiff_status read_state(const char *folder, struct model_note *out,
                                     struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     struct config *c = NULL;
     enum skiff_status status = SKIFF_OK;
-    s->complete = true; /* saved by somebody else, who saves whole epochs */
-    s->samples = 0;
-    join(&path, folder, s->epoch, STATE);
+    out->complete = true;
+    out->samples = 0;
+    join(&path, folder, out->epoch, STATE);
     if (file_exists(path.data))
         status = config_open(path.data, &c, err);
     if (c) {
-        s->complete = config_bool(c, "complete", true);
-        s->samples = config_int(c, "samples", 0);
+        out->complete = config_bool(c, "complete", true);
+        out->samples = config_int(c, "samples", 0);
         status = config_check(c, err);
         config_close(c);
     }
@@ -128,34 +183,145 @@ static enum skiff_status read_state(const char *folder, struct checkpoint_state 
     return status;
 }
 
+/* Without a manifest: a save that was cut by an older Skiff has one pickle and not the other. */
+static enum skiff_status pickles_check(const char *folder, int epoch, struct skiff_error *err)
+{
+    struct buf params = BUF_INIT, opt = BUF_INIT;
+    join(&params, folder, epoch, PREFIX ".pdparams");
+    join(&opt, folder, epoch, PREFIX ".pdopt");
+    enum skiff_status status = SKIFF_OK;
+    if (file_exists(params.data) && !file_exists(opt.data))
+        status =
+            error_set(err, SKIFF_NOT_FOUND, "%s is there, %s is missing", params.data, opt.data);
+    buf_deinit(&params);
+    buf_deinit(&opt);
+    return status;
+}
+
+/* look: model_note_read (not at the files), model_check_sizes or model_check. */
+typedef enum skiff_status look_fn(const char *dir, struct model_note *out, struct skiff_error *err);
+
+static enum skiff_status epoch_note(const char *folder, int epoch, look_fn *look,
+                                    struct model_note *out, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    join(&path, folder, epoch, "");
+    enum skiff_status status = look(path.data, out, err);
+    buf_deinit(&path);
+    if (status < 0 || out->known)
+        return status;
+    out->epoch = epoch;
+    TRY(pickles_check(folder, epoch, err));
+    return read_state(folder, out, err);
+}
+
+static void say_torn(const char *folder, int epoch, const struct skiff_error *why)
+{
+    log_warn("%s/%d is not whole and is left out: %s", folder, epoch, why->message);
+}
+
+/* The epoch that was saved last; epoch -1: none says when. A new run over the epochs of another has
+ * the lower numbers until it has replaced them all. */
+static void saved_last(const char *folder, struct model_note *out)
+{
+    *out = (struct model_note){.epoch = -1};
+    for (int epoch = INT_MAX; (epoch = checkpoint_before(folder, epoch)) >= 0;) {
+        struct model_note note = {0};
+        if (epoch_note(folder, epoch, model_note_read, &note, NULL) < 0 || !note.known)
+            continue;
+        if (strcmp(note.time, out->time) > 0) {
+            *out = note;
+            out->epoch = epoch;
+        }
+    }
+}
+
+static bool is_of_earlier_run(const char *folder, int epoch, const struct model_note *last)
+{
+    struct model_note note = {0};
+    return last->epoch >= 0 && epoch > last->epoch &&
+           epoch_note(folder, epoch, model_note_read, &note, NULL) == SKIFF_OK && note.known &&
+           strcmp(note.run, last->run) != 0;
+}
+
+/* The next one to go on from, whole or not: not what a later run has not replaced yet. */
+static int resumable_before(const char *folder, int epoch, const struct model_note *last)
+{
+    while ((epoch = checkpoint_before(folder, epoch)) >= 0 &&
+           is_of_earlier_run(folder, epoch, last))
+        log_warn("%s/%d is of an earlier run than %s/%d and is left out", folder, epoch, folder,
+                 last->epoch);
+    return epoch;
+}
+
 enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
                                   struct skiff_error *err)
 {
-    DIR *d = opendir(folder);
+    struct model_note last;
+    (void)err;
     out->epoch = -1;
-    if (!d)
-        return SKIFF_OK;
-    for (struct dirent *e; (e = readdir(d));) {
-        char *end;
-        long n = strtol(e->d_name, &end, 10);
-        if (end == e->d_name || *end || n <= out->epoch || n > 1000000)
-            continue;
-        if (checkpoint_exists(folder, (int)n))
-            out->epoch = (int)n;
+    saved_last(folder, &last);
+    for (int epoch = INT_MAX; (epoch = resumable_before(folder, epoch, &last)) >= 0;) {
+        struct skiff_error why = {0};
+        struct model_note note = {0};
+        if (epoch_note(folder, epoch, model_check, &note, &why) == SKIFF_OK) {
+            *out = (struct checkpoint_state){epoch, note.complete, note.samples};
+            break;
+        }
+        say_torn(folder, epoch, &why);
     }
-    closedir(d);
-    return out->epoch < 0 ? SKIFF_OK : read_state(folder, out, err);
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+/* Does the folder hold pickles? When its manifest lists them they must be there: else the rest, an
+ * inference model without the optimizer's state, would pass for the epoch. */
+static enum skiff_status has_pickles(const char *path, bool *out, struct skiff_error *err)
+{
+    struct model_reader r = MODEL_READER_INIT;
+    const struct file_sum *want;
+    struct buf params = BUF_INIT;
+    TRY(model_reader_open(&r, path, PREFIX ".pdparams", err));
+    enum skiff_status status = model_reader_sum(&r, PREFIX ".pdparams", &want, err);
+    (void)model_reader_close(&r, SKIFF_OK);
+    buf_printf(&params, "%s/" PREFIX ".pdparams", path);
+    *out = file_exists(params.data);
+    buf_deinit(&params);
+    return status;
+}
+
+static enum skiff_status load_path(struct task *j, const char *path, struct skiff_error *err)
+{
+    struct buf prefix = BUF_INIT;
+    bool pickles;
+    TRY(has_pickles(path, &pickles, err));
+    buf_printf(&prefix, "%s/" PREFIX, path);
+    enum skiff_status status = io_load(j->scope, j->main, pickles ? prefix.data : path, err);
+    buf_deinit(&prefix);
+    return status;
+}
+
+/* Of a model that is not whole: which epoch beside it is. */
+static void offer_whole(const char *path, struct skiff_error *err)
+{
+    struct checkpoint_state whole;
+    struct model_note note;
+    char *folder = mem_must_strdup(path), *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    if (slash && err && model_check(path, &note, NULL) < 0 &&
+        checkpoint_find(folder, &whole, NULL) == SKIFF_OK && whole.epoch >= 0)
+        error_prefix(err, err->code, "the newest whole epoch beside it is %s/%d", folder,
+                     whole.epoch);
+    free(folder);
 }
 
 enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff_error *err)
 {
-    struct buf prefix = BUF_INIT, params = BUF_INIT;
-    buf_printf(&prefix, "%s/" PREFIX, path);
-    buf_printf(&params, "%s.pdparams", prefix.data);
-    enum skiff_status status =
-        io_load(j->scope, j->main, file_exists(params.data) ? prefix.data : path, err);
-    buf_deinit(&prefix);
-    buf_deinit(&params);
+    enum skiff_status status = load_path(j, path, err);
+    if (status < 0)
+        offer_whole(path, err);
     return status;
 }
 
@@ -164,7 +330,58 @@ enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int 
 {
     struct buf path = BUF_INIT;
     join(&path, folder, epoch, "");
-    enum skiff_status status = checkpoint_load(j, path.data, err);
+    enum skiff_status status = load_path(j, path.data, err);
     buf_deinit(&path);
     return status;
+}
+
+/* Loading failed: because files are damaged or missing, or because this model does not fit the
+ * program? */
+static bool is_torn(const char *folder, int epoch, enum skiff_status status)
+{
+    struct model_note note = {0};
+    if (epoch_note(folder, epoch, model_check, &note, NULL) < 0)
+        return true;
+    return !note.known && (status == SKIFF_FORMAT || status == SKIFF_IO);
+}
+
+enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,
+                                        struct model_note *out, bool *torn, struct skiff_error *err)
+{
+    struct skiff_error why = {0};
+    struct model_note note = {0};
+    /* checksums are compared of what is loaded */
+    enum skiff_status status = epoch_note(folder, epoch, model_check_sizes, &note, &why);
+    *torn = status < 0;
+    if (status == SKIFF_OK) {
+        status = checkpoint_load_epoch(j, folder, epoch, &why);
+        *torn = status < 0 && is_torn(folder, epoch, status);
+    }
+    if (*torn) {
+        say_torn(folder, epoch, &why);
+        return SKIFF_OK;
+    }
+    if (status < 0 && err)
+        *err = why;
+    if (status == SKIFF_OK)
+        *out = note;
+    return status;
+}
+
+enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
+                                    struct skiff_error *err)
+{
+    int epoch = INT_MAX;
+    bool torn;
+    struct model_note last;
+    saved_last(folder, &last);
+    do {
+        epoch = resumable_before(folder, epoch, &last);
+        out->epoch = epoch;
+        if (epoch < 0)
+            return SKIFF_OK;
+        TRY(checkpoint_load_whole(j, folder, epoch, out, &torn, err));
+    } while (torn);
+    out->epoch = epoch;
+    return SKIFF_OK;
 }

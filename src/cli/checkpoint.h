@@ -4,12 +4,17 @@
  *                             __model__ and parameters, one file each, with runner.use_inference
  *                             or, of distributed training, the persistables, one file each, and
  *                             __model__
- *                             skiff_state.yaml   epoch, whether it was finished, samples; last */
+ *                             skiff_manifest.yaml   files, checksums, epoch, whether it was
+ *                             finished, samples, run
+ *
+ * All of an epoch is one save (store/model_dir.h): it is there whole or not at all. Epochs of an
+ * older Skiff have a skiff_state.yaml: epoch, whether it was finished, samples. */
 #ifndef CLI_CHECKPOINT_H
 #define CLI_CHECKPOINT_H
 
 #include "cli/task.h"
 #include "io/io.h"
+#include "store/model_dir.h"
 
 struct checkpoint_state {
     int epoch;
@@ -17,13 +22,17 @@ struct checkpoint_state {
     int64_t samples;
 };
 
-/* Before training: makes the folder; an error when nothing can be written there. */
+/* Before training: makes the folder, removes what killed saves have left there; an error when
+ * nothing can be written. */
 enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err);
-enum skiff_status checkpoint_save(struct task *j, const char *folder,
-                                  const struct checkpoint_state *state, struct skiff_error *err);
-/* Of a checkpoint that somebody else has saved (distributed training). */
-enum skiff_status checkpoint_write_state(const char *folder, const struct checkpoint_state *state,
-                                         struct skiff_error *err);
+/* Before training: can epochs first up to end be put where they belong? */
+enum skiff_status checkpoint_check_places(const char *folder, int first, int end,
+                                          struct skiff_error *err);
+/* Gives the run a name of its own. */
+void checkpoint_new_run(struct model_note *note);
+/* <folder>/<note->epoch>, instead of what is there. */
+enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
+                                  struct skiff_error *err);
 /* What a program for inference is fed and gives: named by the user, or everything but the label and
  * the prediction. */
 struct checkpoint_names {
@@ -31,7 +40,9 @@ struct checkpoint_names {
     const char *feeds[MODEL_MAX_INPUTS], *targets[1];
 };
 void checkpoint_inference(struct task *j, struct checkpoint_names *out);
-/* The newest epoch below the folder; epoch -1: there is none. */
+/* The newest whole epoch below the folder, of the run that saved there last; epoch -1: there is
+ * none. Reads all its files; newer ones that are not whole, or that an earlier run has left, are
+ * named in a warning. */
 enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
                                   struct skiff_error *err);
 /* Loads <folder>/<epoch>, or what lies at `path` itself (a folder with rec_static.*, a prefix, or a
@@ -39,6 +50,17 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
 enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int epoch,
                                         struct skiff_error *err);
 enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff_error *err);
+/* Loads an epoch. One whose files are damaged or missing is named in a warning: *torn, nothing was
+ * loaded, no error. */
+enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,
+                                        struct model_note *out, bool *torn,
+                                        struct skiff_error *err);
+/* Loads the newest whole epoch, as checkpoint_find finds it; files are read once. out->epoch -1:
+ * there is none, nothing was loaded. */
+enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
+                                    struct skiff_error *err);
 bool checkpoint_exists(const char *folder, int epoch);
+/* The highest epoch below `epoch` that is there, whole or not; -1: none. */
+int checkpoint_before(const char *folder, int epoch);
 
 #endif

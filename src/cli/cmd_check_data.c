@@ -81,10 +81,13 @@ static enum skiff_status check(struct task *j, const struct command_call *call, 
     file_list_init(&files);
     bad_lines_init(&bad, -1);
     bad.on_bad = tell_bad;
+    bad.on_idle = dc.on_idle;
     bad.arg = &told;
     struct scan_plan plan = {.schema = &j->schema,
                              .reader = &dc.reader,
                              .pipe_command = dc.pipe_command,
+                             .unpack_ratio = dc.unpack_ratio,
+                             .idle_lines = dc.idle_lines,
                              .bad = &bad,
                              .stop = interrupt_watch()};
     enum skiff_status status = task_check(j, "check-data", err);

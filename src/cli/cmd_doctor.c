@@ -106,11 +106,19 @@ static void check_transport(struct doctor *d, const struct task_args *args, stru
             config_override(c, args->overrides.at[i], NULL);
         status = settings_set_transport(s, task_transport(args, c), &err);
     }
+    struct settings_security security = {args->encrypt, args->secret_file, args->insecure};
+    if (c)
+        task_security(args, c, &security);
+    if (status == SKIFF_OK)
+        status = settings_set_security(s, &security, &err);
     config_close(c);
     if (status < 0)
         doctor_wrong(d, "docs/launch.md says what there is", "%s", err.message);
     else
-        doctor_ok(d, "links go by %s", s->transport[0] ? s->transport : "zmq");
+        doctor_ok(d, "links go by %s", s->links[0] ? s->links : "tcp");
+    char weak[256];
+    if (secret_is_weak(s->secret, weak, sizeof weak))
+        doctor_warn(d, "docs/security.md", "%s", weak);
 }
 
 /* ---- the config ---- */
@@ -241,7 +249,7 @@ static int run(const struct command_call *call)
     check_transport(&d, &a->config, &settings);
     d.job = settings.job;
     d.secret = settings.secret;
-    d.transport = settings.transport;
+    d.transport = settings.links;
     check_limits(&d, &role);
     check_proxies(&d);
     doctor_hosts(&d, "server", role.servers, role.nservers);
@@ -270,7 +278,7 @@ static const struct option rows[] = {
     {"worker_num", OPTION_INT, AT(worker_num), .low = 1, .high = 1000000, .value = "N",
      .help = "how many workers there are"},
     {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
-     .standard = "3", .help = "how long a server is waited for"},
+     .standard = "10", .help = "how long a server is waited for"},
     {0}};
 
 const struct command command_doctor = {

@@ -1,4 +1,5 @@
 /* skiff infer: saved epochs on test data. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,14 +46,13 @@ static void on_tick(void *user)
 static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
 {
     struct config *c = t->task.config;
-    struct checkpoint_state last;
     const char *saved = config_path(c, "runner.model_save_path", "model_output");
     t->load_path = config_path(c, "runner.infer_load_path", NULL);
     if (!t->load_path)
         t->load_path = saved;
-    TRY(checkpoint_find(t->load_path, &last, err));
     t->first = (int)config_int_in(c, "runner.infer_start_epoch", 0, 0, 1000000);
-    t->end = (int)config_int_in(c, "runner.infer_end_epoch", last.epoch + 1, 0, 1000000);
+    t->end = (int)config_int_in(c, "runner.infer_end_epoch",
+                                checkpoint_before(t->load_path, INT_MAX) + 1, 0, 1000000);
     TRY(config_check(c, err));
     if (t->end <= t->first)
         return error_set(err, SKIFF_NOT_FOUND, "%s: no epochs from %d up to %d in %s",
@@ -89,14 +89,28 @@ static void print_line(const struct report_row *r)
     fflush(stdout);
 }
 
+/* A gap among the epochs that are there (a full disk at that time) is passed over; an epoch that
+ * the config asks for must be there. */
+static enum skiff_status no_model(const struct judging *t, int epoch, struct skiff_error *err)
+{
+    if (config_has(t->task.config, "runner.infer_end_epoch"))
+        return error_set(err, SKIFF_NOT_FOUND, "%s/%d holds no saved model (rec_static.pdparams)",
+                         t->load_path, epoch);
+    log_warn("%s/%d holds no saved model and is left out", t->load_path, epoch);
+    return SKIFF_OK;
+}
+
 static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_error *err)
 {
     struct trainer_result r;
     struct tally_sum sum;
+    struct model_note note;
+    bool torn;
     if (!checkpoint_exists(t->load_path, epoch))
-        return error_set(err, SKIFF_NOT_FOUND, "%s/%d holds no saved model (rec_static.pdparams)",
-                         t->load_path, epoch);
-    TRY(checkpoint_load_epoch(&t->task, t->load_path, epoch, err));
+        return no_model(t, epoch, err);
+    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, &note, &torn, err));
+    if (torn)
+        return SKIFF_OK;
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     enum skiff_status status =
@@ -130,6 +144,9 @@ static enum skiff_status judge(struct judging *t, struct skiff_error *err)
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
         TRY(judge_epoch(t, epoch, err));
+    if (!t->nrows && !t->stopped)
+        return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is whole", t->first,
+                         t->end, t->load_path);
     report_print(t->rows, t->nrows, false);
     return SKIFF_OK;
 }

@@ -30,7 +30,7 @@ static void print_stats(const struct criteo_stats *s)
 struct prepare_flags {
     const char *out;
     double share, quantile;
-    int64_t seed, bad;
+    int64_t seed, bad, idle_lines, unpack_ratio;
     bool stats_only;
 };
 
@@ -49,6 +49,8 @@ static enum skiff_status prepare(const struct prepare_flags *f, char **names, in
                                           .share = f->stats_only ? -1 : f->share,
                                           .quantile = f->quantile,
                                           .seed = (uint64_t)f->seed,
+                                          .idle_lines = f->idle_lines,
+                                          .unpack_ratio = f->unpack_ratio,
                                           .bad = &bad,
                                           .stop = interrupt_watch()};
     if (status == SKIFF_OK)
@@ -89,6 +91,13 @@ static const struct option rows[] = {
     {"seed", OPTION_LONG, AT(seed), .value = "N", .standard = "1", .help = "which rows go where"},
     {"bad", OPTION_LONG, AT(bad), .low = -1, .high = INT64_MAX, .value = "N", .standard = "0",
      .help = "bad lines to leave out; -1: any number"},
+    {"idle-lines", OPTION_LONG, AT(idle_lines), .low = -1, .high = INT64_MAX, .value = "N",
+     .standard = "10000000",
+     .help = "a file that begins with so many bad lines and no row is refused; -1: any number"},
+    {"unpack-ratio", OPTION_LONG, AT(unpack_ratio), .low = -1, .high = 1 << 30, .value = "N",
+     .standard = "200",
+     .help = "compressed content of more than so many times its size, beyond 64 MB, is refused; "
+             "-1: any"},
     {"stats", OPTION_BOOL, AT(stats_only), .help = "only stats, no rows"},
     {0}};
 

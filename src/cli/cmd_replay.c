@@ -73,18 +73,18 @@ static void report_broken(const char *dir, const char *how, const struct skiff_e
     t->failed++;
 }
 
-static void replay_one(const char *dir, bool no_fuse, struct tally *t)
+static void replay_one(const char *dir, const struct replay_options *options, struct tally *t)
 {
     struct skiff_error err = {0};
     struct replay_case c;
     struct replay_result result = {0};
     struct buf report = BUF_INIT;
-    const char *how = no_fuse ? " (unfused)" : "";
+    const char *how = options->no_fuse ? " (unfused)" : "";
     if (replay_case_open(dir, &c, &err) < 0) {
         report_broken(dir, how, &err, t);
         return;
     }
-    if (replay_run(&c, no_fuse, &result, &report, &err) < 0) {
+    if (replay_run(&c, options, &result, &report, &err) < 0) {
         report_broken(dir, how, &err, t);
     } else if (result.differences && known_defect(dir, c.quirk)) {
         printf("note %s%s: differs from Paddle as intended: %s (docs/differences.md)\n", dir, how,
@@ -125,8 +125,14 @@ static enum skiff_status find_cases(const char *dir, struct case_files *out,
     return SKIFF_OK;
 }
 
-static int replay_below(const char *root, bool fused, bool unfused, struct tally *t)
+struct replay_flags {
+    bool unfused, both, verbose;
+    const char *allow_ops, *allow_dir;
+};
+
+static int replay_below(const char *root, const struct replay_flags *f, struct tally *t)
 {
+    struct replay_options options = {.allow_ops = f->allow_ops, .allow_dir = f->allow_dir};
     struct skiff_error err = {0};
     struct case_files cases;
     if (!file_is_dir(root)) {
@@ -144,19 +150,17 @@ static int replay_below(const char *root, bool fused, bool unfused, struct tally
     for (int i = 0; i < cases.n; i++) {
         struct buf dir = BUF_INIT;
         buf_printf(&dir, strcmp(cases.names[i], ".") ? "%s/%s" : "%s", root, cases.names[i]);
-        if (fused)
-            replay_one(dir.data, false, t);
-        if (unfused)
-            replay_one(dir.data, true, t);
+        options.no_fuse = false;
+        if (f->both || !f->unfused)
+            replay_one(dir.data, &options, t);
+        options.no_fuse = true;
+        if (f->both || f->unfused)
+            replay_one(dir.data, &options, t);
         buf_deinit(&dir);
     }
     case_files_deinit(&cases);
     return 0;
 }
-
-struct replay_flags {
-    bool unfused, both, verbose;
-};
 
 static int run(const struct command_call *call)
 {
@@ -165,7 +169,7 @@ static int run(const struct command_call *call)
     if (!call->nwords)
         return command_usage(call->name, "no case given");
     for (int i = 0; i < call->nwords; i++)
-        if (replay_below(call->words[i], f->both || !f->unfused, f->both || f->unfused, &t))
+        if (replay_below(call->words[i], f, &t))
             return 1;
     if (t.expected)
         printf("%d of the cases that passed differ from Paddle as intended\n", t.expected);
@@ -180,12 +184,16 @@ static const struct option rows[] = {
      .help = "runs the programs op by op, as they are written"},
     {"both", OPTION_BOOL, AT(both), .help = "runs every case fused and unfused (counts twice)"},
     {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v', .help = "a line for every case"},
+    {"allow_ops", OPTION_TEXT, AT(allow_ops), .value = "LIST",
+     .help = "ops of the programs that may act outside of them, as save,load; others are refused"},
+    {"allow_dir", OPTION_TEXT, AT(allow_dir), .value = "DIR",
+     .help = "folder below which the files of these ops must lie"},
     {0}};
 
 const struct command command_replay = {
     .name = "replay",
     .summary = "run recorded cases and compare every value with what real Paddle gave",
-    .usage = "[--unfused | --both] [-v] CASE...",
+    .usage = "[--unfused | --both] [-v] [--allow-ops LIST --allow-dir DIR] CASE...",
     .text = "Runs recorded cases and compares every recorded value. CASE is a folder with a "
             "case.txt, or a folder "
             "with cases somewhere below it. tools/record_paddle.py records such cases from your "

@@ -1,4 +1,5 @@
 /* skiff train: a config to a trained model. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/train_fleet.h"
 #include "executor/trainer.h"
+#include "store/save_retry.h"
 
 struct training {
     struct task task;
@@ -27,6 +29,8 @@ struct training {
     struct report_row *rows;
     int nrows;
     bool stopped;
+    struct model_note note;       /* of the epoch to be saved; the run's name stays */
+    struct skiff_error not_saved; /* why the newest epoch is not on the disk; code OK: it is */
 };
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
@@ -83,12 +87,15 @@ static void read_options(struct training *t)
  * the startup program alone. */
 static enum skiff_status start_values(struct training *t, bool resume, struct skiff_error *err)
 {
-    struct checkpoint_state last = {.epoch = -1};
+    struct model_note last = {.epoch = -1};
     const char *init = config_path(t->task.config, "runner.model_init_path", NULL);
     TRY(task_startup(&t->task, err));
+    checkpoint_new_run(&t->note);
     if (resume)
-        TRY(checkpoint_find(t->save_path, &last, err));
+        TRY(checkpoint_resume(&t->task, t->save_path, &last, err));
     if (last.epoch >= 0) {
+        if (last.run[0])
+            memcpy(t->note.run, last.run, sizeof last.run);
         t->first = last.epoch + last.complete;
         if (last.complete)
             log_info("going on from %s/%d, saved after epoch %d", t->save_path, last.epoch,
@@ -97,7 +104,7 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
             log_info("going on from %s/%d, saved after a part of epoch %d: it begins again, %lld "
                      "samples are learnt from a second time",
                      t->save_path, last.epoch, last.epoch, (long long)last.samples);
-        return checkpoint_load_epoch(&t->task, t->save_path, last.epoch, err);
+        return SKIFF_OK;
     }
     if (resume)
         log_info("nothing to go on from in %s: starting at epoch 0", t->save_path);
@@ -136,6 +143,52 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
     fflush(stdout);
 }
 
+/* ---- saving ---- */
+
+static enum skiff_status save_note(void *user, struct skiff_error *err)
+{
+    struct training *t = user;
+    return checkpoint_save(&t->task, t->save_path, &t->note, err);
+}
+
+static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
+{
+    (void)user;
+    log_warn("saving failed, another try in %g s: %s", seconds, why->message);
+    return !interrupt_wanted();
+}
+
+/* A disk that stays full does not end the run: the next epoch is saved again. */
+static enum skiff_status save_epoch(struct training *t, int epoch, const struct trainer_result *r,
+                                    struct skiff_error *err)
+{
+    struct save_retry saving = {.save = save_note, .pausing = save_pausing, .user = t};
+    t->note.steps = r->batches;
+    t->note.samples = r->rows;
+    t->note.epoch = epoch;
+    t->note.complete = !r->stopped;
+    t->note.known = true;
+    t->not_saved = (struct skiff_error){0};
+    enum skiff_status status = save_retry(&saving, &t->not_saved);
+    if (status == SKIFF_OK || save_may_pass(&t->not_saved)) {
+        if (status < 0)
+            log_warn("EPOCH %d IS NOT SAVED: %s", epoch, t->not_saved.message);
+        return SKIFF_OK;
+    }
+    if (err)
+        *err = t->not_saved;
+    return status;
+}
+
+/* A run whose result is not on the disk has failed. */
+static enum skiff_status need_saved(const struct training *t, struct skiff_error *err)
+{
+    if (t->not_saved.code == SKIFF_OK)
+        return SKIFF_OK;
+    return error_set(err, t->not_saved.code, "the last epoch, %d, could not be saved: %s",
+                     t->note.epoch, t->not_saved.message);
+}
+
 static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memory,
                                      struct skiff_error *err)
 {
@@ -158,8 +211,16 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
         log_warn("no cache was written: %s", cache);
     if (dataset_bad_lines(t->data))
         log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(t->data));
-    struct checkpoint_state state = {epoch, !r.stopped, r.rows};
-    return checkpoint_save(&t->task, t->save_path, &state, err);
+    return save_epoch(t, epoch, &r, err);
+}
+
+static void say_earlier(const struct training *t)
+{
+    int last = checkpoint_before(t->save_path, INT_MAX);
+    if (last >= 0)
+        log_warn("%s holds epochs of an earlier run, up to %d: this one replaces them one by one "
+                 "(--resume would go on with them)",
+                 t->save_path, last);
 }
 
 static void say_start(struct training *t)
@@ -187,8 +248,11 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
     read_options(t);
     TRY(task_check(&t->task, "train", err));
     TRY(start_values(t, resume, err));
+    if (!resume)
+        say_earlier(t);
     if (t->first < t->epochs)
         TRY(checkpoint_prepare(t->save_path, err));
+    TRY(checkpoint_check_places(t->save_path, t->first, t->epochs, err));
     say_start(t);
     say_idle(t);
     if (in_memory)
@@ -200,7 +264,7 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
         report_print(t->rows, t->nrows, true);
     else
         log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
-    return SKIFF_OK;
+    return need_saved(t, err);
 }
 
 static void training_close(struct training *t)
@@ -249,7 +313,7 @@ static const struct option rows[] = {
     TASK_OPTIONS,
     TASK_TRANSPORT,
     {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
-     .help = "goes on behind the newest epoch in runner.model_save_path"},
+     .help = "goes on behind the newest whole epoch in runner.model_save_path"},
     {0}};
 
 const struct command command_train = {

@@ -130,9 +130,10 @@ struct visit {
 };
 
 /* On the network thread, while ours waits for an answer. */
-static void network_says(void *self, const char *line)
+static void network_says(void *self, enum log_level level, const char *line)
 {
-    doctor_warn(self, NULL, "%s", line);
+    if (level >= LOG_WARN)
+        doctor_warn(self, NULL, "%s", line);
 }
 
 static enum skiff_status visit_open(struct visit *v, struct doctor *d, const char *endpoint,

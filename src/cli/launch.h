@@ -3,9 +3,11 @@
  * launch_args.c reads the flags, launch_plan.c decides which processes run here and with what
  * environment, launch_run.c starts, watches and stops them, launch_show.c prints.
  *
- * Nothing is left behind: every process has a group of its own, which is killed before its leader
- * is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the
- * launcher dies; and a keeper process, which holds nothing but a pipe, then kills their groups. */
+ * Nothing is left behind: every process has a session of its own, whose group is killed before its
+ * leader is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the
+ * launcher dies; and a keeper process, which holds nothing but a pipe, then kills all that is left
+ * of their sessions (pipe commands, say, which have groups of their own) and all that has inherited
+ * the launch's mark, a variable of the environment. */
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
@@ -16,14 +18,15 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "fleet/report.h"
+#include "fleet/secret_file.h"
 
 enum launch_kind { LAUNCH_COMMAND, LAUNCH_SCRIPT, LAUNCH_CONFIG };
 
 struct launch_args {
     int server_num, worker_num; /* 0: not given */
     int start_port;             /* 0: free ports */
-    const char *servers, *workers, *log_dir, *transport;
-    bool quiet, config;
+    const char *servers, *workers, *log_dir, *transport, *encrypt, *secret_file;
+    bool quiet, config, insecure, share_secret;
     enum launch_kind kind;
     char **command; /* n words and NULL; borrowed */
     int ncommand;
@@ -55,7 +58,7 @@ struct launch {
     int nservers, nworkers;
     char *servers_text, *workers_text;
     bool elsewhere; /* other machines have a part, too */
-    char job[64], secret[80];
+    char job[64], secret[SECRET_TEXT];
     struct launch_process *at;
     int n;
     int failed; /* index of the first one that failed; -1: none */

@@ -27,8 +27,17 @@ static const struct option rows[] = {
     {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
      .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
     {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
-     .help = "how processes reach each other: zmq, or ipc (faster on one machine), with settings "
-             "behind it, as \"zmq encrypt=true\" (docs/launch.md)"},
+     .help = "how processes reach each other: tcp, or ipc (faster on one machine), with settings "
+             "behind it (docs/launch.md)"},
+    {"encrypt", OPTION_TEXT, AT(encrypt), .value = "on|off|auto",
+     .help = "whether others can read what passes between them; auto: not between machines"},
+    {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
+     .help = "the job's secret (skiff secret new; docs/security.md); on one machine one is made"},
+    {"share_secret", OPTION_BOOL, AT(share_secret),
+     .help = "the machine of server 0 makes a secret and sends it to the others by ssh"},
+    {"insecure", OPTION_BOOL, AT(insecure),
+     .help = "allows several machines without a secret: whoever reaches a server can read and "
+             "change everything"},
     {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q', .help = "no progress"},
     /* without meaning for parameter servers on CPUs, or parsed and unused by Paddle itself */
     {"cluster_node_ips", OPTION_IGNORED, .at = 0},

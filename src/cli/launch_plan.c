@@ -14,7 +14,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "cli/launch.h"
+#include "cli/secret_share.h"
+#include "cli/task.h"
 #include "fleet/role.h"
+#include "fleet/settings.h"
 #include "net/host.h"
 #include "net/transport.h"
 #include "base/secret.h"
@@ -194,14 +197,14 @@ static enum skiff_status choose(struct launch *l, struct skiff_error *err)
                      own ? ", or POD_IP" : ", or say with POD_IP which one this machine is");
 }
 
-/* A job on one machine gets a name and a secret that nobody else knows. One on several machines
- * needs the same on all: its name comes from the lists, its secret from the user. */
+/* A job on one machine gets a name that nobody else has; one on several machines needs the same on
+ * all: it comes from the lists. */
 static void name_job(struct launch *l)
 {
-    unsigned char random[24];
-    const char *job = getenv("SKIFF_JOB"), *secret = getenv("SKIFF_SECRET");
+    const char *job = getenv("SKIFF_JOB");
     struct buf lists = BUF_INIT;
-    secret_random(random, sizeof(random));
+    uint32_t random;
+    secret_random(&random, sizeof(random));
     buf_printf(&lists, "%s|%s|%d", l->servers_text, l->workers_text, l->nworkers);
     if (job && *job)
         snprintf(l->job, sizeof(l->job), "%s", job);
@@ -209,15 +212,61 @@ static void name_job(struct launch *l)
         snprintf(l->job, sizeof(l->job), "job-%016llx",
                  (unsigned long long)hash_bytes(lists.data, lists.len));
     else
-        snprintf(l->job, sizeof(l->job), "job-%02x%02x%02x%02x", random[0], random[1], random[2],
-                 random[3]);
+        snprintf(l->job, sizeof(l->job), "job-%08x", random);
     buf_deinit(&lists);
-    if (secret && *secret)
-        snprintf(l->secret, sizeof(l->secret), "%s", secret);
-    else if (!l->elsewhere)
-        for (size_t i = 0; i < sizeof(random) - 4; i++)
-            snprintf(l->secret + 2 * i, 3, "%02x", random[i + 4]);
-    secret_wipe(random, sizeof(random));
+}
+
+/* The path behind -m, or NULL. */
+static const char *config_of(const struct launch_args *a)
+{
+    for (int i = 0; a->kind == LAUNCH_CONFIG && i + 1 < a->ncommand; i++)
+        if (!strcmp(a->command[i], "-m") || !strncmp(a->command[i], "--config", 8))
+            return a->command[i + 1];
+    return NULL;
+}
+
+static bool is_reachable(const struct launch *l)
+{
+    bool reachable = false;
+    for (int i = 0; i < l->nservers; i++)
+        reachable = reachable || host_is_reachable(l->servers[i]);
+    return reachable;
+}
+
+/* The user's; on one machine, or with --share_secret, one that we make. */
+static enum skiff_status take_secret(struct launch *l, struct skiff_error *err)
+{
+    struct settings s;
+    struct task_args said = {.encrypt = l->args->encrypt,
+                             .secret_file = l->args->secret_file,
+                             .insecure = l->args->insecure};
+    struct settings_security security = {said.encrypt, said.secret_file, said.insecure};
+    struct config *c = NULL;
+    if (config_of(l->args) && config_open(config_of(l->args), &c, NULL) == SKIFF_OK)
+        task_security(&said, c, &security);
+    enum skiff_status status = settings_read(&s, NULL, NULL, err);
+    if (status == SKIFF_OK)
+        status = settings_set_security(&s, &security, err);
+    config_close(c);
+    TRY(status);
+    snprintf(l->secret, sizeof(l->secret), "%s", s.secret);
+    secret_wipe(&s.secret, sizeof(s.secret));
+    secret_guard();
+    if (l->secret[0])
+        return SKIFF_OK;
+    if (l->args->share_secret && l->elsewhere)
+        return secret_share(l, l->secret, err);
+    if (!l->elsewhere)
+        secret_make(l->secret);
+    else if (!s.insecure && is_reachable(l))
+        return error_set(
+            err, SKIFF_INVALID,
+            "a job of several machines needs a secret, or whoever reaches a server "
+            "could read and change its parameters: `skiff secret new --out FILE` makes "
+            "one; give it to skiff launch on all machines with --secret_file FILE, or "
+            "let the machine of server 0 hand one out by ssh with --share_secret; "
+            "--insecure goes without (docs/security.md)");
+    return SKIFF_OK;
 }
 
 enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
@@ -237,7 +286,7 @@ enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
         if (l->at[i].server)
             TRY(host_port_check(l->at[i].endpoint, err));
     name_job(l);
-    return SKIFF_OK;
+    return take_secret(l, err);
 }
 
 /* ---- environment ---- */
@@ -266,6 +315,11 @@ void launch_env(const struct launch *l, const struct launch_process *p,
     set("SKIFF_SECRET", l->secret[0] ? l->secret : NULL);
     if (l->args->transport) /* else they have ours */
         set("SKIFF_TRANSPORT", l->args->transport);
+    if (l->args->encrypt)
+        set("SKIFF_ENCRYPT", l->args->encrypt);
+    if (l->args->insecure)
+        set("SKIFF_INSECURE", "1");
+    set("SKIFF_SECRET_FILE", NULL);
     set("TRAINING_ROLE", p->server ? "PSERVER" : "TRAINER");
     bool has = p->endpoint[0] && address_parse(p->endpoint, &a, NULL) >= 0;
     snprintf(number, sizeof(number), "%u", has ? a.port : 0);

@@ -6,6 +6,7 @@
  *   WORKERS, SERVERS  told to end: first workers, so that they can say goodbye, then servers
  *   KILL   whoever is still there */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -40,18 +41,87 @@ struct runner {
     int signals;     /* signalfd */
     int keeper_pipe;
     pid_t keeper;
+    char mark[64];   /* "SKIFF_LAUNCH=...": of the processes of this launch */
     sigset_t before; /* the mask that children get */
+    int ready[2];    /* pipe that ends when the child that is being started is ready */
     int suspect;     /* a server that has failed, while a worker may be the reason; -1 */
     double suspected;
 };
 
 /* ---- the keeper ---- */
 
-/* Reads the ids of groups; when the launcher is gone without a word (0), kills them all. */
-static void keep(int fd)
+#define KEPT_MAX 4096
+#define MARK "SKIFF_LAUNCH" /* a variable that all processes of one launch inherit */
+
+struct kept {
+    pid_t ids[KEPT_MAX]; /* of the processes that were started: their groups and sessions */
+    int n;
+    const char *mark; /* "SKIFF_LAUNCH=..." */
+};
+
+/* A file of /proc about a process; cut when it is larger than the room. */
+static size_t read_proc(pid_t pid, const char *name, char *out, size_t room)
 {
-    pid_t groups[4096], id;
-    int n = 0;
+    char path[64];
+    size_t len = 0;
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n = 1; fd >= 0 && n > 0 && len<room - 1; len += n> 0 ? (size_t)n : 0)
+        n = read(fd, out + len, room - 1 - len);
+    if (fd >= 0)
+        close(fd);
+    out[len] = 0;
+    return len;
+}
+
+/* Whatever session it has made for itself, it has inherited the mark. */
+static bool has_mark(const struct kept *k, pid_t pid)
+{
+    static char variables[1 << 20];
+    size_t len = read_proc(pid, "environ", variables, sizeof(variables));
+    return memmem(variables, len + 1, k->mark, strlen(k->mark) + 1);
+}
+
+/* Does the process belong to one of them? Its group may be its own (pipe commands have one): its
+ * session mostly is not. */
+static bool is_kept(const struct kept *k, pid_t pid)
+{
+    char text[1024];
+    int group = 0, session = 0;
+    read_proc(pid, "stat", text, sizeof(text));
+    const char *behind = strrchr(text, ')'); /* the name may hold anything */
+    if (!behind || sscanf(behind, ") %*c %*d %d %d", &group, &session) != 2)
+        return false;
+    for (int i = 0; i < k->n; i++)
+        if (k->ids[i] == session || k->ids[i] == group)
+            return true;
+    return has_mark(k, pid);
+}
+
+/* Gives the number of those that were found. */
+static int kill_kept(const struct kept *k)
+{
+    DIR *d = opendir("/proc");
+    int found = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        pid_t pid = (pid_t)atoi(e->d_name);
+        if (pid > 0 && is_kept(k, pid)) {
+            kill(pid, SIGKILL);
+            found++;
+        }
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Reads the ids of processes; when the launcher is gone without a word (0), kills them and all that
+ * they have started. */
+static void keep(int fd, const char *mark)
+{
+    static struct kept kept;
+    kept.mark = mark;
+    pid_t id;
     for (int s = 1; s < 32; s++)
         signal(s, SIG_IGN);
     setpgid(0, 0);
@@ -66,11 +136,13 @@ static void keep(int fd)
             break;
         if (!id)
             _exit(0);
-        if (n < (int)(sizeof(groups) / sizeof(groups[0])))
-            groups[n++] = id;
+        if (kept.n < KEPT_MAX)
+            kept.ids[kept.n++] = id;
     }
-    for (int i = 0; i < n; i++)
-        kill(-groups[i], SIGKILL);
+    for (int i = 0; i < kept.n; i++)
+        kill(-kept.ids[i], SIGKILL);
+    for (int round = 0; round < 50 && kill_kept(&kept); round++)
+        clock_sleep(20 * CLOCK_MS); /* one of them may have started another meanwhile */
     _exit(0);
 }
 
@@ -87,7 +159,7 @@ static enum skiff_status keeper_start(struct runner *r, struct skiff_error *err)
     }
     if (r->keeper == 0) {
         close(fds[1]);
-        keep(fds[0]);
+        keep(fds[0], r->mark);
     }
     close(fds[0]);
     r->keeper_pipe = fds[1];
@@ -160,19 +232,22 @@ int launch_exec(const struct launch_args *a)
     return 127;
 }
 
+/* A session of its own: what it starts belongs to it, whatever groups they make. */
 static void child(struct runner *r, struct launch_process *p, int log, int report, pid_t parent)
 {
     char number[16];
     int null = open("/dev/null", O_RDONLY);
-    setpgid(0, 0);
+    setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
+    close(r->ready[1]);
     sigprocmask(SIG_SETMASK, &r->before, NULL);
     dup2(null, 0);
     dup2(log, 1);
     dup2(log, 2);
     launch_env(r->l, p, set_variable);
+    setenv(MARK, strchr(r->mark, '=') + 1, 1);
     unsetenv(REPORT_FD);
     if (report >= 0) {
         snprintf(number, sizeof(number), "%d", report);
@@ -180,6 +255,18 @@ static void child(struct runner *r, struct launch_process *p, int log, int repor
         fcntl(report, F_SETFD, 0);
     }
     _exit(launch_exec(r->l->args));
+}
+
+/* Until the child has its session: from then on its group can be sent signals. */
+static void await_ready(struct runner *r)
+{
+    char nothing;
+    if (r->ready[0] < 0)
+        return;
+    close(r->ready[1]);
+    while (read(r->ready[0], &nothing, 1) < 0 && errno == EINTR)
+        ;
+    close(r->ready[0]);
 }
 
 static enum skiff_status start(struct runner *r, struct launch_process *p, struct skiff_error *err)
@@ -193,11 +280,14 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
         close(log);
         return error_set_sys(err, "no pipe");
     }
+    if (pipe2(r->ready, O_CLOEXEC) < 0)
+        r->ready[0] = r->ready[1] = -1;
     fflush(NULL);
     p->pid = fork();
     if (p->pid == 0)
         child(r, p, log, fds[1], parent);
     close(log);
+    await_ready(r);
     if (fds[1] >= 0)
         close(fds[1]);
     if (p->pid < 0) {
@@ -206,7 +296,6 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
             close(fds[0]);
         return error_set_sys(err, "cannot start a process");
     }
-    setpgid(p->pid, p->pid); /* whoever comes first */
     keeper_tell(r, p->pid);
     p->pipe = fds[0];
     p->started = clock_seconds();
@@ -454,6 +543,7 @@ static enum skiff_status verdict(const struct launch *l, struct skiff_error *err
 enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
 {
     struct runner r = {.l = l, .signals = -1, .suspect = -1};
+    snprintf(r.mark, sizeof(r.mark), MARK "=%d.%lld", (int)getpid(), (long long)clock_real());
     sigset_t mask;
     enum skiff_status status;
     sigemptyset(&mask);

@@ -26,9 +26,10 @@ void launch_print_plan(const struct launch *l)
         fprintf(stderr,
                 "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
                 servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
-                l->secret[0] ? ""
-                             : "; set SKIFF_SECRET to the same text on all machines to keep "
-                               "others out");
+                l->secret[0] ? "" : "; there is no secret: whoever reaches a server is let in");
+    char weak[256];
+    if (secret_is_weak(l->secret, weak, sizeof(weak)))
+        fprintf(stderr, "skiff launch: %s\n", weak);
 }
 
 /* ---- progress ---- */

@@ -10,6 +10,7 @@
 #include "cli/replay_compare.h"
 #include "io/io.h"
 #include "passes/replicate.h"
+#include "program/rights.h"
 #include "store/file.h"
 #include "store/tensor_file.h"
 
@@ -17,6 +18,7 @@
 
 struct replay {
     struct replay_case *c;
+    const struct replay_options *options;
     struct skiff_scope *scope;
     struct skiff_executor *executor;
     struct skiff_program *startup, *main;
@@ -279,12 +281,19 @@ static enum skiff_status compare_final(struct replay *r, struct skiff_error *err
     return status;
 }
 
+static enum skiff_status allow(struct replay *r, struct skiff_program *p, struct skiff_error *err)
+{
+    const struct replay_options *o = r->options;
+    return o->allow_ops ? program_allow(p, o->allow_ops, o->allow_dir, err) : SKIFF_OK;
+}
+
 static enum skiff_status run_startup(struct replay *r, struct skiff_error *err)
 {
     const char *path = replay_case_path(r->c, "startup.pb");
     if (!file_exists(path))
         return SKIFF_OK;
     TRY(io_program_read(path, &r->startup, err));
+    TRY(allow(r, r->startup, err));
     enum skiff_status status = executor_run(r->executor, r->startup, NULL, 0, NULL, 0, NULL, err);
     return status < 0 ? error_prefix(err, status, "%s", path) : status;
 }
@@ -299,7 +308,7 @@ static enum skiff_status load_model(struct replay *r, struct skiff_error *err)
     r->main = model.program;
     model.program = NULL;
     io_model_deinit(&model);
-    return SKIFF_OK;
+    return allow(r, r->main, err);
 }
 
 static enum skiff_status load_programs(struct replay *r, struct skiff_error *err)
@@ -309,6 +318,7 @@ static enum skiff_status load_programs(struct replay *r, struct skiff_error *err
     TRY(run_startup(r, err));
     const char *path = replay_case_path(r->c, "main.pb");
     TRY(io_program_read(path, &r->main, err));
+    TRY(allow(r, r->main, err));
     enum skiff_status status = program_verify(r->main, err);
     if (status < 0)
         return error_prefix(err, status, "%s", path);
@@ -375,13 +385,16 @@ static enum skiff_status run_all(struct replay *r, struct skiff_error *err)
     return compare_final(r, err);
 }
 
-enum skiff_status replay_run(struct replay_case *c, bool no_fuse, struct replay_result *result,
-                             struct buf *report, struct skiff_error *err)
+enum skiff_status replay_run(struct replay_case *c, const struct replay_options *given,
+                             struct replay_result *result, struct buf *report,
+                             struct skiff_error *err)
 {
     const char *seed = replay_case_get(c, "seed", NULL);
-    struct executor_options options = {
-        .no_fuse = no_fuse, .has_seed = seed != NULL, .seed = seed ? strtoull(seed, NULL, 10) : 0};
-    struct replay r = {.c = c, .scope = scope_create(), .result = result, .report = report};
+    struct executor_options options = {.no_fuse = given->no_fuse,
+                                       .has_seed = seed != NULL,
+                                       .seed = seed ? strtoull(seed, NULL, 10) : 0};
+    struct replay r = {
+        .c = c, .options = given, .scope = scope_create(), .result = result, .report = report};
     r.executor = executor_create(r.scope, &options);
     *result = (struct replay_result){0};
     enum skiff_status status = run_all(&r, err);

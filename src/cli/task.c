@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/settings.h"
 #include "base/buf.h"
 #include "cli/command.h"
 #include "executor/executor.h"
@@ -42,10 +43,15 @@ static const char *const known_keys[] = {
     "runner.cache",
     "runner.cache_dir",
     "runner.bad_lines",
+    "runner.unpack_ratio",
+    "runner.idle_lines",
     "runner.drop_last",
     /* distributed training */
     "runner.sync_mode",
     "runner.transport",
+    "security.encrypt",
+    "security.secret_file",
+    "security.insecure",
     "runner.geo_step",
     "runner.split_file_list",
     "runner.warmup_model_path",
@@ -246,6 +252,27 @@ const char *task_transport(const struct task_args *a, struct config *c)
 {
     const char *env = getenv("SKIFF_TRANSPORT"), *own = config_text(c, "runner.transport", NULL);
     return a->transport ? a->transport : env && *env ? NULL : own;
+}
+
+static bool is_set(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text;
+}
+
+void task_security(const struct task_args *a, struct config *c, struct settings_security *out)
+{
+    const char *encrypt = config_text(c, "security.encrypt", NULL);
+    const char *file = config_path(c, "security.secret_file", NULL);
+    bool insecure = config_bool(c, "security.insecure", false);
+    bool has_secret = is_set("SKIFF_SECRET") || is_set("SKIFF_SECRET_FILE");
+    *out = (struct settings_security){.encrypt = a->encrypt                ? a->encrypt
+                                                 : is_set("SKIFF_ENCRYPT") ? NULL
+                                                                           : encrypt,
+                                      .secret_file = a->secret_file ? a->secret_file
+                                                     : has_secret   ? NULL
+                                                                    : file,
+                                      .insecure = a->insecure || insecure};
 }
 
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,

@@ -15,7 +15,9 @@ struct task_args {
     const char *config;
     struct option_list overrides;
     bool resume;           /* train */
-    const char *transport; /* train, doctor */
+    const char *transport; /* train, doctor; and the following */
+    const char *encrypt, *secret_file;
+    bool insecure;
 };
 
 /* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
@@ -28,12 +30,21 @@ struct task_args {
 
 #define TASK_TRANSPORT                                                                              \
     {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",              \
-     .help = "how processes of a job reach each other: zmq or ipc, with settings (docs/launch.md)"}
+     .help = "how processes of a job reach each other: tcp or ipc, with settings (docs/launch.md)"},\
+    {"encrypt", OPTION_TEXT, offsetof(struct task_args, encrypt), .value = "on|off|auto",           \
+     .help = "whether what passes between them can be read by others; auto: not between machines"}, \
+    {"secret_file", OPTION_TEXT, offsetof(struct task_args, secret_file), .value = "FILE",          \
+     .help = "the job's secret (skiff secret new; docs/security.md)"},                              \
+    {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                 \
+     .help = "allows a job of several machines without a secret"}
 /* clang-format on */
 
 /* What was said about the transport: by a flag, else the environment (NULL: it is looked at later),
  * else the config. */
 const char *task_transport(const struct task_args *a, struct config *c);
+/* The same for what stands under `security` in a config. */
+struct settings_security;
+void task_security(const struct task_args *a, struct config *c, struct settings_security *out);
 /* 0, or 2 after a message: there must be a config. */
 int task_args_check(const struct task_args *a, const char *command);
 

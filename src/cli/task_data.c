@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "cli/task.h"
 #include "data/pipe.h"
 #include "store/file.h"
@@ -95,6 +96,11 @@ bool task_in_memory(struct task *j)
     return config_choice(j->config, "runner.reader_type", 0, kinds) == 3;
 }
 
+static void tell_idle(void *arg, const char *file, int64_t lines)
+{
+    log_warn("%s: %lld lines were read since its last sample", file, (long long)lines);
+}
+
 enum skiff_status task_dataset_config(struct task *j, const struct task_data *data,
                                       struct dataset_config *out, struct skiff_error *err)
 {
@@ -111,6 +117,9 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
     out->cache_dir = config_path(c, "runner.cache_dir", NULL);
     out->bad_limit =
         data->bad_limit ? data->bad_limit : config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
+    out->unpack_ratio = config_int_in(c, "runner.unpack_ratio", SOURCE_UNPACK_RATIO, -1, 1 << 30);
+    out->idle_lines = config_int_in(c, "runner.idle_lines", SCAN_IDLE_LINES, -1, INT64_MAX / 2);
+    out->on_idle = tell_idle;
     out->on_bad = data->on_bad;
     out->on_bad_arg = data->arg;
     enum skiff_status status = read_reader(j, &out->reader, err);

@@ -1,23 +1,29 @@
 /* skiff train as one process of a job (train_fleet.h).
  *
  * All processes build the same network from the same config and split it; a server then serves
- * until the job is over. Workers meet once an epoch, to add up their counts; then worker 0 saves,
- * outside of any meeting. A worker without files takes part in the start and leaves, so that nobody
- * waits for it. Who is told to stop waits for nobody. A failure is told to the servers with its
- * reason, so that the others hear it at once and not after a silence. */
+ * until the job is over. All begin with the same epoch (fleet/epochs.h). Workers meet once an
+ * epoch, to add up their counts and to mark the servers' values; then one of them saves what was
+ * marked while the others train on. When it dies or fails, another one does: they ask once in a
+ * while, and at the end all wait until the last epoch is saved. A worker without files takes part
+ * in the start and leaves, so that nobody waits for it. Who is told to stop waits for nobody. A
+ * failure is told to the servers with its reason, so that the others hear it at once and not after
+ * a silence. */
 #include "cli/train_fleet.h"
 
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <skiff/fleet.h>
 #include <skiff/mode.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
@@ -26,8 +32,13 @@
 #include "data/files.h"
 #include "executor/executor.h"
 #include "executor/trainer.h"
+#include "fleet/epochs.h"
+#include "fleet/fleet_log.h"
 #include "fleet/report.h"
 #include "fleet/role.h"
+#include "fleet/settings.h"
+#include "store/file.h"
+#include "store/save_retry.h"
 
 struct fleet_training {
     struct task task;
@@ -39,8 +50,14 @@ struct fleet_training {
     struct trainer_options options;
     const char *save_path, *start_path; /* start_path: what servers begin with; NULL: fresh */
     struct buf start_text;
+    struct ps_begin has; /* on this disk */
     int first, epochs, epoch;
-    bool shuffle, stopped, everybody; /* everybody: all workers have data */
+    bool shuffle, stopped, everybody; /* everybody: all workers are here and have data */
+    int64_t present;                  /* workers with data in the epoch before */
+    char run[40];
+    struct model_note save; /* what is to be saved: the last epoch that has ended */
+    bool unsaved;           /* ... and is not known to be saved */
+    bool lost;              /* nobody could */
     uint64_t seed;
     struct report_row *rows; /* over all workers */
     int nrows;
@@ -54,10 +71,10 @@ bool train_fleet_wanted(void)
 
 /* ---- what is told ---- */
 
-static void on_say(void *user, const char *line)
+static void on_log(void *user, enum log_level level, const char *line)
 {
     (void)user;
-    log_info("%s", line);
+    log_line(level, "%s", line);
 }
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
@@ -72,10 +89,13 @@ static bool wants_stop(void *user)
     return interrupt_wanted();
 }
 
+static void try_save(struct fleet_training *t);
+
 static void on_tick(void *user)
 {
     struct fleet_training *t = user;
     struct tally_sum *sum;
+    try_save(t);
     progress_tick(&t->progress);
     if (!report_wanted())
         return;
@@ -112,6 +132,11 @@ static enum skiff_status read_strategy(struct fleet_training *t, const struct ta
     out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
     out->threads = task_threads(&t->task);
     out->transport = task_transport(args, c);
+    struct settings_security security;
+    task_security(args, c, &security);
+    out->encrypt = security.encrypt;
+    out->secret_file = security.secret_file;
+    out->insecure = security.insecure;
     out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
     /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
     const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
@@ -142,7 +167,35 @@ static void read_options(struct fleet_training *t)
         .wants_stop = wants_stop};
 }
 
-/* What servers begin with, and at which epoch workers do. */
+/* Host and folder, for messages of other processes. */
+static void say_where(struct fleet_training *t)
+{
+    char host[256] = "?", folder[PATH_MAX];
+    gethostname(host, sizeof(host) - 1);
+    snprintf(t->has.where, sizeof(t->has.where), "%.100s:%.380s", host,
+             realpath(t->save_path, folder) ? folder : t->save_path);
+}
+
+/* Which run has saved it, and a checksum of its manifest. */
+static enum skiff_status read_identity(const char *dir, struct ps_begin *has,
+                                       struct skiff_error *err)
+{
+    struct model_note note = {0};
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    buf_printf(&path, "%s/" MANIFEST_FILE, dir);
+    enum skiff_status status = model_note_read(dir, &note, err);
+    if (status == SKIFF_OK && file_exists(path.data))
+        status = file_read(path.data, &text, err);
+    if (status == SKIFF_OK && text.len)
+        has->sum = hash_bytes(text.data, text.len);
+    if (status == SKIFF_OK && note.known)
+        snprintf(has->run, sizeof(has->run), "%s", note.run);
+    buf_deinit(&path);
+    buf_deinit(&text);
+    return status;
+}
+
+/* What this process has: servers begin with it, if all agree. */
 static enum skiff_status find_start(struct fleet_training *t, bool resume, struct skiff_error *err)
 {
     struct config *c = t->task.config;
@@ -152,12 +205,18 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
         t->start_path = config_path(c, "runner.warmup_model_path", NULL);
     if (resume)
         TRY(checkpoint_find(t->save_path, &last, err));
+    t->has = (struct ps_begin){
+        .resume = resume, .epoch = last.epoch, .complete = last.epoch >= 0 && last.complete};
+    say_where(t);
     if (last.epoch < 0)
         return SKIFF_OK;
-    t->first = last.epoch + last.complete;
     buf_printf(&t->start_text, "%s/%d", t->save_path, last.epoch);
     t->start_path = t->start_text.data;
-    return SKIFF_OK;
+    if (!last.complete)
+        log_warn("%s was saved in the middle of its epoch, which is trained from its beginning: "
+                 "some samples are learnt from a second time",
+                 t->start_path);
+    return read_identity(t->start_path, &t->has, err);
 }
 
 static enum skiff_status open_fleet(struct fleet_training *t, const struct task_args *args,
@@ -166,7 +225,7 @@ static enum skiff_status open_fleet(struct fleet_training *t, const struct task_
     struct skiff_strategy strategy;
     char role[32];
     t->fleet = skiff_fleet_create();
-    skiff_fleet_on_say(t->fleet, on_say, NULL);
+    fleet_on_log(t->fleet, on_log, NULL);
     TRY(skiff_fleet_init_env(t->fleet, SKIFF_ROLE_ENV_AUTO, err));
     bool server = skiff_fleet_is_server(t->fleet);
     snprintf(role, sizeof(role), "%s.%d", server ? "server" : "worker",
@@ -206,6 +265,8 @@ static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err
     TRY(task_check(&t->task, "train", err));
     if (t->start_path)
         log_info("parameters come from %s", t->start_path);
+    t->has.index = (uint32_t)skiff_fleet_server_index(t->fleet);
+    TRY(epochs_server_has(t->fleet, &t->has, err));
     TRY(skiff_fleet_init_server(t->fleet, t->start_path, err));
     serving = t->fleet;
     sigaction(SIGTERM, &a, NULL);
@@ -268,26 +329,26 @@ static enum skiff_status run_startup(struct fleet_training *t, struct skiff_erro
     return status;
 }
 
-/* Counts of all workers, in place. */
-static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s,
+/* Counts of all workers, in place. *out_present: how many there are. */
+static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, int64_t *out_present,
                                 struct skiff_error *err)
 {
-    int64_t *whole = mem_must((3 + 2 * TALLY_BUCKETS) * sizeof(*whole));
+    size_t n = 4 + 2 * TALLY_BUCKETS;
+    int64_t *whole = mem_must(n * sizeof(*whole));
     double part[] = {s->loss, s->log_loss, s->clicks, s->predicted, s->right};
     whole[0] = s->batches;
     whole[1] = s->samples;
     whole[2] = s->judged;
-    memcpy(whole + 3, s->pos, sizeof(s->pos));
-    memcpy(whole + 3 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
-    enum skiff_status status =
-        skiff_fleet_all_reduce_int64(t->fleet, "sum", whole, 3 + 2 * TALLY_BUCKETS, err);
-    if (status == SKIFF_OK)
-        status = skiff_fleet_all_reduce_double(t->fleet, "sum", part, 5, err);
+    whole[3] = 1;
+    memcpy(whole + 4, s->pos, sizeof(s->pos));
+    memcpy(whole + 4 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
+    enum skiff_status status = epochs_meet(t->fleet, t->epoch, whole, n, part, 5, err);
     s->batches = whole[0];
     s->samples = whole[1];
     s->judged = whole[2];
-    memcpy(s->pos, whole + 3, sizeof(s->pos));
-    memcpy(s->neg, whole + 3 + TALLY_BUCKETS, sizeof(s->neg));
+    *out_present = whole[3];
+    memcpy(s->pos, whole + 4, sizeof(s->pos));
+    memcpy(s->neg, whole + 4 + TALLY_BUCKETS, sizeof(s->neg));
     s->loss = part[0];
     s->log_loss = part[1];
     s->clicks = part[2];
@@ -307,8 +368,19 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     t->total.seconds += r->seconds;
     t->total.loss = tally_loss(&t->tally, sum);
     t->total.auc = tally_auc(&t->tally, sum);
+    int64_t present = 0;
     /* who is told to stop waits for nobody: the others may have hours to go */
-    enum skiff_status status = t->stopped ? SKIFF_OK : add_up(t, sum, err);
+    enum skiff_status status = t->stopped ? SKIFF_OK : add_up(t, sum, &present, err);
+    t->everybody = present == skiff_fleet_worker_num(t->fleet);
+    /* the job is told to stop: others have left in the middle of their files */
+    t->stopped |= interrupt_wanted() && present < t->present;
+    t->present = present;
+    t->save = (struct model_note){.epoch = t->epoch,
+                                  .complete = !t->stopped,
+                                  .steps = sum->batches,
+                                  .samples = sum->samples,
+                                  .known = true};
+    snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
     *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds};
     report_row_fill(row, &t->tally, sum);
     free(sum);
@@ -328,29 +400,100 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     return status;
 }
 
-static enum skiff_status save_epoch(struct fleet_training *t, int64_t samples,
-                                    struct skiff_error *err)
+/* ---- saving ---- */
+
+static enum skiff_status save_once(void *user, struct skiff_error *err)
 {
-    struct checkpoint_state state = {t->epoch, !t->stopped, samples};
+    struct fleet_training *t = user;
     struct checkpoint_names names;
-    struct skiff_scope *scope = t->task.scope;
     struct buf dir = BUF_INIT;
-    if (!skiff_fleet_is_first_worker(t->fleet))
-        return SKIFF_OK;
     double start = clock_seconds();
-    buf_printf(&dir, "%s/%d", t->save_path, t->epoch);
+    buf_printf(&dir, "%s/%d", t->save_path, t->save.epoch);
     checkpoint_inference(&t->task, &names);
-    enum skiff_status status = skiff_fleet_save_persistables(t->fleet, scope, dir.data, err);
-    if (status == SKIFF_OK)
-        status = skiff_fleet_save_inference_model(t->fleet, scope, names.what.feeds,
-                                                  names.what.nfeeds, names.what.targets,
-                                                  names.what.ntargets, dir.data, false, err);
-    if (status == SKIFF_OK)
-        status = checkpoint_write_state(t->save_path, &state, err);
+    struct epochs_save what = {.dir = dir.data,
+                               .note = t->save,
+                               .feeds = names.what.feeds,
+                               .nfeeds = names.what.nfeeds,
+                               .targets = names.what.targets,
+                               .ntargets = names.what.ntargets};
+    enum skiff_status status = epochs_save(t->fleet, t->task.scope, &what, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
     buf_deinit(&dir);
     return status;
+}
+
+static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
+{
+    (void)user;
+    log_warn("saving failed, another try in %g s: %s", seconds, why->message);
+    return !interrupt_wanted();
+}
+
+static enum skiff_status save_epoch(struct fleet_training *t, struct skiff_error *err)
+{
+    struct save_retry saving = {.save = save_once, .pausing = save_pausing, .user = t};
+    return save_retry(&saving, err);
+}
+
+/* Is it for this worker to save? A failure of it is told, and the job goes on: another worker may
+ * have a disk that is not full. Errors are those of the network. */
+static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_state *out,
+                                      char reason[static 512], struct skiff_error *err)
+{
+    int epoch = t->save.epoch;
+    bool complete = t->save.complete;
+    struct skiff_error why;
+    TRY(epochs_who_saves(t->fleet, epoch, complete, out, reason, err));
+    if (*out != PS_SAVE_YOU)
+        return SKIFF_OK;
+    bool failed = save_epoch(t, &why) < 0;
+    if (failed)
+        log_warn("epoch %d is not saved by this worker: %s", epoch, why.message);
+    TRY(epochs_saved(t->fleet, epoch, complete, failed ? &why : NULL, err));
+    *out = failed ? PS_SAVE_OTHER : PS_SAVE_DONE;
+    return SKIFF_OK;
+}
+
+/* While training goes on; on the thread beside it. What is wrong with the network is noticed by
+ * those who train. */
+static void try_save(struct fleet_training *t)
+{
+    enum ps_saving_state state;
+    char reason[512];
+    if (t->unsaved && ask_and_save(t, &state, reason, NULL) == SKIFF_OK)
+        t->unsaved = state != PS_SAVE_DONE && state != PS_SAVE_FAILED;
+}
+
+/* The end of an epoch: its values are marked, and somebody saves them. */
+static enum skiff_status end_epoch(struct fleet_training *t, struct skiff_error *err)
+{
+    enum ps_saving_state state;
+    char reason[512];
+    if (t->save.complete)
+        TRY(epochs_mark(t->fleet, t->epoch, err));
+    TRY(ask_and_save(t, &state, reason, err));
+    t->unsaved = state != PS_SAVE_DONE;
+    return SKIFF_OK;
+}
+
+/* Nobody leaves before the last epoch is saved: the one who saves it may die. */
+static enum skiff_status await_saved(struct fleet_training *t, struct skiff_error *err)
+{
+    enum ps_saving_state state = PS_SAVE_OTHER;
+    char reason[512];
+    while (t->unsaved && !t->stopped && state == PS_SAVE_OTHER) {
+        t->stopped = interrupt_wanted();
+        TRY(ask_and_save(t, &state, reason, err));
+        if (state == PS_SAVE_OTHER)
+            clock_sleep(100 * CLOCK_MS);
+    }
+    if (state != PS_SAVE_FAILED)
+        return SKIFF_OK;
+    TRY(epochs_tell_unsaved(t->fleet, reason, err));
+    t->lost = true;
+    log_error("the job's last epoch, %d, is not saved by anybody: %s", t->save.epoch, reason);
+    return SKIFF_OK;
 }
 
 /* Samples change workers, when every worker has some; otherwise each shuffles its own. */
@@ -384,17 +527,33 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
                          "there are no samples in the files of worker %d (runner.train_data_dir)",
                          skiff_fleet_worker_index(t->fleet));
     t->stopped = r.stopped;
-    if (!t->stopped)
-        TRY(skiff_fleet_barrier_worker(t->fleet, err));
     TRY(finish_row(t, &r, err));
-    return save_epoch(t, t->rows[t->nrows - 1].samples, err);
+    return end_epoch(t, err);
+}
+
+/* Where all begin, or where the others are. */
+static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err)
+{
+    struct ps_begun job;
+    t->has.index = (uint32_t)skiff_fleet_worker_index(t->fleet);
+    t->has.idle = !t->data;
+    TRY(epochs_begin(t->fleet, &t->has, &job, err));
+    t->first = (int)job.epoch;
+    t->everybody = !job.idle && !job.late;
+    t->present = skiff_fleet_worker_num(t->fleet) - job.idle;
+    snprintf(t->run, sizeof(t->run), "%.39s", job.run);
+    if (job.late)
+        log_info("the job is running: this worker joins in epoch %d", t->first);
+    else if (t->first)
+        log_info("the job goes on with epoch %d", t->first);
+    return SKIFF_OK;
 }
 
 static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
 {
     TRY(open_data(t, err));
     TRY(task_check(&t->task, "train", err));
-    if (skiff_fleet_is_first_worker(t->fleet) && t->first < t->epochs)
+    if (skiff_fleet_is_first_worker(t->fleet)) /* it saves, as long as it lives */
         TRY(checkpoint_prepare(t->save_path, err));
     if (t->data && task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
@@ -403,12 +562,11 @@ static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
     TRY(skiff_fleet_init_worker(t->fleet, t->task.scope, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     TRY(run_startup(t, err));
-    int64_t idle = !t->data;
-    TRY(skiff_fleet_all_reduce_int64(t->fleet, "sum", &idle, 1, err));
-    t->everybody = !idle;
+    TRY(begin(t, err));
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
     for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && t->data; t->epoch++)
         TRY(train_epoch(t, err));
+    TRY(await_saved(t, err));
     t->total.epoch = -1;
     report_send(&t->total);
     if (t->nrows)
@@ -452,6 +610,8 @@ int train_fleet(const struct task_args *args)
         fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
         code = 1;
     }
+    if (t.lost)
+        code = 1;
     fleet_training_close(&t);
     return code;
 }

@@ -27,10 +27,10 @@
 #define PING_SLACK (2 * CLOCK_SECOND)
 #define LEAVE_MS 2000 /* the last one to leave may find server 0 gone before its answer */
 
-static void session_say(struct session *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static void session_say(struct session *s, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static void session_say(struct session *s, const char *format, ...)
+static void session_say(struct session *s, enum log_level level, const char *format, ...)
 {
     char line[1024];
     va_list args;
@@ -39,7 +39,7 @@ static void session_say(struct session *s, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    s->options.say(s->options.user, line);
+    s->options.say(s->options.user, level, line);
 }
 
 /* ---- who is in the job ---- */
@@ -56,7 +56,7 @@ static void give_up(struct session *s, const struct skiff_error *reason)
         return;
     for (int i = 0; i < s->options.servers; i++)
         rpc_give_up(s->peers[i], reason);
-    session_say(s, "%s", reason->message);
+    session_say(s, LOG_WARN, "%s", reason->message);
 }
 
 static void server_is_dead(struct session *s, int server, const char *why)
@@ -87,6 +87,11 @@ static void member_changed_now(void *self, const struct member *after, enum memb
         server_is_dead(s, (int)after->id.index, after->reason);
         return;
     }
+    if (after->id.role == NET_SERVER && before == MEMBER_HERE && after->state == MEMBER_HERE &&
+        after->id.index < (uint32_t)s->options.servers) { /* another process than before */
+        server_is_dead(s, (int)after->id.index, "it was started again, and what it held is lost");
+        return;
+    }
     if (after->id.role != NET_WORKER)
         return;
     if (after->id.index == (uint32_t)s->options.worker) {
@@ -96,9 +101,9 @@ static void member_changed_now(void *self, const struct member *after, enum memb
     }
     net_id_print(after->id, who);
     if (after->state == MEMBER_DEAD)
-        session_say(s, "%s is dead: %s", who, after->reason);
+        session_say(s, LOG_WARN, "%s is dead: %s", who, after->reason);
     else if (after->state == MEMBER_LEFT)
-        session_say(s, "%s has finished", who);
+        session_say(s, LOG_INFO, "%s has finished", who);
 }
 
 /* Servers that are silent, whatever server 0 knows of them: it may be dead itself. Both sides of a
@@ -127,17 +132,22 @@ static const struct node_service link_watch = {.tick = watch_links};
 
 /* ---- connecting ---- */
 
-static void node_says(void *self, const char *line)
+static void node_says(void *self, enum log_level level, const char *line)
 {
-    session_say(self, "%s", line);
+    session_say(self, level, "%s", line);
 }
 
 static enum skiff_status open_node(struct session *s, struct skiff_error *err)
 {
     const struct session_options *o = &s->options;
-    struct node_owner owner = {
-        .job = o->job, .secret = o->secret, .transport = o->transport, .say = node_says, .user = s};
+    struct node_owner owner = {.job = o->job,
+                               .secret = o->secret,
+                               .insecure = o->insecure,
+                               .transport = o->transport,
+                               .say = node_says,
+                               .user = s};
     struct net_id id = {NET_WORKER, (uint32_t)o->worker};
+    TRY(node_check_secret(&owner, o->endpoints, o->servers, err));
     TRY(node_open(&owner, id, NULL, &s->node, err));
     s->client = rpc_client_create(s->node, NULL);
     node_attach(s->node, &link_watch, s);
@@ -317,7 +327,7 @@ static enum skiff_status await_servers(struct session *s, int64_t deadline, stru
                                s->options.worker, n, s->options.servers, waited, missing);
             goto out;
         }
-        session_say(s, "waiting for %d of %d parameter servers for %.0f s: %s", n,
+        session_say(s, LOG_INFO, "waiting for %d of %d parameter servers for %.0f s: %s", n,
                     s->options.servers, waited, missing);
     }
 out:
@@ -336,6 +346,7 @@ static enum skiff_status join(struct session *s, int64_t deadline, struct skiff_
                                               : beat > 500 ? 500
                                                            : beat,
                                    .changed = member_changed_now,
+                                   .host_stays = true,
                                    .self = s};
     return enrolment_join(s->node, s->peers[0], "", &m, deadline, &s->enrolment, err);
 }
@@ -398,6 +409,8 @@ static struct session *session_create(const struct session_options *options)
     s->shards = mem_must(n * sizeof *s->shards);
     s->silence = (options->silence_ms > 0 ? options->silence_ms : 10000) * CLOCK_MS + PING_SLACK;
     s->request_ms = options->request_ms > 0 ? options->request_ms : 180000;
+    s->pushes = (uint64_t)clock_real();
+    s->connect_ms = options->connect_ms > 0 ? options->connect_ms : 1800000;
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -411,8 +424,7 @@ enum skiff_status session_open(const struct session_options *options, struct ses
                          "worker %d of %d with %d parameter servers: no such job", options->worker,
                          options->workers, options->servers);
     struct session *s = session_create(options);
-    int64_t deadline =
-        clock_after(clock_now(), options->connect_ms > 0 ? options->connect_ms : 1800000);
+    int64_t deadline = clock_after(clock_now(), s->connect_ms);
     enum skiff_status status = open_node(s, err);
     if (status == SKIFF_OK)
         status = await_servers(s, deadline, err);
@@ -467,7 +479,7 @@ enum skiff_status session_leave(struct session *s, struct skiff_error *err)
         status = session_pause(s, true, err);
     struct skiff_error why;
     if (enrolment_leave(s->enrolment, clock_after(clock_now(), LEAVE_MS), &why) < 0 && !failed)
-        session_say(s, "left without an answer: %s", why.message);
+        session_say(s, LOG_WARN, "left without an answer: %s", why.message);
     return status;
 }
 
@@ -501,6 +513,7 @@ void session_close(struct session *s)
     for (int i = 0; i < s->options.servers; i++)
         free(s->endpoints[i]);
     free(s->endpoints);
+    free(s->open);
     free(s->peers);
     free(s->shards);
     free((char *)s->options.job);
@@ -510,7 +523,7 @@ void session_close(struct session *s)
     free(s);
 }
 
-void session_blame(struct session *s, struct skiff_error *err)
+void session_blame(struct session *s, const char *what, struct skiff_error *err)
 {
     struct skiff_error why = *err;
     int all = s->options.servers + s->options.workers;
@@ -523,9 +536,7 @@ void session_blame(struct session *s, struct skiff_error *err)
             at += (size_t)snprintf(others + at, sizeof others - at, "%s%s", at ? ", " : "",
                                    net_id_print(members[i].id, id));
     free(members);
-    error_set(err, why.code,
-              "%s; a step ends when all trainers of the job have ended it, and these are in it: %s",
-              why.message, others);
+    error_set(err, why.code, "%s; %s, and these are in it: %s", why.message, what, others);
 }
 
 int session_worker(const struct session *s)

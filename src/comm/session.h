@@ -9,6 +9,7 @@
 #ifndef COMM_SESSION_H
 #define COMM_SESSION_H
 
+#include "base/log.h"
 #include "base/mode.h"
 #include "net/membership.h"
 #include "net/ps.h"
@@ -22,11 +23,12 @@ struct session_options {
     enum skiff_split_mode mode;
     uint64_t program_hash;    /* split_hash; 0: not checked */
     const char *job, *secret; /* NULL: "" */
-    const char *transport;    /* as users write it (net/transport.h); NULL: ZeroMQ */
+    bool insecure;            /* no secret is needed, wherever servers are */
+    const char *transport;    /* as users write it (net/transport.h); NULL: tcp */
     int connect_ms;           /* all servers must have answered by then; 0: 30 minutes */
     int request_ms;           /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
     int silence_ms;           /* a peer is dead after this; 0: 10000 */
-    void (*say)(void *user, const char *line); /* for the log; may be NULL */
+    void (*say)(void *user, enum log_level level, const char *line); /* for the log; may be NULL */
     void *user;
 };
 
@@ -99,6 +101,33 @@ enum skiff_status session_mail_take(struct session *s, int from, const char *tag
 /* Every server writes its part of a table under dir. */
 enum skiff_status session_save_table(struct session *s, const char *dir, const char *table,
                                      struct skiff_error *err);
+
+/* ---- what a job does together (session_job.c) ---- */
+
+/* Ready to begin, with this on the disk. Blocks until all processes are; connect_ms at most. */
+enum skiff_status session_begin(struct session *s, const struct ps_begin *has, struct ps_begun *out,
+                                struct skiff_error *err);
+/* x->state ASK, DONE or FAILED; the answer comes in its place. */
+enum skiff_status session_saving(struct session *s, struct ps_saving *x, struct skiff_error *err);
+/* Tells all servers that the job's result is not saved: they will not end well. */
+enum skiff_status session_unsaved(struct session *s, const char *reason, struct skiff_error *err);
+bool session_is_lowest(struct session *s); /* are all workers with lower numbers dead? */
+/* All servers give their values of now a name, under which they can be read while training goes
+ * on. A name that is there already stays with its values. */
+enum skiff_status session_mark(struct session *s, const char *tag, struct skiff_error *err);
+/* The same while others push: of a push that goes to several servers all is in it, or nothing. */
+/* session_hold is its first half: pushes that have not begun wait until the mark. */
+enum skiff_status session_hold(struct session *s, const char *tag, struct skiff_error *err);
+enum skiff_status session_mark_now(struct session *s, const char *tag, struct skiff_error *err);
+enum skiff_status session_unmark(struct session *s, const char *tag, struct skiff_error *err);
+/* As session_pull_part and session_pull_rows, of a snapshot. */
+enum skiff_status session_pull_kept(struct session *s, const char *tag, int server,
+                                    const char *name, int64_t first, int64_t n,
+                                    struct skiff_tensor *out, struct skiff_error *err);
+enum skiff_status session_pull_kept_rows(struct session *s, const char *tag,
+                                         const struct job_slices *table, const int64_t *ids,
+                                         size_t n, int64_t width, float *out,
+                                         struct skiff_error *err);
 
 struct session_counts {
     uint64_t bytes_out, bytes_in, exchanges, rows_pulled;

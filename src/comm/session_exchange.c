@@ -269,8 +269,46 @@ static void exchange_deinit(struct exchange *x, int npull)
     free(x->buffers);
 }
 
+/* ---- numbers of pushes ---- */
+
+struct push_number {
+    uint64_t push, settled;
+    uint32_t parts;
+};
+
+/* Everything before the oldest that is under way has been answered. */
+static void number_take(struct exchange *x, struct push_number *out)
+{
+    struct session *s = x->session;
+    *out = (struct push_number){0};
+    for (int i = 0; i < x->nmessages; i++)
+        out->parts += x->messages[i].nitems > 0;
+    if (!out->parts)
+        return;
+    pthread_mutex_lock(&s->lock);
+    out->push = out->settled = ++s->pushes;
+    if (s->nopen == s->open_cap) {
+        s->open_cap = s->open_cap ? 2 * s->open_cap : 8;
+        s->open = mem_must_grow(s->open, (size_t)s->open_cap * sizeof *s->open);
+    }
+    s->open[s->nopen++] = out->push;
+    for (int i = 0; i < s->nopen; i++)
+        out->settled = s->open[i] < out->settled ? s->open[i] : out->settled;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void number_give_back(struct session *s, const struct push_number *n)
+{
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->nopen; i++)
+        if (s->open[i] == n->push)
+            s->open[i--] = s->open[--s->nopen];
+    pthread_mutex_unlock(&s->lock);
+}
+
 static enum skiff_status send_messages(struct exchange *x, uint64_t step, uint32_t flags,
-                                       struct round *r, struct skiff_error *err)
+                                       const struct push_number *number, struct round *r,
+                                       struct skiff_error *err)
 {
     for (int i = 0; i < x->nmessages; i++) {
         struct message *m = &x->messages[i];
@@ -279,6 +317,9 @@ static enum skiff_status send_messages(struct exchange *x, uint64_t step, uint32
         struct ps_exchange body = {.trainer = (uint32_t)x->session->options.worker,
                                    .flags = flags,
                                    .step = step,
+                                   .push = m->nitems ? number->push : 0,
+                                   .settled = number->settled,
+                                   .parts = number->parts,
                                    .nitems = m->nitems,
                                    .nwant = m->nwant,
                                    .items = m->items,
@@ -385,6 +426,7 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
 {
     enum skiff_status status = SKIFF_OK;
     struct exchange x;
+    struct push_number number = {0};
     exchange_init(&x, s, npush, npull);
     struct round *r = round_create(s, x.nmessages);
     struct replies in = {.items = mem_must((size_t)x.nmessages * sizeof *in.items),
@@ -394,10 +436,11 @@ enum skiff_status session_exchange(struct session *s, uint64_t step, uint32_t fl
                                                 : add_dense(&x, &pushes[i], err));
     for (int i = 0; i < npull; i++)
         TRY_OUT(add_pull(&x, i, &pulls[i].from, err));
-    TRY_OUT(send_messages(&x, step, flags, r, err));
+    number_take(&x, &number);
+    TRY_OUT(send_messages(&x, step, flags, &number, r, err));
     status = round_wait(r, err);
     if (status == SKIFF_TIMEOUT && (flags & PS_END_STEP) && err)
-        session_blame(s, err);
+        session_blame(s, "a step ends when all trainers of the job have ended it", err);
     TRY_OUT(status);
     TRY_OUT(read_replies(&x, r, &in, err));
     for (int i = 0; i < npull; i++)
@@ -408,6 +451,8 @@ out:
         free(in.items[i]);
     free(in.items);
     free(in.n);
+    if (number.push)
+        number_give_back(s, &number);
     round_unref(r);
     exchange_deinit(&x, npull);
     return status;

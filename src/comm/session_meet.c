@@ -7,14 +7,7 @@
 #include "base/mem.h"
 #include "comm/session_parts.h"
 
-enum skiff_status session_barrier(struct session *s, const char *name, struct skiff_error *err)
-{
-    struct barrier b = {.name = name, .role = NET_WORKER, .policy = BARRIER_REST};
-    return enrolment_barrier(s->enrolment, &b, clock_after(clock_now(), s->request_ms), NULL, err);
-}
-
-/* Text for a fixed field; a longer one is an error. */
-static enum skiff_status put_text(char *to, size_t room, const char *text, struct skiff_error *err)
+enum skiff_status session_text(char *to, size_t room, const char *text, struct skiff_error *err)
 {
     if (strlen(text) >= room)
         return error_set(err, SKIFF_RANGE, "'%.40s...' is longer than %zu bytes", text, room - 1);
@@ -33,13 +26,16 @@ static enum skiff_status reduce(struct session *s, const char *tag, const char *
     struct wire_writer w;
     struct blob *reply = NULL;
     struct round_ask ask = {.method = PS_REDUCE};
-    TRY(put_text(x.tag, sizeof x.tag, tag, err));
-    TRY(put_text(x.op, sizeof x.op, op, err));
+    TRY(session_text(x.tag, sizeof x.tag, tag, err));
+    TRY(session_text(x.op, sizeof x.op, op, err));
     writer_init(&w);
     ps_write_reduce(&w, &x);
     TRY(writer_finish(&w, &ask.body, err));
-    TRY(session_ask(s, &ask, tag, &reply, err));
-    enum skiff_status status = ps_read_reduce(reply, &y, err);
+    enum skiff_status status = session_ask(s, &ask, tag, &reply, err);
+    if (status == SKIFF_TIMEOUT && err)
+        session_blame(s, "all workers of the job must come to it", err);
+    TRY(status);
+    status = ps_read_reduce(reply, &y, err);
     if (status == SKIFF_OK && (y.n != n || y.dtype != (uint32_t)dtype))
         status = error_set(err, SKIFF_FORMAT,
                            "reduction %s: worker %d gave %zu elements, server 0 answered with %zu: "
@@ -63,6 +59,14 @@ enum skiff_status session_reduce_int64(struct session *s, const char *tag, const
     return reduce(s, tag, op, DTYPE_INT64, v, n, err);
 }
 
+/* A reduction of nothing. Server 0's book knows who takes part in meetings; the list of members
+ * does not. */
+enum skiff_status session_barrier(struct session *s, const char *name, struct skiff_error *err)
+{
+    int64_t nothing = 0;
+    return session_reduce_int64(s, name, "max", &nothing, 1, err);
+}
+
 static enum skiff_status ask_mail(struct session *s, uint32_t method, const struct ps_mail *m,
                                   struct blob **out, struct skiff_error *err)
 {
@@ -79,7 +83,7 @@ enum skiff_status session_mail_put(struct session *s, int to, const char *tag, c
 {
     struct ps_mail m = {
         .from = (uint32_t)s->options.worker, .to = (uint32_t)to, .data = data, .bytes = bytes};
-    TRY(put_text(m.tag, sizeof m.tag, tag, err));
+    TRY(session_text(m.tag, sizeof m.tag, tag, err));
     return ask_mail(s, PS_MAIL_PUT, &m, NULL, err);
 }
 
@@ -88,7 +92,7 @@ enum skiff_status session_mail_take(struct session *s, int from, const char *tag
 {
     struct ps_mail m = {.from = (uint32_t)from, .to = (uint32_t)s->options.worker}, got;
     struct blob *reply = NULL;
-    TRY(put_text(m.tag, sizeof m.tag, tag, err));
+    TRY(session_text(m.tag, sizeof m.tag, tag, err));
     TRY(ask_mail(s, PS_MAIL_TAKE, &m, &reply, err));
     enum skiff_status status = ps_read_mail(reply, &got, err);
     if (status == SKIFF_OK) {
@@ -106,8 +110,8 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
 {
     enum skiff_status status = SKIFF_OK;
     struct ps_save_table x;
-    TRY(put_text(x.table, sizeof x.table, table, err));
-    TRY(put_text(x.dir, sizeof x.dir, dir, err));
+    TRY(session_text(x.table, sizeof x.table, table, err));
+    TRY(session_text(x.dir, sizeof x.dir, dir, err));
     struct round *r = round_create(s, s->options.servers);
     for (int i = 0; i < s->options.servers; i++) {
         struct wire_writer w;

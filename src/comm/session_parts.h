@@ -21,11 +21,14 @@ struct session {
     struct rpc_peer **peers; /* per server */
     int *shards;             /* per server */
     struct enrolment *enrolment;
-    int64_t request_ms;
+    int64_t request_ms, connect_ms;
     atomic_bool watching; /* links are looked after: between open and leave */
     /* of the watch, the network thread's: silence is counted from `patience` at the earliest */
     int64_t silence, patience, last_tick;
-    pthread_mutex_t lock; /* guards left and failure; a leaf */
+    pthread_mutex_t lock; /* guards left, failure and the pushes under way; a leaf */
+    uint64_t pushes; /* the last number given; from the time on, so that no process repeats one */
+    uint64_t *open;  /* those under way */
+    int nopen, open_cap;
     bool left;
     struct skiff_error failure; /* code 0: none; a server is dead, or we are declared so */
     atomic_uint_fast64_t bytes_out, bytes_in, exchanges, rows_pulled, rows_ahead, wait_ns;
@@ -58,6 +61,7 @@ struct round_ask {
     int shard;
     unsigned flags;    /* of enum rpc_flags */
     struct blob *body; /* taken over, also on failure; NULL: empty */
+    int64_t wait_ms;   /* for the answer; 0: the session's request_ms */
 };
 
 struct round *round_create(struct session *s, int n);
@@ -73,8 +77,14 @@ void round_unref(struct round *r); /* NULL is fine */
 enum skiff_status session_ask(struct session *s, const struct round_ask *ask, const char *what,
                               struct blob **out_reply, struct skiff_error *err);
 
-/* A step was not answered in time: adds to the error for whom it may be waiting. */
-void session_blame(struct session *s, struct skiff_error *err);
+/* Somebody was waited for in vain: adds to the error who is in the job. `what`: "a step ends when
+ * all trainers of the job have ended it" and the like. */
+void session_blame(struct session *s, const char *what, struct skiff_error *err);
+/* Text for a fixed field; a longer one is an error. */
+enum skiff_status session_text(char *to, size_t room, const char *text, struct skiff_error *err);
+/* One variable from a reply that is a list of items. */
+enum skiff_status session_take_part(int server, const char *name, const struct blob *reply,
+                                    struct skiff_tensor *out, struct skiff_error *err);
 
 /* Where the rows of a table go: slice of every id, and the id there. */
 struct rows_cut {
@@ -88,6 +98,9 @@ struct rows_cut {
 enum skiff_status rows_cut_init(struct rows_cut *c, const struct job_slices *slices,
                                 const int64_t *ids, size_t n, struct skiff_error *err);
 void rows_cut_deinit(struct rows_cut *c);
+/* Slice i's reply, which is its rows and nothing else, to the places of their ids. */
+enum skiff_status rows_place(const struct rows_cut *c, int i, const struct blob *reply, int server,
+                             const char *table, int64_t width, float *out, struct skiff_error *err);
 /* Rows before slice i; modulo: 0. */
 int64_t slices_first(const struct job_slices *slices, int i);
 /* The server of slice i. */

@@ -67,12 +67,13 @@ enum skiff_status round_start(struct round *r, int slot, const struct round_ask 
     va_end(args);
     to->round = r;
     to->server = ask->server;
-    struct rpc_ask rpc = {.what = to->what,
-                          .method = ask->method,
-                          .key = (uint64_t)ask->shard,
-                          .flags = ask->flags,
-                          .body = ask->body,
-                          .deadline = clock_after(clock_now(), s->request_ms)};
+    struct rpc_ask rpc = {
+        .what = to->what,
+        .method = ask->method,
+        .key = (uint64_t)ask->shard,
+        .flags = ask->flags,
+        .body = ask->body,
+        .deadline = clock_after(clock_now(), ask->wait_ms ? ask->wait_ms : s->request_ms)};
     atomic_fetch_add(&s->bytes_out, blob_len(ask->body));
     pthread_mutex_lock(&r->lock);
     r->open++;

@@ -68,23 +68,27 @@ void session_rows_drop(struct session_rows *q)
     free(q);
 }
 
+enum skiff_status rows_place(const struct rows_cut *c, int i, const struct blob *reply, int server,
+                             const char *table, int64_t width, float *out, struct skiff_error *err)
+{
+    size_t row = (size_t)width * sizeof(float);
+    const size_t *to = c->from + c->first[i];
+    if (blob_len(reply) != c->count[i] * row)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: server %d sent %zu bytes for %zu rows of %lld floats", table, server,
+                         blob_len(reply), c->count[i], (long long)width);
+    for (size_t k = 0; k < c->count[i]; k++)
+        memcpy(out + to[k] * (size_t)width, reply->data + k * row, row);
+    return SKIFF_OK;
+}
+
 enum skiff_status session_rows_take(struct session_rows *q, int64_t width, float *out,
                                     struct skiff_error *err)
 {
-    size_t row = (size_t)width * sizeof(float);
     enum skiff_status status = round_wait(q->round, err);
     for (int i = 0; i < q->slices && status == SKIFF_OK; i++) {
-        const struct blob *reply = q->round->slots[i].reply;
-        const size_t *to = q->cut.from + q->cut.first[i];
-        if (blob_len(reply) != q->cut.count[i] * row) {
-            status = error_set(err, SKIFF_FORMAT,
-                               "%s: server %d sent %zu bytes for %zu rows of %lld floats", q->table,
-                               q->round->slots[i].server, blob_len(reply), q->cut.count[i],
-                               (long long)width);
-            break;
-        }
-        for (size_t k = 0; k < q->cut.count[i]; k++)
-            memcpy(out + to[k] * (size_t)width, reply->data + k * row, row);
+        const struct round_slot *slot = &q->round->slots[i];
+        status = rows_place(&q->cut, i, slot->reply, slot->server, q->table, width, out, err);
     }
     atomic_fetch_add(&q->session->rows_pulled, q->n);
     atomic_fetch_add(&q->session->rows_ahead, q->ahead ? q->n : 0);
@@ -196,13 +200,26 @@ static enum skiff_status part_to_value(const struct ps_item *item, struct skiff_
     return SKIFF_OK;
 }
 
+enum skiff_status session_take_part(int server, const char *name, const struct blob *reply,
+                                    struct skiff_tensor *out, struct skiff_error *err)
+{
+    struct ps_item *items = NULL;
+    uint32_t count = 0;
+    enum skiff_status status = ps_read_items(reply, &items, &count, err);
+    if (status == SKIFF_OK && count != 1)
+        status = error_set(err, SKIFF_FORMAT, "%s: server %d answered with %u variables", name,
+                           server, count);
+    if (status == SKIFF_OK)
+        status = part_to_value(items, out, err);
+    free(items);
+    return status;
+}
+
 enum skiff_status session_pull_part(struct session *s, int server, const char *name, int64_t first,
                                     int64_t n, struct skiff_tensor *out, struct skiff_error *err)
 {
     struct wire_writer w;
     struct blob *reply = NULL;
-    struct ps_item *items = NULL;
-    uint32_t count = 0;
     struct round_ask ask = {.server = server,
                             .method = PS_PULL_PART,
                             .shard = ps_shard(name, s->shards[server]),
@@ -211,13 +228,7 @@ enum skiff_status session_pull_part(struct session *s, int server, const char *n
     ps_write_range(&w, name, (uint64_t)first, (uint64_t)n);
     TRY(writer_finish(&w, &ask.body, err));
     TRY(session_ask(s, &ask, name, &reply, err));
-    enum skiff_status status = ps_read_items(reply, &items, &count, err);
-    if (status == SKIFF_OK && count != 1)
-        status = error_set(err, SKIFF_FORMAT, "%s: server %d answered with %u variables", name,
-                           server, count);
-    if (status == SKIFF_OK)
-        status = part_to_value(items, out, err);
-    free(items);
+    enum skiff_status status = session_take_part(server, name, reply, out, err);
     blob_unref(reply);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -66,6 +67,20 @@ static void test_good(void **state)
     buf_deinit(&out);
     no_children();
     assert_int_equal(open_fds(), before);
+}
+
+/* A command sees the environment, but not the job's secret. */
+static void test_no_secret(void **state)
+{
+    struct buf out = BUF_INIT;
+    setenv("SKIFF_SECRET", "sesame", 1);
+    setenv("SKIFF_JOB", "night", 1);
+    assert_int_equal(run("echo ${SKIFF_JOB-none} ${SKIFF_SECRET-none}", input, &out, NULL),
+                     SKIFF_OK);
+    assert_string_equal(out.data, "night none\n");
+    unsetenv("SKIFF_SECRET");
+    unsetenv("SKIFF_JOB");
+    buf_deinit(&out);
 }
 
 static void test_compressed(void **state)
@@ -218,6 +233,26 @@ static void test_stopped_while_waiting(void **state)
 }
 
 /* Something left in the background holds stdout's sibling open; the end is told all the same. */
+/* Processes of the group that are more than zombies. (Who reaps orphans is not ours.) */
+static int group_lives(pid_t group)
+{
+    glob_t all;
+    int alive = 0;
+    assert_int_equal(glob("/proc/[0-9]*/stat", 0, NULL, &all), 0);
+    for (size_t i = 0; i < all.gl_pathc; i++) {
+        char text[512] = "", mode = 'Z';
+        int parent, pgrp = 0;
+        FILE *f = fopen(all.gl_pathv[i], "r");
+        const char *name_end = f && fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+        if (name_end && sscanf(name_end, ") %c %d %d", &mode, &parent, &pgrp) == 3)
+            alive += pgrp == group && mode != 'Z';
+        if (f)
+            fclose(f);
+    }
+    globfree(&all);
+    return alive;
+}
+
 static void test_background_child(void **state)
 {
     struct buf out = BUF_INIT;
@@ -244,6 +279,63 @@ static void test_signals_are_default(void **state)
     assert_int_equal(blocked, 0);
     assert_int_equal(ignored & 1ull << (SIGPIPE - 1), 0);
     buf_deinit(&out);
+}
+
+/* A process that reads from a pipe command is killed and can do nothing any more: the command and
+ * its children, which would run for long and never notice a closed pipe, are gone soon after. */
+static void test_reader_is_killed(void **state)
+{
+    static const char *const commands[] = {"sleep 1000", "sh -c 'sleep 1000 | cat'",
+                                           "sleep 1000 & trap '' TERM; sleep 1000",
+                                           "exec 3</dev/null; sleep 1000 | (sleep 1000; cat)"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        int tell[2];
+        char line[64] = "", command[256];
+        struct stream *s;
+        snprintf(command, sizeof command, "echo $$; %s", commands[i]); /* the group's number */
+        assert_int_equal(pipe(tell), 0);
+        pid_t reader = fork();
+        if (reader == 0) {
+            size_t got = 0;
+            if (pipe_open(command, input, NULL, &s, NULL) < 0 ||
+                stream_read(s, line, sizeof line - 1, &got, NULL) < 0 ||
+                write(tell[1], line, got) != (ssize_t)got)
+                _exit(1);
+            pause();
+        }
+        close(tell[1]);
+        assert_true(read(tell[0], line, sizeof line - 1) > 0);
+        close(tell[0]);
+        pid_t group = (pid_t)atoi(line);
+        assert_true(group > 1 && group != getpgrp());
+        assert_int_equal(kill(-group, 0), 0);
+        kill(reader, SIGKILL);
+        assert_int_equal(waitpid(reader, NULL, 0), reader);
+        int64_t end = clock_now() + 5 * CLOCK_SECOND;
+        while (group_lives(group) && clock_now() < end)
+            clock_sleep(5 * CLOCK_MS);
+        if (group_lives(group)) {
+            kill(-group, SIGKILL);
+            fail_msg("`%s` lives on 5 s after its reader was killed", commands[i]);
+        }
+    }
+}
+
+/* The keeper goes when the command ends, well or not. */
+static void test_keeper_leaves(void **state)
+{
+    static const char *const commands[] = {"echo $$", "echo $$; exit 3", "echo $$; kill -9 $$"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        struct buf out = BUF_INIT;
+        run(commands[i], input, &out, NULL);
+        pid_t group = (pid_t)atoi(out.data);
+        assert_true(group > 1);
+        int64_t end = clock_now() + 5 * CLOCK_SECOND;
+        while (group_lives(group) && clock_now() < end)
+            clock_sleep(5 * CLOCK_MS);
+        assert_int_equal(group_lives(group), 0);
+        buf_deinit(&out);
+    }
 }
 
 static void test_plain(void **state)
@@ -276,11 +368,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_no_secret),
         cmocka_unit_test(test_failing),
         cmocka_unit_test(test_closed_early),
         cmocka_unit_test(test_stopped_while_waiting),
         cmocka_unit_test(test_background_child),
         cmocka_unit_test(test_signals_are_default),
+        cmocka_unit_test(test_reader_is_killed),
+        cmocka_unit_test(test_keeper_leaves),
         cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -155,6 +155,101 @@ static void test_broken_stream_is_no_bad_line(void **state)
     rig_close(&r);
 }
 
+/* ---- files made to hurt ---- */
+
+static const char *make_by(const char *name, const char *command)
+{
+    static char path[512];
+    char line[1024];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(line, sizeof line, "%s > %s 2>/dev/null", command, path);
+    assert_int_equal(system(line), 0);
+    return path;
+}
+
+/* Content of 100 MB from a few thousand bytes: refused soon after its first 64 MB. */
+static void test_bombs(void **state)
+{
+    static const char *const packers[] = {"gzip", "zstd -q"};
+    for (int i = 0; i < 2; i++) {
+        struct rig r;
+        struct buf got = BUF_INIT;
+        char command[128];
+        int batches;
+        snprintf(command, sizeof command, "yes '' | head -c 100000000 | %s", packers[i]);
+        rig_open(&r, "ids:i label:i1", "multislot", -1);
+        r.plan.idle_lines = -1;
+        const char *path = make_by("bomb", command);
+        file_list_add(&r.files, path);
+        assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_IO);
+        assert_non_null(strstr(r.err.message, path));
+        assert_non_null(strstr(r.err.message, "over 200 times as much is refused"));
+        assert_in_range(atomic_load(&r.bad.count), 60000000, 70000000);
+        bad_lines_init(&r.bad, -1);
+        r.plan.unpack_ratio = -1;
+        assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_END);
+        assert_int_equal(atomic_load(&r.bad.count), 100000000);
+        buf_deinit(&got);
+        rig_close(&r);
+    }
+}
+
+static void on_idle(void *arg, const char *file, int64_t lines)
+{
+    assert_non_null(strstr(file, "/lines"));
+    *(int64_t *)arg = lines;
+}
+
+/* Lines without a sample: counted, told, and at the beginning of a file not without end. */
+static void test_empty_lines(void **state)
+{
+    struct rig r;
+    struct buf got = BUF_INIT;
+    int batches;
+    rig_open(&r, "ids:i label:i1", "multislot", -1);
+    const char *path =
+        make_by("lines", "(yes '' | head -n 3000000; echo 1 5 1 0; echo; echo; echo 1 6 1 1)");
+    file_list_add(&r.files, path);
+    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_END);
+    assert_string_equal(got.data, "5 0\n6 1\n");
+    assert_int_equal(atomic_load(&r.bad.count), 3000002);
+    r.plan.idle_lines = 2500000;
+    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_non_null(strstr(r.err.message, path));
+    assert_non_null(strstr(r.err.message, "no sample in its first "));
+    /* a budget is kept to the line */
+    bad_lines_init(&r.bad, 3000001);
+    r.plan.idle_lines = -1;
+    assert_int_equal(rig_read(&r, 8, &got, &batches), SKIFF_FORMAT);
+    assert_non_null(strstr(r.err.message, "lines:3000003: "));
+    assert_non_null(strstr(r.err.message, "more than 3000001 bad lines"));
+    buf_deinit(&got);
+    rig_close(&r);
+}
+
+static void test_idle_is_told(void **state)
+{
+    struct rig r;
+    struct scan scan;
+    struct batch b;
+    int64_t told = 0;
+    rig_open(&r, "ids:i label:i1", "multislot", -1);
+    r.bad.on_idle = on_idle;
+    r.bad.arg = &told;
+    file_list_add(&r.files, make_by("lines", "(echo 1 5 1 0; yes x | head -n 20)"));
+    assert_int_equal(scan_open(&scan, &r.plan, &r.err), SKIFF_OK);
+    assert_int_equal(batch_init(&b, &r.schema, 8, NULL), SKIFF_OK);
+    assert_int_equal(batch_reset(&b, NULL), SKIFF_OK);
+    assert_int_equal(scan_open_file(&scan, &r.files, 0, &r.err), SKIFF_OK);
+    assert_int_equal(scan_rows(&scan, &b, 1, &r.err), SKIFF_OK);
+    scan.told = 1; /* long ago */
+    assert_int_equal(scan_rows(&scan, &b, 8, &r.err), SKIFF_END);
+    assert_int_equal(told, 1); /* and no second time: 5 seconds have not gone by */
+    batch_deinit(&b);
+    scan_close(&scan);
+    rig_close(&r);
+}
+
 /* ---- binary ---- */
 
 static const char *make_binary(const char *name, int rows)
@@ -411,6 +506,9 @@ int main(void)
         cmocka_unit_test(test_across_files),
         cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_broken_stream_is_no_bad_line),
+        cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_empty_lines),
+        cmocka_unit_test(test_idle_is_told),
         cmocka_unit_test(test_binary),
         cmocka_unit_test(test_binary_damaged),
         cmocka_unit_test(test_cache),

@@ -37,6 +37,10 @@ static const struct option rows[] = {
     {"drop_last", OPTION_BOOL, AT(drop_last), .help = "leaves out a last batch that is not full"},
     {"bad_lines", OPTION_LONG, AT(bad_limit), .low = -1, .high = INT64_MAX,
      .help = "so many are left out; -1: any number"},
+    {"unpack_ratio", OPTION_LONG, AT(unpack_ratio), .low = -1, .high = INT64_MAX / 2,
+     .help = "compressed files may unpack to so many times their size; -1: any"},
+    {"idle_lines", OPTION_LONG, AT(idle_lines), .low = -1, .high = INT64_MAX / 2,
+     .help = "a file that begins with so many lines and no sample is refused; -1: any"},
     {"split_files", OPTION_BOOL, AT(split_files),
      .help = "cuts files when there are fewer than threads"},
     {"merge_by_lineid", OPTION_LONG, AT(merge_size), .low = 0, .high = INT64_MAX,
@@ -101,6 +105,7 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
     pthread_mutex_init(&d->lock, NULL);
     bad_lines_init(&d->bad, config->bad_limit);
     d->bad.on_bad = config->on_bad;
+    d->bad.on_idle = config->on_idle;
     d->bad.arg = config->on_bad_arg;
     store_init(&d->store);
     d->plan = (struct scan_plan){.schema = &d->schema,
@@ -109,6 +114,8 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
                                  .cache = config->cache,
                                  .cache_dir = d->config.cache_dir,
                                  .max_line = config->max_line,
+                                 .unpack_ratio = config->unpack_ratio,
+                                 .idle_lines = config->idle_lines,
                                  .bad = &d->bad,
                                  .stop = &d->stop};
     d->cursor.files = &d->files;

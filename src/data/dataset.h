@@ -38,7 +38,10 @@ struct dataset_config {
     const char *cache_dir;
     int64_t bad_limit; /* see bad_lines */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
-    void *on_bad_arg;
+    void (*on_idle)(void *arg, const char *file, int64_t lines);
+    void *on_bad_arg;     /* of both */
+    int64_t unpack_ratio; /* see scan_plan */
+    int64_t idle_lines;
     bool merge_by_lineid; /* memory, multislot: lines begin with `1 <ins_id>`; global_shuffle makes
                              one sample of those with the same id */
     int64_t merge_size;   /* a group of another size is dropped; 0: any size */
@@ -48,7 +51,7 @@ struct dataset_config {
 
 void dataset_config_init(struct dataset_config *c);
 /* Sets what users of datasets set by name: cache, drop_last, bad_lines, split_files,
- * merge_by_lineid, and settings of the reader. */
+ * unpack_ratio, idle_lines, merge_by_lineid, and settings of the reader. */
 enum skiff_status dataset_config_set(struct dataset_config *c, const char *key, const char *value,
                                      struct skiff_error *err);
 

@@ -7,6 +7,9 @@
  *   - Nothing is left behind: the child has a process group, which gets SIGTERM and then SIGKILL;
  *     the child itself is reaped last, so that its number cannot belong to somebody else when the
  *     group gets its signals.
+ *   - Nor when we are killed and can do nothing: a keeper in the group reads from a pipe whose
+ *     other end only we hold, and kills the group when that ends. (PR_SET_PDEATHSIG would not do:
+ *     it tells of the end of the thread that started the child, and is not passed on to children.)
  *   - Success is judged by the exit status when the output has ended, not when standard error is
  *     closed: something that the command left in the background may hold that open for ever.
  *   - Progress is the offset of the input file, which the child moves, because the descriptor is
@@ -31,6 +34,7 @@
 
 #define TAIL 2048 /* bytes of standard error that are kept */
 #define KILL_AFTER_MS 200
+#define LIFE_FD 3 /* of the keeper: its pipe from us */
 #define SIGPIPE_STATUS (128 + SIGPIPE)
 
 extern char **environ;
@@ -41,6 +45,7 @@ struct stream_pipe {
     pid_t pid;     /* 0: reaped */
     int in;        /* the file: its offset, which the child moves, is our progress */
     int out, err;  /* -1: closed */
+    int life;      /* when this end of the keeper's pipe closes, the group is killed */
     bool ended;
     const atomic_bool *stop;
     char tail[TAIL]; /* the end of standard error */
@@ -70,15 +75,19 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* The line given to bash. The newline before ) keeps a comment at the end
- * of the command harmless. */
+/* The line given to bash: the keeper, which holds none of the command's descriptors, then the
+ * command without the keeper's; the keeper goes with it, and without a word. The command begins in
+ * line 1, as bash's messages say; the newline behind it keeps a comment at its end harmless. */
 static void pipe_script(const char *command, const char *path, struct buf *script)
 {
     const char *decoder = ends_with(path, ".gz")    ? "zcat | "
                           : ends_with(path, ".zst") ? "zstd -dcq | "
                           : ends_with(path, ".lz4") ? "lz4 -dcq | "
                                                     : "";
-    buf_printf(script, "%s( %s\n)", decoder, command);
+    buf_printf(script,
+               "( read -r -u %d || kill -KILL 0 ) </dev/null >/dev/null 2>&1 & exec %d<&-; "
+               "%s( %s\n); s=$?; { kill -KILL %%1; wait %%1; } 2>/dev/null; exit $s",
+               LIFE_FD, LIFE_FD, decoder, command);
 }
 
 static int pipe_input(const char *path)
@@ -88,9 +97,23 @@ static int pipe_input(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Our environment without the job's secret, which is no business of a command that reads files.
+ * free() it; the texts are borrowed. */
+static char **pipe_environment(void)
+{
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **out = mem_must((n + 1) * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "SKIFF_SECRET", 12))
+            out[kept++] = environ[i];
+    return out;
+}
+
 /* posix_spawn: no copy of a large trainer is made. The child has its own process group, so that all
  * of a pipeline can be ended, and default signals, whatever ours are. */
-static int pipe_spawn(const char *script, int in, int out, int errors, pid_t *pid)
+static int pipe_spawn(const char *script, int in, int out, int errors, int life, pid_t *pid)
 {
     char *argv[] = {"bash", "-o", "pipefail", "-c", (char *)script, NULL};
     posix_spawn_file_actions_t files;
@@ -103,12 +126,15 @@ static int pipe_spawn(const char *script, int in, int out, int errors, pid_t *pi
     posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&files, life, LIFE_FD);
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                         POSIX_SPAWN_SETSIGDEF);
-    int r = posix_spawnp(pid, "bash", &files, &attr, argv, environ);
+    char **environment = pipe_environment();
+    int r = posix_spawnp(pid, "bash", &files, &attr, argv, environment);
+    free(environment);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     return r;
@@ -269,6 +295,7 @@ static void pipe_close(struct stream *base)
     close_fd(&s->err);
     if (s->pid > 0)
         pipe_kill(s);
+    close_fd(&s->life);
     free(s->command);
     free(s->base.name);
     free(s);
@@ -280,7 +307,7 @@ static int64_t pipe_tell(struct stream *base)
     return at < 0 ? 0 : at;
 }
 
-static const struct stream_class pipe_class = {"pipe", pipe_read, pipe_close, pipe_tell};
+static const struct stream_class pipe_class = {"pipe", pipe_read, pipe_close, pipe_tell, false};
 
 enum skiff_status pipe_open(const char *command, const char *path, const atomic_bool *stop,
                             struct stream **out, struct skiff_error *err)
@@ -288,7 +315,7 @@ enum skiff_status pipe_open(const char *command, const char *path, const atomic_
     enum skiff_status status = SKIFF_OK;
     struct buf script = BUF_INIT;
     struct stat st;
-    int to[2] = {-1, -1}, errors[2] = {-1, -1}, in = pipe_input(path), r;
+    int to[2] = {-1, -1}, errors[2] = {-1, -1}, life[2] = {-1, -1}, in = pipe_input(path), r;
     pid_t pid = 0;
     if (in < 0) {
         status = error_set_sys(err, "%s: cannot open", path);
@@ -298,13 +325,13 @@ enum skiff_status pipe_open(const char *command, const char *path, const atomic_
         status = error_set(err, SKIFF_IO, "%s: is a folder, a file was expected", path);
         goto out;
     }
-    if (pipe2(to, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0 ||
+    if (pipe2(to, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0 || pipe2(life, O_CLOEXEC) < 0 ||
         fcntl(errors[0], F_SETFL, O_NONBLOCK) < 0) {
         status = error_set_sys(err, "%s: cannot make a pipe for `%s`", path, command);
         goto out;
     }
     pipe_script(command, path, &script);
-    r = pipe_spawn(script.data, in, to[1], errors[1], &pid);
+    r = pipe_spawn(script.data, in, to[1], errors[1], life[0], &pid);
     if (r != 0) {
         errno = r;
         status = error_set_sys(err, "%s: cannot start bash for pipe command `%s`", path, command);
@@ -317,8 +344,9 @@ enum skiff_status pipe_open(const char *command, const char *path, const atomic_
     s->in = in;
     s->out = to[0];
     s->err = errors[0];
+    s->life = life[1];
     s->stop = stop;
-    in = to[0] = errors[0] = -1;
+    in = to[0] = errors[0] = life[1] = -1;
     *out = &s->base;
 out:
     close_fd(&in);
@@ -326,6 +354,8 @@ out:
     close_fd(&to[1]);
     close_fd(&errors[0]);
     close_fd(&errors[1]);
+    close_fd(&life[0]);
+    close_fd(&life[1]);
     buf_deinit(&script);
     return status;
 }

@@ -5,7 +5,8 @@
  * stream. Exit status 0 or 141 (SIGPIPE: a command that reads only the head of its input) is
  * success; anything else fails the read that would have given the end, with command, file, status
  * and the last lines of standard error. Standard error of a command that succeeds is dropped.
- * Closing early ends the whole process group: SIGTERM, and SIGKILL 200 ms later. */
+ * Closing early ends the whole process group: SIGTERM, and SIGKILL 200 ms later; the end of this
+ * process, however it comes, kills it, too. */
 #ifndef DATA_PIPE_H
 #define DATA_PIPE_H
 

@@ -290,6 +290,7 @@ static enum skiff_status bad_line(struct prepare *r, const char *path, int64_t l
 static enum skiff_status prepare_lines(struct prepare *r, struct source *s, const char *path,
                                        struct skiff_error *err)
 {
+    int64_t first_row = r->row;
     for (;;) {
         struct skiff_error why;
         const char *text;
@@ -310,6 +311,8 @@ static enum skiff_status prepare_lines(struct prepare *r, struct source *s, cons
             return status;
         }
         TRY(bad_line(r, path, s->line, &why, err));
+        if (r->row == first_row)
+            TRY(idle_check(path, s->line, r->config->idle_lines, err));
     }
 }
 
@@ -361,6 +364,8 @@ static enum skiff_status prepare_file(struct prepare *r, int file, struct skiff_
     enum skiff_status status;
     TRY_OUT(stream_open(path, r->config->stop, &stream, err));
     TRY_OUT(source_open(&s, stream, 0, err));
+    if (r->config->unpack_ratio)
+        s.unpack_ratio = r->config->unpack_ratio;
     if (r->share > 0) {
         TRY_OUT(open_part(r, "train", file, &r->train, err));
         TRY_OUT(open_part(r, "valid", file, &r->valid, err));

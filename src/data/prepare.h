@@ -18,8 +18,9 @@ struct prepare_config {
     double share;    /* 0: 0.1; below 0: no split, only stats are written */
     double quantile; /* 0: 0.95 */
     uint64_t seed;
-    int64_t max_distinct;  /* per column; 0: 4,000,000 */
-    struct bad_lines *bad; /* NULL: the first bad line is an error */
+    int64_t max_distinct;             /* per column; 0: 4,000,000 */
+    int64_t idle_lines, unpack_ratio; /* as in scan_plan */
+    struct bad_lines *bad;            /* NULL: the first bad line is an error */
     const atomic_bool *stop;
 };
 

@@ -14,8 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "data/pipe.h"
 #include "data/scan_cache.h"
+
+#define EMPTY_AT_ONCE (1 << 20) /* empty lines that are passed over without looking up */
 
 void bad_lines_init(struct bad_lines *bad, int64_t limit)
 {
@@ -72,6 +75,8 @@ static enum skiff_status scan_begin(struct scan *s, struct stream *stream, struc
         TRY(source_open(&s->source, stream, s->plan->max_line, err));
     s->has_source = true;
     s->source.max_line = s->plan->max_line ? s->plan->max_line : SOURCE_MAX_LINE;
+    s->source.unpack_ratio = s->plan->unpack_ratio ? s->plan->unpack_ratio : SOURCE_UNPACK_RATIO;
+    s->sample_line = s->told = 0;
     s->active = reader;
     if (reader->class->begin) {
         enum skiff_status status = reader->class->begin(reader, &s->source, err);
@@ -210,6 +215,52 @@ static enum skiff_status scan_bad_line(struct scan *s, struct skiff_error *why,
     return why->code;
 }
 
+enum skiff_status idle_check(const char *path, int64_t lines, int64_t limit,
+                             struct skiff_error *err)
+{
+    limit = limit ? limit : SCAN_IDLE_LINES;
+    if (limit < 0 || lines < limit)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_FORMAT,
+                     "%s: no sample in its first %" PRId64
+                     " lines; is it the right file and format? (setting idle_lines, %" PRId64
+                     "; -1: any number)",
+                     path, lines, limit);
+}
+
+/* Lines of which a file gave no sample: told now and then, and at its beginning not without end. */
+static enum skiff_status scan_idle(struct scan *s, struct skiff_error *err)
+{
+    struct bad_lines *bad = s->plan->bad;
+    int64_t lines = s->source.line - s->sample_line, now = clock_now();
+    if (s->plan->stop && atomic_load_explicit(s->plan->stop, memory_order_relaxed))
+        return error_set(err, SKIFF_STATE, "%s: reading was stopped", s->path);
+    if (!s->sample_line)
+        TRY(idle_check(s->path, lines, s->plan->idle_lines, err));
+    if (!s->told)
+        s->told = now;
+    if (bad && bad->on_idle && now - s->told >= SCAN_TELL_SECONDS * CLOCK_SECOND) {
+        s->told = now;
+        pthread_mutex_lock(&bad->lock);
+        bad->on_idle(bad->arg, s->path, lines);
+        pthread_mutex_unlock(&bad->lock);
+    }
+    return SKIFF_OK;
+}
+
+/* Behind an empty line that was bad and may be skipped: those that follow it are so, too. */
+static enum skiff_status scan_skip_empty(struct scan *s, struct skiff_error *err)
+{
+    struct bad_lines *bad = s->plan->bad;
+    int64_t most = EMPTY_AT_ONCE, n = 0;
+    if (bad->limit >= 0 && most > bad->limit - atomic_load(&bad->count))
+        most = bad->limit - atomic_load(&bad->count);
+    if (most > 0)
+        TRY(source_skip_empty(&s->source, most, &n, err));
+    atomic_fetch_add(&bad->count, n);
+    return SKIFF_OK;
+}
+
 static bool is_bad_line(enum skiff_status status)
 {
     return status == SKIFF_FORMAT || status == SKIFF_RANGE;
@@ -220,10 +271,11 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
 {
     enum skiff_status (*parse)(struct reader *, const char *, size_t, struct batch *,
                                struct skiff_error *) = s->active->class->line;
+    int64_t rows = b->rows; /* at the last bad line */
     while (b->rows < max_rows) {
         struct skiff_error why;
         const char *line;
-        size_t n;
+        size_t n = 1; /* of a line that is too long, it stays so */
         int64_t before = s->source.line;
         enum skiff_status status = source_line(&s->source, &line, &n, &why);
         if (status == SKIFF_OK)
@@ -238,8 +290,18 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
                 *err = why;
             return status;
         }
+        if (b->rows > rows) {
+            rows = b->rows;
+            s->sample_line = before;
+            s->told = 0;
+        }
         TRY(scan_bad_line(s, &why, err));
+        if (n == 0)
+            TRY(scan_skip_empty(s, err));
+        TRY(scan_idle(s, err));
     }
+    s->sample_line = s->source.line;
+    s->told = 0;
     return SKIFF_OK;
 }
 

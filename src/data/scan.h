@@ -22,14 +22,27 @@ struct bad_lines {
     int64_t limit; /* this many are counted and skipped; one more is an error; -1: no limit */
     atomic_llong count;
     /* Called for every bad line, one call at a time, with file, line and what was wrong (the
-     * message begins with both already); may be NULL. Must not call into the scan. */
+     * message begins with both already); of empty lines in a row for the first. May be NULL. Must
+     * not call into the scan. */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
+    /* Called when a file goes on without giving a sample, at most every SCAN_TELL_SECONDS, with the
+     * lines read since the last sample; may be NULL, otherwise as on_bad. */
+    void (*on_idle)(void *arg, const char *file, int64_t lines);
     void *arg;
     pthread_mutex_t lock;
 };
 
+#define SCAN_TELL_SECONDS 5
+#define SCAN_IDLE_LINES \
+    10000000 /* a file that begins with so many lines and no sample is refused */
+
 void bad_lines_init(struct bad_lines *bad, int64_t limit);
 void bad_lines_deinit(struct bad_lines *bad);
+
+/* FORMAT when a file has begun with so many lines and no sample. limit 0: SCAN_IDLE_LINES; -1: any
+ * number. */
+enum skiff_status idle_check(const char *path, int64_t lines, int64_t limit,
+                             struct skiff_error *err);
 
 struct scan_plan {
     const struct schema *schema;
@@ -38,6 +51,8 @@ struct scan_plan {
     bool cache;
     const char *cache_dir; /* NULL: beside the file */
     size_t max_line;       /* 0: SOURCE_MAX_LINE */
+    int64_t unpack_ratio;  /* 0: SOURCE_UNPACK_RATIO; -1: any */
+    int64_t idle_lines;    /* 0: SCAN_IDLE_LINES; -1: any number */
     struct bad_lines *bad;
     const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it is set */
 };
@@ -65,6 +80,8 @@ struct scan {
     const char *path;     /* of the open file, as the user knows it */
     int64_t piece;        /* where the open piece begins; 0: at the beginning of the file */
     int64_t lines_before; /* lines in front of the piece; -1: not counted yet */
+    int64_t sample_line;  /* of the source, that gave the last sample; 0: none yet */
+    int64_t told;         /* when on_idle was called, or the last sample came; 0: not known */
     struct binary_writer writer;
     bool writing;
     struct skiff_error cache_error; /* code 0: none */

@@ -11,7 +11,8 @@
 enum skiff_status source_open(struct source *s, struct stream *stream, size_t max_line,
                               struct skiff_error *err)
 {
-    *s = (struct source){.max_line = max_line ? max_line : SOURCE_MAX_LINE};
+    *s = (struct source){.max_line = max_line ? max_line : SOURCE_MAX_LINE,
+                         .unpack_ratio = SOURCE_UNPACK_RATIO};
     s->cap = 2 * BLOCK;
     void *buf;
     enum skiff_status status = mem_alloc(s->cap + TEXT_PAD, "read buffer", &buf, err);
@@ -33,7 +34,7 @@ void source_next(struct source *s, struct stream *stream)
     s->at = s->end = 0;
     s->ended = false;
     s->line = 0;
-    s->bytes = 0;
+    s->bytes = s->read = 0;
     s->limit = -1;
 }
 
@@ -42,6 +43,18 @@ void source_close(struct source *s)
     stream_close(s->stream);
     mem_free(s->buf);
     *s = (struct source){0};
+}
+
+static enum skiff_status check_ratio(const struct source *s, struct skiff_error *err)
+{
+    int64_t packed = stream_tell(s->stream);
+    if (!s->stream->class->unpacks || s->unpack_ratio < 0 || s->read <= SOURCE_UNPACK_FREE ||
+        s->read / s->unpack_ratio <= packed)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_IO,
+                     "%s: %" PRId64 " bytes of %s unpack to more than %" PRId64 ": over %" PRId64
+                     " times as much is refused (setting unpack_ratio; -1: any)",
+                     s->name, packed, s->stream->class->name, s->read, s->unpack_ratio);
 }
 
 /* Reads at least one more byte behind end, or sets ended. Moves what is left to the front, and
@@ -64,7 +77,9 @@ static enum skiff_status source_fill(struct source *s, struct skiff_error *err)
     }
     TRY(stream_read(s->stream, s->buf + s->end, s->cap - s->end, &got, err));
     s->end += got;
+    s->read += (int64_t)got;
     s->ended = got == 0;
+    TRY(check_ratio(s, err));
     /* what follows the data is read by the parsers, never used */
     memset(s->buf + s->end, 0, TEXT_PAD);
     return SKIFF_OK;
@@ -85,7 +100,7 @@ static void source_hand_out(struct source *s, size_t n, size_t with_end, const c
 /* The line at `at` is too long: drops it, up to and with its end. */
 static enum skiff_status source_drop_line(struct source *s, struct skiff_error *err)
 {
-    s->line++;
+    int64_t begin = s->bytes;
     for (;;) {
         char *p = memchr(s->buf + s->at, '\n', s->end - s->at);
         size_t n = p ? (size_t)(p + 1 - (s->buf + s->at)) : s->end - s->at;
@@ -93,8 +108,14 @@ static enum skiff_status source_drop_line(struct source *s, struct skiff_error *
         s->bytes += (int64_t)n;
         if (p || s->ended)
             break;
+        if (s->bytes - begin >= SOURCE_ENDLESS_LINE)
+            return error_set(err, SKIFF_FORMAT,
+                             "%s:%" PRId64 ": no line end within %" PRId64
+                             " bytes; is it text? (a line has at most %zu bytes)",
+                             s->name, s->line + 1, s->bytes - begin, s->max_line);
         TRY(source_fill(s, err));
     }
+    s->line++;
     return error_set(err, SKIFF_RANGE, "the line is longer than %zu bytes", s->max_line);
 }
 
@@ -123,6 +144,42 @@ enum skiff_status source_line(struct source *s, const char **line, size_t *n,
         seen = length;
         TRY(source_fill(s, err));
     }
+}
+
+/* How many of the n bytes at p are line ends, up to the first that is none. */
+static size_t count_newlines(const char *p, size_t n)
+{
+    static const uint64_t newlines = 0x0a0a0a0a0a0a0a0aull;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        uint64_t w[4];
+        memcpy(w, p + i, 32);
+        if ((w[0] ^ newlines) | (w[1] ^ newlines) | (w[2] ^ newlines) | (w[3] ^ newlines))
+            break;
+    }
+    while (i < n && p[i] == '\n')
+        i++;
+    return i;
+}
+
+enum skiff_status source_skip_empty(struct source *s, int64_t most, int64_t *out,
+                                    struct skiff_error *err)
+{
+    if (s->limit >= 0 && most > s->limit - s->bytes)
+        most = s->limit - s->bytes;
+    for (*out = 0; *out < most;) {
+        size_t left = s->end - s->at,
+               want = left < (size_t)(most - *out) ? left : (size_t)(most - *out);
+        size_t n = count_newlines(s->buf + s->at, want);
+        s->at += n;
+        s->bytes += (int64_t)n;
+        s->line += (int64_t)n;
+        *out += (int64_t)n;
+        if (n < left || s->ended)
+            break;
+        TRY(source_fill(s, err));
+    }
+    return SKIFF_OK;
 }
 
 enum skiff_status source_bytes(struct source *s, size_t n, const char **bytes,

@@ -2,7 +2,9 @@
  *
  * The buffer is filled in large blocks; a line is a pointer into it. Line ends are \n and \r\n; the
  * last line needs none. NUL and other bytes are ordinary. A line longer than max_line is an error,
- * after which reading goes on behind it; memory stays bounded by max_line.
+ * after which reading goes on behind it; memory stays bounded by max_line. One without end (1 GB)
+ * is an error of the stream. Compressed content that unpacks to more than unpack_ratio times its
+ * size is refused: it was made to hurt.
  * Threads: one user at a time. */
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
@@ -10,6 +12,11 @@
 #include "data/stream.h"
 
 #define SOURCE_MAX_LINE ((size_t)16 << 20)
+/* A line that has not ended after so many bytes is no line: the stream is refused. */
+#define SOURCE_ENDLESS_LINE ((int64_t)1 << 30)
+/* Compressed content: beyond its first so many bytes at most so many times what lies on disk. */
+#define SOURCE_UNPACK_FREE ((int64_t)64 << 20)
+#define SOURCE_UNPACK_RATIO 200
 
 struct source {
     struct stream *stream;
@@ -19,9 +26,11 @@ struct source {
     size_t at, end;   /* what has been read and not handed out */
     bool ended;       /* the stream is at its end */
     size_t max_line;
-    int64_t line;  /* number of the line handed out last, from 1 */
-    int64_t bytes; /* of the content handed out */
-    int64_t limit; /* no line begins at or behind this byte of the stream; -1: no limit */
+    int64_t line;         /* number of the line handed out last, from 1 */
+    int64_t bytes;        /* of the content handed out */
+    int64_t read;         /* of the content, so far */
+    int64_t unpack_ratio; /* -1: any */
+    int64_t limit;        /* no line begins at or behind this byte of the stream; -1: no limit */
 };
 
 /* Takes the stream over, also when it fails. max_line 0: SOURCE_MAX_LINE. */
@@ -33,9 +42,15 @@ void source_next(struct source *s, struct stream *stream);
 
 /* The next line without its end. line[n] is \n or \r, and TEXT_PAD bytes behind it may be read. The
  * pointer holds until the next call. END behind the last line; RANGE for a line that is too long:
- * the call after it gives the line behind. */
+ * the call after it gives the line behind. FORMAT, with the line number as it was, for one without
+ * end. */
 enum skiff_status source_line(struct source *s, const char **line, size_t *n,
                               struct skiff_error *err);
+
+/* Passes over empty lines that come next, at most so many, at the speed of memory. *out: how many;
+ * they count as handed out. */
+enum skiff_status source_skip_empty(struct source *s, int64_t most, int64_t *out,
+                                    struct skiff_error *err);
 
 /* Exactly n bytes in one piece, END when the stream is at its end, FORMAT when only a part is left;
  * n is at most max_line. */

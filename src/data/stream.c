@@ -102,7 +102,7 @@ static int64_t raw_tell(struct stream *base)
     return ((struct stream_raw *)base)->fetched;
 }
 
-static const struct stream_class raw_class = {"plain", raw_read, raw_close, raw_tell};
+static const struct stream_class raw_class = {"plain", raw_read, raw_close, raw_tell, false};
 
 static const struct stream_decoder *decoder_of(const char *head, size_t n)
 {

@@ -27,6 +27,7 @@ struct stream_class {
     void (*close)(struct stream *s);
     /* Bytes of the file, as it lies on disk, that have been read so far; for progress. */
     int64_t (*tell)(struct stream *s);
+    bool unpacks; /* a few bytes of the file may give very many: the source watches the ratio */
 };
 
 struct stream {

@@ -57,7 +57,7 @@ static int64_t zstd_tell(struct stream *base)
     return stream_tell(((struct stream_zstd *)base)->below);
 }
 
-static const struct stream_class zstd_class = {"zstd", zstd_read, zstd_close, zstd_tell};
+static const struct stream_class zstd_class = {"zstd", zstd_read, zstd_close, zstd_tell, true};
 
 enum skiff_status stream_zstd_open(struct stream *below, struct stream **out,
                                    struct skiff_error *err)

@@ -247,6 +247,66 @@ static float fetched(struct rig *r, const struct tensor *x, const char *name)
 }
 
 /* y = 2 x; every edit counts from the next run on, also one that leaves the number of ops alone. */
+static void test_fed_bools_are_0_or_1(void **state)
+{
+    struct rig r;
+    struct skiff_error err;
+    struct tensor x = {0};
+    rig_open(&r, true);
+    assert_int_equal(tensor_resize(&x, DTYPE_BOOL, &(struct shape){2, {1, 4}}, &err), SKIFF_OK);
+    memcpy(x.data, (uint8_t[]){0, 1, 3, 1}, 4);
+    struct feed feed = {"x", &x};
+    assert_int_equal(executor_run(r.e, r.p, &feed, 1, NULL, 0, NULL, &err), SKIFF_INVALID);
+    assert_non_null(
+        strstr(err.message, "fed variable x: element 2 is the byte 3; a bool is 0 or 1"));
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
+/* scale with a ScaleTensor that nobody has written. */
+static void test_optional_input_without_a_value(void **state)
+{
+    struct rig r;
+    struct skiff_error err = {0};
+    const char *scale = "s", *y = "y";
+    struct skiff_tensor out = {0};
+    struct tensor x = {0};
+    rig_open(&r, true);
+    block_remove_ops(program_root(r.p), 0, program_root(r.p)->nops);
+    add_var(r.p, "s", false);
+    add_op(r.p, "scale", "x", NULL, "y");
+    struct skiff_op *op = program_root(r.p)->ops[0];
+    op_set_in(r.p, op, "ScaleTensor", 1, &scale);
+    op_set_float(r.p, op, "scale", 2);
+    assert_int_equal(tensor_resize(&x, DTYPE_FP32, &(struct shape){2, {1, 4}}, &err), SKIFF_OK);
+    for (int i = 0; i < 4; i++)
+        tensor_f32(&x)[i] = (float)i;
+    struct feed feed = {"x", &x};
+    assert_int_equal(executor_run(r.e, r.p, &feed, 1, &y, 1, &out, &err), SKIFF_STATE);
+    assert_non_null(strstr(err.message, "op 0 scale: input ScaleTensor: variable s has no value"));
+    value_deinit(&out);
+    tensor_deinit(&x);
+    rig_close(&r);
+}
+
+static void test_outputs_are_distinct(void **state)
+{
+    struct rig r;
+    struct skiff_error err = {0};
+    const char *x = "x", *outs[] = {"a", "b", "a"};
+    rig_open(&r, true);
+    block_remove_ops(program_root(r.p), 0, program_root(r.p)->nops);
+    struct skiff_op *op = block_insert_op(program_root(r.p), -1, "split");
+    op_set_in(r.p, op, "X", 1, &x);
+    op_set_out(r.p, op, "Out", 3, outs);
+    op_set_ints(r.p, op, "sections", 3, (int32_t[]){1, 1, 2});
+    op_set_int(r.p, op, "axis", 1);
+    assert_int_equal(executor_run(r.e, r.p, NULL, 0, NULL, 0, NULL, &err), SKIFF_INVALID);
+    assert_non_null(
+        strstr(err.message, "op 0 split: output slot Out: variable a is already another output"));
+    rig_close(&r);
+}
+
 static void test_an_edited_program_is_compiled_anew(void **state)
 {
     for (int no_fuse = 0; no_fuse < 2; no_fuse++) {
@@ -341,6 +401,9 @@ int main(void)
         cmocka_unit_test(test_a_feed_is_never_written),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_declared_feeds_are_checked),
+        cmocka_unit_test(test_fed_bools_are_0_or_1),
+        cmocka_unit_test(test_optional_input_without_a_value),
+        cmocka_unit_test(test_outputs_are_distinct),
         cmocka_unit_test(test_an_edited_program_is_compiled_anew),
         cmocka_unit_test(test_programs_come_and_go),
         cmocka_unit_test(test_runs_as),

@@ -20,7 +20,7 @@
 struct plan_input { /* one input or output of a step, to be looked at before it runs */
     struct skiff_tensor *value;
     short slot, index;
-    bool is_output, rowwise, optional;
+    bool is_output, rowwise;
 };
 
 struct step {

@@ -16,7 +16,8 @@
  * live from the start, fetched ones until their values have been copied out.
  *
  * Fusing comes first, on a copy of the program (docs/decisions/0003-fusing.md). Programs from
- * outside that hold fused ops are refused: their kernels trust the passes that make them. */
+ * outside that hold fused ops are refused: their kernels trust the passes that make them; and so
+ * are those from files with ops that act outside of the program (program/rights.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@
 #include "executor/plan_parts.h"
 #include "passes/fuse.h"
 #include "program/bind.h"
+#include "program/rights.h"
 
 /* Where a name is declared, as block_find_var sees it from block b: the block itself, the forward
  * block that a gradient block belongs to, then the parents. -1: nowhere. */
@@ -146,8 +148,7 @@ static void bind_side(struct binding *b, const struct op_slot *slots,
                                     .slot = (short)s,
                                     .index = (short)i,
                                     .is_output = is_output,
-                                    .rowwise = slots[s].flags & SLOT_ROWWISE,
-                                    .optional = slots[s].flags & SLOT_OPTIONAL};
+                                    .rowwise = slots[s].flags & SLOT_ROWWISE};
         }
     }
     *out = bound;
@@ -190,6 +191,32 @@ static enum skiff_status check_slots(const struct skiff_op *op, struct skiff_err
     return SKIFF_OK;
 }
 
+/* A variable that an op writes twice would get the size of its last place and the elements of all:
+ * kernels rely on outputs of their own. (An op that runs a block or speaks with others lists what
+ * is written behind its back.) */
+static enum skiff_status check_outputs(const struct skiff_op *op, struct skiff_error *err)
+{
+    struct str_map seen;
+    enum skiff_status status = SKIFF_OK;
+    if (op->kind->flags & (OP_RUNS_BLOCK | OP_DISTRIBUTED))
+        return SKIFF_OK;
+    str_map_init(&seen);
+    for (int i = 0; i < op->nouts && status == SKIFF_OK; i++)
+        for (int j = 0; j < op->outs[i].n && status == SKIFF_OK; j++) {
+            const char *name = op->outs[i].names[j];
+            if (!name[0] || !strcmp(name, EMPTY_VAR))
+                continue;
+            if (str_map_get(&seen, name))
+                status = error_set(err, SKIFF_INVALID,
+                                   "output slot %s: variable %s is already another output of this "
+                                   "op; each needs one of its own",
+                                   op->outs[i].slot, name);
+            str_map_put(&seen, name, (void *)name);
+        }
+    str_map_deinit(&seen);
+    return status;
+}
+
 static enum skiff_status bind_op(struct plan *plan, int block, int root_step, struct skiff_op *op,
                                  struct step *step, struct skiff_error *err)
 {
@@ -200,6 +227,7 @@ static enum skiff_status bind_op(struct plan *plan, int block, int root_step, st
                          near ? " (`skiff inspect ops` lists all)" : "");
     }
     TRY(check_slots(op, err));
+    TRY(check_outputs(op, err));
     struct kernel *k = &step->kernel;
     k->kind = op->kind;
     k->op = op;
@@ -379,6 +407,7 @@ enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope 
     arena_init(&plan->arena);
     plan_env_init(plan, options);
     TRY_OUT(refuse_internal(p, err));
+    TRY_OUT(program_check_rights(p, options->block, err));
     TRY_OUT(own_program(plan, options, fetches, nfetches, err));
     plan->env.program = plan->program;
     plan->nblocks = plan->program->nblocks;

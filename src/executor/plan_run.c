@@ -22,7 +22,7 @@ static enum skiff_status check_input(const struct step *s, const struct plan_inp
     const char *name = kernel_in_name(&s->kernel, in->slot, in->index);
     switch (in->value->kind) {
     case VALUE_NONE:
-        if (in->optional || (flags & OP_EMPTY_OK))
+        if (flags & OP_EMPTY_OK)
             return SKIFF_OK;
         return error_set(
             err, SKIFF_STATE,
@@ -109,7 +109,12 @@ static enum skiff_status check_feed(const struct skiff_var *v, const struct tens
                                     struct skiff_error *err)
 {
     char declared[160], found[160];
+    int64_t bad = tensor_bad_bool(t);
     TRY(lod_check(t->lod, t->shape.ndim ? t->shape.dims[0] : 1, v->name, err));
+    if (bad >= 0)
+        return error_set(err, SKIFF_INVALID,
+                         "fed variable %s: element %lld is the byte %d; a bool is 0 or 1", v->name,
+                         (long long)bad, ((const uint8_t *)t->data)[bad]);
     if (v->need_check_feed != IS_TRUE)
         return SKIFF_OK;
     if (v->dtype != t->dtype)

@@ -14,15 +14,17 @@
 #include "store/tensor_file.h"
 #include "store/tensor_source.h"
 
-#define PART_BYTES ((int64_t)4 << 20)
+#define PART_BYTES ((int64_t)1 << 20) /* servers answer pushes in between */
 
 enum skiff_status collect_init(struct collect *c, struct session *session,
                                const struct skiff_split *split, const struct skiff_scope *scope,
-                               struct skiff_error *err)
+                               const char *tag, struct skiff_error *err)
 {
     struct skiff_program *startup;
-    const struct job_plan *plan = split_plan(split);
-    *c = (struct collect){.session = session, .plan = plan, .scope = scope};
+    *c = (struct collect){.session = session, .tag = tag, .scope = scope};
+    if (!session)
+        return SKIFF_OK;
+    const struct job_plan *plan = c->plan = split_plan(split);
     TRY(split_server(split, plan->endpoints[0], &c->server0, &startup, NULL, err));
     program_destroy(startup);
     return SKIFF_OK;
@@ -51,6 +53,8 @@ static const struct skiff_tensor *in_scope(const struct collect *c, const char *
 bool collect_has(const struct collect *c, const struct skiff_var *v)
 {
     int n;
+    if (!c->session)
+        return in_scope(c, v->name) != NULL;
     const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
     free(slices);
     return n || job_plan_has_table(c->plan, v->name) || on_servers(c, v->name) ||
@@ -100,7 +104,7 @@ static enum skiff_status write_rows(const struct collect *c, const struct skiff_
     enum skiff_status status = SKIFF_OK;
     for (int64_t at = 0; status == SKIFF_OK && at < rows; at += step) {
         int64_t n = rows - at < step ? rows - at : step;
-        status = session_pull_part(c->session, server, slice, at, n, &part, err);
+        status = session_pull_kept(c->session, c->tag, server, slice, at, n, &part, err);
         if (status == SKIFF_OK && (part.tensor.dtype != v->dtype ||
                                    (int64_t)tensor_bytes(&part.tensor) != n * row_bytes(v)))
             status = error_set(err, SKIFF_SHAPE,
@@ -153,7 +157,7 @@ static enum skiff_status write_table(const struct collect *c, const struct skiff
         int64_t n = v->shape.dims[0] - at < step ? v->shape.dims[0] - at : step;
         for (int64_t i = 0; i < n; i++)
             ids[i] = at + i;
-        status = session_pull_rows(c->session, &s, ids, (size_t)n, width, rows, err);
+        status = session_pull_kept_rows(c->session, c->tag, &s, ids, (size_t)n, width, rows, err);
         if (status == SKIFF_OK)
             status = file_writer_add(w, rows, (size_t)(n * row_bytes(v)), err);
     }
@@ -173,10 +177,23 @@ static enum skiff_status write_local(const struct skiff_tensor *value, struct fi
     return status;
 }
 
+static enum skiff_status write_own(const struct collect *c, const struct skiff_var *v,
+                                   struct file_writer *w, struct skiff_error *err)
+{
+    const struct skiff_tensor *value = in_scope(c, v->name);
+    return value ? write_local(value, w, err)
+                 : error_set(err, SKIFF_NOT_FOUND,
+                             "%s cannot be saved: neither a server nor this worker has a value of "
+                             "it; was the startup program run?",
+                             v->name);
+}
+
 enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
                                 struct file_writer *w, struct skiff_error *err)
 {
     int n;
+    if (!c->session)
+        return write_own(c, v, w, err);
     if (job_plan_has_table(c->plan, v->name))
         return write_table(c, v, w, err);
     const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
@@ -188,12 +205,7 @@ enum skiff_status collect_write(const struct collect *c, const struct skiff_var 
         if (status == SKIFF_OK)
             status = write_rows(c, v, 0, v->name, v->shape.ndim ? v->shape.dims[0] : 1, w, err);
     } else {
-        const struct skiff_tensor *value = in_scope(c, v->name);
-        status = value ? write_local(value, w, err)
-                       : error_set(err, SKIFF_NOT_FOUND,
-                                   "%s cannot be saved: neither a server nor this worker has a "
-                                   "value of it; was the startup program run?",
-                                   v->name);
+        status = write_own(c, v, w, err);
     }
     free(slices);
     return status;

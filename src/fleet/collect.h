@@ -9,7 +9,8 @@
 #include "store/file.h"
 
 struct collect {
-    struct session *session;
+    struct session *session;     /* NULL: alone, everything is in the scope */
+    const char *tag;             /* of the snapshot that is read */
     const struct job_plan *plan; /* the split's, which must stay */
     const struct skiff_scope *scope;
     struct skiff_program *server0; /* what every server has besides its slices */
@@ -17,7 +18,7 @@ struct collect {
 
 enum skiff_status collect_init(struct collect *c, struct session *session,
                                const struct skiff_split *split, const struct skiff_scope *scope,
-                               struct skiff_error *err);
+                               const char *tag, struct skiff_error *err);
 void collect_deinit(struct collect *c);
 
 /* Does anybody have it? */

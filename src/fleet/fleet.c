@@ -1,5 +1,6 @@
 /* A fleet's life, its role, split_files. */
 #include "fleet/fleet_parts.h"
+#include "fleet/fleet_log.h"
 
 #include <stdlib.h>
 
@@ -28,11 +29,21 @@ void skiff_fleet_on_say(struct skiff_fleet *f, void (*say)(void *user, const cha
     atomic_store(&f->say, say);
 }
 
-void fleet_say(void *self, const char *line)
+void fleet_on_log(struct skiff_fleet *f, log_call log, void *user)
+{
+    if (log)
+        atomic_store(&f->user, user);
+    atomic_store(&f->log, log);
+}
+
+void fleet_say(void *self, enum log_level level, const char *line)
 {
     struct skiff_fleet *f = self;
     say_call say = atomic_load(&f->say);
-    if (say)
+    log_call log = atomic_load(&f->log);
+    if (log)
+        log(atomic_load(&f->user), level, line);
+    else if (say)
         say(atomic_load(&f->user), line);
 }
 

@@ -6,12 +6,16 @@
 
 #include <skiff/fleet.h>
 
+#include "base/log.h"
 #include "comm/comm.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
+#include "io/io.h"
 #include "passes/split.h"
+#include "store/model_dir.h"
 
 typedef void (*say_call)(void *user, const char *line);
+typedef void (*log_call)(void *user, enum log_level level, const char *line);
 
 struct skiff_fleet {
     struct role role;
@@ -23,12 +27,14 @@ struct skiff_fleet {
     struct skiff_program *given, *given_startup;   /* a worker's: run as those of the role */
     struct job *job;                               /* comm's or job_server's; NULL: alone */
     unsigned meetings;                             /* tags of collective calls */
-    _Atomic(say_call) say;                         /* threads of the network look at both */
+    unsigned saves;                                /* snapshots that this worker has made */
+    _Atomic(say_call) say;                         /* threads of the network look at these */
+    _Atomic(log_call) log;                         /* instead of say, with a level */
     _Atomic(void *) user;
 };
 
 /* To whoever listens; any thread. */
-void fleet_say(void *self, const char *line);
+void fleet_say(void *self, enum log_level level, const char *line);
 
 static inline bool fleet_is_alone(const struct skiff_fleet *f)
 {
@@ -43,6 +49,28 @@ enum skiff_status fleet_need_session(const struct skiff_fleet *f, const char *ca
 
 /* Is this worker in its job: between init_worker (or the first run) and stop_worker? */
 bool fleet_is_working(const struct skiff_fleet *f);
+
+/* ---- fleet_worker.c ---- */
+/* In sync mode servers wait for the steps of all workers: one that is about to wait for others
+ * steps aside before, and back again. In other modes nothing. */
+enum skiff_status fleet_step_aside(struct skiff_fleet *f, struct session *s,
+                                   struct skiff_error *err);
+enum skiff_status fleet_step_back(struct skiff_fleet *f, struct session *s,
+                                  struct skiff_error *err);
+
+/* ---- fleet_save.c ---- */
+struct fleet_saving {
+    const char *dir;
+    const struct skiff_program *vars;    /* whose persistables */
+    const char *params;                  /* one file for all; NULL: one each */
+    const struct skiff_program *program; /* to be written, too; NULL: none */
+    const char *model;                   /* its file */
+    const char *tag;                     /* snapshot of the servers; NULL: one of now is made */
+    const struct model_note *note;       /* the folder is this save's alone; NULL: it is not */
+};
+/* Gathers from the servers and writes; everything appears at one instant. */
+enum skiff_status fleet_save(struct skiff_fleet *f, struct skiff_scope *scope,
+                             const struct fleet_saving *what, struct skiff_error *err);
 
 /* ---- fleet_split.c ---- */
 void fleet_drop_programs(struct skiff_fleet *f);

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "io/io.h"
 #include "fleet/collect.h"
-#include "store/model_dir.h"
 
 /* ---- files ---- */
 
@@ -17,13 +16,8 @@ static enum skiff_status write_one(const struct collect *g, struct model_writer 
                                    const struct skiff_var *v, struct skiff_error *err)
 {
     struct file_writer file;
-    char *path;
-    TRY(model_writer_add(w, v->name, &path, err));
-    enum skiff_status status = file_writer_open(&file, path, err);
-    free(path);
-    if (status < 0)
-        return status;
-    status = collect_write(g, v, &file, err);
+    TRY(model_writer_file(w, v->name, &file, err));
+    enum skiff_status status = collect_write(g, v, &file, err);
     if (status < 0) {
         file_writer_close(&file);
         return status;
@@ -31,14 +25,12 @@ static enum skiff_status write_one(const struct collect *g, struct model_writer 
     return file_writer_commit(&file, err);
 }
 
-/* A variable that nobody has is left out when the program was not pruned: a learning rate that was
- * never set, say. */
+/* A variable that nobody has is left out: a learning rate that was never set, say. */
 static enum skiff_status write_separate(const struct collect *g, struct model_writer *w,
-                                        const struct io_vars *vars, bool all,
-                                        struct skiff_error *err)
+                                        const struct io_vars *vars, struct skiff_error *err)
 {
     for (int i = 0; i < vars->n; i++)
-        if (all || collect_has(g, vars->v[i]))
+        if (collect_has(g, vars->v[i]))
             TRY(write_one(g, w, vars->v[i], err));
     return SKIFF_OK;
 }
@@ -48,18 +40,13 @@ static enum skiff_status write_combined(const struct collect *g, struct model_wr
                                         struct skiff_error *err)
 {
     struct file_writer out;
-    char *path;
     const char **names = mem_must((size_t)(vars->n + 1) * sizeof(*names));
     int *order = mem_must((size_t)(vars->n + 1) * sizeof(*order));
     enum skiff_status status;
     for (int i = 0; i < vars->n; i++)
         names[i] = vars->v[i]->name;
     model_name_order(vars->n, names, order);
-    TRY_OUT(model_writer_add(w, file, &path, err));
-    status = file_writer_open(&out, path, err);
-    free(path);
-    if (status < 0)
-        goto out;
+    TRY_OUT(model_writer_file(w, file, &out, err));
     for (int i = 0; status == SKIFF_OK && i < vars->n; i++)
         status = collect_write(g, vars->v[order[i]], &out, err);
     if (status == SKIFF_OK)
@@ -72,15 +59,7 @@ out:
     return status;
 }
 
-struct saving {
-    const char *dir;
-    const struct skiff_program *vars;    /* whose persistables */
-    const char *params;                  /* one file for all; NULL: one each */
-    const struct skiff_program *program; /* to be written, too; NULL: none */
-    const char *model;                   /* its file */
-};
-
-static enum skiff_status write_program(struct model_writer *w, const struct saving *what,
+static enum skiff_status write_program(struct model_writer *w, const struct fleet_saving *what,
                                        struct skiff_error *err)
 {
     struct buf bytes = BUF_INIT;
@@ -90,29 +69,85 @@ static enum skiff_status write_program(struct model_writer *w, const struct savi
     return status;
 }
 
-static enum skiff_status save(struct skiff_fleet *f, struct session *session,
-                              struct skiff_scope *scope, const struct saving *what,
-                              struct skiff_error *err)
+/* A model for inference must have all that its program reads. */
+static enum skiff_status check_has(const struct collect *g, const struct skiff_program *program,
+                                   struct skiff_error *err)
+{
+    struct io_vars vars;
+    enum skiff_status status = SKIFF_OK;
+    io_vars_list(program, IO_PERSISTABLES, &vars);
+    for (int i = 0; i < vars.n && status == SKIFF_OK; i++)
+        if (!collect_has(g, vars.v[i]))
+            status = error_set(err, SKIFF_NOT_FOUND,
+                               "%s cannot be saved: neither a server nor this worker has a value "
+                               "of it; was the startup program run?",
+                               vars.v[i]->name);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+static enum skiff_status write_all(const struct collect *g, struct model_writer *w,
+                                   const struct fleet_saving *what, struct skiff_error *err)
+{
+    struct io_vars vars;
+    io_vars_list(what->vars, IO_PERSISTABLES, &vars);
+    enum skiff_status status = what->program ? check_has(g, what->program, err) : SKIFF_OK;
+    if (status == SKIFF_OK)
+        status = what->params ? write_combined(g, w, &vars, what->params, err)
+                              : write_separate(g, w, &vars, err);
+    if (status == SKIFF_OK && what->program)
+        status = write_program(w, what, err);
+    io_vars_deinit(&vars);
+    return status;
+}
+
+static enum skiff_status save_tagged(struct skiff_fleet *f, struct session *session,
+                                     struct skiff_scope *scope, const char *tag,
+                                     const struct fleet_saving *what, struct skiff_error *err)
 {
     struct collect g;
     struct model_writer w;
-    struct io_vars vars;
-    TRY(comm_settle(f->job, err));
-    TRY(collect_init(&g, session, f->split, scope, err));
-    io_vars_list(what->vars, IO_PERSISTABLES, &vars);
+    TRY(collect_init(&g, session, f->split, scope, tag, err));
     enum skiff_status status = model_writer_open(&w, what->dir, err);
+    if (status == SKIFF_OK && what->note) {
+        model_writer_describe(&w, what->note);
+        model_writer_replace(&w);
+    }
     if (status == SKIFF_OK) {
-        status = what->params ? write_combined(&g, &w, &vars, what->params, err)
-                              : write_separate(&g, &w, &vars, what->program != NULL, err);
-        if (status == SKIFF_OK && what->program)
-            status = write_program(&w, what, err);
+        status = write_all(&g, &w, what, err);
         if (status == SKIFF_OK)
             status = model_writer_commit(&w, err);
         else
             model_writer_close(&w);
     }
-    io_vars_deinit(&vars);
     collect_deinit(&g);
+    return status;
+}
+
+static enum skiff_status save_now(struct skiff_fleet *f, struct session *s,
+                                  struct skiff_scope *scope, const struct fleet_saving *what,
+                                  struct skiff_error *err)
+{
+    char tag[64];
+    snprintf(tag, sizeof(tag), "save %u of worker %d", f->saves++, f->role.id);
+    TRY(comm_settle(f->job, err));
+    TRY(session_mark_now(s, tag, err));
+    enum skiff_status status = save_tagged(f, s, scope, tag, what, err);
+    enum skiff_status end = session_unmark(s, tag, status < 0 ? NULL : err);
+    return status < 0 ? status : end;
+}
+
+enum skiff_status fleet_save(struct skiff_fleet *f, struct skiff_scope *scope,
+                             const struct fleet_saving *what, struct skiff_error *err)
+{
+    struct session *s = NULL;
+    enum skiff_status status;
+    if (!fleet_is_alone(f))
+        TRY(fleet_need_session(f, "saving", &s, err));
+    if (s && !what->tag)
+        status = save_now(f, s, scope, what, err);
+    else
+        status = save_tagged(f, s, scope, what->tag, what, err);
     return status < 0 ? error_prefix(err, status, "saving %s", what->dir) : status;
 }
 
@@ -133,29 +168,27 @@ static enum skiff_status need_programs(const struct skiff_fleet *f, const char *
     return SKIFF_OK;
 }
 
-/* Every worker may call; all but the first are done with it. */
-static bool writes(const struct skiff_fleet *f, const char *call)
+/* Every worker may call; all but the first (of those that are not dead) are done with it. */
+static bool writes(struct skiff_fleet *f, const char *call)
 {
     char line[128];
+    struct session *s = f->job ? comm_session(f->job) : NULL;
+    if (f->role.id == 0 || (s && session_is_lowest(s)))
+        return true;
     snprintf(line, sizeof(line), "%s: worker 0 writes the files, this is worker %d", call,
              f->role.id);
-    if (f->role.id && f->say)
-        f->say(f->user, line);
-    return f->role.id == 0;
+    fleet_say(f, LOG_INFO, line);
+    return false;
 }
 
 enum skiff_status skiff_fleet_save_persistables(struct skiff_fleet *f, struct skiff_scope *scope,
                                                 const char *dir, struct skiff_error *err)
 {
-    struct session *session;
-    struct saving what = {.dir = dir, .vars = f->origin};
+    struct fleet_saving what = {.dir = dir, .vars = f->origin};
     TRY(need_programs(f, "save_persistables", err));
     if (fleet_is_alone(f))
         return io_save_group(scope, f->main, IO_PERSISTABLES, dir, NULL, err);
-    if (!writes(f, "save_persistables"))
-        return SKIFF_OK;
-    TRY(fleet_need_session(f, "save_persistables", &session, err));
-    return save(f, session, scope, &what, err);
+    return writes(f, "save_persistables") ? fleet_save(f, scope, &what, err) : SKIFF_OK;
 }
 
 /* "a/b/name" to the folder and the two files. */
@@ -172,17 +205,16 @@ static enum skiff_status save_pruned(struct skiff_fleet *f, struct skiff_scope *
                                      const struct skiff_program *pruned, const char *where,
                                      bool prefix, struct skiff_error *err)
 {
-    struct session *session;
     struct buf dir = BUF_INIT, model = BUF_INIT, params = BUF_INIT;
-    struct saving what = {.dir = where, .vars = pruned, .program = pruned, .model = "__model__"};
-    TRY(fleet_need_session(f, "save_inference_model", &session, err));
+    struct fleet_saving what = {
+        .dir = where, .vars = pruned, .program = pruned, .model = "__model__"};
     if (prefix) {
         prefix_parts(where, &dir, &model, &params);
         what.dir = dir.data;
         what.model = model.data;
         what.params = params.data;
     }
-    enum skiff_status status = save(f, session, scope, &what, err);
+    enum skiff_status status = fleet_save(f, scope, &what, err);
     buf_deinit(&dir);
     buf_deinit(&model);
     buf_deinit(&params);

@@ -82,7 +82,8 @@ void fleet_comm_options(const struct skiff_strategy *s, const struct settings *e
         .session = {.worker = worker,
                     .job = e->job,
                     .secret = e->secret,
-                    .transport = e->transport,
+                    .insecure = e->insecure,
+                    .transport = e->links,
                     .connect_ms = e->start_ms,
                     .request_ms = e->rpc_ms,
                     .silence_ms = e->silence_ms},
@@ -182,6 +183,19 @@ static void run_as_trainer(struct skiff_fleet *f, struct skiff_program *main,
     program_run_as(startup, f->startup);
 }
 
+static enum skiff_status take_settings(struct skiff_fleet *f, const struct skiff_strategy *s,
+                                       struct skiff_error *err)
+{
+    struct settings_security security = {
+        .encrypt = s->encrypt, .secret_file = s->secret_file, .insecure = s->insecure};
+    char weak[256];
+    TRY(settings_set_transport(&f->settings, s->transport, err));
+    TRY(settings_set_security(&f->settings, &security, err));
+    if (secret_is_weak(f->settings.secret, weak, sizeof(weak)))
+        fleet_say(f, LOG_WARN, weak);
+    return SKIFF_OK;
+}
+
 enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program *main,
                                     struct skiff_program *startup,
                                     const struct skiff_strategy *strategy, struct skiff_error *err)
@@ -191,7 +205,7 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program 
     TRY(fleet_need_init(f, "minimize", err));
     TRY(fleet_split_config(strategy ? strategy : &defaults, &config, err)); /* alone, too */
     if (strategy)
-        TRY(settings_set_transport(&f->settings, strategy->transport, err));
+        TRY(take_settings(f, strategy, err));
     if (fleet_is_working(f))
         return error_set(err, SKIFF_STATE, "minimize: this worker is in a job; stop_worker first");
     fleet_drop_programs(f);

@@ -88,19 +88,28 @@ static bool has_steps(const struct skiff_fleet *f)
     return mode_waits(split_plan(f->split)->mode);
 }
 
+enum skiff_status fleet_step_aside(struct skiff_fleet *f, struct session *s,
+                                   struct skiff_error *err)
+{
+    return has_steps(f) ? session_pause(s, true, err) : SKIFF_OK;
+}
+
+enum skiff_status fleet_step_back(struct skiff_fleet *f, struct session *s, struct skiff_error *err)
+{
+    return has_steps(f) ? session_pause(s, false, err) : SKIFF_OK;
+}
+
 static enum skiff_status meet_begin(struct skiff_fleet *f, struct session *s,
                                     struct skiff_error *err)
 {
     TRY(comm_settle(f->job, err)); /* what comes behind the meeting finds everything done */
-    return has_steps(f) ? session_pause(s, true, err) : SKIFF_OK;
+    return fleet_step_aside(f, s, err);
 }
 
 static enum skiff_status meet_end(struct skiff_fleet *f, struct session *s, struct skiff_error *err)
 {
-    if (!has_steps(f))
-        return SKIFF_OK;
-    TRY(session_pause(s, false, err));
-    return session_barrier(s, "back", err);
+    TRY(fleet_step_back(f, s, err));
+    return has_steps(f) ? session_barrier(s, "back", err) : SKIFF_OK;
 }
 
 enum skiff_status skiff_fleet_barrier_worker(struct skiff_fleet *f, struct skiff_error *err)

@@ -25,6 +25,7 @@ struct server_job {
     _Atomic(struct server *) running;
     atomic_bool stopped;
     bool keeps_values;
+    struct ps_begin start; /* options.start */
 };
 
 static struct server_job *of(struct job *j)
@@ -63,7 +64,8 @@ static enum skiff_status serve(struct job *j, const struct skiff_program *p,
         TRY(server_plan_read(p, s->plan->job, s->plan->index, &read, err));
         o.plan = read;
         if (o.say)
-            o.say(o.user, "the server program is not the split's: what to do is read from its ops");
+            o.say(o.user, LOG_INFO,
+                  "the server program is not the split's: what to do is read from its ops");
     }
     o.main = p;
     o.scope = scope;
@@ -143,7 +145,8 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .listen = s->settings.listen[0] ? s->settings.listen : NULL,
         .job = s->settings.job,
         .secret = s->settings.secret,
-        .transport = s->settings.transport,
+        .insecure = s->settings.insecure,
+        .transport = s->settings.links,
         .shards = s->settings.shards,
         .silence_ms = s->settings.silence_ms,
         .start_ms = s->settings.start_ms,
@@ -153,6 +156,13 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
     };
     *out = &s->base;
     return SKIFF_OK;
+}
+
+void job_server_set_start(struct job *j, const struct ps_begin *has)
+{
+    struct server_job *s = of(j);
+    s->start = *has;
+    s->options.start = &s->start;
 }
 
 enum skiff_status job_server_init(struct job *j, const char *model_dir, struct skiff_error *err)

@@ -9,7 +9,9 @@
 #ifndef FLEET_JOB_SERVER_H
 #define FLEET_JOB_SERVER_H
 
+#include "base/log.h"
 #include "fleet/settings.h"
+#include "net/ps.h"
 #include "program/job.h"
 #include "program/program.h"
 #include "program/server_plan.h"
@@ -20,13 +22,15 @@ struct job_server_options {
     const struct skiff_program *whole;          /* before the split, or NULL; copied */
     const struct settings *settings;
     bool stop_on_death, keeps_values;
-    void (*say)(void *user, const char *line);
+    void (*say)(void *user, enum log_level level, const char *line);
     void *user;
 };
 
 /* One reference is the caller's. */
 enum skiff_status job_server_create(const struct job_server_options *o, struct job **out,
                                     struct skiff_error *err);
+/* What this server has on its disk, for the beginning of the job; before init. Copied. */
+void job_server_set_start(struct job *j, const struct ps_begin *has);
 /* model_dir NULL: fresh parameters. */
 enum skiff_status job_server_init(struct job *j, const char *model_dir, struct skiff_error *err);
 enum skiff_status job_server_run(struct job *j, struct skiff_error *err);

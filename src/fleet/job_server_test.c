@@ -17,7 +17,7 @@
 
 static char said[1024];
 
-static void say(void *user, const char *line)
+static void say(void *user, enum log_level level, const char *line)
 {
     (void)user;
     snprintf(said, sizeof said, "%s", line);

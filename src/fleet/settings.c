@@ -1,5 +1,8 @@
 #include "fleet/settings.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "net/transport.h"
 
 /* gflags of Paddle are 0, 1, true or false; the int stays -1 when it is not set. */
@@ -12,17 +15,34 @@ static const char *read_switch(void *place, const char *text)
     return NULL;
 }
 
+static const char *read_encrypt(void *place, const char *text)
+{
+    static const char *const words[] = {"auto", "on", "off"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, words[i])) {
+            *(int *)place = i;
+            return NULL;
+        }
+    return "auto, on or off";
+}
+
 #define AT(field) offsetof(struct settings, field)
 #define MOST (1 << 30)
 #define COMMUNICATOR "FLAGS_communicator_"
 
 static const struct option rows[] = {
     {"SKIFF_JOB", OPTION_ROOM, AT(job), .high = SETTINGS_JOB, .help = "name of the job"},
-    {"SKIFF_SECRET", OPTION_ROOM, AT(secret), .high = SETTINGS_SECRET, .help = "its secret"},
+    {"SKIFF_SECRET", OPTION_ROOM, AT(secret), .high = SECRET_TEXT, .help = "its secret"},
+    {"SKIFF_SECRET_FILE", OPTION_TEXT, AT(secret_file),
+     .help = "a file with its secret, which others cannot read"},
+    {"SKIFF_INSECURE", OPTION_BOOL, AT(insecure),
+     .help = "1: servers that other machines can reach need no secret"},
+    {"SKIFF_ENCRYPT", OPTION_OTHER, AT(encrypt), .read = read_encrypt,
+     .help = "on, off, auto: on between machines"},
     {"SKIFF_LISTEN", OPTION_ROOM, AT(listen), .high = ADDRESS_TEXT,
      .help = "where a server listens, if not at its address"},
     {"SKIFF_TRANSPORT", OPTION_ROOM, AT(transport), .high = SETTINGS_TRANSPORT,
-     .help = "how processes reach each other: zmq or ipc, with settings behind it"},
+     .help = "how processes reach each other: tcp or ipc, with settings behind it"},
     {"FLAGS_rpc_deadline", OPTION_INT, AT(rpc_ms), .low = 1, .high = MOST,
      .help = "milliseconds until a request has failed"},
     {"SKIFF_SILENCE_MS", OPTION_INT, AT(silence_ms), .low = 100, .high = MOST,
@@ -58,19 +78,54 @@ static enum skiff_status check_transport(const char *subject, const char *text,
     return status < 0 ? error_prefix(err, status, "%s", subject) : SKIFF_OK;
 }
 
+static void join_links(struct settings *s)
+{
+    static const char *const words[] = {"auto", "on", "off"};
+    if (s->encrypt < 0)
+        snprintf(s->links, sizeof(s->links), "%s", s->transport);
+    else
+        snprintf(s->links, sizeof(s->links), "%s encrypt=%s",
+                 s->transport[0] ? s->transport : "tcp", words[s->encrypt]);
+}
+
 enum skiff_status settings_set_transport(struct settings *s, const char *text,
                                          struct skiff_error *err)
 {
     if (!text)
         return SKIFF_OK;
     TRY(check_transport("transport", text, err));
-    return options_set(&settings_options, s, "SKIFF_TRANSPORT", text, err);
+    TRY(options_set(&settings_options, s, "SKIFF_TRANSPORT", text, err));
+    join_links(s);
+    return SKIFF_OK;
+}
+
+static enum skiff_status take_secret_file(struct settings *s, const char *path,
+                                          struct skiff_error *err)
+{
+    TRY(secret_file_read(path, s->secret, err));
+    secret_guard();
+    return SKIFF_OK;
+}
+
+enum skiff_status settings_set_security(struct settings *s, const struct settings_security *given,
+                                        struct skiff_error *err)
+{
+    const char *expected = given->encrypt ? read_encrypt(&s->encrypt, given->encrypt) : NULL;
+    if (expected)
+        return error_set(err, SKIFF_INVALID, "encrypt is '%s'; expected %s", given->encrypt,
+                         expected);
+    if (given->secret_file)
+        TRY(take_secret_file(s, given->secret_file, err));
+    s->insecure = s->insecure || given->insecure;
+    join_links(s);
+    return SKIFF_OK;
 }
 
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err)
 {
-    struct settings s = {.max_merge_var_num = -1,
+    struct settings s = {.encrypt = -1,
+                         .max_merge_var_num = -1,
                          .send_queue_size = -1,
                          .min_send_grad_num_before_recv = -1,
                          .thread_pool_size = -1,
@@ -86,6 +141,11 @@ enum skiff_status settings_read(struct settings *out, role_lookup get, void *sel
             TRY(option_put(row, &s, row->name, text, err));
     }
     TRY(check_transport("SKIFF_TRANSPORT", s.transport, err));
+    if (s.secret[0])
+        secret_guard();
+    else if (s.secret_file)
+        TRY(take_secret_file(&s, s.secret_file, err));
+    join_links(&s);
     *out = s;
     return SKIFF_OK;
 }

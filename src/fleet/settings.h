@@ -5,15 +5,19 @@
 
 #include "base/options.h"
 #include "fleet/role.h"
+#include "fleet/secret_file.h"
 #include "net/address.h"
 
 #define SETTINGS_JOB 128
-#define SETTINGS_SECRET 256
 #define SETTINGS_TRANSPORT 256
 
 struct settings {
-    char job[SETTINGS_JOB], secret[SETTINGS_SECRET];
-    char listen[ADDRESS_TEXT];          /* "": where the list of servers says */
+    char job[SETTINGS_JOB], secret[SECRET_TEXT]; /* secret: also that of SKIFF_SECRET_FILE */
+    const char *secret_file;                     /* of the environment */
+    bool insecure;                               /* no secret is needed, wherever servers are */
+    int encrypt;                                 /* enum greeting_encrypt; -1: not said */
+    char links[SETTINGS_TRANSPORT + 32];         /* transport and encrypt, as nodes take them */
+    char listen[ADDRESS_TEXT];                   /* "": where the list of servers says */
     char transport[SETTINGS_TRANSPORT]; /* SKIFF_TRANSPORT: as transport_choose takes it; "" */
     int rpc_ms, silence_ms, start_ms, shards; /* 0: defaults */
     int cpu_num;                              /* CPU_NUM; 1 */
@@ -26,6 +30,14 @@ extern const struct options settings_options; /* names of the variables, and wha
 /* Sets the transport after all: what a strategy, a flag or a config says. NULL: leaves it. */
 enum skiff_status settings_set_transport(struct settings *s, const char *text,
                                          struct skiff_error *err);
+/* The same for what security depends on; NULL, false: leaves it. */
+struct settings_security {
+    const char *encrypt; /* auto, on, off */
+    const char *secret_file;
+    bool insecure;
+};
+enum skiff_status settings_set_security(struct settings *s, const struct settings_security *given,
+                                        struct skiff_error *err);
 enum skiff_status settings_read(struct settings *out, role_lookup get, void *self,
                                 struct skiff_error *err); /* get NULL: the environment */
 

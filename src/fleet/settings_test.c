@@ -8,6 +8,11 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "fleet/report.h"
 #include "fleet/settings.h"
 
@@ -59,12 +64,79 @@ static void transports_are_chosen(void **state)
     assert_string_equal(s.transport, "ipc peer_bytes=1M");
     assert_int_equal(settings_set_transport(&s, NULL, &err), SKIFF_OK);
     assert_string_equal(s.transport, "ipc peer_bytes=1M");
-    assert_int_equal(settings_set_transport(&s, "zmq", &err), SKIFF_OK);
-    assert_string_equal(s.transport, "zmq");
-    assert_int_equal(settings_set_transport(&s, "zmx", &err), SKIFF_NOT_FOUND);
+    assert_int_equal(settings_set_transport(&s, "tcp", &err), SKIFF_OK);
+    assert_string_equal(s.transport, "tcp");
+    assert_int_equal(settings_set_transport(&s, "tcq", &err), SKIFF_NOT_FOUND);
     assert_non_null(
-        strstr(err.message, "transport: there is no transport zmx, the nearest is zmq"));
-    assert_string_equal(s.transport, "zmq");
+        strstr(err.message, "transport: there is no transport tcq, the nearest is tcp"));
+    assert_string_equal(s.transport, "tcp");
+}
+
+static void encryption_is_chosen(void **state)
+{
+    struct one on = {"SKIFF_ENCRYPT", "on"};
+    struct settings s;
+    struct skiff_error err;
+    assert_int_equal(settings_read(&s, lookup, &on, &err), SKIFF_OK);
+    assert_string_equal(s.links, "tcp encrypt=on");
+    assert_int_equal(settings_set_transport(&s, "ipc peer_bytes=1M", &err), SKIFF_OK);
+    assert_string_equal(s.links, "ipc peer_bytes=1M encrypt=on");
+    struct settings_security off = {.encrypt = "off"}, wrong = {.encrypt = "perhaps"};
+    assert_int_equal(settings_set_security(&s, &off, &err), SKIFF_OK);
+    assert_string_equal(s.links, "ipc peer_bytes=1M encrypt=off");
+    assert_int_equal(settings_set_security(&s, &wrong, &err), SKIFF_INVALID);
+    assert_non_null(strstr(err.message, "expected auto, on or off"));
+}
+
+/* Files with secrets: one line, for the owner's eyes alone. */
+static void secrets_in_files(void **state)
+{
+    char folder[] = "/tmp/skiff-fifo-XXXXXX", fifo[64], nothing[SECRET_TEXT];
+    struct skiff_error fifo_err;
+    assert_non_null(mkdtemp(folder));
+    snprintf(fifo, sizeof(fifo), "%s/secret", folder);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(secret_file_read(fifo, nothing, &fifo_err), SKIFF_INVALID); /* at once */
+    unlink(fifo);
+    rmdir(folder);
+    static const struct {
+        const char *text, *message;
+        unsigned mode;
+    } rows[] = {{"open sesame\n", NULL, 0600},
+                {"open sesame", NULL, 0400},
+                {"open sesame\n", "can be used by others (mode 640): chmod 600", 0640},
+                {"open sesame\n", "can be used by others (mode 604): chmod 600", 0604},
+                {"", "expected one line", 0600},
+                {"one\ntwo\n", "expected one line", 0600}};
+    char path[] = "/tmp/skiff-secret-XXXXXX", found[SECRET_TEXT];
+    struct skiff_error err;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        strcpy(path + strlen(path) - 6, "XXXXXX");
+        int fd = mkstemp(path);
+        assert_int_equal(write(fd, rows[i].text, strlen(rows[i].text)), strlen(rows[i].text));
+        assert_int_equal(fchmod(fd, rows[i].mode), 0);
+        close(fd);
+        enum skiff_status status = secret_file_read(path, found, &err);
+        struct one file = {"SKIFF_SECRET_FILE", path};
+        struct settings s;
+        assert_int_equal(settings_read(&s, lookup, &file, NULL) == SKIFF_OK, !rows[i].message);
+        unlink(path);
+        if (!rows[i].message) {
+            assert_int_equal(status, SKIFF_OK);
+            assert_string_equal(found, "open sesame");
+            assert_string_equal(s.secret, "open sesame");
+        } else if (status == SKIFF_OK || !strstr(err.message, rows[i].message)) {
+            fail_msg("row %zu: %s", i, status == SKIFF_OK ? "taken" : err.message);
+        }
+    }
+    char made[SECRET_TEXT], again[SECRET_TEXT], weak[256];
+    secret_make(made);
+    secret_make(again);
+    assert_true(strlen(made) == 64 && strcmp(made, again));
+    assert_false(secret_is_weak(made, weak, sizeof(weak)));
+    assert_true(secret_is_weak("aaaaaaaaaaaaaaaaaaaa", weak, sizeof(weak)));
+    assert_true(secret_is_weak("sesame", weak, sizeof(weak)));
+    assert_non_null(strstr(weak, "has only 6 characters, 4 of them different, and may be guessed"));
 }
 
 static void wrong_ones_are_named(void **state)
@@ -116,7 +188,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_set),           cmocka_unit_test(values_are_taken),
-        cmocka_unit_test(transports_are_chosen), cmocka_unit_test(wrong_ones_are_named),
+        cmocka_unit_test(transports_are_chosen), cmocka_unit_test(encryption_is_chosen),
+        cmocka_unit_test(secrets_in_files),      cmocka_unit_test(wrong_ones_are_named),
         cmocka_unit_test(reports_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,19 +30,33 @@ enum skiff_status io_save_vars(const struct skiff_scope *s, const struct io_vars
     return status;
 }
 
+enum skiff_status io_read_vars(const struct model_reader *r, struct skiff_scope *s,
+                               const struct skiff_program *p, const struct io_vars *vars,
+                               const char *filename, struct skiff_error *err)
+{
+    struct io_batch b;
+    io_batch_init(&b, vars);
+    enum skiff_status status = filename
+                                   ? model_read_combined(r, filename, b.n, b.names, b.loaded, err)
+                                   : model_read_separate(r, b.n, b.names, b.loaded, err);
+    char *place = filename ? io_join(r->dir, "/", filename) : mem_must_strdup(r->dir);
+    if (status == SKIFF_OK)
+        status = io_batch_give(&b, vars, p, s, place, filename != NULL, err);
+    free(place);
+    io_batch_deinit(&b);
+    return status;
+}
+
 enum skiff_status io_load_vars(struct skiff_scope *s, const struct skiff_program *p,
                                const struct io_vars *vars, const char *dir, const char *filename,
                                struct skiff_error *err)
 {
-    struct io_batch b;
-    io_batch_init(&b, vars);
-    char *path = filename ? io_join(dir, "/", filename) : mem_must_strdup(dir);
-    enum skiff_status status = filename ? model_read_combined(path, b.n, b.names, b.loaded, err)
-                                        : model_read_separate(path, b.n, b.names, b.loaded, err);
-    if (status == SKIFF_OK)
-        status = io_batch_give(&b, vars, p, s, path, filename != NULL, err);
-    free(path);
-    io_batch_deinit(&b);
+    struct model_reader r = MODEL_READER_INIT;
+    enum skiff_status status;
+    do {
+        TRY(model_reader_open(&r, dir, filename, err));
+        status = io_read_vars(&r, s, p, vars, filename, err);
+    } while (model_reader_close(&r, status));
     return status;
 }
 
@@ -78,7 +92,6 @@ static enum skiff_status writer_add_pickle(struct model_writer *w, const char *f
     struct io_vars vars;
     struct io_batch b;
     struct state state;
-    char *path = NULL;
     io_vars_list(p, group, &vars);
     io_batch_init(&b, &vars);
     state_init(&state);
@@ -97,19 +110,17 @@ static enum skiff_status writer_add_pickle(struct model_writer *w, const char *f
         t->owner = TENSOR_BORROWED;
         t->lod = NULL;
     }
-    TRY_OUT(model_writer_add(w, file, &path, err));
-    TRY_OUT(pickle_file_write(path, &state, err));
+    TRY_OUT(model_writer_pickle(w, file, &state, err));
 out:
-    free(path);
     state_deinit(&state);
     io_batch_deinit(&b);
     io_vars_deinit(&vars);
     return status;
 }
 
-static enum skiff_status save_parts(struct model_writer *w, const struct skiff_scope *s,
-                                    const struct skiff_program *p, const char *base,
-                                    struct skiff_error *err)
+enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scope *s,
+                                 const struct skiff_program *p, const char *base,
+                                 struct skiff_error *err)
 {
     char *params = io_join(base, ".", "pdparams"), *opt = io_join(base, ".", "pdopt"),
          *model = io_join(base, ".", "pdmodel");
@@ -132,12 +143,8 @@ enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_progra
 {
     TRY(io_prefix_check(prefix, err));
     struct model_writer w;
-    char *dir = io_dir_name(prefix);
-    enum skiff_status status = model_writer_open(&w, dir, err);
-    free(dir);
-    if (status < 0)
-        return status;
-    return io_writer_end(&w, save_parts(&w, s, p, io_base_name(prefix), err), err);
+    TRY(model_writer_open_prefix(&w, prefix, err));
+    return io_writer_end(&w, io_write_state(&w, s, p, io_base_name(prefix), err), err);
 }
 
 static enum skiff_status batch_take(struct io_batch *b, struct state *state, const char *path,
@@ -162,39 +169,48 @@ static enum skiff_status batch_take(struct io_batch *b, struct state *state, con
 }
 
 /* Reads the pickle and checks; the caller hands out when all files are right. */
-static enum skiff_status pickle_load(const char *path, const struct io_vars *vars,
-                                     struct io_batch *b, struct skiff_error *err)
+static enum skiff_status pickle_load(const struct model_reader *r, const char *file,
+                                     const struct io_vars *vars, struct io_batch *b,
+                                     struct skiff_error *err)
 {
     struct state state;
+    const struct file_sum *want;
+    char *path = io_join(r->dir, "/", file);
     state_init(&state);
     io_batch_init(b, vars);
-    enum skiff_status status = pickle_file_read(path, &state, err);
+    enum skiff_status status = model_reader_sum(r, file, &want, err);
+    if (status == SKIFF_OK)
+        status = pickle_file_read_checked(path, want, &state, err);
     if (status == SKIFF_OK)
         status = batch_take(b, &state, path, err);
     state_deinit(&state);
+    free(path);
     return status;
 }
 
-static enum skiff_status load_pickles(struct skiff_scope *s, const struct skiff_program *p,
-                                      const char *params, const char *opt, struct skiff_error *err)
+static enum skiff_status load_pickles(const struct model_reader *r, struct skiff_scope *s,
+                                      const struct skiff_program *p, const char *params,
+                                      const char *opt, struct skiff_error *err)
 {
     struct io_vars vars[2];
     struct io_batch batch[2] = {{0}, {0}};
-    const char *path[2] = {params, opt};
+    const char *file[2] = {params, opt};
     io_vars_list(p, IO_PARAMS, &vars[0]);
     io_vars_list(p, IO_STATE, &vars[1]);
     enum skiff_status status = SKIFF_OK;
     /* a program without optimizer state needs no .pdopt */
     for (int i = 0; i < 2 && status == SKIFF_OK; i++)
         if (i == 0 || vars[i].n)
-            status = pickle_load(path[i], &vars[i], &batch[i], err);
+            status = pickle_load(r, file[i], &vars[i], &batch[i], err);
     for (int pass = 0; pass < 2 && status == SKIFF_OK; pass++)
         for (int i = 0; i < 2 && status == SKIFF_OK; i++) {
+            char *path = io_join(r->dir, "/", file[i]);
             for (int k = 0; k < batch[i].n && !pass && status == SKIFF_OK; k++)
                 status = io_value_check(p, vars[i].v[k], vars[i].is_param[k], &batch[i].loaded[k],
-                                        path[i], err);
+                                        path, err);
             if (pass)
-                status = io_batch_give(&batch[i], &vars[i], p, s, path[i], true, err);
+                status = io_batch_give(&batch[i], &vars[i], p, s, path, true, err);
+            free(path);
         }
     for (int i = 0; i < 2; i++) {
         io_batch_deinit(&batch[i]);
@@ -203,51 +219,95 @@ static enum skiff_status load_pickles(struct skiff_scope *s, const struct skiff_
     return status;
 }
 
+/* Is there a file for it? One that is listed must be there. */
+static enum skiff_status has_file(const struct model_reader *r, const char *name, bool *out,
+                                  struct skiff_error *err)
+{
+    const struct file_sum *want;
+    *out = false;
+    if (model_name_check(name, NULL) < 0)
+        return SKIFF_OK;
+    TRY(model_reader_sum(r, name, &want, err));
+    char *path = io_join(r->dir, "/", name);
+    *out = file_exists(path);
+    free(path);
+    return SKIFF_OK;
+}
+
 /* A folder of one file per variable: loads the variables that have a file. */
-static enum skiff_status load_folder(struct skiff_scope *s, const struct skiff_program *p,
-                                     const char *dir, struct skiff_error *err)
+static enum skiff_status load_folder(const struct model_reader *r, struct skiff_scope *s,
+                                     const struct skiff_program *p, struct skiff_error *err)
 {
     struct io_vars vars;
     io_vars_list(p, IO_PERSISTABLES, &vars);
-    int kept = 0;
-    for (int i = 0; i < vars.n; i++) {
-        char *path = io_join(dir, "/", vars.v[i]->name);
-        if (model_name_check(vars.v[i]->name, NULL) == SKIFF_OK && file_exists(path)) {
+    int kept = 0, wanted = vars.n;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < wanted && status == SKIFF_OK; i++) {
+        bool there;
+        status = has_file(r, vars.v[i]->name, &there, err);
+        if (status == SKIFF_OK && there) {
             vars.is_param[kept] = vars.is_param[i];
             vars.v[kept++] = vars.v[i];
         }
-        free(path);
     }
-    int wanted = vars.n;
     vars.n = kept;
-    enum skiff_status status = SKIFF_OK;
-    if (wanted && !kept)
+    if (status == SKIFF_OK && wanted && !kept)
         status = error_set(err, SKIFF_NOT_FOUND,
                            "%s holds no file for any of the program's %d persistable variables",
-                           dir, wanted);
-    else
-        status = io_load_vars(s, p, &vars, dir, NULL, err);
+                           r->dir, wanted);
+    if (status == SKIFF_OK)
+        status = io_read_vars(r, s, p, &vars, NULL, err);
     io_vars_deinit(&vars);
+    return status;
+}
+
+static enum skiff_status load_prefix(struct skiff_scope *s, const struct skiff_program *p,
+                                     const char *stem, struct skiff_error *err)
+{
+    struct model_reader r = MODEL_READER_INIT;
+    char *dir = path_parent(stem), *params = io_join(io_base_name(stem), ".", "pdparams"),
+         *opt = io_join(io_base_name(stem), ".", "pdopt");
+    enum skiff_status status;
+    do {
+        TRY_OUT(model_reader_open(&r, dir, params, err));
+        status = load_pickles(&r, s, p, params, opt, err);
+    } while (model_reader_close(&r, status));
+out:
+    free(dir);
+    free(params);
+    free(opt);
+    return status;
+}
+
+static enum skiff_status load_dir(struct skiff_scope *s, const struct skiff_program *p,
+                                  const char *dir, struct skiff_error *err)
+{
+    struct model_reader r = MODEL_READER_INIT;
+    enum skiff_status status;
+    do {
+        TRY(model_reader_open(&r, dir, NULL, err));
+        status = load_folder(&r, s, p, err);
+    } while (model_reader_close(&r, status));
     return status;
 }
 
 enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, const char *prefix,
                           struct skiff_error *err)
 {
-    char *stem = io_prefix_strip(prefix);
-    char *params = io_join(stem, ".", "pdparams"), *opt = io_join(stem, ".", "pdopt");
-    enum skiff_status status;
-    if (file_exists(params) || !file_exists(prefix))
-        status = load_pickles(s, p, params, opt, err);
-    else if (file_is_dir(prefix))
-        status = load_folder(s, p, prefix, err);
-    else
+    char *stem = io_prefix_strip(prefix), *params = io_join(stem, ".", "pdparams");
+    char *dir = path_parent(stem);
+    enum skiff_status status = model_settle(dir, err);
+    if (status == SKIFF_OK && (file_exists(params) || !file_exists(prefix)))
+        status = load_prefix(s, p, stem, err);
+    else if (status == SKIFF_OK && file_is_dir(prefix))
+        status = load_dir(s, p, prefix, err);
+    else if (status == SKIFF_OK)
         status = error_set(err, SKIFF_NOT_FOUND,
                            "%s: no such file (%s is a single file: load it as a combined file, "
                            "with the list of its variables)",
                            params, prefix);
     free(stem);
     free(params);
-    free(opt);
+    free(dir);
     return status;
 }

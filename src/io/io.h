@@ -9,6 +9,7 @@
 
 #include "executor/scope.h"
 #include "program/program.h"
+#include "store/model_dir.h"
 #include "store/tensor_file.h"
 
 /* Which variables. A program built here knows its parameters, and so does a training program that
@@ -74,6 +75,11 @@ enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_progra
 enum skiff_status io_load(struct skiff_scope *s, const struct skiff_program *p, const char *prefix,
                           struct skiff_error *err);
 
+/* What io_save writes (<base>.pdparams, .pdopt, .pdmodel), as a part of a larger save. */
+enum skiff_status io_write_state(struct model_writer *w, const struct skiff_scope *s,
+                                 const struct skiff_program *p, const char *base,
+                                 struct skiff_error *err);
+
 struct io_inference {
     const char *const *feeds;
     int nfeeds;
@@ -87,6 +93,11 @@ enum skiff_status io_save_inference_dir(const struct skiff_scope *s, const struc
                                         const struct io_inference *what, const char *dir,
                                         const char *model_filename, const char *params_filename,
                                         struct skiff_error *err);
+/* The same as a part of a larger save. */
+enum skiff_status io_write_inference(struct model_writer *w, const struct skiff_scope *s,
+                                     const struct skiff_program *p, const struct io_inference *what,
+                                     const char *model_filename, const char *params_filename,
+                                     struct skiff_error *err);
 /* That of 2.x: <prefix>.pdmodel and <prefix>.pdiparams. */
 enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
                                            const struct skiff_program *p,
@@ -113,7 +124,7 @@ enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
                                     const char *model_filename, const char *params_filename,
                                     struct skiff_model *out, struct skiff_error *err);
 
-/* Protobuf or text form. */
+/* Protobuf or text form. Compared with the manifest beside it, if there is one. */
 enum skiff_status io_program_read(const char *path, struct skiff_program **out,
                                   struct skiff_error *err);
 /* Feed and fetch names by the ops' columns; arrays live in the program's arena. */

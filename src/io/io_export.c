@@ -25,16 +25,6 @@ static enum skiff_status inference_parts(struct model_writer *w, const struct sk
     return status;
 }
 
-static enum skiff_status inference_save(const struct skiff_scope *s,
-                                        const struct skiff_program *pruned, const char *dir,
-                                        const char *model_file, const char *params_file,
-                                        struct skiff_error *err)
-{
-    struct model_writer w;
-    TRY(model_writer_open(&w, dir, err));
-    return io_writer_end(&w, inference_parts(&w, s, pruned, model_file, params_file, err), err);
-}
-
 /* 2.x drops what only training or a debugger needs. */
 static void training_info_remove(struct skiff_program *p)
 {
@@ -61,18 +51,29 @@ enum skiff_status io_inference_program(const struct skiff_program *p,
     return SKIFF_OK;
 }
 
+enum skiff_status io_write_inference(struct model_writer *w, const struct skiff_scope *s,
+                                     const struct skiff_program *p, const struct io_inference *what,
+                                     const char *model_filename, const char *params_filename,
+                                     struct skiff_error *err)
+{
+    struct skiff_program *pruned;
+    TRY(io_inference_program(p, what, false, &pruned, err));
+    enum skiff_status status =
+        inference_parts(w, s, pruned, model_filename ? io_base_name(model_filename) : MODEL_FILE,
+                        params_filename ? io_base_name(params_filename) : NULL, err);
+    program_destroy(pruned);
+    return status;
+}
+
 enum skiff_status io_save_inference_dir(const struct skiff_scope *s, const struct skiff_program *p,
                                         const struct io_inference *what, const char *dir,
                                         const char *model_filename, const char *params_filename,
                                         struct skiff_error *err)
 {
-    struct skiff_program *pruned;
-    TRY(io_inference_program(p, what, false, &pruned, err));
-    enum skiff_status status =
-        inference_save(s, pruned, dir, model_filename ? io_base_name(model_filename) : MODEL_FILE,
-                       params_filename ? io_base_name(params_filename) : NULL, err);
-    program_destroy(pruned);
-    return status;
+    struct model_writer w;
+    TRY(model_writer_open(&w, dir, err));
+    return io_writer_end(
+        &w, io_write_inference(&w, s, p, what, model_filename, params_filename, err), err);
 }
 
 enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
@@ -81,12 +82,14 @@ enum skiff_status io_save_inference_prefix(const struct skiff_scope *s,
                                            struct skiff_error *err)
 {
     TRY(io_prefix_check(prefix, err));
+    struct model_writer w;
     struct skiff_program *pruned;
     TRY(io_inference_program(p, what, true, &pruned, err));
-    char *dir = io_dir_name(prefix), *model = io_join(io_base_name(prefix), ".", "pdmodel"),
+    char *model = io_join(io_base_name(prefix), ".", "pdmodel"),
          *params = io_join(io_base_name(prefix), ".", "pdiparams");
-    enum skiff_status status = inference_save(s, pruned, dir, model, params, err);
-    free(dir);
+    enum skiff_status status = model_writer_open_prefix(&w, prefix, err);
+    if (status == SKIFF_OK)
+        status = io_writer_end(&w, inference_parts(&w, s, pruned, model, params, err), err);
     free(model);
     free(params);
     program_destroy(pruned);

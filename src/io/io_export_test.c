@@ -53,14 +53,14 @@ static void saves_inference_models(void **state)
     struct skiff_model m;
     MUST(io_load(s, p, SAVED "fluid_save/ctr", err_));
     MUST(io_save_inference_dir(s, p, &what, temp_path("infer"), NULL, NULL, err_));
-    assert_int_equal(count_files(temp_path("infer")), 10);
+    assert_int_equal(count_files(temp_path("infer")), 10 + 1 /* manifest */);
     same_model(temp_path("infer/__model__"), SAVED "inference_default/__model__");
     assert_files_equal(temp_path("infer/fc_0.w_0"), SAVED "inference_default/fc_0.w_0");
     MUST(io_save_inference_dir(s, p, &what, temp_path("infer2"), "model", "params", err_));
-    assert_int_equal(count_files(temp_path("infer2")), 2);
+    assert_int_equal(count_files(temp_path("infer2")), 2 + 1 /* manifest */);
     assert_files_equal(temp_path("infer2/params"), SAVED "inference_files/params");
     MUST(io_save_inference_prefix(s, p, &what, temp_path("new/ctr"), err_));
-    assert_int_equal(count_files(temp_path("new")), 2);
+    assert_int_equal(count_files(temp_path("new")), 2 + 1 /* manifest */);
     assert_files_equal(temp_path("new/ctr.pdiparams"), SAVED "inference_files/params");
     MUST(io_load_inference(s, temp_path("new/ctr"), NULL, NULL, &m, err_));
     check_saved_model(&m);

@@ -8,16 +8,36 @@
 
 #define MODEL_FILE "__model__"
 
+enum skiff_status io_read_program(const struct model_reader *r, const char *file,
+                                  struct skiff_program **out, struct skiff_error *err)
+{
+    struct buf bytes = BUF_INIT;
+    const struct file_sum *want;
+    TRY(model_reader_sum(r, file, &want, err));
+    char *path = io_join(r->dir, "/", file);
+    enum skiff_status status = file_read_checked(path, want, &bytes, err);
+    /* no ProgramDesc begins with this: 'p' would be field 14 */
+    if (status == SKIFF_OK)
+        status = bytes.len >= 8 && !memcmp(bytes.data, "program ", 8)
+                     ? program_parse(bytes.data, path, out, err)
+                     : program_decode(bytes.data, bytes.len, path, out, err);
+    buf_deinit(&bytes);
+    free(path);
+    return status;
+}
+
 enum skiff_status io_program_read(const char *path, struct skiff_program **out,
                                   struct skiff_error *err)
 {
-    struct buf bytes = BUF_INIT;
-    TRY(file_read(path, &bytes, err));
-    /* no ProgramDesc begins with this: 'p' would be field 14 */
-    enum skiff_status status = bytes.len >= 8 && !memcmp(bytes.data, "program ", 8)
-                                   ? program_parse(bytes.data, path, out, err)
-                                   : program_decode(bytes.data, bytes.len, path, out, err);
-    buf_deinit(&bytes);
+    struct model_reader r = MODEL_READER_INIT;
+    char *dir = path_parent(path);
+    enum skiff_status status;
+    do {
+        TRY_OUT(model_reader_open(&r, dir, io_base_name(path), err));
+        status = io_read_program(&r, io_base_name(path), out, err);
+    } while (model_reader_close(&r, status));
+out:
+    free(dir);
     return status;
 }
 
@@ -64,9 +84,9 @@ enum skiff_status io_model_targets(struct skiff_model *m, struct skiff_error *er
 
 /* Where the two parts of a model are. */
 struct model_place {
-    char *model;  /* path of the program */
-    char *dir;    /* of the parameters */
-    char *params; /* file in dir, or NULL: one file each */
+    char *dir;
+    char *model;  /* file of the program in dir */
+    char *params; /* of the parameters, or NULL: one file each */
 };
 
 static void place_deinit(struct model_place *m)
@@ -76,11 +96,21 @@ static void place_deinit(struct model_place *m)
     free(m->params);
 }
 
-static char *file_in(const char *dir, const char *name, const char *ending)
+static bool has(const char *dir, const char *file)
 {
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/%s%s", dir, io_base_name(name), ending);
-    return b.data;
+    char *path = io_join(dir, "/", file);
+    bool there = file_exists(path);
+    free(path);
+    return there;
+}
+
+/* 2.x takes the names without their endings too. `first`: the one with the ending wins. */
+static char *file_name(const char *dir, const char *name, const char *ending, bool first)
+{
+    char *shorter = mem_must_strdup(io_base_name(name)), *longer = io_join(shorter, ".", ending);
+    bool take = has(dir, longer) && (first || !has(dir, shorter));
+    free(take ? shorter : longer);
+    return take ? longer : shorter;
 }
 
 static void place_find(const char *path, const char *model_filename, const char *params_filename,
@@ -88,29 +118,32 @@ static void place_find(const char *path, const char *model_filename, const char 
 {
     if (model_filename || params_filename || file_is_dir(path)) {
         out->dir = mem_must_strdup(path);
-        out->model = file_in(path, model_filename ? model_filename : MODEL_FILE, "");
-        out->params = params_filename ? mem_must_strdup(io_base_name(params_filename)) : NULL;
-        /* 2.x takes the names without their endings too */
-        char *longer = model_filename ? file_in(path, model_filename, ".pdmodel") : NULL;
-        if (longer && !file_exists(out->model) && file_exists(longer)) {
-            free(out->model);
-            out->model = longer;
-            longer = NULL;
-        }
-        free(longer);
-        longer = params_filename ? file_in(path, params_filename, ".pdiparams") : NULL;
-        if (longer && file_exists(longer)) {
-            free(out->params);
-            out->params = mem_must_strdup(io_base_name(longer));
-        }
-        free(longer);
+        out->model = model_filename ? file_name(path, model_filename, "pdmodel", false)
+                                    : mem_must_strdup(MODEL_FILE);
+        out->params = params_filename ? file_name(path, params_filename, "pdiparams", true) : NULL;
         return;
     }
     char *stem = io_prefix_strip(path);
-    out->dir = io_dir_name(stem);
-    out->model = io_join(stem, ".", "pdmodel");
+    out->dir = path_parent(stem);
+    out->model = io_join(io_base_name(stem), ".", "pdmodel");
     out->params = io_join(io_base_name(stem), ".", "pdiparams");
     free(stem);
+}
+
+static enum skiff_status model_read(const struct model_reader *r, struct skiff_scope *s,
+                                    const struct model_place *place, struct skiff_model *m,
+                                    struct skiff_error *err)
+{
+    TRY(io_read_program(r, place->model, &m->program, err));
+    enum skiff_status status = io_model_targets(m, err);
+    if (status < 0)
+        return error_prefix(err, status, "%s/%s", r->dir, place->model);
+    struct io_vars vars;
+    io_vars_list(m->program, IO_PERSISTABLES, &vars);
+    if (s && vars.n)
+        status = io_read_vars(r, s, m->program, &vars, place->params, err);
+    io_vars_deinit(&vars);
+    return status;
 }
 
 enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
@@ -118,24 +151,23 @@ enum skiff_status io_load_inference(struct skiff_scope *s, const char *path,
                                     struct skiff_model *out, struct skiff_error *err)
 {
     struct model_place place = {0};
+    struct model_reader r = MODEL_READER_INIT;
     struct skiff_model m = {0};
+    char *dir = file_is_dir(path) ? mem_must_strdup(path) : path_parent(path);
+    enum skiff_status status = model_settle(dir, err);
+    free(dir);
     place_find(path, model_filename, params_filename, &place);
-    enum skiff_status status;
-    TRY_OUT(io_program_read(place.model, &m.program, err));
-    status = io_model_targets(&m, err);
-    if (status < 0) {
-        error_prefix(err, status, "%s", place.model);
-        goto out;
-    }
-    struct io_vars vars;
-    io_vars_list(m.program, IO_PERSISTABLES, &vars);
-    if (s && vars.n)
-        status = io_load_vars(s, m.program, &vars, place.dir, place.params, err);
-    io_vars_deinit(&vars);
     if (status < 0)
         goto out;
-    *out = m;
-    m = (struct skiff_model){0};
+    do {
+        io_model_deinit(&m);
+        TRY_OUT(model_reader_open(&r, place.dir, place.model, err));
+        status = model_read(&r, s, &place, &m, err);
+    } while (model_reader_close(&r, status));
+    if (status == SKIFF_OK) {
+        *out = m;
+        m = (struct skiff_model){0};
+    }
 out:
     io_model_deinit(&m);
     place_deinit(&place);

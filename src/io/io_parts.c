@@ -46,17 +46,6 @@ const char *io_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Folder of "dir/file": "dir"; of "file": "."; of "/file": "/". */
-char *io_dir_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return mem_must_strdup(".");
-    char *dir = mem_must_strdup(path);
-    dir[slash == path ? 1 : slash - path] = 0;
-    return dir;
-}
-
 /* ------------------------------------------------------------------ scope side */
 
 enum skiff_status io_batch_collect(struct io_batch *b, const struct skiff_scope *s,

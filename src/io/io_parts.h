@@ -28,6 +28,14 @@ enum skiff_status io_batch_give(struct io_batch *b, const struct io_vars *vars,
                                 const struct skiff_program *p, struct skiff_scope *s,
                                 const char *place, bool one_file, struct skiff_error *err);
 
+/* What io_load_vars does, as a part of a larger load. */
+enum skiff_status io_read_vars(const struct model_reader *r, struct skiff_scope *s,
+                               const struct skiff_program *p, const struct io_vars *vars,
+                               const char *filename, struct skiff_error *err);
+/* What io_program_read does, as a part of a larger load. */
+enum skiff_status io_read_program(const struct model_reader *r, const char *file,
+                                  struct skiff_program **out, struct skiff_error *err);
+
 enum skiff_status io_writer_vars(struct model_writer *w, const struct io_batch *b,
                                  const char *filename, struct skiff_error *err);
 enum skiff_status io_writer_program(struct model_writer *w, const char *file,
@@ -41,7 +49,6 @@ void io_program_stamp(struct skiff_program *p);
 /* Paths. Results that are not const are the caller's. */
 char *io_join(const char *a, const char *between, const char *b);
 const char *io_base_name(const char *path); /* the part after the last '/' */
-char *io_dir_name(const char *path);        /* of "dir/file": "dir"; of "file": "." */
 enum skiff_status io_prefix_check(const char *prefix, struct skiff_error *err);
 char *io_prefix_strip(const char *prefix); /* without .pdparams, .pdopt, .pdmodel, .pdiparams */
 

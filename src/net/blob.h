@@ -19,8 +19,6 @@ struct blob {
     atomic_uint refs;
     uint8_t *data;
     size_t len;
-    bool hashed;   /* hash is set: see wire_body_seal */
-    uint64_t hash; /* of all bytes */
     /* gives back data and the blob itself; called once, by whichever thread drops the last
      * reference, and must not block */
     void (*release)(struct blob *b);

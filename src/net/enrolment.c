@@ -36,10 +36,11 @@ struct enrolment {
     size_t nmembers;
     struct meeting *meetings;
     pthread_mutex_t lock; /* guards members and meetings; a meeting's lock may be taken inside */
+    atomic_bool left;     /* not beside the flags below, which compilers read together */
     uint64_t epoch;
     int64_t next_beat, answered, last_tick;
     bool host_dead, self_dead;
-    atomic_bool left;
+    bool host_replaced; /* host_stays: it is dead for good */
 };
 
 /* ---- meetings ---- */
@@ -190,15 +191,26 @@ static void self_dies(struct enrolment *e, const char *reason)
     end_meetings(e, "this process is out of the job:", reason);
 }
 
+static void host_dies(struct enrolment *e, const char *reason)
+{
+    const struct hello_side *host = &rpc_peer_link(e->host)->peer;
+    e->host_dead = true;
+    tell_of(e, host->id, MEMBER_DEAD, host->name, reason);
+    end_meetings(e, host->name, reason);
+}
+
 static void on_beat_answer(void *arg, enum skiff_status status, struct blob *reply,
                            const struct skiff_error *err)
 {
     struct enrolment *e = arg;
-    if (atomic_load(&e->left))
+    if (atomic_load(&e->left) || e->host_replaced)
         return;
     if (status == SKIFF_OK) {
         host_answers(e);
         take_changes(e, reply, NULL);
+    } else if (status == SKIFF_NOT_FOUND && e->options.host_stays) {
+        e->host_replaced = true;
+        host_dies(e, "was started again: what it held is lost");
     } else if (status == SKIFF_NOT_FOUND) { /* the host has restarted and forgotten us */
         struct rpc_ask ask = {.what = "joining the job again",
                               .method = METHOD_JOIN,
@@ -232,7 +244,7 @@ static void send_beat(struct enrolment *e, int64_t now)
 static int64_t on_tick(void *self, int64_t now)
 {
     struct enrolment *e = self;
-    if (atomic_load(&e->left) || e->self_dead)
+    if (atomic_load(&e->left) || e->self_dead || e->host_replaced)
         return CLOCK_NEVER;
     const struct link *link = rpc_peer_link(e->host);
     int64_t limit = e->options.silence_ms * CLOCK_MS, gap = now - e->last_tick;
@@ -248,9 +260,7 @@ static int64_t on_tick(void *self, int64_t now)
         node_describe(link, state, sizeof state);
         snprintf(reason, sizeof reason, "has not answered for %.1f s (%s)",
                  (double)(now - e->answered) / 1e9, state);
-        e->host_dead = true;
-        tell_of(e, link->peer.id, MEMBER_DEAD, link->peer.name, reason);
-        end_meetings(e, link->peer.name, reason);
+        host_dies(e, reason);
     }
     return clock_min(e->next_beat, e->host_dead ? CLOCK_NEVER : e->answered + limit + 1);
 }

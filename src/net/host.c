@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -54,6 +56,24 @@ static void port_range(int *low, int *high)
     }
 }
 
+/* Between the choice and the server's listening somebody else could choose the same port. So the
+ * chooser holds a name for it (a local socket, until this process ends); whoever chooses at the
+ * same time finds it held. */
+static bool reserve_port(int port)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "skiff-port-%d", port);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return true;
+    if (bind(fd, (struct sockaddr *)&a,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) + (socklen_t)n) == 0)
+        return true; /* fd stays open on purpose */
+    bool taken = errno == EADDRINUSE;
+    close(fd);
+    return !taken;
+}
+
 /* All sockets are open at the same time, so that no port comes twice. */
 enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err)
 {
@@ -65,7 +85,10 @@ enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err)
         secret_random(&random, sizeof(random));
         out[made] = low + (int)(random % (uint32_t)(high - low));
         fds[made] = hold_port(out[made]);
-        made += fds[made] >= 0;
+        if (fds[made] >= 0 && !reserve_port(out[made]))
+            close(fds[made]);
+        else
+            made += fds[made] >= 0;
     }
     if (made < n)
         status =
@@ -220,6 +243,20 @@ bool host_is_loopback(const struct sockaddr *a)
         return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
     return a->sa_family == AF_INET6 &&
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+bool host_is_reachable(const char *endpoint)
+{
+    struct address a;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    if (address_parse(endpoint, &a, NULL) < 0 || a.family == ADDRESS_ANY ||
+        getaddrinfo(a.host, NULL, &hints, &list) != 0)
+        return true;
+    bool reachable = false;
+    for (struct addrinfo *i = list; i; i = i->ai_next)
+        reachable = reachable || !host_is_loopback(i->ai_addr);
+    freeaddrinfo(list);
+    return reachable;
 }
 
 bool host_is_any(const struct sockaddr *a)

@@ -13,6 +13,9 @@ const char *host_unknown(const struct address *a);
 bool host_same(const char *a, const char *b);
 /* Does it stand for this machine? */
 bool host_is_here(const char *host);
+/* Can other machines reach this "host:port"? Not when all its addresses are loopback ones. A name
+ * that nobody knows yet counts as one that can. */
+bool host_is_reachable(const char *endpoint);
 bool host_is_loopback(const struct sockaddr *a);
 bool host_is_any(const struct sockaddr *a); /* 0.0.0.0, :: */
 

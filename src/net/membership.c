@@ -231,6 +231,10 @@ static void on_beat(void *self, struct rpc_request *q)
     reader_init_block(&r, q->body);
     uint64_t since = reader_u64(&r);
     if (!seat) {
+        const struct seat *place = seat_find(m, q->sender);
+        bool known = place && place->member.incarnation == q->incarnation; /* it has left */
+        if (m->options.orphan && place && !known)
+            m->options.orphan(m->options.self, q->link ? q->link->peer.name : "?");
         fail_unknown(m, q);
     } else if (reader_end(&r, "heartbeat", &err) < 0) {
         rpc_fail(q, &err);
@@ -394,7 +398,7 @@ struct membership *membership_create(struct node *node, struct rpc_server *serve
     m->options = *options;
     m->options.beat_ms = options->beat_ms ? options->beat_ms : 1000;
     m->options.silence_ms = options->silence_ms ? options->silence_ms : 10000;
-    m->options.lost_ms = options->lost_ms ? options->lost_ms : 3000;
+    m->options.lost_ms = options->lost_ms ? options->lost_ms : 5000;
     set_up_seats(m);
     pthread_mutex_init(&m->lock, NULL);
     cond_init(&m->changed);

@@ -40,9 +40,14 @@ struct membership_options {
     uint32_t workers, servers; /* of the job */
     int beat_ms;               /* 0: 1000 */
     int silence_ms;            /* 0: 10000 */
-    int lost_ms;               /* 0: 3000 */
+    int lost_ms;               /* 0: 5000 */
     member_changed changed;    /* may be NULL */
     void *self;
+    /* What the host holds cannot be had again: a new process in its place is no host of this job.
+     * A member that finds one takes the host for dead; the new one hears of it by `orphan`: who is
+     * in the job already. Without it members join the new one. */
+    bool host_stays;
+    void (*orphan)(void *self, const char *name); /* network thread; may be NULL */
 };
 
 /* ---- host ---- */

@@ -177,7 +177,7 @@ static void guest_leave(struct guest *g)
 
 static void members_come_and_go(void **state)
 {
-    static const char *const kinds[] = {"inproc", "zmq"};
+    static const char *const kinds[] = {"inproc", "tcp"};
     for (int k = 0; k < 2; k++) {
         struct host host;
         struct guest worker[2], server;
@@ -219,7 +219,7 @@ static void members_come_and_go(void **state)
  * more. */
 static void who_gives_up_is_dead(void **state)
 {
-    static const char *const kinds[] = {"inproc", "zmq"};
+    static const char *const kinds[] = {"inproc", "tcp"};
     for (int k = 0; k < 2; k++) {
         struct host host;
         struct guest worker[2], again;
@@ -285,7 +285,7 @@ static void wrong_counts_and_numbers(void **state)
 /* A process that went without a word is replaced by its successor at once. */
 static void a_successor_takes_the_place(void **state)
 {
-    static const char *const kinds[] = {"inproc", "zmq"};
+    static const char *const kinds[] = {"inproc", "tcp"};
     for (int k = 0; k < 2; k++) {
         struct host host;
         struct guest first, second;
@@ -351,8 +351,8 @@ static void a_short_cut_kills_nobody(void **state)
     struct net_id self[] = {WORKER(0)};
     struct barrier there = {.name = "there and back", .set = self, .nset = 1};
     patience = 20; /* a slow machine makes no short cut a long one */
-    host_start(&host, "zmq", NULL, "127.0.0.1:0", 1, 1);
-    assert_int_equal(guest_join(&guest, "zmq", &none, WORKER(0), host.address, 1, 1, NULL),
+    host_start(&host, "tcp", NULL, "127.0.0.1:0", 1, 1);
+    assert_int_equal(guest_join(&guest, "tcp", &none, WORKER(0), host.address, 1, 1, NULL),
                      SKIFF_OK);
     for (int i = 0; i < 2; i++) {
         uint64_t before = dropped_by(&guest);
@@ -377,12 +377,12 @@ static void the_host_restarts(void **state)
     struct host host;
     struct guest guest;
     char address[ADDRESS_TEXT];
-    host_start(&host, "zmq", NULL, "127.0.0.1:0", 1, 1);
+    host_start(&host, "tcp", NULL, "127.0.0.1:0", 1, 1);
     strcpy(address, host.address);
-    guest_start(&guest, "zmq", WORKER(0), address, 1, 1);
+    guest_start(&guest, "tcp", WORKER(0), address, 1, 1);
     host_stop(&host);
     wait_until(heard_count(&guest.heard, SERVER(0), MEMBER_DEAD) == 1);
-    host_start(&host, "zmq", NULL, address, 1, 1);
+    host_start(&host, "tcp", NULL, address, 1, 1);
     wait_until(state_of(&host, WORKER(0)) == MEMBER_HERE); /* joined again by itself */
     wait_until(heard_count(&guest.heard, SERVER(0), MEMBER_HERE) >= 2);
     guest_leave(&guest);
@@ -451,7 +451,7 @@ static void barriers_meet(void **state)
 {
     struct fault_plan plan = {
         .seed = 7, .drop = 0.05, .twice = 0.1, .late = 0.1, .late_ms = {0, 5}};
-    run_meetings("zmq", NULL, 200);
+    run_meetings("tcp", NULL, 200);
     run_meetings("inproc", NULL, 200);
     run_meetings("inproc", &plan, 25);
 }
@@ -579,8 +579,8 @@ static void barriers_end_with_the_host(void **state)
     struct host host;
     struct guest a;
     struct waiting w;
-    host_start(&host, "zmq", NULL, "127.0.0.1:0", 2, 1);
-    guest_start(&a, "zmq", WORKER(0), host.address, 2, 1);
+    host_start(&host, "tcp", NULL, "127.0.0.1:0", 2, 1);
+    guest_start(&a, "tcp", WORKER(0), host.address, 2, 1);
     struct barrier all = {.name = "step", .role = NET_WORKER};
     wait_begin(&w, &a, all, 20000);
     wait_until(waiting_in(&host, "step") == 1);
@@ -638,7 +638,7 @@ static int worker_process(uint32_t index, const char *address, struct pipes *p)
     struct guest g;
     struct skiff_error err = {0};
     close(p->end[1]);
-    if (guest_join(&g, "zmq", NULL, WORKER(index), address, 3, 1, &err) < 0 || !say(p))
+    if (guest_join(&g, "tcp", NULL, WORKER(index), address, 3, 1, &err) < 0 || !say(p))
         return 10;
     struct barrier first = {.name = "first", .role = NET_WORKER};
     if (enrolment_barrier(g.enrolment, &first, clock_now() + 10 * CLOCK_SECOND, NULL, &err) < 0 ||
@@ -663,7 +663,7 @@ static int host_process(struct pipes *p)
     struct host host;
     struct skiff_error err;
     close(p->go[1]);
-    host_start(&host, "zmq", NULL, "127.0.0.1:0", 3, 1);
+    host_start(&host, "tcp", NULL, "127.0.0.1:0", 3, 1);
     if (write(p->said[1], host.address, sizeof host.address) != sizeof host.address)
         return 20;
     enum skiff_status status =
@@ -726,7 +726,7 @@ static void processes_and_a_kill(void **state)
 static int lonely_worker(const char *address, struct pipes *p)
 {
     struct guest g;
-    if (guest_join(&g, "zmq", NULL, WORKER(0), address, 3, 1, NULL) < 0 || !say(p))
+    if (guest_join(&g, "tcp", NULL, WORKER(0), address, 3, 1, NULL) < 0 || !say(p))
         return 10;
     struct barrier b = {.name = "never", .role = NET_WORKER};
     struct skiff_error err;

@@ -22,7 +22,7 @@
 
 static struct inproc_hub *test_hub;
 
-/* kind: "zmq", "inproc"; plan NULL: no faults. */
+/* kind: "tcp", "inproc"; plan NULL: no faults. */
 static inline struct node_options test_options(const char *kind, struct net_id id,
                                                const struct fault_plan *plan)
 {

@@ -19,14 +19,14 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "net/host.h"
 
 #define ROUND_FRAMES 64             /* frames in a row before timers get their turn */
 #define BLOCKED_WAIT (5 * CLOCK_MS) /* links with a queue are tried again after this */
+#define STRANGERS_EVERY (60 * CLOCK_SECOND)
 #define CARE_EVERY (250 * CLOCK_MS) /* pings, half-finished messages */
 #define BODY_MAX ((size_t)16 << 20) /* so that nodes with other part sizes understand us */
-#define HELLO_TYPES                                                                    \
-    (1u << WIRE_HELLO | 1u << WIRE_CHALLENGE | 1u << WIRE_PROOF | 1u << WIRE_WELCOME | \
-     1u << WIRE_REFUSE | 1u << WIRE_WHO)
+#define HELLO_TYPES (1u << WIRE_HELLO | 1u << WIRE_WELCOME | 1u << WIRE_REFUSE | 1u << WIRE_WHO)
 
 static _Thread_local const struct node *own_node; /* of which this is the network thread */
 
@@ -35,16 +35,13 @@ void node_add(struct node *node, enum node_count what, uint64_t n)
     metric_add(node->counts[what], (int64_t)n);
 }
 
-static void node_say(struct node *node, const char *text)
+void node_say(struct node *node, enum log_level level, const char *text)
 {
-    char line[640];
+    char line[1200];
     if (!node->options.say)
         return;
     snprintf(line, sizeof line, "network: %s", text);
-    if (node->unlogged)
-        snprintf(line, sizeof line, "network: %s (and %llu lines more that are not shown)", text,
-                 (unsigned long long)node->unlogged);
-    node->options.say(node->options.user, line);
+    node->options.say(node->options.user, level, line);
 }
 
 void node_note(struct node *node, enum node_count what, const char *format, ...)
@@ -58,13 +55,15 @@ void node_note(struct node *node, enum node_count what, const char *format, ...)
     char text[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    node_say(node, text);
+    if (node->unlogged && n >= 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, " (and %llu lines more that are not shown)",
+                 (unsigned long long)node->unlogged);
+    node_say(node, LOG_WARN, text);
     node->last_log = now;
     node->unlogged = 0;
 }
-
 /* ---- receiving ---- */
 
 /* The whole message as a block of the caller's reference; NULL body for an empty one. */
@@ -146,13 +145,14 @@ static bool read_head(struct node *node, transport_peer peer, struct node_link *
         status = error_set(&err, SKIFF_FORMAT, "frame says %llu bytes and has %zu",
                            (unsigned long long)h->length, p->len);
     if (status < 0) {
-        node_note(node, COUNT_nonsense, "%s: %s", l ? l->link.peer.name : "a stranger",
-                  err.message);
+        node_note(node, COUNT_nonsense, "%s: %s",
+                  l ? l->link.peer.name : "a process without a hello", err.message);
         return false;
     }
-    if (!wire_checksum_ok(p->head, packet_body(p), p->len)) {
+    uint64_t hash = h->flags & WIRE_SEALED ? 0 : wire_hash(packet_body(p), p->len);
+    if (!wire_checksum_ok(p->head, hash)) {
         node_note(node, COUNT_corrupt, "%s: a frame's checksum is wrong; it is dropped",
-                  l ? l->link.peer.name : "a stranger");
+                  l ? l->link.peer.name : "a process without a hello");
         return false;
     }
     return true;
@@ -234,6 +234,41 @@ static void care_one(struct node_link *l, int64_t now)
         node_send(&l->link, &ping, NULL);
 }
 
+/* Of those that the transport turned away: the first one at once, then a line a minute. */
+static void tell_of_strangers(struct node *node, int64_t now)
+{
+    struct transport_stats s, *old = &node->told;
+    node->transport->kind->stats(node->transport, &s);
+    metric_set(node->strangers, (int64_t)(s.strangers + s.malformed));
+    if (s.strangers + s.malformed + s.no_descriptor ==
+            old->strangers + old->malformed + old->no_descriptor ||
+        (node->told_at && now - node->told_at < STRANGERS_EVERY))
+        return;
+    char line[512] = "";
+    int n = 0;
+    if (s.strangers > old->strangers)
+        n = snprintf(line, sizeof line,
+                     "%llu connections came to nothing: %llu silent, %llu with bytes that are no "
+                     "greeting, %llu of another version, %llu without the job's secret; the last "
+                     "one from %s. ",
+                     (unsigned long long)(s.strangers - old->strangers),
+                     (unsigned long long)(s.silent - old->silent),
+                     (unsigned long long)(s.nonsense - old->nonsense),
+                     (unsigned long long)(s.other_version - old->other_version),
+                     (unsigned long long)(s.no_secret - old->no_secret), s.last_stranger);
+    if (s.malformed > old->malformed)
+        n += snprintf(line + n, sizeof line - (size_t)n,
+                      "%llu links were cut for bytes that do not fit their seal. ",
+                      (unsigned long long)(s.malformed - old->malformed));
+    if (s.no_descriptor > old->no_descriptor)
+        snprintf(line + n, sizeof line - (size_t)n,
+                 "This process had no file descriptor for %llu more (ulimit -n).",
+                 (unsigned long long)(s.no_descriptor - old->no_descriptor));
+    node_say(node, LOG_WARN, line);
+    node->told = s;
+    node->told_at = now;
+}
+
 /* Timers; gives the time by which the next round must begin. */
 static int64_t run_timers(struct node *node, int64_t now)
 {
@@ -242,10 +277,8 @@ static int64_t run_timers(struct node *node, int64_t now)
         if (node->service[i].calls->tick)
             next = clock_min(next, node->service[i].calls->tick(node->service[i].self, now));
     if (now >= node->next_care) {
-        struct transport_stats stats;
         for_all_links(node, care_one, now);
-        node->transport->kind->stats(node->transport, &stats);
-        metric_set(node->strangers, (int64_t)(stats.strangers + stats.malformed));
+        tell_of_strangers(node, now);
         node->next_care = now + CARE_EVERY;
     }
     if (node->blocked) {
@@ -265,7 +298,7 @@ static void receive_some(struct node *node, int64_t deadline)
         enum skiff_status status =
             node->transport->kind->receive(node->transport, deadline, &peer, &p, &err);
         if (status < 0) {
-            node_say(node, err.message);
+            node_say(node, LOG_WARN, err.message);
             clock_sleep(10 * CLOCK_MS);
         }
         if (status != SKIFF_OK)
@@ -312,8 +345,6 @@ static void set_defaults(struct node_options *o)
         o->assembly_bytes = (size_t)16 << 30;
     if (!o->queue_bytes)
         o->queue_bytes = (size_t)256 << 20;
-    if (!o->hello_ms)
-        o->hello_ms = 5000;
     if (!o->ping_ms)
         o->ping_ms = 1000;
     if (!o->incarnation)
@@ -354,10 +385,10 @@ enum skiff_status node_create(const struct node_options *options, struct node **
     node->options = *options;
     set_defaults(&node->options);
     name_side(&node->options, &side);
-    hello_self_init(&node->self, &side, node->options.job, node->options.secret);
+    hello_self_init(&node->self, &side, node->options.job, !*node->options.secret);
     struct transport_options t = node->options.transport;
     t.body_max = node->options.part_bytes > BODY_MAX ? node->options.part_bytes : BODY_MAX;
-    secret_derive(node->options.secret, "skiff transport", node->self.job_name, t.key);
+    secret_derive(node->options.secret, "skiff transport", "", t.key);
     node->options.job = node->options.secret = node->options.name = NULL; /* the caller's */
     enum skiff_status status = options->kind->open(&t, &node->transport, err);
     secret_wipe(&t, sizeof t);
@@ -372,6 +403,23 @@ enum skiff_status node_create(const struct node_options *options, struct node **
                                             .limit = node->options.assembly_bytes,
                                             .idle = 30 * CLOCK_SECOND};
     *out = node;
+    return SKIFF_OK;
+}
+
+enum skiff_status node_check_secret(const struct node_owner *owner, const char *const *servers,
+                                    int n, struct skiff_error *err)
+{
+    if ((owner->secret && owner->secret[0]) || owner->insecure)
+        return SKIFF_OK;
+    for (int i = 0; i < n; i++)
+        if (host_is_reachable(servers[i]))
+            return error_set(err, SKIFF_INVALID,
+                             "server %d is at %s, which other machines can reach, and this job has "
+                             "no secret: whoever gets there could read and change its parameters. "
+                             "Make one with `skiff secret new` and give it to all processes "
+                             "(--secret_file, SKIFF_SECRET_FILE; docs/security.md), or allow it "
+                             "with --insecure (SKIFF_INSECURE=1)",
+                             i, servers[i]);
     return SKIFF_OK;
 }
 
@@ -441,7 +489,6 @@ void node_destroy(struct node *node)
         }
     link_clear_graveyard(node);
     pthread_mutex_destroy(&node->lock);
-    secret_wipe(node->self.key, sizeof node->self.key);
     stats_destroy(node->own_stats);
     free(node);
 }

@@ -12,6 +12,7 @@
 #ifndef NET_NODE_H
 #define NET_NODE_H
 
+#include "base/log.h"
 #include "base/stats.h"
 #include "net/hello.h"
 #include "net/transport.h"
@@ -30,20 +31,20 @@ struct node_options {
     uint64_t message_max;     /* longest message taken; 0: 64 GB */
     size_t assembly_bytes;    /* for unfinished messages; 0: 16 GB */
     size_t queue_bytes;       /* waiting for one link; 0: 256 MB */
-    int hello_ms;             /* a stranger has this long to prove himself; 0: 5000 */
     int ping_ms;              /* silence on a link before a PING; 0: 1000 */
     struct stats *stats;      /* where it and its services count; NULL: a registry of its own */
     /* What its owner should know of, such as strangers: one line, once a second at most, from the
      * network thread. May be NULL. */
-    void (*say)(void *user, const char *line);
+    void (*say)(void *user, enum log_level level, const char *line);
     void *user;
 };
 
 /* Services read it; only the node writes, except `user`. */
 struct link {
     struct node *node;
-    struct hello_side peer;     /* valid since it first was up */
-    char address[ADDRESS_TEXT]; /* where we connect to; "" for incoming links */
+    struct hello_side peer; /* valid since it first was up */
+    /* where we connect to; of incoming links, where from: "10.0.0.7:41234, encrypted" */
+    char address[ADDRESS_TEXT + 64];
     bool outgoing, up;
     int64_t heard; /* when the last frame came */
     void *user;    /* the service's */
@@ -73,12 +74,17 @@ struct node_task {
 /* What the processes of a job have in common, and who hears of this one's node. */
 struct node_owner {
     const char *job, *secret; /* NULL: "" */
-    const char *transport;    /* as users write it (transport_choose); NULL: ZeroMQ */
+    bool insecure;            /* no secret is needed, wherever servers are */
+    const char *transport;    /* as users write it (transport_choose); NULL: tcp */
     struct stats *stats;      /* NULL: the node has its own */
-    void (*say)(void *user, const char *line);
+    void (*say)(void *user, enum log_level level, const char *line);
     void *user;
 };
 
+/* Before a job is joined: servers that other machines can reach need a secret. May look up names.
+ */
+enum skiff_status node_check_secret(const struct node_owner *owner, const char *const *servers,
+                                    int n, struct skiff_error *err);
 /* node_create as servers, workers and the doctor need it. */
 enum skiff_status node_open(const struct node_owner *owner, struct net_id id, const char *name,
                             struct node **out, struct skiff_error *err);

@@ -3,8 +3,7 @@
  *
  * The client repeats with growing pauses, and looks again soon while there is no connection at all.
  * A refusal (another job, another secret, not who we expected at this address) is for good: trying
- * again would change nothing, and the reason is told. Until its proof is checked the server keeps a
- * stranger in a small bounded table, for hello_ms at most. */
+ * again would change nothing, and the reason is told. */
 #include "net/node_parts.h"
 
 #include <stdio.h>
@@ -40,13 +39,13 @@ static void say_hello(struct node_link *l, int64_t now)
 {
     struct node *node = l->link.node;
     struct blob *body;
-    enum skiff_status status = l->hello_open ? hello_reopen(&node->self, &l->hello, &body, NULL)
-                                             : hello_open(&node->self, &l->hello, &body, NULL);
     l->hello_next = now + HELLO_BLOCKED;
-    if (status < 0)
+    if (hello_say(&node->self, &body, NULL) < 0)
         return;
+    if (!l->hello_open)
+        hello_start(&l->hello);
     l->hello_open = true;
-    if (link_send_raw(node, l->peer, WIRE_HELLO, 0, hello_tag(&l->hello), body)) {
+    if (link_send_raw(node, l->peer, WIRE_HELLO, 0, l->hello.tag, body)) {
         l->hello_next = now + l->hello_wait;
         l->hello_wait = clock_min(2 * l->hello_wait, HELLO_LAST);
     }
@@ -66,33 +65,23 @@ static enum skiff_status check_expected(const struct node_link *l, struct net_id
                      net_id_print(l->expected, expected_text));
 }
 
-static void on_challenge(struct node_link *l, const struct wire_head *head, struct blob *body)
+static void on_welcome(struct node_link *l, const struct wire_head *head, struct blob *body)
 {
     struct node *node = l->link.node;
     struct skiff_error err;
-    struct blob *proof;
-    if (l->link.up || !l->hello_open || head->sequence != hello_tag(&l->hello))
+    if (l->link.up || !l->hello_open || head->sequence != l->hello.tag ||
+        head->job != node->self.job)
         return;
     enum skiff_status status = check_expected(l, head->sender, &err);
     if (status == SKIFF_OK)
-        status = hello_prove(&node->self, &l->hello, head, body, &proof, &err);
+        status = hello_accept(&l->hello, head, body, &err);
     if (status < 0) {
         link_send_refusal(node, l->peer, head->sequence, &err); /* so that its log says why */
         error_prefix(&err, status, "%s", l->link.address);
         refuse_link(l, &err);
         return;
     }
-    link_send_raw(node, l->peer, WIRE_PROOF, 0, hello_tag(&l->hello), proof);
-    blob_unref(proof);
-}
-
-static void on_welcome(struct node_link *l, const struct wire_head *head)
-{
-    const struct hello_side *peer = &l->hello.peer;
-    if (l->link.up || !l->hello_open || head->sequence != hello_tag(&l->hello) ||
-        !net_id_equal(head->sender, peer->id) || head->incarnation != peer->incarnation)
-        return;
-    l->link.peer = *peer;
+    l->link.peer = l->hello.peer;
     l->hello_open = false;
     link_set_up(l);
 }
@@ -101,7 +90,7 @@ static void on_refuse(struct node_link *l, const struct wire_head *head, struct 
 {
     struct wire_reader r;
     struct skiff_error reason;
-    if (!l->hello_open || (head->sequence && head->sequence != hello_tag(&l->hello)))
+    if (!l->hello_open || (head->sequence && head->sequence != l->hello.tag))
         return;
     reader_init_block(&r, body);
     reader_error(&r, &reason);
@@ -114,11 +103,8 @@ static void on_refuse(struct node_link *l, const struct wire_head *head, struct 
 static void client_frame(struct node_link *l, const struct wire_head *head, struct blob *body)
 {
     switch (head->type) {
-    case WIRE_CHALLENGE:
-        on_challenge(l, head, body);
-        break;
     case WIRE_WELCOME:
-        on_welcome(l, head);
+        on_welcome(l, head, body);
         break;
     case WIRE_REFUSE:
         on_refuse(l, head, body);
@@ -136,57 +122,11 @@ static void client_frame(struct node_link *l, const struct wire_head *head, stru
 
 /* ---- server ---- */
 
-static struct pending *find_pending(struct node *node, transport_peer peer)
-{
-    for (size_t i = 0; i < PENDING_MAX; i++)
-        if (node->pending[i].since && node->pending[i].peer == peer)
-            return &node->pending[i];
-    return NULL;
-}
-
-/* A free place, or the oldest one's. */
-static struct pending *add_pending(struct node *node, transport_peer peer)
-{
-    struct pending *best = &node->pending[0];
-    for (size_t i = 0; i < PENDING_MAX && best->since; i++)
-        if (node->pending[i].since < best->since)
-            best = &node->pending[i];
-    if (best->since)
-        node_note(node, COUNT_slow,
-                  "%s has begun a hello and not finished it; too many others came",
-                  best->hello.peer.name);
-    *best = (struct pending){.peer = peer, .since = clock_now()};
-    return best;
-}
-
-static void refuse_stranger(struct node *node, transport_peer peer, uint64_t tag,
-                            enum node_count what, const struct skiff_error *err)
+static void refuse_peer(struct node *node, transport_peer peer, uint64_t tag, enum node_count what,
+                        const struct skiff_error *err)
 {
     node_note(node, what, "refused: %s", err->message);
     link_send_refusal(node, peer, tag, err);
-}
-
-static void on_hello(struct node *node, transport_peer peer, const struct wire_head *head,
-                     struct blob *body)
-{
-    struct pending *p = find_pending(node, peer);
-    struct hello h = {0};
-    struct skiff_error err;
-    struct blob *answer;
-    if (p)
-        h = p->hello;
-    if (hello_challenge(&node->self, head, body, &h, &answer, &err) < 0) {
-        if (head->job == node->self.job)
-            node_note(node, COUNT_nonsense, "refused: %s", err.message);
-        else
-            refuse_stranger(node, peer, head->sequence, COUNT_other_job, &err);
-        return;
-    }
-    if (!p)
-        p = add_pending(node, peer);
-    p->hello = h;
-    link_send_raw(node, peer, WIRE_CHALLENGE, 0, hello_tag(&h), answer);
-    blob_unref(answer);
 }
 
 static enum skiff_status ask_services(struct node *node, const struct hello_side *peer,
@@ -210,61 +150,60 @@ static void bury_older_links(struct node *node, const struct hello_side *peer)
         }
 }
 
-static void welcome(struct node *node, struct pending *p)
+static void send_welcome(struct node *node, transport_peer peer, uint64_t tag)
 {
-    uint64_t tag = hello_tag(&p->hello);
-    struct node_link *l = link_find(node, p->peer);
-    if (!l || l->tag != tag) {
-        if (l)
-            link_bury(l);
-        bury_older_links(node, &p->hello.peer);
-        l = link_create(node, false);
-        l->peer = p->peer;
-        l->tag = tag;
-        l->link.peer = p->hello.peer;
-        link_add_incoming(node, l);
-        link_send_raw(node, p->peer, WIRE_WELCOME, 0, tag, NULL);
-        link_set_up(l);
-    } else {
-        link_send_raw(node, p->peer, WIRE_WELCOME, 0, tag, NULL);
-    }
-    p->since = 0;
+    struct blob *body;
+    if (hello_welcome(&node->self, &body, NULL) < 0)
+        return;
+    link_send_raw(node, peer, WIRE_WELCOME, 0, tag, body);
+    blob_unref(body);
 }
 
-static void on_proof(struct node *node, transport_peer peer, struct node_link *l,
+/* l is the link that this peer had before, or NULL. */
+static void welcome(struct node *node, transport_peer peer, struct node_link *l,
+                    const struct hello *h)
+{
+    if (l)
+        link_bury(l);
+    bury_older_links(node, &h->peer);
+    l = link_create(node, false);
+    l->peer = peer;
+    l->tag = h->tag;
+    l->link.peer = h->peer;
+    node->transport->kind->describe(node->transport, peer, l->link.address, sizeof l->link.address);
+    link_add_incoming(node, l);
+    char line[sizeof l->link.address + HELLO_NAME + 64];
+    snprintf(line, sizeof line, "%s comes in from %s", h->peer.name, l->link.address);
+    node_say(node, LOG_INFO, line);
+    send_welcome(node, peer, h->tag);
+    link_set_up(l);
+}
+
+static void on_hello(struct node *node, transport_peer peer, struct node_link *l,
                      const struct wire_head *head, struct blob *body)
 {
-    struct pending *p = find_pending(node, peer);
+    struct hello h;
     struct skiff_error err;
-    if (!p || head->sequence != hello_tag(&p->hello)) {
-        if (l && l->tag == head->sequence) /* the WELCOME was lost */
-            link_send_raw(node, peer, WIRE_WELCOME, 0, l->tag, NULL);
-        return;
+    if (hello_read(&node->self, head, body, &h, &err) < 0) {
+        if (head->job == node->self.job)
+            node_note(node, COUNT_nonsense, "refused: %s", err.message);
+        else
+            refuse_peer(node, peer, head->sequence, COUNT_other_job, &err);
+    } else if (ask_services(node, &h.peer, &err) < 0) {
+        refuse_peer(node, peer, head->sequence, COUNT_refused, &err);
+    } else {
+        welcome(node, peer, l, &h);
     }
-    enum node_count what = COUNT_other_secret;
-    enum skiff_status status = hello_check(&node->self, &p->hello, head, body, &err);
-    if (status == SKIFF_OK) {
-        what = COUNT_refused;
-        status = ask_services(node, &p->hello.peer, &err);
-    }
-    if (status == SKIFF_OK) {
-        welcome(node, p);
-        return;
-    }
-    refuse_stranger(node, peer, head->sequence, what, &err);
-    p->since = 0;
 }
 
-/* A client does not want us: it has another secret, or expected somebody else. */
-static void on_client_refuse(struct node *node, transport_peer peer, const struct wire_head *head)
+/* A client does not want us: it expected somebody else at this address. */
+static void on_client_refuse(struct node *node, struct node_link *l, const struct wire_head *head)
 {
-    struct pending *p = find_pending(node, peer);
-    if (!p || head->sequence != hello_tag(&p->hello))
+    if (!l || l->tag != head->sequence)
         return;
-    node_note(node, COUNT_other_secret,
-              "%s does not accept us: it has another secret or looks for somebody else",
-              p->hello.peer.name);
-    p->since = 0;
+    node_note(node, COUNT_refused, "%s does not accept us: it looks for somebody else",
+              l->link.peer.name);
+    link_bury(l);
 }
 
 void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
@@ -273,13 +212,11 @@ void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
     if (l && l->link.outgoing)
         client_frame(l, head, body);
     else if (head->type == WIRE_HELLO && l && l->tag == head->sequence)
-        link_send_raw(node, peer, WIRE_WELCOME, 0, l->tag, NULL); /* it is late, or was lost */
+        send_welcome(node, peer, l->tag); /* it is late, or was lost */
     else if (head->type == WIRE_HELLO)
-        on_hello(node, peer, head, body);
-    else if (head->type == WIRE_PROOF)
-        on_proof(node, peer, l, head, body);
+        on_hello(node, peer, l, head, body);
     else if (head->type == WIRE_REFUSE)
-        on_client_refuse(node, peer, head);
+        on_client_refuse(node, l, head);
     else
         node_note(node, COUNT_nonsense, "a client sent %s", wire_type_text(head->type));
 }
@@ -303,26 +240,27 @@ void hello_other_version(struct node *node, transport_peer peer, struct node_lin
     }
 }
 
+/* The transport has found that this peer is none of ours. */
+static bool is_refused(struct node_link *l)
+{
+    struct transport *t = l->link.node->transport;
+    struct skiff_error err;
+    if (!t->kind->refused || t->kind->refused(t, l->peer, &err) == SKIFF_OK)
+        return false;
+    error_prefix(&err, err.code, "%s", l->link.address);
+    refuse_link(l, &err);
+    return true;
+}
+
 int64_t hello_tick(struct node *node, int64_t now)
 {
     int64_t next = CLOCK_NEVER;
     for (struct node_link *l = node->outgoing; l; l = l->next) {
-        if (l->link.up || l->refused)
+        if (l->link.up || l->refused || is_refused(l))
             continue;
         if (now >= l->hello_next)
             say_hello(l, now);
         next = clock_min(next, l->hello_next);
-    }
-    int64_t allowed = node->options.hello_ms * CLOCK_MS;
-    for (size_t i = 0; i < PENDING_MAX; i++) {
-        struct pending *p = &node->pending[i];
-        if (p->since && now - p->since > allowed) {
-            node_note(node, COUNT_slow, "%s has begun a hello and not finished it in %d ms",
-                      p->hello.peer.name, node->options.hello_ms);
-            p->since = 0;
-        } else if (p->since) {
-            next = clock_min(next, p->since + allowed);
-        }
     }
     return next;
 }

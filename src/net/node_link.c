@@ -136,6 +136,15 @@ static void fill_head(struct node *node, struct wire_head *h)
     h->incarnation = node->self.side.incarnation;
 }
 
+/* Where the transport seals what it carries, nobody need hash it once more. */
+static void encode_head(const struct node *node, struct wire_head *h, struct packet *p)
+{
+    bool sealed = node->transport->kind->sealed;
+    if (sealed)
+        h->flags |= WIRE_SEALED;
+    wire_head_encode(h, sealed ? 0 : wire_hash(packet_body(p), p->len), p->head);
+}
+
 bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, uint8_t flags,
                    uint64_t tag, struct blob *body)
 {
@@ -143,7 +152,7 @@ bool link_send_raw(struct node *node, transport_peer peer, enum wire_type type, 
     struct packet p = {.head_len = WIRE_HEAD, .body = body, .len = blob_len(body)};
     fill_head(node, &h);
     h.length = h.total = p.len;
-    wire_head_encode(&h, wire_hash(packet_body(&p), p.len), p.head);
+    encode_head(node, &h, &p);
     node_add(node, COUNT_frames_out, 1);
     return node->transport->kind->send(node->transport, peer, &p) == TRANSPORT_SENT;
 }
@@ -169,8 +178,7 @@ static enum transport_sent send_part(struct node_link *l, struct wire_head *h, s
     struct packet p = {.head_len = WIRE_HEAD, .body = body, .offset = offset};
     p.len = h->total - offset < each ? h->total - offset : each;
     h->length = p.len;
-    bool sealed = h->parts == 1 && body && body->hashed;
-    wire_head_encode(h, sealed ? body->hash : wire_hash(packet_body(&p), p.len), p.head);
+    encode_head(node, h, &p);
     enum transport_sent sent = node->transport->kind->send(node->transport, l->peer, &p);
     if (sent == TRANSPORT_SENT) {
         node_add(node, COUNT_frames_out, 1);

@@ -12,7 +12,6 @@
 
 #define NODE_SERVICES 16
 #define NODE_BUCKETS 256
-#define PENDING_MAX 256 /* hellos under way; one more pushes the oldest out */
 
 #define SMALL_MESSAGE 4096u /* bytes of body: heartbeats, probes, barriers, errors */
 #define SMALL_QUEUE 65536u
@@ -48,13 +47,6 @@ struct node_link {
     bool dead; /* freed at the end of the loop's round */
 };
 
-/* A stranger who has said HELLO. */
-struct pending {
-    transport_peer peer;
-    struct hello hello;
-    int64_t since; /* 0: free */
-};
-
 /* What a node counts, as net_<name>. */
 /* clang-format off */
 #define NODE_COUNT_MAP(X)                                              \
@@ -66,8 +58,6 @@ struct pending {
     X(corrupt, "frames whose checksum does not fit")                   \
     X(other_version, "frames of another version")                      \
     X(other_job, "frames of another job")                              \
-    X(other_secret, "hellos with another secret")                      \
-    X(slow, "hellos that were begun and not finished")                 \
     X(unknown, "frames of peers without a hello")                      \
     X(impostors, "frames under somebody else's name")                  \
     X(refused, "peers that were not admitted")                         \
@@ -103,16 +93,19 @@ struct node {
     struct node_link *incoming[NODE_BUCKETS]; /* by transport peer */
     struct node_link *graveyard;
     size_t blocked; /* links with a queue */
-    struct pending pending[PENDING_MAX];
     struct assembly_budget budget;
     int64_t next_care, last_log;
     uint64_t unlogged;
     struct stats *own_stats; /* NULL: they are the owner's */
     struct metric *counts[NODE_COUNTS];
-    struct metric *strangers; /* connections that did not get through the transport's handshake */
+    struct metric *strangers;    /* connections that did not get through the transport's greeting */
+    struct transport_stats told; /* what has been said of them */
+    int64_t told_at;
 };
 
 void node_add(struct node *node, enum node_count what, uint64_t n);
+/* A line for the node's owner. */
+void node_say(struct node *node, enum log_level level, const char *text);
 /* Counts, and logs when the last line is a second old; `text` says what happened and to whom. */
 void node_note(struct node *node, enum node_count what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -139,7 +132,7 @@ void link_send_refusal(struct node *node, transport_peer peer, uint64_t tag,
 
 /* ---- node_hello.c ---- */
 
-/* The frames HELLO, CHALLENGE, PROOF, WELCOME, REFUSE, WHO. l is NULL for strangers. */
+/* The frames HELLO, WELCOME, REFUSE, WHO. l is NULL before a hello. */
 void hello_frame(struct node *node, transport_peer peer, struct node_link *l,
                  const struct wire_head *head, struct blob *body);
 /* An outgoing link is down, or thought to be: says hello again. */
@@ -147,7 +140,7 @@ void hello_restart(struct node_link *l);
 /* A frame of another version came from peer. */
 void hello_other_version(struct node *node, transport_peer peer, struct node_link *l,
                          uint16_t version);
-/* Starts and repeats hellos, forgets slow strangers; gives the time of the next thing to do. */
+/* Starts and repeats hellos; gives the time of the next thing to do. */
 int64_t hello_tick(struct node *node, int64_t now);
 
 #endif

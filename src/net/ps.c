@@ -190,6 +190,9 @@ void ps_write_exchange(struct wire_writer *w, const struct ps_exchange *x)
     writer_varint(w, x->trainer);
     writer_varint(w, x->flags);
     writer_varint(w, x->step);
+    writer_varint(w, x->push);
+    writer_varint(w, x->settled);
+    writer_varint(w, x->parts);
     ps_write_items(w, x->items, x->nitems);
     writer_varint(w, x->nwant);
     for (uint32_t i = 0; i < x->nwant; i++)
@@ -205,6 +208,9 @@ enum skiff_status ps_read_exchange(const struct blob *b, struct ps_exchange *out
     x.trainer = read_u32_varint(&r);
     x.flags = read_u32_varint(&r);
     x.step = reader_varint(&r);
+    x.push = reader_varint(&r);
+    x.settled = reader_varint(&r);
+    x.parts = read_u32_varint(&r);
     if (x.flags & ~(PS_END_STEP | PS_GONE | PS_BACK))
         item_fault(&r, "unknown flags");
     x.items = read_list(&r, &x.nitems);

@@ -37,6 +37,11 @@ enum ps_method {
     PS_MAIL_PUT,     /* server 0 (relay): bytes for another worker ... */
     PS_MAIL_TAKE,    /* ... which takes them; waits until they are there */
     PS_CLOCK,        /* 8 bytes, little-endian: nanoseconds since 1970 (doctor); RPC_READ */
+    PS_SNAPSHOT,     /* give the values of this moment a name, or drop them */
+    PS_PULL_KEPT,    /* values of a snapshot; RPC_READ */
+    PS_BEGIN,        /* server 0: ready to begin; answered when all agree on the epoch */
+    PS_SAVING,       /* server 0: shall I save this epoch? it is saved; it could not be */
+    PS_RESULT,       /* every server: why the job's last epoch is not saved */
 };
 
 #define PS_NAME 256
@@ -60,9 +65,13 @@ struct ps_item {
     const size_t *pick; /* writing rows: row k is row pick[k] of data; NULL: as they lie */
 };
 
+/* Pushes of a worker are numbered (1, 2, ...; 0: pushes nothing), so that servers can agree on what
+ * is in a snapshot: of a push that goes to several, all or nothing. */
 struct ps_exchange {
     uint32_t trainer, flags;
     uint64_t step;
+    uint64_t push, settled; /* all pushes before `settled` have been answered by everybody */
+    uint32_t parts;         /* messages of this push that push something */
     uint32_t nitems, nwant;
     struct ps_item *items; /* read: allocated by the reader, free() */
     char (*want)[PS_NAME]; /* read: allocated by the reader, free() */
@@ -146,5 +155,88 @@ struct ps_mail {
 };
 void ps_write_mail(struct wire_writer *w, const struct ps_mail *m);
 enum skiff_status ps_read_mail(const struct blob *b, struct ps_mail *out, struct skiff_error *err);
+
+/* SNAPSHOT: the reply of HOLD lists what was applied lately (ps_write_applied), the others' is
+ * empty. */
+enum ps_snapshot_call {
+    PS_MARK,     /* the values of now get the name; they are the job's */
+    PS_DROP,     /* nobody needs them any more; what the sender holds goes on */
+    PS_HOLD,     /* pushes that have not begun wait, but those that are listed */
+    PS_MARK_OWN, /* as MARK; what the sender holds goes on; the values go when it does */
+};
+/* A push, and how many of its messages were applied here. */
+struct ps_applied {
+    uint32_t trainer, parts, here;
+    uint64_t push, settled;
+};
+struct ps_snapshot {
+    uint32_t call;
+    char tag[PS_NAME];
+    struct ps_applied *pushes; /* HOLD: may begin; read: free() */
+    uint32_t npushes;
+};
+void ps_write_snapshot(struct wire_writer *w, const struct ps_snapshot *s);
+enum skiff_status ps_read_snapshot(const struct blob *b, struct ps_snapshot *out,
+                                   struct skiff_error *err);
+void ps_write_applied(struct wire_writer *w, const struct ps_applied *list, uint32_t n);
+enum skiff_status ps_read_applied(const struct blob *b, struct ps_applied **out, uint32_t *out_n,
+                                  struct skiff_error *err); /* free() it */
+
+/* PULL_KEPT: rows first .. first + count of a variable; the reply is a list of one item. With ids
+ * (of a table keyed by id): n * width floats and nothing else. */
+struct ps_kept {
+    char tag[PS_NAME], name[PS_NAME];
+    uint64_t first, count;
+    const uint8_t *ids; /* unaligned when read */
+    size_t n;
+};
+void ps_write_kept(struct wire_writer *w, const struct ps_kept *k);
+enum skiff_status ps_read_kept(const struct blob *b, struct ps_kept *out, struct skiff_error *err);
+
+/* BEGIN: what a process has on its disk, and what all begin with. */
+struct ps_begin {
+    uint32_t index;  /* worker or server, by the sender's role */
+    bool idle;       /* a worker without data: it will leave */
+    bool resume;     /* it was told to go on with what is saved */
+    int64_t epoch;   /* the newest one that is whole; -1: none */
+    bool complete;   /* ... and was trained to its end */
+    uint64_t sum;    /* of its manifest; 0: not known */
+    char run[64];    /* id of the run that has saved it */
+    char where[512]; /* host and folder, for messages */
+};
+void ps_write_begin(struct wire_writer *w, const struct ps_begin *x);
+enum skiff_status ps_read_begin(const struct blob *b, struct ps_begin *out,
+                                struct skiff_error *err);
+struct ps_begun {
+    int64_t epoch; /* that workers begin with */
+    uint32_t idle; /* workers without data */
+    bool late;     /* the others have begun before */
+    char run[64];
+};
+void ps_write_begun(struct wire_writer *w, const struct ps_begun *x);
+enum skiff_status ps_read_begun(const struct blob *b, struct ps_begun *out,
+                                struct skiff_error *err);
+
+/* SAVING: a question and its answer; RESULT: reason only. */
+enum ps_saving_state {
+    PS_SAVE_ASK,    /* in questions: who saves it? */
+    PS_SAVE_YOU,    /* in answers: you do */
+    PS_SAVE_OTHER,  /* somebody else does, who is alive */
+    PS_SAVE_DONE,   /* both: it is saved */
+    PS_SAVE_FAILED, /* both: I could not; nobody could */
+};
+/* What is saved has a number: an epoch's end comes after a save in the middle of it. */
+static inline int64_t ps_save_number(int64_t epoch, bool complete)
+{
+    return 2 * epoch + complete;
+}
+struct ps_saving {
+    uint32_t state, worker;
+    int64_t epoch; /* ps_save_number */
+    char reason[512];
+};
+void ps_write_saving(struct wire_writer *w, const struct ps_saving *x);
+enum skiff_status ps_read_saving(const struct blob *b, struct ps_saving *out,
+                                 struct skiff_error *err);
 
 #endif

@@ -468,8 +468,6 @@ static enum skiff_status call_create(struct rpc_peer *peer, const struct rpc_ask
     call->method = ask->method;
     call->key = ask->key;
     call->flags = ask->flags;
-    if (ask->body && atomic_load(&ask->body->refs) == 1)
-        wire_body_seal(ask->body); /* nobody else sees it yet */
     call->body = blob_ref(ask->body);
     call->deadline = ask->deadline;
     call->started = clock_now();

@@ -190,8 +190,6 @@ static void request_finish(struct node_task *task)
 void rpc_reply(struct rpc_request *request, struct blob *reply)
 {
     struct request *q = (struct request *)request;
-    if (reply && atomic_load(&reply->refs) == 1)
-        wire_body_seal(reply); /* here, not on the network thread */
     q->reply = reply;
     q->task.run = request_finish;
     node_post(q->pub.server->node, &q->task);

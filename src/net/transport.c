@@ -46,7 +46,7 @@ static enum skiff_status unknown(const char *name, struct skiff_error *err)
 enum skiff_status transport_choose(const char *text, const struct transport_kind **out_kind,
                                    struct transport_options *out, struct skiff_error *err)
 {
-    char name[32] = "zmq";
+    char name[32] = "tcp";
     text = text ? text + strspn(text, " ") : "";
     size_t n = strcspn(text, " ");
     if (n)

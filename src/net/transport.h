@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "net/address.h"
 #include "net/blob.h"
+#include "net/greeting.h"
 
 #define PACKET_HEAD 128
 
@@ -47,8 +48,11 @@ enum transport_sent {
 struct transport_stats {
     uint64_t accepted;  /* connections of others to us */
     uint64_t lost;      /* connections that broke or were closed */
-    uint64_t strangers; /* connections that have not got through the transport's handshake (yet) */
-    uint64_t malformed; /* packets thrown away: wrong number of pieces, head too long */
+    uint64_t malformed; /* connections of members that were closed for bytes that make no sense */
+    /* connections of others that did not get through the greeting, and why not */
+    uint64_t strangers, silent, nonsense, other_version, no_secret;
+    uint64_t no_descriptor; /* the process had no file descriptor left for one more */
+    char last_stranger[ADDRESS_TEXT + 32]; /* where the last one came from; "": nobody has come */
 };
 
 /* What goes wrong in the fault transport, by a seed. Each packet, in both directions, is decided on
@@ -70,9 +74,9 @@ struct transport_options {
     size_t body_max;   /* longest body that is taken in; 0: 16 MB */
     size_t peer_bytes; /* on the way to one peer before send says FULL to large packets; 0: 64 MB */
     int linger_ms;     /* how long close waits for packets to leave; 0: 1000 */
-    bool encrypt;      /* by a key that both sides derive from `key` */
-    uint8_t key[32];
-    struct inproc_hub *hub;             /* inproc: whom it can reach; borrowed */
+    enum greeting_encrypt encrypt;
+    uint8_t key[32];        /* of the job's secret: whoever has another one does not come in */
+    struct inproc_hub *hub; /* inproc: whom it can reach; borrowed */
     const struct transport_kind *inner; /* fault: what it wraps */
     struct fault_plan faults;           /* fault: what happens */
 };
@@ -83,6 +87,7 @@ struct transport {
 
 struct transport_kind {
     const char *name, *summary;
+    bool sealed; /* bodies arrive as they were sent: nobody need compare their checksums */
     const struct options
         *settings; /* over struct transport_options; NULL: users cannot choose it */
 
@@ -121,9 +126,13 @@ struct transport_kind {
     /* Bytes handed to send that have not left for this peer yet. Does not block. */
     size_t (*backlog)(struct transport *t, transport_peer peer);
 
-    /* How things stand with a peer, for messages: "connected", "no connection after 12 tries".
-     * Does not block. */
+    /* How things stand with a peer, for messages: "connected", "no connection after 12 tries"; of
+     * one that came to us, from where: "10.0.0.7:41234, encrypted". Does not block. */
     void (*describe)(struct transport *t, transport_peer peer, char *out, size_t room);
+
+    /* OK, or why a peer that we connect to will never be reached: it has another secret, another
+     * version. Does not block. NULL: that cannot happen. */
+    enum skiff_status (*refused)(struct transport *t, transport_peer peer, struct skiff_error *err);
 
     /* Does not block. */
     void (*stats)(struct transport *t, struct transport_stats *out);
@@ -138,12 +147,12 @@ const struct transport_kind *transport_find(const char *name);
 /* The kinds in transport_list.h, by number; NULL behind the last. */
 const struct transport_kind *transport_at(size_t i);
 
-/* What a user says: "zmq", "zmq encrypt=true peer_bytes=32M", "ipc", "fault drop=0.05 late=0.1".
- * NULL or "": zmq. NOT_FOUND lists those that there are. */
+/* What a user says: "tcp", "tcp encrypt=on peer_bytes=32M", "ipc", "fault drop=0.05 late=0.1".
+ * NULL or "": tcp. NOT_FOUND lists those that there are. */
 enum skiff_status transport_choose(const char *text, const struct transport_kind **out_kind,
                                    struct transport_options *out, struct skiff_error *err);
-/* Settings of those that stand on ZeroMQ: encrypt, peer_bytes, linger_ms. */
-extern const struct options transport_zmq_settings;
+/* Settings of tcp and ipc: encrypt, peer_bytes, linger_ms. */
+extern const struct options transport_tcp_settings;
 
 void packet_deinit(struct packet *p); /* drops the reference to the body */
 

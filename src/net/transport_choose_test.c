@@ -26,22 +26,23 @@ static void users_choose(void **state)
 {
     struct transport_options o;
     struct skiff_error err;
-    assert_int_equal(choose(NULL, "zmq", &o, &err), SKIFF_OK);
-    assert_int_equal(choose("", "zmq", &o, &err), SKIFF_OK);
-    assert_true(!o.encrypt && o.peer_bytes == (size_t)64 << 20);
-    assert_int_equal(choose(" ipc  peer_bytes=32M encrypt=yes", "ipc", &o, &err), SKIFF_OK);
-    assert_true(o.encrypt && o.peer_bytes == (size_t)32 << 20);
+    assert_int_equal(choose(NULL, "tcp", &o, &err), SKIFF_OK);
+    assert_int_equal(choose("", "tcp", &o, &err), SKIFF_OK);
+    assert_true(o.encrypt == GREETING_AUTO && o.peer_bytes == (size_t)64 << 20);
+    assert_int_equal(choose(" ipc  peer_bytes=32M encrypt=on", "ipc", &o, &err), SKIFF_OK);
+    assert_true(o.encrypt == GREETING_ON && o.peer_bytes == (size_t)32 << 20);
     assert_int_equal(
         choose("fault seed=7 drop=0.25  late=1 late_ms=3-9 cut_every_ms=5", "fault", &o, &err),
         SKIFF_OK);
-    assert_string_equal(o.inner->name, "zmq");
+    assert_string_equal(o.inner->name, "tcp");
     assert_int_equal(o.faults.seed, 7);
     assert_true(o.faults.drop == 0.25 && o.faults.late == 1 && o.faults.twice == 0);
     assert_int_equal(o.faults.late_ms[0], 3);
     assert_int_equal(o.faults.late_ms[1], 9);
     assert_int_equal(o.faults.cut_every_ms, 5);
-    assert_int_equal(choose("fault over=ipc encrypt=true", "fault", &o, &err), SKIFF_OK);
-    assert_true(!strcmp(o.inner->name, "ipc") && o.encrypt && o.faults.late_ms[1] == 20);
+    assert_int_equal(choose("fault over=ipc encrypt=on", "fault", &o, &err), SKIFF_OK);
+    assert_true(!strcmp(o.inner->name, "ipc") && o.encrypt == GREETING_ON &&
+                o.faults.late_ms[1] == 20);
 }
 
 static void wrong_choices(void **state)
@@ -51,16 +52,16 @@ static void wrong_choices(void **state)
         enum skiff_status status;
         const char *message;
     } rows[] = {
-        {"zmx", SKIFF_NOT_FOUND, "there is no transport zmx, the nearest is zmq; all: zmq ("},
+        {"tcq", SKIFF_NOT_FOUND, "there is no transport tcq, the nearest is tcp; all: tcp ("},
         {"inproc", SKIFF_NOT_FOUND, "there is no transport inproc"}, /* of one process only */
-        {"zmq drop=1", SKIFF_NOT_FOUND, "there is no setting of the transport drop"},
-        {"zmq peer_bytes=much", SKIFF_INVALID, "expected a size"},
+        {"tcp drop=1", SKIFF_NOT_FOUND, "there is no setting of the transport drop"},
+        {"tcp peer_bytes=much", SKIFF_INVALID, "expected a size"},
         {"fault drop", SKIFF_INVALID, "'drop' is no setting of transport fault: write name=value"},
         {"fault drop=", SKIFF_INVALID, "expected a number from 0 to 1"},
         {"fault drop=2", SKIFF_INVALID, "expected a number from 0 to 1"},
         {"fault late_ms=9-3", SKIFF_INVALID, "expected milliseconds"},
         {"fault lost=1", SKIFF_NOT_FOUND, "there is no setting of transport fault lost"},
-        {"fault over=fault", SKIFF_INVALID, "expected zmq or ipc"},
+        {"fault over=fault", SKIFF_INVALID, "expected tcp or ipc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct transport_options o;
@@ -116,10 +117,10 @@ static bool arrives(struct transport *server, struct transport *client, transpor
     return false;
 }
 
-/* zmq and ipc reach each other: a listener with a local socket has its port, too. */
-static void ipc_and_zmq_meet(void **state)
+/* tcp and ipc reach each other: a listener with a local socket has its port, too. */
+static void ipc_and_tcp_meet(void **state)
 {
-    static const char *const pairs[][2] = {{"ipc", "zmq"}, {"zmq", "ipc"}, {"ipc", "ipc"}};
+    static const char *const pairs[][2] = {{"ipc", "tcp"}, {"tcp", "ipc"}, {"ipc", "ipc"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct transport *server, *client;
         transport_peer peer = open_pair(pairs[i][0], pairs[i][1], &server, &client);
@@ -130,21 +131,64 @@ static void ipc_and_zmq_meet(void **state)
     }
 }
 
-/* One side encrypts: there is no connection, and the reason is told. */
+/* Works both until the client is refused, or for ms. */
+static enum skiff_status refusal(struct transport *server, struct transport *client,
+                                 transport_peer peer, int ms, struct skiff_error *err)
+{
+    transport_peer from;
+    struct packet got;
+    for (int64_t end = clock_now() + ms * CLOCK_MS; clock_now() < end;) {
+        client->kind->receive(client, clock_now() + CLOCK_MS, &from, &got, NULL);
+        server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL);
+        if (client->kind->refused(client, peer, err) < 0)
+            return err->code;
+    }
+    return SKIFF_OK;
+}
+
+/* One side wants encryption, the other does not: there is no connection, and the reason is told. */
 static void other_encryption_is_named(void **state)
 {
     struct transport *server, *client;
-    char why[128] = "";
-    transport_peer peer = open_pair("zmq encrypt=true", "zmq", &server, &client), from;
-    for (int64_t end = clock_now() + 10 * CLOCK_SECOND;
-         clock_now() < end && !strstr(why, "one side encrypts");) {
-        struct packet got;
-        client->kind->receive(client, clock_now() + 5 * CLOCK_MS, &from, &got, NULL);
-        client->kind->describe(client, peer, why, sizeof why);
-    }
-    assert_non_null(strstr(why, "one side encrypts, the other does not (SKIFF_TRANSPORT)"));
+    struct skiff_error err;
+    transport_peer peer = open_pair("tcp encrypt=on", "tcp encrypt=off", &server, &client);
+    assert_int_equal(refusal(server, client, peer, 10000, &err), SKIFF_INVALID);
+    assert_string_equal(err.message, "one side has encryption on, the other off (--encrypt, "
+                                     "security.encrypt, SKIFF_ENCRYPT)");
     client->kind->close(client);
     server->kind->close(server);
+}
+
+/* What is agreed upon, seen by the side that was connected to. On one machine auto is off. */
+static void encryption_is_agreed_upon(void **state)
+{
+    static const struct {
+        const char *server, *client, *link;
+    } rows[] = {{"tcp", "tcp", ", authenticated"},
+                {"tcp encrypt=on", "tcp", ", encrypted"},
+                {"tcp", "tcp encrypt=on", ", encrypted"},
+                {"ipc encrypt=on", "ipc", ", encrypted"},
+                {"ipc", "ipc", "a local socket, authenticated"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct transport *server, *client;
+        transport_peer peer = open_pair(rows[i].server, rows[i].client, &server, &client), from;
+        struct packet p = {.head_len = 5, .head = "hello"}, got;
+        char text[128] = "";
+        enum skiff_status status = SKIFF_END;
+        for (int64_t end = clock_now() + 10 * CLOCK_SECOND;
+             clock_now() < end && status != SKIFF_OK;) {
+            client->kind->send(client, peer, &p);
+            client->kind->receive(client, clock_now() + CLOCK_MS, &from, &got, NULL);
+            status = server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL);
+        }
+        assert_int_equal(status, SKIFF_OK);
+        packet_deinit(&got);
+        server->kind->describe(server, from, text, sizeof text);
+        if (!strstr(text, rows[i].link))
+            fail_msg("%s and %s: %s", rows[i].server, rows[i].client, text);
+        client->kind->close(client);
+        server->kind->close(server);
+    }
 }
 
 int main(void)
@@ -152,8 +196,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_choose),
         cmocka_unit_test(wrong_choices),
-        cmocka_unit_test(ipc_and_zmq_meet),
+        cmocka_unit_test(ipc_and_tcp_meet),
         cmocka_unit_test(other_encryption_is_named),
+        cmocka_unit_test(encryption_is_agreed_upon),
     };
     return cmocka_run_group_tests_name("transport_choose", tests, NULL, NULL);
 }

@@ -231,6 +231,13 @@ static void fault_describe(struct transport *t, transport_peer peer, char *out, 
     f->inner->kind->describe(f->inner, peer, out, room);
 }
 
+static enum skiff_status fault_refused(struct transport *t, transport_peer peer,
+                                       struct skiff_error *err)
+{
+    struct fault *f = (struct fault *)t;
+    return f->inner->kind->refused ? f->inner->kind->refused(f->inner, peer, err) : SKIFF_OK;
+}
+
 static void fault_stats_of_inner(struct transport *t, struct transport_stats *out)
 {
     struct fault *f = (struct fault *)t;
@@ -267,7 +274,7 @@ static const char *read_kind(void *place, const char *text)
 {
     const struct transport_kind *kind = transport_find(text);
     if (!kind || !kind->settings || kind->open == fault_open)
-        return "zmq or ipc";
+        return "tcp or ipc";
     *(const struct transport_kind **)place = kind;
     return NULL;
 }
@@ -278,7 +285,7 @@ static const char *read_kind(void *place, const char *text)
 
 static const struct option rows[] = {
     {"over", OPTION_OTHER, offsetof(struct transport_options, inner), .read = read_kind,
-     .standard = "zmq", .help = "the transport below"},
+     .standard = "tcp", .help = "the transport below"},
     {"seed", OPTION_LONG, AT(seed), .standard = "1", .help = "of what happens"},
     {"drop", OPTION_REAL, AT(drop), SHARE, .help = "share of packets that get lost"},
     {"twice", OPTION_REAL, AT(twice), SHARE, .help = "share that comes twice"},
@@ -290,7 +297,7 @@ static const struct option rows[] = {
     {"cut_for_ms", OPTION_INT, AT(cut_for_ms), TIME, .help = "for so long"},
     {0}};
 static const struct options fault_settings = {
-    .what = "setting of transport fault", .rows = rows, .next = &transport_zmq_settings};
+    .what = "setting of transport fault", .rows = rows, .next = &transport_tcp_settings};
 
 void fault_cut(struct transport *t, bool cut)
 {
@@ -321,6 +328,7 @@ const struct transport_kind transport_fault = {
     .wake = fault_wake,
     .backlog = fault_backlog,
     .describe = fault_describe,
+    .refused = fault_refused,
     .stats = fault_stats_of_inner,
     .close = fault_close,
 };

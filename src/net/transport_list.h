@@ -1,5 +1,5 @@
 /* One line per transport: TRANSPORT(name). */
-TRANSPORT(zmq)
+TRANSPORT(tcp)
 TRANSPORT(ipc)
 TRANSPORT(inproc)
 TRANSPORT(fault)

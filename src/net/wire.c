@@ -1,9 +1,8 @@
 /* Frames: the head, field by field, and the checksum.
  *
- * Numbers are written byte by byte, so that the layout is that of wire.h on every machine. The
- * checksum covers the head, seeded with the hash of the body: a body that is sent to many peers is
- * hashed once (wire_body_seal), and only the small heads differ. Decoding checks all that a sender
- * can have written before anything is used; what does not fit is an error, never a guess. */
+ * Numbers are written byte by byte, so that the layout is that of wire.h on every machine. Decoding
+ * checks all that a sender can have written before anything is used; what does not fit is an error,
+ * never a guess. */
 #include "net/wire.h"
 
 #include <stdio.h>
@@ -61,14 +60,6 @@ const char *wire_type_text(enum wire_type type)
 uint64_t wire_hash(const uint8_t *body, size_t len)
 {
     return hash_xxh3(body, len, 0);
-}
-
-void wire_body_seal(struct blob *b)
-{
-    if (b && !b->hashed) {
-        b->hash = wire_hash(b->data, b->len);
-        b->hashed = true;
-    }
 }
 
 #define CHECKSUM_AT 88
@@ -149,7 +140,7 @@ enum skiff_status wire_head_decode(const uint8_t *bytes, size_t n, struct wire_h
     return SKIFF_OK;
 }
 
-bool wire_checksum_ok(const uint8_t *head, const uint8_t *body, size_t len)
+bool wire_checksum_ok(const uint8_t *head, uint64_t body_hash)
 {
-    return get_le(head + CHECKSUM_AT, 8) == head_checksum(head, wire_hash(body, len));
+    return get_le(head + CHECKSUM_AT, 8) == head_checksum(head, body_hash);
 }

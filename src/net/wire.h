@@ -14,7 +14,7 @@
  *   32  8  sequence       sender is role << 24 | index. magic, version and type stay where they
  *   40  8  ack            are in every version, so that any two versions can refuse each other.
  *
- * checksum = XXH3_64(head with checksum 0, seed = XXH3_64(body)).
+ * checksum = XXH3_64(head with checksum 0, seed = XXH3_64(body), or 0 with WIRE_SEALED).
  * All parts of a message but the last have the same length, so a part's place follows from its
  * number. The decoder trusts nothing: whatever it accepts satisfies what struct wire_head says.
  * Threads: plain functions of their arguments; a writer or reader has one user at a time. */
@@ -30,7 +30,7 @@
 
 #define WIRE_HEAD 96
 #define WIRE_MAGIC 0x57464b53u
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 #define WIRE_PARTS_MAX (1u << 20)
 
 /* ---- who ---- */
@@ -51,22 +51,20 @@ bool net_id_equal(struct net_id a, struct net_id b);
 /* ---- frames ---- */
 
 /* name, value */
-#define WIRE_TYPE_MAP(X)                                                            \
-    X(HELLO, 1)     /* client -> server: who I am, a random number */               \
-    X(CHALLENGE, 2) /* server -> client: a random number, the server's proof */     \
-    X(PROOF, 3)     /* client -> server: the client's proof */                      \
-    X(WELCOME, 4)   /* server -> client: come in */                                 \
-    X(REFUSE, 5)    /* either way: an error value; the link is of no use */         \
-    X(WHO, 6)       /* server -> client: I do not know you (any more), say HELLO */ \
-    X(BYE, 7)       /* either way: I close this link */                             \
-    X(REQUEST, 8)   /* client -> server */                                          \
-    X(PROBE, 9)     /* client -> server: what became of this sequence number? */    \
-    X(REPLY, 10)    /* server -> client: the result, or an error value */           \
-    X(WORKING, 11)  /* server -> client: I have it, the result will come */         \
-    X(UNKNOWN, 12)  /* server -> client: I do not have it, send it again */         \
-    X(BUSY, 13)     /* server -> client: no room for it now, send it later */       \
-    X(ACK, 14)      /* client -> server: only the field ack counts */               \
-    X(PING, 15)     /* either way, when all is quiet: shows whether the link stands */
+#define WIRE_TYPE_MAP(X)                                                           \
+    X(HELLO, 1)    /* client -> server: who I am */                                \
+    X(WELCOME, 4)  /* server -> client: come in, and who I am */                   \
+    X(REFUSE, 5)   /* either way: an error value; the link is of no use */         \
+    X(WHO, 6)      /* server -> client: I do not know you (any more), say HELLO */ \
+    X(BYE, 7)      /* either way: I close this link */                             \
+    X(REQUEST, 8)  /* client -> server */                                          \
+    X(PROBE, 9)    /* client -> server: what became of this sequence number? */    \
+    X(REPLY, 10)   /* server -> client: the result, or an error value */           \
+    X(WORKING, 11) /* server -> client: I have it, the result will come */         \
+    X(UNKNOWN, 12) /* server -> client: I do not have it, send it again */         \
+    X(BUSY, 13)    /* server -> client: no room for it now, send it later */       \
+    X(ACK, 14)     /* client -> server: only the field ack counts */               \
+    X(PING, 15)    /* either way, when all is quiet: shows whether the link stands */
 
 enum wire_type {
 #define WIRE_TYPE_ENUM(name, value) WIRE_##name = value,
@@ -75,9 +73,10 @@ enum wire_type {
 };
 
 enum wire_flags {
-    WIRE_ERROR = 1, /* the body is an error value */
-    WIRE_READ = 2,  /* a request that changes nothing: may be carried out again */
-    WIRE_FLAGS = 3,
+    WIRE_ERROR = 1,  /* the body is an error value */
+    WIRE_READ = 2,   /* a request that changes nothing: may be carried out again */
+    WIRE_SEALED = 4, /* the transport seals it: the body's hash is taken as 0 */
+    WIRE_FLAGS = 7,
 };
 
 struct wire_head {
@@ -100,12 +99,10 @@ void wire_head_encode(const struct wire_head *h, uint64_t body_hash, uint8_t *ou
  * 0). */
 enum skiff_status wire_head_decode(const uint8_t *bytes, size_t n, struct wire_head *out,
                                    uint16_t *out_version, struct skiff_error *err);
-/* Does the checksum of a head that wire_head_decode took fit it and this body? */
-bool wire_checksum_ok(const uint8_t *head, const uint8_t *body, size_t len);
+/* Does the checksum of a head that wire_head_decode took fit it and the hash of its body? */
+bool wire_checksum_ok(const uint8_t *head, uint64_t body_hash);
 
 uint64_t wire_hash(const uint8_t *body, size_t len);
-/* Computes the hash of a whole block now, in this thread, so that the network thread need not. */
-void wire_body_seal(struct blob *b);
 
 /* ---- values in bodies ----
  *

@@ -35,7 +35,7 @@ static void heads_come_back(void **state)
     uint8_t bytes[WIRE_HEAD];
     uint16_t version;
     wire_head_encode(&h, wire_hash((const uint8_t *)"abc", 3), bytes);
-    assert_memory_equal(bytes, "SKFW\2\0\x08\2\x88\x77\x66\x55\x44\x33\x22\x11\x70\x11\1\1", 20);
+    assert_memory_equal(bytes, "SKFW\3\0\x08\2\x88\x77\x66\x55\x44\x33\x22\x11\x70\x11\1\1", 20);
     assert_int_equal(wire_head_decode(bytes, WIRE_HEAD, &back, &version, NULL), SKIFF_OK);
     assert_int_equal(version, WIRE_VERSION);
     assert_int_equal(back.type, h.type);
@@ -43,9 +43,9 @@ static void heads_come_back(void **state)
     assert_true(back.job == h.job && back.incarnation == h.incarnation && back.key == h.key);
     assert_true(back.sequence == 5 && back.ack == 4 && back.length == 3 && back.total == 3);
     assert_true(net_id_equal(back.sender, h.sender) && back.method == h.method);
-    assert_true(wire_checksum_ok(bytes, (const uint8_t *)"abc", 3));
-    assert_false(wire_checksum_ok(bytes, (const uint8_t *)"abd", 3));
-    assert_false(wire_checksum_ok(bytes, (const uint8_t *)"ab", 2));
+    assert_true(wire_checksum_ok(bytes, wire_hash((const uint8_t *)"abc", 3)));
+    assert_false(wire_checksum_ok(bytes, wire_hash((const uint8_t *)"abd", 3)));
+    assert_false(wire_checksum_ok(bytes, wire_hash((const uint8_t *)"ab", 2)));
 }
 
 /* Any flipped bit is noticed, by the decoder or by the checksum. */
@@ -58,7 +58,7 @@ static void flipped_bits_are_noticed(void **state)
     for (int bit = 0; bit < WIRE_HEAD * 8; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
         assert_false(wire_head_decode(bytes, WIRE_HEAD, &back, &version, NULL) == SKIFF_OK &&
-                     wire_checksum_ok(bytes, (const uint8_t *)"abc", 3));
+                     wire_checksum_ok(bytes, wire_hash((const uint8_t *)"abc", 3)));
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     for (size_t n = 0; n < WIRE_HEAD; n++)
@@ -82,8 +82,8 @@ static void heads_that_make_no_sense(void **state)
     h.type = 77;
     expect_refused(h, "unknown type 77");
     h = sample();
-    h.flags = 4;
-    expect_refused(h, "flags 4");
+    h.flags = 8;
+    expect_refused(h, "flags 8");
     h = sample();
     h.parts = 0;
     expect_refused(h, "part 0 of 0");
@@ -116,7 +116,7 @@ static void another_version_is_told_apart(void **state)
     bytes[4] = 7;
     assert_int_equal(wire_head_decode(bytes, 40, &back, &version, &err), SKIFF_UNSUPPORTED);
     assert_int_equal(version, 7);
-    assert_string_equal(err.message, "frame of version 7; this is version 2");
+    assert_string_equal(err.message, "frame of version 7; this is version 3");
 }
 
 /* ---- values ---- */

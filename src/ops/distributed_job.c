@@ -5,9 +5,11 @@
  * slices that were cut by ops before it, one server each. One variable with several servers and no
  * sections goes to all of them (a step counter). In GEO a send gives the ids of a batch instead:
  * jobs with send_ids. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/distributed.h"
+#include "program/rights.h"
 #include "store/tensor_file.h"
 
 enum skiff_status kernel_job(const struct kernel *k, struct job **out, struct skiff_error *err)
@@ -188,6 +190,7 @@ enum skiff_status recv_save_run(struct kernel *k, struct skiff_error *err)
     const struct attr_value *names = remote->n ? remote : &k->attr[SAVE_SLICES];
     struct shape shape = shape_of(dims->n <= TENSOR_MAX_DIMS ? dims->n : 0, dims->longs);
     struct skiff_tensor whole = {0};
+    char *path = NULL;
     TRY(kernel_job(k, &j, err));
     if (!j->class->recv)
         return job_lacks(k, err);
@@ -202,7 +205,10 @@ enum skiff_status recv_save_run(struct kernel *k, struct skiff_error *err)
     if (status == SKIFF_OK)
         status = j->class->recv(j, &from, &whole, err);
     if (status == SKIFF_OK)
-        status = value_file_write(k->attr[SAVE_PATH].s, &whole, err);
+        status = program_file(k->env->program, k->attr[SAVE_PATH].s, &path, err);
+    if (status == SKIFF_OK)
+        status = value_file_write(path, &whole, err);
+    free(path);
     value_deinit(&whole);
     return status;
 }

@@ -177,8 +177,8 @@ static enum skiff_status auc_run(struct kernel *k, struct skiff_error *err)
         if (!out[s])
             return kernel_fail(k, SKIFF_INVALID, err, "output %s is missing",
                                k->kind->outs[1 + s].name);
-        if (out[s]->data != in->data)
-            memcpy(out[s]->data, in->data, tensor_bytes(in));
+        if (out[s]->data != in->data) /* the input may be larger than the buckets that are used */
+            memcpy(out[s]->data, in->data, tensor_bytes(out[s]));
     }
     int64_t *pos = tensor_i64(out[0]), *neg = tensor_i64(out[1]);
     if (!auc_is_placeholder(k)) {

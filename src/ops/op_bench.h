@@ -46,6 +46,7 @@ static inline void bench_start(struct bench *b, const char *type, const char *te
                                 .env = &b->env,
                                 .scratch = &b->scratch};
     assert_int_equal(attrs_bind(op, &b->program->arena, &b->kernel.attr, &b->err), SKIFF_OK);
+    b->env.program = b->program;
     if (b->kernel.kind->prepare)
         assert_int_equal(b->kernel.kind->prepare(&b->kernel, &b->err), SKIFF_OK);
 }

@@ -204,18 +204,18 @@ static const struct op_attr_spec recv_save_attrs[] = {A_INT("dtype", 5),
                                                       A_INT("trainer_id", 0),
                                                       {0}};
 
-#define JOB_FLAGS                                                                              \
-    (OP_DISTRIBUTED | OP_SIDE_EFFECT | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK | \
-     OP_NO_GRAD_NEEDED)
-#define JOB(t, i, o, a, rule, kernel)                                                  \
-    {                                                                                  \
-        .type = t, .flags = JOB_FLAGS, .ins = i, .outs = o, .attrs = a, .infer = rule, \
-        .run = kernel                                                                  \
+/* ops of split programs that only move values, and those that speak with other processes */
+#define PART_FLAGS \
+    (OP_DISTRIBUTED | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK | OP_NO_GRAD_NEEDED)
+#define JOB_FLAGS (PART_FLAGS | OP_SIDE_EFFECT)
+#define JOB(t, f, i, o, a, rule, kernel)                                                     \
+    {                                                                                        \
+        .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .infer = rule, .run = kernel \
     }
-#define JOB_IDS(t, i, o, a, rule, kernel)                                              \
-    {                                                                                  \
-        .type = t, .flags = JOB_FLAGS, .ins = i, .outs = o, .attrs = a, .infer = rule, \
-        .prepare = remote_prepare, .release = remote_release, .run = kernel            \
+#define JOB_IDS(t, f, i, o, a, rule, kernel)                                   \
+    {                                                                          \
+        .type = t, .flags = f, .ins = i, .outs = o, .attrs = a, .infer = rule, \
+        .prepare = remote_prepare, .release = remote_release, .run = kernel    \
     }
 
 const struct op_kind ops_distributed[] = {
@@ -227,12 +227,16 @@ const struct op_kind ops_distributed[] = {
      .attrs = send_attrs,
      .infer = no_shapes,
      .run = send_run},
-    JOB("recv", x_list, out_list, recv_attrs, no_shapes, recv_run),
-    JOB("send_barrier", x_list, out_list, send_barrier_attrs, no_shapes, send_barrier_run),
-    JOB("fetch_barrier", x_list, out_list, fetch_barrier_attrs, no_shapes, fetch_barrier_run),
-    JOB("listen_and_serv", x_list, nothing, serve_attrs, no_shapes, serve_run),
-    JOB("split_byref", x_one, out_list, byref_attrs, split_byref_infer, split_byref_run),
-    JOB("split_selected_rows", x_one, out_list, split_rows_attrs, split_rows_infer, split_rows_run),
+    JOB("recv", JOB_FLAGS, x_list, out_list, recv_attrs, no_shapes, recv_run),
+    JOB("send_barrier", JOB_FLAGS, x_list, out_list, send_barrier_attrs, no_shapes,
+        send_barrier_run),
+    JOB("fetch_barrier", JOB_FLAGS, x_list, out_list, fetch_barrier_attrs, no_shapes,
+        fetch_barrier_run),
+    JOB("listen_and_serv", JOB_FLAGS, x_list, nothing, serve_attrs, no_shapes, serve_run),
+    JOB("split_byref", PART_FLAGS, x_one, out_list, byref_attrs, split_byref_infer,
+        split_byref_run),
+    JOB("split_selected_rows", PART_FLAGS, x_one, out_list, split_rows_attrs, split_rows_infer,
+        split_rows_run),
     {.type = "distributed_lookup_table",
      .flags = JOB_FLAGS,
      .fuse = FUSE_REMOTE_LOOKUP,
@@ -243,15 +247,18 @@ const struct op_kind ops_distributed[] = {
      .prepare = remote_prepare,
      .release = remote_release,
      .run = table_run},
-    JOB_IDS("split_ids", ids_list, out_list, no_attrs, no_shapes, split_ids_run),
-    JOB_IDS("prefetch", x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
-    JOB_IDS("merge_ids", merge_ins, out_list, no_attrs, no_shapes, merge_ids_run),
-    JOB("lookup_sparse_table", sparse_table_ins, out_one, sparse_table_attrs, sparse_table_infer,
-        servers_only),
-    JOB("fake_init", nothing, out_one, fake_init_attrs, fake_init_infer, fake_init_run),
-    JOB("ref_by_trainer_id", by_trainer_ins, out_one, no_attrs, no_shapes, ref_by_trainer_run),
-    JOB("checkpoint_notify", nothing, nothing, notify_attrs, no_shapes, notify_run),
-    JOB("recv_save", nothing, nothing, recv_save_attrs, no_shapes, recv_save_run),
+    JOB_IDS("split_ids", PART_FLAGS, ids_list, out_list, no_attrs, no_shapes, split_ids_run),
+    JOB_IDS("prefetch", JOB_FLAGS, x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
+    JOB_IDS("merge_ids", PART_FLAGS, merge_ins, out_list, no_attrs, no_shapes, merge_ids_run),
+    JOB("lookup_sparse_table", PART_FLAGS, sparse_table_ins, out_one, sparse_table_attrs,
+        sparse_table_infer, servers_only),
+    JOB("fake_init", PART_FLAGS, nothing, out_one, fake_init_attrs, fake_init_infer, fake_init_run),
+    JOB("ref_by_trainer_id", PART_FLAGS, by_trainer_ins, out_one, no_attrs, no_shapes,
+        ref_by_trainer_run),
+    JOB("checkpoint_notify", JOB_FLAGS | OP_FILES, nothing, nothing, notify_attrs, no_shapes,
+        notify_run),
+    JOB("recv_save", JOB_FLAGS | OP_FILES, nothing, nothing, recv_save_attrs, no_shapes,
+        recv_save_run),
     {.type = "pull_rows",
      .flags = JOB_FLAGS | OP_INTERNAL,
      .ins = table_ins,

@@ -3,10 +3,13 @@
  *   fetch         holder[col] = X
  *   save, load                  one variable, one file (a LoDTensor or SelectedRows stream)
  *   save_combine, load_combine  the tensors of a list one after the other in one file
- * Files are written atomically; see store/tensor_file.h. */
+ * Files are written atomically; see store/tensor_file.h. Which files a program from a file may
+ * touch says program/rights.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/ops_common.h"
+#include "program/rights.h"
 #include "store/file.h"
 #include "store/tensor_file.h"
 
@@ -55,7 +58,8 @@ static enum skiff_status fetch_run(struct kernel *k, struct skiff_error *err)
 
 enum { SAVE_OVERWRITE, SAVE_FP16, SAVE_PATH, SAVE_TO_MEMORY };
 
-static enum skiff_status save_check(struct kernel *k, struct skiff_error *err)
+/* *out: where to, the caller's. */
+static enum skiff_status save_check(struct kernel *k, char **out, struct skiff_error *err)
 {
     const char *path = k->attr[SAVE_PATH].s;
     if (k->attr[SAVE_FP16].b)
@@ -66,23 +70,26 @@ static enum skiff_status save_check(struct kernel *k, struct skiff_error *err)
     if (!k->attr[SAVE_OVERWRITE].b && file_exists(path))
         return kernel_fail(k, SKIFF_STATE, err, "file %s is there already, and overwrite is false",
                            path);
-    return SKIFF_OK;
+    return program_file(k->env->program, path, out, err);
 }
 
 static enum skiff_status save_run(struct kernel *k, struct skiff_error *err)
 {
     const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
-    TRY(save_check(k, err));
+    char *path = NULL;
     if (x->kind != VALUE_TENSOR && x->kind != VALUE_ROWS)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "only tensors and selected rows are saved");
-    return value_file_write(k->attr[SAVE_PATH].s, x, err);
+    TRY(save_check(k, &path, err));
+    enum skiff_status status = value_file_write(path, x, err);
+    free(path);
+    return status;
 }
 
 static enum skiff_status save_combine_run(struct kernel *k, struct skiff_error *err)
 {
     int n = kernel_in_count(k, 0);
     void *list;
-    TRY(save_check(k, err));
+    char *path = NULL;
     if (k->attr[SAVE_TO_MEMORY].b)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "save_to_memory: only files are written");
     TRY(kernel_scratch(k, (size_t)n * sizeof(struct tensor *), &list, err));
@@ -95,30 +102,32 @@ static enum skiff_status save_combine_run(struct kernel *k, struct skiff_error *
                                kernel_in_name(k, 0, i));
         tensors[i] = &x->tensor;
     }
-    return combined_file_write(k->attr[SAVE_PATH].s, n, tensors, err);
+    TRY(save_check(k, &path, err));
+    enum skiff_status status = combined_file_write(path, n, tensors, err);
+    free(path);
+    return status;
 }
 
 /* ---- load, load_combine ---- */
 
 enum { LOAD_FP16, LOAD_PATH, LOAD_SEEK, LOAD_SHAPE, LOAD_FROM_MEMORY = LOAD_SEEK };
 
-static enum skiff_status load_check(struct kernel *k, struct skiff_error *err)
+/* *out: where from, the caller's. */
+static enum skiff_status load_check(struct kernel *k, char **out, struct skiff_error *err)
 {
     if (k->attr[LOAD_FP16].b)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err,
                            "load_as_fp16: values are loaded in their own type only");
     if (!k->attr[LOAD_PATH].s || !*k->attr[LOAD_PATH].s)
         return kernel_fail(k, SKIFF_INVALID, err, "file_path is empty");
-    return SKIFF_OK;
+    return program_file(k->env->program, k->attr[LOAD_PATH].s, out, err);
 }
 
-static enum skiff_status load_run(struct kernel *k, struct skiff_error *err)
+static enum skiff_status load_from(struct kernel *k, const char *path, struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct attr_value *dims = &k->attr[LOAD_SHAPE];
-    const char *path = k->attr[LOAD_PATH].s;
     int64_t seek = k->attr[LOAD_SEEK].l;
-    TRY(load_check(k, err));
     if (out->kind == VALUE_ROWS)
         return rows_file_read(path, out, err);
     if (seek < 0)
@@ -132,11 +141,20 @@ static enum skiff_status load_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+static enum skiff_status load_run(struct kernel *k, struct skiff_error *err)
+{
+    char *path = NULL;
+    TRY(load_check(k, &path, err));
+    enum skiff_status status = load_from(k, path, err);
+    free(path);
+    return status;
+}
+
 static enum skiff_status load_combine_run(struct kernel *k, struct skiff_error *err)
 {
     int n = kernel_out_count(k, 0);
     void *list;
-    TRY(load_check(k, err));
+    char *path = NULL;
     if (k->attr[LOAD_FROM_MEMORY].b)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "model_from_memory: only files are read");
     TRY(kernel_scratch(k, (size_t)n * sizeof(struct tensor *), &list, err));
@@ -147,10 +165,12 @@ static enum skiff_status load_combine_run(struct kernel *k, struct skiff_error *
             return kernel_fail(k, SKIFF_INVALID, err, "output %d has no variable", i);
         tensors[i] = &out->tensor;
     }
-    TRY(combined_file_read(k->attr[LOAD_PATH].s, n, tensors, err));
-    for (int i = 0; i < n; i++)
+    TRY(load_check(k, &path, err));
+    enum skiff_status status = combined_file_read(path, n, tensors, err);
+    for (int i = 0; i < n && status == SKIFF_OK; i++)
         kernel_out_value(k, 0, i)->kind = VALUE_TENSOR;
-    return SKIFF_OK;
+    free(path);
+    return status;
 }
 
 /* ---- table ---- */
@@ -190,35 +210,35 @@ const struct op_kind ops_io[] = {{.type = "feed",
                                   .infer = no_shapes,
                                   .run = feed_run},
                                  {.type = "fetch",
-                                  .flags = ANY_KIND | OP_SIDE_EFFECT,
+                                  .flags = ANY_KIND,
                                   .ins = x_in,
                                   .outs = out_out,
                                   .attrs = col_attrs,
                                   .infer = no_shapes,
                                   .run = fetch_run},
                                  {.type = "save",
-                                  .flags = ANY_KIND | OP_SIDE_EFFECT,
+                                  .flags = ANY_KIND | OP_SIDE_EFFECT | OP_FILES,
                                   .ins = x_in,
                                   .outs = save_outs,
                                   .attrs = save_attrs,
                                   .infer = no_shapes,
                                   .run = save_run},
                                  {.type = "save_combine",
-                                  .flags = ANY_KIND | OP_SIDE_EFFECT,
+                                  .flags = ANY_KIND | OP_SIDE_EFFECT | OP_FILES,
                                   .ins = x_list,
                                   .outs = save_combine_outs,
                                   .attrs = save_combine_attrs,
                                   .infer = no_shapes,
                                   .run = save_combine_run},
                                  {.type = "load",
-                                  .flags = ANY_KIND | OP_SIDE_EFFECT,
+                                  .flags = ANY_KIND | OP_SIDE_EFFECT | OP_FILES,
                                   .ins = nothing,
                                   .outs = out_out,
                                   .attrs = load_attrs,
                                   .infer = no_shapes,
                                   .run = load_run},
                                  {.type = "load_combine",
-                                  .flags = ANY_KIND | OP_SIDE_EFFECT,
+                                  .flags = ANY_KIND | OP_SIDE_EFFECT | OP_FILES,
                                   .ins = nothing,
                                   .outs = out_list,
                                   .attrs = load_combine_attrs,

@@ -45,10 +45,62 @@ static void lag_destroy(struct lag *lag)
     free(l);
 }
 
+/* ---- moments ---- */
+
+struct rows_moment {
+    struct lag_moment base;
+    struct catch_up_moment *rows;
+};
+
+_Static_assert(LAG_ARRAYS == 1 + RULE_MAX_STATES, "a parameter and the states of its rule");
+
+static void moment_settle(const struct lag_moment *moment, uint32_t stamp, float *const *row)
+{
+    const struct rows_moment *m = (const struct rows_moment *)moment;
+    catch_up_moment_row(m->rows, stamp, row[0], row + 1);
+}
+
+static void moment_destroy(struct lag_moment *moment)
+{
+    struct rows_moment *m = (struct rows_moment *)moment;
+    catch_up_moment_destroy(m->rows);
+    free(m);
+}
+
+static enum skiff_status lag_moment(struct lag *lag, struct lag_moment **out,
+                                    struct skiff_error *err)
+{
+    struct rows_lag *l = (struct rows_lag *)lag;
+    struct catch_up_moment *rows;
+    *out = NULL;
+    if (!lag_whole(l) || catch_up_settled(l->rows))
+        return SKIFF_OK;
+    TRY(catch_up_moment_create(l->rows, &rows, err));
+    struct rows_moment *m = mem_must(sizeof *m);
+    *m = (struct rows_moment){.base = {.settle = moment_settle, .destroy = moment_destroy},
+                              .rows = rows};
+    catch_up_arrays(l->rows, m->base.base);
+    *out = &m->base;
+    return SKIFF_OK;
+}
+
+static uint32_t lag_stamp(const struct lag *lag, int64_t row)
+{
+    return catch_up_stamp(((const struct rows_lag *)lag)->rows, row);
+}
+
+static bool lag_sweeps_next(const struct lag *lag)
+{
+    return catch_up_sweeps_next(((const struct rows_lag *)lag)->rows);
+}
+
 static const struct lag_class rows_lag_class = {
     .settle_rows = lag_settle_rows,
     .settle_all = lag_settle_all,
     .destroy = lag_destroy,
+    .moment = lag_moment,
+    .stamp = lag_stamp,
+    .sweeps_next = lag_sweeps_next,
 };
 
 void optimizer_lag_end(const struct optimizer_target *t)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "layers/net.h"
+#include "program/rights.h"
 
 struct replication {
     const struct skiff_program *from;
@@ -154,6 +155,7 @@ enum skiff_status replicate_program(const struct skiff_program *p, int devices, 
     r.to->paddle_version = p->paddle_version;
     r.to->generation = p->generation;
     r.to->random_seed = p->random_seed;
+    program_copy_rights(r.to, p);
     program_set_job(r.to, p->job);
     copy_vars(&r);
     const struct skiff_block *b = program_root(p);

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "passes/split_parts.h"
+#include "program/rights.h"
 #include "program/infer.h"
 
 /* Clipping stays on the trainer, whether it was asked for by set_gradient_clip ("@CLIP") or by the
@@ -406,6 +407,9 @@ enum skiff_status split_create_by(const struct skiff_split_job *job,
     if (!job->main || !job->startup)
         return error_set(err, SKIFF_INVALID, "split needs a %s program",
                          job->main ? "startup" : "main");
+    /* what servers get is made here, and may do everything: nothing else may come in */
+    TRY(program_check_rights(job->main, -1, err));
+    TRY(program_check_rights(job->startup, -1, err));
     struct skiff_split *s = mem_must(sizeof *s);
     arena_init(&s->arena);
     s->config = *config;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "passes/split_parts.h"
+#include "program/rights.h"
 #include "program/infer.h"
 
 void names_add(struct arena *a, struct names_list *l, const char *name)
@@ -175,5 +176,6 @@ struct skiff_program *split_clone(const struct skiff_program *p)
     copy->current_role = ROLE_FORWARD;
     copy->current_namescope = "/";
     copy->ncurrent_role_var = 0;
+    program_allow_job(copy);
     return copy;
 }

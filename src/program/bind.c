@@ -6,6 +6,12 @@
  * both types. This runs once for each op of a plan, never in a step. */
 #include "program/bind.h"
 
+/* A real as a whole number; 0 for what has none (infinite, not a number, too large). */
+static int64_t whole_of(double v)
+{
+    return v >= -9.2e18 && v <= 9.2e18 ? (int64_t)v : 0;
+}
+
 /* A number out of any scalar attribute; false when the attribute is not a number. */
 static bool read_number(const struct op_attr_value *a, double *real, int64_t *whole)
 {
@@ -21,17 +27,17 @@ static bool read_number(const struct op_attr_value *a, double *real, int64_t *wh
         break;
     case ATTR_FLOAT:
         *real = a->value.f;
-        *whole = (int64_t)a->value.f;
+        *whole = whole_of(a->value.f);
         return true;
     case ATTR_FLOAT64:
         *real = a->value.d;
-        *whole = (int64_t)a->value.d;
+        *whole = whole_of(a->value.d);
         return true;
     case ATTR_SCALAR:
         *whole = a->value.scalar.type == SCALAR_BOOLEAN ? a->value.scalar.b : a->value.scalar.i;
         if (a->value.scalar.type == SCALAR_FLOAT64) {
             *real = a->value.scalar.r;
-            *whole = (int64_t)a->value.scalar.r;
+            *whole = whole_of(a->value.scalar.r);
             return true;
         }
         if (a->value.scalar.type == SCALAR_COMPLEX128)

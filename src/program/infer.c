@@ -267,10 +267,16 @@ enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skif
 static enum skiff_status check_inputs(const struct skiff_block *b, const struct skiff_op *op,
                                       struct skiff_error *err)
 {
+    char text[160];
     for (int s = 0; s < op->nins; s++)
         for (int i = 0; i < op->ins[s].n; i++) {
             const char *name = op->ins[s].names[i];
-            if (strcmp(name, EMPTY_VAR) != 0 && !block_find_var(b, name))
+            const struct skiff_var *v = block_find_var(b, name);
+            if (v && !shape_is_bounded(&v->shape))
+                return error_set(err, SKIFF_SHAPE,
+                                 "op %s, input %s: variable %s %s has more than 2^48 elements",
+                                 op->type, op->ins[s].slot, name, shape_text(&v->shape, text));
+            if (strcmp(name, EMPTY_VAR) != 0 && !v)
                 return error_set(err, SKIFF_NOT_FOUND,
                                  "op %s, input %s: variable %s is not in block %d or its parents",
                                  op->type, op->ins[s].slot, name, b->idx);

@@ -95,18 +95,26 @@ enum op_flag {
     OP_OWN_SHAPE = 4,  /* output shapes depend on data: infer is for building only, the kernel sizes
                           its outputs */
     OP_RANDOM = 8,     /* draws from an engine; never merged, moved or dropped */
-    OP_SIDE_EFFECT = 16, /* acts outside its outputs (save, print): never dropped */
-    OP_INTERNAL = 32,    /* made by fusing passes; never in a file */
-    OP_METRIC = 64,      /* keeps statistics in its in/out state (auc) */
-    OP_ROWS_OK = 128,    /* accepts SelectedRows inputs; otherwise the executor refuses them with a
+    OP_SIDE_EFFECT =
+        16,           /* acts outside of the program (files, other processes): in programs that come
+               from files only when allowed (rights.h) */
+    OP_INTERNAL = 32, /* made by fusing passes; never in a file */
+    OP_METRIC = 64,   /* keeps statistics in its in/out state (auc) */
+    OP_ROWS_OK = 128, /* accepts SelectedRows inputs; otherwise the executor refuses them with a
                             clear error */
-    OP_ARRAY_OK = 256,   /* same for tensor arrays */
+    OP_ARRAY_OK = 256, /* same for tensor arrays */
     OP_NO_GRAD_NEEDED =
         512, /* has no gradient by nature (metrics, comparisons): cuts the backward walk silently */
     OP_EMPTY_OK = 1024, /* runs with inputs that have not been written yet (VALUE_NONE) */
     OP_DISTRIBUTED =
-        2048, /* part of a split program (trainers and servers), made by passes/split */
+        2048,        /* part of a split program (trainers and servers), made by passes/split */
+    OP_FILES = 4096, /* reads or writes the file that one of OP_FILE_ATTRS names */
 };
+
+#define OP_FILE_ATTRS      \
+    {                      \
+        "file_path", "dir" \
+    }
 
 /* What fusing passes look for, so that they need not know names. */
 enum op_fuse_class {

@@ -13,6 +13,7 @@
 #include "program/build.h"
 #include "program/op_kind.h"
 #include "program/pb_fields.h"
+#include "program/rights.h"
 
 #define PB(name) Paddle__Framework__Proto__##name
 /* A zeroed message of a type, in the arena. */
@@ -459,10 +460,12 @@ enum skiff_status program_decode(const void *bytes, size_t n, const char *what,
         return error_set(err, SKIFF_FORMAT, "%s: %zu bytes are too many for a program", what, n);
     struct reading r = {.program = program_create_bare(), .what = what, .err = err};
     enum skiff_status status = read_program(&r, bytes, n);
-    if (status < 0)
+    if (status < 0) {
         program_destroy(r.program);
-    else
-        *out = r.program;
+        return status;
+    }
+    program_set_origin(r.program, what);
+    *out = r.program;
     return status;
 }
 

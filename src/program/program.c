@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "program/build.h"
 #include "program/op_kind.h"
+#include "program/rights.h"
 
 enum { VERSION_1_8_5 = 1008005 };
 
@@ -314,6 +315,7 @@ struct skiff_program *program_clone(const struct skiff_program *from)
 {
     struct skiff_program *p = program_create_bare();
     clone_fields(p, from);
+    program_copy_rights(p, from);
     program_set_job(p, from->job);
     for (int i = 0; i < from->nblocks; i++) {
         const struct skiff_block *fb = from->blocks[i];

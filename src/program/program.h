@@ -134,6 +134,14 @@ struct skiff_block {
 /* Which meaning of an op type a program carries. */
 enum generation { GEN_1X = 1, GEN_2X = 2 };
 
+/* What it may do outside of itself (rights.h). */
+struct program_rights {
+    const char *origin; /* what it was read from; NULL: built by this process, may do everything */
+    const char *ops;    /* allowed all the same: "save,load"; NULL: none */
+    const char *dir;    /* below which their files lie, without links; NULL: nowhere */
+    bool job;           /* ops that act through a job are allowed: it was split here */
+};
+
 struct skiff_program {
     struct arena arena;
     struct skiff_block **blocks;
@@ -162,6 +170,7 @@ struct skiff_program {
     const char *const *current_role_var; /* op_role_var given to ops appended now */
     int ncurrent_role_var;
     const char *current_namescope; /* op_namescope; "/" at first */
+    struct program_rights rights;
     struct job *job;               /* of a split program (job.h); a reference; NULL: local */
     struct skiff_program *runs_as; /* who runs this one runs that one; a reference; NULL: itself */
     int refs;                      /* atomic */

@@ -4,6 +4,7 @@
 
 #include "program/build.h"
 #include "program/op_kind.h"
+#include "program/rights.h"
 #include "program/text_lex.h"
 
 /* What may stand behind a slot or an attribute: ~ and the bytes of its unknown fields. */
@@ -568,9 +569,11 @@ enum skiff_status program_parse(const char *text, const char *what, struct skiff
     text_locale_enter(&locale);
     enum skiff_status status = parse_program(&s);
     text_locale_leave(&locale);
-    if (status < 0)
+    if (status < 0) {
         program_destroy(s.program);
-    else
-        *out = s.program;
+        return status;
+    }
+    program_set_origin(s.program, what);
+    *out = s.program;
     return status;
 }

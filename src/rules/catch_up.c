@@ -310,3 +310,97 @@ void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t 
         row_update(c, s, step, ids[i], g + i * (size_t)c->width);
     }
 }
+
+/* ---- moments ---- */
+
+struct catch_up_moment {
+    const struct rule *rule;
+    struct rule_params params;
+    struct rule_plan plan;
+    int64_t width;
+    uint32_t now;
+    float *rates, *power[RULE_MAX_STATES];
+    double *sums;
+};
+
+static enum skiff_status copy_of(const void *from, size_t bytes, void *out, struct skiff_error *err)
+{
+    void *p;
+    TRY(mem_alloc(bytes + !bytes, "the history of a moment", &p, err));
+    if (bytes)
+        memcpy(p, from, bytes);
+    memcpy(out, &p, sizeof p);
+    return SKIFF_OK;
+}
+
+static enum skiff_status moment_fill(const struct catch_up *c, struct catch_up_moment *m,
+                                     struct skiff_error *err)
+{
+    size_t terms = (size_t)c->plan.terms;
+    TRY(copy_of(c->rates, CATCH_UP_HISTORY * sizeof *m->rates, &m->rates, err));
+    for (int i = 0; i < c->rule->states; i++)
+        TRY(copy_of(c->power[i], c->powers * sizeof *m->power[i], &m->power[i], err));
+    return terms ? copy_of(c->sums, CATCH_UP_HISTORY * terms * sizeof *m->sums, &m->sums, err)
+                 : SKIFF_OK;
+}
+
+enum skiff_status catch_up_moment_create(struct catch_up *c, struct catch_up_moment **out,
+                                         struct skiff_error *err)
+{
+    struct catch_up_moment *m = mem_must(sizeof *m);
+    pthread_mutex_lock(&c->lock);
+    *m = (struct catch_up_moment){
+        .rule = c->rule, .params = c->params, .plan = c->plan, .width = c->width, .now = c->now};
+    enum skiff_status status = moment_fill(c, m, err);
+    pthread_mutex_unlock(&c->lock);
+    if (status < 0)
+        catch_up_moment_destroy(m);
+    else
+        *out = m;
+    return status;
+}
+
+void catch_up_moment_destroy(struct catch_up_moment *m)
+{
+    if (!m)
+        return;
+    mem_free(m->rates);
+    mem_free(m->sums);
+    for (int i = 0; i < RULE_MAX_STATES; i++)
+        mem_free(m->power[i]);
+    free(m);
+}
+
+void catch_up_moment_row(const struct catch_up_moment *m, uint32_t stamp, float *p,
+                         float *const *state)
+{
+    int32_t steps = (int32_t)(m->now - stamp);
+    struct rule_gap gap = {.rates = m->rates, .first = stamp, .mask = MASK};
+    if (steps <= 0 || steps >= (int32_t)CATCH_UP_HISTORY)
+        return;
+    gap.steps = (uint32_t)steps;
+    if (m->sums)
+        gap.sums = m->sums + (size_t)(stamp & MASK) * (size_t)m->plan.terms;
+    for (int i = 0; i < m->rule->states; i++)
+        gap.power[i] = m->power[i][steps];
+    m->rule->settle(&m->params, &m->plan, &gap, (size_t)m->width, p, state);
+}
+
+uint32_t catch_up_stamp(const struct catch_up *c, int64_t row)
+{
+    return __atomic_load_n(&c->stamp[row], __ATOMIC_RELAXED);
+}
+
+void catch_up_arrays(const struct catch_up *c, const float *out[1 + RULE_MAX_STATES])
+{
+    out[0] = c->p;
+    for (int i = 0; i < RULE_MAX_STATES; i++)
+        out[1 + i] = i < c->rule->states ? c->state[i] : NULL;
+}
+
+bool catch_up_sweeps_next(const struct catch_up *c)
+{
+    return __atomic_load_n(&c->now, __ATOMIC_ACQUIRE) -
+               __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE) >=
+           CATCH_UP_HISTORY - 2;
+}

@@ -47,4 +47,20 @@ void catch_up_all(struct catch_up *c);
 void catch_up_step(struct catch_up *c, const struct rule_step *s, const int64_t *ids, size_t n,
                    const float *g);
 
+/* A moment: what is needed to tell later what rows are now, from their floats and stamps of now. It
+ * has copies of all it needs (some hundred kilobytes), however large the table is, so a snapshot
+ * of a table need not bring all rows up to date first. */
+struct catch_up_moment;
+enum skiff_status catch_up_moment_create(struct catch_up *c, struct catch_up_moment **out,
+                                         struct skiff_error *err);
+void catch_up_moment_destroy(struct catch_up_moment *m); /* NULL is fine */
+/* Brings a copy of a row that had this stamp to the moment. */
+void catch_up_moment_row(const struct catch_up_moment *m, uint32_t stamp, float *p,
+                         float *const *state);
+uint32_t catch_up_stamp(const struct catch_up *c, int64_t row);
+/* The bound arrays: the parameter, then the states. */
+void catch_up_arrays(const struct catch_up *c, const float *out[1 + RULE_MAX_STATES]);
+/* Will the next step settle all rows, because its history is full? */
+bool catch_up_sweeps_next(const struct catch_up *c);
+
 #endif

@@ -235,6 +235,48 @@ static void test_long_run_and_moved_arrays(void **unused)
     catch_up_destroy(c);
 }
 
+/* Floats and stamps of a moment, brought to it later: the bits that settling then gave. */
+static void test_moments(void **unused)
+{
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        const struct rule *rule = rule_find(trials[i].rule);
+        struct table a, then, settled;
+        struct catch_up *c;
+        struct catch_up_moment *m = NULL;
+        uint32_t stamps[ROWS];
+        float *p, *state[RULE_MAX_STATES], g[ROWS * WIDTH];
+        table_start(&a, true);
+        assert_int_equal(catch_up_create(rule, &trials[i].h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+        table_bind(&a, &p, state, 0);
+        catch_up_bind(c, p, state);
+        for (int step = 0; step < 900; step++) {
+            int64_t ids[ROWS];
+            size_t n = touched(step, ids);
+            struct rule_step s;
+            for (size_t k = 0; k < n * WIDTH; k++)
+                g[k] = noise() * 1e-2f;
+            rule->begin(&trials[i].h, rate_at(step), true, a.scalar, &s);
+            catch_up_step(c, &s, ids, n, g);
+            if (step != 500)
+                continue;
+            then = a;
+            for (int r = 0; r < ROWS; r++)
+                stamps[r] = catch_up_stamp(c, r);
+            assert_int_equal(catch_up_moment_create(c, &m, NULL), SKIFF_OK);
+            catch_up_all(c);
+            settled = a;
+        }
+        assert_memory_not_equal(&then, &settled, sizeof then);
+        for (int r = 0; r < ROWS; r++) {
+            table_bind(&then, &p, state, r);
+            catch_up_moment_row(m, stamps[r], p, state);
+        }
+        assert_memory_equal(then.cell, settled.cell, sizeof then.cell);
+        catch_up_moment_destroy(m);
+        catch_up_destroy(c);
+    }
+}
+
 static void test_refusals(void **unused)
 {
     struct catch_up *c;
@@ -311,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_equals_sweeping),
         cmocka_unit_test(test_untouched_rows_stay),
         cmocka_unit_test(test_long_run_and_moved_arrays),
+        cmocka_unit_test(test_moments),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_threads),
     };

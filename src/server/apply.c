@@ -108,7 +108,7 @@ static enum skiff_status grow_var(struct row_var *r, int64_t rows, struct skiff_
 
 /* New ids have rows in the map already; their numbers come here. When there is no memory for them,
  * every later call tries again. */
-static enum skiff_status fill_new(struct unit *u, struct skiff_error *err)
+static enum skiff_status fill_new(struct server *s, struct unit *u, struct skiff_error *err)
 {
     size_t count = table_count(u->table);
     const int64_t *ids = table_ids(u->table);
@@ -116,6 +116,8 @@ static enum skiff_status fill_new(struct unit *u, struct skiff_error *err)
         int64_t rows = u->vars[i].value->tensor.shape.dims[0], want = rows;
         while ((size_t)want < count)
             want *= 2;
+        if (want > rows)
+            unit_keep_all(s, u);
         if (want > rows)
             TRY(grow_var(&u->vars[i], want, err));
     }
@@ -133,8 +135,8 @@ static enum skiff_status fill_new(struct unit *u, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status map_ids(struct unit *u, const unsigned char *ids, size_t n, int64_t *rows,
-                                 struct skiff_error *err)
+static enum skiff_status map_ids(struct server *s, struct unit *u, const unsigned char *ids,
+                                 size_t n, int64_t *rows, struct skiff_error *err)
 {
     size_t first;
     if (!u->table) {
@@ -143,7 +145,7 @@ static enum skiff_status map_ids(struct unit *u, const unsigned char *ids, size_
         return SKIFF_OK;
     }
     TRY(table_rows(u->table, ids, n, rows, &first, err));
-    return u->filled < table_count(u->table) ? fill_new(u, err) : SKIFF_OK;
+    return u->filled < table_count(u->table) ? fill_new(s, u, err) : SKIFF_OK;
 }
 
 static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_error *err)
@@ -164,10 +166,12 @@ enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, c
 {
     TRY(check_ids(s, u, ids, n, err));
     TRY(reserve_rows(h, n, err));
-    TRY(map_ids(u, ids, n, h->rows, err));
+    TRY(map_ids(s, u, ids, n, h->rows, err));
     struct lag *lag = value_lag(u->param_value);
-    if (lag)
+    if (lag) {
+        unit_keep_rows(s, u, h->rows, n);
         lag->class->settle_rows(lag, h->rows, n);
+    }
     *out = h->rows;
     return SKIFF_OK;
 }
@@ -200,12 +204,12 @@ static enum skiff_status as_rows(struct unit *u, size_t n, struct skiff_error *e
 }
 
 /* One push, as it is. */
-static enum skiff_status take_rows(struct unit *u, const struct ps_item *item,
+static enum skiff_status take_rows(struct server *s, struct unit *u, const struct ps_item *item,
                                    struct skiff_error *err)
 {
     size_t n = (size_t)item->nrows;
     TRY(as_rows(u, n, err));
-    TRY(map_ids(u, item->rows, n, u->grad_value->sel.rows, err));
+    TRY(map_ids(s, u, item->rows, n, u->grad_value->sel.rows, err));
     u->grad_value->sel.height = param_rows(u); /* the table may have grown */
     if (n)
         memcpy(u->grad_value->tensor.data, item->data, item->bytes);
@@ -230,7 +234,7 @@ static void merge_push(struct shard *h, struct unit *u, const struct ps_item *it
     }
 }
 
-static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present,
+static enum skiff_status merge_rows(struct server *s, struct shard *h, struct unit *u, int present,
                                     struct skiff_error *err)
 {
     size_t total = 0, most = 0;
@@ -246,7 +250,7 @@ static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present
     id_map_reset(&h->map, total);
     for (int i = 0; i < u->npushes; i++) {
         const struct ps_item *item = &u->pushes[i].item;
-        TRY(map_ids(u, item->rows, (size_t)item->nrows, h->rows, err));
+        TRY(map_ids(s, u, item->rows, (size_t)item->nrows, h->rows, err));
         merge_push(h, u, item, h->rows);
     }
     TRY(as_rows(u, h->map.count, err));
@@ -323,10 +327,12 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
     size_t width = (size_t)u->width, n = (size_t)item->nrows;
     const int64_t *rows;
     if (!u->sparse) {
+        unit_keep_all(s, u);
         add_floats(p, item->data, (size_t)shape_numel(&u->shape));
         return SKIFF_OK;
     }
     TRY(unit_rows(s, h, u, item->rows, n, &rows, err));
+    unit_keep_rows(s, u, rows, n);
     p = tensor_f32(&u->param_value->tensor);
     for (size_t i = 0; i < n; i++)
         add_floats(p + (size_t)rows[i] * width, item->data + i * width * sizeof *p, width);
@@ -339,6 +345,7 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
 
 static enum skiff_status run(struct server *s, struct unit *u, struct skiff_error *err)
 {
+    unit_keep(s, u);
     pthread_rwlock_rdlock(&s->rate);
     enum skiff_status status = plan_run(u->plan, NULL, NULL, err);
     pthread_rwlock_unlock(&s->rate);
@@ -353,9 +360,11 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
     if (u->add)
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
-        TRY(take_rows(u, item, err));
-        if (u->compensate)
+        TRY(take_rows(s, u, item, err));
+        if (u->compensate) {
+            unit_keep(s, u); /* rows that lie behind are settled */
             compensate_rows(u, trainer);
+        }
     } else {
         TRY(value_as_tensor(u->grad_value, DTYPE_FP32, &u->shape, err));
         memcpy(u->grad_value->tensor.data, item->data, item->bytes);
@@ -394,9 +403,9 @@ enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, i
     enum skiff_status status = SKIFF_OK;
     keep_ended(h, u);
     if (u->npushes == 1 && u->sparse && present == 1)
-        TRY_OUT(take_rows(u, &u->pushes[0].item, err));
+        TRY_OUT(take_rows(s, u, &u->pushes[0].item, err));
     else if (u->npushes)
-        TRY_OUT(u->sparse ? merge_rows(h, u, present, err) : take_dense(u, present, err));
+        TRY_OUT(u->sparse ? merge_rows(s, h, u, present, err) : take_dense(u, present, err));
     if (u->npushes)
         TRY_OUT(run(s, u, err));
 out:

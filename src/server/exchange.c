@@ -59,6 +59,8 @@ static enum skiff_status write_wanted(struct server *s, const struct ps_exchange
         struct unit *u;
         struct skiff_tensor *v = wanted(s, x->want[i], &u);
         struct ps_item *item = &items[i];
+        if (u && value_lag(v))
+            unit_keep_all(s, u);
         value_settle(v);
         memcpy(item->name, x->want[i], PS_NAME);
         item->dtype = (uint32_t)v->tensor.dtype;
@@ -178,7 +180,6 @@ static void reply_round(struct shard *h)
             reply_wanted(s, p->request, &p->x);
             continue;
         }
-        wire_body_seal(shared);
         metric_add(s->counts.pulls, (int64_t)p->x.nwant);
         metric_add(s->counts.bytes_out, (int64_t)shared->len);
         rpc_reply(p->request, blob_ref(shared));
@@ -240,6 +241,7 @@ void exchange_end(struct server *s, const struct skiff_error *reason)
         pthread_mutex_lock(&s->shards[i].lock);
         unpark(&s->shards[i], reason);
         pulls_end(&s->shards[i], reason);
+        hold_fail(&s->shards[i], reason);
         pthread_mutex_unlock(&s->shards[i].lock);
     }
 }
@@ -337,6 +339,7 @@ void exchange_new_life(struct shard *h, const struct rpc_request *q, uint32_t tr
         return;
     h->lives[trainer] = q->incarnation;
     h->done[trainer] = 0;
+    hold_forget(h, trainer);
     pulls_forget(h, trainer, q->incarnation);
     h->ended[trainer] = h->gone[trainer] = false;
     for (int i = 0; i < h->nunits; i++)
@@ -386,6 +389,7 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
     }
     count_items(s, q, x);
     exchange_new_life(h, q, x->trainer);
+    hold_note(h, x);
     if (waits && (x->nitems || (x->flags & (PS_END_STEP | PS_BACK))))
         h->gone[x->trainer] = false; /* it has data again: the next epoch */
     status = take_items(s, h, q, x, &err);
@@ -412,6 +416,12 @@ static bool exchange(struct server *s, struct shard *h, struct rpc_request *q,
     return parked;
 }
 
+void exchange_now(struct shard *h, struct rpc_request *q, struct ps_exchange *x)
+{
+    if (!exchange(h->server, h, q, x))
+        ps_exchange_deinit(x);
+}
+
 void on_exchange(void *self, struct rpc_request *q)
 {
     struct server *s = self;
@@ -423,8 +433,7 @@ void on_exchange(void *self, struct rpc_request *q)
         return;
     }
     pthread_mutex_lock(&h->lock);
-    bool owned = exchange(s, h, q, &x);
+    if (mode_waits(s->plan->mode) || !hold_takes(h, q, &x))
+        exchange_now(h, q, &x);
     pthread_mutex_unlock(&h->lock);
-    if (!owned)
-        ps_exchange_deinit(&x);
 }

@@ -157,7 +157,7 @@ static enum skiff_status take_folder(struct loading *l, struct unit *u, struct r
     DIR *d = opendir(folder);
     snprintf(start, sizeof start, "%s.pserver_", r->name);
     for (struct dirent *e; d && status == SKIFF_OK && (e = readdir(d));) {
-        if (strncmp(e->d_name, start, strlen(start)) || strstr(e->d_name, ".tmp."))
+        if (strncmp(e->d_name, start, strlen(start)))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         status = take_file(l, u, r, path, err);

@@ -46,7 +46,18 @@ struct meeting_room {
     struct letter *letters;
     struct taker *takers;
     uint64_t bytes; /* of letters */
+    bool met;       /* a reduction has ended well */
 };
+
+pthread_mutex_t *meet_lock(struct server *s)
+{
+    return &s->meet->lock;
+}
+
+bool meet_has_met(const struct server *s)
+{
+    return s->meet->met;
+}
 
 struct meeting_room *meet_create(struct server *s)
 {
@@ -162,12 +173,17 @@ static bool reduction_try(struct server *s, struct reduction *r)
     for (int k = 0; k < s->plan->trainers; k++) {
         if (r->guests[k].request && !first)
             first = &r->guests[k];
-        if (!r->guests[k].request && is_in_job(s, k))
+        if (!r->guests[k].request && book_awaits(s, k))
             return false;
     }
+    char tag[PS_NAME];
+    strcpy(tag, r->tag);
     if (first)
         reduction_answer(s, r, first);
+    s->meet->met |= first != NULL;
     reduction_remove(s->meet, r);
+    if (first)
+        book_meeting_over(s, tag);
     return true;
 }
 
@@ -193,12 +209,15 @@ static enum skiff_status check_guest(struct server *s, const struct reduction *r
         q->sender.index != x->worker)
         return error_set(err, SKIFF_INVALID, "reduction %s: worker %u of %d is not who asks",
                          x->tag, x->worker, s->plan->trainers);
+    TRY(book_check_guest(s, q, x->tag, err));
     if (x->dtype != DTYPE_FP64 && x->dtype != DTYPE_INT64)
         return error_set(err, SKIFF_DTYPE, "reduction %s: float64 or int64 is needed", x->tag);
     for (int k = 0; r && k < s->plan->trainers; k++) {
         const struct ps_reduce *y = &r->guests[k].what;
         if (!r->guests[k].request)
             continue;
+        if ((uint32_t)k == x->worker && r->guests[k].request->incarnation != q->incarnation)
+            continue; /* of a process that has died */
         if ((uint32_t)k == x->worker)
             return error_set(err, SKIFF_STATE, "reduction %s: worker %d has come already", x->tag,
                              k);
@@ -228,7 +247,13 @@ void on_reduce(void *self, struct rpc_request *q)
         rpc_fail(q, &err);
     } else {
         r = reduction_find(s, x.tag);
+        if (r->guests[x.worker].request) {
+            error_set(&err, SKIFF_STATE, "another process has taken the place of worker %u",
+                      x.worker);
+            rpc_fail(r->guests[x.worker].request, &err);
+        }
         r->guests[x.worker] = (struct guest){q, x};
+        book_arrival(s);
         reduction_try(s, r);
     }
     pthread_mutex_unlock(&s->meet->lock);
@@ -322,6 +347,7 @@ void on_mail_put(void *self, struct rpc_request *q)
                            "%d already",
                            x.tag, x.to, (unsigned long long)s->meet->bytes, s->index);
     if (status == SKIFF_OK) {
+        book_arrival(s);
         letter_keep(s->meet, &x, q->body);
         review_takers(s);
     }
@@ -364,6 +390,7 @@ void meet_review(struct server *s)
         reduction_try(s, r);
     }
     review_takers(s);
+    book_review(s);
     pthread_mutex_unlock(&s->meet->lock);
 }
 
@@ -380,5 +407,6 @@ void meet_end(struct server *s, const struct skiff_error *reason)
         rpc_fail(t->request, reason);
         free(t);
     }
+    book_end(s, reason);
     pthread_mutex_unlock(&s->meet->lock);
 }

@@ -51,6 +51,30 @@ enum member_state people_state(struct server *s, uint32_t trainer)
     return state;
 }
 
+struct person people_person(struct server *s, uint32_t trainer)
+{
+    pthread_mutex_lock(&s->people);
+    struct person p = s->trainers[trainer];
+    pthread_mutex_unlock(&s->people);
+    return p;
+}
+
+bool people_gone(struct server *s, uint32_t trainer, uint64_t life)
+{
+    struct person p = people_person(s, trainer);
+    bool is_here = p.state == MEMBER_HERE,
+         has_gone = p.state == MEMBER_DEAD || p.state == MEMBER_LEFT;
+    /* another one's end is no news: a process that is not known yet has just come */
+    return p.life == life ? has_gone : is_here;
+}
+
+void people_note_unsaved(struct server *s, const char *reason)
+{
+    pthread_mutex_lock(&s->people);
+    snprintf(s->unsaved, sizeof s->unsaved, "%s", *reason ? reason : "no reason was given");
+    pthread_mutex_unlock(&s->people);
+}
+
 static struct person *person_of(struct server *s, struct net_id id)
 {
     if (id.role == NET_WORKER && id.index < (uint32_t)s->plan->trainers)
@@ -70,7 +94,16 @@ static int count_in_state(const struct person *people, int n, enum member_state 
 
 static void note_member(struct server *s, struct person *p, const struct member *after)
 {
+    struct member lost;
     pthread_mutex_lock(&s->people);
+    if (after->id.role == NET_SERVER && after->state == MEMBER_HERE && p->came &&
+        p->life != after->incarnation) { /* a new process has not the parameters of the old one */
+        lost = *after;
+        lost.state = MEMBER_DEAD;
+        snprintf(lost.reason, sizeof lost.reason, "was started again: what it held is lost");
+        after = &lost;
+    }
+    p->nlives += after->state == MEMBER_HERE && (!p->came || p->life != after->incarnation);
     p->state = after->state;
     p->came |= after->state == MEMBER_HERE;
     if (after->id.role == NET_WORKER && *after->name)
@@ -128,6 +161,21 @@ void on_member(void *self, const struct member *after, enum member_state before)
     }
 }
 
+/* Network thread: somebody is in the job who has never joined us. */
+static void on_orphan(void *self, const char *name)
+{
+    struct server *s = self;
+    struct skiff_error err;
+    char text[320];
+    error_set(
+        &err, SKIFF_STATE,
+        "%s is in this job already, but %s has just been started: it was another process "
+        "before, and what that held is lost; start the whole job again (--resume goes on with "
+        "what is saved)",
+        name, server_text(s, text));
+    server_fail(s, &err);
+}
+
 /* ---- joining ---- */
 
 static bool is_stopping(struct server *s)
@@ -156,15 +204,46 @@ static enum skiff_status await_host(struct server *s, struct rpc_peer *host, int
 static struct membership_options member_options(struct server *s)
 {
     int silence = s->options.silence_ms, beat = silence / 20;
-    return (struct membership_options){.workers = (uint32_t)s->plan->trainers,
-                                       .servers = (uint32_t)s->plan->servers,
-                                       .beat_ms = beat < 20    ? 20
-                                                  : beat > 500 ? 500
-                                                               : beat,
-                                       .silence_ms = silence,
-                                       .lost_ms = silence < 3000 ? silence : 3000,
-                                       .changed = on_member,
-                                       .self = s};
+    return (struct membership_options){
+        .workers = (uint32_t)s->plan->trainers,
+        .servers = (uint32_t)s->plan->servers,
+        .beat_ms = beat < 20    ? 20
+                   : beat > 500 ? 500
+                                : beat,
+        .silence_ms = silence,
+        .lost_ms = silence < 5000 ? silence : 5000, /* TCP tries again after 1 and 3 s */
+        .changed = on_member,
+        .host_stays = true,
+        .orphan = on_orphan,
+        .self = s};
+}
+
+/* Network thread. */
+static void begun(void *arg, enum skiff_status status, struct blob *reply,
+                  const struct skiff_error *err)
+{
+    struct server *s = arg;
+    (void)reply;
+    if (status < 0 && status != SKIFF_TIMEOUT) /* when server 0 is gone, that is told elsewhere */
+        server_fail(s, err);
+}
+
+/* What this server has on its disk is compared with what the others have. */
+static enum skiff_status tell_start(struct server *s, struct rpc_peer *host,
+                                    struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct rpc_ask ask = {.what = "beginning of the job",
+                          .method = PS_BEGIN,
+                          .deadline = clock_after(clock_now(), s->options.start_ms)};
+    if (!s->options.start)
+        return SKIFF_OK;
+    writer_init(&w);
+    ps_write_begin(&w, s->options.start);
+    TRY(writer_finish(&w, &ask.body, err));
+    enum skiff_status status = rpc_then(host, &ask, begun, s, err);
+    blob_unref(ask.body);
+    return status;
 }
 
 enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_error *err)
@@ -175,8 +254,9 @@ enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_e
         return SKIFF_OK;
     TRY(rpc_connect(s->client, s->plan->endpoints[0], (struct net_id){NET_SERVER, 0}, &host, err));
     TRY(await_host(s, host, deadline, err));
-    return enrolment_join(s->node, host, s->plan->endpoints[s->index], &options,
-                          clock_after(clock_now(), s->options.silence_ms), &s->enrolment, err);
+    TRY(enrolment_join(s->node, host, s->plan->endpoints[s->index], &options,
+                       clock_after(clock_now(), s->options.silence_ms), &s->enrolment, err));
+    return tell_start(s, host, err);
 }
 
 void people_host(struct server *s)
@@ -252,26 +332,29 @@ static enum skiff_status look(struct server *s, bool late, struct skiff_error *e
     TRY(check_trainers(s, late, err));
     if (!all_gone(s))
         return SKIFF_END;
+    if (count_in_state(s->trainers, n, MEMBER_LEFT) && *s->unsaved)
+        return error_set(err, SKIFF_IO, "the job's result is not saved: %s", s->unsaved);
     if (count_in_state(s->trainers, n, MEMBER_LEFT))
         return SKIFF_OK;
     return error_set(err, SKIFF_PEER, "all trainers have died; the last words: %s %s",
                      s->trainers[0].name, s->trainers[0].reason);
 }
 
-/* Tells what has changed since the last look. */
-static void tell_news(struct server *s, enum member_state *known)
+/* Tells what has changed since the last look; a death may have been too short to be seen. */
+static void tell_news(struct server *s, struct person *known)
 {
     for (int i = 0; i < s->plan->trainers; i++) {
-        pthread_mutex_lock(&s->people);
-        struct person p = s->trainers[i];
-        pthread_mutex_unlock(&s->people);
-        if (p.state == known[i])
+        struct person p = people_person(s, (uint32_t)i), was = known[i];
+        bool replaced = was.state == MEMBER_HERE && p.life != was.life;
+        if (p.state == was.state && !replaced)
             continue;
-        known[i] = p.state;
-        if (p.state == MEMBER_DEAD)
-            server_say(s, "%s %s; %s", p.name, p.reason,
-                       s->options.on_death == ON_DEATH_GO_ON ? "the others go on without it"
-                                                             : "the job ends");
+        known[i] = p;
+        if (replaced && p.state == MEMBER_HERE)
+            server_warn(s, "%s has died; %s has taken its place", was.name, p.name);
+        else if (p.state == MEMBER_DEAD)
+            server_warn(s, "%s %s; %s", p.name, p.reason,
+                        s->options.on_death == ON_DEATH_GO_ON ? "the others go on without it"
+                                                              : "the job ends");
         else
             server_say(s, "%s %s", p.name, p.state == MEMBER_LEFT ? "has left" : "has come");
     }
@@ -287,13 +370,13 @@ static void wait_for_news(struct server *s, int64_t until)
              : left > 60000 ? 60000
                             : (int)left) > 0 &&
         read(s->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN && errno != EINTR)
-        server_say(s, "eventfd: %s", strerror(errno));
+        server_warn(s, "eventfd: %s", strerror(errno));
 }
 
 enum skiff_status people_watch(struct server *s, struct skiff_error *err)
 {
     int64_t start = clock_after(clock_now(), s->options.start_ms);
-    enum member_state *known = mem_must((size_t)s->plan->trainers * sizeof *known);
+    struct person *known = mem_must((size_t)s->plan->trainers * sizeof *known);
     enum skiff_status status;
     for (;;) {
         int64_t now = clock_now();
@@ -306,7 +389,9 @@ enum skiff_status people_watch(struct server *s, struct skiff_error *err)
             break;
         exchange_review(s);
         meet_review(s);
-        wait_for_news(s, complete ? CLOCK_NEVER : start);
+        snapshot_review(s);
+        int64_t hold = hold_review(s);
+        wait_for_news(s, clock_min(hold, complete ? CLOCK_NEVER : start));
     }
     free(known);
     return status;

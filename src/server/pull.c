@@ -27,7 +27,6 @@ void reply_written(struct server *s, struct rpc_request *q, struct wire_writer *
         rpc_fail(q, &err);
         return;
     }
-    wire_body_seal(reply);
     metric_add(s->counts.bytes_out, (int64_t)reply->len);
     rpc_reply(q, reply);
 }
@@ -81,7 +80,7 @@ void on_describe(void *self, struct rpc_request *q)
     char id[NET_ID_TEXT];
     if (blob_len(q->body) && (ps_read_describe(q->body, &its, &err) < 0 ||
                               compare(s, &own, &its, net_id_print(q->sender, id), &err) < 0)) {
-        server_say(s, "refused: %s", err.message);
+        server_warn(s, "refused: %s", err.message);
         rpc_fail(q, &err);
         return;
     }
@@ -332,6 +331,8 @@ void on_pull_part(void *self, struct rpc_request *q)
     } else {
         struct shard *h = u ? unit_shard(s, u) : NULL;
         h ? pthread_mutex_lock(&h->lock) : pthread_rwlock_rdlock(&s->rate);
+        if (u && value_lag(u->param_value))
+            unit_keep_all(s, u);
         status = write_part(s, name, first, count, &w, &err);
         h ? pthread_mutex_unlock(&h->lock) : pthread_rwlock_unlock(&s->rate);
     }
@@ -381,6 +382,8 @@ void on_scan(void *self, struct rpc_request *q)
     int64_t *rows = mem_must((size_t)(n + 1) * sizeof *rows);
     for (uint64_t i = 0; i < n; i++)
         rows[i] = (int64_t)(from + i);
+    if (value_lag(var->value))
+        unit_keep_all(s, u);
     value_settle(var->value);
     writer_varint(&w, from + n < all ? from + n : 0);
     write_rows(&w, u, name, var->value, rows, (size_t)n);
@@ -433,6 +436,8 @@ static enum skiff_status save_table(struct server *s, const struct ps_save_table
         return unknown(s, what->table, err);
     TRY(model_name_check(what->table, err));
     pthread_mutex_lock(&unit_shard(s, u)->lock);
+    if (value_lag(var->value))
+        unit_keep_all(s, u);
     enum skiff_status status = copy_table(u, var->value, &copy, err);
     pthread_mutex_unlock(&unit_shard(s, u)->lock);
     snprintf(path, sizeof path, "%s/%s.pserver_%d", what->dir, what->table, s->index);

@@ -50,16 +50,6 @@ static char *stem_of(const char *path)
     return s;
 }
 
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return mem_must_strdup(".");
-    char *dir = mem_must_strdup(path);
-    dir[slash == path ? 1 : slash - path] = '\0';
-    return dir;
-}
-
 static bool is_file(const char *path)
 {
     return file_exists(path) && !file_is_dir(path);
@@ -82,7 +72,7 @@ static void listing_open(struct listing *l, const char *folder)
     DIR *d = opendir(folder);
     *l = (struct listing){0};
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.' || strstr(e->d_name, ".tmp."))
+        if (e->d_name[0] == '.')
             continue;
         char *path = join(folder, "/", e->d_name);
         if (!is_file(path)) {
@@ -185,7 +175,7 @@ static enum skiff_status open_pickles(struct saved *m, const char *stem, struct 
     char *optimizer = join(stem, ".", "pdopt");
     m->form = SAVED_PICKLES;
     m->path = join(stem, ".", "pdparams");
-    m->folder = folder_of(m->path);
+    m->folder = path_parent(m->path);
     enum skiff_status status = pickle_file_read(m->path, &m->params, err);
     if (status == SKIFF_OK && file_exists(optimizer))
         status = pickle_file_read(optimizer, &m->optimizer, err);
@@ -222,7 +212,7 @@ static enum skiff_status open_combined(struct saved *m, const char *path,
     int n, nsources = 0;
     m->form = SAVED_COMBINED;
     m->path = mem_must_strdup(path);
-    m->folder = folder_of(path);
+    m->folder = path_parent(path);
     TRY(combined_file_scan(path, &m->places, &n, err));
     m->program = program_beside(path, m->folder);
     if (m->program)
@@ -248,6 +238,22 @@ static bool has_one_of(const char *folder, const char *const *wanted, int n)
     return found;
 }
 
+/* Servers read pieces of files, which have no checksums of their own: what the manifests of the
+ * folder and of the prefix list is compared before. */
+static enum skiff_status check_whole(const char *path, struct skiff_error *err)
+{
+    struct model_note note;
+    if (file_is_dir(path))
+        return model_check(path, &note, err);
+    char *stem = stem_of(path), *folder = path_parent(path);
+    enum skiff_status status = model_check(stem, &note, err);
+    if (status == SKIFF_OK && file_is_dir(folder))
+        status = model_check(folder, &note, err);
+    free(stem);
+    free(folder);
+    return status;
+}
+
 static enum skiff_status open_folder(struct saved *m, const char *folder, const char *const *wanted,
                                      int nwanted, const struct skiff_program *whole,
                                      struct skiff_error *err)
@@ -261,7 +267,9 @@ static enum skiff_status open_folder(struct saved *m, const char *folder, const 
         combined = listing_combined(&l);
     if (pickle) {
         char *stem = stem_of(pickle);
-        status = open_pickles(m, stem, err);
+        status = check_whole(stem, err);
+        if (status == SKIFF_OK)
+            status = open_pickles(m, stem, err);
         free(stem);
     } else if (combined) {
         status = open_combined(m, combined, whole, err);
@@ -301,6 +309,7 @@ enum skiff_status saved_open(struct saved *m, const char *path, const char *cons
                              int nwanted, const struct skiff_program *whole,
                              struct skiff_error *err)
 {
+    TRY(check_whole(path, err));
     *m = (struct saved){0};
     state_init(&m->params);
     state_init(&m->optimizer);

@@ -17,16 +17,29 @@
 #include "base/mem.h"
 #include "server/server_parts.h"
 
-void server_say(struct server *s, const char *format, ...)
+static void say(struct server *s, enum log_level level, const char *format, va_list args)
 {
     char line[1024];
-    va_list args;
     if (!s->options.say)
         return;
-    va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
+    s->options.say(s->options.user, level, line);
+}
+
+void server_say(struct server *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(s, LOG_INFO, format, args);
     va_end(args);
-    s->options.say(s->options.user, line);
+}
+
+void server_warn(struct server *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(s, LOG_WARN, format, args);
+    va_end(args);
 }
 
 /* Also for signal handlers. */
@@ -131,6 +144,8 @@ enum skiff_status server_create(const struct server_options *options, struct ser
     mt64_seed(&s->generator, rng_entropy());
     people_create(s);
     s->meet = meet_create(s);
+    s->book = book_create(s);
+    book_own_start(s);
     enum skiff_status status = units_create(s, err);
     if (status == SKIFF_OK)
         status = startup_fills(s, err);
@@ -145,6 +160,8 @@ void server_destroy(struct server *s)
 {
     if (!s)
         return;
+    snapshot_destroy(s->snapshot);
+    free(s->hold.let);
     units_destroy(s);
     if (s->own_scope)
         scope_destroy(s->scope);
@@ -153,6 +170,7 @@ void server_destroy(struct server *s)
     str_map_deinit(&s->counters_in);
     str_map_deinit(&s->elsewhere);
     meet_destroy(s->meet);
+    book_destroy(s->book);
     people_destroy(s);
     pthread_rwlock_destroy(&s->rate);
     close(s->wake_fd);
@@ -201,11 +219,18 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_MAIL_PUT, RPC_ON_SHARD, on_mail_put, s);
     rpc_server_handle(s->rpc, PS_MAIL_TAKE, RPC_ON_SHARD, on_mail_take, s);
     rpc_server_handle(s->rpc, PS_CLOCK, RPC_ON_NETWORK, on_clock, s);
+    rpc_server_handle(s->rpc, PS_SNAPSHOT, RPC_ON_SHARD, on_snapshot, s);
+    rpc_server_handle(s->rpc, PS_BEGIN, RPC_ON_SHARD, on_begin, s);
+    rpc_server_handle(s->rpc, PS_SAVING, RPC_ON_SHARD, on_saving, s);
+    rpc_server_handle(s->rpc, PS_RESULT, RPC_ON_SHARD, on_result, s);
+    rpc_server_handle(s->rpc, PS_PULL_KEPT, RPC_ON_SHARD, on_pull_kept, s);
 }
 
-static void node_says(void *self, const char *line)
+static void node_says(void *self, enum log_level level, const char *line)
 {
-    server_say(self, "%s", line);
+    struct server *s = self;
+    if (s->options.say)
+        s->options.say(s->options.user, level, line);
 }
 
 static enum skiff_status open_node(struct server *s, struct skiff_error *err)
@@ -213,10 +238,13 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
     const struct server_options *o = &s->options;
     struct node_owner owner = {.job = o->job,
                                .secret = o->secret,
+                               .insecure = o->insecure,
                                .transport = o->transport,
                                .stats = s->stats,
                                .say = node_says,
                                .user = s};
+    const char *address = o->listen ? o->listen : s->plan->endpoints[s->index];
+    TRY(node_check_secret(&owner, &address, 1, err));
     return node_open(&owner, (struct net_id){NET_SERVER, (uint32_t)s->index}, NULL, &s->node, err);
 }
 

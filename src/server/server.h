@@ -18,8 +18,10 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
+#include "base/log.h"
 #include "executor/scope.h"
 #include "net/node.h"
+#include "net/ps.h"
 #include "program/program.h"
 #include "program/server_plan.h"
 
@@ -36,14 +38,18 @@ struct server_options {
     const struct server_plan *plan;    /* of main; must outlive the server */
     const char *listen;                /* address to listen at; NULL: the plan's endpoint */
     const char *job, *secret;          /* NULL: "" */
-    const char *transport;             /* as users write it (net/transport.h); NULL: ZeroMQ */
+    bool insecure;                     /* no secret is needed, wherever servers are */
+    const char *transport;             /* as users write it (net/transport.h); NULL: tcp */
     int shards;                        /* 0: 1 */
     int silence_ms;                    /* a peer is dead after this; 0: 10000 */
     int start_ms;                      /* all trainers must have come by then; 0: 30 minutes */
     enum server_on_death on_death;
+    /* What this server begins with, to be compared with what the others have; NULL: it is not.
+     * Must outlive the server. */
+    const struct ps_begin *start;
     struct skiff_scope *scope; /* whose variables to use; NULL: an own one */
     /* What happens, for the log: one line each, from any thread. May be NULL. */
-    void (*say)(void *user, const char *line);
+    void (*say)(void *user, enum log_level level, const char *line);
     void *user;
 };
 

@@ -1,5 +1,5 @@
 /* What the tests of this room share: a small network, split; its servers as threads of this
- * process, over ZeroMQ on loopback; trainers through comm/session.h that push made-up gradients. */
+ * process, over TCP on loopback; trainers through comm/session.h that push made-up gradients. */
 #ifndef SERVER_SERVER_KIT_TEST_H
 #define SERVER_SERVER_KIT_TEST_H
 
@@ -119,7 +119,7 @@ static inline void kit_split(struct kit *k)
     assert_ok(split_create(&job, &k->o.config, &k->split, &err), err);
 }
 
-static inline void kit_say(void *user, const char *line)
+static inline void kit_say(void *user, enum log_level level, const char *line)
 {
     struct kit *k = user;
     pthread_mutex_lock(&k->lock);

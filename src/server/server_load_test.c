@@ -108,9 +108,20 @@ static void any_number_of_servers_loads(void **state)
     load_and_check(5, dir, model, NULL, NULL);
     load_and_check(3, prefix, model, NULL, NULL);
 
-    /* a missing accumulator starts fresh; a missing or misshapen parameter is an error */
+    /* what a manifest lists must be there as it was saved */
     path_of(path, "w_moment1_0");
     assert_int_equal(unlink(path), 0);
+    assert_int_equal(try_load(2, dir, &err), SKIFF_NOT_FOUND);
+    assert_non_null(strstr(err.message, "w_moment1_0"));
+    assert_non_null(strstr(err.message, "skiff_manifest.yaml"));
+    path_of(path, "pickled/model.pdopt");
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(try_load(2, prefix, &err), SKIFF_FORMAT);
+    assert_non_null(strstr(err.message, "model.pdopt"));
+    path_of(path, "skiff_manifest.yaml");
+    assert_int_equal(unlink(path), 0);
+
+    /* a missing accumulator starts fresh; a missing or misshapen parameter is an error */
     load_and_check(2, dir, model, "w_moment1_0", "1 variables of the optimizer were not there");
 
     struct skiff_tensor wrong = {0};

@@ -15,6 +15,7 @@
 #include "net/membership.h"
 #include "net/ps.h"
 #include "server/server.h"
+#include "server/snapshot.h"
 #include "table/changed.h"
 #include "table/fill.h"
 #include "table/table.h"
@@ -41,6 +42,7 @@ struct row_var {
 struct unit {
     const char *param, *grad; /* names in the server program */
     int shard;
+    int block;                                                  /* of the server program */
     struct skiff_tensor *param_value, *grad_value, *base_value; /* base: DC-ASGD's local_bak */
     struct shape shape; /* of the parameter; a table's rows: -1 */
     int64_t width;
@@ -72,6 +74,14 @@ struct waiting_pull {
     uint64_t after;
 };
 
+/* A push that waits until a snapshot is marked. */
+struct held_push {
+    struct rpc_request *request;
+    struct ps_exchange x;
+};
+
+struct shard_hold; /* hold.c */
+
 struct shard {
     pthread_mutex_t lock;
     struct server *server;
@@ -89,6 +99,7 @@ struct shard {
     int64_t *rows; /* scratch */
     size_t rows_cap;
     struct id_map map; /* scratch of merges */
+    struct shard_hold *hold;
 };
 
 /* In the server's registry, as server_<name>. */
@@ -102,9 +113,11 @@ struct person {
     bool came;
     char name[HELLO_NAME], reason[256];
     uint64_t life; /* incarnation of the process that came last */
+    int nlives;    /* processes that have come under this number */
 };
 
 struct meeting_room; /* meet.c */
+struct job_book;     /* book.c */
 
 struct server {
     struct server_options options;
@@ -139,10 +152,21 @@ struct server {
     struct membership *membership; /* server 0 */
     struct enrolment *enrolment;   /* the others */
     struct meeting_room *meet;
+    struct job_book *book;
+    char unsaved[512];         /* why the job's last epoch is not saved; guarded by people */
+    struct snapshot *snapshot; /* NULL: none */
+    struct {                   /* hold.c; changes under the locks of all shards */
+        bool on;
+        struct ps_applied *let; /* pushes that may begin */
+        uint32_t nlet, worker;  /* worker: who holds, and which process */
+        uint64_t life;
+        int64_t until;
+    } hold;
 };
 
 /* ---- server.c ---- */
 void server_say(struct server *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void server_warn(struct server *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void server_wake(struct server *s);
 /* The first failure ends server_run; any thread. */
 void server_fail(struct server *s, const struct skiff_error *err);
@@ -154,6 +178,10 @@ static inline bool server_owns(const struct server *s, int64_t id)
 {
     return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->index;
 }
+
+/* All shards, in their order. */
+void server_lock_all(struct server *s);
+void server_unlock_all(struct server *s);
 
 /* ---- units.c: the plan and the server program ---- */
 enum skiff_status units_create(struct server *s, struct skiff_error *err);
@@ -196,6 +224,30 @@ void exchange_end(struct server *s, const struct skiff_error *reason); /* fails 
 /* The shard's lock is held: another process than before speaks for the trainer. */
 void exchange_new_life(struct shard *h, const struct rpc_request *q, uint32_t trainer);
 
+/* The shard's lock is held: carries it out, whatever is held; x is taken over. */
+void exchange_now(struct shard *h, struct rpc_request *q, struct ps_exchange *x);
+
+/* ---- hold.c ---- */
+struct shard_hold *shard_hold_create(int trainers);
+void shard_hold_destroy(struct shard_hold *h); /* NULL is fine */
+/* The shard's lock is held. */
+void hold_note(struct shard *h, const struct ps_exchange *x); /* it is applied now */
+void hold_forget(struct shard *h, uint32_t trainer);          /* another process speaks for it */
+/* True: it waits, and request and x belong to the shard. */
+bool hold_takes(struct shard *h, struct rpc_request *q, const struct ps_exchange *x);
+void hold_fail(struct shard *h, const struct skiff_error *reason);
+/* All locks are held. */
+/* One holds at a time: SKIFF_STATE while another one does. */
+enum skiff_status hold_begin(struct server *s, const struct rpc_request *q,
+                             const struct ps_snapshot *x, struct skiff_error *err);
+/* Has q's sender held pushes until now, where that is needed? SKIFF_STATE: no. */
+enum skiff_status hold_check(const struct server *s, const struct rpc_request *q,
+                             struct skiff_error *err);
+void hold_end_of(struct server *s, const struct rpc_request *q); /* if it is its sender's */
+struct ps_applied *hold_list(struct server *s, uint32_t *out_n); /* free() it */
+/* Ends a hold whose owner is gone or slow; when to look again. Any thread, no lock held. */
+int64_t hold_review(struct server *s);
+
 /* ---- pull.c ---- */
 void on_describe(void *self, struct rpc_request *q);
 void on_clock(void *self, struct rpc_request *q);
@@ -217,7 +269,10 @@ void people_create(struct server *s);
 void people_destroy(struct server *s);
 void people_host(struct server *s); /* server 0, before node_start */
 enum skiff_status people_join(struct server *s, int64_t deadline, struct skiff_error *err);
-enum member_state people_state(struct server *s, uint32_t trainer); /* any thread */
+enum member_state people_state(struct server *s, uint32_t trainer);  /* any thread */
+struct person people_person(struct server *s, uint32_t trainer);     /* any thread: a copy */
+bool people_gone(struct server *s, uint32_t trainer, uint64_t life); /* any thread: this process */
+void people_note_unsaved(struct server *s, const char *reason);      /* any thread */
 void on_member(void *self, const struct member *after, enum member_state before);
 /* Blocks until the job is over. */
 enum skiff_status people_watch(struct server *s, struct skiff_error *err);
@@ -231,5 +286,23 @@ void on_mail_put(void *self, struct rpc_request *q);
 void on_mail_take(void *self, struct rpc_request *q);
 void meet_review(struct server *s);
 void meet_end(struct server *s, const struct skiff_error *reason);
+pthread_mutex_t *meet_lock(struct server *s);
+bool meet_has_met(const struct server *s); /* has a reduction ended well? */
+
+/* ---- book.c; the meeting room's lock is held, but for the handlers ---- */
+struct job_book *book_create(const struct server *s);
+void book_destroy(struct job_book *b); /* NULL is fine */
+void book_own_start(struct server *s); /* server 0's part of the beginning */
+/* Do meetings wait for this worker? */
+bool book_awaits(struct server *s, int worker);
+enum skiff_status book_check_guest(struct server *s, const struct rpc_request *q, const char *tag,
+                                   struct skiff_error *err);
+void book_arrival(struct server *s); /* somebody meets others */
+void book_meeting_over(struct server *s, const char *tag);
+void book_review(struct server *s);
+void book_end(struct server *s, const struct skiff_error *reason);
+void on_begin(void *self, struct rpc_request *q);
+void on_saving(void *self, struct rpc_request *q);
+void on_result(void *self, struct rpc_request *q);
 
 #endif

@@ -5,11 +5,13 @@
 #include "net/rpc.h"
 #include "server/server_kit_test.h"
 
+#define DEATH_MS 1500 /* where a death by silence is waited for; elsewhere a busy machine is none */
+
 static struct kit_options options(int servers, int trainers, enum skiff_split_mode mode)
 {
     return (struct kit_options){.servers = servers,
                                 .trainers = trainers,
-                                .silence_ms = 800,
+                                .silence_ms = 5000,
                                 .config = split_config_fleet(mode),
                                 .open_only = true};
 }
@@ -73,6 +75,7 @@ static void the_rest_goes_on(void **state)
     struct kit_options o = options(2, 2, SKIFF_SPLIT_SYNC);
     struct trainer t;
     int ready;
+    o.silence_ms = DEATH_MS;
     kit_open(&k, &o);
     pid_t pid = spawn(&k, 1, one_step, &ready);
     start_all(&k);
@@ -146,7 +149,6 @@ static void a_new_process_takes_the_place(void **state)
     struct trainer t[2];
     struct grads g[2] = {0};
     int ready;
-    o.silence_ms = 5000;
     kit_open(&k, &o);
     pid_t pid = spawn(&k, 1, half_a_step, &ready);
     start_all(&k);
@@ -178,6 +180,7 @@ static void the_job_ends_if_so_wanted(void **state)
     struct trainer t;
     int ready;
     o.on_death = ON_DEATH_STOP;
+    o.silence_ms = DEATH_MS;
     kit_open(&k, &o);
     pid_t pid = spawn(&k, 1, one_step, &ready);
     start_all(&k);
@@ -213,6 +216,7 @@ static void a_dead_server_is_named(void **state)
         int ready;
         char text[64];
         o.mute = 1 << dead;
+        o.silence_ms = DEATH_MS;
         kit_open(&k, &o);
         pid_t pid = spawn(&k, dead, serve, &ready);
         start_all(&k);
@@ -234,19 +238,38 @@ static void a_dead_server_is_named(void **state)
     }
 }
 
-static void who_does_not_come_is_named(void **state)
+/* True: worker 1 came in time. */
+static bool two_do_not_come(int start_ms)
 {
     struct kit k;
     struct kit_options o = options(1, 3, SKIFF_SPLIT_SYNC);
-    o.start_ms = 600;
+    struct session *s = NULL;
+    struct skiff_error err;
+    o.start_ms = start_ms;
+    o.silence_ms = DEATH_MS;
     kit_open(&k, &o);
     start_all(&k);
-    struct session *s = kit_session(&k, 1);
+    struct session_options so = kit_session_options(&k, 1);
+    so.connect_ms = start_ms;
+    bool came = session_open(&so, &s, &err) == SKIFF_OK;
     kit_join(&k, SKIFF_TIMEOUT);
-    assert_non_null(strstr(k.err[0].message, "worker 0, worker 2"));
-    assert_null(strstr(k.err[0].message, "worker 1"));
+    if (came) {
+        assert_non_null(strstr(k.err[0].message, "worker 0, worker 2"));
+        assert_null(strstr(k.err[0].message, "worker 1"));
+    }
     session_close(s);
     kit_close(&k);
+    return came;
+}
+
+/* A machine may be too busy to let worker 1 come in time: it gets more. */
+static void who_does_not_come_is_named(void **state)
+{
+    int ms = 600;
+    while (!two_do_not_come(ms)) {
+        assert_true(ms < 20000);
+        ms *= 2;
+    }
 }
 
 /* ---- wrong settings ---- */
@@ -330,7 +353,7 @@ struct raw { /* a member of the job that says what it wants */
 
 static void raw_open(struct raw *r, struct kit *k, uint32_t worker)
 {
-    struct node_options o = {.kind = transport_find("zmq"),
+    struct node_options o = {.kind = transport_find("tcp"),
                              .id = {NET_WORKER, worker},
                              .job = "test",
                              .secret = "open sesame"};
@@ -525,6 +548,7 @@ static void a_signal_handler_may_stop_it(void **state)
 {
     struct kit k;
     struct kit_options o = options(2, 1, SKIFF_SPLIT_SYNC);
+    o.silence_ms = DEATH_MS;
     kit_open(&k, &o);
     struct sigaction action = {.sa_handler = on_alarm};
     sigaction(SIGUSR1, &action, NULL);

@@ -118,6 +118,7 @@ static enum skiff_status unit_set_up(struct server *s, struct unit *u, const str
     TRY(check_param(w, param, err));
     u->param = w->param;
     u->grad = w->grad;
+    u->block = w->block;
     u->shape = param->shape;
     u->width = shape_cols(&u->shape, 1);
     u->sparse = w->sparse;
@@ -156,6 +157,7 @@ static void deal_out(struct server *s)
         h->gone = mem_must((size_t)s->plan->trainers);
         h->lives = mem_must((size_t)s->plan->trainers * sizeof *h->lives);
         h->done = mem_must((size_t)s->plan->trainers * sizeof *h->done);
+        h->hold = shard_hold_create(s->plan->trainers);
         h->parked = mem_must((size_t)s->plan->trainers * sizeof *h->parked);
     }
     for (int i = 0; i < s->nunits; i++) {
@@ -219,6 +221,7 @@ void units_destroy(struct server *s)
         free(h->gone);
         free(h->lives);
         free(h->parked);
+        shard_hold_destroy(h->hold);
         mem_free(h->rows);
     }
     free(s->shards);

@@ -5,6 +5,7 @@
  * under the new name. A writer that is closed without commit takes its temporary file away. */
 #include "store/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
+#include "store/leftover.h"
+
+#define PIECE (1 << 20)
 
 int file_exists(const char *path)
 {
@@ -59,16 +64,50 @@ static enum skiff_status read_all(int fd, const char *path, struct buf *out,
     return SKIFF_OK;
 }
 
-enum skiff_status file_read(const char *path, struct buf *out, struct skiff_error *err)
+static enum skiff_status open_to_read(const char *path, int flags, int *out,
+                                      struct skiff_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return error_set(err, SKIFF_NOT_FOUND, "cannot read %s: no such file", path);
     if (fd < 0)
         return error_set_sys(err, "cannot read %s", path);
+    *out = fd;
+    return SKIFF_OK;
+}
+
+enum skiff_status file_open_regular(const char *path, int *out_fd, int64_t *out_size,
+                                    struct skiff_error *err)
+{
+    int fd = -1;
+    struct stat st;
+    TRY(open_to_read(path, O_NONBLOCK, &fd, err));
+    enum skiff_status status = SKIFF_OK;
+    if (fstat(fd, &st) < 0)
+        status = error_set_sys(err, "cannot read %s", path);
+    else if (!S_ISREG(st.st_mode))
+        status = error_set(err, SKIFF_IO, "cannot read %s: it is %s, a file was expected", path,
+                           S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    *out_fd = fd;
+    *out_size = st.st_size;
+    return SKIFF_OK;
+}
+
+/* All of it, and closes it. */
+static enum skiff_status read_and_close(int fd, const char *path, const struct file_sum *want,
+                                        struct buf *out, struct skiff_error *err)
+{
     struct buf b = BUF_INIT;
     enum skiff_status status = read_all(fd, path, &b, err);
     close(fd);
+    if (status == SKIFF_OK && file_sum_known(want)) {
+        struct file_sum found = {(int64_t)b.len, hash_xxh3(b.data, b.len, 0)};
+        status = file_sum_compare(path, want, &found, err);
+    }
     if (status < 0) {
         buf_deinit(&b);
         return status;
@@ -78,16 +117,152 @@ enum skiff_status file_read(const char *path, struct buf *out, struct skiff_erro
     return SKIFF_OK;
 }
 
+enum skiff_status file_read_checked(const char *path, const struct file_sum *want, struct buf *out,
+                                    struct skiff_error *err)
+{
+    int fd = -1;
+    int64_t size;
+    TRY(file_open_regular(path, &fd, &size, err));
+    return read_and_close(fd, path, want, out, err);
+}
+
+enum skiff_status file_read(const char *path, struct buf *out, struct skiff_error *err)
+{
+    int fd = -1;
+    TRY(open_to_read(path, 0, &fd, err));
+    return read_and_close(fd, path, NULL, out, err);
+}
+
+/* ------------------------------------------------------------------ sums */
+
+static enum skiff_status sum_read(int fd, const char *path, struct file_sum *out,
+                                  struct skiff_error *err)
+{
+    struct hash_stream *hash = hash_stream_create();
+    char *piece = mem_must(PIECE);
+    ssize_t got;
+    out->bytes = 0;
+    while ((got = read(fd, piece, PIECE)) > 0 || (got < 0 && errno == EINTR)) {
+        if (got < 0)
+            continue;
+        hash_stream_add(hash, piece, (size_t)got);
+        out->bytes += got;
+    }
+    out->xxh3 = hash_stream_value(hash);
+    hash_stream_destroy(hash);
+    free(piece);
+    return got < 0 ? error_set_sys(err, "cannot read %s", path) : SKIFF_OK;
+}
+
+/* A file system that cannot flush has nothing to flush. */
+static bool flush(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS;
+}
+
+enum skiff_status file_sum_of(const char *path, bool on_disk, struct file_sum *out,
+                              struct skiff_error *err)
+{
+    int fd;
+    int64_t size;
+    TRY(file_open_regular(path, &fd, &size, err));
+    enum skiff_status status = sum_read(fd, path, out, err);
+    if (status == SKIFF_OK && on_disk && !flush(fd))
+        status = error_set_sys(err, "cannot write %s", path);
+    close(fd);
+    return status;
+}
+
+enum skiff_status file_sum_compare(const char *path, const struct file_sum *want,
+                                   const struct file_sum *found, struct skiff_error *err)
+{
+    static const char *const advice =
+        "it is damaged or was changed after it was saved: take an older model, or, if it was "
+        "changed on purpose, remove the skiff_manifest.yaml that lists it";
+    if (want->bytes != found->bytes)
+        return error_set(err, SKIFF_FORMAT, "%s: %lld bytes by its manifest, %lld bytes found; %s",
+                         path, (long long)want->bytes, (long long)found->bytes, advice);
+    if (want->xxh3 != found->xxh3)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s: checksum %016llx by its manifest, %016llx found; %s", path,
+                         (unsigned long long)want->xxh3, (unsigned long long)found->xxh3, advice);
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ folders */
+
+enum skiff_status file_sync_dir(const char *dir, struct skiff_error *err)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum skiff_status status = SKIFF_OK;
+    if (fd < 0 && errno == EACCES) /* may be written, may not be read: it cannot be flushed */
+        return SKIFF_OK;
+    if (fd < 0 || !flush(fd))
+        status = error_set_sys(err, "cannot write the folder %s", dir);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+void file_remove_tree(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return;
+    if (!S_ISDIR(st.st_mode)) {
+        unlink(path);
+        return;
+    }
+    DIR *d = opendir(path);
+    struct buf below = BUF_INIT;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        buf_reset(&below);
+        buf_printf(&below, "%s/%s", path, e->d_name);
+        file_remove_tree(below.data);
+    }
+    buf_deinit(&below);
+    if (d)
+        closedir(d);
+    rmdir(path);
+}
+
+enum skiff_status file_sync_parent(const char *path, struct skiff_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    struct buf parent = BUF_INIT;
+    buf_printf(&parent, "%.*s", slash ? (int)(slash - path + (slash == path)) : 1,
+               slash ? path : ".");
+    enum skiff_status status = file_sync_dir(parent.data, err);
+    buf_deinit(&parent);
+    return status;
+}
+
+/* One that is new is on the disk afterwards: what will lie in it is lost without it. */
+static enum skiff_status folder_make(const char *dir, const char *path, struct skiff_error *err)
+{
+    if (mkdir(dir, 0777) == 0)
+        return file_sync_parent(dir, err);
+    int why = errno;
+    if (why == EEXIST && file_is_dir(dir))
+        return SKIFF_OK;
+    errno = why;
+    if (why == EEXIST)
+        return error_set(err, SKIFF_IO,
+                         "cannot make folder %s (for %s): there is a file of that name, or a link "
+                         "to nowhere",
+                         dir, path);
+    return error_set_sys(err, "cannot make folder %s (for %s)", dir, path);
+}
+
 enum skiff_status file_make_parents(const char *path, struct skiff_error *err)
 {
     char *copy = mem_must_strdup(path);
     enum skiff_status status = SKIFF_OK;
-    for (char *p = copy + 1; *copy && (p = strchr(p, '/')); p++) {
+    for (char *p = copy + 1; *copy && status == SKIFF_OK && (p = strchr(p, '/')); p++) {
         *p = 0;
-        if (mkdir(copy, 0777) < 0 && !(errno == EEXIST && file_is_dir(copy))) {
-            status = error_set_sys(err, "cannot make folder %s (for %s)", copy, path);
-            break;
-        }
+        status = folder_make(copy, path, err);
         *p = '/';
     }
     free(copy);
@@ -98,18 +273,25 @@ enum skiff_status file_make_parents(const char *path, struct skiff_error *err)
 
 enum skiff_status file_writer_open(struct file_writer *w, const char *path, struct skiff_error *err)
 {
-    static unsigned serial;
-    unsigned mine = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
+    char *temp;
+    int fd;
     TRY(file_make_parents(path, err));
-    struct buf temp = BUF_INIT;
-    buf_printf(&temp, "%s.tmp.%ld.%u", path, (long)getpid(), mine);
-    int fd = open(temp.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        enum skiff_status status = error_set_sys(err, "cannot write %s", path);
-        buf_deinit(&temp);
-        return status;
-    }
-    *w = (struct file_writer){.path = mem_must_strdup(path), .temp = temp.data, .fd = fd};
+    TRY(leftover_make_file(path, &temp, &fd, err));
+    *w = (struct file_writer){.path = mem_must_strdup(path), .temp = temp, .fd = fd};
+    return SKIFF_OK;
+}
+
+enum skiff_status file_writer_open_new(struct file_writer *w, const char *path, const char *place,
+                                       struct file_sum *sum, struct skiff_error *err)
+{
+    int fd = -1;
+    if (file_make_parents(path, NULL) == SKIFF_OK)
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set_sys(err, "cannot write %s", place);
+    *w = (struct file_writer){.path = mem_must_strdup(place), .fd = fd, .sum = sum};
+    if (sum)
+        w->hash = hash_stream_create();
     return SKIFF_OK;
 }
 
@@ -123,6 +305,9 @@ enum skiff_status file_writer_add(struct file_writer *w, const void *bytes, size
             continue;
         if (done < 0)
             return error_set_sys(err, "cannot write %s", w->path);
+        if (w->hash)
+            hash_stream_add(w->hash, p, (size_t)done);
+        w->bytes += done;
         p += done;
         n -= (size_t)done;
     }
@@ -132,40 +317,57 @@ enum skiff_status file_writer_add(struct file_writer *w, const void *bytes, size
 enum skiff_status file_writer_commit(struct file_writer *w, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
-    /* The bytes must be on the disk before the name is: else a power cut leaves an empty file. */
-    if (fsync(w->fd) < 0 && errno != EINVAL && errno != EROFS)
+    /* The bytes must be on the disk before the name is: else a power cut leaves an empty file. The
+     * lock goes with the descriptor, so the rename comes first. */
+    if (!flush(w->fd) || (w->temp && rename(w->temp, w->path) < 0))
         status = error_set_sys(err, "cannot write %s", w->path);
     if (close(w->fd) < 0 && status == SKIFF_OK)
         status = error_set_sys(err, "cannot write %s", w->path);
     w->fd = -1;
-    if (status == SKIFF_OK && rename(w->temp, w->path) < 0)
-        status = error_set_sys(err, "cannot write %s", w->path);
     if (status == SKIFF_OK) {
         free(w->temp);
         w->temp = NULL;
     }
+    if (status == SKIFF_OK && w->sum)
+        *w->sum = (struct file_sum){w->bytes, hash_stream_value(w->hash)};
     file_writer_close(w);
     return status;
 }
 
 void file_writer_close(struct file_writer *w)
 {
-    if (w->fd >= 0)
-        close(w->fd);
     if (w->temp)
         unlink(w->temp);
+    if (w->fd >= 0)
+        close(w->fd);
+    hash_stream_destroy(w->hash);
     free(w->temp);
     free(w->path);
     *w = (struct file_writer){.fd = -1};
+}
+
+enum skiff_status file_writer_end(struct file_writer *w, enum skiff_status status,
+                                  struct skiff_error *err)
+{
+    if (status == SKIFF_OK)
+        return file_writer_commit(w, err);
+    file_writer_close(w);
+    return status;
 }
 
 enum skiff_status file_write(const char *path, const void *bytes, size_t n, struct skiff_error *err)
 {
     struct file_writer w;
     TRY(file_writer_open(&w, path, err));
-    enum skiff_status status = file_writer_add(&w, bytes, n, err);
-    if (status == SKIFF_OK)
-        return file_writer_commit(&w, err);
-    file_writer_close(&w);
-    return status;
+    return file_writer_end(&w, file_writer_add(&w, bytes, n, err), err);
+}
+
+char *path_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return mem_must_strdup(".");
+    char *dir = mem_must_strdup(path);
+    dir[slash == path ? 1 : slash - path] = 0;
+    return dir;
 }

@@ -1,26 +1,22 @@
-/* Folders of files that belong together.
- *
- * They are written into a temporary folder. A new folder then appears by one rename. In a folder
- * that is there already files are moved one by one, because it may hold other things that are not
- * ours to touch; the caller adds the program file last, so that whoever sees a new program sees its
- * parameters. The temporary folder is put where a rename can work: beside a new folder, inside an
- * existing one.
+/* Folders of files that belong together: what is in them. How they get into their place at one
+ * instant is in model_commit.c.
  *
  * Names come from programs, which come from files: one that would lead out of the folder is
  * refused. */
 #include "store/model_dir.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/file.h"
+#include "store/leftover.h"
+#include "store/model_commit.h"
+#include "store/pickle.h"
 #include "store/tensor_file.h"
+
+#define READ_TRIES 20
 
 enum skiff_status model_name_check(const char *name, struct skiff_error *err)
 {
@@ -60,13 +56,6 @@ void model_name_order(int n, const char *const *names, int *order)
     free(list);
 }
 
-static char *path_join(const char *dir, const char *name)
-{
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/%s", dir, name);
-    return b.data;
-}
-
 /* ------------------------------------------------------------------ writing */
 
 static char *strip_slashes(const char *dir)
@@ -77,69 +66,131 @@ static char *strip_slashes(const char *dir)
     return s;
 }
 
+/* What killed saves have left beside the folder and in it. */
+static enum skiff_status clean_up(const char *dir, bool fresh, struct skiff_error *err)
+{
+    char *parent = path_parent(dir);
+    leftover_remove(parent);
+    free(parent);
+    if (fresh)
+        return SKIFF_OK;
+    leftover_remove(dir);
+    return model_settle(dir, err);
+}
+
+/* Inside an existing folder: its parent may be another file system, or not ours to write. The lock
+ * keeps it from being made in a folder that somebody is about to replace. */
+static enum skiff_status temp_make(struct model_writer *w, struct skiff_error *err)
+{
+    int lock = -1;
+    if (!w->fresh)
+        TRY(commit_lock(w->dir, &lock, err));
+    enum skiff_status status = leftover_make_dir(w->dir, !w->fresh, &w->temp, &w->lock, err);
+    if (lock >= 0)
+        lock_release(lock);
+    return status;
+}
+
+static enum skiff_status writer_open(struct model_writer *w, char *dir, char *manifest,
+                                     struct skiff_error *err)
+{
+    *w = (struct model_writer){
+        .dir = dir, .manifest = manifest, .lock = -1, .fresh = !file_exists(dir)};
+    enum skiff_status status = SKIFF_OK;
+    struct stat st;
+    if (!w->fresh && !file_is_dir(dir))
+        status = error_set(err, SKIFF_IO, "cannot write the model folder %s: it is a file", dir);
+    else if (w->fresh && lstat(dir, &st) == 0)
+        status = error_set(err, SKIFF_IO,
+                           "cannot write the model folder %s: it is a link to nowhere", dir);
+    if (w->fresh && status == SKIFF_OK)
+        status = file_make_parents(dir, err);
+    if (status == SKIFF_OK)
+        status = clean_up(dir, w->fresh, err);
+    if (status == SKIFF_OK)
+        status = temp_make(w, err);
+    if (status < 0)
+        model_writer_close(w);
+    return status;
+}
+
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
                                     struct skiff_error *err)
 {
-    static unsigned serial;
-    unsigned mine = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
-    char *target = strip_slashes(dir);
-    struct buf temp = BUF_INIT;
-    bool fresh = !file_exists(target);
-    enum skiff_status status = SKIFF_OK;
-    if (!fresh && !file_is_dir(target))
-        status = error_set(err, SKIFF_IO, "cannot write the model folder %s: it is a file", target);
-    if (fresh && status == SKIFF_OK)
-        status = file_make_parents(target, err);
-    /* Inside an existing folder: its parent may be another file system, or not ours to write. */
-    buf_printf(&temp, fresh ? "%s.tmp.%ld.%u" : "%s/.tmp.%ld.%u", target, (long)getpid(), mine);
-    if (status == SKIFF_OK && mkdir(temp.data, 0777) < 0)
-        status = error_set_sys(err, "cannot write the model folder %s", target);
-    if (status < 0) {
-        free(target);
-        buf_deinit(&temp);
-        return status;
-    }
-    *w = (struct model_writer){.dir = target, .temp = temp.data, .fresh = fresh};
+    return writer_open(w, strip_slashes(dir), mem_must_strdup(MANIFEST_FILE), err);
+}
+
+enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *prefix,
+                                           struct skiff_error *err)
+{
+    const char *slash = strrchr(prefix, '/');
+    struct buf manifest = BUF_INIT;
+    buf_printf(&manifest, "%s." MANIFEST_FILE, slash ? slash + 1 : prefix);
+    return writer_open(w, path_parent(prefix), manifest.data, err);
+}
+
+void model_writer_describe(struct model_writer *w, const struct model_note *note)
+{
+    w->contents.note = *note;
+}
+
+void model_writer_replace(struct model_writer *w)
+{
+    w->replaces = true;
+}
+
+bool model_writer_has(const struct model_writer *w, const char *file)
+{
+    return manifest_find(&w->contents, file) != NULL;
+}
+
+static enum skiff_status writer_name(struct model_writer *w, const char *name,
+                                     struct manifest_file **out, struct skiff_error *err)
+{
+    TRY(model_name_check(name, err));
+    if (manifest_named(name) || leftover_named(name) || !strncmp(name, ".skiff-", 7))
+        return error_set(err, SKIFF_INVALID,
+                         "%s: '%s' cannot be the name of a file there: such names are for files of "
+                         "Skiff's own",
+                         w->dir, name);
+    if (model_writer_has(w, name))
+        return error_set(err, SKIFF_INVALID, "%s: two things want the file name '%s'", w->dir,
+                         name);
+    *out = manifest_add(&w->contents, name);
     return SKIFF_OK;
 }
 
-enum skiff_status model_writer_add(struct model_writer *w, const char *name, char **out_path,
-                                   struct skiff_error *err)
+enum skiff_status model_writer_file(struct model_writer *w, const char *name,
+                                    struct file_writer *out, struct skiff_error *err)
 {
-    TRY(model_name_check(name, err));
-    for (int i = 0; i < w->nfiles; i++)
-        if (!strcmp(w->files[i], name))
-            return error_set(err, SKIFF_INVALID, "%s: two things want the file name '%s'", w->dir,
-                             name);
-    if (w->nfiles == w->cap) {
-        w->cap = w->cap ? 2 * w->cap : 32;
-        w->files = mem_must_grow(w->files, sizeof *w->files * (size_t)w->cap);
-    }
-    w->files[w->nfiles++] = mem_must_strdup(name);
-    *out_path = path_join(w->temp, name);
-    return SKIFF_OK;
+    struct manifest_file *f = NULL;
+    TRY(writer_name(w, name, &f, err));
+    char *path = path_join(w->temp, name), *place = path_join(w->dir, name);
+    enum skiff_status status = file_writer_open_new(out, path, place, &f->sum, err);
+    free(path);
+    free(place);
+    return status;
 }
 
 enum skiff_status model_writer_value(struct model_writer *w, const char *name,
                                      const struct skiff_tensor *v, struct skiff_error *err)
 {
-    char *path;
-    TRY(model_writer_add(w, name, &path, err));
-    enum skiff_status status = value_file_write(path, v, err);
-    free(path);
-    return status;
+    struct file_writer file;
+    TRY(model_writer_file(w, name, &file, err));
+    return file_writer_end(&file, value_write(&file, v, err), err);
 }
 
-enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
-                                       const struct skiff_tensor *const *values,
-                                       struct skiff_error *err)
+static enum skiff_status combined_write_named(struct file_writer *w, int n,
+                                              const char *const *names,
+                                              const struct skiff_tensor *const *values,
+                                              struct skiff_error *err)
 {
     for (int i = 0; i < n; i++)
         if (values[i]->kind != VALUE_TENSOR)
             return error_set(err, SKIFF_STATE,
                              "cannot save %s: variable %s holds %s, expected a tensor (a combined "
                              "file has room for nothing else)",
-                             path, names[i],
+                             w->path, names[i],
                              values[i]->kind == VALUE_NONE   ? "no value yet"
                              : values[i]->kind == VALUE_ROWS ? "selected rows"
                                                              : "a list of values");
@@ -148,10 +199,20 @@ enum skiff_status model_write_combined(const char *path, int n, const char *cons
     model_name_order(n, names, order);
     for (int i = 0; i < n; i++)
         tensors[i] = &values[order[i]]->tensor;
-    enum skiff_status status = combined_file_write(path, n, tensors, err);
+    enum skiff_status status = combined_write(w, n, tensors, err);
     free(tensors);
     free(order);
     return status;
+}
+
+enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
+                                       const struct skiff_tensor *const *values,
+                                       struct skiff_error *err)
+{
+    struct file_writer file;
+    TRY(model_file_release(path, err));
+    TRY(file_writer_open(&file, path, err));
+    return file_writer_end(&file, combined_write_named(&file, n, names, values, err), err);
 }
 
 enum skiff_status model_writer_combined(struct model_writer *w, const char *file, int n,
@@ -159,82 +220,269 @@ enum skiff_status model_writer_combined(struct model_writer *w, const char *file
                                         const struct skiff_tensor *const *values,
                                         struct skiff_error *err)
 {
-    char *path;
-    TRY(model_writer_add(w, file, &path, err));
-    enum skiff_status status = model_write_combined(path, n, names, values, err);
-    free(path);
-    return status;
+    struct file_writer out;
+    TRY(model_writer_file(w, file, &out, err));
+    return file_writer_end(&out, combined_write_named(&out, n, names, values, err), err);
+}
+
+enum skiff_status model_writer_pickle(struct model_writer *w, const char *file,
+                                      const struct state *state, struct skiff_error *err)
+{
+    struct file_writer out;
+    TRY(model_writer_file(w, file, &out, err));
+    return file_writer_end(&out, pickle_write(&out, state, err), err);
 }
 
 enum skiff_status model_writer_bytes(struct model_writer *w, const char *file, const void *bytes,
                                      size_t n, struct skiff_error *err)
 {
-    char *path;
-    TRY(model_writer_add(w, file, &path, err));
-    enum skiff_status status = file_write(path, bytes, n, err);
-    free(path);
-    return status;
+    struct file_writer out;
+    TRY(model_writer_file(w, file, &out, err));
+    return file_writer_end(&out, file_writer_add(&out, bytes, n, err), err);
 }
 
-/* Moves each file into the folder that is there already. */
-static enum skiff_status writer_move_files(struct model_writer *w, struct skiff_error *err)
+/* Of files that the caller has written by himself. */
+static enum skiff_status sums_complete(struct model_writer *w, struct skiff_error *err)
 {
-    enum skiff_status status = SKIFF_OK;
-    for (int i = 0; i < w->nfiles && status == SKIFF_OK; i++) {
-        char *from = path_join(w->temp, w->files[i]), *to = path_join(w->dir, w->files[i]);
-        status = file_make_parents(to, err);
-        if (status == SKIFF_OK && rename(from, to) < 0)
-            status = error_set_sys(err, "cannot write %s", to);
-        free(from);
-        free(to);
+    for (int i = 0; i < w->contents.n; i++) {
+        struct manifest_file *f = w->contents.files[i];
+        if (file_sum_known(&f->sum))
+            continue;
+        char *path = path_join(w->temp, f->name);
+        enum skiff_status status = file_sum_of(path, true, &f->sum, err);
+        free(path);
+        TRY(status);
     }
-    return status;
+    return SKIFF_OK;
 }
 
 enum skiff_status model_writer_commit(struct model_writer *w, struct skiff_error *err)
 {
-    enum skiff_status status = SKIFF_OK;
-    /* The folder may have come into being meanwhile: then it is filled file by file. */
-    if (!w->fresh || (rename(w->temp, w->dir) < 0 && file_is_dir(w->dir)))
-        status = writer_move_files(w, err);
-    else if (!file_is_dir(w->dir))
-        status = error_set_sys(err, "cannot write the model folder %s", w->dir);
+    enum skiff_status status = sums_complete(w, err);
+    if (status == SKIFF_OK)
+        status = commit_place(w, err);
     model_writer_close(w);
     return status;
-}
-
-static void tree_remove(const char *dir)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-            continue;
-        char *path = path_join(dir, e->d_name);
-        struct stat st;
-        if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-            tree_remove(path);
-        else
-            unlink(path);
-        free(path);
-    }
-    if (d)
-        closedir(d);
-    rmdir(dir);
 }
 
 void model_writer_close(struct model_writer *w)
 {
     if (w->temp)
-        tree_remove(w->temp);
-    for (int i = 0; i < w->nfiles; i++)
-        free(w->files[i]);
-    free(w->files);
+        file_remove_tree(w->temp);
+    if (w->lock >= 0)
+        lock_release(w->lock);
+    manifest_deinit(&w->contents);
+    free(w->manifest);
     free(w->temp);
     free(w->dir);
-    *w = (struct model_writer){0};
+    *w = (struct model_writer){.lock = -1};
+}
+
+/* ------------------------------------------------------------------ the manifest */
+
+/* Of a folder, or of the files of a prefix. */
+static enum skiff_status manifest_find_read(const char *dir, struct manifest *out, bool *there,
+                                            char **out_base, struct skiff_error *err)
+{
+    bool prefix = !file_is_dir(dir);
+    char *base = prefix ? path_parent(dir) : strip_slashes(dir);
+    struct buf path = BUF_INIT;
+    enum skiff_status status = model_settle(base, err);
+    buf_printf(&path, prefix ? "%s." MANIFEST_FILE : "%s/" MANIFEST_FILE, dir);
+    if (status == SKIFF_OK)
+        status = manifest_read(path.data, out, there, err);
+    buf_deinit(&path);
+    if (out_base && status == SKIFF_OK)
+        *out_base = base;
+    else
+        free(base);
+    return status;
+}
+
+enum skiff_status model_note_read(const char *dir, struct model_note *out, struct skiff_error *err)
+{
+    struct manifest m = MANIFEST_INIT;
+    bool there;
+    TRY(manifest_find_read(dir, &m, &there, NULL, err));
+    *out = m.note;
+    manifest_deinit(&m);
+    return SKIFF_OK;
+}
+
+/* A file that is listed must be there. */
+static enum skiff_status listed_check(const char *path, const struct file_sum *want,
+                                      struct skiff_error *err)
+{
+    if (!file_sum_known(want) || file_exists(path))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_NOT_FOUND,
+                     "%s is missing, its manifest lists it with %lld bytes: the model is not "
+                     "whole; take an older one, or, if it was removed on purpose, remove the "
+                     "skiff_manifest.yaml that lists it",
+                     path, (long long)want->bytes);
+}
+
+/* sums: reads it, too. */
+static enum skiff_status file_check(const char *path, const struct file_sum *want, bool sums,
+                                    struct skiff_error *err)
+{
+    struct file_sum found = *want;
+    struct stat st;
+    TRY(listed_check(path, want, err));
+    if (sums)
+        TRY(file_sum_of(path, false, &found, err));
+    else if (stat(path, &st) == 0)
+        found.bytes = st.st_size;
+    return file_sum_compare(path, want, &found, err);
+}
+
+static enum skiff_status files_check(const char *dir, bool sums, struct model_note *out,
+                                     struct skiff_error *err)
+{
+    struct manifest m = MANIFEST_INIT;
+    bool there;
+    char *base;
+    TRY(manifest_find_read(dir, &m, &there, &base, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < m.n && status == SKIFF_OK; i++) {
+        char *path = path_join(base, m.files[i]->name);
+        status = file_check(path, &m.files[i]->sum, sums, err);
+        free(path);
+    }
+    if (status == SKIFF_OK)
+        *out = m.note;
+    manifest_deinit(&m);
+    free(base);
+    return status;
+}
+
+enum skiff_status model_check(const char *dir, struct model_note *out, struct skiff_error *err)
+{
+    return files_check(dir, true, out, err);
+}
+
+enum skiff_status model_check_sizes(const char *dir, struct model_note *out,
+                                    struct skiff_error *err)
+{
+    return files_check(dir, false, out, err);
+}
+
+static enum skiff_status release_from(const char *dir, const char *manifest, const char *file,
+                                      struct skiff_error *err)
+{
+    struct manifest m = MANIFEST_INIT;
+    struct buf text = BUF_INIT;
+    bool there;
+    char *path = path_join(dir, manifest);
+    enum skiff_status status = manifest_read(path, &m, &there, err);
+    if (status == SKIFF_OK && manifest_find(&m, file)) {
+        manifest_drop(&m, file);
+        manifest_encode(&m, &text);
+        status = file_write(path, text.data, text.len, err);
+    }
+    buf_deinit(&text);
+    manifest_deinit(&m);
+    free(path);
+    return status;
+}
+
+static bool has_manifest(const char *dir, const char *manifest)
+{
+    char *path = manifest ? path_join(dir, manifest) : NULL;
+    bool has = path && file_exists(path);
+    free(path);
+    return has;
+}
+
+/* Under the lock: two that are written at the same time must both come off the list. */
+enum skiff_status model_file_release(const char *path, struct skiff_error *err)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    char *dir = path_parent(path), *of_prefix = manifest_of_file(file);
+    int lock = -1;
+    enum skiff_status status = model_settle(dir, err);
+    if (status == SKIFF_OK && (has_manifest(dir, of_prefix) || has_manifest(dir, MANIFEST_FILE)))
+        status = commit_lock(dir, &lock, err);
+    if (lock >= 0 && of_prefix)
+        status = release_from(dir, of_prefix, file, err);
+    if (lock >= 0 && status == SKIFF_OK)
+        status = release_from(dir, MANIFEST_FILE, file, err);
+    if (lock >= 0)
+        lock_release(lock);
+    free(of_prefix);
+    free(dir);
+    return status;
 }
 
 /* ------------------------------------------------------------------ reading */
+
+/* Adds what the manifest lists and others do not. */
+static enum skiff_status manifest_take(const char *dir, const char *name, struct manifest *into,
+                                       struct skiff_error *err)
+{
+    struct manifest m = MANIFEST_INIT;
+    bool there;
+    char *path = path_join(dir, name);
+    enum skiff_status status = manifest_read(path, &m, &there, err);
+    for (int i = 0; i < m.n && status == SKIFF_OK; i++)
+        if (!manifest_find(into, m.files[i]->name))
+            manifest_add(into, m.files[i]->name)->sum = m.files[i]->sum;
+    into->save ^= m.save;
+    manifest_deinit(&m);
+    free(path);
+    return status;
+}
+
+static enum skiff_status manifests_take(const char *dir, const char *file, struct manifest *out,
+                                        struct skiff_error *err)
+{
+    char *of_prefix = file ? manifest_of_file(file) : NULL;
+    enum skiff_status status = model_settle(dir, err);
+    if (status == SKIFF_OK && of_prefix)
+        status = manifest_take(dir, of_prefix, out, err);
+    if (status == SKIFF_OK)
+        status = manifest_take(dir, MANIFEST_FILE, out, err);
+    free(of_prefix);
+    if (status < 0)
+        manifest_deinit(out);
+    return status;
+}
+
+enum skiff_status model_reader_open(struct model_reader *r, const char *dir, const char *file,
+                                    struct skiff_error *err)
+{
+    struct manifest files = MANIFEST_INIT;
+    TRY(manifests_take(*dir ? dir : ".", file, &files, err));
+    r->dir = mem_must_strdup(*dir ? dir : ".");
+    r->file = file ? mem_must_strdup(file) : NULL;
+    r->files = files;
+    return SKIFF_OK;
+}
+
+enum skiff_status model_reader_sum(const struct model_reader *r, const char *file,
+                                   const struct file_sum **out, struct skiff_error *err)
+{
+    const struct manifest_file *f = manifest_find(&r->files, file);
+    *out = f ? &f->sum : NULL;
+    char *path = path_join(r->dir, file);
+    enum skiff_status status = listed_check(path, *out, err);
+    free(path);
+    return status;
+}
+
+bool model_reader_close(struct model_reader *r, enum skiff_status status)
+{
+    struct manifest now = MANIFEST_INIT;
+    bool again = status < 0 && r->tries < READ_TRIES &&
+                 manifests_take(r->dir, r->file, &now, NULL) == SKIFF_OK &&
+                 now.save != r->files.save;
+    manifest_deinit(&now);
+    manifest_deinit(&r->files);
+    free(r->dir);
+    free(r->file);
+    *r = (struct model_reader){.tries = r->tries + 1};
+    return again;
+}
 
 /* Hands over what was read, or drops it. */
 static enum skiff_status values_finish(enum skiff_status status, int n, struct skiff_tensor *read,
@@ -252,27 +500,38 @@ static enum skiff_status values_finish(enum skiff_status status, int n, struct s
     return status;
 }
 
-enum skiff_status model_read_separate(const char *dir, int n, const char *const *names,
+static enum skiff_status value_load(const struct model_reader *r, const char *name,
+                                    struct skiff_tensor *out, struct skiff_error *err)
+{
+    const struct file_sum *want;
+    TRY(model_name_check(name, err));
+    TRY(model_reader_sum(r, name, &want, err));
+    char *path = path_join(r->dir, name);
+    enum skiff_status status = value_file_read_checked(path, want, out, err);
+    free(path);
+    return status;
+}
+
+enum skiff_status model_read_separate(const struct model_reader *r, int n, const char *const *names,
                                       struct skiff_tensor *out, struct skiff_error *err)
 {
     struct skiff_tensor *read = mem_must(sizeof *read * (size_t)(n + 1));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
-        status = model_name_check(names[i], err);
-        if (status < 0)
-            break;
-        char *path = path_join(dir, names[i]);
-        status = value_file_read(path, &read[i], err);
+        status = value_load(r, names[i], &read[i], err);
         if (status < 0)
             error_prefix(err, status, "variable %s", names[i]);
-        free(path);
     }
     return values_finish(status, n, read, out);
 }
 
-enum skiff_status model_read_combined(const char *path, int n, const char *const *names,
-                                      struct skiff_tensor *out, struct skiff_error *err)
+enum skiff_status model_read_combined(const struct model_reader *r, const char *file, int n,
+                                      const char *const *names, struct skiff_tensor *out,
+                                      struct skiff_error *err)
 {
+    const struct file_sum *want;
+    TRY(model_reader_sum(r, file, &want, err));
+    char *path = path_join(r->dir, file);
     struct skiff_tensor *read = mem_must(sizeof *read * (size_t)(n + 1));
     int *order = mem_must(sizeof *order * (size_t)(n + 1));
     struct tensor **tensors = mem_must(sizeof *tensors * (size_t)(n + 1));
@@ -283,9 +542,10 @@ enum skiff_status model_read_combined(const char *path, int n, const char *const
         sorted[i] = names[order[i]];
         read[i].kind = VALUE_TENSOR;
     }
-    enum skiff_status status = combined_file_read_named(path, n, sorted, tensors, err);
+    enum skiff_status status = combined_file_read_named(path, want, n, sorted, tensors, err);
     free(sorted);
     free(tensors);
     free(order);
+    free(path);
     return values_finish(status, n, read, out);
 }

@@ -7,6 +7,8 @@
 #define STORE_MODEL_DIR_H
 
 #include "base/buf.h"
+#include "store/manifest.h"
+#include "store/state.h"
 #include "tensor/value.h"
 
 /* Is it safe as a path below a folder? Not empty, not absolute, no "." or ".." or empty part. */
@@ -15,23 +17,36 @@ enum skiff_status model_name_check(const char *name, struct skiff_error *err);
 /* order[0..n): positions of the names in the order of a combined file (by code point). */
 void model_name_order(int n, const char *const *names, int *order);
 
-/* A folder being written. Everything goes to a temporary folder first; commit puts it in place: a
- * new folder by one rename; in a folder that exists already, each file by its own rename, in the
- * order in which they were added (so add the program last). Close without commit leaves nothing
- * behind. After commit, failed or not, the writer is closed. */
+/* A save being written: the files of a folder, or those of a prefix. Everything goes to a temporary
+ * folder first, with a manifest (manifest.h); commit puts it in place at one instant: whoever loads
+ * finds all of the old or all of the new, whatever process or machine dies when (model_commit.h).
+ * Everything that belongs together goes through one writer: two commits are two instants. Files of
+ * other saves in the same folder stay, and stay listed. Close without commit leaves nothing behind.
+ * After commit, failed or not, the writer is closed. */
 struct model_writer {
-    char *dir, *temp; /* owned */
-    bool fresh;       /* dir does not exist yet */
-    char **files;     /* owned; relative, in order */
-    int nfiles, cap;
+    char *dir, *temp;         /* owned */
+    char *manifest;           /* owned; name of its file */
+    struct manifest contents; /* the files so far, in order, and the note */
+    int lock;                 /* descriptor that says that temp is being written */
+    bool fresh;               /* dir did not exist when the writer was opened */
+    bool replaces;            /* model_writer_replace */
 };
 
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
                                     struct skiff_error *err);
-/* The file's path in the temporary folder, for callers that write it by themselves (caller's, to
- * be freed). */
-enum skiff_status model_writer_add(struct model_writer *w, const char *file, char **out_path,
-                                   struct skiff_error *err);
+/* "a/b/name": files name.* in a/b. Names of files are still given relative to the folder, with
+ * `name` in front. */
+enum skiff_status model_writer_open_prefix(struct model_writer *w, const char *prefix,
+                                           struct skiff_error *err);
+/* What the model is: stands in the manifest, model_check tells it. */
+void model_writer_describe(struct model_writer *w, const struct model_note *note);
+/* The folder belongs to this save alone: what earlier saves have left there goes. */
+void model_writer_replace(struct model_writer *w);
+/* Is there a file of that name already (two parts of one save that share a variable)? */
+bool model_writer_has(const struct model_writer *w, const char *file);
+/* Opens a file of the save; the caller adds to it and commits it before the writer. */
+enum skiff_status model_writer_file(struct model_writer *w, const char *file,
+                                    struct file_writer *out, struct skiff_error *err);
 /* One variable in its own file. */
 enum skiff_status model_writer_value(struct model_writer *w, const char *name,
                                      const struct skiff_tensor *v, struct skiff_error *err);
@@ -40,16 +55,72 @@ enum skiff_status model_writer_combined(struct model_writer *w, const char *file
                                         const char *const *names,
                                         const struct skiff_tensor *const *values,
                                         struct skiff_error *err);
+enum skiff_status model_writer_pickle(struct model_writer *w, const char *file,
+                                      const struct state *state, struct skiff_error *err);
 enum skiff_status model_writer_bytes(struct model_writer *w, const char *file, const void *bytes,
                                      size_t n, struct skiff_error *err);
 enum skiff_status model_writer_commit(struct model_writer *w, struct skiff_error *err);
 void model_writer_close(struct model_writer *w);
 
-/* Reading: fills out[i] for names[i] (caller's, zeroed or reused); all or none. */
-enum skiff_status model_read_separate(const char *dir, int n, const char *const *names,
+/* Is what was saved in the folder (or under the prefix) whole? Reads every file of its manifest and
+ * compares size and checksum; an error names the first that is missing or differs. Without a
+ * manifest (saved by Paddle, or an older Skiff) nothing is known: OK, and out->known is false.
+ * First finishes a commit that was cut. */
+enum skiff_status model_check(const char *dir, struct model_note *out, struct skiff_error *err);
+/* The same without reading them: they are there, and have their sizes. */
+enum skiff_status model_check_sizes(const char *dir, struct model_note *out,
+                                    struct skiff_error *err);
+/* The note alone, without looking at the files. */
+enum skiff_status model_note_read(const char *dir, struct model_note *out, struct skiff_error *err);
+
+/* Finishes a commit into the folder that was cut, if there is one. Whoever reads files of a model
+ * folder by himself calls it first; the functions here do. */
+enum skiff_status model_settle(const char *dir, struct skiff_error *err);
+
+/* Loading: what the manifests of a folder say at one moment. All files of one load are compared
+ * with it while they are read, so that they are of one save even when another is put there
+ * meanwhile; then the load fails, and is worth another try:
+ *
+ *     struct model_reader r = MODEL_READER_INIT;
+ *     do {
+ *         TRY(model_reader_open(&r, dir, "x.pdparams", err));
+ *         status = ...;
+ *     } while (model_reader_close(&r, status));
+ *
+ * Threads: one user. */
+struct model_reader {
+    char *dir;             /* owned */
+    char *file;            /* owned; or NULL */
+    struct manifest files; /* what is listed */
+    int tries;
+};
+
+#define MODEL_READER_INIT \
+    {                     \
+        .tries = 0        \
+    }
+
+/* file: one that will be read, to find the manifest of its prefix; NULL: the folder's alone. First
+ * finishes a commit that was cut. */
+enum skiff_status model_reader_open(struct model_reader *r, const char *dir, const char *file,
+                                    struct skiff_error *err);
+/* What is known of a file, for file_read_checked and its like; NULL: it is not listed. NOT_FOUND
+ * when it is listed and not there. */
+enum skiff_status model_reader_sum(const struct model_reader *r, const char *file,
+                                   const struct file_sum **out, struct skiff_error *err);
+/* True: it failed, and another save has come meanwhile. */
+bool model_reader_close(struct model_reader *r, enum skiff_status status);
+
+/* A file that is about to be written alone, not by a model_writer: what manifests of its folder
+ * said of it no longer holds, it is taken off them. */
+enum skiff_status model_file_release(const char *path, struct skiff_error *err);
+
+/* Fills out[i] for names[i] (caller's, zeroed or reused); all or none. */
+enum skiff_status model_read_separate(const struct model_reader *r, int n, const char *const *names,
                                       struct skiff_tensor *out, struct skiff_error *err);
-enum skiff_status model_read_combined(const char *path, int n, const char *const *names,
-                                      struct skiff_tensor *out, struct skiff_error *err);
+enum skiff_status model_read_combined(const struct model_reader *r, const char *file, int n,
+                                      const char *const *names, struct skiff_tensor *out,
+                                      struct skiff_error *err);
 /* Writing one combined file outside of a model_writer (it is atomic by itself). */
 enum skiff_status model_write_combined(const char *path, int n, const char *const *names,
                                        const struct skiff_tensor *const *values,

@@ -8,6 +8,7 @@
 #ifndef STORE_PICKLE_H
 #define STORE_PICKLE_H
 
+#include "store/file.h"
 #include "store/state.h"
 
 /* Does it start like a pickle (0x80, protocol)? */
@@ -15,8 +16,13 @@ bool pickle_is(const uint8_t *bytes, size_t n);
 enum skiff_status pickle_decode(const uint8_t *bytes, size_t n, const char *what, struct state *out,
                                 struct skiff_error *err);
 enum skiff_status pickle_file_read(const char *path, struct state *out, struct skiff_error *err);
+/* The same, compared with what its manifest says. */
+enum skiff_status pickle_file_read_checked(const char *path, const struct file_sum *want,
+                                           struct state *out, struct skiff_error *err);
 
 /* Element types that numpy has (bfloat16 goes as uint16, as in Paddle); row-major. */
+enum skiff_status pickle_write(struct file_writer *w, const struct state *s,
+                               struct skiff_error *err);
 enum skiff_status pickle_file_write(const char *path, const struct state *s,
                                     struct skiff_error *err);
 

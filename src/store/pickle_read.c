@@ -129,6 +129,7 @@ static enum skiff_status array_to_tensor(struct machine *m, const char *name,
     }
     if (turn)
         from_fortran(plain, &shape, size, out->data);
+    tensor_normalise_bools(out);
     mem_free(plain);
     return SKIFF_OK;
 }
@@ -392,11 +393,17 @@ enum skiff_status pickle_decode(const uint8_t *bytes, size_t n, const char *what
     return SKIFF_OK;
 }
 
-enum skiff_status pickle_file_read(const char *path, struct state *out, struct skiff_error *err)
+enum skiff_status pickle_file_read_checked(const char *path, const struct file_sum *want,
+                                           struct state *out, struct skiff_error *err)
 {
     struct buf b = BUF_INIT;
-    TRY(file_read(path, &b, err));
+    TRY(file_read_checked(path, want, &b, err));
     enum skiff_status status = pickle_decode((const uint8_t *)b.data, b.len, path, out, err);
     buf_deinit(&b);
     return status;
+}
+
+enum skiff_status pickle_file_read(const char *path, struct state *out, struct skiff_error *err)
+{
+    return pickle_file_read_checked(path, NULL, out, err);
 }

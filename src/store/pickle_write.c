@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/file.h"
+#include "store/model_dir.h"
 #include "store/pickle.h"
 
 enum seen {
@@ -352,22 +353,26 @@ static enum skiff_status state_check(const char *path, const struct state *s, in
     return SKIFF_OK;
 }
 
-enum skiff_status pickle_file_write(const char *path, const struct state *s,
-                                    struct skiff_error *err)
+enum skiff_status pickle_write(struct file_writer *w, const struct state *s,
+                               struct skiff_error *err)
 {
     int protocol;
-    TRY(state_check(path, s, &protocol, err));
-    struct file_writer w;
-    TRY(file_writer_open(&w, path, err));
-    struct pickler p = {.file = &w, .err = err};
+    TRY(state_check(w->path, s, &protocol, err));
+    struct pickler p = {.file = w, .err = err};
     for (int i = 0; i < SEEN_COUNT; i++)
         p.seen[i] = -1;
     buf_char(&p.b, '\x80');
     buf_char(&p.b, (char)protocol);
     enum skiff_status status = dict_object(&p, s);
     buf_deinit(&p.b);
-    if (status == SKIFF_OK)
-        return file_writer_commit(&w, err);
-    file_writer_close(&w);
     return status;
+}
+
+enum skiff_status pickle_file_write(const char *path, const struct state *s,
+                                    struct skiff_error *err)
+{
+    struct file_writer w;
+    TRY(model_file_release(path, err));
+    TRY(file_writer_open(&w, path, err));
+    return file_writer_end(&w, pickle_write(&w, s, err), err);
 }

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "store/file.h"
+#include "store/model_dir.h"
 #include "store/tensor_source.h"
 
 /* ------------------------------------------------------------------ reading */
@@ -120,6 +121,7 @@ static enum skiff_status tensor_read(struct tensor_source *s, enum lod_rule rule
         TRY_OUT(lod_rows_check(s, lod, &h.shape, err));
     TRY_OUT(tensor_resize(out, h.dtype, &h.shape, err));
     TRY_OUT(tensor_source_read(s, out->data, h.data_bytes, "the data of a tensor", err));
+    tensor_normalise_bools(out);
     tensor_drop_lod(out);
     out->lod = lod;
     lod = NULL;
@@ -170,6 +172,7 @@ static enum skiff_status rows_read(struct tensor_source *s, struct skiff_tensor 
     TRY(tensor_source_read(&ids, out->sel.rows, n * 8, "the row ids", err));
     TRY(tensor_source_read(s, out->tensor.data, n * row, "the data of selected rows", err));
     s->pos += h.data_bytes - n * row;
+    tensor_normalise_bools(&out->tensor);
     return SKIFF_OK;
 }
 
@@ -301,11 +304,12 @@ static enum skiff_status fits_rows(struct tensor_source s, struct skiff_error *e
     return tensor_source_at_end(&s, err);
 }
 
-static enum skiff_status value_read(const char *path, enum lod_rule rule, struct skiff_tensor *out,
+static enum skiff_status value_read(const char *path, const struct file_sum *want,
+                                    enum lod_rule rule, struct skiff_tensor *out,
                                     struct skiff_error *err)
 {
     struct tensor_source s;
-    TRY(tensor_source_open(&s, path, err));
+    TRY(tensor_source_open_checked(&s, path, want, err));
     enum skiff_status status;
     struct skiff_error no_tensor = {0}, no_rows = {0};
     struct skiff_tensor v = {0};
@@ -321,35 +325,42 @@ static enum skiff_status value_read(const char *path, enum lod_rule rule, struct
             status = error_set(err, SKIFF_FORMAT,
                                "neither a LoDTensor (%.300s) nor SelectedRows (%.300s)",
                                no_tensor.message, no_rows.message);
-        if (status < 0)
-            goto out;
     }
-    value_deinit(out);
-    *out = v;
-    v = (struct skiff_tensor){0};
 out:
+    status = tensor_source_close(&s, status, err);
+    if (status == SKIFF_OK) {
+        value_deinit(out);
+        *out = v;
+        v = (struct skiff_tensor){0};
+    }
     value_deinit(&v);
-    close(s.fd);
     return status;
 }
 
 enum skiff_status value_file_read(const char *path, struct skiff_tensor *out,
                                   struct skiff_error *err)
 {
-    return value_read(path, LOD_MUST_FIT, out, err);
+    return value_read(path, NULL, LOD_MUST_FIT, out, err);
+}
+
+enum skiff_status value_file_read_checked(const char *path, const struct file_sum *want,
+                                          struct skiff_tensor *out, struct skiff_error *err)
+{
+    return value_read(path, want, LOD_MUST_FIT, out, err);
 }
 
 enum skiff_status value_file_read_recorded(const char *path, struct skiff_tensor *out,
                                            struct skiff_error *err)
 {
-    return value_read(path, LOD_MAY_DIFFER, out, err);
+    return value_read(path, NULL, LOD_MAY_DIFFER, out, err);
 }
 
-enum skiff_status combined_file_read_named(const char *path, int n, const char *const *names,
-                                           struct tensor **out, struct skiff_error *err)
+enum skiff_status combined_file_read_named(const char *path, const struct file_sum *want, int n,
+                                           const char *const *names, struct tensor **out,
+                                           struct skiff_error *err)
 {
     struct tensor_source s;
-    TRY(tensor_source_open(&s, path, err));
+    TRY(tensor_source_open_checked(&s, path, want, err));
     enum skiff_status status = SKIFF_OK;
     struct tensor *list = mem_must(sizeof *list * (size_t)(n + 1));
     for (int i = 0; i < n && status == SKIFF_OK; i++) {
@@ -363,6 +374,7 @@ enum skiff_status combined_file_read_named(const char *path, int n, const char *
     }
     if (status == SKIFF_OK)
         status = tensor_source_at_end(&s, err);
+    status = tensor_source_close(&s, status, err);
     for (int i = 0; i < n; i++) {
         if (status == SKIFF_OK) {
             tensor_deinit(out[i]);
@@ -372,14 +384,13 @@ enum skiff_status combined_file_read_named(const char *path, int n, const char *
         }
     }
     free(list);
-    close(s.fd);
     return status;
 }
 
 enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
                                      struct skiff_error *err)
 {
-    return combined_file_read_named(path, n, NULL, out, err);
+    return combined_file_read_named(path, NULL, n, NULL, out, err);
 }
 
 enum skiff_status combined_file_scan(const char *path, struct tensor_place **out, int *out_n,
@@ -434,7 +445,9 @@ static enum skiff_status slice_read(struct tensor_source *s, int64_t seek,
                          s->what, shape_text(shape, text), seek, shape_text(&h.shape, full));
     TRY(tensor_resize(out, h.dtype, shape, err));
     s->pos = data_at + (uint64_t)seek * dtype_size(h.dtype);
-    return tensor_source_read(s, out->data, (uint64_t)part * dtype_size(h.dtype), "a slice", err);
+    TRY(tensor_source_read(s, out->data, (uint64_t)part * dtype_size(h.dtype), "a slice", err));
+    tensor_normalise_bools(out);
+    return SKIFF_OK;
 }
 
 enum skiff_status tensor_file_read_slice(const char *path, int64_t seek, const struct shape *shape,
@@ -503,26 +516,44 @@ static enum skiff_status write_head_and_data(struct file_writer *w, const struct
     return file_writer_add(w, t->data, tensor_bytes(t), err);
 }
 
-enum skiff_status value_file_write(const char *path, const struct skiff_tensor *v,
-                                   struct skiff_error *err)
+enum skiff_status value_write(struct file_writer *w, const struct skiff_tensor *v,
+                              struct skiff_error *err)
 {
     if (v->kind != VALUE_TENSOR && v->kind != VALUE_ROWS)
         return error_set(
             err, SKIFF_STATE,
-            "cannot save %s: the variable holds %s, expected a tensor or selected rows", path,
+            "cannot save %s: the variable holds %s, expected a tensor or selected rows", w->path,
             v->kind == VALUE_NONE ? "no value yet" : "a list of values");
-    struct file_writer w;
     struct buf head = BUF_INIT;
-    TRY(file_writer_open(&w, path, err));
     if (v->kind == VALUE_ROWS)
         rows_head_encode(v, &head);
     else
         lod_tensor_head_encode(&v->tensor, &head);
-    enum skiff_status status = write_head_and_data(&w, &head, &v->tensor, err);
+    enum skiff_status status = write_head_and_data(w, &head, &v->tensor, err);
     buf_deinit(&head);
-    if (status == SKIFF_OK)
-        return file_writer_commit(&w, err);
-    file_writer_close(&w);
+    return status;
+}
+
+enum skiff_status value_file_write(const char *path, const struct skiff_tensor *v,
+                                   struct skiff_error *err)
+{
+    struct file_writer w;
+    TRY(model_file_release(path, err));
+    TRY(file_writer_open(&w, path, err));
+    return file_writer_end(&w, value_write(&w, v, err), err);
+}
+
+enum skiff_status combined_write(struct file_writer *w, int n, const struct tensor *const *in,
+                                 struct skiff_error *err)
+{
+    struct buf head = BUF_INIT;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
+        buf_reset(&head);
+        lod_tensor_head_encode(in[i], &head);
+        status = write_head_and_data(w, &head, in[i], err);
+    }
+    buf_deinit(&head);
     return status;
 }
 
@@ -530,17 +561,7 @@ enum skiff_status combined_file_write(const char *path, int n, const struct tens
                                       struct skiff_error *err)
 {
     struct file_writer w;
-    struct buf head = BUF_INIT;
+    TRY(model_file_release(path, err));
     TRY(file_writer_open(&w, path, err));
-    enum skiff_status status = SKIFF_OK;
-    for (int i = 0; i < n && status == SKIFF_OK; i++) {
-        buf_reset(&head);
-        lod_tensor_head_encode(in[i], &head);
-        status = write_head_and_data(&w, &head, in[i], err);
-    }
-    buf_deinit(&head);
-    if (status == SKIFF_OK)
-        return file_writer_commit(&w, err);
-    file_writer_close(&w);
-    return status;
+    return file_writer_end(&w, combined_write(&w, n, in, err), err);
 }

@@ -1,11 +1,12 @@
 /* Paddle's tensor files: LoDTensor and SelectedRows streams, alone or one after the other
  * (save_combine). Reading trusts nothing: versions, sizes, dims, lod and the number of bytes left
- * are checked before anything is allocated. Writing goes to "<path>.tmp.<pid>" and is renamed into
- * place, so a file is whole or not there. */
+ * are checked before anything is allocated. Writing goes through a file_writer (file.h), so a file
+ * is whole or not there. */
 #ifndef STORE_TENSOR_FILE_H
 #define STORE_TENSOR_FILE_H
 
 #include "base/buf.h"
+#include "store/file.h"
 #include "tensor/value.h"
 
 /* Decode one stream at *pos of bytes[0..n); advances *pos. `what` names the file for messages. */
@@ -30,15 +31,21 @@ enum skiff_status value_file_read(const char *path, struct skiff_tensor *out,
  * accuracy). */
 enum skiff_status value_file_read_recorded(const char *path, struct skiff_tensor *out,
                                            struct skiff_error *err);
+/* The same, compared with what its manifest says while it is read. */
+enum skiff_status value_file_read_checked(const char *path, const struct file_sum *want,
+                                          struct skiff_tensor *out, struct skiff_error *err);
+enum skiff_status value_write(struct file_writer *w, const struct skiff_tensor *v,
+                              struct skiff_error *err);
 enum skiff_status value_file_write(const char *path, const struct skiff_tensor *v,
                                    struct skiff_error *err);
 
 /* n tensors in one file, in the given order; exactly n must be there. */
 enum skiff_status combined_file_read(const char *path, int n, struct tensor **out,
                                      struct skiff_error *err);
-/* The same with the variables' names, for messages. */
-enum skiff_status combined_file_read_named(const char *path, int n, const char *const *names,
-                                           struct tensor **out, struct skiff_error *err);
+/* The same with the variables' names, for messages, and with what its manifest says. */
+enum skiff_status combined_file_read_named(const char *path, const struct file_sum *want, int n,
+                                           const char *const *names, struct tensor **out,
+                                           struct skiff_error *err);
 /* Where the tensors of such a file are; their data are not read, but known to be there. */
 struct tensor_place {
     enum dtype dtype;
@@ -49,6 +56,8 @@ struct tensor_place {
 /* *out is the caller's (free). At least one tensor must be there. */
 enum skiff_status combined_file_scan(const char *path, struct tensor_place **out, int *n,
                                      struct skiff_error *err);
+enum skiff_status combined_write(struct file_writer *w, int n, const struct tensor *const *in,
+                                 struct skiff_error *err);
 enum skiff_status combined_file_write(const char *path, int n, const struct tensor *const *in,
                                       struct skiff_error *err);
 /* load with seek >= 0: part of the only tensor of a file (numel of `shape` elements from element

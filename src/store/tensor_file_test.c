@@ -12,6 +12,22 @@ static struct tensor make_f32(const struct shape *shape, float first)
     return t;
 }
 
+/* Bytes of a bool may be anything in a file; here they are 0 or 1. */
+static void bools_of_files(void **state)
+{
+    struct tensor t = {0}, back = {0};
+    struct buf b = BUF_INIT;
+    size_t pos = 0;
+    assert_int_equal(tensor_resize(&t, DTYPE_BOOL, SHAPE_PTR(3), NULL), SKIFF_OK);
+    memcpy(t.data, (uint8_t[]){0, 7, 1}, 3);
+    tensor_encode(&t, &b);
+    assert_int_equal(tensor_decode((uint8_t *)b.data, b.len, &pos, "bools", &back, NULL), SKIFF_OK);
+    assert_memory_equal(back.data, ((uint8_t[]){0, 1, 1}), 3);
+    buf_deinit(&b);
+    tensor_deinit(&t);
+    tensor_deinit(&back);
+}
+
 static void reads_what_paddle_wrote(void **state)
 {
     struct skiff_tensor v = {0};
@@ -495,6 +511,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_paddle_wrote),
+        cmocka_unit_test(bools_of_files),
         cmocka_unit_test(writes_the_same_bytes),
         cmocka_unit_test(shapes_round_trip),
         cmocka_unit_test(packed_dims_and_unknown_fields),

@@ -8,13 +8,54 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "base/mem.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian memory images");
 
+#define GAP 4096
 #define DESC_MAX 256 /* a TensorDesc of TENSOR_MAX_DIMS dims is far smaller */
+
+/* Sums up the bytes from upto to `end` of the file, which nobody has asked for. */
+static enum skiff_status sum_fill(const struct tensor_source *s, uint64_t end,
+                                  struct skiff_error *err)
+{
+    char piece[4096];
+    while (s->sum->upto < end) {
+        uint64_t n = end - s->sum->upto < sizeof piece ? end - s->sum->upto : sizeof piece;
+        ssize_t got = pread(s->fd, piece, n, (off_t)s->sum->upto);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return error_set_sys(err, "cannot read %s", s->what);
+        if (got == 0)
+            return error_set(err, SKIFF_FORMAT, "%s: became shorter while it was read", s->what);
+        hash_stream_add(s->sum->hash, piece, (size_t)got);
+        s->sum->upto += (uint64_t)got;
+    }
+    return SKIFF_OK;
+}
+
+/* n bytes at s->pos were read. Heads are looked at twice, and some before what stands in front of
+ * them: a small gap is filled, behind a large one (row ids) the bytes wait until they are read. */
+static enum skiff_status sum_take(const struct tensor_source *s, const void *bytes, uint64_t n,
+                                  struct skiff_error *err)
+{
+    struct source_sum *sum = s->sum;
+    if (s->pos > sum->upto && s->pos - sum->upto <= GAP)
+        TRY(sum_fill(s, s->pos, err));
+    if (s->pos > sum->upto || s->pos + n <= sum->upto)
+        return SKIFF_OK;
+    uint64_t known = sum->upto - s->pos;
+    hash_stream_add(sum->hash, (const char *)bytes + known, n - known);
+    sum->upto = s->pos + n;
+    return SKIFF_OK;
+}
 
 enum skiff_status tensor_source_read(struct tensor_source *s, void *to, uint64_t n,
                                      const char *part, struct skiff_error *err)
@@ -39,6 +80,8 @@ enum skiff_status tensor_source_read(struct tensor_source *s, void *to, uint64_t
             done += (uint64_t)got;
         }
     }
+    if (s->sum)
+        TRY(sum_take(s, to, n, err));
     s->pos += n;
     return SKIFF_OK;
 }
@@ -46,24 +89,49 @@ enum skiff_status tensor_source_read(struct tensor_source *s, void *to, uint64_t
 enum skiff_status tensor_source_open(struct tensor_source *s, const char *path,
                                      struct skiff_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return error_set(err, SKIFF_NOT_FOUND, "cannot read %s: no such file", path);
-    if (fd < 0)
-        return error_set_sys(err, "cannot read %s", path);
-    struct stat st;
-    enum skiff_status status = SKIFF_OK;
-    if (fstat(fd, &st) < 0)
-        status = error_set_sys(err, "cannot read %s", path);
-    else if (!S_ISREG(st.st_mode))
-        status = error_set(err, SKIFF_IO, "cannot read %s: it is %s, a file was expected", path,
-                           S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+    int fd;
+    int64_t size;
+    TRY(file_open_regular(path, &fd, &size, err));
+    *s = (struct tensor_source){.what = path, .fd = fd, .size = (uint64_t)size};
+    return SKIFF_OK;
+}
+
+enum skiff_status tensor_source_open_checked(struct tensor_source *s, const char *path,
+                                             const struct file_sum *want, struct skiff_error *err)
+{
+    TRY(tensor_source_open(s, path, err));
+    if (!file_sum_known(want))
+        return SKIFF_OK;
+    struct file_sum found = {(int64_t)s->size, want->xxh3};
+    enum skiff_status status = file_sum_compare(path, want, &found, err);
     if (status < 0) {
-        close(fd);
+        close(s->fd);
         return status;
     }
-    *s = (struct tensor_source){.what = path, .fd = fd, .size = (uint64_t)st.st_size};
+    s->sum = mem_must(sizeof *s->sum);
+    *s->sum = (struct source_sum){.hash = hash_stream_create(), .want = *want};
     return SKIFF_OK;
+}
+
+enum skiff_status tensor_source_close(struct tensor_source *s, enum skiff_status status,
+                                      struct skiff_error *err)
+{
+    if (s->sum) {
+        struct skiff_error why = {0};
+        enum skiff_status sum = sum_fill(s, s->size, &why);
+        struct file_sum found = {(int64_t)s->size, hash_stream_value(s->sum->hash)};
+        if (sum == SKIFF_OK)
+            sum = file_sum_compare(s->what, &s->sum->want, &found, &why);
+        if (sum < 0 && err)
+            *err = why;
+        if (sum < 0)
+            status = sum;
+        hash_stream_destroy(s->sum->hash);
+        free(s->sum);
+        s->sum = NULL;
+    }
+    close(s->fd);
+    return status;
 }
 
 enum skiff_status tensor_source_at_end(const struct tensor_source *s, struct skiff_error *err)

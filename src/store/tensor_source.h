@@ -6,13 +6,22 @@
 #define STORE_TENSOR_SOURCE_H
 
 #include "base/buf.h"
+#include "store/file.h"
 #include "tensor/tensor.h"
+
+/* The checksum of the bytes read so far, in the file's order. */
+struct source_sum {
+    struct hash_stream *hash; /* owned */
+    uint64_t upto;            /* bytes before it are in the hash */
+    struct file_sum want;
+};
 
 struct tensor_source {
     const char *what;   /* for messages */
     const uint8_t *mem; /* NULL: read from fd */
     int fd;
     uint64_t size, pos;
+    struct source_sum *sum; /* shared by copies; NULL: nothing to compare with */
 };
 
 /* Everything that stands before the data of a tensor part. */
@@ -30,6 +39,13 @@ static inline uint64_t tensor_source_left(const struct tensor_source *s)
 /* Opens a regular file; close(s->fd) when done. */
 enum skiff_status tensor_source_open(struct tensor_source *s, const char *path,
                                      struct skiff_error *err);
+/* Sums up what is read, to be compared with `want` when it is known. */
+enum skiff_status tensor_source_open_checked(struct tensor_source *s, const char *path,
+                                             const struct file_sum *want, struct skiff_error *err);
+/* For those: compares, and closes. `status` is what came of reading; when the file is not what its
+ * manifest says, that is the reason that is told. */
+enum skiff_status tensor_source_close(struct tensor_source *s, enum skiff_status status,
+                                      struct skiff_error *err);
 /* n bytes to `to`; `part` names them for the message. */
 enum skiff_status tensor_source_read(struct tensor_source *s, void *to, uint64_t n,
                                      const char *part, struct skiff_error *err);

@@ -20,11 +20,15 @@
 #define SAVED "tests/data/saved/"
 #define SHAPE_PTR(...) (&(struct shape[]){SHAPE(__VA_ARGS__)}[0])
 
+#ifndef TEMP_BASE
+#define TEMP_BASE "/tmp"
+#endif
+
 static inline const char *temp_root(void)
 {
     static char root[64];
     if (!root[0]) {
-        strcpy(root, "/tmp/skiff_store_XXXXXX");
+        snprintf(root, sizeof root, "%s/skiff_store_XXXXXX", TEMP_BASE);
         if (!mkdtemp(root))
             abort();
     }

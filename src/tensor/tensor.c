@@ -20,6 +20,21 @@ int64_t shape_numel(const struct shape *s)
     return empty ? 0 : too_many ? INT64_MAX : n;
 }
 
+bool shape_is_bounded(const struct shape *s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s->ndim; i++) {
+        int64_t d = s->dims[i];
+        if (d > SHAPE_MAX_NUMEL || d < -SHAPE_MAX_NUMEL)
+            return false;
+        if (d > 1 && __builtin_mul_overflow(n, d, &n))
+            return false;
+        if (n > SHAPE_MAX_NUMEL)
+            return false;
+    }
+    return true;
+}
+
 bool shape_equal(const struct shape *a, const struct shape *b)
 {
     if (a->ndim != b->ndim)
@@ -71,7 +86,7 @@ static enum skiff_status tensor_need(enum dtype dtype, const struct shape *shape
     if (n < 0)
         return error_set(err, SKIFF_RANGE, "tensor of shape %s: a dimension is negative",
                          shape_text(shape, text));
-    if (n == INT64_MAX || !mem_mul(bytes, (size_t)n, &bytes) || bytes > INT64_MAX)
+    if (!shape_is_bounded(shape) || !mem_mul(bytes, (size_t)n, &bytes) || bytes > INT64_MAX)
         return error_set(err, SKIFF_RANGE, "tensor of shape %s and type %s: too many bytes",
                          shape_text(shape, text), dtype_name(dtype));
     *out = bytes;
@@ -113,6 +128,28 @@ enum skiff_status tensor_copy_data(struct tensor *to, const struct tensor *from,
     if (to->data != from->data)
         memcpy(to->data, from->data, tensor_bytes(from));
     return SKIFF_OK;
+}
+
+int64_t tensor_bad_bool(const struct tensor *t)
+{
+    if (t->dtype != DTYPE_BOOL || !t->data)
+        return -1;
+    const uint8_t *p = t->data;
+    int64_t n = tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (__builtin_expect(p[i] > 1, 0))
+            return i;
+    return -1;
+}
+
+void tensor_normalise_bools(struct tensor *t)
+{
+    if (t->dtype != DTYPE_BOOL || !t->data)
+        return;
+    uint8_t *p = t->data;
+    int64_t n = tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = p[i] != 0;
 }
 
 enum skiff_status tensor_copy(struct tensor *to, const struct tensor *from, struct skiff_error *err)

@@ -21,6 +21,11 @@ struct shape {
 };
 
 int64_t shape_numel(const struct shape *s); /* 1 when ndim is 0; -1 if some dim is unknown */
+/* May be computed with: the product of any of its dims (unknown ones and 0 count as 1) is at most
+ * SHAPE_MAX_NUMEL, so that sums and products of a few of them do not overflow. Shapes of files and
+ * programs are checked by it before a rule or a kernel sees them. */
+#define SHAPE_MAX_NUMEL ((int64_t)1 << 48)
+bool shape_is_bounded(const struct shape *s);
 bool shape_equal(const struct shape *a, const struct shape *b);
 const char *shape_text(const struct shape *s, char out[static 160]); /* "[32, 10]"; returns out */
 static inline struct shape shape_of(int ndim, const int64_t *dims)
@@ -57,6 +62,10 @@ enum skiff_status tensor_copy(struct tensor *to, const struct tensor *from,
 /* Deep copy of bytes, type, shape; lod of `to` untouched. */
 enum skiff_status tensor_copy_data(struct tensor *to, const struct tensor *from,
                                    struct skiff_error *err);
+/* Bytes of bools from outside may be anything; C and kernels know 0 and 1. The first element that
+ * is neither, or -1; and: every such one becomes 1. Other types are left alone. */
+int64_t tensor_bad_bool(const struct tensor *t);
+void tensor_normalise_bools(struct tensor *t);
 void tensor_share_lod(struct tensor *to, const struct tensor *from);
 void tensor_drop_lod(struct tensor *t);
 

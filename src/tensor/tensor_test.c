@@ -82,7 +82,8 @@ static void resize_refuses(void **state)
         {DTYPE_FP32, {1, {INT64_MAX}}, SKIFF_RANGE},
         {DTYPE_FP64, {1, {INT64_MAX / 4}}, SKIFF_RANGE},
         {DTYPE_FP64, {3, {1 << 30, 1 << 30, 1 << 30}}, SKIFF_RANGE},
-        {DTYPE_FP32, {1, {(int64_t)1 << 55}}, SKIFF_NOMEM},
+        {DTYPE_FP32, {1, {(int64_t)1 << 55}}, SKIFF_RANGE},
+        {DTYPE_FP32, {1, {(int64_t)1 << 45}}, SKIFF_NOMEM},
         {(enum dtype)7, {1, {4}}, SKIFF_DTYPE},
         {DTYPE_FP32, {10, {1}}, SKIFF_RANGE},
         {DTYPE_FP32, {-1, {1}}, SKIFF_RANGE},
@@ -173,6 +174,37 @@ static void copies(void **state)
     tensor_deinit(&c);
 }
 
+static void shapes_to_compute_with(void **state)
+{
+    struct shape most = SHAPE(1 << 24, -1, 0, 1 << 24), more = SHAPE(1 << 24, 0, 1 << 24, 2);
+    struct shape overflow = SHAPE(0, INT64_MAX, INT64_MAX), low = SHAPE(INT64_MIN, 1);
+    struct tensor t = {0};
+    struct skiff_error err;
+    assert_true(shape_is_bounded(&most));
+    assert_false(shape_is_bounded(&more));
+    assert_false(shape_is_bounded(&overflow));
+    assert_false(shape_is_bounded(&low));
+    assert_int_equal(tensor_resize(&t, DTYPE_FP32, &overflow, &err), SKIFF_RANGE);
+}
+
+static void bools_are_0_or_1(void **state)
+{
+    struct tensor t = {0};
+    const uint8_t given[] = {0, 1, 1, 2, 0, 255, 1}, wanted[] = {0, 1, 1, 1, 0, 1, 1};
+    assert_int_equal(tensor_resize(&t, DTYPE_BOOL, &(struct shape){1, {7}}, NULL), SKIFF_OK);
+    memcpy(t.data, given, sizeof(given));
+    assert_int_equal(tensor_bad_bool(&t), 3);
+    tensor_normalise_bools(&t);
+    assert_memory_equal(t.data, wanted, sizeof(wanted));
+    assert_int_equal(tensor_bad_bool(&t), -1);
+    memcpy(t.data, given, sizeof(given));
+    t.dtype = DTYPE_UINT8;
+    assert_int_equal(tensor_bad_bool(&t), -1);
+    tensor_normalise_bools(&t);
+    assert_memory_equal(t.data, given, sizeof(given));
+    tensor_deinit(&t);
+}
+
 int main(void)
 {
     size_t before = mem_in_use();
@@ -184,6 +216,8 @@ int main(void)
         cmocka_unit_test(no_elements),
         cmocka_unit_test(borrowed_and_planned_bytes_are_not_freed),
         cmocka_unit_test(copies),
+        cmocka_unit_test(shapes_to_compute_with),
+        cmocka_unit_test(bools_are_0_or_1),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return failed || mem_in_use() != before;

@@ -34,6 +34,16 @@ struct value_array {
     size_t count, cap;
 };
 
+#define LAG_ARRAYS 4 /* values that lag together: a parameter and its accumulators */
+
+/* What rows were at one moment, for whoever has their floats and stamps of then. */
+struct lag_moment {
+    const float *base[LAG_ARRAYS]; /* where the values lay; NULL: no such one */
+    /* brings copies of one row, in the order of base, to the moment */
+    void (*settle)(const struct lag_moment *m, uint32_t stamp, float *const *row);
+    void (*destroy)(struct lag_moment *m);
+};
+
 /* Rows left behind by a sparse rule. Shared by the parameter and its accumulators; refcounted. */
 struct lag;
 struct lag_class {
@@ -41,6 +51,10 @@ struct lag_class {
     void (*settle_rows)(struct lag *lag, const int64_t *ids, size_t n);
     void (*settle_all)(struct lag *lag);
     void (*destroy)(struct lag *lag);
+    /* For snapshots; NULL: not of this lag. *out NULL: no row lies behind. */
+    enum skiff_status (*moment)(struct lag *lag, struct lag_moment **out, struct skiff_error *err);
+    uint32_t (*stamp)(const struct lag *lag, int64_t row);
+    bool (*sweeps_next)(const struct lag *lag); /* will the next step settle all rows by itself? */
 };
 struct lag {
     const struct lag_class *class;

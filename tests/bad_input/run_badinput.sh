@@ -18,7 +18,7 @@ fails() {
     shift
     timeout 60 "$skiff" "$@" >"$temp/out" 2>"$temp/err"
     status=$?
-    if [ $status -ne 1 ] || ! tail -n 1 "$temp/err" | grep -Eq -- "^skiff $1: .*$pattern"; then
+    if [ $status -ne 1 ] || ! tail -n 1 "$temp/err" | grep -E -- "^skiff $1: .*$pattern" >/dev/null; then
         echo "skiff $*: status $status, expected 1; the last line on stderr does not match $pattern:"
         tail -n 3 "$temp/err" | cut -c1-600
         failed=1
@@ -248,6 +248,19 @@ cp "$data/fluid_save/ctr.pdopt" "$temp/p.pdopt"
 hurt "$temp/p.pdopt" inspect tensor "$temp/p.pdopt"
 cp "$data/save_op/selected_rows" "$temp/r"
 hurt "$temp/r" inspect tensor "$temp/r"
+
+# ---- programs from files may not act outside of themselves ----
+c=$(fresh case models/dcn_sgd)
+"$skiff" inspect program "$c/main.pb" >"$temp/main.txt"
+var=$(sed -nE 's/^ *var ([^ ]+) LOD_TENSOR float32 .*persistable=True.*/\1/p' "$temp/main.txt" | head -n 1)
+mkdir "$temp/allowed"
+# at the end of block 0, the first closing brace
+awk -v op="    op save {X:[$var]} -> {} file_path=\"$temp/allowed/deep/w\"" '/^}/ && !done { print op; done = 1 } 1' "$temp/main.txt" >"$c/main.pb"
+fails "save: acts outside of the program \(file $temp/allowed/deep/w\).*--allow-ops save" replay "$c"
+fails "does not lie below $c, the folder" replay --allow-ops save --allow-dir "$c" "$c"
+[ ! -e "$temp/allowed/deep" ] || { echo "a program from a file has written a file"; failed=1; }
+"$skiff" replay --allow-ops save --allow-dir "$temp/allowed" "$c" >"$temp/out" || { cat "$temp/out"; failed=1; }
+[ -s "$temp/allowed/deep/w" ] || { echo "an allowed save has written nothing"; failed=1; }
 
 # ---- nothing is written ----
 c=$(fresh case models/clip_global_norm_sparse_table)

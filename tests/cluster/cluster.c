@@ -145,7 +145,7 @@ static void seen_end(struct cluster *c, struct cluster_seen *seen, enum skiff_st
     atomic_store(&seen->status, status);
 }
 
-static void say(void *user, const char *line)
+static void say(void *user, enum log_level level, const char *line)
 {
     struct cluster_seen *seen = user;
     size_t n = strlen(seen->said);

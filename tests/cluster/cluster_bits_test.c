@@ -83,7 +83,7 @@ static void sync_same_bits(void **state)
         run(&s, &other);
         if (memcmp(&first, &other, sizeof first))
             fail_msg("%d servers, %d shards, transport %s%s: other bits (digest %llx, not %llx)",
-                     rows[i].servers, rows[i].shards, rows[i].transport ? rows[i].transport : "zmq",
+                     rows[i].servers, rows[i].shards, rows[i].transport ? rows[i].transport : "tcp",
                      rows[i].ahead ? ", rows asked for ahead" : "",
                      (unsigned long long)other.digest, (unsigned long long)first.digest);
     }

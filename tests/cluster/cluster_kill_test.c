@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cluster.h"
 
@@ -176,7 +175,7 @@ static void a_stopped_server_comes_back(void **state)
         cluster_await_step(&c[m], 0, 20);
     for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGSTOP);
-    usleep(500 * 1000);
+    clock_sleep(SILENCE_MS / 3 * CLOCK_MS); /* the time is what is tested here */
     for (size_t m = 0; m < MODES; m++)
         kill(c[m].server[1], SIGCONT);
     for (size_t m = 0; m < MODES; m++) {
@@ -193,15 +192,17 @@ static void a_stopped_server_comes_back(void **state)
 
 /* A new process in a dead server's place has not its parameters (real Paddle hangs, or goes on with
  * fresh ones): trainers end, with its name; the new one does not stay for ever. */
-static void a_restarted_server_is_not_the_old_one(void **state)
+static void server_restarts(int which)
 {
     static struct cluster c[MODES];
     double killed[MODES];
+    char name[32];
+    snprintf(name, sizeof name, "server %d", which);
     start_all(c, 250, 20);
     for (size_t m = 0; m < MODES; m++) {
         cluster_await_step(&c[m], 0, 10);
         killed[m] = clock_seconds();
-        cluster_restart_server(&c[m], 1);
+        cluster_restart_server(&c[m], which);
     }
     for (size_t m = 0; m < MODES; m++) {
         const char *what = skiff_mode_name(modes[m]);
@@ -210,15 +211,28 @@ static void a_restarted_server_is_not_the_old_one(void **state)
         for (int k = 0; k < 2; k++) {
             if (atomic_load(&c[m].shared->trainer[k].status) >= 0)
                 fail_msg("%s: trainer %d ended well", what, k);
-            check_says(what, c[m].shared->trainer[k].message, "server 1");
+            check_says(what, c[m].shared->trainer[k].message, name);
         }
         for (int k = 0; k < 2; k++)
             if (atomic_load(&c[m].shared->server[k].status) >= 0)
                 fail_msg("%s: server %d ended well", what, k);
+        check_says(what, c[m].shared->server[1 - which].message, name);
+        if (which == 0)
+            check_says(what, c[m].shared->server[0].message, "is in this job already");
         if (took > SOON)
             fail_msg("%s: it took %.1f s", what, took);
         cluster_end(&c[m]);
     }
+}
+
+static void a_restarted_server_is_not_the_old_one(void **state)
+{
+    server_restarts(1);
+}
+
+static void a_restarted_server_0_is_not_the_old_one(void **state)
+{
+    server_restarts(0);
 }
 
 static void server_0_dies(void **state)
@@ -261,8 +275,8 @@ static void a_trainer_has_less_data(void **state)
 /* Sync: a trainer that is too slow is named, by the deadline of requests. */
 static void too_slow(struct cluster *c, int trainer, int step)
 {
-    if (trainer == 1 && step == 5)
-        sleep(4);
+    while (trainer == 1 && step == 5 && atomic_load(&c->shared->trainer[0].status) == 1)
+        clock_sleep(10 * CLOCK_MS);
 }
 
 static void a_trainer_is_too_slow(void **state)
@@ -275,8 +289,8 @@ static void a_trainer_is_too_slow(void **state)
     cluster_start(&c, &s);
     cluster_await_step(&c, 1, 5);
     double start = clock_seconds();
-    while (atomic_load(&c.shared->trainer[0].status) == 1 && clock_seconds() - start < 3)
-        usleep(10000);
+    while (atomic_load(&c.shared->trainer[0].status) == 1 && clock_seconds() - start < SOON)
+        clock_sleep(10 * CLOCK_MS);
     check_status(&c, "too slow", false, 0, SKIFF_TIMEOUT);
     check_says("trainer 0", c.shared->trainer[0].message, "worker 1");
     for (int i = 0; i < 2; i++) {
@@ -302,6 +316,7 @@ int main(void)
         cmocka_unit_test(another_server_dies),
         cmocka_unit_test(a_stopped_server_comes_back),
         cmocka_unit_test(a_restarted_server_is_not_the_old_one),
+        cmocka_unit_test(a_restarted_server_0_is_not_the_old_one),
         cmocka_unit_test(a_trainer_has_less_data),
         cmocka_unit_test(a_trainer_is_too_slow),
     };

@@ -2,113 +2,7 @@
 # Real jobs of `skiff train`, started process by process: what is seen when something is wrong. Rows of the table "What real
 # Paddle does when something is wrong" that concern processes; run_launch.sh has those of the launcher, role_test those of
 # the variables.
-set -uo pipefail
-skiff=$(realpath "${BUILD:-build}")/skiff
-work=$(mktemp -d)
-pids=()
-config=config.yaml
-trap 'kill -9 "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-export SKIFF_JOB=jobs-$$ SKIFF_SECRET=secret SKIFF_SILENCE_MS=2000 FLAGS_rpc_deadline=20000
-
-"$skiff" synth --rows 3000 --test-rows 100 --files 2 --out data >/dev/null || exit 1
-cat >config.yaml <<'END'
-runner:
-  model: rank/dnn
-  train_data_dir: data/train
-  input_format: criteo
-  train_batch_size: 100
-  epochs: 1
-  split_file_list: True
-  model_save_path: model
-hyper_parameters:
-  optimizer: {class: SGD, learning_rate: 0.001}
-  network: documents
-  sparse_inputs_slots: 27
-  sparse_feature_number: 5001
-  sparse_feature_dim: 8
-  dense_input_dim: 13
-  fc_sizes: [32]
-END
-
-fault() {
-    echo "$name: $*"
-    for f in *.log; do [ -s "$f" ] && [ "${shown:-}" != "$name" ] && sed "s/^/    $f: /" "$f" | tail -n 6; done
-    shown=$name
-    failed=1
-}
-ports() { # N free ports, below the range of outgoing connections
-    perl -MIO::Socket::INET -e 'my @s; while (@s < $ARGV[0]) { my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => 10240 + int(rand(20000))); push @s, $s if $s } print join(" ", map { $_->sockport } @s)' "$1"
-}
-bound() { # PORT...: those that cannot be bound
-    perl -MIO::Socket::INET -e 'for (@ARGV) { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1", LocalPort => $_, ReuseAddr => 1) or print "$_ ($!) " }' "$@"
-}
-finish() { # ends what the last job has left on purpose; however its processes ended, their ports are free at once
-    [ -n "${pid[*]:-}" ] || return
-    kill -9 "${pid[@]}" 2>/dev/null
-    wait "${pid[@]}" 2>/dev/null
-    [ -z "$(bound "${port[@]}")" ] || fault "still bound: $(bound "${port[@]}")"
-}
-begin() { # NAME MODE SERVERS WORKERS [EPOCHS]
-    finish
-    name=$1 mode=$2 nservers=$3 nworkers=$4 epochs=${5:-1}
-    rm -rf ./*.log model
-    read -ra port <<<"$(ports "$nservers")"
-    list=$(printf ",127.0.0.1:%s" "${port[@]}")
-    list=${list:1}
-    declare -gA pid=()
-}
-process() { # WHO ENVIRONMENT...: starts it as pid[WHO], log WHO.log
-    env PADDLE_PSERVERS_IP_PORT_LIST="$list" PADDLE_TRAINERS_NUM="$nworkers" "${@:2}" "$skiff" train -m "$config" \
-        -o runner.sync_mode="$mode" runner.epochs="$epochs" ${options:-} >"$1.log" 2>&1 &
-    pid[$1]=$!
-    pids+=($!)
-}
-server() { process "server$1" TRAINING_ROLE=PSERVER POD_IP=127.0.0.1 PADDLE_PORT="${port[$1]}" "${@:2}"; }
-worker() { process "worker$1" TRAINING_ROLE=TRAINER PADDLE_TRAINER_ID="$1" "${@:2}"; }
-all() {
-    for ((i = 0; i < nservers; i++)); do server $i; done
-    for ((i = 0; i < nworkers; i++)); do worker $i; done
-}
-says() { # WHO TEXT...
-    local who=$1
-    shift
-    for text in "$@"; do grep -qF -- "$text" "$who.log" || fault "$who does not say: $text"; done
-}
-goes_on() { # WHO: it ends further epochs
-    local n
-    n=$(grep -c Epoch: "$1.log")
-    for _ in $(seq 150); do
-        [ "$(grep -c Epoch: "$1.log")" -gt "$n" ] && return
-        sleep 0.1
-    done
-    fault "$1 does not go on"
-}
-ends() { # WHO STATUS SECONDS: it ends by itself, in time
-    local p=${pid[$1]} got
-    for _ in $(seq $(($3 * 10))); do
-        kill -0 "$p" 2>/dev/null || break
-        sleep 0.1
-    done
-    if kill -0 "$p" 2>/dev/null; then
-        fault "$1 has not ended after $3 s"
-        kill -9 "$p"
-        wait "$p" 2>/dev/null
-        return
-    fi
-    wait "$p"
-    got=$?
-    [ "$got" = "$2" ] || fault "$1 ended with status $got, expected $2"
-}
-until_says() { # WHO TEXT
-    for _ in $(seq 100); do
-        grep -qF -- "$2" "$1.log" 2>/dev/null && return
-        sleep 0.1
-    done
-    fault "$1 does not say in 10 s: $2"
-}
-each() { for who in "${@:3}"; do ends "$who" "$1" "$2"; done; }
+. "$(dirname "$0")/jobs.sh"
 
 # ---- jobs that end well ----
 
@@ -147,7 +41,7 @@ says server0 "parameters come from"
 
 # ---- transports ----
 
-for t in ipc "ipc encrypt=true" "zmq encrypt=true peer_bytes=1M" "fault over=ipc twice=0.02 late=0.02"; do
+for t in ipc "ipc encrypt=on" "tcp encrypt=on peer_bytes=1M" "fault over=ipc twice=0.02 late=0.02"; do
     begin "transport $t, by a flag" async 2 2
     rm -rf log
     env -u SKIFF_JOB -u SKIFF_SECRET "$skiff" launch -q --server_num 2 --worker_num 2 --transport "$t" -m "$config" >launch.log 2>&1 || fault "launch fails"
@@ -155,22 +49,22 @@ for t in ipc "ipc encrypt=true" "zmq encrypt=true peer_bytes=1M" "fault over=ipc
     rm -rf log
 done
 
-begin "transport by the config: ipc workers reach a zmq server, and the other way round" sync 2 2
+begin "transport by the config: ipc workers reach a tcp server, and the other way round" sync 2 2
 options="runner.transport=ipc"; server 0; worker 0
-options=; server 1; worker 1 SKIFF_TRANSPORT=zmq
+options=; server 1; worker 1 SKIFF_TRANSPORT=tcp
 each 0 20 worker0 worker1 server0 server1
 says worker1 "Epoch: 0"
 
-begin "one side encrypts" async 1 1
-server 0 SKIFF_TRANSPORT="zmq encrypt=true"
-worker 0 SKIFF_START_MS=3000
+begin "one side wants encryption, the other does not" async 1 1
+server 0 SKIFF_TRANSPORT="tcp encrypt=on"
+worker 0 SKIFF_TRANSPORT="tcp encrypt=off"
 ends worker0 1 10
-says worker0 "one side encrypts, the other does not (SKIFF_TRANSPORT)"
+says worker0 "one side has encryption on, the other off (--encrypt, security.encrypt, SKIFF_ENCRYPT)"
 
 begin "a transport that does not exist" async 1 1
 worker 0 SKIFF_TRANSPORT=pigeon
 ends worker0 1 5
-says worker0 "SKIFF_TRANSPORT: there is no transport pigeon" "zmq (ZeroMQ over TCP), ipc ("
+says worker0 "SKIFF_TRANSPORT: there is no transport pigeon" "tcp (TCP, sealed by"
 options="runner.transport=pigeon"; worker 0; options=
 ends worker0 1 5
 says worker0 "transport: there is no transport pigeon"
@@ -241,7 +135,7 @@ kill "${pid[server0]}"
 begin "another secret" sync 1 1
 server 0; worker 0 SKIFF_SECRET=guess SKIFF_START_MS=4000
 ends worker0 1 7
-says worker0 "do not have the same secret"
+says worker0 "does not have the same secret as this process"
 kill "${pid[server0]}"
 
 begin "a host that nobody knows" sync 1 1
@@ -300,6 +194,7 @@ for m in sync async half_async geo; do
     until_says worker1 "Epoch: 1"
     kill -9 "${pid[worker1]}"
     until_says server0 "; the others go on without it"
+    grep -qE "WARN server.0 worker 1 .*; the others go on without it" server0.log || fault "the death is no warning"
     goes_on worker0
     kill -TERM "${pid[worker0]}"
     ends worker0 1 8
@@ -422,5 +317,19 @@ for how in INT TERM KILL; do
     done
     free
 done
+name="the launcher is killed while pipe commands run: nothing of them is left"
+grep -v input_format config.yaml >piped.yaml
+seconds=77$((RANDOM % 1000 + 1000)) # names the commands
+asleep() { pgrep -fc "^sleep $seconds"; }
+"$skiff" launch -q --servers "$list" --worker_num 2 -m piped.yaml -o "runner.pipe_command=sleep $seconds | cat" >launch.log 2>&1 &
+launcher=$!
+pids+=($launcher)
+for _ in $(seq 200); do [ "$(asleep)" -ge 2 ] && break; sleep 0.1; done
+[ "$(asleep)" -ge 2 ] || fault "the commands do not run"
+kill -9 $launcher
+wait $launcher 2>/dev/null
+for _ in $(seq 50); do [ "$(asleep)" = 0 ] && break; sleep 0.1; done
+[ "$(asleep)" = 0 ] || fault "left behind after 5 s: $(pgrep -af "^sleep $seconds")"
+for p in $(pgrep -f "^sleep $seconds"); do kill -9 "$p"; done
 set +m
 exit $failed

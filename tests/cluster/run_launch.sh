@@ -72,6 +72,8 @@ echo "P 0 0.5 100 1.0 0.3 0.7" >&"$SKIFF_PROGRESS_FD"
 case $2 in
 fails) [ "$me" = "$3" ] && { until_held 2; echo "out of luck"; exit 3; }; while :; do sleep 0.1; done ;;
 server_first) sleep 0.5; echo "out of luck"; exit 3 ;;
+sessions) setsid bash -c 'setsid bash -c "while :; do sleep 0.2; done" "$0"; :' "$1" & while :; do sleep 0.1; done ;;
+groups) set -m; bash -c 'while :; do sleep 0.2; done' "$1" & set +m; while :; do sleep 0.1; done ;; # one of its own group
 stays | server_dies) while :; do sleep 0.1; done ;;
 deaf) trap '' TERM; while :; do sleep 0.1; done ;;
 esac
@@ -85,7 +87,7 @@ name="a job that ends well"
 http_proxy=http://x run 0 4 "$skiff" launch --server_num 2 --worker_num 2 -- ./job.sh $mark servers_leave
 for f in log/serverlog.0 log/serverlog.1 log/workerlog.0 log/workerlog.1; do [ -s $f ] || fault "no $f"; done
 says log/workerlog.1 "I am worker1 of 2, servers 127.0.0.1:"
-says log/workerlog.1 "secret 40, proxy none"
+says log/workerlog.1 "secret 64, proxy none"
 [ "$(grep -o 'job job-[0-9a-f]*' log/*log.* | cut -d: -f2 | sort -u | wc -l)" = 1 ] || fault "processes have different jobs"
 says out "worker 0           100       1.0         100   0.7000  done"
 says out "together           200       1.0         200   0.7100"
@@ -146,6 +148,8 @@ name="Ctrl-C"; end_by INT 130 stays 3
 name="SIGTERM"; end_by TERM 143 stays 3
 name="a worker that does not listen"; end_by INT 130 deaf 12
 name="the launcher is killed"; end_by KILL 137 stays 2
+name="the launcher is killed, and processes have groups of their own"; end_by KILL 137 groups 2
+name="the launcher is killed, and processes have sessions of their own"; end_by KILL 137 sessions 2
 set +m
 
 name="a port in use"
@@ -187,8 +191,8 @@ refused 2 "no flag --sevrer_num; the nearest is --server_num" --sevrer_num 1 -- 
 refused 2 "collective" --nproc_per_node 2 x.py
 refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
 FLAGS_START_PORT=6170x refused 1 "FLAGS_START_PORT is '6170x'" --server_num 1 --worker_num 1 -- true
-refused 1 "--transport: there is no transport zmx, the nearest is zmq" --transport zmx --server_num 1 --worker_num 1 -- true
-refused 1 "expected true or false" --transport "zmq encrypt=perhaps" --server_num 1 --worker_num 1 -- true
+refused 1 "--transport: there is no transport tcq, the nearest is tcp" --transport tcq --server_num 1 --worker_num 1 -- true
+refused 1 "expected auto, on or off" --transport "tcp encrypt=perhaps" --server_num 1 --worker_num 1 -- true
 refused 1 "has no port" --servers 127.0.0.1 --worker_num 1 -- true
 refused 1 "stands there twice" --servers 127.0.0.1:1,127.0.0.1:1 --worker_num 1 -- true
 exit $failed

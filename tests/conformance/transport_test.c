@@ -1,13 +1,6 @@
-/* What transport.h promises, for every transport: zmq and inproc as they are and wrapped by fault
- * (without faults nothing may change), zmq also encrypted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+/* What transport.h promises, for every transport: tcp, ipc and inproc as they are and wrapped by
+ * fault (without faults nothing may change), the former also encrypted. */
+#include "tests/conformance/transport_kit_test.h"
 
 #include <dirent.h>
 #include <netdb.h>
@@ -16,165 +9,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "base/clock.h"
-#include "net/transport.h"
-
-/* ---- one setting per row: the same tests for each ---- */
-
-struct setting {
-    const char *name, *kind, *inner;
-    bool encrypt;
-};
-
-static const struct setting settings[] = {
-    {"zmq", "zmq", NULL, false},
-    {"zmq, encrypted", "zmq", NULL, true},
-    {"ipc", "ipc", NULL, false},
-    {"ipc, encrypted", "ipc", NULL, true},
-    {"inproc", "inproc", NULL, false},
-    {"fault over zmq", "fault", "zmq", false},
-    {"fault over inproc", "fault", "inproc", false},
-};
-
-static const struct setting *now_testing;
-static struct inproc_hub *hub;
-static struct fault_plan plan;
-
-static struct transport *open_with(size_t body_max, size_t peer_bytes)
-{
-    struct transport_options o = {.body_max = body_max,
-                                  .peer_bytes = peer_bytes,
-                                  .linger_ms = 200,
-                                  .encrypt = now_testing->encrypt,
-                                  .hub = hub,
-                                  .faults = plan};
-    memset(o.key, 7, sizeof o.key);
-    if (now_testing->inner)
-        o.inner = transport_find(now_testing->inner);
-    struct transport *t = NULL;
-    struct skiff_error err = {0};
-    if (transport_find(now_testing->kind)->open(&o, &t, &err) < 0)
-        fail_msg("%s: %s", now_testing->name, err.message);
-    return t;
-}
-
-static struct transport *open_one(void)
-{
-    return open_with(0, 0);
-}
-
-static void close_one(struct transport *t)
-{
-    t->kind->close(t);
-}
-
-static void listen_at(struct transport *t, const char *address, char *bound)
-{
-    struct skiff_error err;
-    if (t->kind->listen(t, address, bound, &err) < 0)
-        fail_msg("%s: %s", now_testing->name, err.message);
-}
-
-static transport_peer connect_to(struct transport *t, const char *address)
-{
-    transport_peer peer;
-    struct skiff_error err;
-    if (t->kind->connect(t, address, &peer, &err) < 0)
-        fail_msg("%s: %s", now_testing->name, err.message);
-    return peer;
-}
-
-static struct packet packet_of(const char *head, struct blob *body)
-{
-    struct packet p = {.head_len = strlen(head), .body = body, .len = blob_len(body)};
-    memcpy(p.head, head, p.head_len);
-    return p;
-}
-
-/* Sends, trying again while there is no connection or no room. */
-static void send_until_sent(struct transport *t, transport_peer peer, const struct packet *p)
-{
-    int64_t end = clock_now() + 5 * CLOCK_SECOND;
-    while (t->kind->send(t, peer, p) != TRANSPORT_SENT) {
-        transport_peer from;
-        struct packet got;
-        assert_true(clock_now() < end);
-        /* a transport works while somebody is in receive */
-        assert_int_equal(t->kind->receive(t, clock_now() + 5 * CLOCK_MS, &from, &got, NULL),
-                         SKIFF_END);
-    }
-}
-
-static void send_text(struct transport *t, transport_peer peer, const char *text)
-{
-    struct packet p = packet_of(text, NULL);
-    send_until_sent(t, peer, &p);
-}
-
-/* The next packet; fails the test when none comes. */
-static transport_peer receive_one(struct transport *t, struct packet *out)
-{
-    int64_t end = clock_now() + 5 * CLOCK_SECOND;
-    transport_peer from = 0;
-    enum skiff_status status;
-    while ((status = t->kind->receive(t, end, &from, out, NULL)) == SKIFF_END)
-        if (clock_now() >= end)
-            fail_msg("%s: no packet came", now_testing->name);
-    assert_int_equal(status, SKIFF_OK);
-    return from;
-}
-
-static transport_peer expect_text(struct transport *t, const char *text)
-{
-    struct packet p;
-    transport_peer from = receive_one(t, &p);
-    assert_int_equal(p.head_len, strlen(text));
-    assert_memory_equal(p.head, text, p.head_len);
-    packet_deinit(&p);
-    return from;
-}
-
-static void expect_silence(struct transport *t, int ms)
-{
-    struct packet p;
-    transport_peer from;
-    int64_t end = clock_now() + ms * CLOCK_MS;
-    while (clock_now() < end)
-        assert_int_equal(t->kind->receive(t, end, &from, &p, NULL), SKIFF_END);
-}
-
-static struct blob *pattern(size_t n, unsigned seed)
-{
-    struct blob *b;
-    assert_int_equal(blob_create(n, "test", &b, NULL), SKIFF_OK);
-    for (size_t i = 0; i < n; i++)
-        b->data[i] = (uint8_t)(i * 31 + seed);
-    return b;
-}
-
-static void expect_pattern(const struct packet *p, size_t n, unsigned seed)
-{
-    assert_int_equal(p->len, n);
-    for (size_t i = 0; i < n; i++)
-        if (packet_body(p)[i] != (uint8_t)(i * 31 + seed))
-            fail_msg("%s: byte %zu of a body differs", now_testing->name, i);
-}
-
-/* A transport may hear of its own connection a little later than of the first packet on it. */
-static void expect_state(struct transport *t, transport_peer peer, const char *expected)
-{
-    char text[64] = "";
-    struct packet p;
-    transport_peer from;
-    for (int64_t end = clock_now() + 5 * CLOCK_SECOND; clock_now() < end;) {
-        t->kind->describe(t, peer, text, sizeof text);
-        if (!strcmp(text, expected))
-            return;
-        assert_int_equal(t->kind->receive(t, clock_now() + CLOCK_MS, &from, &p, NULL), SKIFF_END);
-    }
-    assert_string_equal(text, expected);
-}
 
 /* ---- tests ---- */
 
@@ -332,9 +166,8 @@ static void reconnects(void **state)
     do { /* what is sent into a connection that is just breaking is lost */
         assert_true(clock_now() < end);
         client->kind->send(client, to, &p);
-        client->kind->receive(client, clock_now(), &from, &got, NULL);
-    } while (server->kind->receive(server, clock_now() + 20 * CLOCK_MS, &from, &got, NULL) !=
-             SKIFF_OK);
+        take(client, clock_now(), &from, &got);
+    } while (take(server, clock_now() + 20 * CLOCK_MS, &from, &got) != SKIFF_OK);
     packet_deinit(&got);
     send_text(server, from, "back");
     assert_true(expect_text(client, "back") == to);
@@ -354,7 +187,7 @@ static void a_peer_that_left_is_gone(void **state)
     struct packet p = packet_of("anybody there?", NULL), got;
     while (server->kind->send(server, from, &p) != TRANSPORT_GONE) {
         assert_true(clock_now() < end);
-        server->kind->receive(server, clock_now() + 5 * CLOCK_MS, &other, &got, NULL);
+        take(server, clock_now() + 5 * CLOCK_MS, &other, &got);
     }
     assert_int_equal(server->kind->send(server, 123456789, &p), TRANSPORT_GONE);
     close_one(server);
@@ -396,7 +229,7 @@ static void a_slow_peer_fills_up(void **state)
             sent++;
         } else {
             full++;
-            client->kind->receive(client, clock_now() + 5 * CLOCK_MS, &from, &got, NULL);
+            take(client, clock_now() + 5 * CLOCK_MS, &from, &got);
         }
     }
     assert_true(sent >= 4 && sent < 1000);
@@ -442,7 +275,7 @@ static void receive_keeps_its_deadline(void **state)
     expect_silence(t, 50);
     int64_t took = clock_now() - before;
     assert_true(took >= 50 * CLOCK_MS && took < 1000 * CLOCK_MS);
-    assert_int_equal(t->kind->receive(t, 0, &from, &p, NULL), SKIFF_END);
+    assert_int_equal(take(t, 0, &from, &p), SKIFF_END);
     close_one(t);
 }
 
@@ -638,14 +471,14 @@ static void run_faults(int n, int *out_arrivals, bool *out_ordered, struct fault
         snprintf(text, sizeof text, "%d", i);
         p = packet_of(text, NULL);
         client->kind->send(client, to, &p);
-        client->kind->receive(client, 0, &from, &got, NULL);
+        take(client, 0, &from, &got);
     }
     int64_t end = clock_now() + 100 * CLOCK_MS;
     while (clock_now() < end) {
         struct packet got;
         transport_peer other;
-        client->kind->receive(client, 0, &other, &got, NULL);
-        if (server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL) != SKIFF_OK)
+        take(client, 0, &other, &got);
+        if (take(server, clock_now() + CLOCK_MS, &from, &got) != SKIFF_OK)
             continue;
         got.head[got.head_len] = 0;
         int i = atoi((char *)got.head);
@@ -709,7 +542,7 @@ static void links_are_cut_and_restored(void **state)
         struct packet got;
         transport_peer from;
         send_text(client, to, "x");
-        if (server->kind->receive(server, clock_now() + CLOCK_MS, &from, &got, NULL) == SKIFF_OK) {
+        if (take(server, clock_now() + CLOCK_MS, &from, &got) == SKIFF_OK) {
             packet_deinit(&got);
             arrived++;
         }
@@ -722,7 +555,7 @@ static void links_are_cut_and_restored(void **state)
 
 static void kinds_are_found_by_name(void **state)
 {
-    assert_string_equal(transport_find("zmq")->name, "zmq");
+    assert_string_equal(transport_find("tcp")->name, "tcp");
     assert_null(transport_find("pigeon"));
     for (size_t i = 0; transport_at(i); i++)
         assert_ptr_equal(transport_find(transport_at(i)->name), transport_at(i));

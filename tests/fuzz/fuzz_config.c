@@ -7,9 +7,6 @@
 
 #include "cli/config.h"
 
-const char *const fuzz_seeds[] = {"models/rank/dnn/config.yaml", "models/rank/dcn/config.yaml",
-                                  "models/recall/word2vec/config.yaml", NULL};
-
 static void ignore(void *arg, bool likely, const char *text)
 {
     (void)arg;
@@ -18,7 +15,7 @@ static void ignore(void *arg, bool likely, const char *text)
         abort();
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct config *c = NULL;
     struct skiff_error err = {0};
@@ -45,5 +42,5 @@ int fuzz_one(const uint8_t *data, size_t n)
     config_unknown(c, ignore, NULL);
     config_override(c, "runner.epochs=[1, 2]", &err);
     config_close(c);
-    return 1;
+    return 0;
 }

@@ -6,10 +6,7 @@
 
 #include "store/pickle.h"
 
-const char *const fuzz_seeds[] = {"tests/data/pickle", "tests/data/saved/fluid_save/ctr.pdparams",
-                                  NULL};
-
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct state s;
     struct skiff_error err = {0};
@@ -21,5 +18,5 @@ int fuzz_one(const uint8_t *data, size_t n)
         if (!s.entries[i]->text && shape_numel(&s.entries[i]->tensor.shape) < 0)
             abort();
     state_deinit(&s);
-    return status == SKIFF_OK;
+    return 0;
 }

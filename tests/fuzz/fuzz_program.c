@@ -6,15 +6,13 @@
 #include "fuzz.h"
 #include "program/program.h"
 
-const char *const fuzz_seeds[] = {"tests/data/programs", NULL};
-
 static void same_or_abort(const struct buf *a, const struct buf *b)
 {
     if (a->len != b->len || memcmp(a->data, b->data, a->len) != 0)
         abort();
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct skiff_program *p = NULL, *q = NULL, *r = NULL;
     struct skiff_error err;
@@ -39,5 +37,5 @@ int fuzz_one(const uint8_t *data, size_t n)
     buf_deinit(&b);
     buf_deinit(&c);
     buf_deinit(&text);
-    return 1;
+    return 0;
 }

@@ -7,9 +7,7 @@
 #include "fuzz.h"
 #include "program/program.h"
 
-const char *const fuzz_seeds[] = {"tests/data/programs_text", NULL};
-
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct skiff_program *p = NULL, *q = NULL;
     struct skiff_error err;
@@ -33,5 +31,5 @@ int fuzz_one(const uint8_t *data, size_t n)
     buf_deinit(&once);
     buf_deinit(&twice);
     buf_deinit(&file);
-    return 1;
+    return 0;
 }

@@ -5,15 +5,12 @@
 #include "data/record.h"
 #include "fuzz.h"
 
-const char *const fuzz_seeds[] = {"tests/data/readers/rows.bin", NULL};
-
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct schema schema;
     struct batch b;
     struct shape one = SHAPE(-1, 1), two = SHAPE(-1, 2);
     const char *p = (const char *)data;
-    int rows = 0;
     schema_init(&schema);
     schema_add(&schema, "ids", DTYPE_INT64, 1, &one, NULL);
     schema_add(&schema, "dense", DTYPE_FP32, 0, &two, NULL);
@@ -32,9 +29,8 @@ int fuzz_one(const uint8_t *data, size_t n)
         if (written < len || (written == len && memcmp(back, p, len) != 0))
             abort();
         free(back);
-        rows++;
     }
     batch_deinit(&b);
     schema_deinit(&schema);
-    return rows > 0;
+    return 0;
 }

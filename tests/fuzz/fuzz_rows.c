@@ -6,9 +6,7 @@
 
 #include "store/tensor_file.h"
 
-const char *const fuzz_seeds[] = {"tests/data/saved/save_op/selected_rows", NULL};
-
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct skiff_tensor v = {0}, again = {0};
     size_t pos = 0, pos2 = 0;
@@ -25,5 +23,5 @@ int fuzz_one(const uint8_t *data, size_t n)
     }
     value_deinit(&v);
     value_deinit(&again);
-    return good;
+    return 0;
 }

@@ -1,10 +1,9 @@
 /* The sign:slot text of slot_dnn. */
 #include "fuzz_reader.h"
 
-const char *const fuzz_seeds[] = {"tests/data/readers/sign_slot.txt", NULL};
-
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static const char *const settings[] = {"hash_size", "1000", NULL};
-    return fuzz_reader(data, n, "sign_slot", "1:i 2:i 300:i show:i1", settings);
+    fuzz_reader(data, n, "sign_slot", "1:i 2:i 300:i show:i1", settings);
+    return 0;
 }

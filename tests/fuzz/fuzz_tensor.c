@@ -6,11 +6,7 @@
 
 #include "store/tensor_file.h"
 
-const char *const fuzz_seeds[] = {
-    "tests/data/saved/save_op/lod_tensor", "tests/data/saved/save_op/int64",
-    "tests/data/saved/save_op/double", "tests/data/saved/persistables_separate/fc_1.b_0", NULL};
-
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct tensor t = {0}, again = {0};
     size_t pos = 0, pos2 = 0;
@@ -26,5 +22,5 @@ int fuzz_one(const uint8_t *data, size_t n)
     }
     tensor_deinit(&t);
     tensor_deinit(&again);
-    return good;
+    return 0;
 }

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# run_fuzz.sh [SECONDS]: runs every fuzz target of $BUILD, 2000 runs each, or for SECONDS each. A crash leaves its input in
-# $BUILD/fuzz/crash-<target>.
+# The corpus again: every input of tests/fuzz/corpus through its target of $BUILD, also those that once crashed (was-*).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}
-how=(--runs 2000)
-[ $# -eq 0 ] || how=(--seconds "$1" --seed "$RANDOM")
+export ASAN_OPTIONS=allocator_may_return_null=1 OMP_NUM_THREADS=1
 failed=0
 for source in tests/fuzz/fuzz_*.c; do
-    [ -f "$source" ] || continue
-    target=$build/fuzz/$(basename "$source" .c)
-    "$target" "${how[@]}" || failed=1
+    target=$(basename "$source" .c)
+    corpus=tests/fuzz/corpus/${target#fuzz_}
+    if [ -z "$(ls "$corpus" 2>/dev/null)" ]; then
+        echo "$target: has no corpus in $corpus: make fuzz F=${target#fuzz_}, then tests/fuzz/fuzz.sh --keep ${target#fuzz_}"
+        failed=1
+    else
+        "$build/fuzz/$target" "$corpus" || failed=1
+    fi
 done
 exit $failed

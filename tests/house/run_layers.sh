@@ -16,8 +16,8 @@ expect_fault() {
         echo "# $room" >"$dir/src/$room/README.md"
         echo '#include "base/error.h"' >"$dir/src/$room/a.c"
     done
-    echo '#include <zmq.h>' >>"$dir/src/net/a.c"
-    echo '#include <zmq.h>' >"$dir/src/net/b.c" # the same room
+    echo '#include <openssl/evp.h>' >>"$dir/src/net/a.c"
+    echo '#include <openssl/evp.h>' >"$dir/src/net/b.c" # the same room
     echo '#include "tensor/tensor.h"' >>"$dir/src/ops/a.c"
     tools/check-layers "$dir" >"$dir/out" || { echo "a good house is refused:"; cat "$dir/out"; exit 1; }
     echo "$include" >>"$dir/src/$file"
@@ -30,7 +30,7 @@ expect_fault() {
 expect_fault tensor/a.c '#include "program/program.h"' "src/tensor/a.c:2: room tensor may not include program/program.h"
 expect_fault program/a.c '  #  include "ops/ops_common.h"' "src/program/a.c:2: nothing includes ops/"
 expect_fault program/a_test.c '#include "ops/ops_common.h"' "nothing includes ops/"
-expect_fault tensor/a.c '#include <zmq.h>' "src/tensor/a.c:2: zmq.h (zeromq) is included by src/net/a.c already; one room"
+expect_fault tensor/a.c '#include <openssl/evp.h>' "src/tensor/a.c:2: openssl/evp.h (openssl) is included by src/net/a.c already; one room"
 expect_fault tensor/a.c '#include "tensor.h"' 'names no room; write "tensor/tensor.h"'
 expect_fault tensor/a.c '#include "attic/x.h"' 'no room attic'
 expect_fault tensor/README.md "$(seq 70)" "71 lines; at most 60"

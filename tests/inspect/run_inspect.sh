@@ -14,7 +14,7 @@ expect() {
     shift 2
     "$skiff" inspect "$@" >"$temp/out" 2>"$temp/err"
     found=$?
-    if [ "$found" -ne "$status" ] || ! cat "$temp/out" "$temp/err" | grep -Eq -- "$pattern"; then
+    if [ "$found" -ne "$status" ] || ! cat "$temp/out" "$temp/err" | grep -E -- "$pattern" >/dev/null; then
         echo "skiff inspect $*: status $found, expected $status; no line matches $pattern:"
         tail -n 5 "$temp/out" "$temp/err"
         failed=1

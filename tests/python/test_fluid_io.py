@@ -54,11 +54,11 @@ class Files(unittest.TestCase):
 
     def test_params_and_persistables(self):
         fluid.io.save_params(self.exe, self.path("params"), self.main)
-        self.assertEqual(sorted(os.listdir(self.path("params"))), ["b0", "b1", "w0", "w1"])
+        self.assertEqual(sorted(os.listdir(self.path("params"))), ["b0", "b1", "skiff_manifest.yaml", "w0", "w1"])
         fluid.io.save_persistables(executor=self.exe, dirname=self.path("all"))
         self.assertIn("w0_velocity_0", os.listdir(self.path("all")))
         fluid.io.save_persistables(self.exe, self.path("one"), self.main, filename="all")
-        self.assertEqual(os.listdir(self.path("one")), ["all"])
+        self.assertEqual(sorted(os.listdir(self.path("one"))), ["all", "skiff_manifest.yaml"])
         self.check(lambda: fluid.io.load_params(self.exe, self.path("params"), self.main))
         self.check(lambda: fluid.io.load_persistables(self.exe, self.path("all"), self.main), ("w0", "w0_velocity_0"))
         self.check(lambda: fluid.io.load_persistables(self.exe, self.path("one"), self.main, filename="all"))
@@ -69,16 +69,16 @@ class Files(unittest.TestCase):
 
     def test_vars(self):
         fluid.io.save_vars(self.exe, self.path("v"), self.main, vars=[self.main.global_block().var("w0")])
-        self.assertEqual(os.listdir(self.path("v")), ["w0"])
+        self.assertEqual(sorted(os.listdir(self.path("v"))), ["skiff_manifest.yaml", "w0"])
         fluid.io.save_vars(self.exe, self.path("v"), self.main, predicate=lambda var: var.persistable and var.name in ("b0", "b1"))
-        self.assertEqual(sorted(os.listdir(self.path("v"))), ["b0", "b1", "w0"])
+        self.assertEqual(sorted(os.listdir(self.path("v"))), ["b0", "b1", "skiff_manifest.yaml", "w0"])
         self.check(lambda: fluid.io.load_vars(self.exe, self.path("v"), self.main, predicate=lambda var: var.name == "w0"), ["w0"])
         self.assertRaises(TypeError, fluid.io.save_vars, self.exe, self.path("v"), self.main, vars=[3])
 
     def test_inference_model(self):
         names = fluid.io.save_inference_model(self.path("m"), ["x"], [self.p], self.exe)
         self.assertEqual(names, [self.p.name])
-        self.assertEqual(sorted(os.listdir(self.path("m"))), ["__model__", "b0", "b1", "w0", "w1"])
+        self.assertEqual(sorted(os.listdir(self.path("m"))), ["__model__", "b0", "b1", "skiff_manifest.yaml", "w0", "w1"])
         want, = self.exe.run(self.main.clone(for_test=True), feed={"x": X, "y": X[:, :1]}, fetch_list=[self.p])
         with fluid.scope_guard(core.Scope()):
             program, feeds, targets = fluid.io.load_inference_model(self.path("m"), self.exe)
@@ -86,7 +86,7 @@ class Files(unittest.TestCase):
             got, = self.exe.run(program, feed={"x": X}, fetch_list=targets)
         np.testing.assert_allclose(got, want)
         fluid.io.save_inference_model(self.path("f"), "x", self.p, self.exe, model_filename="model", params_filename="params")
-        self.assertEqual(sorted(os.listdir(self.path("f"))), ["model", "params"])
+        self.assertEqual(sorted(os.listdir(self.path("f"))), ["model", "params", "skiff_manifest.yaml"])
         with fluid.scope_guard(core.Scope()):
             program, _, targets = fluid.io.load_inference_model(self.path("f"), self.exe, "model", "params")
             np.testing.assert_allclose(self.exe.run(program, feed={"x": X}, fetch_list=targets)[0], want)
@@ -99,9 +99,49 @@ class Files(unittest.TestCase):
         self.assertRaises(ValueError, fluid.io.load_inference_model, self.path("none"), self.exe)
         self.assertRaises(NotImplementedError, fluid.io.load_inference_model, self.path("m"), self.exe, pserver_endpoints=["a"])
 
+    def test_damage_is_named(self):
+        """Every load compares with the manifest; without it nothing is compared."""
+        fluid.io.save_persistables(self.exe, self.path("all"), self.main)
+        fluid.save(self.main, self.path("s", "model"))
+        fluid.io.save_inference_model(self.path("m"), ["x"], [self.p], self.exe)
+        for file in (self.path("all", "w0"), self.path("s", "model.pdopt"), self.path("m", "b1")):
+            with open(file, "r+b") as out:
+                out.seek(-1, os.SEEK_END)
+                out.write(b"\x55")
+        for load, file in ((lambda: fluid.io.load_persistables(self.exe, self.path("all"), self.main), "w0"),
+                           (lambda: fluid.load(self.main, self.path("all"), self.exe), "w0"),
+                           (lambda: fluid.io.load_program_state(self.path("all")), "w0"),
+                           (lambda: fluid.load(self.main, self.path("s", "model"), self.exe), "model.pdopt"),
+                           (lambda: fluid.io.load_program_state(self.path("s", "model")), "model.pdopt"),
+                           (lambda: fluid.io.load_inference_model(self.path("m"), self.exe), "b1")):
+            with self.assertRaisesRegex(ValueError, file + ": checksum .* remove the skiff_manifest.yaml"):
+                load()
+        os.remove(self.path("all", "skiff_manifest.yaml"))
+        fluid.io.load_persistables(self.exe, self.path("all"), self.main)
+
+    def test_program_only(self):
+        """A program that is written alone, over one that is listed, is taken off the list."""
+        fluid.io.save_inference_model(self.path("m"), ["x"], [self.p], self.exe)
+        fluid.io.save_inference_model(self.path("m"), ["x"], [fluid.layers.scale(self.p, 2.0)], self.exe, program_only=True)
+        fluid.io.load_inference_model(self.path("m"), self.exe)
+
+    def test_cut_save(self):
+        """A save that was cut behind its instant is found, by calls that list files, too."""
+        fluid.io.save_persistables(self.exe, self.path("all"), self.main)
+        fluid.save(self.main, self.path("s", "model"))
+        want = value("w0")
+        for folder in ("all", "s"):
+            names = os.listdir(self.path(folder))
+            os.mkdir(self.path(folder, ".skiff-commit-1"))
+            for name in names:
+                os.rename(self.path(folder, name), self.path(folder, ".skiff-commit-1", name))
+        np.testing.assert_array_equal(fluid.io.load_program_state(self.path("all"))["w0"], want)
+        self.check(lambda: fluid.load(self.main, self.path("s", "model"), self.exe), ("w0", "w0_velocity_0"))
+        self.assertNotIn(".skiff-commit-1", os.listdir(self.path("s")) + os.listdir(self.path("all")))
+
     def test_save_and_load(self):
         fluid.save(self.main, self.path("s", "model"))
-        self.assertEqual(sorted(os.listdir(self.path("s"))), ["model.pdmodel", "model.pdopt", "model.pdparams"])
+        self.assertEqual(sorted(os.listdir(self.path("s"))), ["model.pdmodel", "model.pdopt", "model.pdparams", "model.skiff_manifest.yaml"])
         self.check(lambda: fluid.load(self.main, self.path("s", "model"), self.exe), ("w0", "w0_velocity_0"))
         state = fluid.io.load_program_state(self.path("s", "model"))
         np.testing.assert_array_equal(state["w1"], value("w1"))

@@ -43,7 +43,7 @@ class FilesTest(unittest.TestCase):
         m = self.net.main
         names = self.check(lambda: N.save_params(self.scope, m, self.path("a")), lambda s: N.load_params(s, m, self.path("a")))
         self.assertEqual(names, ["fc_0.b_0", "fc_0.w_0"])
-        self.assertEqual(sorted(os.listdir(self.path("a"))), names)
+        self.assertEqual(sorted(os.listdir(self.path("a"))), names + ["skiff_manifest.yaml"])
         names = self.check(lambda: N.save_persistables(self.scope, m, self.path("b"), "all"),
                            lambda s: N.load_persistables(s, m, self.path("b"), "all"))
         self.assertIn("fc_0.w_0_moment1_0", names)
@@ -61,13 +61,48 @@ class FilesTest(unittest.TestCase):
         again = N.read_state(self.path("again.pdparams"))
         self.assertEqual((sorted(again), np.asarray(again["v"]).tolist()), (["t", "v"], [0, 1, 2]))
 
+    def test_states_are_of_one_save(self):
+        """Somebody saves all the while: parameters and moments that are read together are of the same save."""
+        m, done = self.net.main, self.path("done")
+        names = ["fc_0.w_0", "fc_0.w_0_moment1_0"]
+
+        def save(value):
+            for name in names:
+                self.scope.var(name).set(np.full((3, 2), value, "f4"))
+            N.save(self.scope, m, self.path("s/m"))
+            N.save_vars(self.scope, m, names, self.path("v"))
+
+        save(0)
+        saver = os.fork()
+        if not saver:
+            value = 0
+            while not os.path.exists(done) and value < 20000:
+                value += 1
+                save(value)
+            os._exit(0)
+        try:
+            seen = set()
+            while len(seen) < 40:
+                for state in (N.read_saved(self.path("s/m")), N.read_saved(self.path("v"), names)):
+                    w, moment = (np.asarray(state[name]).flat[0] for name in names)
+                    self.assertEqual(w, moment)
+                    seen.add(w)
+        finally:
+            open(done, "w").close()
+            self.assertEqual(os.waitpid(saver, 0)[1], 0)
+        os.remove(self.path("s/m.pdopt"))
+        with self.assertRaisesRegex(FileNotFoundError, "m.pdopt is missing"):
+            N.read_saved(self.path("s/m"))
+        os.remove(self.path("s/m.skiff_manifest.yaml"))
+        self.assertEqual(sorted(N.read_saved(self.path("s/m"))), ["fc_0.b_0", "fc_0.w_0"])
+
     def test_inference_model(self):
         feed = {"x": np.ones((2, 3), "f4")}
         want = self.exe.run(self.net.main.prune(["x"], [self.p]), feed, [self.p.name], return_numpy=True)[0]
         N.save_inference_model(self.scope, self.net.main, ["x"], [self.p], self.path("d"))
         N.save_inference_model(self.scope, self.net.main, ["x"], [self.p], self.path("e"), "model", "params")
         N.save_inference_prefix(self.scope, self.net.main, ["x"], [self.p], self.path("f"))
-        self.assertEqual(sorted(os.listdir(self.path("e"))), ["model", "params"])
+        self.assertEqual(sorted(os.listdir(self.path("e"))), ["model", "params", "skiff_manifest.yaml"])
         for args in ((self.path("d"),), (self.path("e"), "model", "params"), (self.path("f"),)):
             scope = N.Scope()
             program, feeds, targets = N.load_inference_model(scope, *args)
@@ -84,6 +119,44 @@ class FilesTest(unittest.TestCase):
         self.assertEqual((np.asarray(back).tolist(), back.lod()), ([0, 1, 2, 3], [[0, 1, 4]]))
         N.write_program(self.net.main, self.path("p"))
         self.assertEqual(N.read_program(self.path("p")).diff(self.net.main), "")
+
+    def test_programs_from_files_stay_inside(self):
+        """A model with a save op: refused when run, by name; allowed below a folder; ours runs as ever."""
+        target, own = self.path("out/w"), self.path("own")
+        os.mkdir(self.path("out"))
+        self.net.main.block(0).append_op("save", {"X": ["fc_0.w_0"]}, {}, {"file_path": target})
+        program = N.parse_program(self.net.main.to_bytes())
+        feed = {"x": np.zeros((1, 3), "f4"), "y": np.zeros((1, 2), "f4")}
+        with self.assertRaisesRegex(Exception, r"op \d+ save: acts outside of the program \(file .*out/w\).*allow_ops"):
+            self.exe.run(program, feed, [])
+        with self.assertRaisesRegex(Exception, "takes a folder"):
+            program.allow_ops("save")
+        os.mkdir(own)
+        program.allow_ops("save", own)
+        with self.assertRaisesRegex(Exception, "does not lie below"):
+            self.exe.run(program, feed, [])
+        self.assertFalse(os.path.exists(target))
+        program.allow_ops("save", self.path("out"))
+        self.exe.run(program, feed, [])
+        np.testing.assert_array_equal(np.asarray(N.read_tensor(target)), self.w())
+        os.remove(target)
+        self.exe.run(self.net.main, feed, [])
+        self.assertTrue(os.path.exists(target))
+
+    def test_bools(self):
+        """Bytes of numpy's bools may be anything: what is set is 0 or 1, what is read too, what is fed must be."""
+        odd = np.array([0, 1, 7, 255], "u1").view("?")
+        self.scope.var("flags").set(odd)
+        np.testing.assert_array_equal(np.asarray(self.scope.find("flags")).view("u1"), [0, 1, 1, 1])
+        for name, read in (("flags", N.read_tensor), ("flags.pdparams", lambda p: N.read_state(p)["f"])):
+            path = self.path(name)
+            (N.write_tensor if name == "flags" else lambda p, v: N.write_state(p, {"f": v}))(path, np.array([0, 1, 1, 1], "?"))
+            with open(path, "rb") as f:
+                data = f.read()
+            self.assertEqual(data.count(b"\0\1\1\1"), 1)
+            with open(path, "wb") as f:
+                f.write(data.replace(b"\0\1\1\1", b"\0\1\7\3"))
+            np.testing.assert_array_equal(np.asarray(read(path)).view("u1"), [0, 1, 1, 1])
 
     def test_errors(self):
         with self.assertRaises(FileNotFoundError):

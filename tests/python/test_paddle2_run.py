@@ -175,7 +175,7 @@ class Files(unittest.TestCase):
                 exe.run(main, feed=feed)
             prefix = os.path.join(folder, "deep", "m")
             paddle.static.save(main, prefix)
-            self.assertEqual(sorted(os.listdir(os.path.dirname(prefix))), ["m.pdmodel", "m.pdopt", "m.pdparams"])
+            self.assertEqual(sorted(os.listdir(os.path.dirname(prefix))), ["m.pdmodel", "m.pdopt", "m.pdparams", "m.skiff_manifest.yaml"])
             scope = paddle.static.global_scope()
             table = scope.find_var("table").get_tensor().numpy()
             exe.run(startup)

@@ -131,6 +131,10 @@ static void test_wrong_program(void **state)
     expect(&c, SKIFF_STATE, "has been split already");
     c.job.main = c.startup;
     expect(&c, SKIFF_STATE, "minimize must come before the split");
+    /* what comes from a file may not act outside of itself, on servers neither */
+    c.job.main = c.main;
+    op_set_string(c.main, block_insert_op(program_root(c.main), 0, "save"), "file_path", "/etc/x");
+    expect(&c, SKIFF_UNSUPPORTED, "op 0 save: acts outside of the program (file /etc/x)");
     program_destroy(main);
     program_destroy(startup);
     split_destroy(s);

@@ -55,7 +55,7 @@ out=$work/rank/dnn/out
 run 0 train -m "$config"
 check "epoch line" grep -qE '^Epoch: 1, using time: [0-9.]+ second, ips: [0-9]+ example/sec\. auc: 0\.[0-9]{4}$' "$work/log"
 check "table" grep -qE '^epoch +samples +samples/s +loss +auc +log loss +copc .*read +compute +update' "$work/log"
-for f in rec_static.pdparams rec_static.pdopt rec_static.pdmodel skiff_state.yaml; do
+for f in rec_static.pdparams rec_static.pdopt rec_static.pdmodel skiff_manifest.yaml; do
     check "$f is there" test -s "$out/1/$f"
 done
 # one thread: bit for bit the same again; another seed is another start
@@ -131,17 +131,17 @@ kill -INT $pid # twice at once is one wish: timeout(1) sends it to the process a
 wait $pid
 check "interrupted: status 1" test $? = 1
 says "skiff train: stopped in epoch 0; the model is saved in"
-check "marked as incomplete" grep -q "complete: False" "$work/int/0/skiff_state.yaml"
-part=$(sed -n 's/^samples: //p' "$work/int/0/skiff_state.yaml")
+check "marked as incomplete" grep -q "complete: False" "$work/int/0/skiff_manifest.yaml"
+part=$(sed -n 's/^samples: //p' "$work/int/0/skiff_manifest.yaml")
 check "some samples, not all" test "$part" -gt 0 -a "$part" -lt 400
 run 0 train -m "$config" --resume -o runner.epochs=1 "runner.model_save_path=$work/int" runner.input_format=multislot "runner.train_data_dir=$work/slots"
 check "says what is repeated" grep -qE "a part of epoch 0: it begins again, $part samples are learnt from a second time" "$work/log"
-check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/skiff_state.yaml"
-check "and complete" grep -q "complete: True" "$work/int/0/skiff_state.yaml"
+check "the epoch is whole now" grep -qE "^samples: 400$" "$work/int/0/skiff_manifest.yaml"
+check "and complete" grep -q "complete: True" "$work/int/0/skiff_manifest.yaml"
 
 # memory: a QueueDataset's does not depend on the size of the files: below 2 x (parameters + optimizer state) + 64 MB. Here
 # that is 2 x 0.6 + 64; ten times the rows may not take more than a few MB more.
-if ! ldd "$skiff" | grep -qE 'asan|tsan'; then
+if ! ldd "$skiff" | grep -E "asan|tsan" >/dev/null; then # not -q: it would end before ldd does, and pipefail would tell
     run 0 synth --rows 200000 --test-rows 0 --files 1 --out "$work/large"
     peak() { # FOLDER: peak memory of training from it, in kB
         "$skiff" train -m "$config" -o "runner.train_data_dir=$1" runner.epochs=1 runner.thread_num=2 "runner.model_save_path=$work/peak" \
@@ -160,6 +160,24 @@ fi
 # prepare says what it reads
 run 1 prepare --out "$work/prepared" "$work/slots/a"
 says "prepare reads raw Criteo rows only"
+
+# files that do not end, or hold nothing: refused in bounded time, whatever number of bad lines is allowed
+mkdir "$work/endless"
+ln -s /dev/zero "$work/endless/a"
+for bad in 0 -1; do
+    run 1 train -m "$config" -o "runner.train_data_dir=$work/endless" "runner.bad_lines=$bad"
+    says "endless/a:1: no line end within 1073741824 bytes; is it text?"
+    run 1 prepare --out "$work/prepared" --bad "$bad" "$work/endless"
+    says "endless/a:1: no line end within 1073741824 bytes; is it text?"
+done
+printf '\n%.0s' {1..2000} >"$work/empty_lines"
+run 1 prepare --out "$work/prepared" --bad -1 --idle-lines 1000 "$work/empty_lines"
+says "empty_lines: no sample in its first 1000 lines; is it the right file and format? (setting idle_lines, 1000"
+run 0 prepare --out "$work/prepared" --bad -1 --idle-lines -1 "$work/empty_lines"
+says "2000 bad lines"
+head -c 70000000 /dev/zero | tr '\0' '\n' | gzip >"$work/bomb.gz"
+run 1 prepare --out "$work/prepared" --bad -1 --idle-lines -1 "$work/bomb.gz"
+says "over 200 times as much is refused (setting unpack_ratio"
 
 # mistakes
 run 1 train -m "$config" -o runner.epocs=3

@@ -1,6 +1,5 @@
 """fluid.io: saving and loading, in Paddle's own files; readers and loaders under their older names."""
 import os
-import shutil
 import tempfile
 import warnings
 
@@ -170,7 +169,8 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
     if program_only:
         with tempfile.TemporaryDirectory() as work:
             _native.save_inference_model(global_scope(), program, feeds, targets, work, "__model__", "__params__")
-            shutil.copy(os.path.join(work, "__model__"), os.path.join(dirname, model_filename or "__model__"))
+            pruned = _native.read_program(os.path.join(work, "__model__"))
+            _native.write_program(pruned, os.path.join(dirname, model_filename or "__model__"))
         return targets
     _native.save_inference_model(global_scope(), program, feeds, targets, dirname, model_filename, params_filename)
     if not export_for_deployment:
@@ -207,6 +207,17 @@ def save(program, model_path):
     _native.save(global_scope(), program, model_path)
 
 
+def _is_manifest(name):
+    """Is it the list of a save's files and checksums, which Skiff writes beside them?"""
+    return name == "skiff_manifest.yaml" or name.endswith(".skiff_manifest.yaml")
+
+
+def _settle(path):
+    """What was saved there last is in its place when its files are looked for."""
+    for folder in (os.path.dirname(path), path):
+        _native.settle(folder or ".")
+
+
 def _prefix(path):
     for suffix in (".pdparams", ".pdopt", ".pdmodel"):
         if path.endswith(suffix):
@@ -218,6 +229,7 @@ def load(program, model_path, executor=None, var_list=None):
     """The counterpart of save; also a folder of save_params or save_persistables, or one combined file with var_list."""
     _check_executor(executor)
     prefix = _prefix(model_path)
+    _settle(model_path)
     if os.path.exists(prefix + ".pdparams"):
         _native.load(global_scope(), program, prefix)
         return
@@ -226,7 +238,8 @@ def load(program, model_path, executor=None, var_list=None):
         wanted = list(var_list)
     if os.path.isdir(model_path):
         found = [var for var in wanted if os.path.isfile(os.path.join(model_path, var.name))]
-        unused = [name for name in os.listdir(model_path) if name not in {var.name for var in found}]
+        unused = [name for name in os.listdir(model_path)
+                  if name not in {var.name for var in found} and not _is_manifest(name)]
         if unused:
             warnings.warn("variable file [ %s ] not used" % " ".join(sorted(unused)))
         load_vars(executor, model_path, program, found)
@@ -239,23 +252,25 @@ def load(program, model_path, executor=None, var_list=None):
     load_vars(executor, os.path.dirname(model_path) or ".", program, wanted, filename=os.path.basename(model_path))
 
 
+def _saved_names(folder):
+    """Variables that have a file of their own in the folder; folders of saves that are being written are left out."""
+    for where, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if ".skiff-" not in name]
+        for file in files:
+            if file != "__model__" and not _is_manifest(file):
+                yield os.path.relpath(os.path.join(where, file), folder)
+
+
 def load_program_state(model_path, var_list=None):
     """{name: numpy array} of a saved model: fluid.save's files, or a folder of files."""
     prefix, names = _prefix(model_path), None
+    _settle(model_path)
     if var_list is not None:
         names = {var if isinstance(var, str) else var.name for var in var_list}
     if os.path.isfile(prefix + ".pdparams"):
-        state = {}
-        for suffix in (".pdparams", ".pdopt"):
-            if os.path.isfile(prefix + suffix):
-                state.update(_native.read_state(prefix + suffix))
+        state = _native.read_saved(prefix)
     elif os.path.isdir(model_path):
-        state = {}
-        for where, _, files in os.walk(model_path):
-            for file in files:
-                name = os.path.relpath(os.path.join(where, file), model_path)
-                if (names is None or name in names) and file != "__model__":
-                    state[name] = _native.read_tensor(os.path.join(where, file))
+        state = _native.read_saved(model_path, [name for name in _saved_names(model_path) if names is None or name in names])
     else:
         raise ValueError("model_path %s does not exist: neither %s.pdparams nor a folder" % (model_path, prefix))
     return {name: tensor.numpy() for name, tensor in state.items() if names is None or name in names}

@@ -202,11 +202,7 @@ def load(path, **configs):
 
 def load_state(prefix):
     """PREFIX.pdparams and PREFIX.pdopt as one dict."""
-    import os
-    state = dict(_native.read_state(prefix + ".pdparams"))
-    if os.path.exists(prefix + ".pdopt"):
-        state.update(_native.read_state(prefix + ".pdopt"))
-    return state
+    return _native.read_saved(prefix)
 
 
 def get_flags(flags):

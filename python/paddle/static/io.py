@@ -6,6 +6,7 @@ from skiff import _native
 from paddle import _names
 from paddle.fluid import executor as _executor
 from paddle.fluid.framework import Program, Variable, default_main_program
+from paddle.fluid.io import _saved_names
 
 
 def _scope():
@@ -72,13 +73,12 @@ def load_program_state(model_path, var_list=None):
     for end in (".pdparams", ".pdopt", ".pdmodel"):
         if prefix.endswith(end):
             prefix = prefix[:-len(end)]
+    for folder in (os.path.dirname(prefix), model_path):
+        _native.settle(folder or ".")
     if os.path.exists(prefix + ".pdparams"):
-        state = dict(_native.read_state(prefix + ".pdparams"))
-        if os.path.exists(prefix + ".pdopt"):
-            state.update(_native.read_state(prefix + ".pdopt"))
+        state = _native.read_saved(prefix)
     elif os.path.isdir(model_path):
-        state = {name: _native.read_tensor(os.path.join(model_path, name)) for name in sorted(os.listdir(model_path))
-                 if not name.startswith("__")}
+        state = _native.read_saved(model_path, sorted(name for name in _saved_names(model_path) if not name.startswith("__")))
     else:
         raise FileNotFoundError("%s.pdparams does not exist, and %s is no folder of parameters" % (prefix, model_path))
     if var_list is not None:

@@ -1,0 +1,109 @@
+/* skiff secret: secrets of jobs, made and put where they are needed. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/secret.h"
+#include "cli/command.h"
+#include "cli/secret_share.h"
+
+struct secret_flags {
+    const char *out, *file, *hosts, *to;
+};
+
+static enum skiff_status make_one(const struct secret_flags *f, struct skiff_error *err)
+{
+    char secret[SECRET_TEXT] = "";
+    enum skiff_status status = SKIFF_OK;
+    secret_make(secret);
+    if (f->out)
+        status = secret_file_write(f->out, secret, err);
+    else
+        printf("%s\n", secret);
+    if (f->out && status == SKIFF_OK)
+        fprintf(stderr, "%s: a new secret; SKIFF_SECRET_FILE=%s or --secret_file uses it\n", f->out,
+                f->out);
+    secret_wipe(secret, sizeof(secret));
+    return status;
+}
+
+static enum skiff_status send_all(const struct secret_flags *f, struct skiff_error *err)
+{
+    char path[4096], secret[SECRET_TEXT] = "", host[256];
+    TRY(secret_home(f->file ? f->file : SECRET_PLACE, path, sizeof(path), err));
+    if (f->file)
+        snprintf(path, sizeof(path), "%s", f->file);
+    TRY(secret_file_read(path, secret, err));
+    enum skiff_status status = SKIFF_OK;
+    for (const char *p = f->hosts; status == SKIFF_OK && *p;) {
+        size_t n = strcspn(p, ", ");
+        snprintf(host, sizeof(host), "%.*s", (int)n, p);
+        p += n + strspn(p + n, ", ");
+        if (!n)
+            continue;
+        status = secret_send(host, f->to, secret, err);
+        if (status == SKIFF_OK)
+            fprintf(stderr, "%s: %s has it\n", host, f->to);
+    }
+    secret_wipe(secret, sizeof(secret));
+    return status;
+}
+
+static enum skiff_status check_one(const struct secret_flags *f, struct skiff_error *err)
+{
+    char path[4096], secret[SECRET_TEXT] = "", weak[256];
+    TRY(secret_home(f->file ? f->file : SECRET_PLACE, path, sizeof(path), err));
+    if (f->file)
+        snprintf(path, sizeof(path), "%s", f->file);
+    TRY(secret_file_read(path, secret, err));
+    bool bad = secret_is_weak(secret, weak, sizeof(weak));
+    secret_wipe(secret, sizeof(secret));
+    if (bad)
+        return error_set(err, SKIFF_INVALID, "%s: %s", path, weak);
+    printf("%s: only its owner can read it, and it cannot be guessed\n", path);
+    return SKIFF_OK;
+}
+
+static int run(const struct command_call *call)
+{
+    const struct secret_flags *f = call->args;
+    struct skiff_error err = {0};
+    secret_guard();
+    const char *what = call->nwords == 1 ? call->words[0] : "";
+    enum skiff_status status;
+    if (!strcmp(what, "new"))
+        status = make_one(f, &err);
+    else if (!strcmp(what, "send") && f->hosts && f->to[0])
+        status = send_all(f, &err);
+    else if (!strcmp(what, "check"))
+        status = check_one(f, &err);
+    else if (!strcmp(what, "send"))
+        return command_usage(call->name, "--hosts LIST is needed, and --to must not be empty");
+    else
+        return command_usage(call->name, "expected new, send or check%s%s",
+                             call->nwords ? ", found " : "", call->nwords ? call->words[0] : "");
+    return status < 0 ? command_fail(call->name, &err) : 0;
+}
+
+#define AT(field) offsetof(struct secret_flags, field)
+
+static const struct option rows[] = {
+    {"out", OPTION_TEXT, AT(out), .value = "FILE",
+     .help = "new: a file that only its owner can read; one that is there is left alone"},
+    {"file", OPTION_TEXT, AT(file), .value = "FILE",
+     .help = "send, check: the file with the secret; ~/.skiff/secret unless said otherwise"},
+    {"hosts", OPTION_TEXT, AT(hosts), .value = "LIST", .help = "send: host,user@host"},
+    {"to", OPTION_TEXT, AT(to), .value = "FILE", .standard = SECRET_PLACE,
+     .help = "send: its path there, from the home"},
+    {0}};
+
+const struct command command_secret = {
+    .name = "secret",
+    .summary = "make a job's secret, and put it on other machines",
+    .usage = "new [--out FILE]\nsend --hosts LIST [--file FILE] [--to FILE]\ncheck [--file FILE]",
+    .text = "Processes of a job know each other by a secret. `new` makes one, `send` puts it on "
+            "other machines by ssh, `check` says whether others can read or guess it. "
+            "docs/security.md says what it protects.",
+    .options = &(const struct options){.rows = rows, .words = "new|send|check"},
+    .args_size = sizeof(struct secret_flags),
+    .run = run};

@@ -1,0 +1,311 @@
+/* What a job does together: the beginning that all agree on, snapshots of all servers, who saves.
+ * Server 0 keeps the book of it (server/book.c). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/session_parts.h"
+
+#define HALF_MS 500    /* pushes are held for so long because of one that is half applied ... */
+#define PAUSE_MS 250   /* ... then go on for so long, before the next try */
+#define TRIES_MS 30000 /* in all, and never longer than a request */
+
+/* ---- beginning ---- */
+
+enum skiff_status session_begin(struct session *s, const struct ps_begin *has, struct ps_begun *out,
+                                struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct blob *reply = NULL;
+    struct round_ask ask = {.method = PS_BEGIN, .wait_ms = s->connect_ms};
+    writer_init(&w);
+    ps_write_begin(&w, has);
+    TRY(writer_finish(&w, &ask.body, err));
+    TRY(session_ask(s, &ask, "beginning of the job", &reply, err));
+    enum skiff_status status = ps_read_begun(reply, out, err);
+    blob_unref(reply);
+    return status;
+}
+
+/* ---- saving ---- */
+
+enum skiff_status session_saving(struct session *s, struct ps_saving *x, struct skiff_error *err)
+{
+    struct wire_writer w;
+    struct blob *reply = NULL;
+    struct round_ask ask = {.method = PS_SAVING};
+    writer_init(&w);
+    ps_write_saving(&w, x);
+    TRY(writer_finish(&w, &ask.body, err));
+    TRY(session_ask(s, &ask, "who saves", &reply, err));
+    enum skiff_status status = ps_read_saving(reply, x, err);
+    blob_unref(reply);
+    return status;
+}
+
+/* The same to every server; what is a body's writer's work. */
+static enum skiff_status tell_all(struct session *s, uint32_t method, struct blob *body,
+                                  const char *what, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct round *r = round_create(s, s->options.servers);
+    for (int i = 0; i < s->options.servers; i++) {
+        struct round_ask ask = {.server = i, .method = method, .body = blob_ref(body)};
+        TRY_OUT(round_start(r, i, &ask, err, "%s", what));
+    }
+    TRY_OUT(round_wait(r, err));
+out:
+    round_unref(r);
+    blob_unref(body);
+    return status;
+}
+
+enum skiff_status session_unsaved(struct session *s, const char *reason, struct skiff_error *err)
+{
+    struct ps_saving x = {.state = PS_SAVE_FAILED, .worker = (uint32_t)s->options.worker};
+    struct wire_writer w;
+    struct blob *body;
+    snprintf(x.reason, sizeof x.reason, "%s", reason);
+    writer_init(&w);
+    ps_write_saving(&w, &x);
+    TRY(writer_finish(&w, &body, err));
+    return tell_all(s, PS_RESULT, body, "what has not been saved", err);
+}
+
+bool session_is_lowest(struct session *s)
+{
+    int all = s->options.servers + s->options.workers;
+    bool lowest = true;
+    struct member *members = mem_must((size_t)all * sizeof *members);
+    size_t count = enrolment_list(s->enrolment, members, (size_t)all);
+    for (size_t i = 0; i < count && i < (size_t)all; i++)
+        lowest &= members[i].id.role != NET_WORKER || members[i].state == MEMBER_DEAD ||
+                  members[i].id.index >= (uint32_t)s->options.worker;
+    free(members);
+    return lowest;
+}
+
+/* ---- snapshots ---- */
+
+static enum skiff_status call_snapshot(struct session *s, enum ps_snapshot_call call,
+                                       const char *tag, const char *what, struct skiff_error *err)
+{
+    struct ps_snapshot x = {.call = call};
+    struct wire_writer w;
+    struct blob *body;
+    TRY(session_text(x.tag, sizeof x.tag, tag, err));
+    writer_init(&w);
+    ps_write_snapshot(&w, &x);
+    TRY(writer_finish(&w, &body, err));
+    return tell_all(s, PS_SNAPSHOT, body, what, err);
+}
+
+enum skiff_status session_mark(struct session *s, const char *tag, struct skiff_error *err)
+{
+    return call_snapshot(s, PS_MARK, tag, "mark of a snapshot", err);
+}
+
+/* ---- a moment at which no push is half applied ---- */
+
+struct push_list {
+    struct ps_applied *v;
+    uint32_t n;
+};
+
+static void list_add(struct push_list *l, const struct ps_applied *p)
+{
+    l->v = mem_must_grow(l->v, (l->n + 1) * sizeof *l->v);
+    l->v[l->n++] = *p;
+}
+
+/* Adds what one server has applied to what others have. */
+static void list_merge(struct push_list *all, const struct ps_applied *more, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < all->n && !found; k++)
+            if (all->v[k].trainer == more[i].trainer && all->v[k].push == more[i].push) {
+                all->v[k].here += more[i].here;
+                found = true;
+            }
+        if (!found)
+            list_add(all, &more[i]);
+    }
+}
+
+static bool is_gone(struct session *s, uint32_t worker)
+{
+    int all = s->options.servers + s->options.workers;
+    bool gone = false;
+    struct member *members = mem_must((size_t)all * sizeof *members);
+    size_t count = enrolment_list(s->enrolment, members, (size_t)all);
+    for (size_t i = 0; i < count && i < (size_t)all; i++)
+        gone |= members[i].id.role == NET_WORKER && members[i].id.index == worker &&
+                (members[i].state == MEMBER_DEAD || members[i].state == MEMBER_LEFT);
+    free(members);
+    return gone;
+}
+
+/* Those that some servers have applied and others not. */
+static void list_half(struct session *s, const struct push_list *all, struct push_list *half)
+{
+    half->n = 0;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const struct ps_applied *p = &all->v[i];
+        uint64_t settled = 0;
+        for (uint32_t k = 0; k < all->n; k++)
+            if (all->v[k].trainer == p->trainer && all->v[k].settled > settled)
+                settled = all->v[k].settled;
+        if (p->push >= settled && p->here < p->parts && !is_gone(s, p->trainer))
+            list_add(half, p);
+    }
+}
+
+/* The first `servers` hold what has not begun, but for `let`; `all` gets what they have applied. */
+static enum skiff_status hold(struct session *s, const char *tag, int servers,
+                              const struct push_list *let, struct push_list *all,
+                              struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct round *r = round_create(s, servers);
+    struct ps_snapshot x = {.call = PS_HOLD, .pushes = let->v, .npushes = let->n};
+    all->n = 0;
+    TRY_OUT(session_text(x.tag, sizeof x.tag, tag, err));
+    for (int i = 0; i < servers; i++) {
+        struct wire_writer w;
+        struct round_ask ask = {.server = i, .method = PS_SNAPSHOT};
+        writer_init(&w);
+        ps_write_snapshot(&w, &x);
+        TRY_OUT(writer_finish(&w, &ask.body, err));
+        TRY_OUT(round_start(r, i, &ask, err, "hold for a snapshot"));
+    }
+    TRY_OUT(round_wait(r, err));
+    for (int i = 0; i < servers; i++) {
+        struct ps_applied *list = NULL;
+        uint32_t n;
+        TRY_OUT(ps_read_applied(r->slots[i].reply, &list, &n, err));
+        list_merge(all, list, n);
+        free(list);
+    }
+out:
+    round_unref(r);
+    return status;
+}
+
+/* Server 0 first: of two who want to save, one is told there to wait. */
+enum skiff_status session_hold(struct session *s, const char *tag, struct skiff_error *err)
+{
+    struct push_list all = {0}, half = {0};
+    int64_t until = clock_after(clock_now(), HALF_MS), pause = CLOCK_MS / 8;
+    enum skiff_status status = hold(s, tag, 1, &half, &all, err);
+    while (status == SKIFF_OK) {
+        status = hold(s, tag, s->options.servers, &half, &all, err);
+        if (status < 0)
+            break;
+        list_half(s, &all, &half);
+        if (!half.n)
+            break;
+        if (clock_now() >= until)
+            status = error_set(err, SKIFF_STATE,
+                               "worker %u has pushed to some servers and not to others, and does "
+                               "not go on: there is no moment to save",
+                               half.v[0].trainer);
+        clock_sleep(pause);
+        pause = pause < 8 * CLOCK_MS ? 2 * pause : pause;
+    }
+    free(all.v);
+    free(half.v);
+    return status;
+}
+
+static enum skiff_status hold_and_mark(struct session *s, const char *tag, struct skiff_error *err)
+{
+    TRY(session_hold(s, tag, err));
+    return call_snapshot(s, PS_MARK_OWN, tag, "mark of a snapshot", err);
+}
+
+/* SKIFF_STATE: somebody else saves, or a push does not come to its end. Training goes on before the
+ * next try. */
+enum skiff_status session_mark_now(struct session *s, const char *tag, struct skiff_error *err)
+{
+    if (mode_waits(s->options.mode) || s->options.workers == 1)
+        return call_snapshot(s, PS_MARK_OWN, tag, "mark of a snapshot", err);
+    int64_t until = clock_after(clock_now(), s->request_ms < TRIES_MS ? s->request_ms : TRIES_MS);
+    for (;;) {
+        enum skiff_status status = hold_and_mark(s, tag, err);
+        if (status == SKIFF_OK)
+            return status;
+        (void)session_unmark(s, tag, NULL); /* nobody shall wait for what is not saved */
+        if (status != SKIFF_STATE || clock_now() >= until)
+            return status;
+        clock_sleep(PAUSE_MS * CLOCK_MS);
+    }
+}
+
+enum skiff_status session_unmark(struct session *s, const char *tag, struct skiff_error *err)
+{
+    return call_snapshot(s, PS_DROP, tag, "end of a snapshot", err);
+}
+
+enum skiff_status session_pull_kept(struct session *s, const char *tag, int server,
+                                    const char *name, int64_t first, int64_t n,
+                                    struct skiff_tensor *out, struct skiff_error *err)
+{
+    struct ps_kept x = {.first = (uint64_t)first, .count = (uint64_t)n};
+    struct wire_writer w;
+    struct blob *reply = NULL;
+    struct round_ask ask = {.server = server,
+                            .method = PS_PULL_KEPT,
+                            .shard = ps_shard(name, s->shards[server]),
+                            .flags = RPC_READ};
+    TRY(session_text(x.tag, sizeof x.tag, tag, err));
+    TRY(session_text(x.name, sizeof x.name, name, err));
+    writer_init(&w);
+    ps_write_kept(&w, &x);
+    TRY(writer_finish(&w, &ask.body, err));
+    TRY(session_ask(s, &ask, name, &reply, err));
+    enum skiff_status status = session_take_part(server, name, reply, out, err);
+    blob_unref(reply);
+    return status;
+}
+
+static enum skiff_status ask_kept_rows(struct session *s, struct round *r, const char *tag,
+                                       const struct job_slices *table, const struct rows_cut *cut,
+                                       int i, struct skiff_error *err)
+{
+    struct ps_kept x = {.ids = (const uint8_t *)(cut->local + cut->first[i]), .n = cut->count[i]};
+    struct wire_writer w;
+    struct round_ask ask = {.method = PS_PULL_KEPT, .flags = RPC_READ};
+    if (!cut->count[i])
+        return SKIFF_OK;
+    TRY(slice_server(s, table, i, &ask.server, err));
+    ask.shard = ps_shard(table->names[i], s->shards[ask.server]);
+    TRY(session_text(x.tag, sizeof x.tag, tag, err));
+    TRY(session_text(x.name, sizeof x.name, table->names[i], err));
+    writer_init(&w);
+    ps_write_kept(&w, &x);
+    TRY(writer_finish(&w, &ask.body, err));
+    return round_start(r, i, &ask, err, "%zu rows of %s", cut->count[i], table->names[i]);
+}
+
+enum skiff_status session_pull_kept_rows(struct session *s, const char *tag,
+                                         const struct job_slices *table, const int64_t *ids,
+                                         size_t n, int64_t width, float *out,
+                                         struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    struct rows_cut cut;
+    TRY(rows_cut_init(&cut, table, ids, n, err));
+    struct round *r = round_create(s, table->n);
+    for (int i = 0; i < table->n; i++)
+        TRY_OUT(ask_kept_rows(s, r, tag, table, &cut, i, err));
+    TRY_OUT(round_wait(r, err));
+    for (int i = 0; i < table->n; i++)
+        TRY_OUT(rows_place(&cut, i, r->slots[i].reply, r->slots[i].server, table->origin, width,
+                           out, err));
+out:
+    round_unref(r);
+    rows_cut_deinit(&cut);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* Epochs of a job: what workers that train epoch by epoch do together (skiff train). Saving belongs
+ * to the job: every worker asks whether it shall save, server 0 says who does, and another one is
+ * asked for when that one dies or fails. What is saved are the servers' values at the end of the
+ * epoch, whoever saves and whenever: all workers have marked them before any of them trained on.
+ *
+ *     epochs_begin      all begin with the same epoch; one that is started again joins the others
+ *     ... train ...
+ *     epochs_meet       all are at the end of the epoch; their counts are added up
+ *     epochs_mark       the values of now are the epoch's
+ *     epochs_who_saves  PS_SAVE_YOU: epochs_save, then epochs_saved
+ *
+ * Without servers all of it is local. Threads: as the fleet's calls. */
+#ifndef FLEET_EPOCHS_H
+#define FLEET_EPOCHS_H
+
+#include <skiff/fleet.h>
+
+#include "net/ps.h"
+#include "store/model_dir.h"
+
+/* A server's part: before skiff_fleet_init_server. Copied. */
+enum skiff_status epochs_server_has(struct skiff_fleet *f, const struct ps_begin *has,
+                                    struct skiff_error *err);
+/* out->epoch is where this worker begins. */
+enum skiff_status epochs_begin(struct skiff_fleet *f, const struct ps_begin *has,
+                               struct ps_begun *out, struct skiff_error *err);
+/* Adds up over all workers, in place. */
+enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
+                              double *part, size_t npart, struct skiff_error *err);
+enum skiff_status epochs_mark(struct skiff_fleet *f, int epoch, struct skiff_error *err);
+
+/* complete: of an epoch that was trained to its end. reason: filled when it is PS_SAVE_FAILED. */
+enum skiff_status epochs_who_saves(struct skiff_fleet *f, int epoch, bool complete,
+                                   enum ps_saving_state *out, char reason[static 512],
+                                   struct skiff_error *err);
+/* It is saved; or (failure not NULL) this worker could not. */
+enum skiff_status epochs_saved(struct skiff_fleet *f, int epoch, bool complete,
+                               const struct skiff_error *failure, struct skiff_error *err);
+/* Nobody could: servers shall not end well. */
+enum skiff_status epochs_tell_unsaved(struct skiff_fleet *f, const char *reason,
+                                      struct skiff_error *err);
+
+struct epochs_save {
+    const char *dir;
+    struct model_note note; /* complete: the values that were marked; otherwise those of now */
+    const char *const *feeds, *const *targets;
+    int nfeeds, ntargets;
+};
+/* Persistables, program for inference and what they are, in place at one instant. */
+enum skiff_status epochs_save(struct skiff_fleet *f, struct skiff_scope *scope,
+                              const struct epochs_save *what, struct skiff_error *err);
+
+#endif

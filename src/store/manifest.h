@@ -1,0 +1,69 @@
+/* The manifest of a save: which files belong to it, how long they are and their checksums, and what
+ * the model is (how far it was trained, by which run). A text that people and YAML readers can
+ * read:
+ *
+ *   skiff_manifest: 1
+ *   time: 2026-01-31T12:00:00.000Z
+ *   save: 1f0e...           another number for every save
+ *   run: 5c0f...            } only when the one who saved has told (model_writer_describe)
+ *   epoch: 3                }
+ *   complete: True          }
+ *   steps: 1200             }
+ *   samples: 120000         }
+ *   files:
+ *     "fc_0.w_0": {bytes: 1234, xxh3: "0123456789abcdef"}
+ *   whole: "fedcba9876543210"    XXH3 of all bytes above
+ *
+ * "skiff_manifest.yaml" in a folder, "x.skiff_manifest.yaml" of the files x.pdparams and so on. */
+#ifndef STORE_MANIFEST_H
+#define STORE_MANIFEST_H
+
+#include "base/map.h"
+#include "store/file.h"
+
+#define MANIFEST_FILE "skiff_manifest.yaml"
+
+/* What a saved model is. Steps and samples are those of the epoch. */
+struct model_note {
+    int64_t steps, samples;
+    int epoch;
+    bool complete; /* the epoch was trained to its end */
+    char run[40];  /* names the run that has trained it; goes on with --resume */
+    char time[32]; /* as read: when it was saved; a later one compares greater (strcmp) */
+    bool known;    /* false: nobody has told, the rest says nothing */
+};
+
+struct manifest_file {
+    char *name; /* owned; relative to the folder */
+    struct file_sum sum;
+};
+
+struct manifest {
+    struct model_note note;
+    uint64_t save;                /* as read; a manifest that is written gets one of its own */
+    struct manifest_file **files; /* owned; each stays where it is */
+    int n, cap;
+    struct str_map by_name; /* name -> the first file of that name */
+};
+
+#define MANIFEST_INIT \
+    {                 \
+        .n = 0        \
+    }
+
+void manifest_deinit(struct manifest *m);
+/* A new entry with an unknown sum; the name is copied. Unique names are the caller's care. */
+struct manifest_file *manifest_add(struct manifest *m, const char *name);
+struct manifest_file *manifest_find(const struct manifest *m, const char *name); /* or NULL */
+void manifest_drop(struct manifest *m, const char *name);
+
+void manifest_encode(const struct manifest *m, struct buf *out);
+/* `what` names the file for messages. Names that lead out of a folder are refused. */
+enum skiff_status manifest_decode(const char *text, size_t n, const char *what,
+                                  struct manifest *out, struct skiff_error *err);
+/* No such file: *out has no files, *there is false. */
+enum skiff_status manifest_read(const char *path, struct manifest *out, bool *there,
+                                struct skiff_error *err);
+bool manifest_named(const char *name); /* is it the name of a manifest? */
+
+#endif

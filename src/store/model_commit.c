@@ -1,0 +1,485 @@
+/* The instant at which a save is there (model_dir.h).
+ *
+ * A new folder: one rename of the temporary folder beside it.
+ *
+ * A folder that is there and holds nothing but what this save replaces: the two folders change
+ * names (RENAME_EXCHANGE), then the old one is removed.
+ *
+ * Any other folder (it holds files of others, is a mount point or the working directory, or the
+ * file system cannot exchange): the temporary folder inside it is renamed to .skiff-commit-<n>.
+ * That is the instant: from now on the files in there are the model's. They are then moved to their
+ * places, the manifest last, and the folder is removed. Who comes to a folder (to load or to save)
+ * and finds such a commit moves the rest first (model_settle); moving what is moved already does
+ * nothing, so that it may be cut any number of times.
+ *
+ * A lock on the folder keeps commits and settling apart. Everything is flushed before the rename
+ * that makes it true. */
+#define _GNU_SOURCE /* renameat2 */
+#include "store/model_commit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/leftover.h"
+
+#define COMMIT ".skiff-commit-"
+#define LOCK_SECONDS 60
+
+char *path_join(const char *dir, const char *name)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/%s", dir, name);
+    return b.data;
+}
+
+char *manifest_of_file(const char *file)
+{
+    static const char *const endings[] = {".pdparams", ".pdopt", ".pdmodel", ".pdiparams"};
+    size_t n = strlen(file);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t e = strlen(endings[i]);
+        if (n > e && !strcmp(file + n - e, endings[i])) {
+            struct buf b = BUF_INIT;
+            buf_printf(&b, "%.*s." MANIFEST_FILE, (int)(n - e), file);
+            return b.data;
+        }
+    }
+    return NULL;
+}
+
+static bool is_dot(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* A folder itself, not a link to one. */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* ------------------------------------------------------------------ the lock */
+
+enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err)
+{
+    int64_t until = clock_after(clock_now(), LOCK_SECONDS * 1000);
+    for (;;) {
+        struct stat a, b;
+        int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+            return error_set_sys(err, "cannot open the model folder %s", dir);
+        bool busy = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+        /* While we waited another commit may have put a new folder there. */
+        if (!busy && fstat(fd, &a) == 0 && stat(dir, &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino) {
+            *out = fd;
+            return SKIFF_OK;
+        }
+        close(fd);
+        if (clock_now() > until)
+            return error_set(err, SKIFF_TIMEOUT,
+                             "%s: another process has been putting a model there for %d s", dir,
+                             LOCK_SECONDS);
+        clock_sleep(5 * CLOCK_MS);
+    }
+}
+
+/* ------------------------------------------------------------------ moving into place */
+
+/* Programs after values, manifests last: whoever reads without settling sees a new program only
+ * with its parameters. */
+static int rank_of(const char *name)
+{
+    size_t n = strlen(name);
+    if (manifest_named(name))
+        return 2;
+    return !strcmp(name, "__model__") || (n > 8 && !strcmp(name + n - 8, ".pdmodel"));
+}
+
+/* A folder of that name, made if need be. Not a link to one: a model folder from elsewhere could
+ * lead anywhere. */
+static enum skiff_status folder_need(const char *path, struct skiff_error *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return SKIFF_OK;
+    int why = errno;
+    if (is_folder(path))
+        return SKIFF_OK;
+    errno = why;
+    if (why == EEXIST && file_is_dir(path))
+        return error_set(err, SKIFF_IO, "cannot write to %s: it is a link to another folder", path);
+    return error_set_sys(err, "cannot make folder %s", path);
+}
+
+static enum skiff_status move_tree(const char *from, const char *to, int rank,
+                                   struct skiff_error *err);
+
+static enum skiff_status move_entry(const char *from, const char *to, const char *name, int rank,
+                                    struct skiff_error *err)
+{
+    char *old = path_join(from, name), *new = path_join(to, name);
+    enum skiff_status status = SKIFF_OK;
+    if (is_folder(old)) {
+        status = folder_need(new, err);
+        if (status == SKIFF_OK)
+            status = move_tree(old, new, rank, err);
+    } else if (rank_of(name) == rank && rename(old, new) < 0 && errno != ENOENT) {
+        status = error_set_sys(err, "cannot write %s", new);
+    }
+    free(old);
+    free(new);
+    return status;
+}
+
+static enum skiff_status move_tree(const char *from, const char *to, int rank,
+                                   struct skiff_error *err)
+{
+    DIR *d = opendir(from);
+    enum skiff_status status = SKIFF_OK;
+    if (!d)
+        return errno == ENOENT ? SKIFF_OK : error_set_sys(err, "cannot read the folder %s", from);
+    for (struct dirent *e; status == SKIFF_OK && (e = readdir(d));)
+        if (!is_dot(e->d_name))
+            status = move_entry(from, to, e->d_name, rank, err);
+    closedir(d);
+    return status == SKIFF_OK ? file_sync_dir(to, err) : status;
+}
+
+static enum skiff_status forward(const char *dir, const char *name, struct skiff_error *err)
+{
+    char *from = path_join(dir, name);
+    enum skiff_status status = SKIFF_OK;
+    for (int rank = 0; rank <= 2 && status == SKIFF_OK; rank++)
+        status = move_tree(from, dir, rank, err);
+    if (status == SKIFF_OK)
+        file_remove_tree(from);
+    else
+        error_prefix(err, status, "%s holds a save that is not in its place yet", from);
+    free(from);
+    return status;
+}
+
+/* A folder itself: a link of that name, in a model from elsewhere, would have files of ours
+ * moved. */
+static bool is_commit(const char *dir, const char *name)
+{
+    if (strncmp(name, COMMIT, strlen(COMMIT)))
+        return false;
+    char *path = path_join(dir, name);
+    bool is = is_folder(path);
+    free(path);
+    return is;
+}
+
+static bool has_commit(const char *dir)
+{
+    DIR *d = opendir(dir);
+    bool has = false;
+    for (struct dirent *e; d && !has && (e = readdir(d));)
+        has = is_commit(dir, e->d_name);
+    if (d)
+        closedir(d);
+    return has;
+}
+
+/* One pass: an empty commit that we may not remove (the folder is not ours to write) stays. */
+static enum skiff_status settle_locked(const char *dir, struct skiff_error *err)
+{
+    DIR *d = opendir(dir);
+    enum skiff_status status = SKIFF_OK;
+    for (struct dirent *e; d && status == SKIFF_OK && (e = readdir(d));)
+        if (is_commit(dir, e->d_name))
+            status = forward(dir, e->d_name, err);
+    if (d)
+        closedir(d);
+    return status;
+}
+
+enum skiff_status model_settle(const char *dir, struct skiff_error *err)
+{
+    int lock;
+    if (!has_commit(dir))
+        return SKIFF_OK;
+    TRY(commit_lock(dir, &lock, err));
+    enum skiff_status status = settle_locked(dir, err);
+    lock_release(lock);
+    return status;
+}
+
+/* ------------------------------------------------------------------ manifests */
+
+static enum skiff_status manifest_write(const struct model_writer *w, const char *name,
+                                        const struct manifest *m, struct skiff_error *err)
+{
+    struct buf text = BUF_INIT;
+    struct file_writer file;
+    char *path = path_join(w->temp, name), *place = path_join(w->dir, name);
+    manifest_encode(m, &text);
+    unlink(path); /* of a commit that was tried another way */
+    enum skiff_status status = file_writer_open_new(&file, path, place, NULL, err);
+    if (status == SKIFF_OK)
+        status = file_writer_end(&file, file_writer_add(&file, text.data, text.len, err), err);
+    buf_deinit(&text);
+    free(path);
+    free(place);
+    return status;
+}
+
+/* Files of other saves in the folder stay listed, as long as they are there. */
+static void manifest_merge(struct model_writer *w, const struct manifest *old)
+{
+    bool kept = false;
+    for (int i = 0; i < old->n && !w->replaces; i++) {
+        const struct manifest_file *f = old->files[i];
+        char *path = path_join(w->dir, f->name);
+        if (!manifest_find(&w->contents, f->name) && file_exists(path)) {
+            manifest_add(&w->contents, f->name)->sum = f->sum;
+            kept = true;
+        }
+        free(path);
+    }
+    if (kept && !w->contents.note.known)
+        w->contents.note = old->note;
+}
+
+/* A manifest in the folder that is not this save's no longer lists what this save replaces. */
+static enum skiff_status manifest_yield(struct model_writer *w, const char *name,
+                                        struct skiff_error *err)
+{
+    struct manifest m = MANIFEST_INIT;
+    bool there;
+    char *path = path_join(w->dir, name), *written = path_join(w->temp, name);
+    enum skiff_status status = SKIFF_OK;
+    int had = 0;
+    if (strcmp(name, w->manifest) && !file_exists(written) &&
+        manifest_read(path, &m, &there, NULL) == SKIFF_OK) {
+        had = m.n;
+        for (int i = 0; i < w->contents.n; i++)
+            manifest_drop(&m, w->contents.files[i]->name);
+        if (m.n < had)
+            status = manifest_write(w, name, &m, err);
+    }
+    manifest_deinit(&m);
+    free(path);
+    free(written);
+    return status;
+}
+
+static enum skiff_status manifests_yield(struct model_writer *w, struct skiff_error *err)
+{
+    TRY(manifest_yield(w, MANIFEST_FILE, err));
+    for (int i = 0; i < w->contents.n; i++) {
+        char *name = manifest_of_file(w->contents.files[i]->name);
+        enum skiff_status status = name ? manifest_yield(w, name, err) : SKIFF_OK;
+        free(name);
+        TRY(status);
+    }
+    return SKIFF_OK;
+}
+
+/* ------------------------------------------------------------------ the instant */
+
+/* The temporary folder and all below it. */
+static enum skiff_status sync_tree(const char *dir, struct skiff_error *err)
+{
+    DIR *d = opendir(dir);
+    enum skiff_status status = SKIFF_OK;
+    if (!d)
+        return error_set_sys(err, "cannot read the folder %s", dir);
+    for (struct dirent *e; status == SKIFF_OK && (e = readdir(d));) {
+        char *path = path_join(dir, e->d_name);
+        if (!is_dot(e->d_name) && is_folder(path))
+            status = sync_tree(path, err);
+        free(path);
+    }
+    closedir(d);
+    return status == SKIFF_OK ? file_sync_dir(dir, err) : status;
+}
+
+/* Is everything below the folder listed in its manifest, and replaced by this save? What others are
+ * writing in there is not. */
+static bool all_replaced(const struct model_writer *w, const struct manifest *old, const char *sub)
+{
+    char *dir = sub ? path_join(w->dir, sub) : mem_must_strdup(w->dir);
+    const char *temp = strrchr(w->temp, '/') + 1;
+    DIR *d = opendir(dir);
+    bool all = d != NULL, any = false;
+    for (struct dirent *e; all && (e = readdir(d));) {
+        if (is_dot(e->d_name) ||
+            (!sub && (!strcmp(e->d_name, temp) || !strcmp(e->d_name, w->manifest))))
+            continue;
+        any = true;
+        char *name = sub ? path_join(sub, e->d_name) : mem_must_strdup(e->d_name);
+        char *path = path_join(w->dir, name);
+        if (is_folder(path))
+            all = !leftover_named(e->d_name) && all_replaced(w, old, name);
+        else
+            all = manifest_find(old, name) && (w->replaces || manifest_find(&w->contents, name));
+        free(path);
+        free(name);
+    }
+    if (d)
+        closedir(d);
+    free(dir);
+    return all && (any || !sub); /* an empty folder is somebody's */
+}
+
+/* A folder of our own, nobody's working directory as far as we know. */
+static bool may_exchange(const struct model_writer *w, const struct manifest *old)
+{
+    struct stat dir, here;
+    if (lstat(w->dir, &dir) < 0 || !S_ISDIR(dir.st_mode) || dir.st_uid != geteuid())
+        return false;
+    if (stat(".", &here) == 0 && here.st_dev == dir.st_dev && here.st_ino == dir.st_ino)
+        return false;
+    return old->n && all_replaced(w, old, NULL) && chown(w->temp, (uid_t)-1, dir.st_gid) == 0 &&
+           chmod(w->temp, dir.st_mode & 07777) == 0;
+}
+
+/* Changes names with the folder. False, with everything as it was, when that cannot be done. */
+static bool exchange(struct model_writer *w)
+{
+    char *beside;
+    int lock;
+    if (leftover_make_dir(w->dir, false, &beside, &lock, NULL) < 0)
+        return false;
+    /* An empty folder may be replaced by a rename; this one only kept the name for us. */
+    bool moved = rename(w->temp, beside) == 0;
+    bool done = moved && renameat2(AT_FDCWD, beside, AT_FDCWD, w->dir, RENAME_EXCHANGE) == 0;
+    if (moved && !done && rename(beside, w->temp) == 0)
+        moved = false;
+    if (!moved)
+        rmdir(beside);
+    lock_release(lock);
+    if (moved) { /* what lies beside is the old folder now; its removal is model_writer_close's */
+        free(w->temp);
+        w->temp = beside;
+    } else {
+        free(beside);
+    }
+    return done;
+}
+
+/* The folders between w->dir and the file. */
+static enum skiff_status parents_need(const struct model_writer *w, char *path,
+                                      struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    for (char *p = path + strlen(w->dir) + 1; status == SKIFF_OK && (p = strchr(p, '/')); p++) {
+        *p = 0;
+        status = folder_need(path, err);
+        *p = '/';
+    }
+    return status;
+}
+
+/* A folder in the way of a file, or a file in the way of a folder, would stop the move half-way. */
+static enum skiff_status places_check(const struct model_writer *w, struct skiff_error *err)
+{
+    for (int i = 0; i < w->contents.n; i++) {
+        char *path = path_join(w->dir, w->contents.files[i]->name);
+        enum skiff_status status = parents_need(w, path, err);
+        if (status == SKIFF_OK && file_is_dir(path))
+            status =
+                error_set(err, SKIFF_IO, "cannot write %s: there is a folder of that name", path);
+        free(path);
+        TRY(status);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status commit_inside(struct model_writer *w, struct skiff_error *err)
+{
+    struct buf to = BUF_INIT;
+    enum skiff_status status;
+    TRY_OUT(places_check(w, err));
+    TRY_OUT(manifests_yield(w, err));
+    TRY_OUT(sync_tree(w->temp, err));
+    buf_printf(&to, "%s/" COMMIT "%ld", w->dir, (long)getpid());
+    if (rename(w->temp, to.data) < 0) {
+        status = error_set_sys(err, "cannot write the model folder %s", w->dir);
+        goto out;
+    }
+    free(w->temp);
+    w->temp = NULL;
+    TRY_OUT(file_sync_dir(w->dir, err));
+    TRY_OUT(settle_locked(w->dir, err));
+out:
+    buf_deinit(&to);
+    return status;
+}
+
+static enum skiff_status commit_existing(struct model_writer *w, struct skiff_error *err)
+{
+    struct manifest old = MANIFEST_INIT;
+    bool there;
+    int lock;
+    char *path = path_join(w->dir, w->manifest);
+    enum skiff_status status = commit_lock(w->dir, &lock, err);
+    if (status < 0) {
+        free(path);
+        return status;
+    }
+    TRY_OUT(settle_locked(w->dir, err));
+    /* A damaged manifest is no reason not to save: it is replaced. */
+    (void)manifest_read(path, &old, &there, NULL);
+    bool alone = may_exchange(w, &old);
+    manifest_merge(w, &old);
+    TRY_OUT(manifest_write(w, w->manifest, &w->contents, err));
+    TRY_OUT(sync_tree(w->temp, err));
+    status = alone && exchange(w) ? file_sync_parent(w->dir, err) : commit_inside(w, err);
+out:
+    lock_release(lock);
+    manifest_deinit(&old);
+    free(path);
+    return status;
+}
+
+/* The folder has come into being meanwhile: from beside it to inside. */
+static enum skiff_status move_inside(struct model_writer *w, struct skiff_error *err)
+{
+    char *inside;
+    int kept, lock;
+    TRY(commit_lock(w->dir, &lock, err));
+    enum skiff_status status = leftover_make_dir(w->dir, true, &inside, &kept, err);
+    if (status == SKIFF_OK && rename(w->temp, inside) == 0) {
+        free(w->temp);
+        w->temp = inside;
+        w->fresh = false;
+        lock_release(kept);
+    } else if (status == SKIFF_OK) {
+        status = error_set_sys(err, "cannot write the model folder %s", w->dir);
+        rmdir(inside);
+        free(inside);
+        lock_release(kept);
+    }
+    lock_release(lock);
+    return status;
+}
+
+enum skiff_status commit_place(struct model_writer *w, struct skiff_error *err)
+{
+    if (!w->fresh)
+        return commit_existing(w, err);
+    TRY(manifest_write(w, w->manifest, &w->contents, err));
+    TRY(sync_tree(w->temp, err));
+    if (rename(w->temp, w->dir) == 0) {
+        free(w->temp);
+        w->temp = NULL;
+        return file_sync_parent(w->dir, err);
+    }
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return error_set_sys(err, "cannot write the model folder %s", w->dir);
+    TRY(move_inside(w, err));
+    return commit_existing(w, err);
+}
