@@ -91,18 +91,26 @@ static enum skiff_status temp_make(struct model_writer *w, struct skiff_error *e
     return status;
 }
 
+/* Is there a folder already? One look decides: others may be making it at the same time. */
+static enum skiff_status look_at_place(const char *dir, bool *fresh, struct skiff_error *err)
+{
+    struct stat st;
+    *fresh = lstat(dir, &st) != 0;
+    if (*fresh)
+        return SKIFF_OK;
+    if (S_ISLNK(st.st_mode) && stat(dir, &st) != 0)
+        return error_set(err, SKIFF_IO, "cannot write the model folder %s: it is a link to nowhere",
+                         dir);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(err, SKIFF_IO, "cannot write the model folder %s: it is a file", dir);
+    return SKIFF_OK;
+}
+
 static enum skiff_status writer_open(struct model_writer *w, char *dir, char *manifest,
                                      struct skiff_error *err)
 {
-    *w = (struct model_writer){
-        .dir = dir, .manifest = manifest, .lock = -1, .fresh = !file_exists(dir)};
-    enum skiff_status status = SKIFF_OK;
-    struct stat st;
-    if (!w->fresh && !file_is_dir(dir))
-        status = error_set(err, SKIFF_IO, "cannot write the model folder %s: it is a file", dir);
-    else if (w->fresh && lstat(dir, &st) == 0)
-        status = error_set(err, SKIFF_IO,
-                           "cannot write the model folder %s: it is a link to nowhere", dir);
+    *w = (struct model_writer){.dir = dir, .manifest = manifest, .lock = -1};
+    enum skiff_status status = look_at_place(dir, &w->fresh, err);
     if (w->fresh && status == SKIFF_OK)
         status = file_make_parents(dir, err);
     if (status == SKIFF_OK)
