@@ -1,5 +1,5 @@
 """The documents' CTR-DNN in real Paddle 1.8.5: trained on MultiSlot files, judged on others after every epoch.
-PIPE: the pipe command, "cat" when it is not set.
+PIPE: the pipe command, "cat" when it is not set. IN_MEMORY: set for an InMemoryDataset.
 usage: paddle_train.py SEED EPOCHS BATCH RATE OPTIMIZER THREADS VALID_FILE TRAIN_FILE..."""
 import math
 import os
@@ -54,12 +54,15 @@ def judge():
     return auc, -np.log(q).mean()
 
 
-dataset = fluid.DatasetFactory().create_dataset()
+in_memory = os.environ.get("IN_MEMORY")
+dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset" if in_memory else "QueueDataset")
 dataset.set_use_var([dense] + ids + [label])
 dataset.set_pipe_command(os.environ.get("PIPE", "cat"))
 dataset.set_batch_size(batch)
 dataset.set_thread(threads)
 dataset.set_filelist(train)
+if in_memory:
+    dataset.load_into_memory()
 count = sum(1 for f in train for _ in open(f))
 for epoch in range(epochs):
     start = time.time()

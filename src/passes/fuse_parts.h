@@ -49,7 +49,8 @@ int fuse_fc(struct graph *g);
 int fuse_embedding(struct graph *g);
 /* softmax + cross entropy of hard labels, and their gradients -> fused_softmax_xent(_grad) */
 int fuse_softmax_xent(struct graph *g);
-/* optimizer ops of one kind with the same settings -> fused_update */
+/* optimizer ops move up to where their gradient is made; neighbours of one kind with the same
+ * settings become one op */
 int fuse_update(struct graph *g);
 
 #endif

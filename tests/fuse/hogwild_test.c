@@ -147,9 +147,113 @@ static void test_adagrad(void **state)
     train("adagrad", 0.05);
 }
 
+/* ---- known numbers from many threads: the loss is linear, so every step moves every element by
+ * the same whole number, and what is missing at the end was lost ---- */
+
+#define KNOWN_STEPS 500
+#define KNOWN_IDS 8 /* the same few rows in every batch: as bad as it gets */
+
+struct known {
+    struct skiff_net *net;
+    struct skiff_scope *scope;
+    enum skiff_status status;
+};
+
+static void known_open(struct known *k)
+{
+    struct skiff_error err = {0};
+    k->net = skiff_net_create();
+    struct skiff_param_attr w = {.name = "w", .initializer = skiff_init_constant(0)},
+                            table = {.name = "table", .initializer = skiff_init_constant(0)};
+    struct skiff_var *x = skiff_data(k->net, "x", SKIFF_DIMS(64));
+    struct skiff_var *ids = skiff_data(k->net, "ids", SKIFF_DIMS(1), .dtype = "int64");
+    struct skiff_var *h = skiff_fc(k->net, x, 64, .param_attr = &w);
+    struct skiff_var *e =
+        skiff_embedding(k->net, ids, KNOWN_IDS, 8, .is_sparse = true, .param_attr = &table);
+    struct skiff_var *loss =
+        skiff_elementwise(k->net, add, skiff_reduce(k->net, sum, h), skiff_reduce(k->net, sum, e));
+    if (skiff_minimize(k->net, loss, &err, "sgd", .learning_rate = 1) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void *known_work(void *arg)
+{
+    struct known *k = arg;
+    struct skiff_executor *e = skiff_executor_create(k->scope, NULL);
+    struct skiff_tensor *x = skiff_tensor_create("float32", 2, (int64_t[]){KNOWN_IDS, 64}, NULL),
+                        *ids = skiff_tensor_create("int64", 2, (int64_t[]){KNOWN_IDS, 1}, NULL);
+    for (int i = 0; i < KNOWN_IDS * 64; i++)
+        ((float *)skiff_tensor_data(x))[i] = 1;
+    for (int i = 0; i < KNOWN_IDS; i++)
+        ((int64_t *)skiff_tensor_data(ids))[i] = i;
+    struct skiff_feed feeds[] = {{"x", x}, {"ids", ids}};
+    for (int i = 0; i < KNOWN_STEPS && k->status == SKIFF_OK; i++)
+        k->status = skiff_executor_run(e, skiff_net_main(k->net), feeds, 2, NULL, 0, NULL, NULL);
+    skiff_tensor_destroy(x);
+    skiff_tensor_destroy(ids);
+    skiff_executor_destroy(e);
+    return NULL;
+}
+
+/* Share of the sum of all elements that is there. */
+static double share(struct skiff_scope *scope, const char *name, double each)
+{
+    struct skiff_tensor *t = skiff_scope_find(scope, name);
+    const float *v = skiff_tensor_data(t);
+    double sum = 0;
+    for (int64_t i = 0; i < skiff_tensor_count(t); i++) {
+        assert_true(-v[i] <= each && v[i] <= 0 && v[i] == floorf(v[i]));
+        sum += -v[i];
+    }
+    return sum / (each * (double)skiff_tensor_count(t));
+}
+
+static void known_run(int threads, double least)
+{
+    struct known k[THREADS];
+    struct skiff_error err = {0};
+    pthread_t t[THREADS];
+    known_open(&k[0]);
+    k[0].status = SKIFF_OK;
+    k[0].scope = skiff_scope_create();
+    struct skiff_executor *e = skiff_executor_create(k[0].scope, NULL);
+    if (skiff_executor_run(e, skiff_net_startup(k[0].net), NULL, 0, NULL, 0, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < threads; i++) {
+        k[i] = k[0];
+        assert_int_equal(pthread_create(&t[i], NULL, known_work, &k[i]), 0);
+    }
+    for (int i = 0; i < threads; i++) {
+        pthread_join(t[i], NULL);
+        assert_int_equal(k[i].status, SKIFF_OK);
+    }
+    double dense = share(k[0].scope, "w", (double)threads * KNOWN_STEPS * KNOWN_IDS),
+           rows = share(k[0].scope, "table", (double)threads * KNOWN_STEPS);
+    if (dense < least || rows < least)
+        fail_msg("%d threads: %.4f of the updates of w are there, %.4f of those of table", threads,
+                 dense, rows);
+    skiff_executor_destroy(e);
+    skiff_scope_destroy(k[0].scope);
+    skiff_net_destroy(k[0].net);
+}
+
+static void one_thread_loses_nothing(void **state)
+{
+    known_run(1, 1);
+}
+
+/* Two threads that write the same element at the same moment may lose one of two updates; a
+ * parameter that was copied, changed and written back as a whole would lose half of them. */
+static void threads_lose_little(void **state)
+{
+    known_run(THREADS, 0.75);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_thread_loses_nothing),
+        cmocka_unit_test(threads_lose_little),
         cmocka_unit_test(test_adam),
         cmocka_unit_test(test_momentum),
         cmocka_unit_test(test_adagrad),
