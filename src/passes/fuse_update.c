@@ -4,7 +4,7 @@
  * thread gives the same bits so. Several threads that share parameters (Hogwild) see each other's
  * work sooner: what a layer learns is there when its gradient is, not when that of all layers is;
  * with updates at the end of the step, two threads learnt worse from Criteo rows and went to NaN
- * more often (bench/README.md). And a gradient that is used while it is in the cache frees its room.
+ * more often (bench/README.md). And a gradient is used while it is in the cache.
  *
  * Then neighbouring optimizer ops of the same kind and settings become one op whose slots list all
  * their variables (the kernels loop over them). Neighbours only:
