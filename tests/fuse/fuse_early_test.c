@@ -1,5 +1,6 @@
 /* Updates stand where their gradient is made, so that threads that share parameters see each
- * other's work as soon as it is there; what must wait (clipping by the norm of all gradients) waits. */
+ * other's work as soon as it is there; what must wait (clipping by the norm of all gradients)
+ * waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
