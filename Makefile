@@ -33,7 +33,7 @@ TEST_SRC := $(sort $(wildcard src/*/*_test.c) $(wildcard tests/*/*_test.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/*.c))
 
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/framework.pb-c.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/framework.pb-c.o $(BUILD)/gen/layers/layer_table.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_SRC)))
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
@@ -44,7 +44,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 PYTHON_INCLUDE = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
 NATIVE_SRC := $(sort $(wildcard python/native/*.c))
-NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o) $(BUILD)/gen/python_layers.o
+NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o)
 NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
@@ -60,19 +60,14 @@ $(BUILD)/python/.copied: $(PYTHON_FILES) Makefile
 	@cd python && find . -type f -not -path './native/*' -not -name '*.pyc' -print0 | xargs -0 cp -p --parents -t $(abspath $(BUILD))/python
 	@touch $@
 
-$(BUILD)/gen/python_layers.c: tools/gen_bindings.py $(wildcard include/skiff/layers*.h) $(filter-out %_test.c,$(wildcard src/layers/*.c))
-	@mkdir -p $(@D)
-	@$(PYTHON) tools/gen_bindings.py include src/layers $@
-
 NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -Wno-missing-field-initializers
 $(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
 $(BUILD)/native/%.o: python/native/%.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS) -c $< -o $@
-$(BUILD)/gen/python_layers.o: $(BUILD)/gen/python_layers.c python/native/layers.h python/native/native.h
-	@echo "  CC $<"
-	@$(CC) $(CFLAGS) -c $< -o $@
+# layers.c needs the generated list before its first dependency file exists
+$(BUILD)/native/layers.o: $(BUILD)/gen/layers/layer_list.h
 
 # the library is linked in, so that the module is one file; its symbols stay hidden
 $(NATIVE): $(NATIVE_OBJ) $(BUILD)/libskiff.a
@@ -125,6 +120,15 @@ $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 
 $(BUILD)/gen/framework.pb-c.o: $(BUILD)/gen/framework.pb-c.c
 	@$(CC) $(filter-out -W%,$(CFLAGS)) -c $< -o $@
+
+# every layer with its arguments, from the headers: for networks in YAML and for Python
+$(BUILD)/gen/layers/layer_table.c: tools/gen_layers.py $(wildcard include/skiff/layers*.h) $(filter-out %_test.c,$(wildcard src/layers/*.c))
+	@mkdir -p $(@D)
+	@$(PYTHON) tools/gen_layers.py include src/layers $@ $(BUILD)/gen/layers/layer_list.h
+$(BUILD)/gen/layers/layer_list.h: $(BUILD)/gen/layers/layer_table.c
+$(BUILD)/gen/layers/layer_table.o: $(BUILD)/gen/layers/layer_table.c
+	@$(CC) $(CFLAGS) -Wno-missing-field-initializers -c $< -o $@
+$(BUILD)/src/layers/table.o: $(BUILD)/gen/layers/layer_list.h
 
 # pb.c needs the generated header before its first dependency file exists
 $(BUILD)/src/program/pb.o: $(PROTO_C)
