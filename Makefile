@@ -20,7 +20,7 @@ SAN_fuzz := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize=float-cast
 CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
 LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lcrypto -lsodium -lxxhash -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
-CLI_LIBS := -lyaml
+CLI_LIBS := -lyaml -ldl
 
 version_of = $(shell sed -n 's/^\#define SKIFF_VERSION_$(1) //p' include/skiff/version.h)
 VERSION_MAJOR := $(call version_of,MAJOR)
@@ -100,8 +100,10 @@ $(BUILD)/libcli.a: $(filter-out $(BUILD)/src/cli/main.o,$(CLI_OBJ))
 	@rm -f $@
 	@ar rcs $@ $^
 
+# all of the library, and the names of include/skiff shown: for models that it loads (runner.model: ./mymodel.so)
 $(BUILD)/skiff: $(BUILD)/src/cli/main.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
-	@$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
+	@$(CC) $(LDFLAGS) -rdynamic -o $@ $(filter-out %/libskiff.a,$^) -Wl,--whole-archive $(BUILD)/libskiff.a -Wl,--no-whole-archive \
+	    $(CLI_LIBS) $(LDLIBS)
 
 # the same command under the name of Paddle's launcher
 $(BUILD)/fleetrun: $(BUILD)/skiff

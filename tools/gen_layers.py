@@ -131,7 +131,7 @@ class Layer:
             self.add_options(options, option_zeros)
 
     @staticmethod
-    def may_be_left_out(label, kind, zero):
+    def may_be_left_out(label, kind, zero, wide):
         return zero or kind in ("ARG_PARAM", "ARG_BOOL") or (kind, label) in (
             ("ARG_TEXT", "name"), ("ARG_VAR", "out"), ("ARG_VAR", "output"))
 
@@ -141,7 +141,7 @@ class Layer:
     def add(self, kind, label, zero):
         if kind not in TYPES:
             raise SystemExit("gen_layers: %s: argument %s has the type %s, which is not known" % (self.c_name, label, kind))
-        self.args.append((label, TYPES[kind][0], zero))
+        self.args.append((label, TYPES[kind][0], zero, kind == "int64_t"))
         return len(self.args) - 1
 
     def add_options(self, options, zeros):
@@ -177,7 +177,7 @@ class Layer:
         call = "%s(%s)" % (self.c_name, ", ".join(self.call))
         kind, names, lines = self.results(call)
         head = ["static const struct layer_arg args_%s[] = {%s};" % (
-            self.name, ", ".join('{"%s", %s, %s}' % (a[0], a[1], "true" if a[2] else "false") for a in self.args) or "{0}")]
+            self.name, ", ".join('{"%s", %s, %d, %d}' % a for a in self.args) or "{0}")]
         head.append("static void call_%s(struct layer_call *c)\n{" % self.name)
         head += ["    " + line for line in self.before + lines] + ["}"]
         head.append('const struct layer_spec layer_spec_%s = {"%s", "%s", args_%s, %d, %d, %d, %s, {%s}, %d, call_%s};' % (

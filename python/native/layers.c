@@ -48,6 +48,11 @@ static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o,
     case ARG_INT:
         if (!int_of(o, arg->name, &out->i))
             return false;
+        if (!arg->wide && out->i != (int)out->i) {
+            PyErr_Format(PyExc_OverflowError, "%s: %lld does not fit into 32 bits", arg->name,
+                         (long long)out->i);
+            return false;
+        }
         if (arg->zero && out->i == 0)
             out->i = SKIFF_ZERO;
         return true;

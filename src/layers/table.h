@@ -32,6 +32,7 @@ struct layer_arg {
     const char *name;
     enum arg_type type;
     bool zero; /* an explicit 0 is told to C as SKIFF_ZERO */
+    bool wide; /* INT: 64 bits, otherwise 32 */
 };
 
 enum layer_result {
