@@ -182,12 +182,24 @@ static enum skiff_status inputs_read(struct net_text *t, const struct yaml_node 
 
 /* ---- layers ---- */
 
+/* Not those that make inputs or learning rates, nor one that takes an array. */
+const struct layer_spec *net_text_layer(const char *name)
+{
+    static const char *const others[] = {"data", "input", "assign_value",
+                                         "autoincreased_step_counter"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (!strcmp(name, others[i]))
+            return NULL;
+    return strncmp(name, "lr_", 3) ? layer_find(name) : NULL;
+}
+
 static enum skiff_status unknown_layer(struct net_text *t, const struct yaml_node *node,
                                        struct skiff_error *err)
 {
     struct near near = near_to(node->text);
     for (const struct layer_spec *const *s = layer_specs; *s; s++)
-        near_try(&near, (*s)->name);
+        if (net_text_layer((*s)->name))
+            near_try(&near, (*s)->name);
     return net_wrong(t, node, err, "there is no layer %s%s%s%s; skiff inspect layers lists them",
                      node->text, near.best ? " (did you mean " : "", near.best ? near.best : "",
                      near.best ? "?)" : "");
@@ -260,7 +272,7 @@ static enum skiff_status layer_read(struct net_text *t, const struct yaml_node *
     TRY(name_check(t, call, call->key, err));
     if (!layer || layer->kind != YAML_TEXT)
         return net_wrong(t, call, err, "%s: which layer? \"layer: fc\" was expected", call->key);
-    const struct layer_spec *spec = layer_find(layer->text);
+    const struct layer_spec *spec = net_text_layer(layer->text);
     if (!spec)
         return unknown_layer(t, layer, err);
     TRY(is_wanted(t, call, &wanted, err));

@@ -11,7 +11,11 @@
 #include "base/error.h"
 
 struct config;
+struct layer_spec;
 struct yaml_node;
+
+/* A layer that networks can have; NULL when there is none of that name. */
+const struct layer_spec *net_text_layer(const char *name);
 
 /* Appends the network to `net`. file: for messages; config: for hyper_parameters. */
 enum skiff_status net_text_build(const struct yaml_node *root, const char *file,

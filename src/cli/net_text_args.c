@@ -258,11 +258,10 @@ static enum skiff_status doubles_of(struct net_text *t, const struct yaml_node *
     return SKIFF_OK;
 }
 
-static enum skiff_status arg_of(struct net_text *t, const struct layer_spec *spec, int i,
+static enum skiff_status arg_of(struct net_text *t, const struct layer_arg *arg, int i,
                                 const struct yaml_node *node, union layer_value *out,
                                 struct net_each *each, struct skiff_error *err)
 {
-    const struct layer_arg *arg = &spec->args[i];
     switch (arg->type) {
     case ARG_VAR:
         return var_of(t, node, i, out, each, err);
@@ -291,9 +290,8 @@ static enum skiff_status arg_of(struct net_text *t, const struct layer_spec *spe
         return longs_of(t, node, out, err);
     case ARG_DOUBLES:
         return doubles_of(t, node, out, err);
-    case ARG_ARRAY:
-        return net_wrong(t, node, err, "%s cannot be written in YAML; see fill_constant",
-                         spec->name);
+    case ARG_ARRAY: /* net_text_layer leaves it out */
+        break;
     }
     return SKIFF_OK;
 }
@@ -317,7 +315,7 @@ static enum skiff_status args_check(struct net_text *t, const struct layer_spec 
     known[n] = NULL;
     TRY(net_keys_check(t, call, spec->name, known, err));
     for (int i = 0; i < spec->required; i++)
-        if (is_nothing(yaml_get(call, spec->args[i].name))) {
+        if (!yaml_get(call, spec->args[i].name)) {
             struct buf all = BUF_INIT;
             for (int k = 0; k < spec->required; k++)
                 buf_printf(&all, "%s%s", k ? ", " : "", spec->args[k].name);
@@ -339,7 +337,7 @@ enum skiff_status net_args(struct net_text *t, const struct layer_spec *spec,
         const struct yaml_node *node = yaml_get(call, spec->args[i].name);
         if (is_nothing(node))
             continue;
-        TRY(arg_of(t, spec, i, node, &c->a[i], each, err));
+        TRY(arg_of(t, &spec->args[i], i, node, &c->a[i], each, err));
         c->given[i] = ARG_HAS_VALUE;
     }
     return SKIFF_OK;

@@ -225,7 +225,7 @@ static void wrong_layers(void **state)
     refused("  out: {layer: fc}\n", "layers must be a list: lines that begin with \"- \"");
     refused("- a.b: {layer: fc, input: x, size: 3}\n", "\"a.b\" is no name");
     refused("- out: {layer: assign_value, shape: [1], dtype: float32, values: [1]}\n",
-            "assign_value cannot be written in YAML; see fill_constant");
+            "there is no layer assign_value");
 }
 
 static void wrong_variables(void **state)
