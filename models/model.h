@@ -1,6 +1,6 @@
-/* Ready networks: a struct skiff_model_def each (<skiff/model.h>), and what several of them are made
- * of. One folder per model, laid out as PaddleRec's: net.h, net.c, config.yaml; model_list.h has one
- * line per model. Models use the public headers only. */
+/* Ready networks: a struct skiff_model_def each (<skiff/model.h>), and what several of them are
+ * made of. One folder per model, laid out as PaddleRec's: net.h, net.c, config.yaml; model_list.h
+ * has one line per model. Models use the public headers only. */
 #ifndef MODELS_MODEL_H
 #define MODELS_MODEL_H
 

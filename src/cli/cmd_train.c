@@ -307,6 +307,7 @@ static void list_models(struct buf *out)
     buf_str(out, "\nmodels:\n");
     for (const struct skiff_model_def *const *m = model_all(); *m; m++)
         buf_printf(out, "  %-26s %s\n", (*m)->name, (*m)->summary);
+    buf_printf(out, "  %-26s %s\n", "./mynet.yaml, ./mymodel.so", "your own: docs/networks.md");
 }
 
 static const struct option rows[] = {

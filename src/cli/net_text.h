@@ -1,8 +1,8 @@
 /* Networks in YAML (docs/networks.md): inputs, then layers by name with the arguments of the calls
  * in <skiff/layers.h>, then which of the results is the loss, the prediction, and so on.
  *
- * In reading order: net_text.c (sections, layers, repeating), net_text_args.c (a layer's arguments
- * by their types), net_text_names.c (what names stand for), net_text_expr.c (numbers with names). */
+ * In reading order: net_text.c (sections, layers, repeating), net_text_args.c (arguments by their
+ * types), net_text_names.c (what names stand for), net_text_expr.c (numbers with names). */
 #ifndef CLI_NET_TEXT_H
 #define CLI_NET_TEXT_H
 

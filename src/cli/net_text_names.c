@@ -1,5 +1,5 @@
-/* What names in a network stand for: numbers (of a loop, of hyper_parameters) and variables (inputs,
- * results of layers). */
+/* What names in a network stand for: numbers (of a loop, of hyper_parameters) and variables
+ * (inputs, results of layers). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +101,11 @@ enum skiff_status net_number(struct net_text *t, const struct yaml_node *node, c
                          n ? " (for: repeats layers for each of a list)" : "");
     if (parse_number(texts[0], out))
         return SKIFF_OK;
+    const char *key = arena_printf(&t->arena, "hyper_parameters.%s", name);
+    if (!own && config_has(t->config, key)) { /* the line to mend is the config's */
+        config_refuse(t->config, key, "must be a number, found \"%.80s\"", texts[0]);
+        return config_check(t->config, err);
+    }
     return net_wrong(t, node, err, "%s is \"%s\"; a number was expected", name, texts[0]);
 }
 
