@@ -18,7 +18,7 @@ SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
 SAN_fuzz := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize=float-cast-overflow -fno-sanitize-recover=undefined \
     -fno-omit-frame-pointer
 CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
-LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lcrypto -lsodium -lxxhash -lm -lpthread
+LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -llzma -lcrypto -lsodium -lxxhash -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
 CLI_LIBS := -lyaml -ldl
 
