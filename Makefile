@@ -62,12 +62,10 @@ $(BUILD)/python/.copied: $(PYTHON_FILES) Makefile
 
 NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -Wno-missing-field-initializers
 $(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
-$(BUILD)/native/%.o: python/native/%.c
+$(BUILD)/native/%.o: python/native/%.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS) -c $< -o $@
-# layers.c needs the generated list before its first dependency file exists
-$(BUILD)/native/layers.o: $(BUILD)/gen/layers/layer_list.h
 
 # the library is linked in, so that the module is one file; its symbols stay hidden
 $(NATIVE): $(NATIVE_OBJ) $(BUILD)/libskiff.a
@@ -130,7 +128,6 @@ $(BUILD)/gen/layers/layer_table.c: tools/gen_layers.py $(wildcard include/skiff/
 $(BUILD)/gen/layers/layer_list.h: $(BUILD)/gen/layers/layer_table.c
 $(BUILD)/gen/layers/layer_table.o: $(BUILD)/gen/layers/layer_table.c
 	@$(CC) $(CFLAGS) -Wno-missing-field-initializers -c $< -o $@
-$(BUILD)/src/layers/table.o: $(BUILD)/gen/layers/layer_list.h
 
 # pb.c needs the generated header before its first dependency file exists
 $(BUILD)/src/program/pb.o: $(PROTO_C)
@@ -142,7 +139,8 @@ $(BUILD)/src/data/read_criteo.o: CFLAGS += -O3
 # whole numbers of data wrap round, as Paddle's do; shapes are bounded before an op sees them (shape_is_bounded)
 $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 
-$(BUILD)/%.o: %.c
+# src/layers/table.h includes the generated list: it must be there before the first dependency file is
+$(BUILD)/%.o: %.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS) -c $< -o $@
