@@ -80,20 +80,22 @@ static enum skiff_status name_check(const struct net_text *t, const struct yaml_
 
 /* ---- inputs ---- */
 
+/* Called as the data calls them: 6048, user.id. */
 static enum skiff_status input_add(struct net_text *t, const struct yaml_node *node,
                                    const char *name, const struct skiff_dims *shape,
-                                   const struct skiff_data_options *o, struct skiff_var **out,
-                                   struct skiff_error *err)
+                                   const struct skiff_data_options *o, struct skiff_error *err)
 {
     struct skiff_error why;
+    if (!name[0] || strpbrk(name, " \t\n$"))
+        return net_wrong(t, node, err, "\"%s\" cannot be the name of an input", name);
     if (str_map_has(&t->names, name))
         return net_wrong(t, node, err, "a second input %s", name);
     if (t->out->ninputs == SKIFF_MODEL_MAX_INPUTS)
         return net_wrong(t, node, err, "more than %d inputs", SKIFF_MODEL_MAX_INPUTS);
-    *out = skiff_model_input(t->out, skiff_layer_data(t->net, name, *shape, o));
+    struct skiff_var *v = skiff_model_input(t->out, skiff_layer_data(t->net, name, *shape, o));
     if (skiff_net_check(t->net, &why) < 0)
         return net_wrong(t, node, err, "input %s: %s", name, why.message);
-    net_bind(t, name, out, 1, false, NULL);
+    net_bind(t, name, &v, 1, false, NULL);
     return SKIFF_OK;
 }
 
@@ -103,27 +105,25 @@ static enum skiff_status input_group(struct net_text *t, const struct yaml_node 
                                      const struct skiff_data_options *o, struct skiff_error *err)
 {
     const struct yaml_node *count = yaml_get(node, "count"), *names = yaml_get(node, "names");
-    struct skiff_var *vars[SKIFF_MODEL_MAX_INPUTS];
+    int first = t->out->ninputs;
     int64_t n = 0;
     if (count)
         TRY(net_int(t, count, &n, err));
-    if (count && (n < 0 || n > SKIFF_MODEL_MAX_INPUTS))
+    if (n < 0 || n > SKIFF_MODEL_MAX_INPUTS)
         return net_wrong(t, count, err, "count: %lld inputs; there can be 0 to %d", (long long)n,
                          SKIFF_MODEL_MAX_INPUTS);
-    if (count)
-        for (int i = 0; i < n; i++)
-            TRY(input_add(t, node, arena_printf(&t->arena, "%s%d", node->key, i + 1), shape, o,
-                          &vars[i], err));
-    else
+    for (int i = 1; i <= n; i++)
+        TRY(input_add(t, node, arena_printf(&t->arena, "%s%d", node->key, i), shape, o, err));
+    if (names)
         TRY(list_check(t, names, "names", err));
-    for (const struct yaml_node *c = count ? NULL : names->first; c; c = c->next, n++) {
+    for (const struct yaml_node *c = names ? names->first : NULL; c; c = c->next) {
         const char *name;
         TRY(net_fill(t, c, &name, err));
-        TRY(input_add(t, c, name, shape, o, &vars[n < SKIFF_MODEL_MAX_INPUTS ? n : 0], err));
+        TRY(input_add(t, c, name, shape, o, err));
     }
     if (str_map_has(&t->names, node->key))
         return net_wrong(t, node, err, "the group %s is called as one of its inputs", node->key);
-    net_bind(t, node->key, vars, (int)n, true, NULL);
+    net_bind(t, node->key, t->out->inputs + first, t->out->ninputs - first, true, NULL);
     return SKIFF_OK;
 }
 
@@ -134,9 +134,7 @@ static enum skiff_status input_read(struct net_text *t, const struct yaml_node *
     struct skiff_data_options o = {.dtype = "float32"};
     struct skiff_dims shape = SKIFF_DIMS(1);
     int64_t lod = 0;
-    struct skiff_var *v;
     TRY(net_keys_check(t, node, node->key, known, err));
-    TRY(name_check(t, node, node->key, err));
     const struct yaml_node *dtype = yaml_get(node, "dtype"), *dims = yaml_get(node, "shape");
     const struct yaml_node *level = yaml_get(node, "lod_level");
     if (dtype)
@@ -153,7 +151,7 @@ static enum skiff_status input_read(struct net_text *t, const struct yaml_node *
     o.lod_level = (int)lod;
     if (yaml_get(node, "count") || yaml_get(node, "names"))
         return input_group(t, node, &shape, &o, err);
-    return input_add(t, node, node->key, &shape, &o, &v, err);
+    return input_add(t, node, node->key, &shape, &o, err);
 }
 
 /* The only key of an item of a list, "- x: {...}"; NULL with an error. */

@@ -344,6 +344,8 @@ static void wrong_networks(void **state)
         {"inputs: [{a: {dtpe: int64}}]\nlayers: []\nloss: a",
          "a has no dtpe (did you mean dtype?)"},
         {"inputs: [{a: {dtype: int65}}]\nlayers: []\nloss: a", "net.yaml:1: input a: "},
+        {"inputs: [{a b: {}}]\nlayers: []\nloss: a", "\"a b\" cannot be the name of an input"},
+        {"inputs: [{6.a: {}}]\nlayers: []\nloss: 6.a\nauc: 7", "auc: 7 is not the result"},
         {"inputs: [{a: {}}, {a: {}}]\nlayers: []\nloss: a", "a second input a"},
         {"inputs: [{a: {count: 600}}]\nlayers: []\nloss: a",
          "count: 600 inputs; there can be 0 to"},
