@@ -18,9 +18,9 @@ SAN_thread := -fsanitize=thread -fno-omit-frame-pointer
 SAN_fuzz := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize=float-cast-overflow -fno-sanitize-recover=undefined \
     -fno-omit-frame-pointer
 CFLAGS := -std=gnu11 -g $(OPT) -fPIC -fvisibility=hidden $(ARCH_FLAGS) $(WARN) $(SAN_$(SAN)) -Iinclude -Isrc -Imodels -I. -I$(BUILD)/gen -MMD -MP
-LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lcrypto -lsodium -lxxhash -lm -lpthread
+LDLIBS := -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -llzma -lcrypto -lsodium -lxxhash -lm -lpthread
 LDFLAGS := $(SAN_$(SAN))
-CLI_LIBS := -lyaml
+CLI_LIBS := -lyaml -ldl
 
 version_of = $(shell sed -n 's/^\#define SKIFF_VERSION_$(1) //p' include/skiff/version.h)
 VERSION_MAJOR := $(call version_of,MAJOR)
@@ -33,7 +33,7 @@ TEST_SRC := $(sort $(wildcard src/*/*_test.c) $(wildcard tests/*/*_test.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard bench/*.c))
 
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/framework.pb-c.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/framework.pb-c.o $(BUILD)/gen/layers/layer_table.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_SRC)))
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
@@ -44,7 +44,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 PYTHON_INCLUDE = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
 NATIVE_SRC := $(sort $(wildcard python/native/*.c))
-NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o) $(BUILD)/gen/python_layers.o
+NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o)
 NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
@@ -60,17 +60,10 @@ $(BUILD)/python/.copied: $(PYTHON_FILES) Makefile
 	@cd python && find . -type f -not -path './native/*' -not -name '*.pyc' -print0 | xargs -0 cp -p --parents -t $(abspath $(BUILD))/python
 	@touch $@
 
-$(BUILD)/gen/python_layers.c: tools/gen_bindings.py $(wildcard include/skiff/layers*.h) $(filter-out %_test.c,$(wildcard src/layers/*.c))
-	@mkdir -p $(@D)
-	@$(PYTHON) tools/gen_bindings.py include src/layers $@
-
 NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -Wno-missing-field-initializers
 $(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
-$(BUILD)/native/%.o: python/native/%.c
+$(BUILD)/native/%.o: python/native/%.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
-	@echo "  CC $<"
-	@$(CC) $(CFLAGS) -c $< -o $@
-$(BUILD)/gen/python_layers.o: $(BUILD)/gen/python_layers.c python/native/layers.h python/native/native.h
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS) -c $< -o $@
 
@@ -105,8 +98,10 @@ $(BUILD)/libcli.a: $(filter-out $(BUILD)/src/cli/main.o,$(CLI_OBJ))
 	@rm -f $@
 	@ar rcs $@ $^
 
+# all of the library, and the names of include/skiff shown: for models that it loads (runner.model: ./mymodel.so)
 $(BUILD)/skiff: $(BUILD)/src/cli/main.o $(BUILD)/libcli.a $(BUILD)/libskiff.a
-	@$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(LDLIBS)
+	@$(CC) $(LDFLAGS) -rdynamic -o $@ $(filter-out %/libskiff.a,$^) -Wl,--whole-archive $(BUILD)/libskiff.a -Wl,--no-whole-archive \
+	    $(CLI_LIBS) $(LDLIBS)
 
 # the same command under the name of Paddle's launcher
 $(BUILD)/fleetrun: $(BUILD)/skiff
@@ -126,6 +121,14 @@ $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 $(BUILD)/gen/framework.pb-c.o: $(BUILD)/gen/framework.pb-c.c
 	@$(CC) $(filter-out -W%,$(CFLAGS)) -c $< -o $@
 
+# every layer with its arguments, from the headers: for networks in YAML and for Python
+$(BUILD)/gen/layers/layer_table.c: tools/gen_layers.py $(wildcard include/skiff/layers*.h) $(filter-out %_test.c,$(wildcard src/layers/*.c))
+	@mkdir -p $(@D)
+	@$(PYTHON) tools/gen_layers.py include src/layers $@ $(BUILD)/gen/layers/layer_list.h
+$(BUILD)/gen/layers/layer_list.h: $(BUILD)/gen/layers/layer_table.c
+$(BUILD)/gen/layers/layer_table.o: $(BUILD)/gen/layers/layer_table.c
+	@$(CC) $(CFLAGS) -Wno-missing-field-initializers -c $< -o $@
+
 # pb.c needs the generated header before its first dependency file exists
 $(BUILD)/src/program/pb.o: $(PROTO_C)
 
@@ -136,7 +139,8 @@ $(BUILD)/src/data/read_criteo.o: CFLAGS += -O3
 # whole numbers of data wrap round, as Paddle's do; shapes are bounded before an op sees them (shape_is_bounded)
 $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 
-$(BUILD)/%.o: %.c
+# src/layers/table.h includes the generated list: it must be there before the first dependency file is
+$(BUILD)/%.o: %.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS) -c $< -o $@

@@ -346,7 +346,9 @@ int main(int argc, char **argv)
         fail(&err);
     train(&j, rows);
 
-    char dir[] = "/tmp/skiff-ctr-dnn-XXXXXX";
+    const char *temp = getenv("TMPDIR");
+    char dir[512];
+    snprintf(dir, sizeof(dir), "%s/skiff-ctr-dnn-XXXXXX", temp ? temp : "/tmp");
     if (!mkdtemp(dir))
         return perror("ctr_dnn: mkdtemp"), 1;
     int batches = (int)(100000 / size > 0 ? 100000 / size : 1);

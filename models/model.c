@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-const struct model *const *model_all(void)
+const struct skiff_model_def *const *model_all(void)
 {
-    static const struct model *const all[] = {
+    static const struct skiff_model_def *const all[] = {
 #define MODEL(symbol) &symbol,
 #include "model_list.h"
 #undef MODEL
@@ -14,37 +14,14 @@ const struct model *const *model_all(void)
     return all;
 }
 
-const struct model *model_find(const char *name)
+const struct skiff_model_def *model_find(const char *name)
 {
-    for (const struct model *const *m = model_all(); *m; m++) {
+    for (const struct skiff_model_def *const *m = model_all(); *m; m++) {
         const char *last = strrchr((*m)->name, '/');
         if (!strcmp(name, (*m)->name) || !strcmp(name, last + 1))
             return *m;
     }
     return NULL;
-}
-
-struct model_sizes model_sizes_of(const struct model_config *c, const char *key,
-                                  const int64_t *defaults)
-{
-    struct model_sizes s = {0};
-    int n = c->class->integers(c, key, s.size, MODEL_MAX_LAYERS);
-    if (n >= 0) {
-        s.n = n;
-        return s;
-    }
-    while (defaults[s.n]) {
-        s.size[s.n] = defaults[s.n];
-        s.n++;
-    }
-    return s;
-}
-
-struct skiff_var *model_input(struct model_net *out, struct skiff_var *v)
-{
-    if (out->ninputs < MODEL_MAX_INPUTS)
-        out->inputs[out->ninputs++] = v;
-    return v;
 }
 
 struct skiff_var *model_layer(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
@@ -56,7 +33,7 @@ struct skiff_var *model_layer(struct skiff_net *net, struct skiff_var *x, int64_
 }
 
 struct skiff_var *model_layers(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
-                               const struct model_sizes *sizes)
+                               const struct skiff_model_sizes *sizes)
 {
     for (int i = 0; i < sizes->n; i++) {
         x = model_layer(net, x, inputs, sizes->size[i], "relu");
@@ -66,13 +43,13 @@ struct skiff_var *model_layers(struct skiff_net *net, struct skiff_var *x, int64
 }
 
 void model_add_auc(struct skiff_net *net, struct skiff_var *predict, struct skiff_var *label,
-                   struct model_net *out)
+                   struct skiff_model_net *out)
 {
     out->auc = skiff_layer_auc_with(net, predict, label, .num_thresholds = 4096, .slide_steps = 20);
 }
 
 void model_finish_sigmoid(struct skiff_net *net, struct skiff_var *logit, struct skiff_var *label,
-                          struct model_net *out)
+                          struct skiff_model_net *out)
 {
     struct skiff_var *p = skiff_sigmoid(net, logit);
     struct skiff_var *rest = skiff_scale_by(net, p, .scale = -1.0, .bias = 1.0);

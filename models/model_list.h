@@ -1,4 +1,4 @@
-/* One line per model: MODEL(symbol), the symbol of its struct model in net.c. */
+/* One line per model: MODEL(symbol), the symbol of its struct skiff_model_def in net.c. */
 MODEL(model_rank_dnn)
 MODEL(model_rank_wide_deep)
 MODEL(model_rank_deepfm)

@@ -14,7 +14,7 @@ make -s -j2 BUILD="$build" all
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 gcc -std=gnu11 -O2 -Wall -Iinclude -Isrc -o "$out/resave" tests/interop/resave.c "$build/libskiff.a" \
-    -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -lcrypto -lsodium -lxxhash -lm -lpthread
+    -ldnnl -lgomp -lprotobuf-c -lz -lzstd -llz4 -llzma -lcrypto -lsodium -lxxhash -lm -lpthread
 "$1" tests/interop/check.py feeds "$out" 2>"$out/log" || { cat "$out/log" >&2; exit 1; }
 "$out/resave" "$out" "$out/feeds"
 failed=0

@@ -2,7 +2,8 @@
 
 make builds the native module; the wheel holds $BUILD/python and the command skiff (also as fleetrun). The module keeps to the stable
 ABI, so one wheel serves every Python from 3.9 on. What it needs at run time beyond Python and numpy are Debian's libraries
-(libdnnl2, libssl3, ...); skiff/_needs.py in the wheel lists them, so that `import skiff` can say which are missing."""
+(libdnnl2, libssl3, ...); skiff/_needs.py in the wheel lists them, so that `import skiff` can say which are missing; the
+command `skiff` is a script that looks for them before it runs the program."""
 import base64
 import hashlib
 import os
@@ -15,6 +16,24 @@ import zipfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 LAUNCHER = '#!/bin/sh\nexec "$(dirname "$0")/skiff" launch "$@"\n'
+# the command `skiff`: the loader, asked what it finds, says "libx.so.1 => not found"; it does not know packages
+COMMAND = """#!/bin/sh
+program=$(dirname "$(readlink -f "$0")")/skiff-program
+missing=$(LD_TRACE_LOADED_OBJECTS=1 "$program" | sed -n 's/^[[:space:]]*\\([^ ]*\\) => not found$/\\1/p')
+if [ -n "$missing" ]; then
+    packages=
+    for library in $missing; do
+        case $library in
+%s        *) package= ;;
+        esac
+        case " $packages " in *" $package "*) ;; *) packages="$packages $package" ;; esac
+    done
+    echo "skiff: these libraries are missing:" $missing >&2
+    [ -z "$packages" ] || echo "skiff: it needs these Debian packages: apt-get install$packages" >&2
+    exit 127
+fi
+exec "$program" "$@"
+"""
 
 
 def _version():
@@ -86,7 +105,9 @@ def pack(wheel_directory):
             with open(source, "rb") as f:
                 _put(wheel, record, inside, f.read(), 0o755 if os.access(source, os.X_OK) else 0o644)
         _put(wheel, record, "skiff/_needs.py", ("PACKAGES = %r\n" % needs).encode())
-        _put(wheel, record, scripts + "skiff", _stripped(os.path.join(BUILD, "skiff")), 0o755)
+        cases = "".join("        %s) package=%s ;;\n" % need for need in sorted(needs.items()))
+        _put(wheel, record, scripts + "skiff", (COMMAND % cases).encode(), 0o755)
+        _put(wheel, record, scripts + "skiff-program", _stripped(os.path.join(BUILD, "skiff")), 0o755)
         _put(wheel, record, scripts + "fleetrun", LAUNCHER.encode(), 0o755)
         for name in "LICENSE", "NOTICE":
             with open(os.path.join(ROOT, name), "rb") as f:

@@ -22,6 +22,17 @@ extern "C" {
 #define SKIFF_ZERO \
     (-2147483647 - 1) /* an option that is 0, where leaving it out means another value */
 #define SKIFF_MAX_DIMS 9
+/* All zero, in C and in C++: struct skiff_clip c = SKIFF_CLEAR; */
+#ifdef __cplusplus
+#define SKIFF_CLEAR \
+    {               \
+    }
+#else
+#define SKIFF_CLEAR \
+    {               \
+        0           \
+    }
+#endif
 
 struct skiff_dims {
     int n;
@@ -68,57 +79,66 @@ struct skiff_initializer {
 
 static inline struct skiff_initializer skiff_init_constant(double value)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_CONSTANT};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_CONSTANT;
     i.a = value;
     return i;
 }
 static inline struct skiff_initializer skiff_init_uniform(double low, double high, int seed)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_UNIFORM};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_UNIFORM;
     i.a = low, i.b = high, i.seed = seed, i.diag_val = 1.0;
     return i;
 }
 static inline struct skiff_initializer skiff_init_normal(double loc, double scale, int seed)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_NORMAL};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_NORMAL;
     i.a = loc, i.b = scale, i.seed = seed;
     return i;
 }
 static inline struct skiff_initializer skiff_init_truncated_normal(double loc, double scale,
                                                                    int seed)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_TRUNCATED_NORMAL};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_TRUNCATED_NORMAL;
     i.a = loc, i.b = scale, i.seed = seed;
     return i;
 }
 static inline struct skiff_initializer skiff_init_xavier(bool uniform, double fan_in,
                                                          double fan_out, int seed)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_XAVIER};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_XAVIER;
     i.a = fan_in, i.b = fan_out, i.uniform = uniform, i.seed = seed;
     return i;
 }
 static inline struct skiff_initializer skiff_init_msra(bool uniform, double fan_in, int seed)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_MSRA};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_MSRA;
     i.a = fan_in, i.uniform = uniform, i.seed = seed;
     return i;
 }
 static inline struct skiff_initializer skiff_init_bilinear(void)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_BILINEAR};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_BILINEAR;
     return i;
 }
 /* NumpyArrayInitializer for a float32 parameter. */
 static inline struct skiff_initializer skiff_init_values(const float *values, size_t count)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_VALUES};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_VALUES;
     i.floats = values, i.count = count;
     return i;
 }
 static inline struct skiff_initializer skiff_init_int_values(const int32_t *values, size_t count)
 {
-    struct skiff_initializer i = {.kind = SKIFF_INIT_VALUES};
+    struct skiff_initializer i = SKIFF_CLEAR;
+    i.kind = SKIFF_INIT_VALUES;
     i.ints = values, i.count = count;
     return i;
 }
@@ -155,19 +175,22 @@ struct skiff_clip {
 };
 static inline struct skiff_clip skiff_clip_by_value(double min, double max)
 {
-    struct skiff_clip c = {.kind = SKIFF_CLIP_VALUE};
+    struct skiff_clip c = SKIFF_CLEAR;
+    c.kind = SKIFF_CLIP_VALUE;
     c.min = min, c.max = max;
     return c;
 }
 static inline struct skiff_clip skiff_clip_norm(double norm)
 {
-    struct skiff_clip c = {.kind = SKIFF_CLIP_NORM};
+    struct skiff_clip c = SKIFF_CLEAR;
+    c.kind = SKIFF_CLIP_NORM;
     c.norm = norm;
     return c;
 }
 static inline struct skiff_clip skiff_clip_global_norm(double norm)
 {
-    struct skiff_clip c = {.kind = SKIFF_CLIP_GLOBAL_NORM};
+    struct skiff_clip c = SKIFF_CLEAR;
+    c.kind = SKIFF_CLIP_GLOBAL_NORM;
     c.norm = norm;
     return c;
 }

@@ -8,25 +8,26 @@ static int64_t bounded(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-struct rank_inputs rank_inputs_make(struct skiff_net *net, const struct model_config *c,
-                                    struct model_net *out)
+struct rank_inputs rank_inputs_make(struct skiff_net *net, const struct skiff_model_config *c,
+                                    struct skiff_model_net *out)
 {
     struct rank_inputs in = {
-        .slots = (int)bounded(model_integer(c, "sparse_inputs_slots", 27) - 1, 1, RANK_MAX_SLOTS),
-        .dense_columns = model_integer(c, "dense_input_dim", 13),
-        .rows = model_integer(c, "sparse_feature_number", 1000001),
-        .width = model_integer(c, "sparse_feature_dim", 9),
-        .multi_value = model_flag(c, "multi_value", false)};
-    model_integer(c, "distributed_embedding", 0);
-    model_integer(c, "num_field", 0);
-    in.label = model_input(out, skiff_data(net, "label", SKIFF_DIMS(1), .dtype = "int64"));
+        .slots =
+            (int)bounded(skiff_model_integer(c, "sparse_inputs_slots", 27) - 1, 1, RANK_MAX_SLOTS),
+        .dense_columns = skiff_model_integer(c, "dense_input_dim", 13),
+        .rows = skiff_model_integer(c, "sparse_feature_number", 1000001),
+        .width = skiff_model_integer(c, "sparse_feature_dim", 9),
+        .multi_value = skiff_model_flag(c, "multi_value", false)};
+    skiff_model_integer(c, "distributed_embedding", 0);
+    skiff_model_integer(c, "num_field", 0);
+    in.label = skiff_model_input(out, skiff_data(net, "label", SKIFF_DIMS(1), .dtype = "int64"));
     for (int i = 0; i < in.slots; i++) {
         char name[32];
         snprintf(name, sizeof(name), "C%d", i + 1);
-        in.ids[i] = model_input(out, skiff_data(net, name, SKIFF_DIMS(1), .dtype = "int64",
-                                                .lod_level = in.multi_value));
+        in.ids[i] = skiff_model_input(out, skiff_data(net, name, SKIFF_DIMS(1), .dtype = "int64",
+                                                      .lod_level = in.multi_value));
     }
-    in.dense = model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(in.dense_columns)));
+    in.dense = skiff_model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(in.dense_columns)));
     return in;
 }
 

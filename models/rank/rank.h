@@ -20,8 +20,8 @@ struct rank_inputs {
 
 /* Reads the keys and declares label, C1 .. Cn, dense_input, in this order, as PaddleRec's readers
  * give them. */
-struct rank_inputs rank_inputs_make(struct skiff_net *net, const struct model_config *c,
-                                    struct model_net *out);
+struct rank_inputs rank_inputs_make(struct skiff_net *net, const struct skiff_model_config *c,
+                                    struct skiff_model_net *out);
 
 /* One row per sample of the table `attr` for every slot, side by side: [batch, slots * width]. */
 struct skiff_var *rank_embeddings(struct skiff_net *net, const struct rank_inputs *in,

@@ -1,8 +1,17 @@
-/* Layers: arguments and results of the generated bindings, operators
- * on variables, the submodule. */
-#include "layers.h"
+/* Layers: one function for each of the table in src/layers/table.h, which says what arguments and
+ * results it has; operators on variables; the submodule. */
+#include "layers/table.h"
 
 #include <string.h>
+
+#include "native.h"
+
+struct call {
+    struct layer_call c;
+    struct net_object *object;
+    struct keep k;
+    PyObject *array; /* of an ARG_ARRAY, until its type and shape are known */
+};
 
 /* ---- arguments ---- */
 
@@ -20,7 +29,8 @@ static bool pair_of(PyObject *o, const char *what, int out[2])
     return true;
 }
 
-static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o, union arg_value *out)
+static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o,
+                     union layer_value *out)
 {
     struct skiff_var **vars;
     switch (arg->type) {
@@ -38,6 +48,11 @@ static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o, u
     case ARG_INT:
         if (!int_of(o, arg->name, &out->i))
             return false;
+        if (!arg->wide && out->i != (int)out->i) {
+            PyErr_Format(PyExc_OverflowError, "%s: %lld does not fit into 32 bits", arg->name,
+                         (long long)out->i);
+            return false;
+        }
         if (arg->zero && out->i == 0)
             out->i = SKIFF_ZERO;
         return true;
@@ -60,18 +75,10 @@ static bool arg_take(struct call *c, const struct layer_arg *arg, PyObject *o, u
     case ARG_DOUBLES:
         return doubles_of(&c->k, o, arg->name, &out->doubles.v, &out->doubles.n);
     case ARG_ARRAY:
-        out->object = o;
+        c->array = o;
         return true;
     }
     return false;
-}
-
-static int arg_find(const struct layer_spec *spec, const char *name)
-{
-    for (int i = 0; i < spec->nargs; i++)
-        if (!strcmp(spec->args[i].name, name))
-            return i;
-    return -1;
 }
 
 static bool args_take(struct call *c, const struct layer_spec *spec, PyObject *args,
@@ -86,24 +93,24 @@ static bool args_take(struct call *c, const struct layer_spec *spec, PyObject *a
     }
     for (int i = 0; i < n; i++) {
         PyObject *o = PyTuple_GetItem(args, i + 1);
-        c->given[i] = o == Py_None ? IS_NONE : HAS_VALUE;
-        if (o != Py_None && !arg_take(c, &spec->args[i], o, &c->a[i]))
+        c->c.given[i] = o == Py_None ? ARG_IS_NONE : ARG_HAS_VALUE;
+        if (o != Py_None && !arg_take(c, &spec->args[i], o, &c->c.a[i]))
             return false;
     }
     while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
         const char *name = text_of(key, "an argument");
-        int i = name ? arg_find(spec, name) : -1;
-        if (i < 0 || c->given[i]) {
+        int i = name ? layer_arg_find(spec, name) : -1;
+        if (i < 0 || c->c.given[i]) {
             PyErr_Format(PyExc_TypeError, i < 0 ? "%s has no argument %s: %s" : "%s: %s twice: %s",
                          spec->name, name, spec->signature);
             return false;
         }
-        c->given[i] = value == Py_None ? IS_NONE : HAS_VALUE;
-        if (value != Py_None && !arg_take(c, &spec->args[i], value, &c->a[i]))
+        c->c.given[i] = value == Py_None ? ARG_IS_NONE : ARG_HAS_VALUE;
+        if (value != Py_None && !arg_take(c, &spec->args[i], value, &c->c.a[i]))
             return false;
     }
     for (int i = 0; i < spec->required; i++)
-        if (!c->given[i]) {
+        if (!c->c.given[i]) {
             PyErr_Format(PyExc_TypeError, "%s needs %s: %s", spec->name, spec->args[i].name,
                          spec->signature);
             return false;
@@ -111,83 +118,112 @@ static bool args_take(struct call *c, const struct layer_spec *spec, PyObject *a
     return true;
 }
 
-bool call_begin(struct call *c, const struct layer_spec *spec, PyObject *args, PyObject *keywords)
+/* The memory of an ARG_ARRAY, in the type and shape that two other arguments say. */
+static bool array_take(struct call *c, const struct layer_spec *spec, const struct layer_arg *arg,
+                       union layer_value *out)
 {
-    PyObject *net = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL;
-    c->k = (struct keep){0};
-    memset(c->a, 0, (size_t)spec->nargs * sizeof(c->a[0]));
-    memset(c->given, 0, sizeof(c->given));
-    if (!net || !PyObject_TypeCheck(net, net_class)) {
-        PyErr_Format(PyExc_TypeError, "%s: the first argument must be a Net", spec->name);
+    const char *dtype = c->c.a[layer_arg_find(spec, "dtype")].text;
+    const struct skiff_dims *shape = &c->c.a[layer_arg_find(spec, "shape")].dims;
+    size_t want = 1, size;
+    struct array a;
+    if (!c->array || !dtype) {
+        PyErr_Format(PyExc_TypeError, "%s must be an array, and dtype its type", arg->name);
         return false;
     }
-    c->object = (struct net_object *)net;
-    c->net = c->object->net;
-    if (args_take(c, spec, args, keywords))
-        return true;
-    keep_end(&c->k);
-    return false;
+    if (!array_as(&c->k, c->array, arg->name, dtype, &a))
+        return false;
+    size = !strcmp(dtype, "int64") ? 8 : !strcmp(dtype, "bool") ? 1 : 4;
+    for (int d = 0; d < shape->n; d++)
+        want *= (size_t)(shape->d[d] < 0 ? 0 : shape->d[d]);
+    if (array_bytes(&a) != want * size) {
+        PyErr_Format(PyExc_ValueError, "%s has %zd elements, its shape %zd", arg->name,
+                     (Py_ssize_t)(array_bytes(&a) / size), (Py_ssize_t)want);
+        return false;
+    }
+    out->array = a.data;
+    return true;
 }
 
-const void *call_array(struct call *c, int i, const char *dtype, struct skiff_dims shape)
+static bool arrays_take(struct call *c, const struct layer_spec *spec)
 {
-    struct array a;
-    size_t want = 1, size = !strcmp(dtype, "int64") ? 8 : !strcmp(dtype, "bool") ? 1 : 4;
-    if (!c->a[i].object || !array_as(&c->k, c->a[i].object, "values", dtype, &a)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "values must be an array");
-        return NULL;
-    }
-    for (int d = 0; d < shape.n; d++)
-        want *= (size_t)(shape.d[d] < 0 ? 0 : shape.d[d]);
-    if (array_bytes(&a) != want * size) {
-        PyErr_Format(PyExc_ValueError, "values has %zd elements, its shape %zd",
-                     (Py_ssize_t)(array_bytes(&a) / size), (Py_ssize_t)want);
-        return NULL;
-    }
-    return a.data;
+    for (int i = 0; i < spec->nargs; i++)
+        if (spec->args[i].type == ARG_ARRAY && !array_take(c, spec, &spec->args[i], &c->c.a[i]))
+            return false;
+    return true;
 }
 
 /* ---- results ---- */
 
-PyObject *call_var(struct call *c, struct skiff_var *v)
+static PyObject *vars_list(struct call *c, int from, int to)
 {
-    PyObject *result = net_ok(c->object) ? var_wrap(net_main(c->object), v) : NULL;
-    keep_end(&c->k);
-    return result;
-}
-
-PyObject *call_vars(struct call *c, struct skiff_var *const *v, int n)
-{
-    PyObject *list = net_ok(c->object) ? PyList_New(n) : NULL;
-    for (int i = 0; list && i < n; i++) {
-        PyObject *o = var_wrap(net_main(c->object), v[i]);
-        if (!o || PyList_SetItem(list, i, o) < 0)
+    PyObject *list = PyList_New(to - from);
+    for (int i = from; list && i < to; i++) {
+        PyObject *o = var_wrap(net_main(c->object), c->c.outs[i]);
+        if (!o || PyList_SetItem(list, i - from, o) < 0)
             Py_CLEAR(list);
     }
-    keep_end(&c->k);
     return list;
 }
 
-PyObject *call_tuple(struct call *c, struct skiff_var *const *v, int n)
+/* A tuple, one for each name; the last name's may be a list. */
+static PyObject *vars_tuple(struct call *c, int names)
 {
-    PyObject *list = call_vars(c, v, n);
-    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
+    int singles = c->c.nouts > names ? names - 1 : c->c.nouts;
+    PyObject *all = vars_list(c, 0, singles);
+    if (all && singles < c->c.nouts) {
+        PyObject *rest = vars_list(c, singles, c->c.nouts);
+        if (!rest || PyList_Append(all, rest) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(rest);
+    }
+    PyObject *tuple = all ? PyList_AsTuple(all) : NULL;
+    Py_XDECREF(all);
     return tuple;
 }
 
-PyObject *call_nested(struct call *c, struct skiff_var *const *v, int n, int rest)
+static PyObject *call_result(struct call *c, const struct layer_spec *spec)
 {
-    PyObject *all = call_vars(c, v, n + rest);
-    PyObject *list = all ? PyList_GetSlice(all, n, n + rest) : NULL;
-    if (!list || PyList_SetSlice(all, n, n + rest, NULL) < 0 || PyList_Append(all, list) < 0)
-        Py_CLEAR(all);
-    PyObject *tuple = all ? PyList_AsTuple(all) : NULL;
-    Py_XDECREF(all);
-    Py_XDECREF(list);
-    return tuple;
+    if (!net_ok(c->object))
+        return NULL;
+    if (spec->result == RESULT_LIST)
+        return vars_list(c, 0, c->c.nouts);
+    if (spec->result == RESULT_STRUCT || c->c.nouts > 1)
+        return vars_tuple(c, spec->nnames);
+    return var_wrap(net_main(c->object), c->c.outs[0]);
 }
+
+static PyObject *call_layer(const struct layer_spec *spec, PyObject *args, PyObject *keywords)
+{
+    PyObject *net = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL, *result = NULL;
+    struct call c = {.array = NULL};
+    if (!net || !PyObject_TypeCheck(net, net_class)) {
+        PyErr_Format(PyExc_TypeError, "%s: the first argument must be a Net", spec->name);
+        return NULL;
+    }
+    c.object = (struct net_object *)net;
+    layer_call_init(&c.c, c.object->net);
+    if (args_take(&c, spec, args, keywords) && arrays_take(&c, spec)) {
+        spec->call(&c.c);
+        result = call_result(&c, spec);
+    }
+    layer_call_deinit(&c.c);
+    keep_end(&c.k);
+    return result;
+}
+
+#define LAYER(name, signature)                                                        \
+    static PyObject *layer_##name(PyObject *self, PyObject *args, PyObject *keywords) \
+    {                                                                                 \
+        return call_layer(&layer_spec_##name, args, keywords);                        \
+    }
+#include "layers/layer_list.h"
+#undef LAYER
+
+static PyMethodDef layer_methods[] = {
+#define LAYER(name, signature) METHOD(#name, layer_##name, signature),
+#include "layers/layer_list.h"
+#undef LAYER
+    {0}};
 
 /* ---- operators ---- */
 

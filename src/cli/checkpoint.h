@@ -37,7 +37,7 @@ enum skiff_status checkpoint_save(struct task *j, const char *folder, const stru
  * the prediction. */
 struct checkpoint_names {
     struct io_inference what;
-    const char *feeds[MODEL_MAX_INPUTS], *targets[1];
+    const char *feeds[SKIFF_MODEL_MAX_INPUTS], *targets[1];
 };
 void checkpoint_inference(struct task *j, struct checkpoint_names *out);
 /* The newest whole epoch below the folder, of the run that saved there last; epoch -1: there is

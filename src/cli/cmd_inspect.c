@@ -74,6 +74,17 @@ static int run_ops(const struct command_call *call)
     return inspect_all(call, ops_of);
 }
 
+static enum skiff_status layers_of(const char *name, const struct inspect_options *o,
+                                   struct skiff_error *err)
+{
+    return inspect_layers(name, err);
+}
+
+static int run_layers(const struct command_call *call)
+{
+    return inspect_all(call, layers_of);
+}
+
 #define AT(field) offsetof(struct inspect_options, field)
 
 static const struct option program_rows[] = {
@@ -126,6 +137,13 @@ static const struct command parts[] = {
              "lists: * any number of variables, ? may be absent, ~ only there for the gradient.",
      TAKES(no_rows),
      PART(ops)},
+    {.name = "layers",
+     .summary = "the layers that networks in YAML are made of",
+     .usage = "[NAME]...",
+     .text = "Without arguments: every layer with its arguments; those in brackets may be left "
+             "out. NAME: one layer, and what its arguments are (docs/networks.md).",
+     .options = &(const struct options){.rows = no_rows, .words = "NAME..."},
+     PART(layers)},
     {.name = "tensor",
      .summary = "a tensor file, selected rows, several tensors in one file, or a pickle "
                 "(.pdparams, .pdopt)",
@@ -137,6 +155,6 @@ static const struct command parts[] = {
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "print what is in a program, model, tensor or pickle file; list the ops",
+    .summary = "print what is in a program, model, tensor or pickle file; list ops and layers",
     .text = "Prints what is in a file, readable.",
     .parts = parts};

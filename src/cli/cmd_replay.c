@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/archive.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/replay_run.h"
 #include "store/file.h"
 
@@ -73,7 +75,9 @@ static void report_broken(const char *dir, const char *how, const struct skiff_e
     t->failed++;
 }
 
-static void replay_one(const char *dir, const struct replay_options *options, struct tally *t)
+/* shown: what the case is called in messages. */
+static void replay_one(const char *dir, const char *shown, const struct replay_options *options,
+                       struct tally *t)
 {
     struct skiff_error err = {0};
     struct replay_case c;
@@ -81,47 +85,58 @@ static void replay_one(const char *dir, const struct replay_options *options, st
     struct buf report = BUF_INIT;
     const char *how = options->no_fuse ? " (unfused)" : "";
     if (replay_case_open(dir, &c, &err) < 0) {
-        report_broken(dir, how, &err, t);
+        report_broken(shown, how, &err, t);
         return;
     }
     if (replay_run(&c, options, &result, &report, &err) < 0) {
-        report_broken(dir, how, &err, t);
+        report_broken(shown, how, &err, t);
     } else if (result.differences && known_defect(dir, c.quirk)) {
-        printf("note %s%s: differs from Paddle as intended: %s (docs/differences.md)\n", dir, how,
+        printf("note %s%s: differs from Paddle as intended: %s (docs/differences.md)\n", shown, how,
                known_defect(dir, c.quirk));
         t->passed++;
         t->expected++;
     } else if (result.differences) {
-        print_report(dir, how, &report);
+        print_report(shown, how, &report);
         t->failed++;
     } else if (!result.compared) {
-        printf("FAIL %s%s: the case holds no recorded value to compare\n", dir, how);
+        printf("FAIL %s%s: the case holds no recorded value to compare\n", shown, how);
         t->failed++;
     } else {
         if (t->verbose)
-            printf("ok   %s%s: %d values\n", dir, how, result.compared);
+            printf("ok   %s%s: %d values\n", shown, how, result.compared);
         t->passed++;
     }
     buf_deinit(&report);
     replay_case_close(&c);
 }
 
-/* Folders below dir (or dir itself) that hold a case.txt. */
-static enum skiff_status find_cases(const char *dir, struct case_files *out,
-                                    struct skiff_error *err)
+static void keep(struct case_files *list, char *name)
 {
-    TRY(case_files_read(dir, out, err));
-    int n = 0;
-    for (int i = 0; i < out->n; i++) {
-        char *slash = strrchr(out->names[i], '/');
-        if (!strcmp(slash ? slash + 1 : out->names[i], "case.txt")) {
-            char *name = slash ? (*slash = 0, out->names[i]) : strcpy(out->names[i], ".");
-            out->names[n++] = name;
-        } else {
-            free(out->names[i]);
-        }
+    if (list->n == list->cap) {
+        list->cap = list->cap ? 2 * list->cap : 64;
+        list->names = mem_must_grow(list->names, (size_t)list->cap * sizeof(*list->names));
     }
-    out->n = n;
+    list->names[list->n++] = name;
+}
+
+/* Folders below dir (or dir itself) that hold a case.txt, and archives there. */
+static enum skiff_status find_cases(const char *dir, struct case_files *out,
+                                    struct case_files *archives, struct skiff_error *err)
+{
+    struct case_files all;
+    *out = *archives = (struct case_files){0};
+    TRY(case_files_read(dir, &all, err));
+    for (int i = 0; i < all.n; i++) {
+        char *slash = strrchr(all.names[i], '/');
+        if (archive_is_named(all.names[i]))
+            keep(archives, mem_must_strdup(all.names[i]));
+        if (strcmp(slash ? slash + 1 : all.names[i], "case.txt") != 0)
+            continue;
+        if (slash)
+            *slash = 0;
+        keep(out, mem_must_strdup(slash ? all.names[i] : "."));
+    }
+    case_files_deinit(&all);
     return SKIFF_OK;
 }
 
@@ -130,36 +145,94 @@ struct replay_flags {
     const char *allow_ops, *allow_dir;
 };
 
-static int replay_below(const char *root, const struct replay_flags *f, struct tally *t)
+/* The cases of the folder `root`; shown: what the folder is called in messages. */
+static void replay_cases(const char *root, const char *shown, const struct case_files *cases,
+                         const struct replay_flags *f, struct tally *t)
 {
     struct replay_options options = {.allow_ops = f->allow_ops, .allow_dir = f->allow_dir};
-    struct skiff_error err = {0};
-    struct case_files cases;
-    if (!file_is_dir(root)) {
-        error_set(&err, SKIFF_NOT_FOUND,
-                  "%s is not a folder: give a folder with a case.txt in it or below it", root);
-        return command_fail("replay", &err);
-    }
-    if (find_cases(root, &cases, &err) < 0)
-        return command_fail("replay", &err);
-    if (!cases.n) {
-        error_set(&err, SKIFF_NOT_FOUND, "%s: no case.txt in this folder or below it", root);
-        case_files_deinit(&cases);
-        return command_fail("replay", &err);
-    }
-    for (int i = 0; i < cases.n; i++) {
-        struct buf dir = BUF_INIT;
-        buf_printf(&dir, strcmp(cases.names[i], ".") ? "%s/%s" : "%s", root, cases.names[i]);
+    for (int i = 0; i < cases->n && !interrupt_wanted(); i++) {
+        struct buf dir = BUF_INIT, name = BUF_INIT;
+        const char *form = strcmp(cases->names[i], ".") ? "%s/%s" : "%s";
+        buf_printf(&dir, form, root, cases->names[i]);
+        buf_printf(&name, form, shown, cases->names[i]);
         options.no_fuse = false;
         if (f->both || !f->unfused)
-            replay_one(dir.data, &options, t);
+            replay_one(dir.data, name.data, &options, t);
         options.no_fuse = true;
         if (f->both || f->unfused)
-            replay_one(dir.data, &options, t);
+            replay_one(dir.data, name.data, &options, t);
         buf_deinit(&dir);
+        buf_deinit(&name);
+    }
+}
+
+/* Unpacks into a folder that only we can see, which goes away again. *found grows by its cases. */
+static enum skiff_status replay_archive(const char *path, const struct replay_flags *f,
+                                        struct tally *t, int *found, struct skiff_error *err)
+{
+    struct case_files cases = {0}, inner = {0};
+    const char *temp = getenv("TMPDIR");
+    struct buf dir = BUF_INIT;
+    buf_printf(&dir, "%s/skiff-replay-XXXXXX", temp && *temp ? temp : "/tmp");
+    if (!mkdtemp(dir.data)) {
+        buf_deinit(&dir);
+        return error_set_sys(err, "%s: no temporary folder to unpack it in", path);
+    }
+    enum skiff_status status = archive_unpack(path, dir.data, interrupt_watch(), err);
+    if (status == SKIFF_OK)
+        status = find_cases(dir.data, &cases, &inner, err);
+    if (status == SKIFF_OK)
+        replay_cases(dir.data, path, &cases, f, t);
+    *found += cases.n;
+    file_remove_tree(dir.data);
+    case_files_deinit(&cases);
+    case_files_deinit(&inner);
+    buf_deinit(&dir);
+    return status;
+}
+
+static enum skiff_status replay_folder(const char *root, const struct replay_flags *f,
+                                       struct tally *t, int *found, struct skiff_error *err)
+{
+    struct case_files cases, archives;
+    TRY(find_cases(root, &cases, &archives, err));
+    enum skiff_status status = SKIFF_OK;
+    replay_cases(root, root, &cases, f, t);
+    *found += cases.n;
+    for (int i = 0; i < archives.n && status == SKIFF_OK && !interrupt_wanted(); i++) {
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", root, archives.names[i]);
+        status = replay_archive(path.data, f, t, found, err);
+        buf_deinit(&path);
     }
     case_files_deinit(&cases);
-    return 0;
+    case_files_deinit(&archives);
+    return status;
+}
+
+static int replay_below(const char *root, const struct replay_flags *f, struct tally *t)
+{
+    struct skiff_error err = {0};
+    enum skiff_status status;
+    bool folder = file_is_dir(root);
+    int found = 0;
+    if (folder)
+        status = replay_folder(root, f, t, &found, &err);
+    else if (file_exists(root) && archive_is_named(root))
+        status = replay_archive(root, f, t, &found, &err);
+    else
+        status =
+            error_set(&err, SKIFF_NOT_FOUND,
+                      "%s is not a folder: give a folder with a case.txt in it or below it, or "
+                      "an archive of one (x.tar.xz)",
+                      root);
+    if (status == SKIFF_OK && !found && !interrupt_wanted())
+        status = error_set(&err, SKIFF_NOT_FOUND,
+                           folder ? "%s: no case.txt in this folder or below it, nor in an archive "
+                                    "there"
+                                  : "%s: no case.txt in this archive",
+                           root);
+    return status < 0 && !interrupt_wanted() ? command_fail("replay", &err) : 0;
 }
 
 static int run(const struct command_call *call)
@@ -168,9 +241,14 @@ static int run(const struct command_call *call)
     struct tally t = {.verbose = f->verbose};
     if (!call->nwords)
         return command_usage(call->name, "no case given");
+    interrupt_watch(); /* what was unpacked is removed */
     for (int i = 0; i < call->nwords; i++)
         if (replay_below(call->words[i], f, &t))
             return 1;
+    if (interrupt_wanted()) {
+        fprintf(stderr, "skiff replay: stopped; %d passed, %d failed so far\n", t.passed, t.failed);
+        return 1;
+    }
     if (t.expected)
         printf("%d of the cases that passed differ from Paddle as intended\n", t.expected);
     printf("%d passed, %d failed\n", t.passed, t.failed);
@@ -195,11 +273,14 @@ const struct command command_replay = {
     .summary = "run recorded cases and compare every value with what real Paddle gave",
     .usage = "[--unfused | --both] [-v] [--allow-ops LIST --allow-dir DIR] CASE...",
     .text = "Runs recorded cases and compares every recorded value. CASE is a folder with a "
-            "case.txt, or a folder "
-            "with cases somewhere below it. tools/record_paddle.py records such cases from your "
+            "case.txt, a folder with cases somewhere below it, or an archive of such a folder "
+            "(x.tar, x.tar.gz, .zst, .lz4, .xz); archives in a folder are read, too. They are "
+            "unpacked into a private temporary folder ($TMPDIR, /tmp), which is removed; links, "
+            "and names that lead out of it, are refused. tools/record_paddle.py records such cases "
+            "from your "
             "own program on real "
             "Paddle (docs/record.md). Ends with a line \"N passed, M failed\"; exit status 1 when "
             "a case failed.",
-    .options = &(const struct options){.rows = rows, .words = "DIR..."},
+    .options = &(const struct options){.rows = rows, .words = "CASE..."},
     .args_size = sizeof(struct replay_flags),
     .run = run};

@@ -305,8 +305,9 @@ static int run(const struct command_call *call)
 static void list_models(struct buf *out)
 {
     buf_str(out, "\nmodels:\n");
-    for (const struct model *const *m = model_all(); *m; m++)
+    for (const struct skiff_model_def *const *m = model_all(); *m; m++)
         buf_printf(out, "  %-26s %s\n", (*m)->name, (*m)->summary);
+    buf_printf(out, "  %-26s %s\n", "./mynet.yaml, ./mymodel.so", "your own: docs/networks.md");
 }
 
 static const struct option rows[] = {

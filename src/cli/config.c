@@ -41,7 +41,8 @@ struct config {
     struct str_map known;    /* keys that were asked for */
     struct str_map prefixes; /* config_know_all */
     struct skiff_error wrong;
-    const char *override_key; /* while a value of the command line is read: its key */
+    const struct yaml_node *network; /* the section of that name, or NULL */
+    const char *override_key;        /* while a value of the command line is read: its key */
 };
 
 /* ---- making ---- */
@@ -74,6 +75,22 @@ static const char *folder_of(struct arena *a, const char *path)
     return arena_strdup(a, getcwd(cwd, sizeof(cwd)) ? cwd : ".");
 }
 
+/* Every key but those of the section `network`, which stays a tree. */
+static void take_tree(struct config *c, const struct yaml_node *root)
+{
+    struct yaml_sink sink = {c, take_value};
+    if (root && root->kind == YAML_MAP)
+        c->network = yaml_get(root, "network");
+    if (!c->network) {
+        if (root)
+            yaml_walk(root, "", &sink);
+        return;
+    }
+    for (const struct yaml_node *n = root->first; n; n = n->next)
+        if (strcmp(n->key, "network") != 0)
+            yaml_walk(n, n->key, &sink);
+}
+
 enum skiff_status config_parse(const void *bytes, size_t n, const char *name, struct config **out,
                                struct skiff_error *err)
 {
@@ -84,8 +101,10 @@ enum skiff_status config_parse(const void *bytes, size_t n, const char *name, st
     str_map_init(&c->prefixes);
     c->name = arena_strdup(&c->arena, name);
     c->folder = folder_of(&c->arena, name);
-    struct yaml_sink sink = {c, take_value};
-    enum skiff_status status = yaml_read(bytes, n, name, &sink, err);
+    const struct yaml_node *root;
+    enum skiff_status status = yaml_read(bytes, n, name, &c->arena, &root, err);
+    if (status == SKIFF_OK)
+        take_tree(c, root);
     if (status == SKIFF_OK && str_map_has(&c->entries, ""))
         status =
             error_set(err, SKIFF_FORMAT, "%s: a config is a map of keys, as \"runner:\"", name);
@@ -127,9 +146,12 @@ enum skiff_status config_override(struct config *c, const char *assignment, stru
     const char *key = arena_strndup(&c->arena, assignment, (size_t)(equals - assignment));
     const char *text = equals + 1;
     struct yaml_sink sink = {c, take_value};
+    const struct yaml_node *tree = NULL;
     c->override_key = key;
     /* Only lists are read as YAML: anything else, such as a command, stands for itself. */
-    if (text[0] != '[' || yaml_read(text, strlen(text), "-o", &sink, NULL) < 0) {
+    if (text[0] == '[' && yaml_read(text, strlen(text), "-o", &c->arena, &tree, NULL) == SKIFF_OK) {
+        yaml_walk(tree, "", &sink);
+    } else {
         size_t n = strlen(text);
         bool quoted = n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n - 1] == text[0];
         text = quoted ? arena_strndup(&c->arena, text + 1, n - 2) : text;
@@ -440,6 +462,11 @@ int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const 
 }
 
 /* ---- the rest ---- */
+
+const struct yaml_node *config_network(const struct config *c)
+{
+    return c->network;
+}
 
 const char *config_name(const struct config *c)
 {

@@ -17,6 +17,7 @@
 #include "base/error.h"
 
 struct config;
+struct yaml_node;
 
 enum skiff_status config_open(const char *path, struct config **out, struct skiff_error *err);
 /* The same for bytes in memory; `name` stands for the file in messages, paths are relative to its
@@ -61,6 +62,8 @@ void config_know_all(struct config *c, const char *prefix);
 int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const char *text),
                    void *arg);
 
+/* The section `network`, which is no part of the keys; NULL when there is none. */
+const struct yaml_node *config_network(const struct config *c);
 const char *config_name(const struct config *c);   /* of the file, as given */
 const char *config_folder(const struct config *c); /* absolute */
 /* Every key and its value as text, in order; for printing what a run was made with. */

@@ -1,20 +1,20 @@
-/* YAML events to keys with dots. Maps become parts of the key, lists of plain values one value,
- * lists of maps numbered keys ("a.0.b"). Nesting is bounded and aliases are refused: a few lines of
- * them can stand for gigabytes. */
+/* YAML events to a tree. Nesting is bounded and aliases are refused: a few lines of them can stand
+ * for gigabytes. Walking the tree gives keys with dots: maps become parts of the key, lists of
+ * plain values one value, lists of maps numbered keys ("a.0.b"). */
 #include "cli/config_yaml.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
+#include "base/mem.h"
 
 struct reading {
     yaml_parser_t parser;
     const char *name;
-    const struct yaml_sink *sink;
-    struct arena arena;
-    struct buf key; /* dotted path to where we are */
+    struct arena *arena;
     int depth;
 };
 
@@ -41,124 +41,69 @@ static enum skiff_status next_event(struct reading *r, yaml_event_t *out, struct
     return SKIFF_OK;
 }
 
-static const char *text_of(struct reading *r, const yaml_event_t *e)
+static enum skiff_status read_node(struct reading *r, const yaml_event_t *e, const char *key,
+                                   struct yaml_node **out, struct skiff_error *err);
+
+/* The key of the next value of a map; *key NULL at its end. */
+static enum skiff_status read_key(struct reading *r, const char **key, struct skiff_error *err)
 {
-    return arena_strndup(&r->arena, (const char *)e->data.scalar.value, e->data.scalar.length);
+    yaml_event_t e;
+    enum skiff_status s = SKIFF_OK;
+    *key = NULL;
+    TRY(next_event(r, &e, err));
+    if (e.type == YAML_SCALAR_EVENT)
+        *key = arena_strndup(r->arena, (const char *)e.data.scalar.value, e.data.scalar.length);
+    else if (e.type != YAML_MAPPING_END_EVENT)
+        s = error_set(err, SKIFF_UNSUPPORTED, "%s:%d: a key must be a plain word", r->name,
+                      line_of(&e));
+    yaml_event_delete(&e);
+    return s;
 }
 
-/* Appends ".word" and returns the length before. */
-static size_t key_push(struct reading *r, const char *word)
+static enum skiff_status read_children(struct reading *r, struct yaml_node *parent,
+                                       struct skiff_error *err)
 {
-    size_t before = r->key.len;
-    if (before)
-        buf_char(&r->key, '.');
-    buf_str(&r->key, word);
-    return before;
-}
-
-static void key_pop(struct reading *r, size_t before)
-{
-    r->key.len = before;
-    if (r->key.data)
-        r->key.data[before] = 0;
-}
-
-static enum skiff_status read_node(struct reading *r, const yaml_event_t *e,
-                                   struct skiff_error *err);
-
-static enum skiff_status read_map(struct reading *r, int line, struct skiff_error *err)
-{
-    for (int n = 0;; n++) {
+    for (struct yaml_node **at = &parent->first;; at = &(*at)->next, parent->n++) {
         yaml_event_t e;
-        TRY(next_event(r, &e, err));
-        if (e.type == YAML_MAPPING_END_EVENT) {
-            yaml_event_delete(&e);
-            if (!n)
-                r->sink->value(r->sink->self, r->key.data ? r->key.data : "", line, true, NULL, 0);
-            return SKIFF_OK;
+        const char *key = NULL;
+        if (parent->kind == YAML_MAP) {
+            TRY(read_key(r, &key, err));
+            if (!key)
+                return SKIFF_OK;
         }
-        if (e.type != YAML_SCALAR_EVENT) {
-            enum skiff_status s = error_set(
-                err, SKIFF_UNSUPPORTED, "%s:%d: a key must be a plain word", r->name, line_of(&e));
-            yaml_event_delete(&e);
-            return s;
-        }
-        size_t before = key_push(r, text_of(r, &e));
-        yaml_event_delete(&e);
         TRY(next_event(r, &e, err));
-        enum skiff_status s = read_node(r, &e, err);
-        yaml_event_delete(&e);
-        if (s < 0)
-            return s;
-        key_pop(r, before);
-    }
-}
-
-struct items {
-    const char **text;
-    int n, cap;
-};
-
-static void items_add(struct reading *r, struct items *l, const char *text)
-{
-    if (l->n == l->cap) {
-        int cap = l->cap ? 2 * l->cap : 16;
-        const char **grown = arena_alloc(&r->arena, (size_t)cap * sizeof(*grown));
-        if (l->n)
-            memcpy(grown, l->text, (size_t)l->n * sizeof(*grown));
-        l->text = grown;
-        l->cap = cap;
-    }
-    l->text[l->n++] = text;
-}
-
-static enum skiff_status read_list(struct reading *r, int line, struct skiff_error *err)
-{
-    struct items items = {0};
-    for (int n = 0;; n++) {
-        yaml_event_t e;
-        TRY(next_event(r, &e, err));
-        enum skiff_status s = SKIFF_OK;
         bool end = e.type == YAML_SEQUENCE_END_EVENT;
-        if (e.type == YAML_SCALAR_EVENT) {
-            items_add(r, &items, text_of(r, &e));
-        } else if (!end) {
-            char number[16];
-            snprintf(number, sizeof(number), "%d", n);
-            size_t before = key_push(r, number);
-            s = read_node(r, &e, err);
-            key_pop(r, before);
-        }
+        enum skiff_status s = end ? SKIFF_OK : read_node(r, &e, key, at, err);
         yaml_event_delete(&e);
-        if (s < 0)
+        if (s < 0 || end)
             return s;
-        if (end && (items.n || !n))
-            r->sink->value(r->sink->self, r->key.data ? r->key.data : "", line, true, items.text,
-                           items.n);
-        if (end)
-            return SKIFF_OK;
     }
 }
 
-static enum skiff_status read_node(struct reading *r, const yaml_event_t *e,
-                                   struct skiff_error *err)
+static enum skiff_status read_node(struct reading *r, const yaml_event_t *e, const char *key,
+                                   struct yaml_node **out, struct skiff_error *err)
 {
-    int line = line_of(e);
+    struct yaml_node *node = arena_alloc(r->arena, sizeof(*node));
+    *node = (struct yaml_node){.line = line_of(e), .key = key};
+    *out = node;
     if (e->type == YAML_SCALAR_EVENT) {
-        const char *text = text_of(r, e);
-        r->sink->value(r->sink->self, r->key.data ? r->key.data : "", line, false, &text, 1);
+        node->kind = YAML_TEXT;
+        node->text =
+            arena_strndup(r->arena, (const char *)e->data.scalar.value, e->data.scalar.length);
         return SKIFF_OK;
     }
     if (++r->depth > YAML_MAX_DEPTH)
-        return error_set(err, SKIFF_UNSUPPORTED, "%s:%d: nested more than %d deep", r->name, line,
-                         YAML_MAX_DEPTH);
-    TRY(e->type == YAML_MAPPING_START_EVENT ? read_map(r, line, err) : read_list(r, line, err));
+        return error_set(err, SKIFF_UNSUPPORTED, "%s:%d: nested more than %d deep", r->name,
+                         node->line, YAML_MAX_DEPTH);
+    node->kind = e->type == YAML_MAPPING_START_EVENT ? YAML_MAP : YAML_LIST;
+    TRY(read_children(r, node, err));
     r->depth--;
     return SKIFF_OK;
 }
 
 /* Up to and with the first document's content. */
-static enum skiff_status read_document(struct reading *r, struct skiff_error *err)
+static enum skiff_status read_document(struct reading *r, struct yaml_node **out,
+                                       struct skiff_error *err)
 {
     for (;;) {
         yaml_event_t e;
@@ -167,7 +112,7 @@ static enum skiff_status read_document(struct reading *r, struct skiff_error *er
         if (e.type == YAML_STREAM_START_EVENT || e.type == YAML_DOCUMENT_START_EVENT)
             status = SKIFF_OK;
         else if (e.type != YAML_STREAM_END_EVENT) {
-            status = read_node(r, &e, err);
+            status = read_node(r, &e, NULL, out, err);
             status = status < 0 ? status : SKIFF_END;
         }
         yaml_event_delete(&e);
@@ -176,20 +121,74 @@ static enum skiff_status read_document(struct reading *r, struct skiff_error *er
     }
 }
 
-enum skiff_status yaml_read(const void *bytes, size_t n, const char *name,
-                            const struct yaml_sink *sink, struct skiff_error *err)
+enum skiff_status yaml_read(const void *bytes, size_t n, const char *name, struct arena *arena,
+                            const struct yaml_node **out, struct skiff_error *err)
 {
-    struct reading r = {.name = name, .sink = sink};
+    struct reading r = {.name = name, .arena = arena};
+    struct yaml_node *root = NULL;
     if (n > YAML_MAX_BYTES)
         return error_set(err, SKIFF_RANGE, "%s: a config of %zu bytes is too large (at most %zu)",
                          name, n, YAML_MAX_BYTES);
     if (!yaml_parser_initialize(&r.parser))
         return error_set(err, SKIFF_NOMEM, "%s: no memory for the YAML parser", name);
-    arena_init(&r.arena);
     yaml_parser_set_input_string(&r.parser, bytes, n);
-    enum skiff_status status = read_document(&r, err);
+    enum skiff_status status = read_document(&r, &root, err);
     yaml_parser_delete(&r.parser);
-    arena_deinit(&r.arena);
-    buf_deinit(&r.key);
+    *out = root;
     return status < 0 ? status : SKIFF_OK;
+}
+
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
+{
+    const struct yaml_node *found = NULL;
+    for (const struct yaml_node *c = map->first; map->kind == YAML_MAP && c; c = c->next)
+        if (!strcmp(c->key, key))
+            found = c;
+    return found;
+}
+
+/* ---- keys with dots ---- */
+
+static void walk(const struct yaml_node *node, struct buf *key, const struct yaml_sink *sink);
+
+/* The node below `key`, under its own word. */
+static void walk_child(const struct yaml_node *child, int number, struct buf *key,
+                       const struct yaml_sink *sink)
+{
+    size_t before = key->len;
+    if (before)
+        buf_char(key, '.');
+    if (child->key)
+        buf_str(key, child->key);
+    else
+        buf_printf(key, "%d", number);
+    walk(child, key, sink);
+    key->len = before;
+    key->data[before] = 0;
+}
+
+static void walk(const struct yaml_node *node, struct buf *key, const struct yaml_sink *sink)
+{
+    const char **values = mem_must((size_t)(node->n + 1) * sizeof(*values));
+    int n = 0, number = 0;
+    if (node->kind == YAML_TEXT)
+        values[n++] = node->text;
+    for (const struct yaml_node *c = node->first; c; c = c->next, number++) {
+        if (node->kind == YAML_LIST && c->kind == YAML_TEXT)
+            values[n++] = c->text;
+        else
+            walk_child(c, number, key, sink);
+    }
+    if (n || !node->n)
+        sink->value(sink->self, key->data ? key->data : "", node->line, node->kind != YAML_TEXT,
+                    values, n);
+    free(values);
+}
+
+void yaml_walk(const struct yaml_node *node, const char *key, const struct yaml_sink *sink)
+{
+    struct buf path = BUF_INIT;
+    buf_str(&path, key);
+    walk(node, &path, sink);
+    buf_deinit(&path);
 }

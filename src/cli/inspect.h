@@ -23,6 +23,8 @@ enum skiff_status inspect_model(const char *path, const struct inspect_options *
                                 struct skiff_error *err);
 /* what: NULL for all ops, an op type, or a program file or model. */
 enum skiff_status inspect_ops(const char *what, struct skiff_error *err);
+/* name: NULL for all layers. */
+enum skiff_status inspect_layers(const char *name, struct skiff_error *err);
 enum skiff_status inspect_tensor(const char *path, const struct inspect_options *o,
                                  struct skiff_error *err);
 

@@ -12,7 +12,7 @@ static void watch(struct tally *t, const struct skiff_var *v)
     t->watched[t->nwatched++] = skiff_var_name(v);
 }
 
-void tally_init(struct tally *t, const struct model_net *net, int threads)
+void tally_init(struct tally *t, const struct skiff_model_net *net, int threads)
 {
     *t = (struct tally){.threads = threads, .loss_is_sum = net->loss_is_sum};
     t->lanes = mem_must((size_t)threads * sizeof(*t->lanes));

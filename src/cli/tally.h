@@ -36,7 +36,7 @@ struct tally {
     int nwatched;
 };
 
-void tally_init(struct tally *t, const struct model_net *net, int threads);
+void tally_init(struct tally *t, const struct skiff_model_net *net, int threads);
 void tally_deinit(struct tally *t);
 void tally_reset(struct tally *t);
 /* From trainer threads. */

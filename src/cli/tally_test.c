@@ -10,15 +10,15 @@
 
 struct numbers {
     struct skiff_net *net;
-    struct model_net vars;
+    struct skiff_model_net vars;
 };
 
 static void numbers_open(struct numbers *n)
 {
     n->net = skiff_net_create();
-    n->vars = (struct model_net){.loss = skiff_data(n->net, "loss", SKIFF_DIMS(1)),
-                                 .predict = skiff_data(n->net, "predict", SKIFF_DIMS(2)),
-                                 .label = skiff_data(n->net, "label", SKIFF_DIMS(1))};
+    n->vars = (struct skiff_model_net){.loss = skiff_data(n->net, "loss", SKIFF_DIMS(1)),
+                                       .predict = skiff_data(n->net, "predict", SKIFF_DIMS(2)),
+                                       .label = skiff_data(n->net, "label", SKIFF_DIMS(1))};
 }
 
 /* A batch of 4: loss 0.5, predictions and labels as given. */

@@ -124,97 +124,6 @@ enum skiff_status task_check(struct task *j, const char *command, struct skiff_e
     return SKIFF_OK;
 }
 
-/* ---- the model's view of hyper_parameters ---- */
-
-struct model_view {
-    struct model_config base;
-    struct config *config;
-};
-
-#define VIEW_KEY(c, key)                                            \
-    struct config *config = ((const struct model_view *)c)->config; \
-    char full[128];                                                 \
-    snprintf(full, sizeof(full), "hyper_parameters.%s", key)
-
-static int64_t view_integer(const struct model_config *c, const char *key, int64_t fallback)
-{
-    VIEW_KEY(c, key);
-    /* everything that models count is a size */
-    return config_int_in(config, full, fallback, 0, INT64_C(1) << 40);
-}
-
-static double view_real(const struct model_config *c, const char *key, double fallback)
-{
-    VIEW_KEY(c, key);
-    return config_real(config, full, fallback);
-}
-
-static bool view_flag(const struct model_config *c, const char *key, bool fallback)
-{
-    VIEW_KEY(c, key);
-    return config_bool(config, full, fallback);
-}
-
-static const char *view_text(const struct model_config *c, const char *key, const char *fallback)
-{
-    VIEW_KEY(c, key);
-    return config_text(config, full, fallback);
-}
-
-static int view_integers(const struct model_config *c, const char *key, int64_t *out, int max)
-{
-    VIEW_KEY(c, key);
-    int n = config_ints(config, full, out, max);
-    for (int i = 0; i < n; i++)
-        if (out[i] < 1 || out[i] > 1 << 20) {
-            config_refuse(config, full, "has a layer of size %lld", (long long)out[i]);
-            return -1;
-        }
-    return n;
-}
-
-static const struct model_config_class view_class = {view_integer, view_real, view_flag, view_text,
-                                                     view_integers};
-
-/* ---- which model ---- */
-
-static enum skiff_status no_model(const struct config *c, const char *what, struct skiff_error *err)
-{
-    struct buf names = BUF_INIT;
-    for (const struct model *const *m = model_all(); *m; m++)
-        buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
-    enum skiff_status status =
-        error_set(err, SKIFF_NOT_FOUND,
-                  "%s: no model %s; runner.model names one, or the folder of the config does: %s",
-                  config_name(c), what, names.data);
-    buf_deinit(&names);
-    return status;
-}
-
-/* "rank/dnn" of ".../rank/dnn", else "dnn". */
-static const struct model *model_of_path(const char *path)
-{
-    const char *last = strrchr(path, '/');
-    if (!last)
-        return model_find(path);
-    const char *two = last;
-    while (two > path && two[-1] != '/')
-        two--;
-    const struct model *m = model_find(two);
-    return m ? m : model_find(last + 1);
-}
-
-static enum skiff_status find_model(struct task *j, struct skiff_error *err)
-{
-    const char *name = config_text(j->config, "runner.model", NULL);
-    const char *workspace = config_text(j->config, "workspace", NULL);
-    const char *folder = config_folder(j->config);
-    j->model = name ? model_find(name) : model_of_path(folder);
-    if (!j->model && !name && workspace)
-        j->model = model_of_path(workspace);
-    return j->model ? SKIFF_OK : no_model(j->config, name ? name : folder, err);
-}
-
 /* ---- open, close ---- */
 
 static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
@@ -228,12 +137,9 @@ static enum skiff_status make_schema(struct task *j, struct skiff_error *err)
 
 static enum skiff_status build(struct task *j, bool train, struct skiff_error *err)
 {
-    struct model_view view = {{&view_class}, j->config};
-    TRY(find_model(j, err));
+    TRY(task_model_open(j, err));
     j->net = skiff_net_create();
-    j->model->build(j->net, &view.base, &j->vars);
-    TRY(config_check(j->config, err));
-    TRY(skiff_net_check(j->net, err));
+    TRY(task_model_build(j, err));
     if (train)
         TRY(task_minimize(j, err));
     else
@@ -299,6 +205,7 @@ void task_close(struct task *j)
     schema_deinit(&j->schema);
     scope_destroy(j->scope);
     skiff_net_destroy(j->net);
+    task_model_close(j);
     config_close(j->config);
     *j = (struct task){0};
 }

@@ -2,6 +2,7 @@
 #ifndef CLI_TASK_H
 #define CLI_TASK_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/options.h"
 #include "cli/config.h"
@@ -50,13 +51,18 @@ int task_args_check(const struct task_args *a, const char *command);
 
 struct task {
     struct config *config;
-    const struct model *model;
+    const struct skiff_model_def *model;
     struct skiff_net *net;
-    struct model_net vars;
+    struct skiff_model_net vars;
     struct schema schema;
     struct skiff_scope *scope;
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
+    /* task_model.c: a model that is no ready one */
+    void *library;                   /* the shared object that `model` is in, or NULL */
+    const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
+    struct skiff_model_def own;
+    struct arena network_text;
 };
 
 /* Opens the config and builds the net, with an optimizer if it is to be trained. */
@@ -95,6 +101,11 @@ uint64_t task_seed(struct task *j);
 enum skiff_status task_startup(struct task *j, struct skiff_error *err);
 int task_threads(struct task *j);    /* runner.thread_num */
 bool task_in_memory(struct task *j); /* runner.reader_type */
+
+/* task_model.c: which model, and its network; close when open has failed, too. */
+enum skiff_status task_model_open(struct task *j, struct skiff_error *err);
+enum skiff_status task_model_build(struct task *j, struct skiff_error *err);
+void task_model_close(struct task *j);
 
 /* task_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status task_minimize(struct task *j, struct skiff_error *err);

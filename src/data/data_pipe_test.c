@@ -86,10 +86,10 @@ static void test_no_secret(void **state)
 static void test_compressed(void **state)
 {
     struct buf out = BUF_INIT;
-    static const char *const files[] = {"tests/data/streams/lines.gz",
-                                        "tests/data/streams/lines.zst",
-                                        "tests/data/streams/lines.lz4"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const files[] = {
+        "tests/data/streams/lines.gz", "tests/data/streams/lines.zst",
+        "tests/data/streams/lines.lz4", "tests/data/streams/lines.xz"};
+    for (int i = 0; i < 4; i++) {
         assert_int_equal(run("head -n 1", files[i], &out, NULL), SKIFF_OK);
         assert_string_equal(out.data, "line 1\n");
         assert_int_equal(run("tail -n 1", files[i], &out, NULL), SKIFF_OK);

@@ -171,14 +171,15 @@ static void check_lines(const char *path)
 
 static void test_compressed(void **state)
 {
-    static const char *const names[] = {"lines.gz", "lines.zst", "lines.lz4", "renamed.txt"};
-    static const char *const two[] = {"two.gz", "two.zst", "two.lz4"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const names[] = {"lines.gz", "lines.zst", "lines.lz4", "renamed.txt",
+                                        "lines.xz"};
+    static const char *const two[] = {"two.gz", "two.zst", "two.lz4", "two.xz"};
+    for (int i = 0; i < 5; i++) {
         char path[100];
         snprintf(path, sizeof path, ROOT "%s", names[i]);
         check_lines(path);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct stream *stream;
         struct source s;
         char path[100];
@@ -196,8 +197,8 @@ static void test_compressed(void **state)
  * damaged one is an error or gives other bytes, but never a crash. */
 static void test_compressed_damaged(void **state)
 {
-    static const char *const names[] = {"two.gz", "two.zst", "two.lz4"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const names[] = {"two.gz", "two.zst", "two.lz4", "two.xz"};
+    for (int k = 0; k < 4; k++) {
         char path[100], bytes[512];
         snprintf(path, sizeof path, ROOT "%s", names[k]);
         FILE *f = fopen(path, "rb");

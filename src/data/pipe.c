@@ -83,6 +83,7 @@ static void pipe_script(const char *command, const char *path, struct buf *scrip
     const char *decoder = ends_with(path, ".gz")    ? "zcat | "
                           : ends_with(path, ".zst") ? "zstd -dcq | "
                           : ends_with(path, ".lz4") ? "lz4 -dcq | "
+                          : ends_with(path, ".xz")  ? "xz -dcq | "
                                                     : "";
     buf_printf(script,
                "( read -r -u %d || kill -KILL 0 ) </dev/null >/dev/null 2>&1 & exec %d<&-; "

@@ -334,8 +334,8 @@ static enum skiff_status open_part(const struct prepare *r, const char *part, in
                strcmp(path, "-") == 0 ? "stdin"
                : slash                ? slash + 1
                                       : path);
-    static const char *const ends[] = {".gz", ".zst", ".lz4"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const ends[] = {".gz", ".zst", ".lz4", ".xz"};
+    for (int i = 0; i < 4; i++) {
         size_t n = strlen(ends[i]);
         if (name.len > n && strcmp(name.data + name.len - n, ends[i]) == 0)
             name.data[name.len - n] = '\0';

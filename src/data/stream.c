@@ -22,6 +22,10 @@ static const struct stream_decoder decoders[] = {
     {"gzip", 2, "\x1f\x8b", stream_gzip_open},
     {"zstd", 4, "\x28\xb5\x2f\xfd", stream_zstd_open},
     {"lz4", 4, "\x04\x22\x4d\x18", stream_lz4_open},
+    {"xz", 6,
+     "\xfd"
+     "7zXZ",
+     stream_xz_open},
 };
 
 struct stream_raw {
@@ -113,6 +117,14 @@ static const struct stream_decoder *decoder_of(const char *head, size_t n)
     return NULL;
 }
 
+static bool may_be_packed(char first)
+{
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++)
+        if (first == decoders[i].magic[0])
+            return true;
+    return false;
+}
+
 /* Looks at the first bytes of s and puts the decoder they ask for on top of it. Takes s over. */
 static enum skiff_status stream_decode(struct stream_raw *s, struct stream **out,
                                        struct skiff_error *err)
@@ -128,8 +140,7 @@ static enum skiff_status stream_decode(struct stream_raw *s, struct stream **out
         if (got == 0)
             break;
         s->head_len += got;
-        if (s->head[0] != decoders[0].magic[0] && s->head[0] != decoders[1].magic[0] &&
-            s->head[0] != decoders[2].magic[0])
+        if (!may_be_packed(s->head[0]))
             break; /* plain: do not wait for more of a slow terminal */
     }
     const struct stream_decoder *decoder = decoder_of(s->head, s->head_len);

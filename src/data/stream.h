@@ -1,8 +1,8 @@
 /* Stream: bytes from a file, standard input, a child process or a decoder on top of one of them.
  *
- * Decoders (stream_gzip.c, stream_zstd.c, stream_lz4.c) are chosen by the first bytes of the
- * content, not by the name. Stop flag: a stream that may wait for somebody else (a terminal, a
- * FIFO, a child) looks at *stop every 50 ms and then fails with STATE, so that closing a reader
+ * Decoders (stream_gzip.c, stream_zstd.c, stream_lz4.c, stream_xz.c) are chosen by the first bytes
+ * of the content, not by the name. Stop flag: a stream that may wait for somebody else (a terminal,
+ * a FIFO, a child) looks at *stop every 50 ms and then fails with STATE, so that closing a reader
  * never hangs. */
 #ifndef DATA_STREAM_H
 #define DATA_STREAM_H
@@ -50,6 +50,8 @@ enum skiff_status stream_zstd_open(struct stream *below, struct stream **out,
                                    struct skiff_error *err);
 enum skiff_status stream_lz4_open(struct stream *below, struct stream **out,
                                   struct skiff_error *err);
+enum skiff_status stream_xz_open(struct stream *below, struct stream **out,
+                                 struct skiff_error *err);
 
 /* Opens a file ("-": standard input), decoded if its content is compressed. A folder is an error
  * (files_expand walks them). stop may be NULL. */

@@ -36,10 +36,62 @@ for source in "$home"/share/doc/skiff/examples/*.c; do
     readelf -d "$dir/$name" | grep 'NEEDED.*\[libskiff\.so\.0\]' >/dev/null || fail "$name does not ask for libskiff.so.0"
     readelf -d "$dir/$name-static" | grep 'NEEDED.*libskiff' >/dev/null && fail "$name-static asks for libskiff.so"
 done
-for name in fleet fleet-static; do
-    LD_LIBRARY_PATH=$home/lib "$dir/$name" >"$dir/out" 2>&1 || { cat "$dir/out"; fail "$name failed"; }
-    grep -q '^last loss, mean of all workers: 0\.0000' "$dir/out" || { cat "$dir/out"; fail "$name has not learned"; }
+example() { # NAME TEXT [ARGUMENT...]: runs it; its output has a line with the text
+    local name=$1 text=$2
+    shift 2
+    (cd "$dir" && LD_LIBRARY_PATH=$home/lib TMPDIR=$dir "./$name" "$@") >"$dir/out" 2>&1 || { cat "$dir/out"; fail "$name failed"; }
+    grep -q "$text" "$dir/out" || { cat "$dir/out"; fail "$name does not say \"$text\""; }
+}
+for kind in "" -static; do
+    example "fleet$kind" '^last loss, mean of all workers: 0\.0000'
+    example "ctr_dnn$kind" '^saved and loaded  *0\.[6-9]' 20000 500
 done
+[ "$(ls "$home"/share/doc/skiff/examples/*.c | wc -l)" -eq 2 ] || fail "an example that is not run here"
+# models of one's own (docs/networks.md): as the example says, linked with the library, and in C++
+cp -r "$home/share/doc/skiff/examples/mymodel" "$dir/mymodel"
+own() { # NAME: trains with that model
+    (cd "$dir/mymodel" && LD_LIBRARY_PATH=$home/lib "$home/bin/skiff" train -m config.yaml -o "runner.model=./$1" "runner.model_save_path=out-$1") >"$dir/out" 2>&1 ||
+        { cat "$dir/out"; fail "training with $1 failed"; }
+}
+gcc -Wall -Wextra -Werror -shared -fPIC "${cflags[@]}" -o "$dir/mymodel/mymodel.so" "$dir/mymodel/mymodel.c"
+gcc -shared -fPIC "${cflags[@]}" -o "$dir/mymodel/linked.so" "$dir/mymodel/mymodel.c" "${shared[@]}"
+readelf -d "$dir/mymodel/linked.so" | grep 'NEEDED.*\[libskiff\.so\.0\]' >/dev/null || fail "linked.so does not ask for libskiff.so.0"
+for model in mymodel.so linked.so mymodel.yaml; do
+    own $model
+    cmp "$dir/mymodel/out-$model/4/rec_static.pdparams" "$dir/mymodel/out-mymodel.so/4/rec_static.pdparams" || fail "$model differs"
+done
+cat >"$dir/mymodel/three.cc" <<'END'
+#include <skiff/model.h>
+static void build(skiff_net *net, const skiff_model_config *config, skiff_model_net *out)
+{
+    struct skiff_dims one = SKIFF_CLEAR;
+    one.n = 1, one.d[0] = 1;
+    struct skiff_data_options ids = SKIFF_CLEAR;
+    ids.dtype = "int64";
+    const char *const names[] = {"click", "user", "item"};
+    for (const char *name : names)
+        skiff_model_input(out, skiff_layer_data(net, name, one, &ids));
+    skiff_var *age = skiff_model_input(out, skiff_layer_data(net, "age", one, nullptr));
+    out->loss = skiff_layer_mean(net, skiff_layer_fc(net, {1, &age}, skiff_model_integer(config, "width", 8), nullptr), nullptr);
+}
+SKIFF_MODEL("plus", "in C++", build)
+END
+if command -v g++ >/dev/null; then
+    for header in "$home"/include/skiff/*.h; do
+        case $header in *_list.h) continue ;; esac # rows of a table, which others include
+        echo "#include <skiff/${header##*/}>" >"$dir/header.cc"
+        g++ -std=c++11 -pedantic -fsyntax-only -Wall -Wextra -Werror "${cflags[@]}" "$dir/header.cc" || fail "${header##*/} is not for C++"
+    done
+    g++ -Wall -Wextra -Werror -shared -fPIC "${cflags[@]}" -o "$dir/mymodel/three.so" "$dir/mymodel/three.cc"
+    cut -d, -f1-3,5 "$dir/mymodel/clicks.csv" >"$dir/mymodel/three.csv"
+    sed -i 's/clicks.csv/three.csv/' "$dir/mymodel/config.yaml"
+    own three.so
+fi
+# ready models from the installed folder, as networks in YAML
+models=$home/share/skiff/models/rank/dnn
+"$home/bin/skiff" train -m "$models/config.yaml" -o "runner.model=$home/share/doc/skiff/examples/networks/dnn.yaml" runner.epochs=1 \
+    hyper_parameters.sparse_feature_number=2003 runner.input_hash_size=2003 "runner.model_save_path=$dir/dnn" >"$dir/out" 2>&1 ||
+    { cat "$dir/out"; fail "dnn.yaml"; }
 # a name that is hidden in libskiff.so is hidden in libskiff.a
 echo 'int scope_create(void); int main(void) { return scope_create(); }' >"$dir/inner.c"
 ! gcc "$dir/inner.c" -o "$dir/inner" "${static[@]}" 2>/dev/null || fail "an inner name can be linked with"

@@ -44,6 +44,23 @@ END
 export PYTHONPATH=$dir/wheel PYTHONDONTWRITEBYTECODE=1
 "$python" -c "import paddle.fluid, skiff; assert skiff.__version__ == '$version' and '$dir' in skiff.__file__"
 grep -q "'libdnnl.so[.0-9]*': 'libdnnl" "$dir/wheel/skiff/_needs.py" || fail "_needs.py: $(cat "$dir/wheel/skiff/_needs.py")"
+# the command: runs, and says what to install when a library is gone
+scripts=$(echo "$dir"/wheel/skiff-*.data/scripts)
+chmod +x "$scripts"/*
+[ "$("$scripts/skiff" --version)" = "skiff $version" ] || fail "the wheel's command says $("$scripts/skiff" --version)"
+"$scripts/fleetrun" --help | grep 'usage: skiff launch' >/dev/null || fail "the wheel's fleetrun is not the launcher"
+grep -q '^        libdnnl.so[.0-9]*) package=libdnnl[0-9]* ;;$' "$scripts/skiff" || fail "the command does not know libdnnl's package"
+echo 'int gone(void); int gone(void) { return 1; }' | gcc -shared -x c - -o "$dir/libgone.so.1" -Wl,-soname,libgone.so.1
+echo 'int gone(void); int main(void) { return gone(); }' | gcc -x c - -x none -o "$scripts/skiff-program" "$dir/libgone.so.1"
+rm "$dir/libgone.so.1"
+sed -i 's/^        libdnnl\.so[.0-9]*)/        libgone.so.1)/; s/package=libdnnl[0-9]*/package=libgone1/' "$scripts/skiff"
+status=0
+"$scripts/skiff" train >"$dir/out" 2>&1 || status=$?
+[ "$status" -eq 127 ] || fail "a command without its library ends with $status"
+diff "$dir/out" - <<'END' || fail "a command without its library says something else"
+skiff: these libraries are missing: libgone.so.1
+skiff: it needs these Debian packages: apt-get install libgone1
+END
 # a module whose library is gone
 echo 'int gone(void); int gone(void) { return 1; }' | gcc -shared -x c - -o "$dir/libgone.so.1" -Wl,-soname,libgone.so.1
 echo 'int gone(void); int native(void); int native(void) { return gone(); }' >"$dir/native.c"

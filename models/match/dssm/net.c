@@ -5,12 +5,13 @@
 struct tower {
     struct skiff_net *net;
     int64_t words, width;
-    struct model_sizes sizes;
+    struct skiff_model_sizes sizes;
 };
 
-static struct skiff_var *bag(struct skiff_net *net, struct model_net *out, const char *name)
+static struct skiff_var *bag(struct skiff_net *net, struct skiff_model_net *out, const char *name)
 {
-    return model_input(out, skiff_data(net, name, SKIFF_DIMS(1), .dtype = "int64", .lod_level = 1));
+    return skiff_model_input(
+        out, skiff_data(net, name, SKIFF_DIMS(1), .dtype = "int64", .lod_level = 1));
 }
 
 /* The vector of a bag of words. Parameters are shared by name. */
@@ -37,7 +38,7 @@ static struct skiff_var *constant_like(struct skiff_net *net, struct skiff_var *
 
 /* Clicked and other titles as one list of predictions: (1 + cos) / 2 lies in 0 .. 1. */
 static void add_metrics(struct skiff_net *net, struct skiff_var *yes, struct skiff_var *no,
-                        struct model_net *out)
+                        struct skiff_model_net *out)
 {
     struct skiff_var *both = skiff_concat(net, SKIFF_VARS(yes, no), 0);
     struct skiff_var *p =
@@ -54,12 +55,13 @@ static void add_metrics(struct skiff_net *net, struct skiff_var *yes, struct ski
     out->accuracy = skiff_mean(net, right);
 }
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
-    struct tower t = {net, model_integer(c, "sparse_feature_number", 6000),
-                      model_integer(c, "sparse_feature_dim", 128),
-                      model_sizes_of(c, "fc_sizes", (const int64_t[]){128, 0})};
-    double margin = model_real(c, "margin", 0.1);
+    struct tower t = {net, skiff_model_integer(c, "sparse_feature_number", 6000),
+                      skiff_model_integer(c, "sparse_feature_dim", 128),
+                      skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){128, 0})};
+    double margin = skiff_model_real(c, "margin", 0.1);
     struct skiff_var *words[3] = {bag(net, out, "query"), bag(net, out, "pos_title"),
                                   bag(net, out, "neg_title")};
     struct skiff_var *query = vector_of(&t, words[0]), *clicked = vector_of(&t, words[1]),
@@ -74,4 +76,4 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     add_metrics(net, yes, no, out);
 }
 
-const struct model model_match_dssm = {"match/dssm", "SimNet-BOW (DSSM)", build};
+const struct skiff_model_def model_match_dssm = MODEL_DEF("match/dssm", "SimNet-BOW (DSSM)", build);

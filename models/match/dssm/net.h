@@ -8,6 +8,6 @@
 
 #include "model.h"
 
-extern const struct model model_match_dssm;
+extern const struct skiff_model_def model_match_dssm;
 
 #endif

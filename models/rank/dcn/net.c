@@ -30,16 +30,18 @@ static struct skiff_var *cross_layer(const struct cross *c, struct skiff_var *x,
     return skiff_elementwise(c->net, add, y, x);
 }
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
     struct rank_inputs in = rank_inputs_make(net, c, out);
-    struct model_sizes sizes = model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 0});
-    int layers = (int)model_integer(c, "cross_num", 2);
-    model_flag(c, "is_sparse", true);
+    struct skiff_model_sizes sizes =
+        skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 0});
+    int layers = (int)skiff_model_integer(c, "cross_num", 2);
+    skiff_model_flag(c, "is_sparse", true);
     struct cross cross = {.net = net,
                           .inputs = in.slots * in.width + in.dense_columns,
                           .init = skiff_init_truncated_normal(0.0, 0.1 / sqrt((double)in.width), 0),
-                          .l2 = model_real(c, "l2_reg_cross", 0.00005)};
+                          .l2 = skiff_model_real(c, "l2_reg_cross", 0.00005)};
     cross.x0 = rank_features(
         net, &in, SKIFF_PARAM(.name = "SparseFeatFactors", .initializer = cross.init), true);
     struct skiff_var *x = cross.x0;
@@ -51,4 +53,4 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     model_finish_sigmoid(net, model_layer(net, last, inputs, 1, NULL), in.label, out);
 }
 
-const struct model model_rank_dcn = {"rank/dcn", "Deep & Cross", build};
+const struct skiff_model_def model_rank_dcn = MODEL_DEF("rank/dcn", "Deep & Cross", build);

@@ -6,6 +6,6 @@
 
 #include "model.h"
 
-extern const struct model model_rank_dcn;
+extern const struct skiff_model_def model_rank_dcn;
 
 #endif

@@ -2,11 +2,12 @@
 
 #include "rank/rank.h"
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
     struct rank_inputs in = rank_inputs_make(net, c, out);
-    struct model_sizes sizes =
-        model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
+    struct skiff_model_sizes sizes =
+        skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
     struct rank_fm fm = rank_fm_terms(net, &in);
     int64_t inputs = fm.nfields * in.width;
     struct skiff_var *x = skiff_reshape(net, fm.fields, SKIFF_DIMS(-1, inputs));
@@ -17,4 +18,4 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     model_finish_sigmoid(net, logit, in.label, out);
 }
 
-const struct model model_rank_deepfm = {"rank/deepfm", "DeepFM", build};
+const struct skiff_model_def model_rank_deepfm = MODEL_DEF("rank/deepfm", "DeepFM", build);

@@ -14,7 +14,7 @@ static struct skiff_var *layer(struct skiff_net *net, struct skiff_var *x, int64
 }
 
 static struct skiff_var *layers(struct skiff_net *net, struct skiff_var *x, int64_t inputs,
-                                const struct model_sizes *sizes, const char *last_act)
+                                const struct skiff_model_sizes *sizes, const char *last_act)
 {
     for (int i = 0; i < sizes->n; i++) {
         x = layer(net, x, inputs, sizes->size[i], i + 1 < sizes->n ? "relu" : last_act);
@@ -50,14 +50,15 @@ static struct skiff_var *products(struct skiff_net *net, struct skiff_var *vecto
                                  NULL);
 }
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
     struct rank_inputs in = rank_inputs_make(net, c, out);
-    struct model_sizes bottom =
-        model_sizes_of(c, "bot_layer_sizes", (const int64_t[]){512, 256, 64, in.width, 0});
-    struct model_sizes top =
-        model_sizes_of(c, "top_layer_sizes", (const int64_t[]){512, 256, 2, 0});
-    bool self = model_flag(c, "self_interaction", false);
+    struct skiff_model_sizes bottom =
+        skiff_model_sizes_of(c, "bot_layer_sizes", (const int64_t[]){512, 256, 64, in.width, 0});
+    struct skiff_model_sizes top =
+        skiff_model_sizes_of(c, "top_layer_sizes", (const int64_t[]){512, 256, 2, 0});
+    bool self = skiff_model_flag(c, "self_interaction", false);
     struct skiff_var *x = layers(net, in.dense, in.dense_columns, &bottom, "relu");
     struct skiff_var *rows = rank_embeddings(
         net, &in, in.width,
@@ -77,4 +78,4 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     model_add_auc(net, out->predict, in.label, out);
 }
 
-const struct model model_rank_dlrm = {"rank/dlrm", "DLRM", build};
+const struct skiff_model_def model_rank_dlrm = MODEL_DEF("rank/dlrm", "DLRM", build);

@@ -8,6 +8,6 @@
 
 #include "model.h"
 
-extern const struct model model_rank_dlrm;
+extern const struct skiff_model_def model_rank_dlrm;
 
 #endif

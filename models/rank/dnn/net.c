@@ -13,21 +13,21 @@ const struct rank_dnn_config rank_dnn_documents = {.sparse_slots = 26,
 
 /* The documents declare their inputs in this order. */
 static struct rank_inputs documents_inputs(struct skiff_net *net, const struct rank_dnn_config *c,
-                                           struct model_net *out)
+                                           struct skiff_model_net *out)
 {
     struct rank_inputs in = {.slots = c->sparse_slots < RANK_MAX_SLOTS ? c->sparse_slots
                                                                        : RANK_MAX_SLOTS,
                              .dense_columns = c->dense_columns,
                              .rows = c->table_rows,
                              .width = c->table_width};
-    in.dense = model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(c->dense_columns)));
+    in.dense = skiff_model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(c->dense_columns)));
     for (int i = 0; i < in.slots; i++) {
         char name[32];
         snprintf(name, sizeof(name), "C%d", i + 1);
-        in.ids[i] = model_input(
+        in.ids[i] = skiff_model_input(
             out, skiff_data(net, name, SKIFF_DIMS(1), .dtype = "int64", .lod_level = 1));
     }
-    in.label = model_input(out, skiff_data(net, "label", SKIFF_DIMS(1), .dtype = "int64"));
+    in.label = skiff_model_input(out, skiff_data(net, "label", SKIFF_DIMS(1), .dtype = "int64"));
     return in;
 }
 
@@ -47,7 +47,7 @@ static struct skiff_var *first_input(struct skiff_net *net, const struct rank_in
 }
 
 static struct skiff_var *predict_of(struct skiff_net *net, const struct rank_inputs *in,
-                                    const struct model_sizes *sizes)
+                                    const struct skiff_model_sizes *sizes)
 {
     int64_t inputs = in->slots * in->width + in->dense_columns;
     struct skiff_var *x = model_layers(net, first_input(net, in), inputs, sizes);
@@ -55,10 +55,10 @@ static struct skiff_var *predict_of(struct skiff_net *net, const struct rank_inp
 }
 
 static void documents_build(struct skiff_net *net, const struct rank_dnn_config *c,
-                            struct model_net *out)
+                            struct skiff_model_net *out)
 {
     struct rank_inputs in = documents_inputs(net, c, out);
-    struct model_sizes sizes = {0};
+    struct skiff_model_sizes sizes = {0};
     for (; sizes.n < 8 && c->layer_sizes[sizes.n]; sizes.n++)
         sizes.size[sizes.n] = c->layer_sizes[sizes.n];
     out->label = in.label;
@@ -71,7 +71,7 @@ static void documents_build(struct skiff_net *net, const struct rank_dnn_config 
 
 struct rank_dnn rank_dnn_build(struct skiff_net *net, const struct rank_dnn_config *c)
 {
-    struct model_net out = {0};
+    struct skiff_model_net out = {0};
     documents_build(net, c, &out);
     return (struct rank_dnn){.loss = out.loss,
                              .predict = out.predict,
@@ -80,33 +80,35 @@ struct rank_dnn rank_dnn_build(struct skiff_net *net, const struct rank_dnn_conf
                              .batch_auc = out.auc.batch_auc};
 }
 
-static void build_documents(struct skiff_net *net, const struct model_config *c,
-                            struct model_net *out)
+static void build_documents(struct skiff_net *net, const struct skiff_model_config *c,
+                            struct skiff_model_net *out)
 {
-    struct rank_dnn_config d = {.sparse_slots =
-                                    (int)model_integer(c, "sparse_inputs_slots", 27) - 1,
-                                .dense_columns = (int)model_integer(c, "dense_input_dim", 13),
-                                .table_rows = model_integer(c, "sparse_feature_number", 1000001),
-                                .table_width = model_integer(c, "sparse_feature_dim", 10)};
-    struct model_sizes sizes = model_sizes_of(c, "fc_sizes", (const int64_t[]){400, 400, 400, 0});
+    struct rank_dnn_config d = {
+        .sparse_slots = (int)skiff_model_integer(c, "sparse_inputs_slots", 27) - 1,
+        .dense_columns = (int)skiff_model_integer(c, "dense_input_dim", 13),
+        .table_rows = skiff_model_integer(c, "sparse_feature_number", 1000001),
+        .table_width = skiff_model_integer(c, "sparse_feature_dim", 10)};
+    struct skiff_model_sizes sizes =
+        skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){400, 400, 400, 0});
     for (int i = 0; i < sizes.n && i < 7; i++)
         d.layer_sizes[i] = sizes.size[i];
     documents_build(net, &d, out);
 }
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
-    if (!strcmp(model_text(c, "network", "paddlerec"), "documents")) {
+    if (!strcmp(skiff_model_text(c, "network", "paddlerec"), "documents")) {
         build_documents(net, c, out);
         return;
     }
     struct rank_inputs in = rank_inputs_make(net, c, out);
-    struct model_sizes sizes =
-        model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
+    struct skiff_model_sizes sizes =
+        skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
     out->label = in.label;
     out->predict = predict_of(net, &in, &sizes);
     out->loss = skiff_mean(net, skiff_cross_entropy(net, out->predict, in.label));
     model_add_auc(net, out->predict, in.label, out);
 }
 
-const struct model model_rank_dnn = {"rank/dnn", "CTR-DNN", build};
+const struct skiff_model_def model_rank_dnn = MODEL_DEF("rank/dnn", "CTR-DNN", build);

@@ -29,6 +29,6 @@ struct rank_dnn {
  * holds the error. */
 struct rank_dnn rank_dnn_build(struct skiff_net *net, const struct rank_dnn_config *config);
 
-extern const struct model model_rank_dnn;
+extern const struct skiff_model_def model_rank_dnn;
 
 #endif

@@ -2,7 +2,8 @@
 
 #include "rank/rank.h"
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
     struct rank_inputs in = rank_inputs_make(net, c, out);
     struct rank_fm fm = rank_fm_terms(net, &in);
@@ -13,4 +14,4 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     model_finish_sigmoid(net, logit, in.label, out);
 }
 
-const struct model model_rank_fm = {"rank/fm", "factorization machine", build};
+const struct skiff_model_def model_rank_fm = MODEL_DEF("rank/fm", "factorization machine", build);

@@ -4,6 +4,6 @@
 
 #include "model.h"
 
-extern const struct model model_rank_fm;
+extern const struct skiff_model_def model_rank_fm;
 
 #endif

@@ -2,7 +2,8 @@
 
 #include "rank/rank.h"
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
     struct rank_inputs in = rank_inputs_make(net, c, out);
     struct skiff_var *bias = skiff_create_parameter(net, SKIFF_DIMS(1), .dtype = "float32",
@@ -11,5 +12,5 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     model_finish_sigmoid(net, logit, in.label, out);
 }
 
-const struct model model_rank_logistic_regression = {"rank/logistic_regression",
-                                                     "logistic regression", build};
+const struct skiff_model_def model_rank_logistic_regression =
+    MODEL_DEF("rank/logistic_regression", "logistic regression", build);

@@ -4,11 +4,12 @@
 
 #include "rank/rank.h"
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
     struct rank_inputs in = rank_inputs_make(net, c, out);
-    struct model_sizes sizes =
-        model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
+    struct skiff_model_sizes sizes =
+        skiff_model_sizes_of(c, "fc_sizes", (const int64_t[]){512, 256, 128, 32, 0});
     struct skiff_var *wide =
         skiff_fc(net, in.dense, 1,
                  .param_attr = SKIFF_PARAM(.initializer = skiff_init_truncated_normal(
@@ -24,4 +25,5 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     model_finish_sigmoid(net, skiff_elementwise(net, add, wide, deep), in.label, out);
 }
 
-const struct model model_rank_wide_deep = {"rank/wide_deep", "Wide & Deep", build};
+const struct skiff_model_def model_rank_wide_deep =
+    MODEL_DEF("rank/wide_deep", "Wide & Deep", build);

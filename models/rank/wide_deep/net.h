@@ -5,6 +5,6 @@
 
 #include "model.h"
 
-extern const struct model model_rank_wide_deep;
+extern const struct skiff_model_def model_rank_wide_deep;
 
 #endif

@@ -28,7 +28,7 @@ static struct skiff_var *cost_of(struct skiff_net *net, struct skiff_var *logits
 }
 
 static void add_auc(struct skiff_net *net, struct skiff_var *yes, struct skiff_var *no,
-                    int64_t negatives, struct model_net *out)
+                    int64_t negatives, struct skiff_model_net *out)
 {
     struct skiff_var *logits = skiff_concat(net, SKIFF_VARS(yes, no), 1);
     struct skiff_var *p = skiff_reshape(net, skiff_sigmoid(net, logits), SKIFF_DIMS(-1, 1));
@@ -41,21 +41,22 @@ static void add_auc(struct skiff_net *net, struct skiff_var *yes, struct skiff_v
     model_add_auc(net, out->predict, out->label, out);
 }
 
-static void build(struct skiff_net *net, const struct model_config *c, struct model_net *out)
+static void build(struct skiff_net *net, const struct skiff_model_config *c,
+                  struct skiff_model_net *out)
 {
-    struct tables t = {net, model_integer(c, "sparse_feature_number", 85),
-                       model_integer(c, "sparse_feature_dim", 300)};
-    int64_t negatives = model_integer(c, "neg_num", 5);
-    model_integer(c, "window_size", 5);
-    model_flag(c, "with_shuffle_batch", false);
+    struct tables t = {net, skiff_model_integer(c, "sparse_feature_number", 85),
+                       skiff_model_integer(c, "sparse_feature_dim", 300)};
+    int64_t negatives = skiff_model_integer(c, "neg_num", 5);
+    skiff_model_integer(c, "window_size", 5);
+    skiff_model_flag(c, "with_shuffle_batch", false);
     double near = 0.5 / (double)t.width;
     struct skiff_initializer zero = skiff_init_constant(0.0);
     struct skiff_var *word =
-        model_input(out, skiff_data(net, "input_word", SKIFF_DIMS(1), .dtype = "int64"));
+        skiff_model_input(out, skiff_data(net, "input_word", SKIFF_DIMS(1), .dtype = "int64"));
     struct skiff_var *target =
-        model_input(out, skiff_data(net, "true_label", SKIFF_DIMS(1), .dtype = "int64"));
-    struct skiff_var *drawn =
-        model_input(out, skiff_data(net, "neg_label", SKIFF_DIMS(negatives), .dtype = "int64"));
+        skiff_model_input(out, skiff_data(net, "true_label", SKIFF_DIMS(1), .dtype = "int64"));
+    struct skiff_var *drawn = skiff_model_input(
+        out, skiff_data(net, "neg_label", SKIFF_DIMS(negatives), .dtype = "int64"));
     drawn = skiff_reshape(net, drawn, SKIFF_DIMS(-1, negatives, 1));
     struct skiff_var *x = row_of(&t, word, "emb", t.width, skiff_init_uniform(-near, near, 0));
     struct skiff_var *y = row_of(&t, target, "emb_w", t.width, zero);
@@ -73,5 +74,5 @@ static void build(struct skiff_net *net, const struct model_config *c, struct mo
     add_auc(net, yes, no, negatives, out);
 }
 
-const struct model model_recall_word2vec = {"recall/word2vec", "skip-gram with negative sampling",
-                                            build};
+const struct skiff_model_def model_recall_word2vec =
+    MODEL_DEF("recall/word2vec", "skip-gram with negative sampling", build);

@@ -8,6 +8,6 @@
 
 #include "model.h"
 
-extern const struct model model_recall_word2vec;
+extern const struct skiff_model_def model_recall_word2vec;
 
 #endif

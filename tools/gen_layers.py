@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""gen_bindings.py INCLUDE_DIR LAYERS_DIR OUT.c: the Python bindings of all layers of <skiff/layers.h>.
+"""gen_layers.py INCLUDE_DIR LAYERS_DIR OUT.c OUT.h: the table of all layers of <skiff/layers.h> (src/layers/table.h): for each
+its arguments and a function that calls it. Networks in YAML and the Python bindings are made with it. OUT.h has one line
+LAYER(name, signature) for each.
 
 The headers are regular: skiff_layer_<name>(net, required..., const struct skiff_<x>_options *o) and skiff_lr_<name>(...). The C
 compiler expands them; what is left is read here with a few patterns. An argument of a type that is not known here is an error:
@@ -11,21 +13,21 @@ import re
 import subprocess
 import sys
 
-TYPES = {  # C type -> (enum arg_type, how the value is read from call.a[i])
-    "struct skiff_var *": ("ARG_VAR", "c.a[{i}].var"),
-    "struct skiff_vars": ("ARG_VARS", "c.a[{i}].vars"),
-    "struct skiff_dims": ("ARG_DIMS", "c.a[{i}].dims"),
-    "const char *": ("ARG_TEXT", "c.a[{i}].text"),
-    "int": ("ARG_INT", "(int)c.a[{i}].i"),
-    "int64_t": ("ARG_INT", "c.a[{i}].i"),
-    "double": ("ARG_FLOAT", "c.a[{i}].f"),
-    "_Bool": ("ARG_BOOL", "c.a[{i}].b"),
-    "const struct skiff_param_attr *": ("ARG_PARAM", "c.a[{i}].param"),
-    "struct skiff_initializer": ("ARG_INITIALIZER", "c.a[{i}].initializer"),
-    "int[2]": ("ARG_PAIR", "{{c.a[{i}].pair[0], c.a[{i}].pair[1]}}"),
-    "const double *": ("ARG_DOUBLES", "c.a[{i}].doubles.v"),
-    "const int64_t *": ("ARG_LONGS", "c.a[{i}].longs.v"),
-    "const void *": ("ARG_ARRAY", None),
+TYPES = {  # C type -> (enum arg_type, how the value is read from call->a[i])
+    "struct skiff_var *": ("ARG_VAR", "c->a[{i}].var"),
+    "struct skiff_vars": ("ARG_VARS", "c->a[{i}].vars"),
+    "struct skiff_dims": ("ARG_DIMS", "c->a[{i}].dims"),
+    "const char *": ("ARG_TEXT", "c->a[{i}].text"),
+    "int": ("ARG_INT", "(int)c->a[{i}].i"),
+    "int64_t": ("ARG_INT", "c->a[{i}].i"),
+    "double": ("ARG_FLOAT", "c->a[{i}].f"),
+    "_Bool": ("ARG_BOOL", "c->a[{i}].b"),
+    "const struct skiff_param_attr *": ("ARG_PARAM", "c->a[{i}].param"),
+    "struct skiff_initializer": ("ARG_INITIALIZER", "c->a[{i}].initializer"),
+    "int[2]": ("ARG_PAIR", "{{c->a[{i}].pair[0], c->a[{i}].pair[1]}}"),
+    "const double *": ("ARG_DOUBLES", "c->a[{i}].doubles.v"),
+    "const int64_t *": ("ARG_LONGS", "c->a[{i}].longs.v"),
+    "const void *": ("ARG_ARRAY", "c->a[{i}].array"),
 }
 WORDS = {"ARG_VAR": "Var", "ARG_VARS": "vars", "ARG_DIMS": "dims", "ARG_TEXT": "str", "ARG_INT": "int", "ARG_FLOAT": "float",
          "ARG_BOOL": "bool", "ARG_PARAM": "ParamAttr", "ARG_INITIALIZER": "Initializer", "ARG_PAIR": "int or (int, int)",
@@ -88,15 +90,15 @@ def zero_names(layers):
             for prefix in re.findall(r"(skiff_layer_\w*)##", text):
                 if name.startswith(prefix):
                     return set(option.findall(text)), set(), text
-        raise SystemExit("gen_bindings: %s is nowhere defined in %s" % (name, layers))
+        raise SystemExit("gen_layers: %s is nowhere defined in %s" % (name, layers))
 
     return find
 
 
-class Binding:
+class Layer:
     def __init__(self, name, c_name, result, params, structs, zeros):
         self.name, self.c_name, self.result, self.structs = name, c_name, result, structs
-        self.args, self.call, self.before = [], ["c.net"], []
+        self.args, self.call, self.before = [], ["c->net"], []
         self.required, self.outs = 0, None
         option_zeros, plain_zeros, self.source = zeros
         options = None
@@ -113,15 +115,12 @@ class Binding:
             elif kind == "int" and i + 1 < len(params) and params[i + 1][0] in ("const int64_t *", "const double *"):
                 lists = [p for p in params[i + 1:] if p[0] in ("const int64_t *", "const double *")]
                 at = self.add(lists[0][0], lists[0][1], False)
-                self.call.append("(int)c.a[%d].%s.n" % (at, "longs" if "int64" in lists[0][0] else "doubles"))
+                self.call.append("(int)c->a[%d].%s.n" % (at, "longs" if "int64" in lists[0][0] else "doubles"))
                 self.call.append(TYPES[lists[0][0]][1].format(i=at))
                 i += 1
             elif kind == "const void *":
                 at = self.add(kind, label, False)
-                self.before.append("const void *memory = call_array(&c, %d, c.a[%d].text, c.a[%d].dims);"
-                                   % (at, self.index("dtype"), self.index("shape")))
-                self.before.append("if (!memory) {\n        keep_end(&c.k);\n        return NULL;\n    }")
-                self.call.append("memory")
+                self.call.append(TYPES[kind][1].format(i=at))
             else:
                 self.call.append(TYPES[kind][1].format(i=self.add(kind, label, label in plain_zeros)))
             i += 1
@@ -132,7 +131,7 @@ class Binding:
             self.add_options(options, option_zeros)
 
     @staticmethod
-    def may_be_left_out(label, kind, zero):
+    def may_be_left_out(label, kind, zero, wide):
         return zero or kind in ("ARG_PARAM", "ARG_BOOL") or (kind, label) in (
             ("ARG_TEXT", "name"), ("ARG_VAR", "out"), ("ARG_VAR", "output"))
 
@@ -141,8 +140,8 @@ class Binding:
 
     def add(self, kind, label, zero):
         if kind not in TYPES:
-            raise SystemExit("gen_bindings: %s: argument %s has the type %s, which is not known" % (self.c_name, label, kind))
-        self.args.append((label, TYPES[kind][0], zero))
+            raise SystemExit("gen_layers: %s: argument %s has the type %s, which is not known" % (self.c_name, label, kind))
+        self.args.append((label, TYPES[kind][0], zero, kind == "int64_t"))
         return len(self.args) - 1
 
     def add_options(self, options, zeros):
@@ -162,7 +161,7 @@ class Binding:
                 continue
             at = self.add(kind, label, label in zeros)
             parts.append(".%s = %s" % (label, TYPES[kind][1].format(i=at)))
-            parts += [".%s = c.given[%d] == HAS_VALUE ? c.a[%d].b : c.given[%d] == HAS_VALUE" % (h, said, said, at)
+            parts += [".%s = c->given[%d] == ARG_HAS_VALUE ? c->a[%d].b : c->given[%d] == ARG_HAS_VALUE" % (h, said, said, at)
                       for h, said in has if label.startswith(h[4:])]
         self.before.append("struct %s o = {%s};" % (options, ", ".join(parts)))
 
@@ -176,74 +175,67 @@ class Binding:
 
     def code(self):
         call = "%s(%s)" % (self.c_name, ", ".join(self.call))
-        lines = ["static const struct layer_arg args_%s[] = {%s};" % (
-            self.name, ", ".join('{"%s", %s, %s}' % (a[0], a[1], "true" if a[2] else "false") for a in self.args) or "{0}")]
-        lines.append('static const struct layer_spec spec_%s = {"%s", "%s", args_%s, %d, %d, %d};' % (
-            self.name, self.name, self.signature(), self.name, len(self.args), self.positional, self.required))
-        lines.append("static PyObject *layer_%s(PyObject *self, PyObject *args, PyObject *keywords)\n{" % self.name)
-        lines.append("    struct call c;\n    if (!call_begin(&c, &spec_%s, args, keywords))\n        return NULL;" % self.name)
-        lines += ["    " + b for b in self.before]
+        kind, names, lines = self.results(call)
+        head = ["static const struct layer_arg args_%s[] = {%s};" % (
+            self.name, ", ".join('{"%s", %s, %d, %d}' % a for a in self.args) or "{0}")]
+        head.append("static void call_%s(struct layer_call *c)\n{" % self.name)
+        head += ["    " + line for line in self.before + lines] + ["}"]
+        head.append('const struct layer_spec layer_spec_%s = {"%s", "%s", args_%s, %d, %d, %d, %s, {%s}, %d, call_%s};' % (
+            self.name, self.name, self.signature(), self.name, len(self.args), self.positional, self.required, kind,
+            ", ".join('"%s"' % n for n in names) or "NULL", len(names), self.name))
+        return "\n".join(head)
+
+    def results(self, call):
+        """What kind of results there are, their names, and the lines that put them into c->outs."""
         if self.outs:
-            lines.append("    int n = %s;" % self.count())
-            lines.append("    struct skiff_var **outs = keep_alloc(&c.k, (size_t)(n + 1) * sizeof(*outs));")
-            lines.append("    if (!outs) {\n        keep_end(&c.k);\n        return NULL;\n    }")
-            lines.append("    %s;\n    return call_vars(&c, outs, n);" % call)
-        elif self.result == "struct skiff_var *" and self.extra is not None:
-            lines.append("    struct skiff_var *both[2];\n    both[0] = %s;\n    both[1] = extra;" % call)
-            lines.append("    return c.a[%d].b ? call_tuple(&c, both, 2) : call_var(&c, both[0]);" % self.extra)
-        elif self.result == "struct skiff_var *":
-            lines.append("    return call_var(&c, %s);" % call)
-        else:
-            lines += self.struct_result(call)
-        return "\n".join(lines + ["}"])
+            return "RESULT_LIST", [], ["struct skiff_var **outs = layer_call_room(c, %s);" % self.count(),
+                                       "if (outs)\n        %s;" % call]
+        if self.result != "struct skiff_var *":
+            return self.struct_result(call)
+        lines = ["c->outs[0] = %s;" % call, "c->nouts = 1;"]
+        if self.extra is None:
+            return "RESULT_ONE", [], lines
+        label = self.args[self.extra][0]
+        return "RESULT_EXTRA", ["out", label], lines + ["c->outs[1] = extra;", "c->nouts += c->a[%d].b;" % self.extra]
 
     def count(self):
         labels = [a[0] for a in self.args]
         if "sections" in labels:
-            return "c.a[%d].i > 0 ? (int)c.a[%d].i : c.a[%d].dims.n" % (
+            return "c->a[%d].i > 0 ? (int)c->a[%d].i : c->a[%d].dims.n" % (
                 self.index("num"), self.index("num"), self.index("sections"))
         x, axis, num = self.index("x"), self.index("axis"), self.index("num")
-        return ("c.a[%d].i > 0 ? (int)c.a[%d].i : (int)skiff_var_dim(c.a[%d].var, c.a[%d].i < 0 ? (int)c.a[%d].i + "
-                "skiff_var_ndim(c.a[%d].var) : (int)c.a[%d].i)" % (num, num, x, axis, axis, x, axis))
+        return ("c->a[%d].i > 0 ? (int)c->a[%d].i : (int)skiff_var_dim(c->a[%d].var, c->a[%d].i < 0 ? (int)c->a[%d].i + "
+                "skiff_var_ndim(c->a[%d].var) : (int)c->a[%d].i)" % (num, num, x, axis, axis, x, axis))
 
     def struct_result(self, call):
-        """A struct of variables: a tuple of them; an array in it (auc's states) is a list at the end."""
-        singles, many = [], []
+        """A struct of variables; an array in it (auc's states) is a list at the end."""
+        names, places = [], []
         for kind, label in fields(self.structs[self.result.split()[1]]):
+            names.append(label)
             m = re.match(r"struct skiff_var \*\[(\d+)\]", kind)
-            if m:
-                many = ["r.%s[%d]" % (label, k) for k in range(int(m.group(1)))]
-            else:
-                singles.append("r.%s" % label)
-        lines = ["    %s r = %s;" % (self.result, call), "    struct skiff_var *all[] = {%s};" % ", ".join(singles + many)]
-        if not many:
-            return lines + ["    return call_tuple(&c, all, %d);" % len(singles)]
-        return lines + ["    return call_nested(&c, all, %d, %d);" % (len(singles), len(many))]
+            places += ["r.%s[%d]" % (label, k) for k in range(int(m.group(1)))] if m else ["r.%s" % label]
+        lines = ["%s r = %s;" % (self.result, call)]
+        lines += ["c->outs[%d] = %s;" % (k, place) for k, place in enumerate(places)]
+        return "RESULT_STRUCT", names, lines + ["c->nouts = %d;" % len(places)]
 
 
 def main():
-    include, layers, out = sys.argv[1:4]
+    include, layers, out, out_list = sys.argv[1:5]
     text = expand(include)
     structs = {m.group(1): m.group(2) for m in re.finditer(r"struct (skiff_\w+) \{([^{}]*)\};", text)}
     zeros = zero_names(layers)
-    bindings = []
+    found = []
     for m in re.finditer(r"((?:struct \w+\s+\**|_Bool))\s*\b(skiff_(?:layer|lr)_\w+)\(([^;{}]*)\);", text):
         result, c_name = " ".join(m.group(1).split()), m.group(2)
         params = [declaration(p) for p in m.group(3).split(",")]
         name = re.sub(r"^skiff_(layer_)?", "", c_name)
-        bindings.append(Binding(name, c_name, result, params[1:], structs, zeros(c_name)))
-    bindings.sort(key=lambda b: b.name)
+        found.append(Layer(name, c_name, result, params[1:], structs, zeros(c_name)))
+    found.sort(key=lambda b: b.name)
+    made = "/* Made by tools/gen_layers.py from the headers; do not change. */\n"
+    with open(out_list, "w", encoding="utf-8") as f:
+        f.write(made + "".join('LAYER(%s, "%s")\n' % (b.name, b.signature()) for b in found))
     with open(out, "w", encoding="utf-8") as f:
-        f.write('/* Made by tools/gen_bindings.py from the headers; do not change. */\n#include "layers.h"\n\n')
-        for b in bindings:
-            f.write(b.code() + "\n\n")
-        f.write("PyMethodDef layer_methods[] = {\n")
-        for b in bindings:
-            f.write('    METHOD("%s", layer_%s, "%s"),\n' % (b.name, b.name, b.signature()))
-        f.write("    {0}};\n\nconst struct layer_spec *const layer_specs[] = {\n")
-        for b in bindings:
-            f.write("    &spec_%s,\n" % b.name)
-        f.write("    NULL};\n")
+        f.write(made + '#include "layers/table.h"\n\n' + "\n\n".join(b.code() for b in found) + "\n")
 
 
 if __name__ == "__main__":
