@@ -240,7 +240,9 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
         config_know_all(j->config, "hyper_parameters.optimizer");
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
-    return make_schema(j, err);
+    TRY(make_schema(j, err));
+    task_rules(j);
+    return SKIFF_OK;
 }
 
 int task_args_check(const struct task_args *a, const char *command)
@@ -297,6 +299,7 @@ void task_close(struct task *j)
 {
     buf_deinit(&j->pipe);
     schema_deinit(&j->schema);
+    rules_deinit(&j->rules);
     scope_destroy(j->scope);
     skiff_net_destroy(j->net);
     config_close(j->config);

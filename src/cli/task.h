@@ -54,6 +54,7 @@ struct task {
     struct skiff_net *net;
     struct model_net vars;
     struct schema schema;
+    struct data_rules rules; /* what its data must keep to, in training and check-data alike */
     struct skiff_scope *scope;
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
@@ -95,6 +96,14 @@ uint64_t task_seed(struct task *j);
 enum skiff_status task_startup(struct task *j, struct skiff_error *err);
 int task_threads(struct task *j);    /* runner.thread_num */
 bool task_in_memory(struct task *j); /* runner.reader_type */
+
+/* task_rules.c: fills task.rules; refuses an input_hash_size beyond the tables; makes
+ * runner.cache_dir, or says why not; tells names and files that are odd, and files left out. */
+void task_rules(struct task *j);
+void task_check_hash_size(struct task *j, const struct reader_config *r);
+enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
+void task_tell_odd(void *arg, const char *file, int64_t line, const char *name);
+void task_tell_left_out(const struct file_list *files);
 
 /* task_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status task_minimize(struct task *j, struct skiff_error *err);

@@ -300,6 +300,8 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
         for (int i = 0; i < all.count; i++)
             file_list_add(&t->files, all.paths[i]);
     }
+    if (skiff_fleet_is_first_worker(t->fleet))
+        task_tell_left_out(&all);
     int total = all.count;
     file_list_deinit(&all);
     if (status == SKIFF_OK)

@@ -175,14 +175,16 @@ static int slot_like(const struct name_table *t, const char *name)
     return near.best && near.distance <= (letters < 6 ? 1 : letters / 3) ? slot : -1;
 }
 
-int name_table_strange(struct name_table *t, const char *p, size_t n)
+int name_table_strange(struct name_table *t, const char *p, size_t n, int64_t line)
 {
     int at = strange_names_find(&t->strange, p, n);
     if (at >= 0)
         return at;
     at = strange_names_add(&t->strange, p, n);
-    if (at >= 0)
+    if (at >= 0) {
         t->strange.like[at] = slot_like(t, t->strange.name[at]);
+        t->strange.line[at] = line;
+    }
     return at;
 }
 

@@ -22,6 +22,7 @@ struct name_entry {
 #define STRANGE_MAX 16
 struct strange_names {
     char name[STRANGE_MAX][40]; /* longer ones are cut */
+    int64_t line[STRANGE_MAX];  /* of the first */
     int like[STRANGE_MAX];      /* the slot whose name it looks like, misspelt; -1: none */
     int n;
 };
@@ -44,7 +45,7 @@ void name_table_deinit(struct name_table *t);
 /* The slot, or -1. 8 bytes at p may be read. */
 int name_table_find(const struct name_table *t, const char *p, size_t n);
 /* Notes a name that is no slot's; its position among the strange ones, -1: there are many. */
-int name_table_strange(struct name_table *t, const char *p, size_t n);
+int name_table_strange(struct name_table *t, const char *p, size_t n, int64_t line);
 /* "label or click": the names of the slot in the file. Returns out. */
 const char *name_table_names(const struct name_table *t, int slot, char out[static 96]);
 /* The one of them that a strange name looks like. */

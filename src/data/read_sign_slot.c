@@ -69,7 +69,7 @@ static enum skiff_status sign_slot_tokens(struct reader_sign_slot *r, const char
         int slot = name_table_find(&r->names, colon + 1, (size_t)(stop - colon - 1));
         ++*out_tokens;
         if (__builtin_expect(slot < 0, 0))
-            row_fill_strange(&r->fill, &r->names, colon + 1, (size_t)(stop - colon - 1));
+            row_fill_strange(&r->fill, b, &r->names, colon + 1, (size_t)(stop - colon - 1));
         else
             TRY(row_fill_put(&r->fill, b, slot, p, (size_t)(colon - p), r->mod, err));
         p = stop;

@@ -66,7 +66,7 @@ static enum skiff_status slot_text_tokens(struct reader_slot_text *r, const char
         int slot = name_table_find(&r->names, p, (size_t)(colon - p));
         ++*out_tokens;
         if (__builtin_expect(slot < 0, 0))
-            row_fill_strange(&r->fill, &r->names, p, (size_t)(colon - p));
+            row_fill_strange(&r->fill, b, &r->names, p, (size_t)(colon - p));
         else
             TRY(row_fill_put(&r->fill, b, slot, colon + 1, (size_t)(stop - colon - 1), r->mod,
                              err));

@@ -293,9 +293,11 @@ static void scan_tell_strange(struct scan *s)
         s->active->class->strange ? s->active->class->strange(s->active) : NULL;
     if (__builtin_expect(!names || names->n == s->strange_told, 1))
         return;
-    int64_t line = scan_line_number(s, s->source.line);
     for (; s->strange_told < names->n && bad && bad->on_odd; s->strange_told++) {
         const char *name = names->name[s->strange_told];
+        int64_t line = scan_line_number(s, names->line[s->strange_told]);
+        if (names->like[s->strange_told] >= 0)
+            continue; /* of rows that lack that slot it is told */
         pthread_mutex_lock(&bad->lock);
         if (strange_names_find(&bad->strange, name, strlen(name)) < 0 &&
             strange_names_add(&bad->strange, name, strlen(name)) >= 0)

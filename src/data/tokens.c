@@ -65,9 +65,10 @@ enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, co
 
 /* ---- names ---- */
 
-void row_fill_strange(struct row_fill *f, struct name_table *names, const char *p, size_t n)
+void row_fill_strange(struct row_fill *f, const struct batch *b, struct name_table *names,
+                      const char *p, size_t n)
 {
-    int at = name_table_strange(names, p, n);
+    int at = name_table_strange(names, p, n, b->lines[b->rows]);
     if (at >= 0 && names->strange.like[at] >= 0)
         f->strange = at;
 }

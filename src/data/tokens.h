@@ -22,7 +22,8 @@ void row_fill_begin(struct row_fill *f, struct batch *b);
 enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, const char *p,
                                size_t n, uint64_t mod, struct skiff_error *err);
 /* A name of the row that is no slot's. */
-void row_fill_strange(struct row_fill *f, struct name_table *names, const char *p, size_t n);
+void row_fill_strange(struct row_fill *f, const struct batch *b, struct name_table *names,
+                      const char *p, size_t n);
 /* Before the end of a row of named values: INVALID when a slot has no value and a strange name
  * looks like its own, NOT_FOUND when it has no label (slot; -1: it needs none). */
 enum skiff_status row_fill_named(const struct row_fill *f, const struct name_table *names,
