@@ -113,6 +113,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
         return SKIFF_OK;
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
+    task_say_nan(&t->task, &t->options, "saved epoch", epoch);
     enum skiff_status status =
         trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);

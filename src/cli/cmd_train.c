@@ -197,6 +197,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
         TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
+    task_say_nan(&t->task, &t->options, "epoch", epoch);
     enum skiff_status status =
         trainer_train_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);

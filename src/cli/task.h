@@ -58,6 +58,8 @@ struct task {
     struct skiff_scope *scope;
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
+    char advice[160];                     /* when learning goes to NaN; "": nothing is learnt */
+    char about[32];                       /* the epoch that runs, for that message */
 };
 
 /* Opens the config and builds the net, with an optimizer if it is to be trained. */
@@ -104,6 +106,10 @@ void task_check_hash_size(struct task *j, const struct reader_config *r);
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
 void task_tell_odd(void *arg, const char *file, int64_t line, const char *name);
 void task_tell_left_out(const struct file_list *files);
+
+/* What is said when learning goes to NaN, in options; `what` is "epoch" or "saved epoch". */
+struct trainer_options;
+void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
 
 /* task_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status task_minimize(struct task *j, struct skiff_error *err);

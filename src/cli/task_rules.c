@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/task.h"
 #include "executor/data_rules.h"
+#include "executor/trainer.h"
 #include "store/file.h"
 
 #define ROWS_KEY "hyper_parameters.sparse_feature_number"
@@ -88,6 +89,14 @@ enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_e
 }
 
 /* ---- what is told ---- */
+
+void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch)
+{
+    snprintf(j->about, sizeof j->about, "%.15s %d", what, epoch);
+    options->loss = skiff_var_name(j->vars.loss);
+    options->about = j->about;
+    options->advice = j->advice[0] ? j->advice : "train again with a lower learning_rate";
+}
 
 void task_tell_odd(void *arg, const char *file, int64_t line, const char *name)
 {

@@ -519,6 +519,7 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     tally_reset(&t->tally);
     if (t->data) {
         progress_start(&t->progress, t->data, t->epoch);
+        task_say_nan(&t->task, &t->options, "epoch", t->epoch);
         status = trainer_train_dataset(t->task.scope, p, t->data, &t->options, &r, err);
         progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     }
