@@ -120,7 +120,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
-        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in runner.test_data_dir");
+        return task_no_samples(&t->task, &task_data_infer, err);
     t->stopped = r.stopped;
     tally_read(&t->tally, &sum);
     struct report_row *row = &t->rows[t->nrows++];

@@ -62,7 +62,7 @@ static void read_options(struct training *t)
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
     interrupt_watch();
-    t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
+    t->epochs = task_epochs(&t->task);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
     t->seed = (uint64_t)config_int(c, "runner.seed", 12345);
@@ -204,7 +204,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
-        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in runner.train_data_dir");
+        return task_no_samples(&t->task, &task_data_train, err);
     finish_row(t, epoch, &r);
     t->stopped = r.stopped;
     const char *cache = dataset_cache_error(t->data);

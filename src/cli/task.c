@@ -181,12 +181,13 @@ static const struct model_config_class view_class = {view_integer, view_real, vi
 static enum skiff_status no_model(const struct config *c, const char *what, struct skiff_error *err)
 {
     struct buf names = BUF_INIT;
+    const char *like = config_like(c, "runner.model");
     for (const struct model *const *m = model_all(); *m; m++)
         buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
     enum skiff_status status =
         error_set(err, SKIFF_NOT_FOUND,
-                  "%s: no model %s; runner.model names one, or the folder of the config does: %s",
-                  config_name(c), what, names.data);
+                  "%s: no model %s; runner.model names one, or the folder of the config does: %s%s%s",
+                  config_name(c), what, names.data, like ? "; what is " : "", like ? like : "");
     buf_deinit(&names);
     return status;
 }
@@ -288,8 +289,10 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK) {
         know_keys(j->config);
         j->scope = scope_create();
-        status = build(j, train, err);
+        status = config_words(j->config, err);
     }
+    if (status == SKIFF_OK)
+        status = build(j, train, err);
     if (status < 0)
         task_close(j);
     return status;

@@ -88,6 +88,12 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
                                     struct dataset **out, struct skiff_error *err);
 
+/* An epoch without a sample: why that may be. */
+enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
+                                  struct skiff_error *err);
+/* runner.epochs, at least 1. */
+int task_epochs(struct task *j);
+
 /* After everything was read: wrong values are an error; unknown keys are told on stderr, and are an
  * error when one looks like a known key misspelt or came from the command line. */
 enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err);

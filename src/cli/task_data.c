@@ -143,11 +143,27 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
         return SKIFF_OK;
     }
     int n = config_paths(j->config, data->dir_key, out_names);
+    const char *like = n < 1 ? config_like(j->config, data->dir_key) : NULL;
     if (n < 1)
-        return error_set(err, SKIFF_NOT_FOUND, "%s: %s is needed: a folder, files or patterns",
-                         config_name(j->config), data->dir_key);
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s: %s is needed: a folder, files or patterns%s%s%s",
+                         config_name(j->config), data->dir_key, like ? "; what is " : "",
+                         like ? like : "", like ? "?" : "");
     *out_count = n;
     return SKIFF_OK;
+}
+
+enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
+                                  struct skiff_error *err)
+{
+    if (config_bool(j->config, "runner.drop_last", false))
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "no batch is full: there are fewer samples in %s than %s (%lld) for each "
+                         "thread, and runner.drop_last leaves the rest out; make the batches smaller "
+                         "or set drop_last to False",
+                         data->dir_key, data->batch_key,
+                         (long long)config_int(j->config, data->batch_key, 32));
+    return error_set(err, SKIFF_NOT_FOUND, "there are no samples in %s", data->dir_key);
 }
 
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
@@ -159,7 +175,8 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
     int count;
     TRY(task_dataset_config(j, data, &dc, err));
     enum skiff_status status = task_cache_dir(&dc, err);
-    if (status == SKIFF_OK)
+    bool placed = status == SKIFF_OK;
+    if (placed)
         status = dataset_create(&dc, &d, err);
     if (status == SKIFF_OK)
         status = task_files(j, data, &names, &count, err);
@@ -168,7 +185,8 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
     reader_config_deinit(&dc.reader);
     if (status < 0) {
         dataset_destroy(d);
-        return error_prefix(err, status, "%s", data->files ? "files" : data->dir_key);
+        return placed ? error_prefix(err, status, "%s", data->files ? "files" : data->dir_key)
+                      : status;
     }
     task_tell_left_out(dataset_files(d));
     *out = d;

@@ -75,6 +75,16 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
                       (long long)rows, (long long)rows);
 }
 
+int task_epochs(struct task *j)
+{
+    int64_t epochs = config_int_in(j->config, "runner.epochs", 1, 0, 1000000);
+    if (epochs == 0)
+        config_refuse(j->config, "runner.epochs",
+                      "is 0: nothing would be trained; write 1 or more (skiff infer judges what is "
+                      "saved)");
+    return (int)epochs;
+}
+
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err)
 {
     struct buf file = BUF_INIT;

@@ -148,7 +148,7 @@ static void read_options(struct fleet_training *t)
 {
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
-    t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
+    t->epochs = task_epochs(&t->task);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
     tally_init(&t->tally, &t->task.vars, threads);
@@ -526,9 +526,8 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     if (status < 0)
         return status;
     if (t->data && !r.rows && !r.stopped)
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "there are no samples in the files of worker %d (runner.train_data_dir)",
-                         skiff_fleet_worker_index(t->fleet));
+        return error_prefix(err, task_no_samples(&t->task, &task_data_train, err), "worker %d",
+                            skiff_fleet_worker_index(t->fleet));
     t->stopped = r.stopped;
     TRY(finish_row(t, &r, err));
     return end_epoch(t, err);
