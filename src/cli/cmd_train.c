@@ -135,6 +135,8 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
+    if (!log_shows(LOG_INFO))
+        return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", epoch, r->seconds,
            r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
     if (!isnan(row->auc))
@@ -312,6 +314,7 @@ static void list_models(struct buf *out)
 
 static const struct option rows[] = {
     TASK_OPTIONS,
+    TASK_TALK,
     TASK_TRANSPORT,
     {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
      .help = "goes on behind the newest whole epoch in runner.model_save_path"},
@@ -320,7 +323,7 @@ static const struct option rows[] = {
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config, save it after every epoch",
-    .usage = "-m config.yaml [-o key=value ...] [--resume] [--transport NAME]",
+    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--transport NAME]",
     .text = "Trains the model that the config names, one epoch after the other, and saves it after "
             "each. "
             "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"

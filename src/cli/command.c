@@ -8,6 +8,7 @@
 
 #include <skiff/version.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/near.h"
 
@@ -26,7 +27,7 @@ const struct command *const *command_all(void)
 
 int command_fail(const char *name, const struct skiff_error *err)
 {
-    fprintf(stderr, "skiff %s: %s\n", name,
+    fprintf(stderr, "%sskiff %s:%s %s\n", log_colour(LOG_ERROR), name, log_plain(),
             err->message[0] ? err->message : skiff_status_text(err->code));
     return 1;
 }
@@ -35,7 +36,7 @@ int command_usage(const char *name, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    fprintf(stderr, "skiff %s: ", name);
+    fprintf(stderr, "%sskiff %s:%s ", log_colour(LOG_ERROR), name, log_plain());
     vfprintf(stderr, format, ap);
     fprintf(stderr, " (skiff %s --help explains)\n", name);
     va_end(ap);

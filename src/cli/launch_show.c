@@ -251,3 +251,113 @@ void launch_print_table(const struct launch *l)
     }
     fflush(stdout);
 }
+
+/* ---- what to do next ---- */
+
+static void add_word(struct buf *out, const char *word)
+{
+    bool plain = *word && !word[strcspn(word, " \t\n'\"\\$*?[]{}()<>|&;`#~!")];
+    if (out->len)
+        buf_char(out, ' ');
+    if (plain) {
+        buf_str(out, word);
+        return;
+    }
+    buf_char(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_str(out, "'\\''");
+        else
+            buf_char(out, *word);
+    buf_char(out, '\'');
+}
+
+/* Words behind -m that doctor does not have. */
+static bool only_trains(const char *word)
+{
+    static const char *const words[] = {"--resume", "-q", "--quiet", "-v", "--verbose", NULL};
+    for (int i = 0; words[i]; i++)
+        if (!strcmp(words[i], word))
+            return true;
+    return false;
+}
+
+void launch_print_doctor(const struct launch *l)
+{
+    const struct launch_args *a = l->args;
+    struct buf line = BUF_INIT;
+    buf_str(&line, "skiff doctor");
+    for (int i = 0; a->kind == LAUNCH_CONFIG && i < a->ncommand; i++)
+        if (!only_trains(a->command[i]))
+            add_word(&line, a->command[i]);
+    buf_printf(&line, " --servers %s", l->servers_text);
+    if (l->workers)
+        buf_printf(&line, " --workers %s", l->workers_text);
+    else
+        buf_printf(&line, " --worker_num %d", l->nworkers);
+    const char *const flags[][2] = {{"--transport", a->transport},
+                                    {"--encrypt", a->encrypt},
+                                    {"--secret_file", a->secret_file}};
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i][1]) {
+            add_word(&line, flags[i][0]);
+            add_word(&line, flags[i][1]);
+        }
+    if (a->insecure)
+        add_word(&line, "--insecure");
+    fprintf(stderr, "skiff launch: to look at this job: %s\n", line.data);
+    buf_deinit(&line);
+}
+
+/* The line in which a worker says that it has saved the part; false: none does. */
+static bool find_saved(const struct launch *l, char *out, size_t room)
+{
+    static const char mark[] = "skiff train: stopped in epoch";
+    bool found = false;
+    for (int i = 0; i < l->n && !found; i++) {
+        FILE *f = l->at[i].server ? NULL : fopen(l->at[i].log, "r");
+        char line[1024];
+        while (f && fgets(line, sizeof(line), f))
+            if (strstr(line, mark) && strstr(line, "saved in")) {
+                snprintf(out, room, "%.*s", (int)strcspn(line, "\n"), line + strlen("skiff train: "));
+                found = true;
+            }
+        if (f)
+            fclose(f);
+    }
+    return found;
+}
+
+/* Our own command line, with --resume. */
+static void add_command_line(struct buf *out)
+{
+    char text[65536];
+    bool resumes = false;
+    FILE *f = fopen("/proc/self/cmdline", "r");
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    for (const char *word = text; word < text + n; word += strlen(word) + 1) {
+        add_word(out, word);
+        resumes |= !strcmp(word, "--resume");
+    }
+    if (!resumes)
+        buf_str(out, " --resume");
+}
+
+void launch_print_go_on(const struct launch *l)
+{
+    char saved[1024];
+    struct buf line = BUF_INIT;
+    if (l->args->kind != LAUNCH_CONFIG)
+        return;
+    if (find_saved(l, saved, sizeof(saved)))
+        fprintf(stderr, "skiff launch: %s\n", saved);
+    else
+        fprintf(stderr, "skiff launch: nothing of the running epoch is saved; epochs that had ended "
+                        "are\n");
+    add_command_line(&line);
+    fprintf(stderr, "skiff launch: to go on: %s\n", line.data);
+    buf_deinit(&line);
+}

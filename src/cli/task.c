@@ -248,6 +248,9 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
 
 int task_args_check(const struct task_args *a, const char *command)
 {
+    if (a->quiet && a->verbose)
+        return command_usage(command, "--quiet or --verbose, not both");
+    task_talk(a);
     return a->config ? 0 : command_usage(command, "-m config.yaml is needed");
 }
 

@@ -18,6 +18,7 @@ struct task_args {
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
+    bool quiet, verbose; /* train, infer */
 };
 
 /* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
@@ -27,6 +28,12 @@ struct task_args {
      .value = "FILE", .help = "the config"},                                                        \
     {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                     \
      .value = "key=value ...", .help = "sets a key; any number of them may follow"}
+
+#define TASK_TALK                                                                                   \
+    {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                        \
+     .help = "only warnings, errors and the table at the end"},                                     \
+    {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                    \
+     .help = "also what the run is made of: keys, files, slots"}
 
 #define TASK_TRANSPORT                                                                              \
     {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",              \
@@ -38,6 +45,9 @@ struct task_args {
     {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                 \
      .help = "allows a job of several machines without a secret"}
 /* clang-format on */
+
+/* --quiet and --verbose as the level of log lines. */
+void task_talk(const struct task_args *a);
 
 /* What was said about the transport: by a flag, else the environment (NULL: it is looked at later),
  * else the config. */
@@ -112,6 +122,8 @@ void task_check_hash_size(struct task *j, const struct reader_config *r);
 enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
 void task_tell_odd(void *arg, const char *file, int64_t line, const char *name);
 void task_tell_left_out(const struct file_list *files);
+/* With --verbose: keys, files, slots and what is refused in them. */
+void task_say_all(const struct task *j, const struct file_list *files);
 
 /* What is said when learning goes to NaN, in options; `what` is "epoch" or "saved epoch". */
 struct trainer_options;

@@ -189,6 +189,7 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
                       : status;
     }
     task_tell_left_out(dataset_files(d));
+    task_say_all(j, dataset_files(d));
     *out = d;
     return SKIFF_OK;
 }

@@ -118,6 +118,33 @@ void task_tell_odd(void *arg, const char *file, int64_t line, const char *name)
         log_warn("%s is empty", file);
 }
 
+void task_talk(const struct task_args *a)
+{
+    log_set_level(a->quiet ? LOG_WARN : a->verbose ? LOG_DEBUG : LOG_INFO);
+}
+
+static void say_slot(const struct slot *slot, const struct slot_rule *rule)
+{
+    char limit[64] = "";
+    if (rule->limit)
+        snprintf(limit, sizeof limit, ", 0 to %lld", (long long)rule->limit - 1);
+    log_debug("slot %s: %s, %s%s", slot->name, dtype_name(slot->dtype),
+              slot->ragged ? "any number of values" : "dense", limit);
+}
+
+void task_say_all(const struct task *j, const struct file_list *files)
+{
+    const char *key, *text;
+    for (int i = 0; i < config_count(j->config); i++) {
+        config_at(j->config, i, &key, &text);
+        log_debug("key %s: %s", key, text);
+    }
+    for (int i = 0; i < files->count; i++)
+        log_debug("file %s", files->paths[i]);
+    for (int i = 0; i < j->schema.count; i++)
+        say_slot(&j->schema.slots[i], &j->rules.slots[i]);
+}
+
 void task_tell_left_out(const struct file_list *files)
 {
     if (files->left_out)

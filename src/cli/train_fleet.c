@@ -57,6 +57,7 @@ struct fleet_training {
     char run[40];
     struct model_note save; /* what is to be saved: the last epoch that has ended */
     bool unsaved;           /* ... and is not known to be saved */
+    bool part_saved;        /* a part of an epoch, by this worker */
     bool lost;              /* nobody could */
     uint64_t seed;
     struct report_row *rows; /* over all workers */
@@ -393,6 +394,8 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
+    if (!log_shows(LOG_INFO))
+        return status;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
            r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
     if (!isnan(row->auc))
@@ -421,6 +424,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
     enum skiff_status status = epochs_save(t->fleet, t->task.scope, &what, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
+    t->part_saved = status == SKIFF_OK && !t->save.complete;
     buf_deinit(&dir);
     return status;
 }
@@ -609,7 +613,11 @@ int train_fleet(const struct task_args *args)
     }
     int code = status < 0 ? command_fail("train", &err) : 0;
     if (!code && t.stopped) {
-        fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
+        if (t.part_saved)
+            fprintf(stderr, "skiff train: stopped in epoch %d; the part is saved in %s/%d\n",
+                    t.epoch - 1, t.save_path, t.save.epoch);
+        else
+            fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
         code = 1;
     }
     if (t.lost)
