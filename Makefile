@@ -48,6 +48,13 @@ NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o) $(BUILD)/gen/p
 NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
+# "[ 57/402] CC src/x.c": of those that were not there when make began; the others, of changed sources, have no count
+COUNTED := $(LIB_OBJ) $(CLI_OBJ) $(if $(NO_PYTHON),,$(NATIVE_OBJ)) $(if $(findstring $(BUILD)/examples,$(MAKECMDGOALS)),$(EXAMPLES:%=%.o)) \
+    $(if $(T),,$(if $(filter check build-tests build-everything,$(MAKECMDGOALS)),$(patsubst %.c,$(BUILD)/%.o,$(TEST_SRC) $(FUZZ_SRC))))
+MISSING := $(filter-out $(wildcard $(COUNTED)) %.pb-c.o,$(COUNTED))
+TICKS :=
+say_cc = $(if $(filter $@,$(MISSING)),$(eval TICKS += x)printf '[%3d/%d] CC %s\n' $(words $(TICKS)) $(words $(MISSING)) $<,echo "  CC $<")
+
 .PHONY: all python
 all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/share/.made $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(BUILD)/public/libskiff.a $(if $(NO_PYTHON),,python)
 
@@ -68,10 +75,10 @@ NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -Wno-missing-field-initializ
 $(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
 $(BUILD)/native/%.o: python/native/%.c
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	@$(say_cc)
 	@$(CC) $(CFLAGS) -c $< -o $@
 $(BUILD)/gen/python_layers.o: $(BUILD)/gen/python_layers.c python/native/layers.h python/native/native.h
-	@echo "  CC $<"
+	@$(say_cc)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # the library is linked in, so that the module is one file; its symbols stay hidden
@@ -138,7 +145,7 @@ $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	@$(say_cc)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # test programs: one per *_test.c, linked with the library's insides; those under tests/ also with the other .c files

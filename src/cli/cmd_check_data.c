@@ -108,8 +108,8 @@ static enum skiff_status verdict(struct findings *f, const struct check_report *
     refused = print_findings(f, &odd);
     fflush(stdout);
     if (refused)
-        return error_set(err, SKIFF_FORMAT, "%" PRId64 " line%s that training would refuse", refused,
-                         refused == 1 ? "" : "s");
+        return error_set(err, SKIFF_FORMAT, "%" PRId64 " line%s that training would refuse",
+                         refused, refused == 1 ? "" : "s");
     if (!r->rows)
         return error_set(err, SKIFF_NOT_FOUND, "there are no samples: training would refuse that");
     printf(odd ? "\nnothing that training would refuse\n" : "\nnothing wrong\n");
@@ -191,14 +191,15 @@ const struct command command_check_data = {
     .name = "check-data",
     .summary = "read data as training would; tell bad lines and what is in the slots",
     .usage = "-m config.yaml [-o key=value ...] [FILE...]",
-    .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
-            "every bad line with "
-            "file, line, slot and value (the first " TOLD_TEXT
-            "; the rest is counted), and what is in each slot. "
-            "What training would refuse is counted by kind: lines that cannot be read, rows without "
-            "label, labels other than 0 and 1, nan and inf, ids that the model's tables do not "
-            "have; so is what it would only warn about: names that are no slot's, empty files. "
-            "Exit status 1 when training would refuse something.",
+    .text =
+        "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
+        "every bad line with "
+        "file, line, slot and value (the first " TOLD_TEXT
+        "; the rest is counted), and what is in each slot. "
+        "What training would refuse is counted by kind: lines that cannot be read, rows without "
+        "label, labels other than 0 and 1, nan and inf, ids that the model's tables do not "
+        "have; so is what it would only warn about: names that are no slot's, empty files. "
+        "Exit status 1 when training would refuse something.",
     .options = &(const struct options){.rows = rows, .words = "FILE..."},
     .args_size = sizeof(struct task_args),
     .run = run};

@@ -67,15 +67,15 @@ static int run_ps(const struct command_call *call)
     return check_and_run(call, true);
 }
 
-#define FORMS                                     \
+#define FORMS                                                \
     "[FLAGS] -m config.yaml [-o key=value ...] [--resume]\n" \
-    "[FLAGS] script.py [ARGUMENTS]\n"             \
+    "[FLAGS] script.py [ARGUMENTS]\n"                        \
     "[FLAGS] -- any command"
 #define TEXT                                                                                       \
     "Starts parameter servers and workers, shows their progress, and ends when the job ends. The " \
     "first process that fails is named and the others are stopped; nothing is left behind, "       \
     "however the launch ends. docs/launch.md tells more.\n\n"                                      \
-    "-m runs `skiff train` in every process, a script runs with python.\n\n"                         \
+    "-m runs `skiff train` in every process, a script runs with python.\n\n"                       \
     "Ctrl-C stops the job; what was learnt of the running epoch is saved, and --resume goes on."
 
 const struct command command_launch = {

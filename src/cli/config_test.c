@@ -287,9 +287,12 @@ static void bad_files_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read),        cmocka_unit_test(paths_are_relative),
-        cmocka_unit_test(wrong_types_have_lines), cmocka_unit_test(overrides_win),
-        cmocka_unit_test(unknown_keys_are_named), cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(paths_are_relative),
+        cmocka_unit_test(wrong_types_have_lines),
+        cmocka_unit_test(overrides_win),
+        cmocka_unit_test(unknown_keys_are_named),
+        cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(other_words_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,8 +41,9 @@ static const struct option rows[] = {
              "change everything"},
     {"resume", OPTION_BOOL, AT(resume),
      .help = "with -m: goes on behind the newest whole epoch, or with the part that Ctrl-C saved"},
-    {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q', .help = "no progress; only the table, and what "
-                                                             "is wrong"},
+    {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q',
+     .help = "no progress; only the table, and what "
+             "is wrong"},
     {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v',
      .help = "also the processes, and the command of skiff doctor for this job"},
     /* without meaning for parameter servers on CPUs, or parsed and unused by Paddle itself */

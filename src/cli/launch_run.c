@@ -420,7 +420,8 @@ static void take_signals(struct runner *r)
         }
         r->l->signal = (int)s.ssi_signo;
         launch_screen_clear(&r->screen);
-        fprintf(stderr, "skiff launch: %s, stopping the job (once more: at once, nothing is saved)\n",
+        fprintf(stderr,
+                "skiff launch: %s, stopping the job (once more: at once, nothing is saved)\n",
                 s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo));
     }
 }

@@ -319,7 +319,8 @@ static bool find_saved(const struct launch *l, char *out, size_t room)
         char line[1024];
         while (f && fgets(line, sizeof(line), f))
             if (strstr(line, mark) && strstr(line, "saved in")) {
-                snprintf(out, room, "%.*s", (int)strcspn(line, "\n"), line + strlen("skiff train: "));
+                line[strcspn(line, "\n")] = 0;
+                snprintf(out, room, "%s", strstr(line, mark) + strlen("skiff train: "));
                 found = true;
             }
         if (f)
@@ -355,8 +356,9 @@ void launch_print_go_on(const struct launch *l)
     if (find_saved(l, saved, sizeof(saved)))
         fprintf(stderr, "skiff launch: %s\n", saved);
     else
-        fprintf(stderr, "skiff launch: nothing of the running epoch is saved; epochs that had ended "
-                        "are\n");
+        fprintf(stderr,
+                "skiff launch: nothing of the running epoch is saved; epochs that had ended "
+                "are\n");
     add_command_line(&line);
     fprintf(stderr, "skiff launch: to go on: %s\n", line.data);
     buf_deinit(&line);

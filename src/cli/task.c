@@ -184,10 +184,10 @@ static enum skiff_status no_model(const struct config *c, const char *what, stru
     const char *like = config_like(c, "runner.model");
     for (const struct model *const *m = model_all(); *m; m++)
         buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
-    enum skiff_status status =
-        error_set(err, SKIFF_NOT_FOUND,
-                  "%s: no model %s; runner.model names one, or the folder of the config does: %s%s%s",
-                  config_name(c), what, names.data, like ? "; what is " : "", like ? like : "");
+    enum skiff_status status = error_set(
+        err, SKIFF_NOT_FOUND,
+        "%s: no model %s; runner.model names one, or the folder of the config does: %s%s%s",
+        config_name(c), what, names.data, like ? "; what is " : "", like ? like : "");
     buf_deinit(&names);
     return status;
 }

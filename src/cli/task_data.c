@@ -157,12 +157,12 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
                                   struct skiff_error *err)
 {
     if (config_bool(j->config, "runner.drop_last", false))
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "no batch is full: there are fewer samples in %s than %s (%lld) for each "
-                         "thread, and runner.drop_last leaves the rest out; make the batches smaller "
-                         "or set drop_last to False",
-                         data->dir_key, data->batch_key,
-                         (long long)config_int(j->config, data->batch_key, 32));
+        return error_set(
+            err, SKIFF_NOT_FOUND,
+            "no batch is full: there are fewer samples in %s than %s (%lld) for each "
+            "thread, and runner.drop_last leaves the rest out; make the batches smaller "
+            "or set drop_last to False",
+            data->dir_key, data->batch_key, (long long)config_int(j->config, data->batch_key, 32));
     return error_set(err, SKIFF_NOT_FOUND, "there are no samples in %s", data->dir_key);
 }
 

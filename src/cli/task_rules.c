@@ -70,7 +70,8 @@ void task_check_hash_size(struct task *j, const struct reader_config *r)
                       (unsigned long long)r->hash_size, (long long)rows, (long long)rows);
     else if (!r->hash_size && hashes)
         config_refuse(j->config, SIZE_KEY,
-                      "is 0 (ids of 64 bits), but " ROWS_KEY " is %lld: ids from %lld on would have "
+                      "is 0 (ids of 64 bits), but " ROWS_KEY
+                      " is %lld: ids from %lld on would have "
                       "no row",
                       (long long)rows, (long long)rows);
 }

@@ -42,8 +42,8 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
         TRY_OUT(mem_alloc(bytes, slot->name, &c->data, err));
     }
     if (!mem_mul((size_t)max_rows, sizeof *b->lines, &bytes)) {
-        status = error_set(err, SKIFF_RANGE, "a batch of %lld rows is too large",
-                           (long long)max_rows);
+        status =
+            error_set(err, SKIFF_RANGE, "a batch of %lld rows is too large", (long long)max_rows);
         goto out;
     }
     TRY_OUT(mem_alloc(bytes, "line numbers", &lines, err));

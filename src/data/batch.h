@@ -37,7 +37,8 @@ struct batch {
     int *ragged;                 /* positions of the ragged ones */
     int nragged;
     int64_t rows, max_rows;
-    int64_t *lines; /* of each row, for messages; those of rows that are not from files mean nothing */
+    int64_t
+        *lines; /* of each row, for messages; those of rows that are not from files mean nothing */
     struct batch_place first, last; /* of the first and the last row */
 };
 

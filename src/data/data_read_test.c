@@ -299,8 +299,9 @@ static void test_slot_text(void **state)
          "1 7 8,9 0.5,1,2");
     good(&t, "2:8 click:0 99:5 other:x", "0 0 8 0,0,0"); /* any order; others are ignored */
     good(&t, " 1:18446744073709551615\t2:-3 click:0", "0 -1 -3 0,0,0");
-    bad(&t, "1:5 2:6", "slot \"label\" (1 of 4): the row has no label (label or click); "
-                       "input_label False reads rows without one");
+    bad(&t, "1:5 2:6",
+        "slot \"label\" (1 of 4): the row has no label (label or click); "
+        "input_label False reads rows without one");
     bad(&t, "clik:1 1:5",
         "slot \"label\" (1 of 4) has no value, and \"clik\" is no slot: expected \"click\"?");
     bad(&t, "Click:1 1:5", "and \"Click\" is no slot: expected \"click\"?");

@@ -47,7 +47,7 @@ struct dataset_config {
                              one sample of those with the same id */
     int64_t merge_size;   /* a group of another size is dropped; 0: any size */
     const struct data_rules *rules; /* copied; NULL: those of dataset_set_rules, if any */
-    bool keep_zeros;      /* memory: do not drop zero ids, whatever the format */
+    bool keep_zeros;                /* memory: do not drop zero ids, whatever the format */
     size_t max_line;
 };
 

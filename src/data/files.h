@@ -9,8 +9,8 @@
 struct file_list {
     char **paths; /* owned */
     int count;
-    int64_t bytes; /* of all regular files, as they lie on disk */
-    int left_out;  /* files of folders that look like an editor's or a backup */
+    int64_t bytes;        /* of all regular files, as they lie on disk */
+    int left_out;         /* files of folders that look like an editor's or a backup */
     char *left_out_names; /* the first of them: "d/a~, d/.b"; NULL: none */
 };
 

@@ -209,7 +209,8 @@ const char *name_table_meant(const struct name_table *t, int strange)
     const char *best = "";
     int distance = INT_MAX;
     for (uint32_t i = 0; i <= t->mask; i++) {
-        int d = near_distance(t->strange.name[strange], t->entries[i].text ? t->entries[i].text : "");
+        int d =
+            near_distance(t->strange.name[strange], t->entries[i].text ? t->entries[i].text : "");
         if (t->entries[i].slot == t->strange.like[strange] && d < distance) {
             distance = d;
             best = t->entries[i].text;

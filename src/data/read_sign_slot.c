@@ -20,7 +20,7 @@ struct reader_sign_slot {
     struct row_fill fill;
     uint64_t mod;
     int label; /* slot that every row must have, or -1 */
-    int show; /* slot or -1 */
+    int show;  /* slot or -1 */
 };
 
 static void sign_slot_destroy(struct reader *base)

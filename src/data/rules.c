@@ -10,11 +10,13 @@
 
 const char *bad_kind_text(enum bad_kind kind)
 {
-    static const char *const texts[BAD_KINDS] = {
-        [BAD_FORM] = "line that cannot be read", [BAD_EMPTY_LINE] = "empty line",
-        [BAD_NO_LABEL] = "row without label",    [BAD_NAME] = "misspelt slot name",
-        [BAD_LABEL] = "label out of range",      [BAD_NUMBER] = "nan or inf",
-        [BAD_ID] = "id out of range"};
+    static const char *const texts[BAD_KINDS] = {[BAD_FORM] = "line that cannot be read",
+                                                 [BAD_EMPTY_LINE] = "empty line",
+                                                 [BAD_NO_LABEL] = "row without label",
+                                                 [BAD_NAME] = "misspelt slot name",
+                                                 [BAD_LABEL] = "label out of range",
+                                                 [BAD_NUMBER] = "nan or inf",
+                                                 [BAD_ID] = "id out of range"};
     return texts[kind];
 }
 
@@ -134,7 +136,7 @@ bool rules_breach(const struct data_rules *r, const struct batch *b, int64_t row
         for (values_of(c, row, row + 1, &at, &end); at < end; at++) {
             if (value_holds(rule, c, at))
                 continue;
-            *out = (struct breach){rule->label                ? BAD_LABEL
+            *out = (struct breach){rule->label               ? BAD_LABEL
                                    : c->dtype == DTYPE_INT64 ? BAD_ID
                                                              : BAD_NUMBER,
                                    i, at};
@@ -158,8 +160,8 @@ static void expected_text(const struct slot_rule *rule, enum bad_kind kind, enum
     else if (kind == BAD_LABEL && rule->limit == 2)
         snprintf(out, room, "0 or 1%s%s%s", because, why, end);
     else
-        snprintf(out, room, "%s from 0 to %" PRId64 "%s%s%s", kind == BAD_LABEL ? "a class" : "an id",
-                 rule->limit - 1, because, why, end);
+        snprintf(out, room, "%s from 0 to %" PRId64 "%s%s%s",
+                 kind == BAD_LABEL ? "a class" : "an id", rule->limit - 1, because, why, end);
 }
 
 enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,

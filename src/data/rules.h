@@ -22,12 +22,12 @@ enum bad_kind {
 const char *bad_kind_text(enum bad_kind kind);
 
 struct slot_rule {
-    int64_t limit;    /* int64: values are 0 .. limit - 1; 0: any */
-    int64_t also;     /* this one as well, when has_also (padding_idx, ignore_index) */
+    int64_t limit; /* int64: values are 0 .. limit - 1; 0: any */
+    int64_t also;  /* this one as well, when has_also (padding_idx, ignore_index) */
     bool has_also;
-    bool label;       /* it is the label; of float32 ones 0 .. 1 are taken */
-    bool finite;      /* float32: neither nan nor infinite */
-    char *why;        /* where the limit comes from: `table "emb" has 100 rows`; NULL: nowhere */
+    bool label;  /* it is the label; of float32 ones 0 .. 1 are taken */
+    bool finite; /* float32: neither nan nor infinite */
+    char *why;   /* where the limit comes from: `table "emb" has 100 rows`; NULL: nowhere */
 };
 
 struct data_rules {

@@ -279,10 +279,10 @@ static bool is_bad_line(enum skiff_status status)
 
 static enum bad_kind kind_of(enum skiff_status status, size_t n)
 {
-    return !n                           ? BAD_EMPTY_LINE
+    return !n                          ? BAD_EMPTY_LINE
            : status == SKIFF_NOT_FOUND ? BAD_NO_LABEL
            : status == SKIFF_INVALID   ? BAD_NAME
-                                        : BAD_FORM;
+                                       : BAD_FORM;
 }
 
 /* Names that the reader has met since the last call, and that are no slot's. */

@@ -59,7 +59,8 @@ struct scan_plan {
     size_t max_line;       /* 0: SOURCE_MAX_LINE */
     int64_t unpack_ratio;  /* 0: SOURCE_UNPACK_RATIO; -1: any */
     int64_t idle_lines;    /* 0: SCAN_IDLE_LINES; -1: any number */
-    const struct data_rules *rules; /* NULL: any value is good; a row that breaks one is a bad line */
+    const struct data_rules
+        *rules; /* NULL: any value is good; a row that breaks one is a bad line */
     struct bad_lines *bad;
     const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it is set */
 };

@@ -30,9 +30,9 @@ static void carry(struct following *f, const char *variable, int slot)
 
 static bool only_moves(const char *type)
 {
-    static const char *const types[] = {"reshape",   "reshape2",   "squeeze",  "squeeze2",
-                                        "unsqueeze", "unsqueeze2", "flatten",  "flatten2",
-                                        "concat",    "assign",     "cast",     NULL};
+    static const char *const types[] = {"reshape",   "reshape2",   "squeeze", "squeeze2",
+                                        "unsqueeze", "unsqueeze2", "flatten", "flatten2",
+                                        "concat",    "assign",     "cast",    NULL};
     for (int i = 0; types[i]; i++)
         if (!strcmp(types[i], type))
             return true;

@@ -54,7 +54,7 @@ struct trainer {
      * in two lists are fetched once */
     const char **names;
     int nnames, *fetch_at, *watch_at, *handle_at;
-    int loss_at; /* -1: none */
+    int loss_at;                       /* -1: none */
     struct skiff_tensor *watch_values; /* per thread: nwatched */
     struct worker *workers;
     atomic_bool failed;

@@ -11,9 +11,9 @@
 struct dataset_source {
     struct dataset *dataset;
     const struct batch **now; /* per thread: its batch */
-    int threads;        /* that get batches */
-    struct feed *feeds; /* per thread: one per slot, for the batch and for the one after it */
-    bool *passed_over;  /* per slot: nothing in the program reads it */
+    int threads;              /* that get batches */
+    struct feed *feeds;       /* per thread: one per slot, for the batch and for the one after it */
+    bool *passed_over;        /* per slot: nothing in the program reads it */
 };
 
 /* which: 0 the batch, 1 the one after it */
