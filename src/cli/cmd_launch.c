@@ -30,8 +30,6 @@ static int run_job(const struct launch_args *a, const char *name, bool launch_ps
     if (status == SKIFF_OK) {
         if (!a->quiet)
             launch_print_plan(&l);
-        if (a->verbose)
-            launch_print_doctor(&l);
         status = launch_run(&l, &err);
         launch_print_table(&l);
         if (l.failed >= 0) {

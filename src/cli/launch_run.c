@@ -564,6 +564,8 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
         status = start_all(&r, err);
         if (status < 0)
             go(&r, KILL, 0);
+        else if (l->args->verbose)
+            launch_print_doctor(l);
         decide(&r);
         watch(&r);
         clean_up(&r);

@@ -282,29 +282,43 @@ static bool only_trains(const char *word)
     return false;
 }
 
+/* Who takes part, and how they reach each other. */
+static void add_parts(const struct launch *l, struct buf *line)
+{
+    const struct launch_args *a = l->args;
+    const char *const flags[][2] = {{"--transport", a->transport},
+                                    {"--encrypt", a->encrypt},
+                                    {"--secret_file", a->secret_file}};
+    buf_printf(line, " --servers %s", l->servers_text);
+    if (l->workers)
+        buf_printf(line, " --workers %s", l->workers_text);
+    else
+        buf_printf(line, " --worker_num %d", l->nworkers);
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i][1]) {
+            add_word(line, flags[i][0]);
+            add_word(line, flags[i][1]);
+        }
+    if (a->insecure)
+        add_word(line, "--insecure");
+}
+
 void launch_print_doctor(const struct launch *l)
 {
     const struct launch_args *a = l->args;
     struct buf line = BUF_INIT;
+    int pid = 0; /* of a worker, or of whoever is here */
+    for (int i = 0; i < l->n && l->failed < 0; i++)
+        if (!pid || !l->at[i].server)
+            pid = (int)l->at[i].pid;
     buf_str(&line, "skiff doctor");
     for (int i = 0; a->kind == LAUNCH_CONFIG && i < a->ncommand; i++)
         if (!only_trains(a->command[i]))
             add_word(&line, a->command[i]);
-    buf_printf(&line, " --servers %s", l->servers_text);
-    if (l->workers)
-        buf_printf(&line, " --workers %s", l->workers_text);
+    if (pid)
+        buf_printf(&line, " --pid %d", pid);
     else
-        buf_printf(&line, " --worker_num %d", l->nworkers);
-    const char *const flags[][2] = {{"--transport", a->transport},
-                                    {"--encrypt", a->encrypt},
-                                    {"--secret_file", a->secret_file}};
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-        if (flags[i][1]) {
-            add_word(&line, flags[i][0]);
-            add_word(&line, flags[i][1]);
-        }
-    if (a->insecure)
-        add_word(&line, "--insecure");
+        add_parts(l, &line);
     fprintf(stderr, "skiff launch: to look at this job: %s\n", line.data);
     buf_deinit(&line);
 }

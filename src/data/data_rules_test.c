@@ -93,10 +93,10 @@ static enum skiff_status rig_read(struct rig *r, struct buf *out)
     return status;
 }
 
-static const char text[] = "1 0 2 3 4 2 0.5 1\n"       /* good */
-                           "1 7 1 3 2 0.5 1\n"         /* label */
-                           "1 1 2 3 10 2 0.5 1\n"      /* id */
-                           "1 1 1 9 2 0.5 1e39\n"      /* number */
+static const char text[] = "1 0 2 3 4 2 0.5 1\n"  /* good */
+                           "1 7 1 3 2 0.5 1\n"    /* label */
+                           "1 1 2 3 10 2 0.5 1\n" /* id */
+                           "1 1 1 9 2 0.5 1e39\n" /* number */
                            "1 1 1 18446744073709551621 2 1 1\n"
                            "1 -1 1 5 2 1 1\n"
                            "\n"
@@ -139,9 +139,11 @@ static void the_first_one_too_many_fails(void **state)
     struct rig r;
     struct buf got = BUF_INIT;
     rig_open(&r, "multislot", 0);
-    file_list_add(&r.files, temp_text(r.dir, "a", "1 0 1 3 2 1 1\n1 0 1 10 2 1 1\n1 5 1 3 2 1 1\n"));
+    file_list_add(&r.files,
+                  temp_text(r.dir, "a", "1 0 1 3 2 1 1\n1 0 1 10 2 1 1\n1 5 1 3 2 1 1\n"));
     assert_int_equal(rig_read(&r, &got), SKIFF_RANGE);
-    assert_non_null(strstr(r.err.message, "/a:2: slot \"ids\" (2 of 3): expected an id from 0 to 9"));
+    assert_non_null(
+        strstr(r.err.message, "/a:2: slot \"ids\" (2 of 3): expected an id from 0 to 9"));
     r.bad.limit = 1;
     atomic_store(&r.bad.count, 0);
     assert_int_equal(rig_read(&r, &got), SKIFF_RANGE);
@@ -157,8 +159,9 @@ static void strange_names_are_told(void **state)
     struct rig r;
     struct buf got = BUF_INIT;
     rig_open(&r, "slot_text", -1);
-    file_list_add(&r.files, temp_text(r.dir, "a", "label:1 ids:1\nlabel:0 ids:2 other:5\n"
-                                                  "other:1 ids:3\nlabel:1 idds:1\nother:1 label:1\n"));
+    file_list_add(&r.files, temp_text(r.dir, "a",
+                                      "label:1 ids:1\nlabel:0 ids:2 other:5\n"
+                                      "other:1 ids:3\nlabel:1 idds:1\nother:1 label:1\n"));
     assert_int_equal(rig_read(&r, &got), SKIFF_END);
     assert_string_equal(r.odd.data, "2 other\n");
     assert_string_equal(got.data, "1 1 0,0\n0 2 0,0\n1 0 0,0\n");
@@ -179,7 +182,8 @@ static void caches_are_judged(void **state)
     struct buf got = BUF_INIT;
     rig_open(&r, "multislot", -1);
     r.plan.cache = true;
-    file_list_add(&r.files, temp_text(r.dir, "a", "1 0 1 3 2 1 1\n1 0 1 12 2 1 1\n1 1 1 4 2 1 1\n"));
+    file_list_add(&r.files,
+                  temp_text(r.dir, "a", "1 0 1 3 2 1 1\n1 0 1 12 2 1 1\n1 1 1 4 2 1 1\n"));
     for (int round = 0; round < 2; round++) {
         buf_reset(&got);
         assert_int_equal(rig_read(&r, &got), SKIFF_END);
@@ -257,8 +261,9 @@ static void datasets_have_rules(void **state)
     dataset_set_rules(d, &r.rules);
     assert_int_equal(dataset_start(d, &threads, NULL), SKIFF_OK);
     assert_int_equal(dataset_next(d, 0, &b, &r.err), SKIFF_RANGE);
-    assert_string_equal(r.err.message, "sample 2 of 2 in memory: slot \"ids\" (2 of 3): expected an "
-                                       "id from 0 to 9 (table \"emb\" has 10 rows), found 12");
+    assert_string_equal(r.err.message,
+                        "sample 2 of 2 in memory: slot \"ids\" (2 of 3): expected an "
+                        "id from 0 to 9 (table \"emb\" has 10 rows), found 12");
     dataset_destroy(d);
     dc.kind = DATASET_QUEUE;
     assert_int_equal(dataset_create(&dc, &d, NULL), SKIFF_OK);

@@ -71,8 +71,8 @@ enum skiff_status dataset_set_files(struct dataset *d, const char *const *names,
 /* Another number of threads from the next dataset_start on; gives the one before. */
 int dataset_set_threads(struct dataset *d, int threads);
 
-/* Values that a program would refuse, for the epochs that follow; not when the config had some. NULL:
- * none. Samples in memory are compared when batches are made of them. */
+/* Values that a program would refuse, for the epochs that follow; not when the config had some.
+ * NULL: none. Samples in memory are compared when batches are made of them. */
 void dataset_set_rules(struct dataset *d, const struct data_rules *rules);
 
 /* Begins an epoch from the first file or sample; ends a running one. Returns the number of threads

@@ -313,6 +313,7 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
     enum skiff_status (*parse)(struct reader *, const char *, size_t, struct batch *,
                                struct skiff_error *) = s->active->class->line;
     int64_t rows = b->rows; /* at the last bad line */
+    int64_t judged = rows;
     while (b->rows < max_rows) {
         struct skiff_error why;
         const char *line;
@@ -336,6 +337,10 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
             rows = b->rows;
             s->sample_line = before;
             s->told = 0;
+        }
+        if (!s->writing) { /* in the order of the lines; a cache gets all rows first */
+            TRY(scan_judge(s, b, judged, SKIFF_OK, err));
+            judged = rows = b->rows;
         }
         TRY(scan_bad_line(s, s->source.line, kind_of(status, n), &why, err));
         if (n == 0)

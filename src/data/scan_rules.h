@@ -11,8 +11,8 @@ enum skiff_status scan_judge(struct scan *s, struct batch *b, int64_t from,
 
 /* Whether the open file has lines; a cache and binary files have samples. */
 bool scan_has_lines(const struct scan *s);
-/* The number in the file of a line of its piece. The lines before a piece are counted when the first
- * one is asked for: bad lines are rare. */
+/* The number in the file of a line of its piece. The lines before a piece are counted when the
+ * first one is asked for: bad lines are rare. */
 int64_t scan_line_number(struct scan *s, int64_t line);
 /* Counts a bad line and tells it; OK when it may be skipped. */
 enum skiff_status scan_bad_line(struct scan *s, int64_t line, enum bad_kind kind,

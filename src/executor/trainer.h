@@ -56,8 +56,8 @@ struct trainer_options {
     int nwatched;
     void (*on_batch)(void *user, int thread, int64_t rows, const struct skiff_tensor *watched);
 
-    /* A variable that must stay a number, or NULL: when it is nan or infinite, training fails with a
-     * message that says so, and where; `about` is put into it ("epoch 3"), and what may help. */
+    /* A variable that must stay a number, or NULL: when it is nan or infinite, training fails with
+     * a message that says so, and where; `about` is put into it ("epoch 3"), and what may help. */
     const char *loss;
     const char *about, *advice;
 

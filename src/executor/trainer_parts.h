@@ -16,8 +16,8 @@ enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_sco
                                       int threads, const struct str_map *names,
                                       struct skiff_error *err);
 
-/* A parameter that is no number any more, or far beyond sense; false: there is none. The words of it
- * go to out. */
+/* A parameter that is no number any more, or far beyond sense; false: there is none. The words of
+ * it go to out. */
 bool trainer_diverged(const struct skiff_scope *scope, const struct skiff_program *program,
                       char out[static 160]);
 

@@ -1,4 +1,4 @@
-/* Rules from programs; what the trainer says of data that breaks them, and of learning that fails. */
+/* Rules from programs; what the trainer says of data that breaks them, and of lost learning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static void job_open(struct job *j, const char *text, double rate)
         fail_msg("%s", err.message);
     j->scope = scope_create();
     struct skiff_executor *x0 = executor_create(j->scope, &(struct executor_options){.seed = 1});
-    assert_int_equal(
-        executor_run(x0, skiff_net_startup(j->net), NULL, 0, NULL, 0, NULL, &err), SKIFF_OK);
+    assert_int_equal(executor_run(x0, skiff_net_startup(j->net), NULL, 0, NULL, 0, NULL, &err),
+                     SKIFF_OK);
     executor_destroy(x0);
     schema_init(&j->schema);
     add_slot(j, "a", DTYPE_INT64, 1);
@@ -138,8 +138,8 @@ static void lost_learning_is_told(void **state)
     const char *text = "1 1 1 2 1 0\n1 1 1 2 1 1\n1 9 1 5 1 2\n1 1 1 2 1 1\n1 1 1 2 1 0\n"
                        "1 1 1 2 1 1\n1 1 1 2 1 0\n1 1 1 2 1 1\n1 1 1 2 1 0\n1 1 1 2 1 1\n";
     job_open(&j, text, 1e38);
-    struct trainer_options o = {.threads = 1, .loss = skiff_var_name(j.loss), .about = "epoch 7",
-                                .advice = "do this"};
+    struct trainer_options o = {
+        .threads = 1, .loss = skiff_var_name(j.loss), .about = "epoch 7", .advice = "do this"};
     train(&j, &o, SKIFF_RANGE, &err);
     says(&err, "learning has gone to NaN in epoch 7, batch ");
     says(&err, " lines ");
