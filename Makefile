@@ -189,7 +189,7 @@ build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so
 # What the tests named by T need: a program itself; Python tests and the scripts that speak of BUILD, the whole.
 test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
-USE_BUILD = $(call test_names,$(shell grep -l BUILD tests/*/run*.sh) $(wildcard tests/python/test_*.py))
+USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
 CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
