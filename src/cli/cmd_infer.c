@@ -122,7 +122,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
-        return task_no_samples(&t->task, &task_data_infer, err);
+        return task_no_samples(&t->task, &task_data_infer, t->data, err);
     t->stopped = r.stopped;
     tally_read(&t->tally, &sum);
     struct report_row *row = &t->rows[t->nrows++];

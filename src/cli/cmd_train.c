@@ -206,7 +206,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
-        return task_no_samples(&t->task, &task_data_train, err);
+        return task_no_samples(&t->task, &task_data_train, t->data, err);
     finish_row(t, epoch, &r);
     t->stopped = r.stopped;
     const char *cache = dataset_cache_error(t->data);

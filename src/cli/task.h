@@ -100,7 +100,7 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
 
 /* An epoch without a sample: why that may be. */
 enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
-                                  struct skiff_error *err);
+                                  const struct dataset *d, struct skiff_error *err);
 /* runner.epochs, at least 1. */
 int task_epochs(struct task *j);
 

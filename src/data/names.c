@@ -141,6 +141,9 @@ int strange_names_add(struct strange_names *s, const char *name, size_t n)
     if (s->n == STRANGE_MAX)
         return -1;
     snprintf(s->name[s->n], sizeof s->name[0], "%.*s", (int)n, name);
+    for (char *c = s->name[s->n]; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?'; /* it will be printed */
     s->like[s->n] = -1;
     return s->n++;
 }

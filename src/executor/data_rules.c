@@ -72,7 +72,10 @@ static void follow_lookup(struct following *f, const struct skiff_op *op)
 {
     const char *table = op_in1(op, "W");
     const struct skiff_var *w = table ? block_find_var(f->block, table) : NULL;
+    const struct op_attr_value *elsewhere = op_attr(op, "is_distributed");
     char why[160];
+    if (elsewhere && elsewhere->value.b)
+        return; /* rows by any id, made when they are asked for: whoever has them knows */
     if (!w || w->kind != VAR_LOD_TENSOR || w->shape.ndim != 2 || w->shape.dims[0] < 1)
         return;
     snprintf(why, sizeof why, "table \"%.80s\" has %lld rows", table, (long long)w->shape.dims[0]);

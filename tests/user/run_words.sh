@@ -130,6 +130,9 @@ run 0 train -m c.yaml -o "runner.train_data_dir=[bad, data, empty]" runner.bad_l
 says '10 bad lines were left out'
 says '"77" is no slot of the model: its values are left out everywhere'
 says 'empty is empty'
+sed -n 2p bad >seven
+run 1 train -m c.yaml -o runner.train_data_dir=seven runner.bad_lines=-1
+says "no sample is left in runner.train_data_dir: 1 bad lines were left out (runner.bad_lines); skiff check-data tells"
 run 1 infer -m c.yaml -o runner.test_data_dir=bad
 says 'bad:2: slot "label" (1 of 4): expected 0 or 1 (it is the label), found 7'
 run 1 launch --server_num 1 --worker_num 1 -m c.yaml -o runner.train_data_dir=bad
