@@ -94,6 +94,8 @@ void launch_screen_clear(struct launch_screen *s);
 void launch_print_plan(const struct launch *l);
 void launch_print_tail(const struct launch_process *p, int lines);
 void launch_print_table(const struct launch *l);
+/* Every process, and the command of `skiff doctor`. */
+void launch_print_processes(const struct launch *l);
 /* The command of `skiff doctor` for this job: while it runs, or when it has failed. */
 void launch_print_doctor(const struct launch *l);
 /* After a signal: where the part is that was trained, and the command that goes on. */

@@ -565,7 +565,7 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
         if (status < 0)
             go(&r, KILL, 0);
         else if (l->args->verbose)
-            launch_print_doctor(l);
+            launch_print_processes(l);
         decide(&r);
         watch(&r);
         clean_up(&r);

@@ -323,6 +323,17 @@ void launch_print_doctor(const struct launch *l)
     buf_deinit(&line);
 }
 
+void launch_print_processes(const struct launch *l)
+{
+    char name[64];
+    for (int i = 0; i < l->n; i++) {
+        const struct launch_process *p = &l->at[i];
+        fprintf(stderr, "skiff launch: %s%s%s: process %d, log %s\n", launch_name(p, name),
+                p->endpoint[0] ? " at " : "", p->endpoint, (int)p->pid, p->log);
+    }
+    launch_print_doctor(l);
+}
+
 /* The line in which a worker says that it has saved the part; false: none does. */
 static bool find_saved(const struct launch *l, char *out, size_t room)
 {

@@ -157,10 +157,11 @@ enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
                                   const struct dataset *d, struct skiff_error *err)
 {
     if (dataset_bad_lines(d))
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "no sample is left in %s: %lld bad lines were left out (runner.bad_lines); "
-                         "skiff check-data tells what is wrong with them",
-                         data->dir_key, (long long)dataset_bad_lines(d));
+        return error_set(
+            err, SKIFF_NOT_FOUND,
+            "no sample is left in %s: %lld bad lines were left out (runner.bad_lines); "
+            "skiff check-data tells what is wrong with them",
+            data->dir_key, (long long)dataset_bad_lines(d));
     if (config_bool(j->config, "runner.drop_last", false))
         return error_set(
             err, SKIFF_NOT_FOUND,

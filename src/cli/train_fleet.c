@@ -530,8 +530,8 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     if (status < 0)
         return status;
     if (t->data && !r.rows && !r.stopped)
-        return error_prefix(err, task_no_samples(&t->task, &task_data_train, t->data, err), "worker %d",
-                            skiff_fleet_worker_index(t->fleet));
+        return error_prefix(err, task_no_samples(&t->task, &task_data_train, t->data, err),
+                            "worker %d", skiff_fleet_worker_index(t->fleet));
     t->stopped = r.stopped;
     TRY(finish_row(t, &r, err));
     return end_epoch(t, err);

@@ -272,6 +272,7 @@ line=$(sed -n 's/^skiff launch: to look at this job: skiff //p' job)
 says "this process is worker 0 of 1 workers and 1 servers"
 says "server 0: runs, async, for 1 servers and 1 workers"
 says "0 wrong"
+grep -qE "^skiff launch: worker 0: process [0-9]+, log jobs/workerlog.0" job || fault "-v does not name worker 0"
 kill -INT $launcher
 wait $launcher
 [ $? = 130 ] || fault "an interrupted launch does not end with 130"
