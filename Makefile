@@ -48,6 +48,13 @@ NATIVE_OBJ := $(NATIVE_SRC:python/native/%.c=$(BUILD)/native/%.o)
 NATIVE := $(BUILD)/python/skiff/_native.abi3.so
 PYTHON_FILES := $(shell find python -type f -not -path 'python/native/*' -not -name '*.pyc' 2>/dev/null)
 
+# "[ 57/402] CC src/x.c": of those that were not there when make began; the others, of changed sources, have no count
+COUNTED := $(LIB_OBJ) $(CLI_OBJ) $(if $(NO_PYTHON),,$(NATIVE_OBJ)) $(if $(findstring $(BUILD)/examples,$(MAKECMDGOALS)),$(EXAMPLES:%=%.o)) \
+    $(if $(T),,$(if $(filter check build-tests build-everything,$(MAKECMDGOALS)),$(patsubst %.c,$(BUILD)/%.o,$(TEST_SRC) $(FUZZ_SRC))))
+MISSING := $(filter-out $(wildcard $(COUNTED)) %.pb-c.o,$(COUNTED))
+TICKS :=
+say_cc = $(if $(filter $@,$(MISSING)),$(eval TICKS += x)printf '[%3d/%d] CC %s\n' $(words $(TICKS)) $(words $(MISSING)) $<,echo "  CC $<")
+
 .PHONY: all python
 all: $(BUILD)/skiff $(BUILD)/fleetrun $(BUILD)/share/.made $(BUILD)/libskiff.a $(BUILD)/libskiff.so $(BUILD)/public/libskiff.a $(if $(NO_PYTHON),,python)
 
@@ -64,7 +71,7 @@ NATIVE_CFLAGS = -Ipython/native -I$(PYTHON_INCLUDE) -Wno-missing-field-initializ
 $(NATIVE_OBJ): CFLAGS += $(NATIVE_CFLAGS)
 $(BUILD)/native/%.o: python/native/%.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	@$(say_cc)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # the library is linked in, so that the module is one file; its symbols stay hidden
@@ -142,7 +149,7 @@ $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 # src/layers/table.h includes the generated list: it must be there before the first dependency file is
 $(BUILD)/%.o: %.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	@$(say_cc)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # test programs: one per *_test.c, linked with the library's insides; those under tests/ also with the other .c files
@@ -186,7 +193,7 @@ build-tests: all $(TESTS) $(FUZZ) $(BUILD)/tests/libcut.so
 # What the tests named by T need: a program itself; Python tests and the scripts that speak of BUILD, the whole.
 test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename $(notdir $(s))))
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
-USE_BUILD = $(call test_names,$(shell grep -l BUILD tests/*/run*.sh) $(wildcard tests/python/test_*.py))
+USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
 CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,28 @@ static char role[32] = "-";
 void log_set_level(enum log_level level)
 {
     atomic_store(&lowest, (int)level);
+}
+
+bool log_shows(enum log_level level)
+{
+    return (int)level >= atomic_load(&lowest);
+}
+
+static bool has_colours(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+const char *log_colour(enum log_level level)
+{
+    static const char *const codes[] = {"\033[2m", "", "\033[33m", "\033[31m"};
+    return has_colours() ? codes[level] : "";
+}
+
+const char *log_plain(void)
+{
+    return has_colours() ? "\033[0m" : "";
 }
 
 void log_set_role(const char *text)
@@ -38,15 +61,16 @@ static size_t log_head(enum log_level level, char *out, size_t room)
     pthread_mutex_lock(&role_lock);
     memcpy(who, role, sizeof who);
     pthread_mutex_unlock(&role_lock);
-    n += (size_t)snprintf(out + n, room - n, ".%03ld %s %s ", now.tv_nsec / 1000000, names[level],
-                          who);
+    const char *colour = log_colour(level);
+    n += (size_t)snprintf(out + n, room - n, ".%03ld %s%s%s %s ", now.tv_nsec / 1000000, colour,
+                          names[level], *colour ? log_plain() : "", who);
     return n;
 }
 
 /* One write a line, so that lines of several threads and processes do not mix. */
 void log_line(enum log_level level, const char *format, ...)
 {
-    if ((int)level < atomic_load(&lowest))
+    if (!log_shows(level))
         return;
     char line[2048];
     size_t n = log_head(level, line, sizeof line);

@@ -4,7 +4,14 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
+#include <stdbool.h>
+
 void log_set_level(enum log_level level);
+bool log_shows(enum log_level level); /* whether lines of this level are written */
+/* What makes text of this level stand out, and what ends it: escape codes when stderr is a terminal
+ * and the user wants colours (https://no-color.org: NO_COLOR), otherwise nothing. */
+const char *log_colour(enum log_level level);
+const char *log_plain(void);
 void log_set_role(const char *role); /* e.g. "trainer.0"; copied, 31 characters at most */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

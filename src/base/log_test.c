@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <stdarg.h>
@@ -67,11 +68,23 @@ static void long_lines_are_cut(void **state)
     assert_int_equal(strcspn(role, " "), 31);
 }
 
+static void levels_and_colours(void **state)
+{
+    log_set_level(LOG_WARN);
+    assert_false(log_shows(LOG_INFO));
+    assert_true(log_shows(LOG_WARN));
+    log_set_level(LOG_INFO);
+    setenv("NO_COLOR", "1", 1);
+    assert_string_equal(log_colour(LOG_ERROR), "");
+    assert_string_equal(log_plain(), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line_has_level_role_text),
         cmocka_unit_test(long_lines_are_cut),
+        cmocka_unit_test(levels_and_colours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* skiff check-data: what training would read, without training. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -11,13 +10,60 @@
 #define TOLD_MAX 20
 #define TOLD_TEXT "20"
 
+/* What was found, by kind; behind the kinds of bad lines those that training only warns about. */
+enum { STRANGE_NAME = BAD_KINDS, EMPTY_FILE, FINDINGS };
+
+struct findings {
+    int64_t count[FINDINGS];
+    char first[FINDINGS][300]; /* place */
+    int64_t told;
+    struct bad_lines bad;
+};
+
+static void find(struct findings *f, int kind, const char *file, int64_t line)
+{
+    if (f->count[kind]++ == 0 && line)
+        snprintf(f->first[kind], sizeof f->first[kind], "%.270s:%" PRId64, file, line);
+    else if (f->count[kind] == 1)
+        snprintf(f->first[kind], sizeof f->first[kind], "%.290s", file);
+}
+
 static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
 {
-    int64_t *told = arg;
-    (void)file;
-    (void)line;
-    if (++*told <= TOLD_MAX)
+    struct findings *f = arg;
+    find(f, (int)f->bad.kind, file, line);
+    if (++f->told <= TOLD_MAX)
         fprintf(stderr, "skiff check-data: %s\n", why->message);
+}
+
+static void tell_odd(void *arg, const char *file, int64_t line, const char *name)
+{
+    struct findings *f = arg;
+    find(f, name ? STRANGE_NAME : EMPTY_FILE, file, line);
+    if (name)
+        fprintf(stderr, "skiff check-data: %s:%" PRId64 ": \"%s\" is no slot of the model\n", file,
+                line, name);
+    else
+        fprintf(stderr, "skiff check-data: %s is empty\n", file);
+}
+
+/* What training would refuse; *odd: what it would only tell. */
+static int64_t print_findings(const struct findings *f, int64_t *odd)
+{
+    int64_t refused = 0;
+    *odd = f->count[STRANGE_NAME] + f->count[EMPTY_FILE];
+    for (int i = 0; i < BAD_KINDS; i++)
+        refused += f->count[i];
+    if (refused + *odd)
+        printf("\n%-26s %10s  %-8s  %s\n", "what is wrong", "count", "training", "first");
+    for (int i = 0; i < FINDINGS; i++)
+        if (f->count[i])
+            printf("%-26s %10" PRId64 "  %-8s  %s\n",
+                   i == STRANGE_NAME ? "slot name not known"
+                   : i == EMPTY_FILE ? "empty file"
+                                     : bad_kind_text((enum bad_kind)i),
+                   f->count[i], i < BAD_KINDS ? "refuses" : "warns", f->first[i]);
+    return refused;
 }
 
 static void print_slot(const struct slot *slot, const struct slot_report *r, int64_t rows)
@@ -45,66 +91,81 @@ static void print_report(const struct schema *schema, const struct check_report 
         print_slot(&schema->slots[i], &r->slots[i], r->rows);
 }
 
-/* Ids must lie in the table: a look-up outside would end the training. */
-static int64_t outside_table(struct task *j, const struct check_report *r)
+/* Empty lines in a row are told once and counted each. */
+static void count_empty(struct findings *f, const struct check_report *r)
 {
-    int64_t rows = config_int(j->config, "hyper_parameters.sparse_feature_number", 0), wrong = 0;
-    for (int i = 0; i < j->schema.count && rows > 0; i++) {
-        const struct slot_report *s = &r->slots[i];
-        if (j->schema.slots[i].dtype != DTYPE_INT64 || i == r->label || !s->values)
-            continue;
-        if (s->least >= 0 && s->most < rows)
-            continue;
-        fprintf(stderr,
-                "skiff check-data: slot %s has ids from %" PRId64 " to %" PRId64
-                "; the table has %" PRId64 " rows (sparse_feature_number)\n",
-                j->schema.slots[i].name, s->least, s->most, rows);
-        wrong++;
-    }
-    return wrong;
+    int64_t told = 0;
+    for (int i = 0; i < BAD_KINDS; i++)
+        told += f->count[i];
+    f->count[BAD_EMPTY_LINE] += r->bad - told;
 }
 
-static enum skiff_status check(struct task *j, const struct command_call *call, int64_t *wrong,
+static enum skiff_status verdict(struct findings *f, const struct check_report *r,
+                                 struct skiff_error *err)
+{
+    int64_t odd, refused;
+    count_empty(f, r);
+    refused = print_findings(f, &odd);
+    fflush(stdout);
+    if (refused)
+        return error_set(err, SKIFF_FORMAT, "%" PRId64 " line%s that training would refuse",
+                         refused, refused == 1 ? "" : "s");
+    if (!r->rows)
+        return error_set(err, SKIFF_NOT_FOUND, "there are no samples: training would refuse that");
+    printf(odd ? "\nnothing that training would refuse\n" : "\nnothing wrong\n");
+    return SKIFF_OK;
+}
+
+static enum skiff_status check_files(struct task *j, const struct scan_plan *plan,
+                                     const struct task_data *where, struct findings *f,
+                                     struct skiff_error *err)
+{
+    struct check_report report = {0};
+    struct file_list files;
+    const char *const *names;
+    int count = 0;
+    file_list_init(&files);
+    enum skiff_status status = task_files(j, where, &names, &count, err);
+    for (int i = 0; status == SKIFF_OK && i < count; i++)
+        status = file_list_expand(&files, names[i], err);
+    task_tell_left_out(&files);
+    if (status == SKIFF_OK)
+        status = check_run(plan, &files, &report, err);
+    if (status == SKIFF_OK) {
+        print_report(&j->schema, &report);
+        status = verdict(f, &report, err);
+        check_report_deinit(&report);
+    }
+    file_list_deinit(&files);
+    return status;
+}
+
+static enum skiff_status check(struct task *j, const struct command_call *call,
                                struct skiff_error *err)
 {
     struct task_data where = task_data_train;
     struct dataset_config dc;
-    struct check_report report = {0};
-    struct file_list files;
-    struct bad_lines bad;
-    const char *const *names;
-    int64_t told = 0;
-    int count = 0;
+    struct findings f = {0};
     where.files = call->nwords ? (const char *const *)call->words : NULL;
     where.nfiles = call->nwords;
     TRY(task_dataset_config(j, &where, &dc, err));
-    file_list_init(&files);
-    bad_lines_init(&bad, -1);
-    bad.on_bad = tell_bad;
-    bad.on_idle = dc.on_idle;
-    bad.arg = &told;
+    bad_lines_init(&f.bad, -1);
+    f.bad.on_bad = tell_bad;
+    f.bad.on_odd = tell_odd;
+    f.bad.on_idle = dc.on_idle;
+    f.bad.arg = &f;
     struct scan_plan plan = {.schema = &j->schema,
                              .reader = &dc.reader,
                              .pipe_command = dc.pipe_command,
                              .unpack_ratio = dc.unpack_ratio,
                              .idle_lines = dc.idle_lines,
-                             .bad = &bad,
+                             .rules = dc.rules,
+                             .bad = &f.bad,
                              .stop = interrupt_watch()};
     enum skiff_status status = task_check(j, "check-data", err);
     if (status == SKIFF_OK)
-        status = task_files(j, &where, &names, &count, err);
-    for (int i = 0; status == SKIFF_OK && i < count; i++)
-        status = file_list_expand(&files, names[i], err);
-    if (status == SKIFF_OK)
-        status = check_run(&plan, &files, &report, err);
-    if (status == SKIFF_OK) {
-        print_report(&j->schema, &report);
-        fflush(stdout);
-        *wrong = report.bad + outside_table(j, &report);
-        check_report_deinit(&report);
-    }
-    file_list_deinit(&files);
-    bad_lines_deinit(&bad);
+        status = check_files(j, &plan, &where, &f, err);
+    bad_lines_deinit(&f.bad);
     reader_config_deinit(&dc.reader);
     return status;
 }
@@ -113,18 +174,13 @@ static int run(const struct command_call *call)
 {
     struct task task;
     struct skiff_error err = {0};
-    int64_t wrong = 0;
     int status = task_args_check(call->args, call->name);
     if (status)
         return status;
     if (task_open(&task, call->args, false, &err) < 0)
         return command_fail("check-data", &err);
-    if (check(&task, call, &wrong, &err) < 0)
+    if (check(&task, call, &err) < 0)
         status = command_fail("check-data", &err);
-    else if (wrong) {
-        fprintf(stderr, "skiff check-data: %" PRId64 " faults\n", wrong);
-        status = 1;
-    }
     task_close(&task);
     return status;
 }
@@ -135,12 +191,15 @@ const struct command command_check_data = {
     .name = "check-data",
     .summary = "read data as training would; tell bad lines and what is in the slots",
     .usage = "-m config.yaml [-o key=value ...] [FILE...]",
-    .text = "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
-            "every bad line with "
-            "file, line, slot and value (the first " TOLD_TEXT
-            "; the rest is counted), and what is in each slot. "
-            "Ids that the model's table does not have are told, too. Exit status 1 when something "
-            "is wrong.",
+    .text =
+        "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
+        "every bad line with "
+        "file, line, slot and value (the first " TOLD_TEXT
+        "; the rest is counted), and what is in each slot. "
+        "What training would refuse is counted by kind: lines that cannot be read, rows without "
+        "label, labels other than 0 and 1, nan and inf, ids that the model's tables do not "
+        "have; so is what it would only warn about: names that are no slot's, empty files. "
+        "Exit status 1 when training would refuse something.",
     .options = &(const struct options){.rows = rows, .words = "FILE..."},
     .args_size = sizeof(struct task_args),
     .run = run};

@@ -1,4 +1,5 @@
 /* skiff doctor: is a job fit to run? */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "cli/launch.h"
 #include "data/files.h"
 #include "fleet/settings.h"
+#include "store/file.h"
 
 /* ---- findings ---- */
 
@@ -196,8 +198,31 @@ static void check_config(struct doctor *d, const struct task_args *args, const s
 struct asked {
     struct task_args config; /* first */
     const char *servers, *workers;
-    int worker_num, timeout;
+    int worker_num, timeout, pid;
 };
+
+/* Role, job and secret of a process that runs: its owner alone can read them. */
+static enum skiff_status take_environment(int pid, struct skiff_error *err)
+{
+    static const char *const ours[] = {"SKIFF_", "PADDLE_", "TRAINING_ROLE=", "POD_IP=", NULL};
+    char path[64];
+    struct buf text = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    if (file_read(path, &text, err) < 0) {
+        buf_deinit(&text);
+        return error_prefix(err, err->code, "--pid %d: is it a process of your own?", pid);
+    }
+    for (char *at = text.data; at && at < text.data + text.len; at += strlen(at) + 1)
+        for (int i = 0; ours[i]; i++)
+            if (!strncmp(at, ours[i], strlen(ours[i])) && strchr(at, '=')) {
+                char *value = strchr(at, '=');
+                *value = '\0';
+                setenv(at, value + 1, 1);
+                *value = '=';
+            }
+    buf_deinit(&text);
+    return SKIFF_OK;
+}
 
 /* Names of workers matter to the launcher alone: it starts those that are here. */
 static void take_workers(struct doctor *d, const char *list, struct role *role)
@@ -242,8 +267,11 @@ static int run(const struct command_call *call)
     struct settings settings = {0};
     struct doctor d = {.timeout_ms = a->timeout * 1000};
     int own, status = a->config.overrides.n ? task_args_check(&a->config, call->name) : 0;
+    struct skiff_error err = {0};
     if (status)
         return status;
+    if (a->pid && take_environment(a->pid, &err) < 0)
+        return command_fail(call->name, &err);
     take_roles(&d, a, &role, &own);
     check_settings(&d, &settings);
     check_transport(&d, &a->config, &settings);
@@ -277,6 +305,9 @@ static const struct option rows[] = {
     {"workers", OPTION_TEXT, AT(workers), .value = "LIST", .help = "hosts of all workers"},
     {"worker_num", OPTION_INT, AT(worker_num), .low = 1, .high = 1000000, .value = "N",
      .help = "how many workers there are"},
+    {"pid", OPTION_INT, AT(pid), .low = 1, .high = INT_MAX, .value = "N",
+     .help = "takes role, job and secret from a process of the job that runs here (skiff launch -v "
+             "names one)"},
     {"timeout", OPTION_INT, AT(timeout), .low = 1, .high = 1000000, .value = "SECONDS",
      .standard = "10", .help = "how long a server is waited for"},
     {0}};
@@ -285,7 +316,8 @@ const struct command command_doctor = {
     .name = "doctor",
     .summary = "say what is wrong with roles, names, ports, links and data of a job",
     .usage =
-        "[-m config.yaml [-o key=value ...]] [--servers LIST] [--workers LIST] [--worker_num N]",
+        "[-m config.yaml [-o key=value ...]] [--servers LIST] [--workers LIST] [--worker_num N]\n"
+        "[-m config.yaml [-o key=value ...]] --pid N",
     .text = "Looks at a job before it runs, or while it does, and says what is wrong and what to "
             "do: roles, names, "
             "ports (free, taken, by whom), links to servers, clocks, proxies, limits, and with -m "

@@ -79,6 +79,8 @@ static void read_options(struct judging *t)
 
 static void print_line(const struct report_row *r)
 {
+    if (!log_shows(LOG_INFO))
+        return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", r->epoch, r->seconds,
            r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
     if (!isnan(r->auc))
@@ -113,13 +115,14 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
         return SKIFF_OK;
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
+    task_say_nan(&t->task, &t->options, "saved epoch", epoch);
     enum skiff_status status =
         trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
-        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in runner.test_data_dir");
+        return task_no_samples(&t->task, &task_data_infer, t->data, err);
     t->stopped = r.stopped;
     tally_read(&t->tally, &sum);
     struct report_row *row = &t->rows[t->nrows++];
@@ -175,12 +178,12 @@ static int run(const struct command_call *call)
     return status;
 }
 
-static const struct option rows[] = {TASK_OPTIONS, {0}};
+static const struct option rows[] = {TASK_OPTIONS, TASK_TALK, {0}};
 
 const struct command command_infer = {
     .name = "infer",
     .summary = "judge saved epochs on test data: AUC, log loss, calibration",
-    .usage = "-m config.yaml [-o key=value ...]",
+    .usage = "-m config.yaml [-o key=value ...] [-q|-v]",
     .text = "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. "
             "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from "
             "runner.infer_load_path; without an end, all that are there.",

@@ -32,8 +32,12 @@ static int run_job(const struct launch_args *a, const char *name, bool launch_ps
             launch_print_plan(&l);
         status = launch_run(&l, &err);
         launch_print_table(&l);
-        if (l.failed >= 0)
+        if (l.failed >= 0) {
             launch_print_tail(&l.at[l.failed], 20);
+            launch_print_doctor(&l);
+        } else if (l.signal) {
+            launch_print_go_on(&l);
+        }
     }
     int code = status == SKIFF_OK ? 0 : command_fail(name, &err);
     if (code && l.failed < 0 && l.signal)
@@ -42,27 +46,35 @@ static int run_job(const struct launch_args *a, const char *name, bool launch_ps
     return code;
 }
 
+static int check_and_run(const struct command_call *call, bool launch_ps)
+{
+    struct launch_args *a = call->args;
+    int status = launch_args_check(a, call, launch_ps);
+    status = status ? status : run_job(a, call->name, launch_ps);
+    free(a->longer);
+    return status;
+}
+
 static int run(const struct command_call *call)
 {
-    int status = launch_args_check(call->args, call, false);
-    return status ? status : run_job(call->args, call->name, false);
+    return check_and_run(call, false);
 }
 
 static int run_ps(const struct command_call *call)
 {
-    int status = launch_args_check(call->args, call, true);
-    return status ? status : run_job(call->args, call->name, true);
+    return check_and_run(call, true);
 }
 
-#define FORMS                                     \
-    "[FLAGS] -m config.yaml [-o key=value ...]\n" \
-    "[FLAGS] script.py [ARGUMENTS]\n"             \
+#define FORMS                                                \
+    "[FLAGS] -m config.yaml [-o key=value ...] [--resume]\n" \
+    "[FLAGS] script.py [ARGUMENTS]\n"                        \
     "[FLAGS] -- any command"
 #define TEXT                                                                                       \
     "Starts parameter servers and workers, shows their progress, and ends when the job ends. The " \
     "first process that fails is named and the others are stopped; nothing is left behind, "       \
     "however the launch ends. docs/launch.md tells more.\n\n"                                      \
-    "-m runs `skiff train` in every process, a script runs with python."
+    "-m runs `skiff train` in every process, a script runs with python.\n\n"                       \
+    "Ctrl-C stops the job; what was learnt of the running epoch is saved, and --resume goes on."
 
 const struct command command_launch = {
     .name = "launch",

@@ -62,7 +62,7 @@ static void read_options(struct training *t)
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
     interrupt_watch();
-    t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
+    t->epochs = task_epochs(&t->task);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
     t->seed = (uint64_t)config_int(c, "runner.seed", 12345);
@@ -135,6 +135,8 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
+    if (!log_shows(LOG_INFO))
+        return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", epoch, r->seconds,
            r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
     if (!isnan(row->auc))
@@ -197,13 +199,14 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
         TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
+    task_say_nan(&t->task, &t->options, "epoch", epoch);
     enum skiff_status status =
         trainer_train_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
-        return error_set(err, SKIFF_NOT_FOUND, "there are no samples in runner.train_data_dir");
+        return task_no_samples(&t->task, &task_data_train, t->data, err);
     finish_row(t, epoch, &r);
     t->stopped = r.stopped;
     const char *cache = dataset_cache_error(t->data);
@@ -312,6 +315,7 @@ static void list_models(struct buf *out)
 
 static const struct option rows[] = {
     TASK_OPTIONS,
+    TASK_TALK,
     TASK_TRANSPORT,
     {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
      .help = "goes on behind the newest whole epoch in runner.model_save_path"},
@@ -320,7 +324,7 @@ static const struct option rows[] = {
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config, save it after every epoch",
-    .usage = "-m config.yaml [-o key=value ...] [--resume] [--transport NAME]",
+    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--transport NAME]",
     .text = "Trains the model that the config names, one epoch after the other, and saves it after "
             "each. "
             "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"

@@ -8,6 +8,7 @@
 
 #include <skiff/version.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/near.h"
 
@@ -26,7 +27,7 @@ const struct command *const *command_all(void)
 
 int command_fail(const char *name, const struct skiff_error *err)
 {
-    fprintf(stderr, "skiff %s: %s\n", name,
+    fprintf(stderr, "%sskiff %s:%s %s\n", log_colour(LOG_ERROR), name, log_plain(),
             err->message[0] ? err->message : skiff_status_text(err->code));
     return 1;
 }
@@ -35,7 +36,7 @@ int command_usage(const char *name, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    fprintf(stderr, "skiff %s: ", name);
+    fprintf(stderr, "%sskiff %s:%s ", log_colour(LOG_ERROR), name, log_plain());
     vfprintf(stderr, format, ap);
     fprintf(stderr, " (skiff %s --help explains)\n", name);
     va_end(ap);
@@ -196,18 +197,38 @@ static int refuse_part(const struct command *c, const char *name, const char *wo
     return code;
 }
 
+static const struct command *find_part(const struct command *c, const char *word)
+{
+    for (const struct command *p = c->parts; p->name; p++)
+        if (is_name(word, p->name))
+            return p;
+    return NULL;
+}
+
 static int run_part(const struct command *c, const char *name, int argc, char **argv)
 {
     char whole[64];
     const char *word = argc > 1 ? argv[1] : "";
     if (is_help(word))
         return print_help(c, name);
-    for (const struct command *p = c->parts; p->name; p++) {
-        snprintf(whole, sizeof whole, "%s %s", name, p->name);
-        if (is_name(word, p->name))
-            return command_run(p, whole, argc - 1, argv + 1);
-    }
-    return refuse_part(c, name, word);
+    const struct command *p = find_part(c, word);
+    if (!p)
+        return refuse_part(c, name, word);
+    snprintf(whole, sizeof whole, "%s %s", name, p->name);
+    return command_run(p, whole, argc - 1, argv + 1);
+}
+
+/* skiff help NAME [PART] */
+static int help_about(const struct command *c, const char *part)
+{
+    char whole[64];
+    const struct command *p = part && c->parts ? find_part(c, part) : NULL;
+    if (part && c->parts && !p)
+        return refuse_part(c, c->name, part);
+    if (!p)
+        return print_help(c, c->name);
+    snprintf(whole, sizeof whole, "%s %s", c->name, p->name);
+    return print_help(p, whole);
 }
 
 int command_run(const struct command *c, const char *name, int argc, char **argv)
@@ -256,5 +277,6 @@ int command_main(int argc, char **argv)
     const struct command *c = command_find(word);
     if (!c)
         return unknown_command(word);
-    return help ? print_help(c, c->name) : command_run(c, c->name, argc - 1, argv + 1);
+    return help ? help_about(c, argc > 3 ? argv[3] : NULL)
+                : command_run(c, c->name, argc - 1, argv + 1);
 }

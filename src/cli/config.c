@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/near.h"
+#include "cli/config_words.h"
 #include "cli/config_yaml.h"
 #include "store/file.h"
 
@@ -260,7 +261,8 @@ int64_t config_int(struct config *c, const char *key, int64_t fallback)
         return fallback;
     if (parse_int(text, &v))
         return v;
-    wrong_type(c, e, "an integer", text);
+    bool digits = text[0] && !text[strspn(text, "0123456789_+-")];
+    wrong_type(c, e, digits ? "an integer of 64 bits" : "an integer", text);
     return fallback;
 }
 
@@ -268,13 +270,14 @@ int64_t config_int_in(struct config *c, const char *key, int64_t fallback, int64
                       int64_t high)
 {
     int64_t v = config_int(c, key, fallback);
+    const char *text = config_text(c, key, ""); /* as it is written */
     if (v >= low && v <= high)
         return v;
     if (high == INT64_MAX)
-        config_refuse(c, key, "must be at least %lld, found %lld", (long long)low, (long long)v);
+        config_refuse(c, key, "must be at least %lld, found %s", (long long)low, text);
     else
-        config_refuse(c, key, "must be between %lld and %lld, found %lld", (long long)low,
-                      (long long)high, (long long)v);
+        config_refuse(c, key, "must be between %lld and %lld, found %s", (long long)low,
+                      (long long)high, text);
     return fallback;
 }
 
@@ -430,17 +433,82 @@ static bool is_known(const struct config *c, const char *key)
     return false;
 }
 
+/* "FILE:3: " or "-o " */
+static void place_of(const struct config *c, const struct entry *e, char out[static 300])
+{
+    if (e->line)
+        snprintf(out, 300, "%.270s:%d: ", c->name, e->line);
+    else
+        snprintf(out, 300, "-o ");
+}
+
+static bool is_empty(const struct entry *e)
+{
+    return !e->n || (e->n == 1 && !e->values[0][0]);
+}
+
+static bool wrong_section(const char *key, char right[static 32])
+{
+    static const char *const sections[] = {"runner", "hyper_parameters", "security",
+                                           "table_parameters", NULL};
+    size_t n = strcspn(key, ".");
+    for (int i = 0; sections[i]; i++)
+        if (strlen(sections[i]) == n && !strncasecmp(key, sections[i], n) &&
+            strncmp(key, sections[i], n) != 0) {
+            snprintf(right, 32, "%s", sections[i]);
+            return true;
+        }
+    return false;
+}
+
+enum skiff_status config_words(const struct config *c, struct skiff_error *err)
+{
+    for (size_t i = 0; i < c->entries.count; i++) {
+        const struct entry *e = c->entries.entries[i].value;
+        char place[300], right[32];
+        place_of(c, e, place);
+        if (wrong_section(e->key, right))
+            return error_set(err, SKIFF_INVALID,
+                             "%s%.*s must be written %s: upper and lower case differ", place,
+                             (int)strcspn(e->key, "."), e->key, right);
+        if (is_known(c, e->key) || is_empty(e) ||
+            (strchr(e->key, '.') && strncmp(e->key, "runner.", 7) != 0))
+            continue;
+        const char *meant = config_word_case(e->key, &c->known);
+        meant = meant ? meant : config_word_alias(e->key);
+        if (meant)
+            return error_set(err, SKIFF_INVALID, "%s%s is no key: write %s", place, e->key, meant);
+    }
+    return SKIFF_OK;
+}
+
+const char *config_like(const struct config *c, const char *key)
+{
+    struct near near = near_to(key);
+    for (size_t i = 0; i < c->entries.count; i++)
+        if (!is_known(c, c->entries.entries[i].key))
+            near_try(&near, c->entries.entries[i].key);
+    return near.distance <= 3 ? near.best : NULL;
+}
+
+/* What an unknown key means; NULL: who knows. */
+static const char *meant_by(const struct config *c, const char *key)
+{
+    const char *meant = config_word_case(key, &c->known);
+    meant = meant ? meant : config_word_alias(key);
+    return meant ? meant : config_word_elsewhere(key, &c->known);
+}
+
 int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const char *text),
                    void *arg)
 {
     int count = 0;
     for (size_t i = 0; i < c->entries.count; i++) {
         const struct entry *e = c->entries.entries[i].value;
-        char place[300] = "-o ", text[700];
-        if (!e->n || (e->n == 1 && !e->values[0][0]))
+        char place[300], text[700];
+        if (is_empty(e))
             continue; /* an empty section */
-        if (e->line)
-            snprintf(place, sizeof(place), "%s:%d: ", c->name, e->line);
+        place_of(c, e, place);
         if (e->earlier) {
             snprintf(text, sizeof(text), "%s%s was set in line %d already; this one counts", place,
                      e->key, e->earlier);
@@ -448,6 +516,13 @@ int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const 
         }
         if (is_known(c, e->key))
             continue;
+        const char *meant = meant_by(c, e->key);
+        if (meant) {
+            snprintf(text, sizeof(text), "%s%s is no key: write %s", place, e->key, meant);
+            tell(arg, true, text);
+            count++;
+            continue;
+        }
         int d;
         const char *near = nearest(c, e->key, &d);
         const char *word = strrchr(e->key, '.');

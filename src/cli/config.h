@@ -64,6 +64,12 @@ int config_unknown(struct config *c, void (*tell)(void *arg, bool likely, const 
 
 /* The section `network`, which is no part of the keys; NULL when there is none. */
 const struct yaml_node *config_network(const struct config *c);
+/* INVALID for what can be told before anything is read: a section in the wrong case (Runner:), a
+ * key of another name under runner (num_epochs). Known keys must have been told before. */
+enum skiff_status config_words(const struct config *c, struct skiff_error *err);
+/* A key of the config that is not known and looks like this one misspelt; NULL: none. */
+const char *config_like(const struct config *c, const char *key);
+
 const char *config_name(const struct config *c);   /* of the file, as given */
 const char *config_folder(const struct config *c); /* absolute */
 /* Every key and its value as text, in order; for printing what a run was made with. */

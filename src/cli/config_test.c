@@ -186,13 +186,13 @@ static void unknown_keys_are_named(void **state)
 {
     (void)state;
     struct told t = {0};
-    struct config *c = parse("runner:\n  epoch: 3\n");
+    struct config *c = parse("runner:\n  epocs: 3\n");
     config_know(c, "runner.epochs");
     config_know(c, "runner.seed");
     assert_int_equal(config_unknown(c, tell, &t), 1);
     assert_string_equal(
         t.last,
-        "/x/test.yaml:2: unknown key runner.epoch (the nearest known one is runner.epochs)");
+        "/x/test.yaml:2: unknown key runner.epocs (the nearest known one is runner.epochs)");
     config_close(c);
 
     t = (struct told){0};
@@ -211,6 +211,54 @@ static void unknown_keys_are_named(void **state)
     assert_int_equal(config_override(c, "zzz.unheard=1", NULL), SKIFF_OK);
     assert_int_equal(config_unknown(c, tell, &t), 1);
     assert_non_null(strstr(t.last, "-o unknown key zzz.unheard"));
+    config_close(c);
+}
+
+/* What config_unknown says of a config whose known keys are these. */
+static void means(const char *text, const char *want)
+{
+    struct told t = {0};
+    struct config *c = parse(text);
+    config_know(c, "runner.epochs");
+    config_know(c, "hyper_parameters.optimizer.learning_rate");
+    config_know(c, "hyper_parameters.optimizer.momentum");
+    assert_int_equal(config_unknown(c, tell, &t), 1);
+    assert_string_equal(t.last, want);
+    config_close(c);
+}
+
+static void other_words_are_understood(void **state)
+{
+    (void)state;
+    struct skiff_error err = {0};
+    means("runner:\n  num_epochs: 3\n",
+          "/x/test.yaml:2: runner.num_epochs is no key: write runner.epochs");
+    means("hyper_parameters:\n  learning_rate: 3\n",
+          "/x/test.yaml:2: hyper_parameters.learning_rate is no key: write "
+          "hyper_parameters.optimizer.learning_rate");
+    means("hyper_parameters:\n  momentum: 3\n",
+          "/x/test.yaml:2: hyper_parameters.momentum is no key: write "
+          "hyper_parameters.optimizer.momentum");
+    means("runner:\n  Epochs: 3\n", "/x/test.yaml:2: runner.Epochs is no key: write runner.epochs");
+    struct config *c = parse("a: 1\nRunner:\n  epochs: 3\n");
+    assert_int_equal(config_words(c, &err), SKIFF_INVALID);
+    assert_string_equal(
+        err.message, "/x/test.yaml:3: Runner must be written runner: upper and lower case differ");
+    config_close(c);
+    c = parse("runner:\n  train_data_dirr: x\n  big: 99999999999999999999\n  low: 1_0\n");
+    assert_int_equal(config_words(c, &err), SKIFF_OK);
+    assert_string_equal(config_like(c, "runner.train_data_dir"), "runner.train_data_dirr");
+    assert_null(config_like(c, "runner.seed"));
+    config_int(c, "runner.big", 0);
+    assert_int_equal(config_check(c, &err), SKIFF_INVALID);
+    assert_string_equal(err.message, "/x/test.yaml:3: runner.big must be an integer of 64 bits, "
+                                     "found \"99999999999999999999\"");
+    config_close(c);
+    c = parse("runner:\n  low: 1_0\n");
+    config_int_in(c, "runner.low", 0, 20, 30);
+    assert_int_equal(config_check(c, &err), SKIFF_INVALID);
+    assert_string_equal(err.message,
+                        "/x/test.yaml:2: runner.low must be between 20 and 30, found 1_0");
     config_close(c);
 }
 
@@ -239,9 +287,13 @@ static void bad_files_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read),        cmocka_unit_test(paths_are_relative),
-        cmocka_unit_test(wrong_types_have_lines), cmocka_unit_test(overrides_win),
-        cmocka_unit_test(unknown_keys_are_named), cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(paths_are_relative),
+        cmocka_unit_test(wrong_types_have_lines),
+        cmocka_unit_test(overrides_win),
+        cmocka_unit_test(unknown_keys_are_named),
+        cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(other_words_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,10 +26,11 @@ struct launch_args {
     int server_num, worker_num; /* 0: not given */
     int start_port;             /* 0: free ports */
     const char *servers, *workers, *log_dir, *transport, *encrypt, *secret_file;
-    bool quiet, config, insecure, share_secret;
+    bool quiet, verbose, config, insecure, share_secret, resume;
     enum launch_kind kind;
-    char **command; /* n words and NULL; borrowed */
+    char **command; /* n words and NULL; borrowed, or `longer` */
     int ncommand;
+    char **longer; /* the command with --resume; free it */
 };
 
 extern const struct options launch_options;
@@ -93,5 +94,11 @@ void launch_screen_clear(struct launch_screen *s);
 void launch_print_plan(const struct launch *l);
 void launch_print_tail(const struct launch_process *p, int lines);
 void launch_print_table(const struct launch *l);
+/* Every process, and the command of `skiff doctor`. */
+void launch_print_processes(const struct launch *l);
+/* The command of `skiff doctor` for this job: while it runs, or when it has failed. */
+void launch_print_doctor(const struct launch *l);
+/* After a signal: where the part is that was trained, and the command that goes on. */
+void launch_print_go_on(const struct launch *l);
 
 #endif

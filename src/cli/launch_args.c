@@ -1,6 +1,7 @@
 /* The flags of `skiff launch`, fleetrun and launch_ps. */
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/launch.h"
 
 #define AT(field) offsetof(struct launch_args, field)
@@ -38,7 +39,13 @@ static const struct option rows[] = {
     {"insecure", OPTION_BOOL, AT(insecure),
      .help = "allows several machines without a secret: whoever reaches a server can read and "
              "change everything"},
-    {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q', .help = "no progress"},
+    {"resume", OPTION_BOOL, AT(resume),
+     .help = "with -m: goes on behind the newest whole epoch, or with the part that Ctrl-C saved"},
+    {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q',
+     .help = "no progress; only the table, and what "
+             "is wrong"},
+    {"verbose", OPTION_BOOL, AT(verbose), .letter = 'v',
+     .help = "also the processes, and the command of skiff doctor for this job"},
     /* without meaning for parameter servers on CPUs, or parsed and unused by Paddle itself */
     {"cluster_node_ips", OPTION_IGNORED, .at = 0},
     {"node_ip", OPTION_IGNORED, .at = 0},
@@ -66,6 +73,15 @@ const struct options launch_options = {
     .rest = true,
     .advice = "flags of the script stand after the script, those of another command after --"};
 
+/* Every process of the job is told to resume. */
+static void add_resume(struct launch_args *a)
+{
+    a->longer = mem_must(((size_t)a->ncommand + 2) * sizeof *a->longer);
+    memcpy(a->longer, a->command, (size_t)a->ncommand * sizeof *a->longer);
+    a->longer[a->ncommand++] = "--resume";
+    a->command = a->longer;
+}
+
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps)
 {
     a->command = call->words;
@@ -78,6 +94,13 @@ int launch_args_check(struct launch_args *a, const struct command_call *call, bo
         a->kind = LAUNCH_CONFIG;
     else if (!call->dashes && n > 3 && !strcmp(a->command[0] + n - 3, ".py"))
         a->kind = LAUNCH_SCRIPT;
+    if (a->quiet && a->verbose)
+        return command_usage(call->name, "--quiet or --verbose, not both");
+    if (a->resume && !a->config)
+        return command_usage(call->name, "--resume goes with -m config.yaml; a script has flags of "
+                                         "its own behind its name");
+    if (a->resume)
+        add_resume(a);
     if (!a->log_dir)
         a->log_dir = launch_ps ? "logs" : "log";
     if (launch_ps && !a->server_num && !a->servers)

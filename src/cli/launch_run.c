@@ -420,7 +420,8 @@ static void take_signals(struct runner *r)
         }
         r->l->signal = (int)s.ssi_signo;
         launch_screen_clear(&r->screen);
-        fprintf(stderr, "skiff launch: %s, stopping the job (once more: at once)\n",
+        fprintf(stderr,
+                "skiff launch: %s, stopping the job (once more: at once, nothing is saved)\n",
                 s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo));
     }
 }
@@ -563,6 +564,8 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
         status = start_all(&r, err);
         if (status < 0)
             go(&r, KILL, 0);
+        else if (l->args->verbose)
+            launch_print_processes(l);
         decide(&r);
         watch(&r);
         clean_up(&r);

@@ -251,3 +251,140 @@ void launch_print_table(const struct launch *l)
     }
     fflush(stdout);
 }
+
+/* ---- what to do next ---- */
+
+static void add_word(struct buf *out, const char *word)
+{
+    bool plain = *word && !word[strcspn(word, " \t\n'\"\\$*?[]{}()<>|&;`#~!")];
+    if (out->len)
+        buf_char(out, ' ');
+    if (plain) {
+        buf_str(out, word);
+        return;
+    }
+    buf_char(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_str(out, "'\\''");
+        else
+            buf_char(out, *word);
+    buf_char(out, '\'');
+}
+
+/* Words behind -m that doctor does not have. */
+static bool only_trains(const char *word)
+{
+    static const char *const words[] = {"--resume", "-q", "--quiet", "-v", "--verbose", NULL};
+    for (int i = 0; words[i]; i++)
+        if (!strcmp(words[i], word))
+            return true;
+    return false;
+}
+
+/* Who takes part, and how they reach each other. */
+static void add_parts(const struct launch *l, struct buf *line)
+{
+    const struct launch_args *a = l->args;
+    const char *const flags[][2] = {{"--transport", a->transport},
+                                    {"--encrypt", a->encrypt},
+                                    {"--secret_file", a->secret_file}};
+    buf_printf(line, " --servers %s", l->servers_text);
+    if (l->workers)
+        buf_printf(line, " --workers %s", l->workers_text);
+    else
+        buf_printf(line, " --worker_num %d", l->nworkers);
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i][1]) {
+            add_word(line, flags[i][0]);
+            add_word(line, flags[i][1]);
+        }
+    if (a->insecure)
+        add_word(line, "--insecure");
+}
+
+void launch_print_doctor(const struct launch *l)
+{
+    const struct launch_args *a = l->args;
+    struct buf line = BUF_INIT;
+    int pid = 0; /* of a worker, or of whoever is here */
+    for (int i = 0; i < l->n && l->failed < 0; i++)
+        if (!pid || !l->at[i].server)
+            pid = (int)l->at[i].pid;
+    buf_str(&line, "skiff doctor");
+    for (int i = 0; a->kind == LAUNCH_CONFIG && i < a->ncommand; i++)
+        if (!only_trains(a->command[i]))
+            add_word(&line, a->command[i]);
+    if (pid)
+        buf_printf(&line, " --pid %d", pid);
+    else
+        add_parts(l, &line);
+    fprintf(stderr, "skiff launch: to look at this job: %s\n", line.data);
+    buf_deinit(&line);
+}
+
+void launch_print_processes(const struct launch *l)
+{
+    char name[64];
+    for (int i = 0; i < l->n; i++) {
+        const struct launch_process *p = &l->at[i];
+        fprintf(stderr, "skiff launch: %s%s%s: process %d, log %s\n", launch_name(p, name),
+                p->endpoint[0] ? " at " : "", p->endpoint, (int)p->pid, p->log);
+    }
+    launch_print_doctor(l);
+}
+
+/* The line in which a worker says that it has saved the part; false: none does. */
+static bool find_saved(const struct launch *l, char *out, size_t room)
+{
+    static const char mark[] = "skiff train: stopped in epoch";
+    bool found = false;
+    for (int i = 0; i < l->n && !found; i++) {
+        FILE *f = l->at[i].server ? NULL : fopen(l->at[i].log, "r");
+        char line[1024];
+        while (f && fgets(line, sizeof(line), f))
+            if (strstr(line, mark) && strstr(line, "saved in")) {
+                line[strcspn(line, "\n")] = 0;
+                snprintf(out, room, "%s", strstr(line, mark) + strlen("skiff train: "));
+                found = true;
+            }
+        if (f)
+            fclose(f);
+    }
+    return found;
+}
+
+/* Our own command line, with --resume. */
+static void add_command_line(struct buf *out)
+{
+    char text[65536];
+    bool resumes = false;
+    FILE *f = fopen("/proc/self/cmdline", "r");
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    for (const char *word = text; word < text + n; word += strlen(word) + 1) {
+        add_word(out, word);
+        resumes |= !strcmp(word, "--resume");
+    }
+    if (!resumes)
+        buf_str(out, " --resume");
+}
+
+void launch_print_go_on(const struct launch *l)
+{
+    char saved[1024];
+    struct buf line = BUF_INIT;
+    if (l->args->kind != LAUNCH_CONFIG)
+        return;
+    if (find_saved(l, saved, sizeof(saved)))
+        fprintf(stderr, "skiff launch: %s\n", saved);
+    else
+        fprintf(stderr,
+                "skiff launch: nothing of the running epoch is saved; epochs that had ended "
+                "are\n");
+    add_command_line(&line);
+    fprintf(stderr, "skiff launch: to go on: %s\n", line.data);
+    buf_deinit(&line);
+}

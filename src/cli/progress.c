@@ -27,7 +27,7 @@ const char *seconds_text(double seconds, char out[static 32])
 void progress_init(struct progress *p, struct tally *tally, int64_t print_interval)
 {
     *p = (struct progress){.tally = tally, .print_interval = print_interval};
-    p->terminal = isatty(STDERR_FILENO);
+    p->terminal = isatty(STDERR_FILENO) && log_shows(LOG_INFO);
 }
 
 void progress_start(struct progress *p, const struct dataset *dataset, int epoch)

@@ -146,11 +146,16 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
         config_know_all(j->config, "hyper_parameters.optimizer");
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
-    return make_schema(j, err);
+    TRY(make_schema(j, err));
+    task_rules(j);
+    return SKIFF_OK;
 }
 
 int task_args_check(const struct task_args *a, const char *command)
 {
+    if (a->quiet && a->verbose)
+        return command_usage(command, "--quiet or --verbose, not both");
+    task_talk(a);
     return a->config ? 0 : command_usage(command, "-m config.yaml is needed");
 }
 
@@ -192,8 +197,10 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     if (status == SKIFF_OK) {
         know_keys(j->config);
         j->scope = scope_create();
-        status = build(j, train, err);
+        status = config_words(j->config, err);
     }
+    if (status == SKIFF_OK)
+        status = build(j, train, err);
     if (status < 0)
         task_close(j);
     return status;
@@ -203,6 +210,7 @@ void task_close(struct task *j)
 {
     buf_deinit(&j->pipe);
     schema_deinit(&j->schema);
+    rules_deinit(&j->rules);
     scope_destroy(j->scope);
     skiff_net_destroy(j->net);
     task_model_close(j);

@@ -19,6 +19,7 @@ struct task_args {
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
+    bool quiet, verbose; /* train, infer */
 };
 
 /* -m and -o: rows of the table of a struct whose first member is a struct task_args. */
@@ -28,6 +29,12 @@ struct task_args {
      .value = "FILE", .help = "the config"},                                                        \
     {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                     \
      .value = "key=value ...", .help = "sets a key; any number of them may follow"}
+
+#define TASK_TALK                                                                                   \
+    {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                        \
+     .help = "only warnings, errors and the table at the end"},                                     \
+    {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                    \
+     .help = "also what the run is made of: keys, files, slots"}
 
 #define TASK_TRANSPORT                                                                              \
     {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",              \
@@ -39,6 +46,9 @@ struct task_args {
     {"insecure", OPTION_BOOL, offsetof(struct task_args, insecure),                                 \
      .help = "allows a job of several machines without a secret"}
 /* clang-format on */
+
+/* --quiet and --verbose as the level of log lines. */
+void task_talk(const struct task_args *a);
 
 /* What was said about the transport: by a flag, else the environment (NULL: it is looked at later),
  * else the config. */
@@ -55,6 +65,7 @@ struct task {
     struct skiff_net *net;
     struct skiff_model_net vars;
     struct schema schema;
+    struct data_rules rules; /* what its data must keep to, in training and check-data alike */
     struct skiff_scope *scope;
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
@@ -63,6 +74,8 @@ struct task {
     const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
     struct skiff_model_def own;
     struct arena network_text;
+    char advice[160];                     /* when learning goes to NaN; "": nothing is learnt */
+    char about[32];                       /* the epoch that runs, for that message */
 };
 
 /* Opens the config and builds the net, with an optimizer if it is to be trained. */
@@ -91,6 +104,12 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
                                     struct dataset **out, struct skiff_error *err);
 
+/* An epoch without a sample: why that may be. */
+enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
+                                  const struct dataset *d, struct skiff_error *err);
+/* runner.epochs, at least 1. */
+int task_epochs(struct task *j);
+
 /* After everything was read: wrong values are an error; unknown keys are told on stderr, and are an
  * error when one looks like a known key misspelt or came from the command line. */
 enum skiff_status task_check(struct task *j, const char *command, struct skiff_error *err);
@@ -106,6 +125,19 @@ bool task_in_memory(struct task *j); /* runner.reader_type */
 enum skiff_status task_model_open(struct task *j, struct skiff_error *err);
 enum skiff_status task_model_build(struct task *j, struct skiff_error *err);
 void task_model_close(struct task *j);
+/* task_rules.c: fills task.rules; refuses an input_hash_size beyond the tables; makes
+ * runner.cache_dir, or says why not; tells names and files that are odd, and files left out. */
+void task_rules(struct task *j);
+void task_check_hash_size(struct task *j, const struct reader_config *r);
+enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err);
+void task_tell_odd(void *arg, const char *file, int64_t line, const char *name);
+void task_tell_left_out(const struct file_list *files);
+/* With --verbose: keys, files, slots and what is refused in them. */
+void task_say_all(const struct task *j, const struct file_list *files);
+
+/* What is said when learning goes to NaN, in options; `what` is "epoch" or "saved epoch". */
+struct trainer_options;
+void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
 
 /* task_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status task_minimize(struct task *j, struct skiff_error *err);

@@ -69,7 +69,9 @@ static enum skiff_status read_reader(struct task *j, struct reader_config *r,
         if (strcmp(row->name, "format"))
             TRY(set_from(j, key, row->name, r, err));
     }
-    return set_hash_size(j, r, err);
+    TRY(set_hash_size(j, r, err));
+    task_check_hash_size(j, r);
+    return SKIFF_OK;
 }
 
 /* PaddleRec runs "<command> <yaml> <folder of its utils>" where the config lies. The arguments are
@@ -113,13 +115,15 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
     out->split_files = true;
     out->batch_size = config_int_in(c, data->batch_key, 32, 1, 1 << 24);
     out->drop_last = config_bool(c, "runner.drop_last", false);
-    out->cache = config_bool(c, "runner.cache", false);
     out->cache_dir = config_path(c, "runner.cache_dir", NULL);
+    out->cache = config_bool(c, "runner.cache", out->cache_dir != NULL);
     out->bad_limit =
         data->bad_limit ? data->bad_limit : config_int_in(c, "runner.bad_lines", 0, -1, INT64_MAX);
     out->unpack_ratio = config_int_in(c, "runner.unpack_ratio", SOURCE_UNPACK_RATIO, -1, 1 << 30);
     out->idle_lines = config_int_in(c, "runner.idle_lines", SCAN_IDLE_LINES, -1, INT64_MAX / 2);
     out->on_idle = tell_idle;
+    out->on_odd = task_tell_odd;
+    out->rules = &j->rules;
     out->on_bad = data->on_bad;
     out->on_bad_arg = data->arg;
     enum skiff_status status = read_reader(j, &out->reader, err);
@@ -139,11 +143,33 @@ enum skiff_status task_files(struct task *j, const struct task_data *data,
         return SKIFF_OK;
     }
     int n = config_paths(j->config, data->dir_key, out_names);
+    const char *like = n < 1 ? config_like(j->config, data->dir_key) : NULL;
     if (n < 1)
-        return error_set(err, SKIFF_NOT_FOUND, "%s: %s is needed: a folder, files or patterns",
-                         config_name(j->config), data->dir_key);
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s: %s is needed: a folder, files or patterns%s%s%s",
+                         config_name(j->config), data->dir_key, like ? "; what is " : "",
+                         like ? like : "", like ? "?" : "");
     *out_count = n;
     return SKIFF_OK;
+}
+
+enum skiff_status task_no_samples(struct task *j, const struct task_data *data,
+                                  const struct dataset *d, struct skiff_error *err)
+{
+    if (dataset_bad_lines(d))
+        return error_set(
+            err, SKIFF_NOT_FOUND,
+            "no sample is left in %s: %lld bad lines were left out (runner.bad_lines); "
+            "skiff check-data tells what is wrong with them",
+            data->dir_key, (long long)dataset_bad_lines(d));
+    if (config_bool(j->config, "runner.drop_last", false))
+        return error_set(
+            err, SKIFF_NOT_FOUND,
+            "no batch is full: there are fewer samples in %s than %s (%lld) for each "
+            "thread, and runner.drop_last leaves the rest out; make the batches smaller "
+            "or set drop_last to False",
+            data->dir_key, data->batch_key, (long long)config_int(j->config, data->batch_key, 32));
+    return error_set(err, SKIFF_NOT_FOUND, "there are no samples in %s", data->dir_key);
 }
 
 enum skiff_status task_dataset_open(struct task *j, const struct task_data *data,
@@ -154,7 +180,10 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
     const char *const *names;
     int count;
     TRY(task_dataset_config(j, data, &dc, err));
-    enum skiff_status status = dataset_create(&dc, &d, err);
+    enum skiff_status status = task_cache_dir(&dc, err);
+    bool placed = status == SKIFF_OK;
+    if (placed)
+        status = dataset_create(&dc, &d, err);
     if (status == SKIFF_OK)
         status = task_files(j, data, &names, &count, err);
     if (status == SKIFF_OK)
@@ -162,8 +191,11 @@ enum skiff_status task_dataset_open(struct task *j, const struct task_data *data
     reader_config_deinit(&dc.reader);
     if (status < 0) {
         dataset_destroy(d);
-        return error_prefix(err, status, "%s", data->files ? "files" : data->dir_key);
+        return placed ? error_prefix(err, status, "%s", data->files ? "files" : data->dir_key)
+                      : status;
     }
+    task_tell_left_out(dataset_files(d));
+    task_say_all(j, dataset_files(d));
     *out = d;
     return SKIFF_OK;
 }

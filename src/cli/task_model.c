@@ -68,13 +68,14 @@ static const struct skiff_model_config_class view_class = {view_integer, view_re
 static enum skiff_status no_model(const struct config *c, const char *what, struct skiff_error *err)
 {
     struct buf names = BUF_INIT;
+    const char *like = config_like(c, "runner.model");
     for (const struct skiff_model_def *const *m = model_all(); *m; m++)
         buf_printf(&names, "%s%s", m == model_all() ? "" : ", ", (*m)->name);
     enum skiff_status status = error_set(
         err, SKIFF_NOT_FOUND,
         "%s: no model %s; runner.model names one, or the folder of the config does: %s; or "
-        "it is a file, as ./mynet.yaml or ./mymodel.so (docs/networks.md)",
-        config_name(c), what, names.data);
+        "it is a file, as ./mynet.yaml or ./mymodel.so (docs/networks.md)%s%s",
+        config_name(c), what, names.data, like ? "; what is " : "", like ? like : "");
     buf_deinit(&names);
     return status;
 }

@@ -66,6 +66,9 @@ static void read_rate(struct task *j, struct skiff_optimizer_options *o)
     if (rate < 0.0)
         config_refuse(j->config, KEY "learning_rate", "must not be negative, found %g", rate);
     o->learning_rate = rate == 0.0 ? SKIFF_ZERO : rate;
+    snprintf(j->advice, sizeof j->advice,
+             "try a lower " KEY "learning_rate (now %g), or set clip_norm beside it%s", rate,
+             config_has(j->config, KEY "clip_norm") ? " lower" : "");
     if (steps > 0.0 && factor != 1.0)
         o->learning_rate_var = skiff_lr_exponential(j->net, rate, steps, factor, true);
 }

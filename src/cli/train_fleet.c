@@ -57,6 +57,7 @@ struct fleet_training {
     char run[40];
     struct model_note save; /* what is to be saved: the last epoch that has ended */
     bool unsaved;           /* ... and is not known to be saved */
+    bool part_saved;        /* a part of an epoch, by this worker */
     bool lost;              /* nobody could */
     uint64_t seed;
     struct report_row *rows; /* over all workers */
@@ -148,7 +149,7 @@ static void read_options(struct fleet_training *t)
 {
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
-    t->epochs = (int)config_int_in(c, "runner.epochs", 1, 0, 1000000);
+    t->epochs = task_epochs(&t->task);
     t->save_path = config_path(c, "runner.model_save_path", "model_output");
     t->shuffle = config_bool(c, "runner.shuffle", false);
     tally_init(&t->tally, &t->task.vars, threads);
@@ -300,6 +301,8 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
         for (int i = 0; i < all.count; i++)
             file_list_add(&t->files, all.paths[i]);
     }
+    if (skiff_fleet_is_first_worker(t->fleet))
+        task_tell_left_out(&all);
     int total = all.count;
     file_list_deinit(&all);
     if (status == SKIFF_OK)
@@ -391,6 +394,8 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
+    if (!log_shows(LOG_INFO))
+        return status;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
            r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
     if (!isnan(row->auc))
@@ -419,6 +424,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
     enum skiff_status status = epochs_save(t->fleet, t->task.scope, &what, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
+    t->part_saved = status == SKIFF_OK && !t->save.complete;
     buf_deinit(&dir);
     return status;
 }
@@ -517,15 +523,15 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     tally_reset(&t->tally);
     if (t->data) {
         progress_start(&t->progress, t->data, t->epoch);
+        task_say_nan(&t->task, &t->options, "epoch", t->epoch);
         status = trainer_train_dataset(t->task.scope, p, t->data, &t->options, &r, err);
         progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     }
     if (status < 0)
         return status;
     if (t->data && !r.rows && !r.stopped)
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "there are no samples in the files of worker %d (runner.train_data_dir)",
-                         skiff_fleet_worker_index(t->fleet));
+        return error_prefix(err, task_no_samples(&t->task, &task_data_train, t->data, err),
+                            "worker %d", skiff_fleet_worker_index(t->fleet));
     t->stopped = r.stopped;
     TRY(finish_row(t, &r, err));
     return end_epoch(t, err);
@@ -607,7 +613,11 @@ int train_fleet(const struct task_args *args)
     }
     int code = status < 0 ? command_fail("train", &err) : 0;
     if (!code && t.stopped) {
-        fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
+        if (t.part_saved)
+            fprintf(stderr, "skiff train: stopped in epoch %d; the part is saved in %s/%d\n",
+                    t.epoch - 1, t.save_path, t.save.epoch);
+        else
+            fprintf(stderr, "skiff train: stopped in epoch %d; --resume goes on\n", t.epoch - 1);
         code = 1;
     }
     if (t.lost)

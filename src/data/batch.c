@@ -17,7 +17,8 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
     if (max_rows < 1)
         return error_set(err, SKIFF_RANGE, "batch size %lld: at least 1 is needed",
                          (long long)max_rows);
-    void *columns;
+    void *columns, *lines;
+    size_t bytes;
     TRY(mem_alloc((size_t)schema->count * sizeof *b->columns, "columns", &columns, err));
     b->columns = memset(columns, 0, (size_t)schema->count * sizeof *b->columns);
     b->tensors = mem_must((size_t)schema->count * sizeof *b->tensors + 1);
@@ -25,7 +26,6 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
     for (int i = 0; i < schema->count; i++) {
         struct column *c = &b->columns[i];
         const struct slot *slot = &schema->slots[i];
-        size_t bytes;
         c->dtype = slot->dtype;
         c->ragged = slot->ragged;
         c->width = (size_t)slot->width;
@@ -41,6 +41,13 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
         }
         TRY_OUT(mem_alloc(bytes, slot->name, &c->data, err));
     }
+    if (!mem_mul((size_t)max_rows, sizeof *b->lines, &bytes)) {
+        status =
+            error_set(err, SKIFF_RANGE, "a batch of %lld rows is too large", (long long)max_rows);
+        goto out;
+    }
+    TRY_OUT(mem_alloc(bytes, "line numbers", &lines, err));
+    b->lines = lines;
     status = batch_reset(b, err);
 out:
     if (status < 0)
@@ -55,6 +62,7 @@ void batch_deinit(struct batch *b)
         tensor_drop_lod(&b->tensors[i]);
     }
     mem_free(b->columns);
+    mem_free(b->lines);
     free(b->tensors);
     free(b->ragged);
     *b = (struct batch){0};
@@ -64,6 +72,7 @@ enum skiff_status batch_reset(struct batch *b, struct skiff_error *err)
 {
     int64_t offsets = b->max_rows + 1;
     b->rows = 0;
+    b->first = b->last = (struct batch_place){0};
     for (int k = 0; k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
         struct tensor *t = &b->tensors[b->ragged[k]];
@@ -137,6 +146,35 @@ void batch_row_zero_dense(struct batch *b)
         if (!c->ragged)
             memset((char *)c->data + (size_t)b->rows * size, 0, size);
     }
+}
+
+/* Row `row` of a column becomes row `to`, which is not behind it. */
+static void column_move(struct column *c, int64_t row, int64_t to)
+{
+    size_t size = dtype_size(c->dtype), at = (size_t)row * c->width, goal = (size_t)to * c->width;
+    size_t n = c->width;
+    if (c->ragged) {
+        at = (size_t)c->offsets[row];
+        goal = (size_t)c->offsets[to];
+        n = (size_t)(c->offsets[row + 1] - c->offsets[row]);
+        c->offsets[to + 1] = (int64_t)(goal + n);
+        c->count = goal + n;
+    }
+    memmove((char *)c->data + goal * size, (char *)c->data + at * size, n * size);
+}
+
+void batch_keep(struct batch *b, int64_t from, const bool *keep)
+{
+    int64_t to = from;
+    for (int64_t row = from; row < b->rows; row++) {
+        if (!keep[row - from])
+            continue;
+        for (int i = 0; i < b->schema->count && to < row; i++)
+            column_move(&b->columns[i], row, to);
+        b->lines[to++] = b->lines[row];
+    }
+    b->rows = to;
+    batch_row_abort(b); /* what ragged columns have behind the last row */
 }
 
 void batch_finish(struct batch *b)

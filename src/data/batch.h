@@ -23,6 +23,13 @@ struct column {
     bool ragged;
 } __attribute__((aligned(64))); /* readers touch every column in every row: one cache line each */
 
+/* Where a row comes from, together with its line. */
+struct batch_place {
+    const char *path; /* of the file, borrowed from the list of files; NULL: not from a file */
+    int64_t piece;    /* lines are counted from this byte on */
+    bool samples;     /* it has no lines: samples are counted */
+};
+
 struct batch {
     const struct schema *schema; /* borrowed */
     struct column *columns;      /* schema->count */
@@ -30,6 +37,9 @@ struct batch {
     int *ragged;                 /* positions of the ragged ones */
     int nragged;
     int64_t rows, max_rows;
+    int64_t
+        *lines; /* of each row, for messages; those of rows that are not from files mean nothing */
+    struct batch_place first, last; /* of the first and the last row */
 };
 
 /* max_rows: most rows it can take, at least 1. */
@@ -75,6 +85,9 @@ enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err);
 /* Forgets what was written of the row. */
 void batch_row_abort(struct batch *b);
 void batch_row_zero_dense(struct batch *b); /* the row's dense values become 0 */
+
+/* Leaves out the rows from `from` on whose keep[row - from] is false. */
+void batch_keep(struct batch *b, int64_t from, const bool *keep);
 
 /* Sets type, shape and lod of all tensors. Rows may be added afterwards,
  * and finish called again. */

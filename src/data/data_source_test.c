@@ -316,6 +316,11 @@ static void test_file_list(void **state)
     temp_text(dir, "a.txt", "123");
     temp_text(dir, "_SUCCESS", "");
     temp_text(dir, ".hidden", "");
+    temp_text(dir, ".a.txt.skiffcache", "");
+    temp_text(dir, "a.txt~", "");
+    temp_text(dir, "a.txt.bak", "");
+    temp_text(dir, "#b.txt#", "");
+    temp_text(dir, "b.txt.swp", "");
     temp_text(dir, "we*ird", "");
     snprintf(name, sizeof name, "%s/sub", dir);
     mkdir(name, 0700);
@@ -330,6 +335,14 @@ static void test_file_list(void **state)
     assert_string_equal(strrchr(l.paths[1], '/'), "/b.txt");
     assert_string_equal(strrchr(l.paths[2], '/'), "/c.txt");
     assert_int_equal(l.bytes, 9);
+    assert_int_equal(l.left_out, 5);
+    char left[1024];
+    snprintf(left, sizeof left, "%s/#b.txt#, %s/.hidden, %s/a.txt.bak", dir, dir, dir);
+    assert_string_equal(l.left_out_names, left);
+    snprintf(name, sizeof name, "%s/*.bak", dir); /* who asks for it gets it */
+    assert_int_equal(file_list_expand(&l, name, &err), SKIFF_OK);
+    assert_int_equal(l.count, 5);
+    free(l.paths[--l.count]);
     assert_int_equal(file_list_expand(&l, "-", &err), SKIFF_OK);
     assert_string_equal(l.paths[4], "-");
     snprintf(name, sizeof name, "%s/[ab].txt", dir);

@@ -85,6 +85,22 @@ static enum skiff_status add_line_id(struct dataset *d, struct skiff_error *err)
     return schema_add(&d->schema, "@ins_id", DTYPE_INT64, 0, &one, err);
 }
 
+static void set_rules(struct dataset *d, const struct data_rules *rules)
+{
+    rules_deinit(&d->rules);
+    if (rules)
+        rules_copy(&d->rules, rules);
+    d->plan.rules = rules ? &d->rules : NULL;
+}
+
+void dataset_set_rules(struct dataset *d, const struct data_rules *rules)
+{
+    if (d->config.rules)
+        return;
+    dataset_stop(d);
+    set_rules(d, rules);
+}
+
 enum skiff_status dataset_create(const struct dataset_config *config, struct dataset **out,
                                  struct skiff_error *err)
 {
@@ -106,6 +122,7 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
     bad_lines_init(&d->bad, config->bad_limit);
     d->bad.on_bad = config->on_bad;
     d->bad.on_idle = config->on_idle;
+    d->bad.on_odd = config->on_odd;
     d->bad.arg = config->on_bad_arg;
     store_init(&d->store);
     d->plan = (struct scan_plan){.schema = &d->schema,
@@ -118,6 +135,7 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
                                  .idle_lines = config->idle_lines,
                                  .bad = &d->bad,
                                  .stop = &d->stop};
+    set_rules(d, config->rules);
     d->cursor.files = &d->files;
     enum skiff_status status = schema_copy(&d->schema, config->schema, err);
     if (status == SKIFF_OK)
@@ -146,6 +164,7 @@ void dataset_destroy(struct dataset *d)
     free(d->pieces);
     file_list_deinit(&d->files);
     reader_config_deinit(&d->reader);
+    rules_deinit(&d->rules);
     schema_deinit(&d->schema);
     schema_deinit(&d->visible);
     bad_lines_deinit(&d->bad);
@@ -397,6 +416,11 @@ int64_t dataset_bad_lines(const struct dataset *d)
 int64_t dataset_file_count(const struct dataset *d)
 {
     return d->files.count;
+}
+
+const struct file_list *dataset_files(const struct dataset *d)
+{
+    return &d->files;
 }
 
 const struct schema *dataset_schema(const struct dataset *d)

@@ -39,13 +39,15 @@ struct dataset_config {
     int64_t bad_limit; /* see bad_lines */
     void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
     void (*on_idle)(void *arg, const char *file, int64_t lines);
-    void *on_bad_arg;     /* of both */
+    void (*on_odd)(void *arg, const char *file, int64_t line, const char *name);
+    void *on_bad_arg;     /* of all */
     int64_t unpack_ratio; /* see scan_plan */
     int64_t idle_lines;
     bool merge_by_lineid; /* memory, multislot: lines begin with `1 <ins_id>`; global_shuffle makes
                              one sample of those with the same id */
     int64_t merge_size;   /* a group of another size is dropped; 0: any size */
-    bool keep_zeros;      /* memory: do not drop zero ids, whatever the format */
+    const struct data_rules *rules; /* copied; NULL: those of dataset_set_rules, if any */
+    bool keep_zeros;                /* memory: do not drop zero ids, whatever the format */
     size_t max_line;
 };
 
@@ -68,6 +70,10 @@ enum skiff_status dataset_set_files(struct dataset *d, const char *const *names,
 
 /* Another number of threads from the next dataset_start on; gives the one before. */
 int dataset_set_threads(struct dataset *d, int threads);
+
+/* Values that a program would refuse, for the epochs that follow; not when the config had some.
+ * NULL: none. Samples in memory are compared when batches are made of them. */
+void dataset_set_rules(struct dataset *d, const struct data_rules *rules);
 
 /* Begins an epoch from the first file or sample; ends a running one. Returns the number of threads
  * that get batches in *out_threads. */
@@ -93,6 +99,7 @@ void dataset_interrupt(struct dataset *d);
 double dataset_progress(const struct dataset *d);
 int64_t dataset_bad_lines(const struct dataset *d);  /* skipped so far in this epoch, or load */
 int64_t dataset_file_count(const struct dataset *d); /* after expansion */
+const struct file_list *dataset_files(const struct dataset *d);
 const struct schema *dataset_schema(const struct dataset *d);
 /* Why a cache could not be written, or NULL. */
 const char *dataset_cache_error(const struct dataset *d);

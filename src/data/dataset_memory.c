@@ -242,6 +242,22 @@ size_t sample_bytes(const char *sample)
     return n;
 }
 
+/* Of samples that were loaded before the rules were known, or that another worker has sent. */
+static enum skiff_status memory_judge(const struct dataset *d, const struct batch *b, size_t first,
+                                      struct skiff_error *err)
+{
+    struct breach breach;
+    if (!d->plan.rules || rules_hold(d->plan.rules, b, 0))
+        return SKIFF_OK;
+    for (int64_t row = 0; row < b->rows; row++)
+        if (rules_breach(d->plan.rules, b, row, &breach)) {
+            enum skiff_status status = rules_word(d->plan.rules, b, &breach, NULL, err);
+            return error_prefix(err, status, "sample %" PRId64 " of %zu in memory",
+                                (int64_t)first + row + 1, d->store.count);
+        }
+    return SKIFF_OK;
+}
+
 /* Takes the next samples for this lane and makes their batch, in the place that comes next. */
 static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct skiff_error *err)
 {
@@ -263,7 +279,7 @@ static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct s
                               d->shuffled_slots, b, err));
     }
     batch_finish(b);
-    return SKIFF_OK;
+    return memory_judge(d, b, from, err);
 }
 
 const struct batch *memory_peek(struct dataset *d, struct lane *l)

@@ -62,6 +62,7 @@ struct dataset {
     struct dataset_config config; /* its texts are owned */
     struct file_list files;
     struct scan_plan plan;
+    struct data_rules rules; /* of the plan; no slots: none */
     struct bad_lines bad;
     struct file_cursor cursor;
     struct file_piece *pieces; /* of the cursor; NULL: whole files */

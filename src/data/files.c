@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@ void file_list_deinit(struct file_list *l)
     for (int i = 0; i < l->count; i++)
         free(l->paths[i]);
     free(l->paths);
+    free(l->left_out_names);
     *l = (struct file_list){0};
 }
 
@@ -36,9 +38,41 @@ int file_list_add(struct file_list *l, const char *path)
     return l->count++;
 }
 
-static int wanted(const struct dirent *e)
+/* All but this folder, the one above, our own caches and the marks of jobs. */
+static int listed(const struct dirent *e)
 {
-    return e->d_name[0] != '.' && e->d_name[0] != '_';
+    const char *name = e->d_name;
+    size_t n = strlen(name);
+    if (name[0] == '_' || !strcmp(name, ".") || !strcmp(name, ".."))
+        return 0;
+    return n < 11 || strcmp(name + n - 11, ".skiffcache") != 0;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
+}
+
+static bool is_backup(const char *name)
+{
+    static const char *const ends[] = {"~", ".swp", ".swo", ".bak", ".orig", NULL};
+    for (int i = 0; ends[i]; i++)
+        if (ends_with(name, ends[i]))
+            return true;
+    return name[0] == '.' || (name[0] == '#' && ends_with(name, "#"));
+}
+
+static void leave_out(struct file_list *l, const char *path)
+{
+    struct buf names = BUF_INIT;
+    if (++l->left_out > 3)
+        return;
+    buf_printf(&names, "%s%s%s", l->left_out_names ? l->left_out_names : "",
+               l->left_out_names ? ", " : "", path);
+    free(l->left_out_names);
+    l->left_out_names = mem_must_strdup(names.data);
+    buf_deinit(&names);
 }
 
 static enum skiff_status walk(struct file_list *l, const char *folder, int depth,
@@ -49,7 +83,7 @@ static enum skiff_status walk(struct file_list *l, const char *folder, int depth
     if (depth == DEPTH_MAX)
         return error_set(err, SKIFF_IO, "%s: more than %d folders deep; does a link point upwards?",
                          folder, DEPTH_MAX);
-    int n = scandir(folder, &entries, wanted, alphasort);
+    int n = scandir(folder, &entries, listed, alphasort);
     if (n < 0)
         return error_set_sys(err, "%s: cannot read the folder", folder);
     size_t len = strlen(folder);
@@ -60,7 +94,9 @@ static enum skiff_status walk(struct file_list *l, const char *folder, int depth
         if (len && folder[len - 1] != '/')
             buf_char(&path, '/');
         buf_str(&path, entries[i]->d_name);
-        if (status == SKIFF_OK && stat(path.data, &st) < 0)
+        if (is_backup(entries[i]->d_name))
+            leave_out(l, path.data);
+        else if (status == SKIFF_OK && stat(path.data, &st) < 0)
             status = error_set_sys(err, "%s: cannot look at the file", path.data);
         else if (status == SKIFF_OK && S_ISDIR(st.st_mode))
             status = walk(l, path.data, depth + 1, err);
@@ -84,8 +120,8 @@ static enum skiff_status expand_path(struct file_list *l, const char *name, cons
     TRY(walk(l, name, 0, err));
     if (l->count == before)
         return error_set(err, SKIFF_NOT_FOUND,
-                         "%s: the folder holds no data file (files that begin with . or _ do not "
-                         "count)",
+                         "%s: the folder holds no data file (files that begin with . or _, and "
+                         "backups such as x~, x.swp or x.bak, do not count)",
                          name);
     return SKIFF_OK;
 }

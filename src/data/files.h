@@ -9,7 +9,9 @@
 struct file_list {
     char **paths; /* owned */
     int count;
-    int64_t bytes; /* of all regular files, as they lie on disk */
+    int64_t bytes;        /* of all regular files, as they lie on disk */
+    int left_out;         /* files of folders that look like an editor's or a backup */
+    char *left_out_names; /* the first of them: "d/a~, d/.b"; NULL: none */
 };
 
 void file_list_init(struct file_list *l);
@@ -17,8 +19,9 @@ void file_list_deinit(struct file_list *l);
 int file_list_add(struct file_list *l, const char *path); /* as it is; returns its position */
 
 /* Adds what `name` stands for: "-" itself; a file itself; a folder all files below it, sorted by
- * path, without hidden ones (.x) and job marks (_SUCCESS); a pattern (* ? [) the matches, sorted,
- * folders among them walked. NOT_FOUND when there is nothing of that name, when a pattern matches
+ * path, without hidden ones (.x), job marks (_SUCCESS), and what editors and people leave beside a
+ * file (x~, #x#, x.swp, x.swo, x.bak, x.orig); a pattern (* ? [) the matches, sorted, folders among
+ * them walked. NOT_FOUND when there is nothing of that name, when a pattern matches
  * nothing, or when a folder holds no file. */
 enum skiff_status file_list_expand(struct file_list *l, const char *name, struct skiff_error *err);
 

@@ -1,10 +1,13 @@
 #include "data/names.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
+#include "base/near.h"
 
 static uint64_t name_head(const char *p, size_t n)
 {
@@ -120,4 +123,101 @@ void name_table_deinit(struct name_table *t)
     free(t->entries);
     free(t->texts);
     *t = (struct name_table){0};
+}
+
+/* ---- names of no slot ---- */
+
+int strange_names_find(const struct strange_names *s, const char *name, size_t n)
+{
+    n = n < sizeof s->name[0] ? n : sizeof s->name[0] - 1;
+    for (int i = 0; i < s->n; i++)
+        if (memcmp(s->name[i], name, n) == 0 && s->name[i][n] == '\0')
+            return i;
+    return -1;
+}
+
+int strange_names_add(struct strange_names *s, const char *name, size_t n)
+{
+    if (s->n == STRANGE_MAX)
+        return -1;
+    snprintf(s->name[s->n], sizeof s->name[0], "%.*s", (int)n, name);
+    for (char *c = s->name[s->n]; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?'; /* it will be printed */
+    s->like[s->n] = -1;
+    return s->n++;
+}
+
+/* C27 is another slot than C26, not a slip of the pen. */
+static bool differ_in_digits(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b)
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+static int slot_like(const struct name_table *t, const char *name)
+{
+    struct near near = near_to(name);
+    int letters = (int)strlen(name), slot = -1;
+    for (uint32_t i = 0; i <= t->mask; i++) {
+        const struct name_entry *e = &t->entries[i];
+        if (e->slot >= 0 && strcasecmp(e->text, name) == 0)
+            return e->slot;
+        if (e->slot < 0 || differ_in_digits(e->text, name))
+            continue;
+        const char *before = near.best;
+        near_try(&near, e->text);
+        slot = near.best != before ? e->slot : slot;
+    }
+    return near.best && near.distance <= (letters < 6 ? 1 : letters / 3) ? slot : -1;
+}
+
+int name_table_strange(struct name_table *t, const char *p, size_t n, int64_t line)
+{
+    int at = strange_names_find(&t->strange, p, n);
+    if (at >= 0)
+        return at;
+    at = strange_names_add(&t->strange, p, n);
+    if (at >= 0) {
+        t->strange.like[at] = slot_like(t, t->strange.name[at]);
+        t->strange.line[at] = line;
+    }
+    return at;
+}
+
+const char *name_table_names(const struct name_table *t, int slot, char out[static 96])
+{
+    const char *found[2] = {NULL, NULL};
+    for (uint32_t i = 0; i <= t->mask; i++)
+        if (t->entries[i].slot == slot)
+            found[found[0] != NULL] = t->entries[i].text;
+    if (found[1] && found[1] < found[0]) { /* its own stands before the other usual one */
+        const char *swap = found[0];
+        found[0] = found[1];
+        found[1] = swap;
+    }
+    snprintf(out, 96, "%.40s%s%.40s", found[0] ? found[0] : "", found[1] ? " or " : "",
+             found[1] ? found[1] : "");
+    return out;
+}
+
+const char *name_table_meant(const struct name_table *t, int strange)
+{
+    const char *best = "";
+    int distance = INT_MAX;
+    for (uint32_t i = 0; i <= t->mask; i++) {
+        int d =
+            near_distance(t->strange.name[strange], t->entries[i].text ? t->entries[i].text : "");
+        if (t->entries[i].slot == t->strange.like[strange] && d < distance) {
+            distance = d;
+            best = t->entries[i].text;
+        }
+    }
+    return best;
 }

@@ -29,6 +29,7 @@ struct reader_csv {
     bool header, hashed;
     char separator, multi;
     int label;
+    int needed; /* the label, where every row must have one; or -1 */
     struct hasher hasher;
     struct hash_prefix *prefix; /* per slot */
     struct buf cell;            /* a quoted cell without its quotes, padded */
@@ -111,6 +112,7 @@ static enum skiff_status csv_create(const struct reader_config *config, const st
     r->separator = config->separator;
     r->multi = config->multi;
     r->label = schema_label(schema);
+    r->needed = row_label(config, schema);
     r->hashed = config->has_hash_size;
     r->hasher = hasher_of(config->hash, config->hash_size);
     r->prefix = mem_must((size_t)schema->count * sizeof *r->prefix);
@@ -199,6 +201,8 @@ static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, int slot
 {
     struct column *c = &b->columns[slot];
     if (n == 0) {
+        if (slot == r->needed)
+            return reader_no_label(b->schema, slot, "its cell is empty", err);
         if (!c->ragged)
             r->fill.dense[slot]++; /* stays 0 */
         return SKIFF_OK;

@@ -19,7 +19,8 @@ struct reader_sign_slot {
     struct name_table names;
     struct row_fill fill;
     uint64_t mod;
-    int show; /* slot or -1 */
+    int label; /* slot that every row must have, or -1 */
+    int show;  /* slot or -1 */
 };
 
 static void sign_slot_destroy(struct reader *base)
@@ -37,6 +38,7 @@ static enum skiff_status sign_slot_create(const struct reader_config *config,
     struct reader_sign_slot *r = mem_must(sizeof *r);
     r->base = (struct reader){&read_sign_slot, schema};
     r->mod = config->hash_size;
+    r->label = row_label(config, schema);
     row_fill_init(&r->fill, schema);
     enum skiff_status status = name_table_init(&r->names, schema, config->slots, "1", err);
     if (status < 0) {
@@ -66,7 +68,9 @@ static enum skiff_status sign_slot_tokens(struct reader_sign_slot *r, const char
                              text_quote(p, (size_t)(stop - p), quoted));
         int slot = name_table_find(&r->names, colon + 1, (size_t)(stop - colon - 1));
         ++*out_tokens;
-        if (slot >= 0)
+        if (__builtin_expect(slot < 0, 0))
+            row_fill_strange(&r->fill, b, &r->names, colon + 1, (size_t)(stop - colon - 1));
+        else
             TRY(row_fill_put(&r->fill, b, slot, p, (size_t)(colon - p), r->mod, err));
         p = stop;
     }
@@ -94,11 +98,18 @@ static enum skiff_status sign_slot_line(struct reader *base, const char *text, s
         status = error_set(err, SKIFF_FORMAT, "expected sign:slot, found a blank line");
     if (status == SKIFF_OK && r->show >= 0)
         status = sign_slot_show(r, b, err);
+    if (status == SKIFF_OK)
+        status = row_fill_named(&r->fill, &r->names, b, r->label, err);
     if (status < 0) {
         batch_row_abort(b);
         return status;
     }
     return row_fill_end(&r->fill, b, err);
+}
+
+static const struct strange_names *sign_slot_strange(const struct reader *base)
+{
+    return &((const struct reader_sign_slot *)base)->names.strange;
 }
 
 const struct reader_class read_sign_slot = {
@@ -108,4 +119,5 @@ const struct reader_class read_sign_slot = {
     .create = sign_slot_create,
     .destroy = sign_slot_destroy,
     .line = sign_slot_line,
+    .strange = sign_slot_strange,
 };

@@ -2,8 +2,10 @@
  *
  *   click:0 dense_feature:0.05 dense_feature:0.08 1:737395 2:210498
  *
- * names.h says which slot a name belongs to; names of no slot are ignored. A slot without a token
- * is missing: one 0 (ragged), zeros (dense). hash_size takes ids modulo that. */
+ * names.h says which slot a name belongs to; names of no slot are ignored (but told), unless they
+ * look like the name of a slot that the row lacks. A slot without a token is missing: one 0
+ * (ragged), zeros (dense); a row without its label is bad, unless the config says input_label
+ * False. hash_size takes ids modulo that. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -18,6 +20,7 @@ struct reader_slot_text {
     struct name_table names;
     struct row_fill fill;
     uint64_t mod;
+    int label; /* slot that every row must have, or -1 */
 };
 
 static void slot_text_destroy(struct reader *base)
@@ -35,6 +38,7 @@ static enum skiff_status slot_text_create(const struct reader_config *config,
     struct reader_slot_text *r = mem_must(sizeof *r);
     r->base = (struct reader){&read_slot_text, schema};
     r->mod = config->hash_size;
+    r->label = row_label(config, schema);
     row_fill_init(&r->fill, schema);
     enum skiff_status status = name_table_init(&r->names, schema, config->slots, "click", err);
     if (status < 0) {
@@ -61,7 +65,9 @@ static enum skiff_status slot_text_tokens(struct reader_slot_text *r, const char
                              text_quote(p, (size_t)(stop - p), quoted));
         int slot = name_table_find(&r->names, p, (size_t)(colon - p));
         ++*out_tokens;
-        if (slot >= 0)
+        if (__builtin_expect(slot < 0, 0))
+            row_fill_strange(&r->fill, b, &r->names, p, (size_t)(colon - p));
+        else
             TRY(row_fill_put(&r->fill, b, slot, colon + 1, (size_t)(stop - colon - 1), r->mod,
                              err));
         p = stop;
@@ -77,11 +83,18 @@ static enum skiff_status slot_text_line(struct reader *base, const char *text, s
     enum skiff_status status = slot_text_tokens(r, text, text + n, b, &tokens, err);
     if (status == SKIFF_OK && tokens == 0)
         status = error_set(err, SKIFF_FORMAT, "expected slot:value, found a blank line");
+    if (status == SKIFF_OK)
+        status = row_fill_named(&r->fill, &r->names, b, r->label, err);
     if (status < 0) {
         batch_row_abort(b);
         return status;
     }
     return row_fill_end(&r->fill, b, err);
+}
+
+static const struct strange_names *slot_text_strange(const struct reader *base)
+{
+    return &((const struct reader_slot_text *)base)->names.strange;
 }
 
 const struct reader_class read_slot_text = {
@@ -91,4 +104,5 @@ const struct reader_class read_slot_text = {
     .create = slot_text_create,
     .destroy = slot_text_destroy,
     .line = slot_text_line,
+    .strange = slot_text_strange,
 };

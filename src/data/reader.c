@@ -73,6 +73,15 @@ enum skiff_status reader_bad(const struct schema *schema, int slot, const char *
                      text_quote(found, n, quoted));
 }
 
+enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
+                                  struct skiff_error *err)
+{
+    return error_set(err, SKIFF_NOT_FOUND,
+                     "slot \"%s\" (%d of %d): the row has no label (%s); input_label False reads "
+                     "rows without one",
+                     schema->slots[slot].name, slot + 1, schema->count, name);
+}
+
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err)
 {
     return error_set(err, SKIFF_NOMEM, "no memory for a value of slot \"%s\"",

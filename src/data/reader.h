@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "data/batch.h"
 #include "data/hash.h"
+#include "data/names.h"
 #include "data/source.h"
 
 enum normalise {
@@ -70,15 +71,18 @@ struct reader_class {
      * the file. */
     enum skiff_status (*begin)(struct reader *r, struct source *s, struct skiff_error *err);
     /* Line formats: appends one row to the batch (which has room for it), or returns END when the
-     * line holds no sample (a comment). FORMAT and RANGE are bad lines: the batch is as before, and
-     * the text names slot, what was expected and what was found; file and line are added by the
-     * caller. Never blocks. */
+     * line holds no sample (a comment). FORMAT and RANGE are bad lines, so are NOT_FOUND (it has no
+     * label) and INVALID (a slot's name is misspelt): the batch is as before, and the text names
+     * slot, what was expected and what was found; file and line are added by the caller. Never
+     * blocks. */
     enum skiff_status (*line)(struct reader *r, const char *text, size_t n, struct batch *b,
                               struct skiff_error *err);
     /* Other formats, in place of line: appends rows until the batch has max_rows, or END at the end
      * of the file. Blocks as the source does. A failure fails the file; whole rows stay. */
     enum skiff_status (*read)(struct reader *r, struct source *s, struct batch *b, int64_t max_rows,
                               struct skiff_error *err);
+    /* Names in the files that are no slot's; NULL: the form has no names. */
+    const struct strange_names *(*strange)(const struct reader *r);
 };
 
 /* NULL when there is none of that name. */
@@ -92,6 +96,9 @@ void reader_destroy(struct reader *r);
 /* For readers: a value that is not what its slot needs. Returns FORMAT. */
 enum skiff_status reader_bad(const struct schema *schema, int slot, const char *expected,
                              const char *found, size_t n, struct skiff_error *err);
+/* The row has no label. Returns NOT_FOUND. */
+enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
+                                  struct skiff_error *err);
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err);
 /* A row's only value of a dense or ragged column, either type. False: no memory. */
 static inline bool reader_put_i64(struct batch *b, int slot, int64_t v)

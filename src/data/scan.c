@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "data/pipe.h"
 #include "data/scan_cache.h"
+#include "data/scan_rules.h"
 
 #define EMPTY_AT_ONCE (1 << 20) /* empty lines that are passed over without looking up */
 
@@ -76,7 +77,7 @@ static enum skiff_status scan_begin(struct scan *s, struct stream *stream, struc
     s->has_source = true;
     s->source.max_line = s->plan->max_line ? s->plan->max_line : SOURCE_MAX_LINE;
     s->source.unpack_ratio = s->plan->unpack_ratio ? s->plan->unpack_ratio : SOURCE_UNPACK_RATIO;
-    s->sample_line = s->told = 0;
+    s->sample_line = s->told = s->samples = 0;
     s->active = reader;
     if (reader->class->begin) {
         enum skiff_status status = reader->class->begin(reader, &s->source, err);
@@ -168,39 +169,47 @@ enum skiff_status scan_next_file(struct scan *s, struct file_cursor *cursor,
     return scan_open_file(s, cursor->files, next, err);
 }
 
-/* The number of the line in its file. Of a piece the lines before it are counted when the first one
- * is asked for: bad lines are rare. */
-static int64_t scan_line_number(struct scan *s)
+int64_t scan_count_lines(const char *path, int64_t bytes)
 {
-    if (s->lines_before < 0) {
-        char buf[65536];
-        int64_t left = s->piece, lines = 0;
-        FILE *f = fopen(s->path, "re");
-        while (f && left > 0) {
-            size_t n = fread(buf, 1, left < (int64_t)sizeof buf ? (size_t)left : sizeof buf, f);
-            if (n == 0)
-                break;
-            left -= (int64_t)n;
-            for (const char *p = buf; (p = memchr(p, '\n', (size_t)(buf + n - p))); p++)
-                lines++;
-        }
-        if (f)
-            fclose(f);
-        s->lines_before = lines;
+    char buf[65536];
+    int64_t left = bytes, lines = 0;
+    FILE *f = left > 0 ? fopen(path, "re") : NULL;
+    while (f && left > 0) {
+        size_t n = fread(buf, 1, left < (int64_t)sizeof buf ? (size_t)left : sizeof buf, f);
+        if (n == 0)
+            break;
+        left -= (int64_t)n;
+        for (const char *p = buf; (p = memchr(p, '\n', (size_t)(buf + n - p))); p++)
+            lines++;
     }
-    return s->lines_before + s->source.line;
+    if (f)
+        fclose(f);
+    return lines;
 }
 
-/* Counts a bad line and tells it; OK when it may be skipped. */
-static enum skiff_status scan_bad_line(struct scan *s, struct skiff_error *why,
-                                       struct skiff_error *err)
+bool scan_has_lines(const struct scan *s)
+{
+    return s->active && s->active->class->line;
+}
+
+int64_t scan_line_number(struct scan *s, int64_t line)
+{
+    if (s->lines_before < 0)
+        s->lines_before = scan_count_lines(s->path, s->piece);
+    return s->lines_before + line;
+}
+
+enum skiff_status scan_bad_line(struct scan *s, int64_t line, enum bad_kind kind,
+                                struct skiff_error *why, struct skiff_error *err)
 {
     struct bad_lines *bad = s->plan->bad;
-    int64_t line = scan_line_number(s);
-    error_prefix(why, why->code, "%s:%" PRId64, s->path, line);
+    line = scan_has_lines(s) ? scan_line_number(s, line) : line;
+    error_prefix(why, why->code, scan_has_lines(s) ? "%s:%" PRId64 : "%s: sample %" PRId64, s->path,
+                 line);
     int64_t limit = bad ? bad->limit : 0, count = 1;
     if (bad) {
         pthread_mutex_lock(&bad->lock);
+        bad->kind = kind;
         count = atomic_fetch_add(&bad->count, 1) + 1;
         if (bad->on_bad)
             bad->on_bad(bad->arg, s->path, line, why);
@@ -261,9 +270,41 @@ static enum skiff_status scan_skip_empty(struct scan *s, struct skiff_error *err
     return SKIFF_OK;
 }
 
+/* What reader_class.line may give for a bad line (reader.h). */
 static bool is_bad_line(enum skiff_status status)
 {
-    return status == SKIFF_FORMAT || status == SKIFF_RANGE;
+    return status == SKIFF_FORMAT || status == SKIFF_RANGE || status == SKIFF_NOT_FOUND ||
+           status == SKIFF_INVALID;
+}
+
+static enum bad_kind kind_of(enum skiff_status status, size_t n)
+{
+    return !n                          ? BAD_EMPTY_LINE
+           : status == SKIFF_NOT_FOUND ? BAD_NO_LABEL
+           : status == SKIFF_INVALID   ? BAD_NAME
+                                       : BAD_FORM;
+}
+
+/* Names that the reader has met since the last call, and that are no slot's. */
+static void scan_tell_strange(struct scan *s)
+{
+    struct bad_lines *bad = s->plan->bad;
+    const struct strange_names *names =
+        s->active->class->strange ? s->active->class->strange(s->active) : NULL;
+    if (__builtin_expect(!names || names->n == s->strange_told, 1))
+        return;
+    for (; s->strange_told < names->n && bad && bad->on_odd; s->strange_told++) {
+        const char *name = names->name[s->strange_told];
+        int64_t line = scan_line_number(s, names->line[s->strange_told]);
+        if (names->like[s->strange_told] >= 0)
+            continue; /* of rows that lack that slot it is told */
+        pthread_mutex_lock(&bad->lock);
+        if (strange_names_find(&bad->strange, name, strlen(name)) < 0 &&
+            strange_names_add(&bad->strange, name, strlen(name)) >= 0)
+            bad->on_odd(bad->arg, s->path, line, name);
+        pthread_mutex_unlock(&bad->lock);
+    }
+    s->strange_told = names->n;
 }
 
 static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max_rows,
@@ -272,12 +313,14 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
     enum skiff_status (*parse)(struct reader *, const char *, size_t, struct batch *,
                                struct skiff_error *) = s->active->class->line;
     int64_t rows = b->rows; /* at the last bad line */
+    int64_t judged = rows;
     while (b->rows < max_rows) {
         struct skiff_error why;
         const char *line;
         size_t n = 1; /* of a line that is too long, it stays so */
         int64_t before = s->source.line;
         enum skiff_status status = source_line(&s->source, &line, &n, &why);
+        b->lines[b->rows] = s->source.line;
         if (status == SKIFF_OK)
             status = parse(s->active, line, n, b, &why);
         else if (status == SKIFF_END)
@@ -295,7 +338,11 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
             s->sample_line = before;
             s->told = 0;
         }
-        TRY(scan_bad_line(s, &why, err));
+        if (!s->writing) { /* in the order of the lines; a cache gets all rows first */
+            TRY(scan_judge(s, b, judged, SKIFF_OK, err));
+            judged = rows = b->rows;
+        }
+        TRY(scan_bad_line(s, s->source.line, kind_of(status, n), &why, err));
         if (n == 0)
             TRY(scan_skip_empty(s, err));
         TRY(scan_idle(s, err));
@@ -318,6 +365,27 @@ static void scan_cache_rows(struct scan *s, const struct batch *b, int64_t from,
     s->writing = status == SKIFF_OK && !ended;
 }
 
+/* What is odd but not bad. */
+static void scan_tell(struct scan *s, bool ended)
+{
+    struct bad_lines *bad = s->plan->bad;
+    scan_tell_strange(s);
+    if (!ended || s->samples || s->source.line || !bad || !bad->on_odd)
+        return;
+    pthread_mutex_lock(&bad->lock);
+    bad->on_odd(bad->arg, s->path, 0, NULL);
+    pthread_mutex_unlock(&bad->lock);
+}
+
+static void scan_note_place(const struct scan *s, struct batch *b, int64_t from)
+{
+    if (b->rows == from)
+        return;
+    b->last = (struct batch_place){s->path, s->piece, !scan_has_lines(s)};
+    if (from == 0)
+        b->first = b->last;
+}
+
 enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
                             struct skiff_error *err)
 {
@@ -335,9 +403,16 @@ enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
         status = s->active->class->read(s->active, &s->source, b, max_rows, err);
         if (status < 0)
             error_prefix(err, status, "%s", s->path);
+        for (int64_t row = from; row < b->rows; row++)
+            b->lines[row] = s->samples + 1 + row - from;
     }
-    if (status >= 0)
+    s->samples += b->rows - from;
+    if (status >= 0) {
         scan_cache_rows(s, b, from, status == SKIFF_END);
+        status = scan_judge(s, b, from, status, err);
+    }
+    scan_tell(s, status == SKIFF_END);
+    scan_note_place(s, b, from);
     atomic_store_explicit(&s->bytes_done, s->bytes_before + stream_tell(s->source.stream),
                           memory_order_relaxed);
     if (status == SKIFF_END)

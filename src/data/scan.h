@@ -16,11 +16,13 @@
 #include "data/binary.h"
 #include "data/files.h"
 #include "data/reader.h"
+#include "data/rules.h"
 
 /* Bad lines over all scans of a plan. */
 struct bad_lines {
     int64_t limit; /* this many are counted and skipped; one more is an error; -1: no limit */
     atomic_llong count;
+    enum bad_kind kind; /* of the line that on_bad is told */
     /* Called for every bad line, one call at a time, with file, line and what was wrong (the
      * message begins with both already); of empty lines in a row for the first. May be NULL. Must
      * not call into the scan. */
@@ -28,7 +30,11 @@ struct bad_lines {
     /* Called when a file goes on without giving a sample, at most every SCAN_TELL_SECONDS, with the
      * lines read since the last sample; may be NULL, otherwise as on_bad. */
     void (*on_idle)(void *arg, const char *file, int64_t lines);
+    /* Called once for a name that is no slot's, with its first line, and for a file that holds
+     * nothing (name NULL); otherwise as on_bad. */
+    void (*on_odd)(void *arg, const char *file, int64_t line, const char *name);
     void *arg;
+    struct strange_names strange; /* that on_odd was told */
     pthread_mutex_t lock;
 };
 
@@ -53,9 +59,16 @@ struct scan_plan {
     size_t max_line;       /* 0: SOURCE_MAX_LINE */
     int64_t unpack_ratio;  /* 0: SOURCE_UNPACK_RATIO; -1: any */
     int64_t idle_lines;    /* 0: SCAN_IDLE_LINES; -1: any number */
+    const struct data_rules
+        *rules; /* NULL: any value is good; a row that breaks one is a bad line */
     struct bad_lines *bad;
     const atomic_bool *stop; /* NULL, or: reading fails with STATE soon after it is set */
 };
+
+/* Lines in the first `bytes` bytes of a file. */
+int64_t scan_count_lines(const char *path, int64_t bytes);
+/* "FILE lines 1-32", "FILE:900 to NEXT:24"; nothing for a batch that is not from files. */
+void batch_place_text(const struct batch *b, struct buf *out);
 
 /* A part of a plain file, cut anywhere: the lines that begin in it. */
 struct file_piece {
@@ -82,6 +95,8 @@ struct scan {
     int64_t lines_before; /* lines in front of the piece; -1: not counted yet */
     int64_t sample_line;  /* of the source, that gave the last sample; 0: none yet */
     int64_t told;         /* when on_idle was called, or the last sample came; 0: not known */
+    int64_t samples;      /* that the open file has given, or its cache */
+    int strange_told;     /* of the reader's strange names */
     struct binary_writer writer;
     bool writing;
     struct skiff_error cache_error; /* code 0: none */

@@ -21,6 +21,7 @@ void row_fill_deinit(struct row_fill *f)
 void row_fill_begin(struct row_fill *f, struct batch *b)
 {
     memset(f->dense, 0, (size_t)f->count * sizeof *f->dense);
+    f->strange = -1;
     batch_row_zero_dense(b);
 }
 
@@ -60,6 +61,45 @@ enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, co
     else
         f->dense[slot]++;
     return SKIFF_OK;
+}
+
+/* ---- names ---- */
+
+void row_fill_strange(struct row_fill *f, const struct batch *b, struct name_table *names,
+                      const char *p, size_t n)
+{
+    int at = name_table_strange(names, p, n, b->lines[b->rows]);
+    if (at >= 0 && names->strange.like[at] >= 0)
+        f->strange = at;
+}
+
+static bool has_values(const struct row_fill *f, const struct batch *b, int slot)
+{
+    const struct column *c = &b->columns[slot];
+    return c->ragged ? (int64_t)c->count > c->offsets[b->rows] : f->dense[slot] > 0;
+}
+
+enum skiff_status row_fill_named(const struct row_fill *f, const struct name_table *names,
+                                 const struct batch *b, int label, struct skiff_error *err)
+{
+    int like = f->strange >= 0 ? names->strange.like[f->strange] : -1;
+    if (__builtin_expect(like >= 0, 0) && !has_values(f, b, like))
+        return error_set(err, SKIFF_INVALID,
+                         "slot \"%s\" (%d of %d) has no value, and \"%s\" is no slot: expected "
+                         "\"%s\"? (input_slots names the slots of the file)",
+                         b->schema->slots[like].name, like + 1, b->schema->count,
+                         names->strange.name[f->strange], name_table_meant(names, f->strange));
+    char text[96];
+    if (label >= 0 && !has_values(f, b, label))
+        return reader_no_label(b->schema, label, name_table_names(names, label, text), err);
+    return SKIFF_OK;
+}
+
+int row_label(const struct reader_config *config, const struct schema *schema)
+{
+    int label = config->no_label ? -1 : schema_label(schema);
+    const char *name = label >= 0 ? schema->slots[label].name : "";
+    return !strcmp(name, "label") || !strcmp(name, "click") || !strcmp(name, "y") ? label : -1;
 }
 
 enum skiff_status row_fill_end(struct row_fill *f, struct batch *b, struct skiff_error *err)

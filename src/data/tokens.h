@@ -9,6 +9,7 @@
 struct row_fill {
     int *dense; /* per slot */
     int count;
+    int strange; /* a name of this row that is no slot's and looks like one; -1: none */
 };
 
 void row_fill_init(struct row_fill *f, const struct schema *schema);
@@ -20,6 +21,15 @@ void row_fill_begin(struct row_fill *f, struct batch *b);
  * behind it is no digit. */
 enum skiff_status row_fill_put(struct row_fill *f, struct batch *b, int slot, const char *p,
                                size_t n, uint64_t mod, struct skiff_error *err);
+/* A name of the row that is no slot's. */
+void row_fill_strange(struct row_fill *f, const struct batch *b, struct name_table *names,
+                      const char *p, size_t n);
+/* Before the end of a row of named values: INVALID when a slot has no value and a strange name
+ * looks like its own, NOT_FOUND when it has no label (slot; -1: it needs none). */
+enum skiff_status row_fill_named(const struct row_fill *f, const struct name_table *names,
+                                 const struct batch *b, int label, struct skiff_error *err);
+/* The slot that rows of this config must have as their label, or -1. */
+int row_label(const struct reader_config *config, const struct schema *schema);
 /* Ends the row; a dense slot that got some of its values but not all is an error. On failure the
  * row is gone. */
 enum skiff_status row_fill_end(struct row_fill *f, struct batch *b, struct skiff_error *err);

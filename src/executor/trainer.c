@@ -15,8 +15,10 @@
  * them at the end of every batch. */
 #include "executor/trainer.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +43,7 @@ struct worker {
     int64_t batches, rows;
     double read_seconds, compute_seconds, started;
     bool saw_stop;
+    bool in_step; /* a batch is being computed: a failure is the step's, not the reader's */
 };
 
 struct trainer {
@@ -51,11 +54,15 @@ struct trainer {
      * in two lists are fetched once */
     const char **names;
     int nnames, *fetch_at, *watch_at, *handle_at;
+    int loss_at;                       /* -1: none */
     struct skiff_tensor *watch_values; /* per thread: nwatched */
     struct worker *workers;
     atomic_bool failed;
     pthread_mutex_t lock; /* of what follows */
     struct skiff_error error;
+    int step_failed; /* the thread whose step has failed, or -1 */
+    bool saw_nan;    /* in the loss */
+    struct buf place;
     bool done; /* all workers are through */
     bool want, ready;
     struct skiff_tensor *handed; /* copies for the handler */
@@ -97,7 +104,8 @@ static bool has_value(const struct skiff_program *p, const char *name)
 static void names_collect(struct trainer *t)
 {
     const struct trainer_options *o = t->options;
-    t->names = mem_must((size_t)(o->nfetches + o->nwatched + o->nhandled + 1) * sizeof(*t->names));
+    t->names = mem_must((size_t)(o->nfetches + o->nwatched + o->nhandled + 2) * sizeof(*t->names));
+    t->loss_at = o->loss ? name_at(t, o->loss) : -1;
     t->fetch_at = names_add(t, o->fetches, o->nfetches);
     t->watch_at = names_add(t, o->watched, o->nwatched);
     t->handle_at = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handle_at));
@@ -107,11 +115,16 @@ static void names_collect(struct trainer *t)
 
 /* ---- one worker ---- */
 
-static void trainer_fail(struct trainer *t, const struct skiff_error *err)
+/* w: whose step it was; NULL: nobody's */
+static void trainer_fail(struct trainer *t, const struct worker *w, const struct skiff_error *err)
 {
     pthread_mutex_lock(&t->lock);
-    if (!atomic_exchange(&t->failed, true))
+    if (!atomic_exchange(&t->failed, true)) {
         t->error = *err;
+        t->step_failed = w ? w->index : -1;
+        if (w && t->source->place)
+            t->source->place(t->source->self, w->index, &t->place);
+    }
     pthread_mutex_unlock(&t->lock);
     if (t->source->interrupt)
         t->source->interrupt(t->source->self);
@@ -120,6 +133,20 @@ static void trainer_fail(struct trainer *t, const struct skiff_error *err)
 static bool stop_wanted(const struct trainer *t)
 {
     return t->options->wants_stop && t->options->wants_stop(t->options->user);
+}
+
+static enum skiff_status check_loss(struct worker *w, struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    const struct skiff_tensor *v = t->loss_at >= 0 ? &w->values[t->loss_at] : NULL;
+    if (!v || v->kind != VALUE_TENSOR || v->tensor.dtype != DTYPE_FP32 ||
+        tensor_numel(&v->tensor) < 1 || isfinite(tensor_f32(&v->tensor)[0]))
+        return SKIFF_OK;
+    pthread_mutex_lock(&t->lock);
+    t->saw_nan = true;
+    pthread_mutex_unlock(&t->lock);
+    return error_set(err, SKIFF_RANGE, "the loss is %s",
+                     isnan(tensor_f32(&v->tensor)[0]) ? "nan" : "infinite");
 }
 
 static void tell_watcher(struct worker *w, int64_t rows)
@@ -200,9 +227,12 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
     w->read_seconds += read - start;
     if (status != SKIFF_OK)
         return status;
+    w->in_step = true;
     look_ahead(w);
     TRY(executor_run(w->executor, t->program, batch.feeds, batch.nfeeds, t->names, t->nnames,
                      w->values, err));
+    TRY(check_loss(w, err));
+    w->in_step = false;
     w->compute_seconds += clock_seconds() - read;
     w->batches++;
     w->rows += batch.rows;
@@ -227,7 +257,7 @@ static void *work(void *arg)
         status = work_one(w, &err);
     }
     if (status < 0)
-        trainer_fail(t, &err);
+        trainer_fail(t, w->in_step ? w : NULL, &err);
     struct job *job = t->program->job;
     if (job && job->class->thread_end)
         job->class->thread_end(job);
@@ -319,7 +349,32 @@ static void workers_close(struct trainer *t)
     }
 }
 
-static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
+/* Why a step has failed, and where its samples are: nobody trains any more. */
+static void explain_step(struct trainer *t, const struct skiff_scope *scope)
+{
+    const struct trainer_options *o = t->options;
+    struct skiff_error *e = &t->error;
+    char odd[160];
+    bool lost = trainer_diverged(scope, t->program, odd);
+    if (!t->saw_nan && !(lost && e->code == SKIFF_RANGE)) {
+        if (t->place.len && e->code == SKIFF_RANGE)
+            error_prefix(e, e->code, "%s", t->place.data);
+        return;
+    }
+    if (t->saw_nan)
+        snprintf(odd, sizeof(odd), "%.150s", e->message);
+    const struct worker *w = &t->workers[t->step_failed];
+    char thread[32] = "";
+    if (o->threads > 1)
+        snprintf(thread, sizeof(thread), " of thread %d", t->step_failed);
+    error_set(e, SKIFF_RANGE, "learning has gone to NaN in %s%sbatch %lld%s%s%s%s: %s; %s",
+              o->about ? o->about : "", o->about ? ", " : "", (long long)w->batches + 1, thread,
+              t->place.len ? " (" : "", t->place.len ? t->place.data : "", t->place.len ? ")" : "",
+              odd, o->advice ? o->advice : "a lower learning rate or clipped gradients may help");
+}
+
+static enum skiff_status threads_run(struct trainer *t, const struct skiff_scope *scope,
+                                     struct skiff_error *err)
 {
     const struct trainer_options *o = t->options;
     struct job *job = t->program->job;
@@ -336,7 +391,7 @@ static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
         started += status == SKIFF_OK;
     }
     if (status < 0)
-        trainer_fail(t, &why);
+        trainer_fail(t, NULL, &why);
     for (int i = started; i < o->threads && job && job->class->thread_end; i++)
         job->class->thread_end(job); /* nobody shall wait for those that could not start */
     for (int i = 0; i < started; i++)
@@ -348,6 +403,8 @@ static enum skiff_status threads_run(struct trainer *t, struct skiff_error *err)
     thread_join(&side);
     if (!atomic_load(&t->failed))
         return SKIFF_OK;
+    if (t->step_failed >= 0)
+        explain_step(t, scope);
     if (err)
         *err = t->error;
     return t->error.code;
@@ -408,6 +465,7 @@ static void trainer_deinit(struct trainer *t)
     free(t->fetch_at);
     free(t->watch_at);
     free(t->handle_at);
+    buf_deinit(&t->place);
     pthread_cond_destroy(&t->changed);
     pthread_mutex_destroy(&t->lock);
 }
@@ -425,7 +483,8 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
     TRY(job_begin(program, scope, &done, err));
     if (done)
         return error_set(err, SKIFF_STATE, "the program of a parameter server cannot be trained");
-    struct trainer t = {.program = program, .source = source, .options = options};
+    struct trainer t = {
+        .program = program, .source = source, .options = options, .step_failed = -1};
     struct trainer_result r = {0};
     struct str_map states;
     str_map_init(&states);
@@ -434,7 +493,7 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
     enum skiff_status status = workers_open(&t, scope, &states, err);
     if (status == SKIFF_OK) {
         double start = clock_seconds();
-        status = threads_run(&t, err);
+        status = threads_run(&t, scope, err);
         sum_up(&t, clock_seconds() - start, &r);
         enum skiff_status merged =
             merge_states(&t, scope, &states, status == SKIFF_OK ? err : NULL);

@@ -12,6 +12,7 @@
 #ifndef EXECUTOR_TRAINER_H
 #define EXECUTOR_TRAINER_H
 
+#include "base/buf.h"
 #include "executor/executor.h"
 
 struct trainer_batch {
@@ -32,6 +33,8 @@ struct trainer_source {
     bool (*peek)(void *self, int thread, struct trainer_batch *out);
     /* Makes blocked calls of next return END, from another thread; may be NULL. */
     void (*interrupt)(void *self);
+    /* Adds to the text where the thread's batch is from: files and lines. May be NULL. */
+    void (*place)(void *self, int thread, struct buf *out);
 };
 
 struct trainer_options {
@@ -52,6 +55,11 @@ struct trainer_options {
     const char *const *watched;
     int nwatched;
     void (*on_batch)(void *user, int thread, int64_t rows, const struct skiff_tensor *watched);
+
+    /* A variable that must stay a number, or NULL: when it is nan or infinite, training fails with
+     * a message that says so, and where; `about` is put into it ("epoch 3"), and what may help. */
+    const char *loss;
+    const char *about, *advice;
 
     /* Fetch handler: every handler_period seconds, on a thread of its own, with the values that
      * thread 0 had after a batch (a copy; kind NONE for a variable that nobody writes). Not called

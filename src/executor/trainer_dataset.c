@@ -5,13 +5,15 @@
 
 #include "base/mem.h"
 #include "data/dataset.h"
+#include "executor/data_rules.h"
 #include "executor/trainer.h"
 
 struct dataset_source {
     struct dataset *dataset;
-    int threads;        /* that get batches */
-    struct feed *feeds; /* per thread: one per slot, for the batch and for the one after it */
-    bool *passed_over;  /* per slot: nothing in the program reads it */
+    const struct batch **now; /* per thread: its batch */
+    int threads;              /* that get batches */
+    struct feed *feeds;       /* per thread: one per slot, for the batch and for the one after it */
+    bool *passed_over;        /* per slot: nothing in the program reads it */
 };
 
 /* which: 0 the batch, 1 the one after it */
@@ -37,6 +39,7 @@ static enum skiff_status dataset_source_next(void *self, int thread, struct trai
     enum skiff_status status = dataset_next(s->dataset, thread, &b, err);
     if (status != SKIFF_OK)
         return status;
+    s->now[thread] = b;
     feed_batch(s, thread, 0, b, out);
     return SKIFF_OK;
 }
@@ -56,6 +59,22 @@ static void dataset_source_interrupt(void *self)
     dataset_interrupt(s->dataset);
 }
 
+static void dataset_source_place(void *self, int thread, struct buf *out)
+{
+    const struct dataset_source *s = self;
+    if (thread < s->threads && s->now[thread])
+        batch_place_text(s->now[thread], out);
+}
+
+/* What the program would refuse is found by whoever reads it, with file and line. */
+static void set_rules(struct dataset *dataset, const struct skiff_program *program)
+{
+    struct data_rules rules;
+    data_rules_of(program, dataset_schema(dataset), &rules);
+    dataset_set_rules(dataset, &rules);
+    rules_deinit(&rules);
+}
+
 /* whole: what `program` was cut from; slots that only it knows are not fed. */
 static enum skiff_status run_dataset(struct skiff_scope *scope, const struct skiff_program *program,
                                      const struct skiff_program *whole, struct dataset *dataset,
@@ -65,6 +84,7 @@ static enum skiff_status run_dataset(struct skiff_scope *scope, const struct ski
     struct dataset_source s = {.dataset = dataset};
     /* as many readers as trainers: what a reader has read only its trainer gets */
     int before = dataset_set_threads(dataset, options->threads);
+    set_rules(dataset, program);
     enum skiff_status status = dataset_start(dataset, &s.threads, err);
     dataset_set_threads(dataset, before);
     if (status < 0)
@@ -73,17 +93,19 @@ static enum skiff_status run_dataset(struct skiff_scope *scope, const struct ski
     if (o.threads <= 0)
         o.threads = s.threads;
     const struct schema *schema = dataset_schema(dataset);
+    s.now = mem_must((size_t)s.threads * sizeof(*s.now));
     s.feeds = mem_must((size_t)s.threads * 2 * (size_t)schema->count * sizeof(*s.feeds));
     s.passed_over = mem_must((size_t)schema->count * sizeof(*s.passed_over));
     for (int i = 0; i < schema->count; i++)
         s.passed_over[i] = !block_find_var(program_root(program), schema->slots[i].name) &&
                            block_find_var(program_root(whole), schema->slots[i].name);
     struct trainer_source source = {&s, dataset_source_next, dataset_source_peek,
-                                    dataset_source_interrupt};
+                                    dataset_source_interrupt, dataset_source_place};
     status = trainer_run(scope, program, &source, &o, result, err);
     dataset_stop(dataset);
     free(s.passed_over);
     free(s.feeds);
+    free(s.now);
     return status;
 }
 

@@ -16,6 +16,11 @@ enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_sco
                                       int threads, const struct str_map *names,
                                       struct skiff_error *err);
 
+/* A parameter that is no number any more, or far beyond sense; false: there is none. The words of
+ * it go to out. */
+bool trainer_diverged(const struct skiff_scope *scope, const struct skiff_program *program,
+                      char out[static 160]);
+
 /* "info\tname\t\tlod: {}\n\tdim: 1\n..." as Paddle prints a fetched variable. */
 void print_fetched(struct buf *out, const char *info, const char *name,
                    const struct skiff_tensor *v);

@@ -218,7 +218,7 @@ run 1 check-data -m "$config" "$work/bad.tsv"
 says "bad.tsv"
 says "600 samples, 1 bad lines"
 run 1 check-data -m "$config" -o runner.input_format=multislot hyper_parameters.sparse_feature_number=100 "$work/slots/a"
-says "the table has 100 rows"
+says "has 100 rows: hyper_parameters.sparse_feature_number"
 # bad lines are skipped within the budget
 run 1 train -m "$config" -o "runner.train_data_dir=$work/bad.tsv" "runner.model_save_path=$work/badmodel"
 run 0 train -m "$config" -o "runner.train_data_dir=$work/bad.tsv" runner.bad_lines=1 "runner.model_save_path=$work/badmodel"

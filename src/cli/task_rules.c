@@ -1,0 +1,155 @@
+/* What a task's data must keep to, and what is told about files that are read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/task.h"
+#include "executor/data_rules.h"
+#include "executor/trainer.h"
+#include "store/file.h"
+
+#define ROWS_KEY "hyper_parameters.sparse_feature_number"
+#define SIZE_KEY "runner.input_hash_size"
+
+/* The key that a table's size comes from, behind the table itself. */
+static void name_key(struct task *j, struct slot_rule *rule)
+{
+    int64_t rows = config_int(j->config, ROWS_KEY, 0);
+    struct buf text = BUF_INIT;
+    if (!rule->limit || rule->label || (rows && rows != rule->limit))
+        return;
+    buf_printf(&text, "%s: " ROWS_KEY, rule->why);
+    free(rule->why);
+    rule->why = mem_must_strdup(text.data);
+    buf_deinit(&text);
+}
+
+void task_rules(struct task *j)
+{
+    struct data_rules *r = &j->rules;
+    const struct skiff_var *label = j->vars.not_probability ? NULL : j->vars.label;
+    int at = label && j->vars.predict ? schema_find(&j->schema, skiff_var_name(label)) : -1;
+    data_rules_of(j->main, &j->schema, r);
+    for (int i = 0; i < r->count; i++) {
+        r->slots[i].finite = true;
+        name_key(j, &r->slots[i]);
+    }
+    if (at < 0)
+        return;
+    free(r->slots[at].why);
+    r->slots[at] = (struct slot_rule){
+        .limit = 2, .label = true, .finite = true, .why = mem_must_strdup("it is the label")};
+}
+
+/* The smallest table that ids of the data are looked up in; 0: none. */
+static int64_t smallest_table(const struct task *j)
+{
+    int64_t least = 0;
+    for (int i = 0; i < j->rules.count; i++) {
+        const struct slot_rule *rule = &j->rules.slots[i];
+        if (rule->limit && !rule->label && (!least || rule->limit < least))
+            least = rule->limit;
+    }
+    return least;
+}
+
+void task_check_hash_size(struct task *j, const struct reader_config *r)
+{
+    int64_t rows = smallest_table(j);
+    bool hashes = !strcmp(r->format, "criteo") || !strcmp(r->format, "csv");
+    if (!r->has_hash_size || !rows || !strcmp(r->format, "multislot") ||
+        !strcmp(r->format, "binary"))
+        return;
+    if (r->hash_size > (uint64_t)rows)
+        config_refuse(j->config, SIZE_KEY,
+                      "is %llu, but " ROWS_KEY " is %lld: ids from %lld on would have no row; make "
+                      "the former smaller or the latter larger",
+                      (unsigned long long)r->hash_size, (long long)rows, (long long)rows);
+    else if (!r->hash_size && hashes)
+        config_refuse(j->config, SIZE_KEY,
+                      "is 0 (ids of 64 bits), but " ROWS_KEY
+                      " is %lld: ids from %lld on would have "
+                      "no row",
+                      (long long)rows, (long long)rows);
+}
+
+int task_epochs(struct task *j)
+{
+    int64_t epochs = config_int_in(j->config, "runner.epochs", 1, 0, 1000000);
+    if (epochs == 0)
+        config_refuse(j->config, "runner.epochs",
+                      "is 0: nothing would be trained; write 1 or more (skiff infer judges what is "
+                      "saved)");
+    return (int)epochs;
+}
+
+enum skiff_status task_cache_dir(const struct dataset_config *dc, struct skiff_error *err)
+{
+    struct buf file = BUF_INIT;
+    if (!dc->cache || !dc->cache_dir)
+        return SKIFF_OK;
+    buf_printf(&file, "%s/x", dc->cache_dir);
+    enum skiff_status status = file_make_parents(file.data, err);
+    buf_deinit(&file);
+    if (status == SKIFF_OK && access(dc->cache_dir, W_OK | X_OK) < 0)
+        status = error_set_sys(err, "%s: no files can be made there", dc->cache_dir);
+    return status < 0 ? error_prefix(err, status, "runner.cache_dir") : SKIFF_OK;
+}
+
+/* ---- what is told ---- */
+
+void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch)
+{
+    snprintf(j->about, sizeof j->about, "%.15s %d", what, epoch);
+    options->loss = skiff_var_name(j->vars.loss);
+    options->about = j->about;
+    options->advice = j->advice[0] ? j->advice : "train again with a lower learning_rate";
+}
+
+void task_tell_odd(void *arg, const char *file, int64_t line, const char *name)
+{
+    (void)arg;
+    if (name)
+        log_warn("%s:%lld: \"%s\" is no slot of the model: its values are left out everywhere",
+                 file, (long long)line, name);
+    else
+        log_warn("%s is empty", file);
+}
+
+void task_talk(const struct task_args *a)
+{
+    log_set_level(a->quiet ? LOG_WARN : a->verbose ? LOG_DEBUG : LOG_INFO);
+}
+
+static void say_slot(const struct slot *slot, const struct slot_rule *rule)
+{
+    char limit[64] = "";
+    if (rule->limit)
+        snprintf(limit, sizeof limit, ", 0 to %lld", (long long)rule->limit - 1);
+    log_debug("slot %s: %s, %s%s", slot->name, dtype_name(slot->dtype),
+              slot->ragged ? "any number of values" : "dense", limit);
+}
+
+void task_say_all(const struct task *j, const struct file_list *files)
+{
+    const char *key, *text;
+    for (int i = 0; i < config_count(j->config); i++) {
+        config_at(j->config, i, &key, &text);
+        log_debug("key %s: %s", key, text);
+    }
+    for (int i = 0; i < files->count; i++)
+        log_debug("file %s", files->paths[i]);
+    for (int i = 0; i < j->schema.count; i++)
+        say_slot(&j->schema.slots[i], &j->rules.slots[i]);
+}
+
+void task_tell_left_out(const struct file_list *files)
+{
+    if (files->left_out)
+        log_warn("%d file%s left out, like a backup or hidden by the name: %s%s", files->left_out,
+                 files->left_out == 1 ? " is" : "s are", files->left_out_names,
+                 files->left_out > 3 ? ", ..." : "");
+}

@@ -1,0 +1,183 @@
+#include "data/rules.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *bad_kind_text(enum bad_kind kind)
+{
+    static const char *const texts[BAD_KINDS] = {[BAD_FORM] = "line that cannot be read",
+                                                 [BAD_EMPTY_LINE] = "empty line",
+                                                 [BAD_NO_LABEL] = "row without label",
+                                                 [BAD_NAME] = "misspelt slot name",
+                                                 [BAD_LABEL] = "label out of range",
+                                                 [BAD_NUMBER] = "nan or inf",
+                                                 [BAD_ID] = "id out of range"};
+    return texts[kind];
+}
+
+void rules_init(struct data_rules *r, int count)
+{
+    *r = (struct data_rules){mem_must((size_t)count * sizeof *r->slots + 1), count};
+}
+
+void rules_deinit(struct data_rules *r)
+{
+    for (int i = 0; i < r->count; i++)
+        free(r->slots[i].why);
+    free(r->slots);
+    *r = (struct data_rules){0};
+}
+
+void rules_copy(struct data_rules *to, const struct data_rules *from)
+{
+    rules_init(to, from->count);
+    for (int i = 0; i < from->count; i++) {
+        to->slots[i] = from->slots[i];
+        if (from->slots[i].why)
+            to->slots[i].why = mem_must_strdup(from->slots[i].why);
+    }
+}
+
+void rules_limit(struct data_rules *r, int slot, int64_t limit, const char *why)
+{
+    struct slot_rule *s = &r->slots[slot];
+    if (limit < 1 || (s->limit && s->limit <= limit))
+        return;
+    free(s->why);
+    s->limit = limit;
+    s->why = why ? mem_must_strdup(why) : NULL;
+}
+
+/* ---- finding ---- */
+
+/* Where the values of rows from .. to - 1 lie in the column. */
+static void values_of(const struct column *c, int64_t from, int64_t to, size_t *first, size_t *end)
+{
+    *first = c->ragged ? (size_t)c->offsets[from] : (size_t)from * c->width;
+    *end = c->ragged ? (size_t)c->offsets[to] : (size_t)to * c->width;
+}
+
+/* A sign bit is left when a value is negative or above limit - 1. */
+static bool ids_hold(const int64_t *v, size_t n, int64_t limit)
+{
+    uint64_t seen = 0, most = (uint64_t)limit - 1;
+    for (size_t i = 0; i < n; i++)
+        seen |= (uint64_t)v[i] | (most - (uint64_t)v[i]);
+    return !(seen >> 63);
+}
+
+static bool floats_hold(const float *v, size_t n)
+{
+    uint32_t seen = 0; /* an exponent of all ones carries into the sign bit */
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        seen |= (bits & 0x7fffffffu) + 0x00800000u;
+    }
+    return !(seen >> 31);
+}
+
+static bool label_holds(const float *v, size_t n)
+{
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good &= v[i] >= 0 && v[i] <= 1;
+    return good;
+}
+
+static bool column_holds(const struct slot_rule *rule, const struct column *c, int64_t from,
+                         int64_t to)
+{
+    size_t first, end;
+    values_of(c, from, to, &first, &end);
+    if (c->dtype == DTYPE_INT64)
+        return !rule->limit || ids_hold(c->i64 + first, end - first, rule->limit);
+    if (rule->label)
+        return label_holds(c->f32 + first, end - first);
+    return !rule->finite || floats_hold(c->f32 + first, end - first);
+}
+
+static int rule_count(const struct data_rules *r, const struct batch *b)
+{
+    return r->count < b->schema->count ? r->count : b->schema->count;
+}
+
+bool rules_hold(const struct data_rules *r, const struct batch *b, int64_t from)
+{
+    bool hold = true;
+    for (int i = 0; i < rule_count(r, b) && from < b->rows; i++)
+        hold &= column_holds(&r->slots[i], &b->columns[i], from, b->rows);
+    return hold;
+}
+
+/* One value: the same questions as above, and the exception. */
+static bool value_holds(const struct slot_rule *rule, const struct column *c, size_t at)
+{
+    if (c->dtype == DTYPE_INT64)
+        return !rule->limit || (uint64_t)c->i64[at] < (uint64_t)rule->limit ||
+               (rule->has_also && c->i64[at] == rule->also);
+    if (rule->label)
+        return label_holds(c->f32 + at, 1);
+    return !rule->finite || isfinite(c->f32[at]);
+}
+
+bool rules_breach(const struct data_rules *r, const struct batch *b, int64_t row,
+                  struct breach *out)
+{
+    for (int i = 0; i < rule_count(r, b); i++) {
+        const struct slot_rule *rule = &r->slots[i];
+        const struct column *c = &b->columns[i];
+        size_t at, end;
+        for (values_of(c, row, row + 1, &at, &end); at < end; at++) {
+            if (value_holds(rule, c, at))
+                continue;
+            *out = (struct breach){rule->label               ? BAD_LABEL
+                                   : c->dtype == DTYPE_INT64 ? BAD_ID
+                                                             : BAD_NUMBER,
+                                   i, at};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- wording ---- */
+
+static void expected_text(const struct slot_rule *rule, enum bad_kind kind, enum dtype dtype,
+                          char *out, size_t room)
+{
+    const char *because = rule->why ? " (" : "", *why = rule->why ? rule->why : "";
+    const char *end = rule->why ? ")" : "";
+    if (kind == BAD_NUMBER)
+        snprintf(out, room, "a number, not nan or inf");
+    else if (kind == BAD_LABEL && dtype == DTYPE_FP32)
+        snprintf(out, room, "a number from 0 to 1%s%s%s", because, why, end);
+    else if (kind == BAD_LABEL && rule->limit == 2)
+        snprintf(out, room, "0 or 1%s%s%s", because, why, end);
+    else
+        snprintf(out, room, "%s from 0 to %" PRId64 "%s%s%s",
+                 kind == BAD_LABEL ? "a class" : "an id", rule->limit - 1, because, why, end);
+}
+
+enum skiff_status rules_word(const struct data_rules *r, const struct batch *b,
+                             const struct breach *breach, const char *found,
+                             struct skiff_error *err)
+{
+    const struct column *c = &b->columns[breach->slot];
+    char expected[400], value[64];
+    expected_text(&r->slots[breach->slot], breach->kind, c->dtype, expected, sizeof expected);
+    if (c->dtype == DTYPE_INT64)
+        snprintf(value, sizeof value, "%" PRId64, c->i64[breach->at]);
+    else if (isnan(c->f32[breach->at]))
+        snprintf(value, sizeof value, "nan");
+    else
+        snprintf(value, sizeof value, "%.9g", (double)c->f32[breach->at]);
+    return error_set(err, SKIFF_RANGE, "slot \"%s\" (%d of %d): expected %s, found %s",
+                     b->schema->slots[breach->slot].name, breach->slot + 1, b->schema->count,
+                     expected, found ? found : value);
+}

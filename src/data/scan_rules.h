@@ -1,0 +1,21 @@
+/* Rows against the rules of a plan, as bad lines; what it shares with scan.c. */
+#ifndef DATA_SCAN_RULES_H
+#define DATA_SCAN_RULES_H
+
+#include "data/scan.h"
+
+/* Takes the rows from `from` on that break a rule out of the batch, as bad lines are left out.
+ * Gives `status`, or the failure when there are too many. */
+enum skiff_status scan_judge(struct scan *s, struct batch *b, int64_t from,
+                             enum skiff_status status, struct skiff_error *err);
+
+/* Whether the open file has lines; a cache and binary files have samples. */
+bool scan_has_lines(const struct scan *s);
+/* The number in the file of a line of its piece. The lines before a piece are counted when the
+ * first one is asked for: bad lines are rare. */
+int64_t scan_line_number(struct scan *s, int64_t line);
+/* Counts a bad line and tells it; OK when it may be skipped. */
+enum skiff_status scan_bad_line(struct scan *s, int64_t line, enum bad_kind kind,
+                                struct skiff_error *why, struct skiff_error *err);
+
+#endif
