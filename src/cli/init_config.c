@@ -1,0 +1,234 @@
+/* config.yaml, with a word about each setting. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/init.h"
+#include "data/csv.h"
+
+#define LINE 110
+#define MEMORY_VALUES ((int64_t)300 << 20) /* rows times slots that are kept in memory */
+#define TABLE_MAX ((int64_t)4 << 20)       /* rows of a table for ids that are not learnt */
+
+/* A text between double quotes, as YAML has it. */
+static void yaml_text(struct buf *out, const char *text)
+{
+    buf_char(out, '"');
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < ' ')
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_char(out, (char)c);
+    }
+    buf_char(out, '"');
+}
+
+static void print_separator(struct buf *out, char c)
+{
+    static const char chars[] = "\t, |;";
+    static const char *const names[] = {"tab", "comma", "space", "pipe", "semicolon"};
+    const char *at = strchr(chars, c);
+    char own[2] = {c, '\0'};
+    yaml_text(out, at ? names[at - chars] : own);
+}
+
+/* One entry of input_columns. */
+static void print_slot(struct buf *out, const char *slot, const struct buf *names)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "%s = %s", slot, names->data);
+    buf_str(out, "    - ");
+    yaml_text(out, text.data);
+    buf_char(out, '\n');
+    buf_deinit(&text);
+}
+
+static void add_name(struct buf *names, const char *name)
+{
+    if (names->len)
+        buf_str(names, ", ");
+    csv_quote(names, name, strlen(name), ',');
+}
+
+static void print_columns(const struct init_plan *p, struct buf *out)
+{
+    struct buf names = BUF_INIT;
+    const struct look *l = p->look;
+    buf_printf(out,
+               "  input_columns:                   # slot of the network = column of the file%s\n",
+               l->form.header ? "" : " (1 is the first)");
+    add_name(&names, l->columns[p->label].name);
+    print_slot(out, "label", &names);
+    buf_reset(&names);
+    for (int i = 0; i < l->ncolumns; i++)
+        if (p->columns[i].dense >= 0)
+            add_name(&names, l->columns[i].name);
+    if (p->ndense)
+        print_slot(out, "dense_input", &names);
+    for (int i = 0; i < l->ncolumns; i++) {
+        char slot[16];
+        if (!p->columns[i].slot)
+            continue;
+        buf_reset(&names);
+        add_name(&names, l->columns[i].name);
+        snprintf(slot, sizeof slot, "C%d", p->columns[i].slot);
+        print_slot(out, slot, &names);
+    }
+    buf_deinit(&names);
+}
+
+static void print_label(const struct init_plan *p, struct buf *out)
+{
+    buf_str(out, "  input_positive: ");
+    yaml_text(out, p->positive);
+    buf_str(out, "            # this label is 1\n");
+    if (!p->negative)
+        return;
+    buf_str(out, "  input_negative: ");
+    yaml_text(out, p->negative);
+    buf_str(out, "            # this one is 0; any other is an error\n");
+}
+
+static void print_missing(const struct look *l, struct buf *out)
+{
+    bool any = false;
+    for (int i = 0; i < LOOK_MARKS; i++)
+        if (l->marks[i]) {
+            buf_str(out, any ? ", " : "  input_missing: [");
+            yaml_text(out, look_marks[i]);
+            any = true;
+        }
+    if (any)
+        buf_str(out, "]             # besides empty cells\n");
+}
+
+static void print_csv(const struct init_plan *p, struct buf *out)
+{
+    const struct look_form *f = &p->look->form;
+    buf_str(out, "  input_format: csv\n  input_separator: ");
+    print_separator(out, f->separator);
+    buf_printf(out, "\n  input_header: %s\n", f->header ? "True" : "False");
+    if (f->comment)
+        buf_str(out, "  input_comment: \"#\"               # such lines are passed over\n");
+    print_missing(p->look, out);
+    buf_str(out, "  input_stats: \"columns.stats\"     # what was learnt of the columns\n"
+                 "  input_normalise: quantile        # numbers lie between 0 and 1\n");
+    print_columns(p, out);
+}
+
+static int64_t svm_table(const struct init_plan *p)
+{
+    int64_t rows = p->look->most_index + 1;
+    return rows > TABLE_MAX ? TABLE_MAX : rows;
+}
+
+static void print_svm(const struct init_plan *p, struct buf *out)
+{
+    const struct look *l = p->look;
+    buf_printf(out, "  input_format: %s\n", look_format_name(l->form.format));
+    if (l->form.format == LOOK_LIBFFM)
+        buf_printf(out, "  input_field_base: %" PRId64 "              # the first field is C1\n",
+                   l->least_field);
+    if (p->learns)
+        buf_printf(out,
+                   "  input_index_base: %" PRId64 "\n"
+                   "  input_stats: \"columns.stats\"     # what was learnt of the values\n"
+                   "  input_normalise: quantile        # they lie between 0 and 1\n",
+                   p->first_index);
+    else if (l->most_index >= TABLE_MAX)
+        buf_printf(out, "  input_hash_size: %" PRId64 "       # indices are taken modulo this\n",
+                   svm_table(p));
+}
+
+/* ---- sizes that fit the data ---- */
+
+struct sizes {
+    int batch, epochs, threads, dim;
+    bool in_memory;
+    double rate;
+    const char *layers;
+};
+
+static struct sizes sizes_of(const struct init_plan *p, const struct split_report *r)
+{
+    int64_t rows = r->train.rows;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t values = rows * (p->nslots + p->ndense / 2 + 1);
+    if (p->look->form.format != LOOK_CSV)
+        values = 2 * p->look->tokens;
+    struct sizes s = {.batch = rows < 2000     ? 32
+                               : rows < 20000  ? 64
+                               : rows < 200000 ? 128
+                                               : 512,
+                      .epochs = rows < 2000      ? 20
+                                : rows < 20000   ? 10
+                                : rows < 200000  ? 6
+                                : rows < 2000000 ? 3
+                                                 : 1,
+                      .threads = rows < 500000 ? 1
+                                 : cores < 1   ? 1
+                                 : cores > 8   ? 8
+                                               : (int)cores,
+                      .dim = rows < 20000 ? 4 : 8,
+                      .in_memory = values < MEMORY_VALUES,
+                      .rate = 0.001,
+                      .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
+    return s;
+}
+
+static void print_runner(const struct init_plan *p, const struct init_flags *f,
+                         const struct sizes *s, struct buf *out)
+{
+    buf_printf(out,
+               "runner:\n  model: %s\n  train_data_dir: \"train\"\n  test_data_dir: \"test\"\n",
+               f->model);
+    if (p->look->form.format == LOOK_CSV)
+        print_csv(p, out);
+    else
+        print_svm(p, out);
+    print_label(p, out);
+    buf_printf(
+        out,
+        "  reader_type: %s%s\n  train_batch_size: %d\n  infer_batch_size: 1024\n"
+        "  epochs: %d\n  thread_num: %d                    # 1: the same numbers every time\n"
+        "  seed: %" PRId64 "\n  model_save_path: \"model\"\n  infer_load_path: \"model\"\n"
+        "  print_interval: 1000\n",
+        s->in_memory ? "InmemoryDataset\n  shuffle: True" : "QueueDataset",
+        s->in_memory ? "                    # before every epoch" : "", s->batch, s->epochs,
+        s->threads, f->seed);
+}
+
+static void print_hyper(const struct init_plan *p, const struct sizes *s,
+                        const struct split_report *r, struct buf *out)
+{
+    int64_t table = p->learns ? columns_ids(&r->columns) : svm_table(p);
+    buf_printf(out,
+               "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n"
+               "  sparse_inputs_slots: %d           # the label and C1 to C%d\n"
+               "  sparse_feature_number: %" PRId64 "       # ids of all columns together\n"
+               "  sparse_feature_dim: %d\n  dense_input_dim: %d               # numbers\n"
+               "%s  fc_sizes: %s\n",
+               s->rate, p->nslots + 1, p->nslots, table, s->dim, p->ndense,
+               p->multi_value ? "  multi_value: True                # any number of ids in a slot\n"
+                              : "",
+               s->layers);
+}
+
+void init_config_print(const struct init_plan *p, const struct init_flags *flags,
+                       const struct split_report *r, const struct file_list *files, struct buf *out)
+{
+    struct sizes s = sizes_of(p, r);
+    const char *slash = strrchr(files->paths[0], '/');
+    buf_str(out, "# Written by skiff init for ");
+    yaml_text(out, slash ? slash + 1 : files->paths[0]);
+    buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
+               r->test.rows);
+    buf_str(out, "# Every key may be changed; docs/config.md and docs/data.md say what they mean.\n"
+                 "# train: skiff train -m config.yaml   judge: skiff infer -m config.yaml\n");
+    print_runner(p, flags, &s, out);
+    print_hyper(p, &s, r, out);
+}
