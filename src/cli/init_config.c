@@ -7,7 +7,7 @@
 #include "cli/init.h"
 #include "data/csv.h"
 
-#define LINE 110
+#define NOTES 36                           /* where comments begin */
 #define MEMORY_VALUES ((int64_t)300 << 20) /* rows times slots that are kept in memory */
 #define TABLE_MAX ((int64_t)4 << 20)       /* rows of a table for ids that are not learnt */
 
@@ -26,6 +26,20 @@ static void yaml_text(struct buf *out, const char *text)
     }
     buf_char(out, '"');
 }
+
+/* Ends the line with a comment, which all begin at the same column. */
+static void end_line(struct buf *out, const char *note)
+{
+    size_t begin = out->len;
+    while (begin && out->data[begin - 1] != '\n')
+        begin--;
+    do
+        buf_char(out, ' ');
+    while (out->len - begin < NOTES);
+    buf_printf(out, "# %s\n", note);
+}
+
+/* ---- the reader ---- */
 
 static void print_separator(struct buf *out, char c)
 {
@@ -58,9 +72,9 @@ static void print_columns(const struct init_plan *p, struct buf *out)
 {
     struct buf names = BUF_INIT;
     const struct look *l = p->look;
-    buf_printf(out,
-               "  input_columns:                   # slot of the network = column of the file%s\n",
-               l->form.header ? "" : " (1 is the first)");
+    buf_str(out, "  input_columns:");
+    end_line(out, l->form.header ? "slot of the network = column of the file"
+                                 : "slot of the network = column of the file (1 is the first)");
     add_name(&names, l->columns[p->label].name);
     print_slot(out, "label", &names);
     buf_reset(&names);
@@ -85,12 +99,12 @@ static void print_label(const struct init_plan *p, struct buf *out)
 {
     buf_str(out, "  input_positive: ");
     yaml_text(out, p->positive);
-    buf_str(out, "            # this label is 1\n");
+    end_line(out, "this label is 1");
     if (!p->negative)
         return;
     buf_str(out, "  input_negative: ");
     yaml_text(out, p->negative);
-    buf_str(out, "            # this one is 0; any other is an error\n");
+    end_line(out, "this one is 0; any other is an error");
 }
 
 static void print_missing(const struct look *l, struct buf *out)
@@ -102,8 +116,18 @@ static void print_missing(const struct look *l, struct buf *out)
             yaml_text(out, look_marks[i]);
             any = true;
         }
-    if (any)
-        buf_str(out, "]             # besides empty cells\n");
+    if (!any)
+        return;
+    buf_char(out, ']');
+    end_line(out, "besides empty cells");
+}
+
+static void print_stats(struct buf *out)
+{
+    buf_str(out, "  input_stats: \"columns.stats\"");
+    end_line(out, "what was learnt from the training rows");
+    buf_str(out, "  input_normalise: quantile");
+    end_line(out, "numbers lie between 0 and 1");
 }
 
 static void print_csv(const struct init_plan *p, struct buf *out)
@@ -112,11 +136,12 @@ static void print_csv(const struct init_plan *p, struct buf *out)
     buf_str(out, "  input_format: csv\n  input_separator: ");
     print_separator(out, f->separator);
     buf_printf(out, "\n  input_header: %s\n", f->header ? "True" : "False");
-    if (f->comment)
-        buf_str(out, "  input_comment: \"#\"               # such lines are passed over\n");
+    if (f->comment) {
+        buf_printf(out, "  input_comment: \"%c\"", f->comment);
+        end_line(out, "such lines are passed over");
+    }
     print_missing(p->look, out);
-    buf_str(out, "  input_stats: \"columns.stats\"     # what was learnt of the columns\n"
-                 "  input_normalise: quantile        # numbers lie between 0 and 1\n");
+    print_stats(out);
     print_columns(p, out);
 }
 
@@ -130,18 +155,17 @@ static void print_svm(const struct init_plan *p, struct buf *out)
 {
     const struct look *l = p->look;
     buf_printf(out, "  input_format: %s\n", look_format_name(l->form.format));
-    if (l->form.format == LOOK_LIBFFM)
-        buf_printf(out, "  input_field_base: %" PRId64 "              # the first field is C1\n",
-                   l->least_field);
-    if (p->learns)
-        buf_printf(out,
-                   "  input_index_base: %" PRId64 "\n"
-                   "  input_stats: \"columns.stats\"     # what was learnt of the values\n"
-                   "  input_normalise: quantile        # they lie between 0 and 1\n",
-                   p->first_index);
-    else if (l->most_index >= TABLE_MAX)
-        buf_printf(out, "  input_hash_size: %" PRId64 "       # indices are taken modulo this\n",
-                   svm_table(p));
+    if (l->form.format == LOOK_LIBFFM) {
+        buf_printf(out, "  input_field_base: %" PRId64, l->least_field);
+        end_line(out, "the first field is C1");
+    }
+    if (p->learns) {
+        buf_printf(out, "  input_index_base: %" PRId64 "\n", p->first_index);
+        print_stats(out);
+    } else if (l->most_index >= TABLE_MAX) {
+        buf_printf(out, "  input_hash_size: %" PRId64, svm_table(p));
+        end_line(out, "indices are taken modulo this");
+    }
 }
 
 /* ---- sizes that fit the data ---- */
@@ -152,6 +176,22 @@ struct sizes {
     double rate;
     const char *layers;
 };
+
+/* Rows of the table of ids. */
+static int64_t table_of(const struct init_plan *p, const struct split_report *r)
+{
+    return p->learns ? columns_ids(&r->columns) : svm_table(p);
+}
+
+/* How many times the rows are gone through. Where most ids are rare, networks know them by heart
+ * after the second time, and become worse. */
+static int epochs_of(int64_t rows, int64_t ids)
+{
+    int epochs = 1;
+    if (rows < 2000000)
+        epochs = rows < 2000 ? 20 : rows < 20000 ? 10 : rows < 200000 ? 5 : 3;
+    return ids > rows / 20 && epochs > 2 ? 2 : epochs;
+}
 
 static struct sizes sizes_of(const struct init_plan *p, const struct split_report *r)
 {
@@ -164,21 +204,18 @@ static struct sizes sizes_of(const struct init_plan *p, const struct split_repor
                                : rows < 20000  ? 64
                                : rows < 200000 ? 128
                                                : 512,
-                      .epochs = rows < 2000      ? 20
-                                : rows < 20000   ? 10
-                                : rows < 200000  ? 6
-                                : rows < 2000000 ? 3
-                                                 : 1,
-                      .threads = rows < 500000 ? 1
-                                 : cores < 1   ? 1
-                                 : cores > 8   ? 8
-                                               : (int)cores,
+                      .epochs = epochs_of(rows, table_of(p, r)),
+                      .threads = rows < 500000 || cores < 1 ? 1
+                                 : cores > 8                ? 8
+                                                            : (int)cores,
                       .dim = rows < 20000 ? 4 : 8,
                       .in_memory = values < MEMORY_VALUES,
                       .rate = 0.001,
                       .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
     return s;
 }
+
+/* ---- the file ---- */
 
 static void print_runner(const struct init_plan *p, const struct init_flags *f,
                          const struct sizes *s, struct buf *out)
@@ -191,31 +228,47 @@ static void print_runner(const struct init_plan *p, const struct init_flags *f,
     else
         print_svm(p, out);
     print_label(p, out);
-    buf_printf(
-        out,
-        "  reader_type: %s%s\n  train_batch_size: %d\n  infer_batch_size: 1024\n"
-        "  epochs: %d\n  thread_num: %d                    # 1: the same numbers every time\n"
-        "  seed: %" PRId64 "\n  model_save_path: \"model\"\n  infer_load_path: \"model\"\n"
-        "  print_interval: 1000\n",
-        s->in_memory ? "InmemoryDataset\n  shuffle: True" : "QueueDataset",
-        s->in_memory ? "                    # before every epoch" : "", s->batch, s->epochs,
-        s->threads, f->seed);
+    buf_printf(out, "  reader_type: %s\n", s->in_memory ? "InmemoryDataset" : "QueueDataset");
+    if (s->in_memory) {
+        buf_str(out, "  shuffle: True");
+        end_line(out, "before every epoch");
+    }
+    buf_printf(out, "  train_batch_size: %d\n  infer_batch_size: 1024\n  epochs: %d\n", s->batch,
+               s->epochs);
+    buf_printf(out, "  thread_num: %d", s->threads);
+    end_line(out, "1: the same numbers every time");
+    buf_printf(out,
+               "  seed: %" PRId64 "\n  print_interval: 1000\n  model_save_path: \"model\"\n"
+               "  infer_load_path: \"model\"\n",
+               f->seed);
 }
 
-static void print_hyper(const struct init_plan *p, const struct sizes *s,
-                        const struct split_report *r, struct buf *out)
+static bool has_layers(const char *model)
 {
-    int64_t table = p->learns ? columns_ids(&r->columns) : svm_table(p);
-    buf_printf(out,
-               "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n"
-               "  sparse_inputs_slots: %d           # the label and C1 to C%d\n"
-               "  sparse_feature_number: %" PRId64 "       # ids of all columns together\n"
-               "  sparse_feature_dim: %d\n  dense_input_dim: %d               # numbers\n"
-               "%s  fc_sizes: %s\n",
-               s->rate, p->nslots + 1, p->nslots, table, s->dim, p->ndense,
-               p->multi_value ? "  multi_value: True                # any number of ids in a slot\n"
-                              : "",
-               s->layers);
+    static const char *const with[] = {"rank/dnn", "rank/wide_deep", "rank/deepfm", "rank/dcn"};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (strcmp(model, with[i]) == 0)
+            return true;
+    return false;
+}
+
+static void print_hyper(const struct init_plan *p, const struct init_flags *f,
+                        const struct sizes *s, const struct split_report *r, struct buf *out)
+{
+    buf_printf(out, "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n",
+               s->rate);
+    buf_printf(out, "  sparse_inputs_slots: %d", p->nslots + 1);
+    end_line(out, "the label and the slots C1, C2, ...");
+    buf_printf(out, "  sparse_feature_number: %" PRId64, table_of(p, r));
+    end_line(out, "ids of all slots together");
+    buf_printf(out, "  sparse_feature_dim: %d\n  dense_input_dim: %d", s->dim, p->ndense);
+    end_line(out, "numbers of dense_input");
+    if (p->multi_value) {
+        buf_str(out, "  multi_value: True");
+        end_line(out, "any number of ids in a slot");
+    }
+    if (has_layers(f->model))
+        buf_printf(out, "  fc_sizes: %s\n", s->layers);
 }
 
 void init_config_print(const struct init_plan *p, const struct init_flags *flags,
@@ -230,5 +283,5 @@ void init_config_print(const struct init_plan *p, const struct init_flags *flags
     buf_str(out, "# Every key may be changed; docs/config.md and docs/data.md say what they mean.\n"
                  "# train: skiff train -m config.yaml   judge: skiff infer -m config.yaml\n");
     print_runner(p, flags, &s, out);
-    print_hyper(p, &s, r, out);
+    print_hyper(p, flags, &s, r, out);
 }

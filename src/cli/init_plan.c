@@ -184,11 +184,17 @@ static enum skiff_status wrong_classes(const struct look_column *c, struct skiff
     return status;
 }
 
-/* Which of two values is 1: a word that says so, else the rarer one. */
+/* Which of two values is 1: the larger number, a word that says so, else the rarer one. */
 static int likely_positive(const struct look_value c[2])
 {
-    static const char *const words[] = {"1",   "1.0",      "+1",    "true",    "yes",  "y", "t",
-                                        "pos", "positive", "click", "clicked", ">50K", NULL};
+    static const char *const words[] = {"true",     "yes",   "y",       "t",    "pos",
+                                        "positive", "click", "clicked", ">50K", NULL};
+    char *end[2];
+    double number[2];
+    for (int i = 0; i < 2; i++)
+        number[i] = strtod(c[i].text, &end[i]);
+    if (!*end[0] && !*end[1])
+        return number[1] > number[0];
     for (int i = 0; i < 2; i++)
         if (is_one_of(c[i].text, words))
             return i;
