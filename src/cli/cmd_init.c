@@ -8,71 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/init.h"
-#include "cli/interrupt.h"
 #include "data/reader.h"
 #include "models/model.h"
 #include "store/file.h"
-
-#define BAD_TOLD 5
-#define BAD_SHARE 0.02 /* with more the form was not understood */
 
 struct init_args {
     struct init_flags flags;
     const char *data;
 };
-
-/* What is told while files are read. */
-struct told {
-    const char *what;
-    int64_t total, bad;
-    double last;
-    bool line; /* a line of progress stands on the terminal */
-};
-
-static void clear_line(struct told *t)
-{
-    if (t->line)
-        fputs("\r\033[K", stderr);
-    t->line = false;
-}
-
-static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
-{
-    struct told *t = arg;
-    if (t->bad++ >= BAD_TOLD)
-        return;
-    clear_line(t);
-    fprintf(stderr, "skiff init: %s:%" PRId64 ": left out: %s\n", file, line, why->message);
-}
-
-/* On a terminal a line that is written over; elsewhere one every ten seconds. */
-static void tell_progress(void *arg, int64_t bytes)
-{
-    struct told *t = arg;
-    double now = clock_seconds();
-    bool terminal = isatty(STDERR_FILENO);
-    if (now - t->last < (terminal ? 0.2 : 10))
-        return;
-    t->last = now;
-    fprintf(stderr, "%s%s: %.1f of %.1f MB%s", terminal ? "\r" : "", t->what, (double)bytes / 1e6,
-            (double)t->total / 1e6, terminal ? "\033[K" : "\n");
-    t->line = terminal;
-}
-
-/* What the user said about the form. */
-static void read_form(const struct init_flags *f, struct look_config *out)
-{
-    out->has_format = f->format > 0;
-    if (out->has_format)
-        out->form.format = (enum look_format)(f->format - 1);
-    out->has_separator = f->has_separator;
-    out->form.separator = f->separator;
-    out->has_header = f->has_header;
-    out->form.header = f->header;
-}
 
 /* ---- the folder ---- */
 
@@ -176,104 +121,39 @@ static enum skiff_status check_split(const struct split_report *r, struct skiff_
     return SKIFF_OK;
 }
 
-static enum skiff_status split_rows(const struct init_plan *p, const struct init_flags *f,
-                                    const struct look_config *look, struct split_report *out,
-                                    struct skiff_error *err)
+static enum skiff_status init_folder(struct init_run *r, const struct init_flags *f,
+                                     struct skiff_error *err)
 {
+    struct split_report report = {0};
     struct buf train = BUF_INIT, test = BUF_INIT;
-    struct label_rule rule = {0};
+    TRY(prepare_folder(f, &r->files, err));
     path_in(&train, f->out, "train");
     path_in(&test, f->out, "test");
-    struct split_config config = {.look = look,
-                                  .form = p->look->form,
-                                  .ncolumns = p->look->ncolumns,
-                                  .label = p->label,
-                                  .rule = &rule,
-                                  .train = train.data,
-                                  .test = test.data,
-                                  .share = f->share,
-                                  .seed = (uint64_t)f->seed,
-                                  .time = p->time,
-                                  .from = p->from,
-                                  .learn = p->learns ? &p->learn_config : NULL,
-                                  .first_index = p->first_index};
-    if (p->time >= 0)
-        config.time_form = look_time_form(&p->look->columns[p->time]);
-    enum skiff_status status = label_rule_init(&rule, p->positive, p->negative, err);
+    enum skiff_status status = init_split(r, f, train.data, test.data, &report, err);
     if (status == SKIFF_OK)
-        status = split_run(&config, out, err);
-    label_rule_deinit(&rule);
+        status = check_split(&report, err);
+    if (status == SKIFF_OK)
+        status = write_files(&r->plan, f, &report, &r->files, err);
+    if (status == SKIFF_OK)
+        init_show_end(&r->plan, &report, f->out);
+    else
+        remove_made(f->out);
+    columns_deinit(&report.columns);
     buf_deinit(&train);
     buf_deinit(&test);
     return status;
 }
 
-static enum skiff_status init_folder(const struct init_plan *p, const struct init_flags *f,
-                                     const struct look_config *look, struct told *told,
-                                     struct skiff_error *err)
-{
-    struct split_report r = {0};
-    TRY(prepare_folder(f, look->files, err));
-    told->what = "writing rows";
-    enum skiff_status status = split_rows(p, f, look, &r, err);
-    clear_line(told);
-    if (status == SKIFF_OK)
-        status = check_split(&r, err);
-    if (status == SKIFF_OK)
-        status = write_files(p, f, &r, look->files, err);
-    if (status == SKIFF_OK)
-        init_show_end(p, &r, f->out);
-    else
-        remove_made(f->out);
-    columns_deinit(&r.columns);
-    return status;
-}
-
-static enum skiff_status too_many_bad(const struct look *l, const struct file_list *files,
-                                      struct skiff_error *err)
-{
-    if ((double)l->bad <= BAD_SHARE * (double)(l->bad + l->rows))
-        return SKIFF_OK;
-    return error_set(err, SKIFF_FORMAT,
-                     "%s: %" PRId64 " of %" PRId64 " rows cannot be read as %s; is its form "
-                     "another one? --format, --separator and --header say it",
-                     files->paths[0], l->bad, l->bad + l->rows, look_format_name(l->form.format));
-}
-
 static enum skiff_status init(const struct init_args *a, struct skiff_error *err)
 {
-    struct file_list files;
-    struct told told = {.what = "looking", .last = clock_seconds()};
-    struct look_config config = {.files = &files,
-                                 .on_bad = tell_bad,
-                                 .on_progress = tell_progress,
-                                 .arg = &told,
-                                 .stop = interrupt_watch()};
-    struct look l = {0};
-    struct init_plan p = {0};
-    enum skiff_status status;
-    file_list_init(&files);
-    read_form(&a->flags, &config);
-    TRY_OUT(file_list_expand(&files, a->data, err));
-    told.total = files.bytes;
-    TRY_OUT(look_run(&config, &l, err));
-    clear_line(&told);
-    if (told.bad > BAD_TOLD)
-        fprintf(stderr, "skiff init: %" PRId64 " rows were left out\n", told.bad);
-    TRY_OUT(too_many_bad(&l, &files, err));
-    status = init_plan_make(&a->flags, &l, &p, err);
-    if (status < 0) {
-        status = error_prefix(err, status, "%s", files.paths[0]);
-        goto out;
+    struct init_run r;
+    char *names[] = {(char *)a->data};
+    enum skiff_status status = init_look(&r, "init", &a->flags, names, 1, err);
+    if (status == SKIFF_OK) {
+        init_show_table(&r.plan, &r.files);
+        status = init_folder(&r, &a->flags, err);
     }
-    init_show_table(&p, &files);
-    config.on_bad = NULL;
-    status = init_folder(&p, &a->flags, &config, &told, err);
-out:
-    clear_line(&told);
-    init_plan_deinit(&p);
-    look_deinit(&l);
-    file_list_deinit(&files);
+    init_run_deinit(&r);
     return status;
 }
 

@@ -1,5 +1,6 @@
-/* Parts of `skiff init`: init_plan.c decides what the columns are for, init_show.c prints it,
- * init_config.c writes the config, cmd_init.c puts them together. */
+/* Parts of `skiff init`: init_run.c reads the files, init_plan.c decides what the columns are for,
+ * init_show.c prints it, init_config.c writes the config, cmd_init.c puts them together. All but
+ * the last two are for `skiff prepare`, too (prepare_table.c). */
 #ifndef CLI_INIT_H
 #define CLI_INIT_H
 
@@ -35,6 +36,7 @@ struct init_flags {
     double share;
     int64_t seed;
     bool overwrite;
+    bool label_optional; /* prepare: without --label there is none */
 };
 
 struct init_plan {
@@ -42,7 +44,7 @@ struct init_plan {
     struct init_column *columns; /* look->ncolumns */
     struct learn_column *learn;  /* what split_run is to learn; csv: a column each */
     struct learn_config learn_config;
-    int label;
+    int label; /* -1: none */
     char label_why[160];
     char *positive, *negative; /* owned; negative NULL: any other text */
     int time;                  /* column by which rows are split; -1: none */
@@ -59,6 +61,29 @@ enum skiff_status init_plan_make(const struct init_flags *flags, const struct lo
                                  struct init_plan *out, struct skiff_error *err);
 void init_plan_deinit(struct init_plan *p);
 bool init_is_feature(enum init_role role);
+
+struct init_told {
+    const char *command, *what;
+    int64_t total, bad;
+    double last;
+    bool line; /* a line of progress stands on the terminal */
+};
+
+struct init_run {
+    struct file_list files;
+    struct init_told told;
+    struct look_config config;
+    struct look look;
+    struct init_plan plan;
+};
+
+/* Looks at the files and makes a plan. r is to be deinited, also after a failure. */
+enum skiff_status init_look(struct init_run *r, const char *command, const struct init_flags *flags,
+                            char **names, int n, struct skiff_error *err);
+/* Writes the rows into the folders, which are there; test NULL: no rows are for it. */
+enum skiff_status init_split(struct init_run *r, const struct init_flags *f, const char *train,
+                             const char *test, struct split_report *out, struct skiff_error *err);
+void init_run_deinit(struct init_run *r);
 
 void init_show_table(const struct init_plan *p, const struct file_list *files);
 void init_show_end(const struct init_plan *p, const struct split_report *r, const char *out);

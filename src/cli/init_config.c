@@ -184,13 +184,17 @@ static int64_t table_of(const struct init_plan *p, const struct split_report *r)
 }
 
 /* How many times the rows are gone through. Where most ids are rare, networks know them by heart
- * after the second time, and become worse. */
+ * after the second time, and become worse; with few rows it takes longer. */
 static int epochs_of(int64_t rows, int64_t ids)
 {
-    int epochs = 1;
+    bool rare = ids > rows / 20;
+    if (rows < 2000)
+        return 20;
+    if (rows < 20000)
+        return rare ? 4 : 10;
     if (rows < 2000000)
-        epochs = rows < 2000 ? 20 : rows < 20000 ? 10 : rows < 200000 ? 5 : 3;
-    return ids > rows / 20 && epochs > 2 ? 2 : epochs;
+        return rare ? 2 : rows < 200000 ? 5 : 3;
+    return 1;
 }
 
 static struct sizes sizes_of(const struct init_plan *p, const struct split_report *r)

@@ -443,6 +443,25 @@ static void plan_sizes(struct init_plan *p, const struct init_flags *f)
         .seed = (uint64_t)f->seed};
 }
 
+static enum skiff_status plan_label(struct init_plan *p, const struct init_flags *f,
+                                    struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    p->label = -1;
+    if (f->label_optional && !f->label)
+        return SKIFF_OK;
+    if (l->form.format != LOOK_CSV) {
+        p->label = 0;
+        tell_why(p, "the first word of each line");
+    } else if (f->label) {
+        TRY(find_column(l, f->label, "--label", &p->label, err));
+        tell_why(p, "as you said");
+    } else {
+        TRY(guess_label(p, err));
+    }
+    return choose_positive(p, f->positive, err);
+}
+
 static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
                               struct skiff_error *err)
 {
@@ -458,17 +477,10 @@ static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
                          "there is one column only, \"%s\": is the separator another one than "
                          "tab, comma, semicolon, pipe or blank? --separator says it",
                          l->columns[0].name);
-    if (l->form.format == LOOK_CSV && f->label) {
-        TRY(find_column(l, f->label, "--label", &p->label, err));
-        tell_why(p, "as you said");
-    } else if (l->form.format == LOOK_CSV)
-        TRY(guess_label(p, err));
-    else
-        tell_why(p, "the first word of each line");
-    TRY(choose_positive(p, f->positive, err));
+    TRY(plan_label(p, f, err));
     if (l->form.format == LOOK_CSV)
         TRY(plan_csv(p, err));
-    else
+    else if (l->form.format != LOOK_LINES)
         TRY(plan_svm(p, err));
     plan_sizes(p, f);
     return choose_split(p, f, err);

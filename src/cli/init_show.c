@@ -110,6 +110,15 @@ static void print_svm(const struct init_plan *p, struct buf *out)
                      "features\n");
 }
 
+static void print_label(const struct init_plan *p, struct buf *out)
+{
+    bool csv = p->look->form.format == LOOK_CSV;
+    const char *quote = p->negative ? "\"" : "";
+    buf_printf(out, "\nlabel: %s%s%s (%s); 1 is \"%s\", 0 is %s%s%s\n", csv ? "column \"" : "",
+               p->look->columns[p->label].name, csv ? "\"" : "", p->label_why, p->positive, quote,
+               p->negative ? p->negative : "any other", quote);
+}
+
 #define COLUMNS_TOLD 200
 
 void init_show_table(const struct init_plan *p, const struct file_list *files)
@@ -134,12 +143,10 @@ void init_show_table(const struct init_plan *p, const struct file_list *files)
         print_column(l, &p->columns[i], &l->columns[i], &out);
     if (csv && l->ncolumns > COLUMNS_TOLD)
         buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_TOLD);
-    if (!csv)
+    if (!csv && l->tokens)
         print_svm(p, &out);
-    buf_printf(&out, "\nlabel: %s%s%s (%s); 1 is \"%s\", 0 is %s%s%s\n", csv ? "column \"" : "",
-               l->columns[p->label].name, csv ? "\"" : "", p->label_why, p->positive,
-               p->negative ? "\"" : "", p->negative ? p->negative : "any other",
-               p->negative ? "\"" : "");
+    if (p->positive)
+        print_label(p, &out);
     fputs(out.data, stdout);
     fflush(stdout);
     buf_deinit(&out);

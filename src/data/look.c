@@ -18,7 +18,8 @@ const char *const look_marks[LOOK_MARKS] = {"?",    "NA",   "N/A",  "NaN", "nan"
 
 const char *look_format_name(enum look_format format)
 {
-    return format == LOOK_CSV ? "csv" : format == LOOK_LIBSVM ? "libsvm" : "libffm";
+    static const char *const names[] = {"csv", "libsvm", "libffm", "txt"};
+    return names[format];
 }
 
 static int mark_of(const char *p, size_t n)
@@ -229,6 +230,8 @@ static enum skiff_status add_svm(struct look *l, const struct look_row *row,
 static enum skiff_status add_row(struct look *l, struct csv *csv, const struct look_row *row,
                                  struct skiff_error *err)
 {
+    if (l->form.format == LOOK_LINES)
+        return SKIFF_OK;
     if (l->form.format != LOOK_CSV) {
         if (!l->ncolumns) {
             make_columns(l, 1);

@@ -14,7 +14,8 @@
 #include "data/files.h"
 #include "data/moment.h"
 
-enum look_format { LOOK_CSV, LOOK_LIBSVM, LOOK_LIBFFM };
+/* LOOK_LINES is never guessed: any form with a row a line, of which nothing is looked at. */
+enum look_format { LOOK_CSV, LOOK_LIBSVM, LOOK_LIBFFM, LOOK_LINES };
 const char *look_format_name(enum look_format format); /* as readers are called */
 
 /* How the rows are to be read. */
@@ -55,7 +56,7 @@ struct look_column {
 struct look {
     struct look_form form;
     int64_t rows, bad, bytes;
-    struct look_column *columns; /* csv: all; libsvm, libffm: the label alone */
+    struct look_column *columns; /* csv: all; libsvm, libffm: the label alone; lines: none */
     int ncolumns;
     bool marks[LOOK_MARKS]; /* which of look_marks were found */
     /* libsvm, libffm */

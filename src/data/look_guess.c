@@ -259,7 +259,8 @@ enum skiff_status look_guess(const struct look_config *config, struct look_form 
     enum skiff_status status = take_lines(config, l, err);
     if (status == SKIFF_OK) {
         if (config->has_format && config->form.format != LOOK_CSV)
-            *out = (struct look_form){.format = config->form.format, .comment = '#'};
+            *out = (struct look_form){.format = config->form.format,
+                                      .comment = config->form.format == LOOK_LINES ? 0 : '#'};
         else if (config->has_format || config->has_separator || !guess_svm(l, out))
             guess_csv(l, config, out);
     }

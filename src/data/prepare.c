@@ -159,8 +159,8 @@ static enum skiff_status parse_line(const char *text, size_t n, struct criteo_li
     if (found + 1 != CRITEO_COLUMNS)
         return error_set(
             err, SKIFF_FORMAT,
-            "expected %d columns with a tab between them, found %zu (prepare reads raw "
-            "Criteo rows only)",
+            "expected %d columns with a tab between them, found %zu (for rows of another "
+            "form than Criteo's: --format)",
             CRITEO_COLUMNS, found + 1);
     l->tabs[found] = (uint32_t)n;
     if (l->tabs[0] != 1 || (text[0] != '0' && text[0] != '1'))

@@ -123,7 +123,7 @@ static bool label_of(const struct split *r, const struct look_row *row, bool *po
     size_t n;
     double value;
     *positive = false;
-    if (r->config->form.format == LOOK_CSV && r->config->label < 0)
+    if (r->config->label < 0)
         return true;
     cell_at(r, row, r->config->label, &text, &n);
     if (look_is_missing(text, n) || label_read(r->config->rule, text, n, &value, NULL) < 0)
@@ -183,6 +183,19 @@ static enum skiff_status learn_row_of(struct split *r, const struct look_row *ro
     return SKIFF_OK;
 }
 
+/* A row that can be read; the cells of csv are cut. */
+static enum skiff_status check_row(struct split *r, const struct look_row *row)
+{
+    switch (r->config->form.format) {
+    case LOOK_CSV:
+        return cut_csv(r, row, NULL);
+    case LOOK_LINES:
+        return SKIFF_OK;
+    default:
+        return svm_row(r, row, false, NULL);
+    }
+}
+
 static enum skiff_status take_row(struct split *r, const struct look_row *row,
                                   struct skiff_error *err)
 {
@@ -192,8 +205,7 @@ static enum skiff_status take_row(struct split *r, const struct look_row *row,
         buf_add(&r->header, row->line, row->n);
         return SKIFF_OK;
     }
-    bool csv = r->config->form.format == LOOK_CSV;
-    if ((csv ? cut_csv(r, row, NULL) : svm_row(r, row, false, NULL)) < 0) {
+    if (check_row(r, row) < 0) {
         r->bad++;
         return SKIFF_OK;
     }

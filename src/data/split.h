@@ -15,7 +15,7 @@ struct split_config {
     const struct look_config *look; /* files, stop, progress */
     struct look_form form;
     int ncolumns; /* csv */
-    int label;    /* column; -1: none, libsvm and libffm: the first word */
+    int label;    /* column; libsvm and libffm: 0, the first word; -1: none */
     const struct label_rule *rule;
     const char *train, *test; /* folders that are there; test NULL: all rows go to train */
     double share;             /* of the rows that go to test */
