@@ -104,7 +104,7 @@ static int run(const struct command_call *call)
         const struct init_flags table = table_flags(f);
         if (f->stats_only)
             return command_usage(call->name, "--stats is for --format criteo");
-        return prepare_table(&table, call->words, call->nwords, &err) < 0
+        return prepare_table(&table, call->words, call->nwords, f->bad, &err) < 0
                    ? command_fail(call->name, &err)
                    : 0;
     }

@@ -62,11 +62,16 @@ out:
     return status;
 }
 
-enum skiff_status prepare_table(const struct init_flags *f, char **names, int n,
+enum skiff_status prepare_table(const struct init_flags *f, char **names, int n, int64_t bad,
                                 struct skiff_error *err)
 {
     struct init_run r;
     enum skiff_status status = init_look(&r, "prepare", f, names, n, err);
+    if (status == SKIFF_OK && bad >= 0 && r.told.bad > bad)
+        status = error_set(err, SKIFF_FORMAT,
+                           "%" PRId64 " rows cannot be read; --bad N leaves so many out, -1 any "
+                           "number",
+                           r.told.bad);
     if (status == SKIFF_OK) {
         init_show_table(&r.plan, &r.files);
         printf("\n");

@@ -4,7 +4,7 @@
 
 #include "cli/init.h"
 
-enum skiff_status prepare_table(const struct init_flags *f, char **names, int n,
+enum skiff_status prepare_table(const struct init_flags *f, char **names, int n, int64_t bad,
                                 struct skiff_error *err);
 
 #endif
