@@ -27,7 +27,9 @@ struct rank_inputs rank_inputs_make(struct skiff_net *net, const struct skiff_mo
         in.ids[i] = skiff_model_input(out, skiff_data(net, name, SKIFF_DIMS(1), .dtype = "int64",
                                                       .lod_level = in.multi_value));
     }
-    in.dense = skiff_model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(in.dense_columns)));
+    if (in.dense_columns > 0)
+        in.dense =
+            skiff_model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(in.dense_columns)));
     return in;
 }
 
@@ -49,7 +51,7 @@ struct skiff_var *rank_features(struct skiff_net *net, const struct rank_inputs 
                                 const struct skiff_param_attr *attr, bool padding_zero)
 {
     struct skiff_var *rows = rank_embeddings(net, in, in->width, attr, padding_zero);
-    return skiff_concat(net, SKIFF_VARS(rows, in->dense), 1);
+    return in->dense ? skiff_concat(net, SKIFF_VARS(rows, in->dense), 1) : rows;
 }
 
 /* Truncated normal with deviation 0.1/sqrt(width), as PaddleRec's factorization machines start. */
@@ -63,6 +65,8 @@ struct skiff_var *rank_first_order(struct skiff_net *net, const struct rank_inpu
     struct skiff_var *rows = rank_embeddings(
         net, in, 1, SKIFF_PARAM(.name = "first_order", .initializer = small(in)), false);
     struct skiff_var *sparse = skiff_reduce(net, sum, rows, .dim = SKIFF_DIMS(1), .keep_dim = true);
+    if (!in->dense)
+        return sparse;
     struct skiff_var *w =
         skiff_create_parameter(net, SKIFF_DIMS(in->dense_columns, 1), .dtype = "float32",
                                .name = "dense_first_order", .default_initializer = small(in));
@@ -81,6 +85,17 @@ static struct skiff_var *pairs(struct skiff_net *net, struct skiff_var *fields)
         net, skiff_reduce(net, sum, twice, .dim = SKIFF_DIMS(1), .keep_dim = true), .scale = 0.5);
 }
 
+/* The dense columns as fields: a row of a parameter each, times the value. */
+static struct skiff_var *dense_fields(struct skiff_net *net, const struct rank_inputs *in)
+{
+    struct skiff_var *w =
+        skiff_create_parameter(net, SKIFF_DIMS(in->dense_columns, in->width), .dtype = "float32",
+                               .name = "dense_second_order", .default_initializer = small(in));
+    struct skiff_var *values = skiff_reshape(net, in->dense, SKIFF_DIMS(-1, in->dense_columns, 1));
+    values = skiff_layer_expand(net, values, SKIFF_DIMS(1, 1, in->width), NULL);
+    return skiff_elementwise(net, mul, values, w, .axis = 1);
+}
+
 struct rank_fm rank_fm_terms(struct skiff_net *net, const struct rank_inputs *in)
 {
     struct rank_fm fm = {.first = rank_first_order(net, in),
@@ -88,13 +103,7 @@ struct rank_fm rank_fm_terms(struct skiff_net *net, const struct rank_inputs *in
     struct skiff_var *rows = rank_embeddings(
         net, in, in->width, SKIFF_PARAM(.name = "second_order", .initializer = small(in)), false);
     rows = skiff_reshape(net, rows, SKIFF_DIMS(-1, in->slots, in->width));
-    struct skiff_var *w =
-        skiff_create_parameter(net, SKIFF_DIMS(in->dense_columns, in->width), .dtype = "float32",
-                               .name = "dense_second_order", .default_initializer = small(in));
-    struct skiff_var *values = skiff_reshape(net, in->dense, SKIFF_DIMS(-1, in->dense_columns, 1));
-    values = skiff_layer_expand(net, values, SKIFF_DIMS(1, 1, in->width), NULL);
-    values = skiff_elementwise(net, mul, values, w, .axis = 1);
-    fm.fields = skiff_concat(net, SKIFF_VARS(rows, values), 1);
+    fm.fields = in->dense ? skiff_concat(net, SKIFF_VARS(rows, dense_fields(net, in)), 1) : rows;
     fm.second = pairs(net, fm.fields);
     return fm;
 }

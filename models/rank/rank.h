@@ -1,9 +1,9 @@
 /* What the models of rank/ share: the inputs of Criteo-shaped data and their embeddings.
  *
  * Keys: sparse_inputs_slots (27: the label and 26 features), sparse_feature_number (1000001),
- * sparse_feature_dim (9), dense_input_dim (13), multi_value (False; True: a feature may have any
- * number of ids, whose rows are added up), distributed_embedding and num_field (taken, no effect:
- * tables lie with this process, and fields are counted). */
+ * sparse_feature_dim (9), dense_input_dim (13; 0: none), multi_value (False; True: a feature may
+ * have any number of ids, whose rows are added up), distributed_embedding and num_field (taken, no
+ * effect: tables lie with this process, and fields are counted). */
 #ifndef MODELS_RANK_RANK_H
 #define MODELS_RANK_RANK_H
 

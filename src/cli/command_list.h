@@ -1,4 +1,5 @@
 /* One line per command, in the order of `skiff --help`. */
+COMMAND(init)
 COMMAND(train)
 COMMAND(infer)
 COMMAND(launch)

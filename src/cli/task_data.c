@@ -22,7 +22,7 @@ static enum skiff_status set_from(struct task *j, const char *config_key, const 
         return SKIFF_OK;
     struct buf text = BUF_INIT;
     for (int i = 0; i < n; i++)
-        buf_printf(&text, "%s%s", i ? " " : "", words[i]);
+        buf_printf(&text, "%s%s", i ? "\n" : "", words[i]);
     const char *value = text.data ? text.data : "";
     if (!strcmp(key, "stats"))
         value = config_path(j->config, config_key, value);

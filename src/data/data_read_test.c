@@ -425,7 +425,7 @@ static void test_csv(void **state)
     good(&t, "0,,,,,a||b|", want);
     bad(&t, "1,2,3", "expected 6 columns, found 3");
     bad(&t, "1,2,3,4,5,6,7", "expected 6 columns, found 7");
-    bad(&t, "x,2,3,4,5,6", "slot \"label\" (1 of 4): expected a whole number, found \"x\"");
+    bad(&t, "x,2,3,4,5,6", "slot \"label\" (1 of 4): expected a number, found \"x\"");
     bad(&t, "1,2,q,4,5,6", "slot \"dense\" (2 of 4): expected a number, found \"q\"");
     bad(&t, "1,2,3,4,\"5,6", "a quote is not closed");
     bad(&t, "1,2,3,4,\"5\"x,6", "expected a separator behind a quoted cell, found x");

@@ -65,7 +65,7 @@ static enum skiff_status names_given(struct name_table *t, const struct schema *
 {
     char *at = strcpy(t->texts, slots);
     int slot = 0;
-    for (char *name; (name = strsep(&at, " ,\t"));) {
+    for (char *name; (name = strsep(&at, " ,\t\n"));) {
         if (!*name)
             continue;
         if (slot < schema->count && !name_put(t, name, strlen(name), slot))

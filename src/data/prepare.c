@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "data/hash.h"
+#include "data/count.h"
 #include "data/text.h"
 
 /* ---- numbers: a histogram, exact below 4096, 2048 buckets for each power of two above ---- */
@@ -82,71 +82,27 @@ static double number_quantile(const struct number_count *c, double share)
 
 /* ---- categories: how often each value occurs ---- */
 
-struct value_count {
-    uint64_t hash; /* 0: free */
-    int64_t count;
-};
-
 struct category_count {
-    struct value_count *values;
-    size_t slots, distinct;
+    struct value_counts values;
     int64_t missing;
-    bool full;
 };
-
-static enum skiff_status category_grow(struct category_count *c, struct skiff_error *err)
-{
-    size_t slots = c->slots ? 2 * c->slots : 1024;
-    void *fresh;
-    TRY(mem_alloc(slots * sizeof *c->values, "value counts", &fresh, err));
-    memset(fresh, 0, slots * sizeof *c->values);
-    struct value_count *to = fresh;
-    for (size_t i = 0; i < c->slots; i++) {
-        if (!c->values[i].hash)
-            continue;
-        size_t k = c->values[i].hash & (slots - 1);
-        while (to[k].hash)
-            k = (k + 1) & (slots - 1);
-        to[k] = c->values[i];
-    }
-    mem_free(c->values);
-    c->values = to;
-    c->slots = slots;
-    return SKIFF_OK;
-}
 
 static enum skiff_status category_add(struct category_count *c, const char *p, size_t n,
-                                      size_t most, struct skiff_error *err)
+                                      struct skiff_error *err)
 {
     if (n == 0) {
         c->missing++;
         return SKIFF_OK;
     }
-    if (2 * c->distinct >= c->slots)
-        TRY(category_grow(c, err));
-    uint64_t hash = hash_xxh64(p, n, 0);
-    hash += hash == 0;
-    size_t i = hash & (c->slots - 1);
-    while (c->values[i].hash && c->values[i].hash != hash)
-        i = (i + 1) & (c->slots - 1);
-    if (!c->values[i].hash) {
-        if (c->distinct == most) {
-            c->full = true;
-            return SKIFF_OK;
-        }
-        c->values[i].hash = hash;
-        c->distinct++;
-    }
-    c->values[i].count++;
-    return SKIFF_OK;
+    return value_counts_add(&c->values, p, n, err);
 }
 
 static void category_stats(const struct category_count *c, struct category_stats *out)
 {
     *out = (struct category_stats){
-        .missing = c->missing, .distinct = (int64_t)c->distinct, .more = c->full};
-    for (size_t i = 0; i < c->slots; i++) {
-        int64_t n = c->values[i].count;
+        .missing = c->missing, .distinct = (int64_t)c->values.distinct, .more = c->values.full};
+    for (size_t i = 0; i < c->values.slots; i++) {
+        int64_t n = c->values.at[i].count;
         out->once += n == 1;
         out->often += n >= 10;
         if (n > out->top)
@@ -162,7 +118,6 @@ struct prepare {
     struct number_count numbers[CRITEO_NUMBERS];
     struct category_count categories[CRITEO_CATEGORIES];
     double share, quantile;
-    size_t max_distinct;
     int64_t row;
     FILE *train, *valid; /* of the file that is read */
 };
@@ -204,8 +159,8 @@ static enum skiff_status parse_line(const char *text, size_t n, struct criteo_li
     if (found + 1 != CRITEO_COLUMNS)
         return error_set(
             err, SKIFF_FORMAT,
-            "expected %d columns with a tab between them, found %zu (prepare reads raw "
-            "Criteo rows only)",
+            "expected %d columns with a tab between them, found %zu (for rows of another "
+            "form than Criteo's: --format)",
             CRITEO_COLUMNS, found + 1);
     l->tabs[found] = (uint32_t)n;
     if (l->tabs[0] != 1 || (text[0] != '0' && text[0] != '1'))
@@ -235,8 +190,7 @@ static enum skiff_status count_line(struct prepare *r, const char *text,
             number_add(&r->numbers[i], l->number[i]);
     for (int c = 0; c < CRITEO_CATEGORIES; c++) {
         const uint32_t *tab = &l->tabs[CRITEO_NUMBERS + c];
-        TRY(category_add(&r->categories[c], text + tab[0] + 1, tab[1] - tab[0] - 1, r->max_distinct,
-                         err));
+        TRY(category_add(&r->categories[c], text + tab[0] + 1, tab[1] - tab[0] - 1, err));
     }
     return SKIFF_OK;
 }
@@ -419,7 +373,9 @@ enum skiff_status prepare_run(const struct prepare_config *config, struct prepar
     r->config = config;
     r->share = config->share == 0 ? 0.1 : config->share;
     r->quantile = config->quantile > 0 ? config->quantile : 0.95;
-    r->max_distinct = (size_t)(config->max_distinct > 0 ? config->max_distinct : 4000000);
+    for (int c = 0; c < CRITEO_CATEGORIES; c++)
+        r->categories[c].values.most =
+            (size_t)(config->max_distinct > 0 ? config->max_distinct : 4000000);
     if (r->share >= 1 || r->quantile > 1) {
         status = error_set(err, SKIFF_RANGE, "prepare: share %g and quantile %g must be below 1",
                            r->share, r->quantile);
@@ -438,7 +394,7 @@ out:
     for (int i = 0; i < CRITEO_NUMBERS; i++)
         free(r->numbers[i].above);
     for (int c = 0; c < CRITEO_CATEGORIES; c++)
-        mem_free(r->categories[c].values);
+        value_counts_deinit(&r->categories[c].values);
     buf_deinit(&path);
     free(r);
     return status;

@@ -338,6 +338,7 @@ out:
 const struct reader_class read_criteo = {
     .name = "criteo",
     .summary = "Criteo TSV: label, 13 numbers, 26 categorical values",
+    .scales = true,
     .create = criteo_create,
     .destroy = criteo_destroy,
     .line = criteo_line,

@@ -1,220 +1,518 @@
 /* CSV with a schema: which column goes to which slot.
  *
- * columns: one slot name per column, "-" for a column that is not used; a slot that is named n
- * times (or "dense*13") takes n columns. Without it the header line names the slots; columns of no
- * slot are not used. A header line is expected unless header is false. Quotes as in RFC 4180
- * ("a,""b"), but a cell does not go over a line end.
+ * columns says it in one of two ways:
+ *   - slots and their columns, one slot a line: `label = income`,
+ *     `dense_input = age, "hours, per week"`, `C1 = workclass`. Columns go by the names in the
+ *     header line, in whatever order a file has them, or, without a header line, by their
+ *     positions: 1 is the first. A column may stand in several slots; others are not used.
+ *   - one slot name per column, "-" for a column that is not used; a slot that is named n times (or
+ *     "dense*13") takes n columns.
+ * Without it the header line names the slots; columns of no slot are not used. A header line is
+ * expected unless header is false. csv.h says what a cell is.
  *
- * Cells: a float32 slot takes a number, an int64 slot a whole number, or, when hash_size is given
- * and the slot is not the label, any text, hashed with the slot's name in front. An empty cell is a
- * missing value: 0 in a dense slot, none in a ragged one. `multi` cuts a cell of a ragged slot into
- * several values. */
+ * Cells: the label goes by label.h. A float32 slot takes a number, by normalise: quantile scaled as
+ * columns.h says. An int64 slot takes the id that the stats file gives to the cell, or, when
+ * hash_size is given, any text, hashed with the slot's name in front, or a whole number. An empty
+ * cell, or one that `missing` names, is a missing value: 0 in a dense slot of numbers, none in a
+ * ragged one, otherwise the id of an empty text. `multi` cuts a cell of a ragged slot into several
+ * values. */
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
-#include "data/text.h"
+#include "base/near.h"
+#include "data/columns.h"
+#include "data/csv.h"
+#include "data/label.h"
+#include "data/reader.h"
 #include "data/tokens.h"
-
-#define COLUMNS_MAX 100000
 
 extern const struct reader_class read_csv;
 
+/* Where the cells of a column go. */
+struct target {
+    int slot;
+    int at; /* place in a dense slot */
+    const struct column_stats *stats;
+};
+
+/* A line of the first form of columns, cut: `name` is to be found in the header. */
+struct wanted {
+    char *name;
+    struct target to;
+};
+
 struct reader_csv {
     struct reader base;
-    struct row_fill fill;
-    int *slots; /* of each column; -1: not used */
-    int ncolumns;
-    bool from_header; /* slots come from the header of each file */
-    bool header, hashed;
-    char separator, multi;
+    struct csv csv;
+    bool header, hashed, scaled;
+    char multi, comment;
     int label;
     int needed; /* the label, where every row must have one; or -1 */
+    struct label_rule rule;
     struct hasher hasher;
     struct hash_prefix *prefix; /* per slot */
-    struct buf cell;            /* a quoted cell without its quotes, padded */
+    char *missing, **marks;     /* marks point into missing */
+    int nmarks;
+    struct columns stats;
+    bool has_stats;
+    struct wanted *wanted; /* by name; none: columns go by position or by slot names */
+    int nwanted;
+    bool bound;  /* columns are known without a header */
+    int *filled; /* per slot: columns so far */
+    /* of the file that is read: targets[first[k] .. first[k + 1]) are column k's */
+    struct target *targets;
+    int *first, ncolumns, ntargets;
 };
 
 static void csv_destroy(struct reader *base)
 {
     struct reader_csv *r = (struct reader_csv *)base;
-    row_fill_deinit(&r->fill);
-    buf_deinit(&r->cell);
-    free(r->slots);
+    for (int i = 0; i < r->nwanted; i++)
+        free(r->wanted[i].name);
+    free(r->wanted);
+    csv_deinit(&r->csv);
+    label_rule_deinit(&r->rule);
+    columns_deinit(&r->stats);
+    free(r->missing);
+    free(r->marks);
+    free(r->filled);
+    free(r->targets);
+    free(r->first);
     free(r->prefix);
     free(r);
 }
 
-static void csv_add_column(struct reader_csv *r, int slot)
+/* ---- which column goes where ---- */
+
+static void csv_no_columns(struct reader_csv *r)
 {
-    r->slots = mem_must_grow(r->slots, ((size_t)r->ncolumns + 1) * sizeof *r->slots);
-    r->slots[r->ncolumns++] = slot;
+    r->ncolumns = r->ntargets = 0;
+    memset(r->filled, 0, (size_t)r->base.schema->count * sizeof *r->filled);
+    r->first = mem_must_grow(r->first, sizeof *r->first);
+    r->first[0] = 0;
+}
+
+static void csv_add_target(struct reader_csv *r, struct target t)
+{
+    r->targets = mem_must_grow(r->targets, ((size_t)r->ntargets + 1) * sizeof *r->targets);
+    r->targets[r->ntargets++] = t;
+    r->filled[t.slot]++;
+}
+
+/* The targets that were added since the last column are this one's. */
+static void csv_end_column(struct reader_csv *r)
+{
+    r->ncolumns++;
+    r->first = mem_must_grow(r->first, ((size_t)r->ncolumns + 1) * sizeof *r->first);
+    r->first[r->ncolumns] = r->ntargets;
+}
+
+/* What the stats file has of a column, if the slot needs it. */
+static enum skiff_status csv_column_stats(const struct reader_csv *r, int slot, const char *name,
+                                          size_t n, const struct column_stats **out,
+                                          struct skiff_error *err)
+{
+    bool number = r->base.schema->slots[slot].dtype == DTYPE_FP32;
+    *out = NULL;
+    if (slot == r->label || !r->has_stats || (number && !r->scaled))
+        return SKIFF_OK;
+    *out = number ? columns_find_number(&r->stats, name, n) : columns_find_ids(&r->stats, name, n);
+    if (*out)
+        return SKIFF_OK;
+    char quoted[64];
+    return error_set(err, SKIFF_NOT_FOUND, "slot \"%s\": the stats file has no %s column %s",
+                     r->base.schema->slots[slot].name, number ? "number" : "ids of a",
+                     text_quote(name, n, quoted));
 }
 
 /* Every slot has as many columns as it is wide. */
 static enum skiff_status csv_check_columns(const struct reader_csv *r, struct skiff_error *err)
 {
     const struct schema *schema = r->base.schema;
+    char names[300];
     for (int i = 0; i < schema->count; i++) {
         const struct slot *s = &schema->slots[i];
-        int64_t found = 0;
-        for (int k = 0; k < r->ncolumns; k++)
-            found += r->slots[k] == i;
-        if (found == 0)
-            return error_set(err, SKIFF_NOT_FOUND, "no column for slot \"%s\"", s->name);
-        if (!s->ragged && found != s->width)
-            return error_set(err, SKIFF_SHAPE,
-                             "slot \"%s\": expected %lld columns (it is dense), found %lld",
-                             s->name, (long long)s->width, (long long)found);
+        if (r->filled[i] == 0)
+            return error_set(err, SKIFF_NOT_FOUND, "no column for slot \"%s\"; slots are: %s",
+                             s->name, reader_slot_names(schema, names));
+        if (!s->ragged && r->filled[i] != s->width)
+            return error_set(
+                err, SKIFF_SHAPE, "slot \"%s\": expected %lld columns (it is dense), found %d%s",
+                s->name, (long long)s->width, r->filled[i],
+                r->nwanted && r->filled[i] > s->width ? "; is a name in the header twice?" : "");
     }
     return SKIFF_OK;
 }
 
-/* The columns setting: "label,dense*13,C1,-". */
-static enum skiff_status csv_columns(struct reader_csv *r, const char *columns,
+static enum skiff_status csv_no_slot(const struct reader_csv *r, const char *name,
                                      struct skiff_error *err)
 {
-    char *copy = mem_must_strdup(columns), *at = copy;
-    enum skiff_status status = SKIFF_OK;
-    for (char *name; status == SKIFF_OK && (name = strsep(&at, ", \t"));) {
-        if (!*name)
-            continue;
-        long times = 1;
-        char *star = strrchr(name, '*'), *end;
-        if (star) {
-            times = strtol(star + 1, &end, 10);
-            if (end == star + 1 || *end || times < 1 || times > COLUMNS_MAX)
-                status =
-                    error_set(err, SKIFF_INVALID, "columns: %s: expected a number behind *", name);
-            *star = '\0';
-        }
-        int slot = strcmp(name, "-") == 0 ? -1 : schema_find(r->base.schema, name);
-        if (status == SKIFF_OK && slot < 0 && strcmp(name, "-") != 0)
-            status = error_set(err, SKIFF_NOT_FOUND, "columns: there is no slot \"%s\"", name);
-        if (status == SKIFF_OK && r->ncolumns + times > COLUMNS_MAX)
-            status = error_set(err, SKIFF_RANGE, "columns: more than %d", COLUMNS_MAX);
-        for (long k = 0; status == SKIFF_OK && k < times; k++)
-            csv_add_column(r, slot);
-    }
-    free(copy);
-    return status < 0 ? status : csv_check_columns(r, err);
+    char names[300];
+    return error_set(err, SKIFF_NOT_FOUND, "columns: there is no slot \"%.60s\"; slots are: %s",
+                     name, reader_slot_names(r->base.schema, names));
 }
 
-static enum skiff_status csv_create(const struct reader_config *config, const struct schema *schema,
-                                    struct reader **out, struct skiff_error *err)
+/* A column that goes to one slot, or to none (-1), in the order of the file. */
+static enum skiff_status csv_plain_column(struct reader_csv *r, int slot, const char *name,
+                                          size_t n, struct skiff_error *err)
 {
-    struct reader_csv *r = mem_must(sizeof *r);
-    enum skiff_status status = SKIFF_OK;
-    r->base = (struct reader){&read_csv, schema};
-    row_fill_init(&r->fill, schema);
-    r->from_header = !config->columns;
-    r->header = config->header;
-    r->separator = config->separator;
-    r->multi = config->multi;
-    r->label = schema_label(schema);
-    r->needed = row_label(config, schema);
-    r->hashed = config->has_hash_size;
-    r->hasher = hasher_of(config->hash, config->hash_size);
-    r->prefix = mem_must((size_t)schema->count * sizeof *r->prefix);
-    for (int i = 0; i < schema->count; i++) {
-        size_t n = strlen(schema->slots[i].name);
-        if (r->hashed && n > HASH_PREFIX_MAX) {
-            status = error_set(err, SKIFF_RANGE,
-                               "slot \"%s\": a name of at most %d bytes can be "
-                               "hashed",
-                               schema->slots[i].name, HASH_PREFIX_MAX);
-            goto out;
-        }
-        r->prefix[i].len = n < HASH_PREFIX_MAX ? n : HASH_PREFIX_MAX;
-        memcpy(r->prefix[i].text, schema->slots[i].name, r->prefix[i].len);
+    if (r->ncolumns == CSV_COLUMNS_MAX)
+        return error_set(err, SKIFF_RANGE, "more than %d columns", CSV_COLUMNS_MAX);
+    if (slot >= 0) {
+        struct target t = {.slot = slot, .at = r->filled[slot]};
+        TRY(csv_column_stats(r, slot, name, n, &t.stats, err));
+        csv_add_target(r, t);
     }
-    if (config->columns)
-        TRY_OUT(csv_columns(r, config->columns, err));
-    else if (!r->header)
-        status = error_set(err, SKIFF_INVALID,
-                           "without a header line the setting columns must name the slots");
-out:
-    if (status < 0)
-        csv_destroy(&r->base);
-    else
-        *out = &r->base;
+    csv_end_column(r);
+    return SKIFF_OK;
+}
+
+/* "label", "-", "dense*13" */
+static enum skiff_status csv_word(struct reader_csv *r, char *name, struct skiff_error *err)
+{
+    long times = 1;
+    char *star = strrchr(name, '*'), *end;
+    if (star) {
+        times = strtol(star + 1, &end, 10);
+        if (end == star + 1 || *end || times < 1 || times > CSV_COLUMNS_MAX)
+            return error_set(err, SKIFF_INVALID, "columns: %s: expected a number behind *", name);
+        *star = '\0';
+    }
+    int slot = strcmp(name, "-") == 0 ? -1 : schema_find(r->base.schema, name);
+    if (slot < 0 && strcmp(name, "-") != 0)
+        return csv_no_slot(r, name, err);
+    for (long k = 0; k < times; k++) {
+        char position[32];
+        int n = snprintf(position, sizeof position, "%d", r->ncolumns + 1);
+        TRY(csv_plain_column(r, slot, position, (size_t)n, err));
+    }
+    return SKIFF_OK;
+}
+
+/* The second form: "label,dense*13,C1,-". */
+static enum skiff_status csv_words(struct reader_csv *r, char *columns, struct skiff_error *err)
+{
+    csv_no_columns(r);
+    for (char *name; (name = strsep(&columns, ", \t\n"));)
+        if (*name)
+            TRY(csv_word(r, name, err));
+    r->bound = true;
+    return csv_check_columns(r, err);
+}
+
+static void csv_want(struct reader_csv *r, const char *name, size_t n, int slot)
+{
+    r->wanted = mem_must_grow(r->wanted, ((size_t)r->nwanted + 1) * sizeof *r->wanted);
+    struct wanted *w = &r->wanted[r->nwanted++];
+    *w = (struct wanted){mem_must(n + 1), {.slot = slot, .at = r->filled[slot]++}};
+    memcpy(w->name, name, n);
+}
+
+/* A line of the first form: `C1 = workclass`. */
+static enum skiff_status csv_assignment(struct reader_csv *r, char *line, struct skiff_error *err)
+{
+    char *equals = strchr(line, '=');
+    struct csv csv = {.separator = ','};
+    enum skiff_status status = SKIFF_OK;
+    if (!equals)
+        return error_set(err, SKIFF_INVALID, "columns: expected slot = column, found %.60s", line);
+    char *end = equals, *name = line + strspn(line, " \t");
+    while (end > name && text_blank(end[-1]))
+        end--;
+    *end = '\0';
+    int slot = schema_find(r->base.schema, name);
+    if (slot < 0)
+        return csv_no_slot(r, name, err);
+    const char *at = equals + 1, *stop = at + strlen(at);
+    while (at && status == SKIFF_OK) {
+        const char *cell;
+        size_t n;
+        status = csv_cell(&csv, &at, stop, &cell, &n, err);
+        if (status == SKIFF_OK && n == 0)
+            status = error_set(err, SKIFF_INVALID, "columns: %s: a column has no name", name);
+        if (status == SKIFF_OK)
+            csv_want(r, cell, n, slot);
+    }
+    csv_deinit(&csv);
     return status;
 }
 
-/* The cell at *at; *at moves behind its separator, or to NULL behind the last cell. */
-static enum skiff_status csv_cell(struct reader_csv *r, const char **at, const char *end,
-                                  const char **cell, size_t *n, struct skiff_error *err)
+static enum skiff_status csv_assignments(struct reader_csv *r, char *columns,
+                                         struct skiff_error *err)
 {
-    const char *p = *at;
-    if (p < end && *p == '"') {
-        buf_reset(&r->cell);
-        for (p++;; p++) {
-            const char *quote = memchr(p, '"', (size_t)(end - p));
-            if (!quote)
-                return error_set(err, SKIFF_FORMAT,
-                                 "a quote is not closed (a cell cannot go over a line end)");
-            buf_add(&r->cell, p, (size_t)(quote - p));
-            p = quote + 1;
-            if (p == end || *p != '"')
-                break;
-            buf_char(&r->cell, '"');
-        }
-        if (p < end && *p != r->separator)
-            return error_set(err, SKIFF_FORMAT,
-                             "expected a separator behind a quoted cell, found %c", *p);
-        *n = r->cell.len;
-        buf_add(&r->cell, "\n", 1);
-        buf_reserve(&r->cell, TEXT_PAD);
-        memset(r->cell.data + r->cell.len, 0, TEXT_PAD);
-        *cell = r->cell.data;
-    } else {
-        const char *stop = memchr(p, r->separator, (size_t)(end - p));
-        *cell = p;
-        p = stop ? stop : end;
-        *n = (size_t)(p - *cell);
+    csv_no_columns(r);
+    for (char *line; (line = strsep(&columns, "\n"));)
+        if (line[strspn(line, " \t")])
+            TRY(csv_assignment(r, line, err));
+    TRY(csv_check_columns(r, err));
+    for (int i = 0; i < r->nwanted; i++) {
+        struct wanted *w = &r->wanted[i];
+        TRY(csv_column_stats(r, w->to.slot, w->name, strlen(w->name), &w->to.stats, err));
     }
-    *at = p < end ? p + 1 : NULL;
     return SKIFF_OK;
 }
 
-static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, int slot, const char *p,
-                                   size_t n, struct skiff_error *err)
+static enum skiff_status csv_columns(struct reader_csv *r, const char *columns,
+                                     struct skiff_error *err)
 {
-    struct column *c = &b->columns[slot];
-    if (c->dtype == DTYPE_INT64 && r->hashed && slot != r->label) {
-        int64_t id = hasher_id(&r->hasher, &r->prefix[slot], p, n);
-        if (!c->ragged)
-            batch_dense_i64(b, slot)[r->fill.dense[slot]++] = id;
-        else if (!column_add_i64(c, id))
-            return reader_no_memory(b->schema, slot, err);
-        return SKIFF_OK;
-    }
-    while (n && text_blank(*p))
-        p++, n--;
-    while (n && text_blank(p[n - 1]))
-        n--;
-    return row_fill_put(&r->fill, b, slot, p, n, 0, err);
+    char *copy = mem_must_strdup(columns);
+    enum skiff_status status =
+        strchr(columns, '=') ? csv_assignments(r, copy, err) : csv_words(r, copy, err);
+    free(copy);
+    return status;
 }
 
-static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, int slot, const char *p,
-                                 size_t n, struct skiff_error *err)
+/* ---- the columns of a file ---- */
+
+static bool same_text(const char *a, const char *b, size_t n)
 {
-    struct column *c = &b->columns[slot];
-    if (n == 0) {
-        if (slot == r->needed)
-            return reader_no_label(b->schema, slot, "its cell is empty", err);
-        if (!c->ragged)
-            r->fill.dense[slot]++; /* stays 0 */
-        return SKIFF_OK;
+    return strlen(a) == n && memcmp(a, b, n) == 0;
+}
+
+/* The next column of the file has this name. */
+static enum skiff_status csv_named_column(struct reader_csv *r, const char *name, size_t n,
+                                          struct skiff_error *err)
+{
+    const struct schema *schema = r->base.schema;
+    if (!r->nwanted) {
+        int slot = -1;
+        for (int i = 0; slot < 0 && i < schema->count; i++)
+            if (same_text(schema->slots[i].name, name, n))
+                slot = i;
+        return csv_plain_column(r, slot, name, n, err);
     }
-    if (!c->ragged || !r->multi)
-        return csv_value(r, b, slot, p, n, err);
+    if (r->ncolumns == CSV_COLUMNS_MAX)
+        return error_set(err, SKIFF_RANGE, "more than %d columns", CSV_COLUMNS_MAX);
+    for (int i = 0; i < r->nwanted; i++)
+        if (same_text(r->wanted[i].name, name, n))
+            csv_add_target(r, r->wanted[i].to);
+    csv_end_column(r);
+    return SKIFF_OK;
+}
+
+/* A column that the header does not have: tells the nearest one, and which ones there are. */
+static enum skiff_status csv_no_column(struct reader_csv *r, const char *line, const char *end,
+                                       const struct wanted *w, struct skiff_error *err)
+{
+    struct buf all = BUF_INIT;
+    struct near near = near_to(w->name);
+    char best[64] = "";
+    const char *at = line, *cell;
+    size_t n;
+    while (at && csv_cell(&r->csv, &at, end, &cell, &n, NULL) == SKIFF_OK) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), cell);
+        buf_printf(&all, "%s%s", all.len ? ", " : "", all.len > 260 ? "..." : name);
+        near_try(&near, name);
+        if (near.best == name)
+            snprintf(best, sizeof best, "%s", name);
+        near.best = NULL;
+        if (all.len > 260)
+            break;
+    }
+    enum skiff_status status = error_set(
+        err, SKIFF_NOT_FOUND, "there is no column \"%.60s\" (slot \"%s\")%s%s%s; columns are: %s",
+        w->name, r->base.schema->slots[w->to.slot].name, *best ? "; did you mean \"" : "", best,
+        *best ? "\"?" : "", all.data);
+    buf_deinit(&all);
+    return status;
+}
+
+/* After all columns: a slot that lacks one tells which, and which ones there are. */
+static enum skiff_status csv_check_names(struct reader_csv *r, const char *line, const char *end,
+                                         struct skiff_error *err)
+{
+    for (int i = 0; i < r->nwanted; i++) {
+        bool found = false;
+        for (int k = 0; !found && k < r->ntargets; k++)
+            found = r->targets[k].slot == r->wanted[i].to.slot &&
+                    r->targets[k].at == r->wanted[i].to.at;
+        if (!found)
+            return csv_no_column(r, line, end, &r->wanted[i], err);
+    }
+    return csv_check_columns(r, err);
+}
+
+static enum skiff_status csv_header(struct reader_csv *r, const char *line, size_t n,
+                                    struct skiff_error *err)
+{
+    const char *end = line + n, *at = line, *cell;
+    csv_no_columns(r);
+    while (at) {
+        TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
+        TRY(csv_named_column(r, cell, n, err));
+    }
+    return csv_check_names(r, line, end, err);
+}
+
+/* Without a header: columns go by their positions, and there are as many as the first line has. */
+static enum skiff_status csv_positions(struct reader_csv *r, const char *line, const char *end,
+                                       struct skiff_error *err)
+{
+    const char *at = line, *cell;
+    char position[32];
+    size_t n;
+    csv_no_columns(r);
+    while (at) {
+        TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
+        int len = snprintf(position, sizeof position, "%d", r->ncolumns + 1);
+        TRY(csv_named_column(r, position, (size_t)len, err));
+    }
+    for (int i = 0; i < r->nwanted; i++) {
+        long want = strtol(r->wanted[i].name, NULL, 10);
+        if (want < 1 || want > r->ncolumns) {
+            enum skiff_status status = error_set(
+                err, SKIFF_FORMAT,
+                "slot \"%s\": there is no column %.60s; without a header line columns go "
+                "by position, 1 to %d",
+                r->base.schema->slots[r->wanted[i].to.slot].name, r->wanted[i].name, r->ncolumns);
+            csv_no_columns(r);
+            return status;
+        }
+    }
+    r->bound = true;
+    return SKIFF_OK;
+}
+
+static bool csv_is_comment(const struct reader_csv *r, const char *text, size_t n)
+{
+    return r->comment && n && text[0] == r->comment;
+}
+
+static enum skiff_status csv_begin(struct reader *base, struct source *s, struct skiff_error *err)
+{
+    struct reader_csv *r = (struct reader_csv *)base;
+    const char *line;
+    size_t n;
+    enum skiff_status status;
+    if (r->nwanted)
+        r->bound = false;
+    if (!r->header)
+        return SKIFF_OK;
+    do
+        status = source_line(s, &line, &n, err);
+    while (status == SKIFF_OK && (n == 0 || csv_is_comment(r, line, n)));
+    if (status != SKIFF_OK || r->bound)
+        return status < 0 ? status : SKIFF_OK;
+    status = csv_header(r, line, n, err);
+    return status < 0 ? error_prefix(err, status, "header") : status;
+}
+
+/* ---- cells ---- */
+
+static bool csv_is_missing(const struct reader_csv *r, const char *p, size_t n)
+{
+    for (int i = 0; n && i < r->nmarks; i++)
+        if (same_text(r->marks[i], p, n))
+            return true;
+    return n == 0;
+}
+
+static enum skiff_status csv_put_id(struct reader_csv *r, struct batch *b, const struct target *t,
+                                    int64_t id, struct skiff_error *err)
+{
+    struct column *c = &b->columns[t->slot];
+    if (!c->ragged)
+        batch_dense_i64(b, t->slot)[t->at] = id;
+    else if (!column_add_i64(c, id))
+        return reader_no_memory(b->schema, t->slot, err);
+    return SKIFF_OK;
+}
+
+static enum skiff_status csv_put_number(struct reader_csv *r, struct batch *b,
+                                        const struct target *t, const char *p, size_t n,
+                                        struct skiff_error *err)
+{
+    struct column *c = &b->columns[t->slot];
+    float x;
+    if (text_f32(p, &x) != p + n)
+        return reader_bad(b->schema, t->slot, "a number", p, n, err);
+    if (t->stats)
+        x = column_scale(t->stats, (double)x);
+    if (!c->ragged)
+        batch_dense_f32(b, t->slot)[t->at] = x;
+    else if (!column_add_f32(c, x))
+        return reader_no_memory(b->schema, t->slot, err);
+    return SKIFF_OK;
+}
+
+static enum skiff_status csv_put_label(struct reader_csv *r, struct batch *b,
+                                       const struct target *t, const char *p, size_t n,
+                                       struct skiff_error *err)
+{
+    const struct slot *s = &b->schema->slots[t->slot];
+    double value;
+    uint64_t whole;
+    if (!r->rule.positive.text && n && s->dtype == DTYPE_INT64 && text_id(p, &whole) == p + n)
+        return csv_put_id(r, b, t, (int64_t)whole, err);
+    enum skiff_status status = label_read(&r->rule, p, n, &value, err);
+    if (status < 0)
+        return error_prefix(err, status, "slot \"%s\" (%d of %d)", s->name, t->slot + 1,
+                            b->schema->count);
+    if (s->dtype == DTYPE_INT64) {
+        if (value < -9e18 || value > 9e18 || value != (double)(int64_t)value)
+            return reader_bad(b->schema, t->slot, "a whole number", p, n, err);
+        return csv_put_id(r, b, t, (int64_t)value, err);
+    }
+    batch_dense_f32(b, t->slot)[t->at] = (float)value;
+    return SKIFF_OK;
+}
+
+static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const struct target *t,
+                                   const char *p, size_t n, struct skiff_error *err)
+{
+    uint64_t whole;
+    if (b->columns[t->slot].dtype == DTYPE_FP32)
+        return csv_put_number(r, b, t, p, n, err);
+    if (t->stats) {
+        int64_t id = column_id(t->stats, p, n);
+        if (id < 0)
+            return reader_bad(b->schema, t->slot,
+                              t->stats->kind == COLUMN_HOUR ? "a time" : "a number", p, n, err);
+        return csv_put_id(r, b, t, id, err);
+    }
+    if (r->hashed)
+        return csv_put_id(r, b, t, hasher_id(&r->hasher, &r->prefix[t->slot], p, n), err);
+    if (text_id(p, &whole) != p + n)
+        return reader_bad_advice(b->schema, t->slot, "a whole number", p, n,
+                                 "for text, the setting hash_size (runner.input_hash_size) makes "
+                                 "ids of it",
+                                 err);
+    return csv_put_id(r, b, t, (int64_t)whole, err);
+}
+
+/* A dense slot has its own id for a missing value, when its ids come from text. */
+static enum skiff_status csv_put_missing(struct reader_csv *r, struct batch *b,
+                                         const struct target *t, struct skiff_error *err)
+{
+    const struct column *c = &b->columns[t->slot];
+    if (c->dtype == DTYPE_FP32 || t->slot == r->label)
+        return SKIFF_OK;
+    if (t->stats)
+        return csv_put_id(r, b, t, column_missing_id(t->stats), err);
+    if (r->hashed && !c->ragged)
+        return csv_put_id(r, b, t, hasher_id(&r->hasher, &r->prefix[t->slot], "", 0), err);
+    return SKIFF_OK;
+}
+
+static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const struct target *t,
+                                 const char *p, size_t n, struct skiff_error *err)
+{
+    if (n == 0 && t->slot == r->needed)
+        return reader_no_label(b->schema, t->slot, "its cell is empty", err);
+    if (n && t->slot == r->label)
+        return csv_put_label(r, b, t, p, n, err);
+    if (csv_is_missing(r, p, n))
+        return csv_put_missing(r, b, t, err);
+    if (!b->columns[t->slot].ragged || !r->multi)
+        return csv_value(r, b, t, p, n, err);
     for (const char *end = p + n;;) {
         const char *stop = memchr(p, r->multi, (size_t)(end - p));
         if (!stop)
             stop = end;
         if (stop > p)
-            TRY(csv_value(r, b, slot, p, (size_t)(stop - p), err));
+            TRY(csv_value(r, b, t, p, (size_t)(stop - p), err));
         if (stop == end)
             return SKIFF_OK;
         p = stop + 1;
@@ -227,10 +525,14 @@ static enum skiff_status csv_cells(struct reader_csv *r, const char *text, const
     const char *at = text, *cell;
     size_t n;
     int k = 0;
+    if (!r->bound && !r->header)
+        TRY(csv_positions(r, text, end, err));
     for (; at; k++) {
-        TRY(csv_cell(r, &at, end, &cell, &n, err));
-        if (k < r->ncolumns && r->slots[k] >= 0)
-            TRY(csv_put(r, b, r->slots[k], cell, n, err));
+        TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
+        if (k >= r->ncolumns)
+            continue;
+        for (int i = r->first[k]; i < r->first[k + 1]; i++)
+            TRY(csv_put(r, b, &r->targets[i], cell, n, err));
     }
     if (k != r->ncolumns)
         return error_set(err, SKIFF_FORMAT, "expected %d columns, found %d", r->ncolumns, k);
@@ -241,47 +543,105 @@ static enum skiff_status csv_line(struct reader *base, const char *text, size_t 
                                   struct skiff_error *err)
 {
     struct reader_csv *r = (struct reader_csv *)base;
-    if (n == 0)
+    if (n == 0 || csv_is_comment(r, text, n))
         return SKIFF_END;
-    row_fill_begin(&r->fill, b);
+    batch_row_zero_dense(b);
     enum skiff_status status = csv_cells(r, text, text + n, b, err);
     if (status < 0) {
         batch_row_abort(b);
         return status;
     }
-    return row_fill_end(&r->fill, b, err);
+    return batch_row_end(b, err);
 }
 
-static enum skiff_status csv_begin(struct reader *base, struct source *s, struct skiff_error *err)
+/* ---- making one ---- */
+
+static enum skiff_status csv_prefixes(struct reader_csv *r, struct skiff_error *err)
 {
-    struct reader_csv *r = (struct reader_csv *)base;
-    const char *line, *cell, *at;
-    size_t n;
-    if (!r->header)
-        return SKIFF_OK;
-    enum skiff_status status = source_line(s, &line, &n, err);
-    if (status != SKIFF_OK || !r->from_header)
-        return status < 0 ? status : SKIFF_OK;
-    const char *end = line + n;
-    r->ncolumns = 0;
-    for (at = line; at;) {
-        TRY(csv_cell(r, &at, end, &cell, &n, err));
-        if (r->ncolumns == COLUMNS_MAX)
-            return error_set(err, SKIFF_RANGE, "header: more than %d columns", COLUMNS_MAX);
-        int slot = -1;
-        for (int i = 0; slot < 0 && i < base->schema->count; i++)
-            if (strlen(base->schema->slots[i].name) == n &&
-                memcmp(base->schema->slots[i].name, cell, n) == 0)
-                slot = i;
-        csv_add_column(r, slot);
+    const struct schema *schema = r->base.schema;
+    r->prefix = mem_must((size_t)schema->count * sizeof *r->prefix);
+    for (int i = 0; i < schema->count; i++) {
+        size_t n = strlen(schema->slots[i].name);
+        if (r->hashed && n > HASH_PREFIX_MAX)
+            return error_set(err, SKIFF_RANGE,
+                             "slot \"%s\": a name of at most %d bytes can be hashed",
+                             schema->slots[i].name, HASH_PREFIX_MAX);
+        r->prefix[i].len = n < HASH_PREFIX_MAX ? n : HASH_PREFIX_MAX;
+        memcpy(r->prefix[i].text, schema->slots[i].name, r->prefix[i].len);
     }
-    status = csv_check_columns(r, err);
-    return status < 0 ? error_prefix(err, status, "header") : status;
+    return SKIFF_OK;
+}
+
+static void csv_marks(struct reader_csv *r, const char *missing)
+{
+    if (!missing)
+        return;
+    char *at = r->missing = mem_must_strdup(missing);
+    for (char *mark; (mark = strsep(&at, "\n"));) {
+        r->marks = mem_must_grow(r->marks, ((size_t)r->nmarks + 1) * sizeof *r->marks);
+        r->marks[r->nmarks++] = mark;
+    }
+}
+
+static enum skiff_status csv_stats(struct reader_csv *r, const struct reader_config *config,
+                                   struct skiff_error *err)
+{
+    bool given = config->has_normalise;
+    if (given && config->normalise == NORMALISE_DOCUMENTS)
+        return error_set(err, SKIFF_INVALID,
+                         "normalise documents is for criteo; csv has quantile and none");
+    r->scaled = given && config->normalise == NORMALISE_QUANTILE;
+    if (r->scaled && !config->stats)
+        return error_set(err, SKIFF_INVALID,
+                         "normalise quantile needs the file that `skiff init` or `skiff prepare` "
+                         "writes (setting stats)");
+    r->has_stats = config->stats != NULL;
+    return config->stats ? columns_read(config->stats, &r->stats, err) : SKIFF_OK;
+}
+
+static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_config *config,
+                                      struct skiff_error *err)
+{
+    r->csv.separator = config->separator;
+    r->header = config->header;
+    r->multi = config->multi;
+    r->comment = config->comment;
+    r->hashed = config->has_hash_size;
+    r->hasher = hasher_of(config->hash, config->hash_size);
+    r->label = schema_label(r->base.schema);
+    r->needed = row_label(config, r->base.schema);
+    r->filled = mem_must((size_t)r->base.schema->count * sizeof *r->filled);
+    csv_no_columns(r);
+    csv_marks(r, config->missing);
+    TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
+    TRY(csv_prefixes(r, err));
+    TRY(csv_stats(r, config, err));
+    if (config->columns)
+        return csv_columns(r, config->columns, err);
+    if (!r->header)
+        return error_set(err, SKIFF_INVALID,
+                         "without a header line the setting columns must name the slots");
+    return SKIFF_OK;
+}
+
+static enum skiff_status csv_create(const struct reader_config *config, const struct schema *schema,
+                                    struct reader **out, struct skiff_error *err)
+{
+    struct reader_csv *r = mem_must(sizeof *r);
+    r->base = (struct reader){&read_csv, schema};
+    enum skiff_status status = csv_settings(r, config, err);
+    if (status < 0)
+        csv_destroy(&r->base);
+    else
+        *out = &r->base;
+    return status;
 }
 
 const struct reader_class read_csv = {
     .name = "csv",
     .summary = "CSV with a header line or the setting columns",
+    .scales = true,
+    .labels = true,
     .create = csv_create,
     .destroy = csv_destroy,
     .begin = csv_begin,

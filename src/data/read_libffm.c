@@ -22,11 +22,13 @@ struct reader_libffm {
     int nids, nvalues;
     int64_t field_base;
     uint64_t mod;
+    struct label_rule rule;
 };
 
 static void libffm_destroy(struct reader *base)
 {
     struct reader_libffm *r = (struct reader_libffm *)base;
+    label_rule_deinit(&r->rule);
     free(r->ids);
     free(r->values);
     free(r);
@@ -68,8 +70,12 @@ static enum skiff_status libffm_create(const struct reader_config *config,
             err, SKIFF_INVALID,
             "with a slot \"fields\" there may be one slot of indices and one of values");
     }
-    *out = &r->base;
-    return SKIFF_OK;
+    enum skiff_status status = label_rule_init(&r->rule, config->positive, config->negative, err);
+    if (status < 0)
+        libffm_destroy(&r->base);
+    else
+        *out = &r->base;
+    return status;
 }
 
 static enum skiff_status libffm_put(struct reader_libffm *r, const struct svm_token *t,
@@ -99,7 +105,7 @@ static enum skiff_status libffm_put(struct reader_libffm *r, const struct svm_to
 static enum skiff_status libffm_parse(struct reader_libffm *r, const char *p, const char *end,
                                       struct batch *b, struct skiff_error *err)
 {
-    TRY(svm_label(r->base.schema, r->label, &p, end, b, err));
+    TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
     for (;;) {
         struct svm_token t;
         p = text_skip_blanks(p, end);
@@ -130,6 +136,7 @@ static enum skiff_status libffm_line(struct reader *base, const char *text, size
 const struct reader_class read_libffm = {
     .name = "libffm",
     .summary = "libffm: label field:index:value ...",
+    .labels = true,
     .create = libffm_create,
     .destroy = libffm_destroy,
     .line = libffm_line,

@@ -2,13 +2,20 @@
  *
  * Slots: the label (schema_label); a ragged int64 slot gets the indices; a ragged float32 slot gets
  * the values; a dense float32 slot of width n gets the values by index, from index_base (1), zeros
- * between them. Each may be there once. hash_size takes indices of the ragged slot modulo that. */
+ * between them. Each may be there once. hash_size takes indices of the ragged slot modulo that.
+ *
+ * A stats file (columns.h, whose columns are named by their indices) makes ids of index and value
+ * together: those of the buckets; with normalise: quantile the values of the dense slot are scaled.
+ * An index that is not in a line is 0. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "data/columns.h"
 #include "data/svm.h"
 #include "data/text.h"
+
+#define LIBSVM_STATS_MAX 1000000
 
 extern const struct reader_class read_libsvm;
 
@@ -17,11 +24,68 @@ struct reader_libsvm {
     int label, ids, values, dense; /* slots or -1 */
     int64_t index_base;
     uint64_t mod;
+    struct label_rule rule;
+    struct columns stats;
+    const struct column_stats **by_index; /* nindices of them; NULL: there is none */
+    int64_t nindices;
+    float *zeros; /* the dense slot of a line without values; NULL: zeros */
 };
 
-static void libsvm_destroy(struct reader *r)
+static void libsvm_destroy(struct reader *base)
 {
+    struct reader_libsvm *r = (struct reader_libsvm *)base;
+    label_rule_deinit(&r->rule);
+    columns_deinit(&r->stats);
+    free(r->by_index);
+    free(r->zeros);
     free(r);
+}
+
+/* Columns by index, and what 0 is in the dense slot. */
+static enum skiff_status libsvm_stats(struct reader_libsvm *r, const char *path, bool scaled,
+                                      struct skiff_error *err)
+{
+    TRY(columns_read(path, &r->stats, err));
+    for (int i = 0; i < r->stats.count; i++) {
+        int64_t index;
+        if (!option_int(r->stats.at[i].name, 0, LIBSVM_STATS_MAX, &index) ||
+            r->stats.at[i].kind != COLUMN_NUMBER)
+            return error_set(err, SKIFF_FORMAT,
+                             "%s: column \"%.60s\": a libsvm file has numbers by index, 0 to %d",
+                             path, r->stats.at[i].name, LIBSVM_STATS_MAX);
+        if (index >= r->nindices) {
+            r->by_index = mem_must_grow(r->by_index, ((size_t)index + 1) * sizeof *r->by_index);
+            while (r->nindices <= index)
+                r->by_index[r->nindices++] = NULL;
+        }
+        r->by_index[index] = &r->stats.at[i];
+    }
+    if (!scaled || r->dense < 0)
+        return SKIFF_OK;
+    int64_t width = r->base.schema->slots[r->dense].width;
+    r->zeros = mem_must((size_t)width * sizeof *r->zeros);
+    for (int64_t k = 0; k < width; k++) {
+        int64_t index = k + r->index_base;
+        if (index >= 0 && index < r->nindices && r->by_index[index])
+            r->zeros[k] = column_scale(r->by_index[index], 0);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status libsvm_settings(struct reader_libsvm *r,
+                                         const struct reader_config *config,
+                                         struct skiff_error *err)
+{
+    bool scaled = config->has_normalise && config->normalise == NORMALISE_QUANTILE;
+    TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
+    if (config->has_normalise && config->normalise == NORMALISE_DOCUMENTS)
+        return error_set(err, SKIFF_INVALID,
+                         "normalise documents is for criteo; libsvm has quantile and none");
+    if (scaled && !config->stats)
+        return error_set(err, SKIFF_INVALID,
+                         "normalise quantile needs the file that `skiff init` or `skiff prepare` "
+                         "writes (setting stats)");
+    return config->stats ? libsvm_stats(r, config->stats, scaled, err) : SKIFF_OK;
 }
 
 static enum skiff_status libsvm_create(const struct reader_config *config,
@@ -55,8 +119,34 @@ static enum skiff_status libsvm_create(const struct reader_config *config,
                          schema->slots[made.label].name);
     struct reader_libsvm *r = mem_must(sizeof *r);
     *r = made;
-    *out = &r->base;
-    return SKIFF_OK;
+    enum skiff_status status = libsvm_settings(r, config, err);
+    if (status < 0)
+        libsvm_destroy(&r->base);
+    else
+        *out = &r->base;
+    return status;
+}
+
+/* What goes to the slot of ids: the index, or index and value together. False: nothing. */
+static bool libsvm_id(const struct reader_libsvm *r, const struct svm_token *t, int64_t *out)
+{
+    int64_t index = t->index[0];
+    *out = r->mod ? (int64_t)((uint64_t)index % r->mod) : index;
+    if (!r->stats.count)
+        return true;
+    const struct column_stats *s = index < r->nindices ? r->by_index[index] : NULL;
+    if (!s || !s->size)
+        return false;
+    *out = column_number_id(s, (double)t->value);
+    return true;
+}
+
+static float libsvm_value(const struct reader_libsvm *r, const struct svm_token *t)
+{
+    int64_t index = t->index[0];
+    if (!r->zeros || index >= r->nindices || !r->by_index[index])
+        return t->value;
+    return column_scale(r->by_index[index], (double)t->value);
 }
 
 static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_token *t,
@@ -66,8 +156,8 @@ static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_to
     int64_t index = t->index[0];
     if (index < 0)
         return error_set(err, SKIFF_RANGE, "expected an index of 0 or more, found %" PRId64, index);
-    if (r->ids >= 0 &&
-        !column_add_i64(&b->columns[r->ids], r->mod ? (int64_t)((uint64_t)index % r->mod) : index))
+    int64_t id;
+    if (r->ids >= 0 && libsvm_id(r, t, &id) && !column_add_i64(&b->columns[r->ids], id))
         return reader_no_memory(schema, r->ids, err);
     if (r->values >= 0 && !column_add_f32(&b->columns[r->values], t->value))
         return reader_no_memory(schema, r->values, err);
@@ -79,7 +169,7 @@ static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_to
                              " to %" PRId64 ", found %" PRId64,
                              schema->slots[r->dense].name, r->dense + 1, schema->count,
                              r->index_base, r->index_base + width - 1, index);
-        batch_dense_f32(b, r->dense)[at] = t->value;
+        batch_dense_f32(b, r->dense)[at] = libsvm_value(r, t);
     }
     return SKIFF_OK;
 }
@@ -87,7 +177,7 @@ static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_to
 static enum skiff_status libsvm_parse(struct reader_libsvm *r, const char *p, const char *end,
                                       struct batch *b, struct skiff_error *err)
 {
-    TRY(svm_label(r->base.schema, r->label, &p, end, b, err));
+    TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
     for (;;) {
         struct svm_token t;
         p = text_skip_blanks(p, end);
@@ -108,8 +198,12 @@ static enum skiff_status libsvm_line(struct reader *base, const char *text, size
     const char *end = svm_cut_comment(text, text + n), *p = text_skip_blanks(text, end);
     if (p == end)
         return SKIFF_END;
+    struct reader_libsvm *r = (struct reader_libsvm *)base;
     batch_row_zero_dense(b);
-    enum skiff_status status = libsvm_parse((struct reader_libsvm *)base, p, end, b, err);
+    if (r->zeros)
+        memcpy(batch_dense_f32(b, r->dense), r->zeros,
+               (size_t)base->schema->slots[r->dense].width * sizeof *r->zeros);
+    enum skiff_status status = libsvm_parse(r, p, end, b, err);
     if (status < 0) {
         batch_row_abort(b);
         return status;
@@ -120,6 +214,8 @@ static enum skiff_status libsvm_line(struct reader *base, const char *text, size
 const struct reader_class read_libsvm = {
     .name = "libsvm",
     .summary = "libsvm: label index:value ...",
+    .scales = true,
+    .labels = true,
     .create = libsvm_create,
     .destroy = libsvm_destroy,
     .line = libsvm_line,

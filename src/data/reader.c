@@ -36,6 +36,32 @@ const struct reader_class *reader_find(const char *name)
     return NULL;
 }
 
+/* Settings that a format has no use for would be a silent mistake. */
+static enum skiff_status check_settings(const struct reader_class *class,
+                                        const struct reader_config *c, struct skiff_error *err)
+{
+    const char *what = NULL;
+    if (!class->scales)
+        what = c->stats                                             ? "stats"
+               : c->has_normalise && c->normalise != NORMALISE_NONE ? "normalise"
+                                                                    : NULL;
+    if (!class->labels && !what)
+        what = c->positive ? "positive" : c->negative ? "negative" : NULL;
+    if (!what)
+        return SKIFF_OK;
+    struct buf names = BUF_INIT;
+    bool label = what[0] == 'p' || what[1] == 'e';
+    for (int i = 0; readers[i]; i++)
+        if (label ? readers[i]->labels : readers[i]->scales)
+            buf_printf(&names, "%s%s", names.len ? ", " : "", readers[i]->name);
+    enum skiff_status status =
+        error_set(err, SKIFF_INVALID,
+                  "the setting %s (runner.input_%s) is not for this format; these have it: %s",
+                  what, what, names.data);
+    buf_deinit(&names);
+    return status;
+}
+
 enum skiff_status reader_create(const struct reader_config *config, const struct schema *schema,
                                 struct reader **out, struct skiff_error *err)
 {
@@ -52,7 +78,9 @@ enum skiff_status reader_create(const struct reader_config *config, const struct
     }
     if (schema->count == 0)
         return error_set(err, SKIFF_INVALID, "no slot is used: there is nothing to read");
-    enum skiff_status status = class->create(config, schema, out, err);
+    enum skiff_status status = check_settings(class, config, err);
+    if (status == SKIFF_OK)
+        status = class->create(config, schema, out, err);
     if (status < 0)
         return error_prefix(err, status, "input format %s", name);
     return status;
@@ -82,6 +110,32 @@ enum skiff_status reader_no_label(const struct schema *schema, int slot, const c
                      schema->slots[slot].name, slot + 1, schema->count, name);
 }
 
+enum skiff_status reader_bad_advice(const struct schema *schema, int slot, const char *expected,
+                                    const char *found, size_t n, const char *advice,
+                                    struct skiff_error *err)
+{
+    char quoted[64];
+    return error_set(err, SKIFF_FORMAT, "slot \"%s\" (%d of %d): expected %s, found %s; %s",
+                     schema->slots[slot].name, slot + 1, schema->count, expected,
+                     text_quote(found, n, quoted), advice);
+}
+
+const char *reader_slot_names(const struct schema *schema, char out[static 300])
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (int i = 0; i < schema->count; i++) {
+        const char *name = schema->slots[i].name;
+        size_t len = strlen(name);
+        if (n + len + 8 > 300) {
+            strcpy(out + n, ", ...");
+            break;
+        }
+        n += (size_t)snprintf(out + n, 300 - n, "%s%s", i ? ", " : "", name);
+    }
+    return out;
+}
+
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err)
 {
     return error_set(err, SKIFF_NOMEM, "no memory for a value of slot \"%s\"",
@@ -90,7 +144,7 @@ enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct
 
 /* ---- configuration ---- */
 
-static const char *read_char(void *place, const char *text)
+const char *reader_read_char(void *place, const char *text)
 {
     static const char *const names[] = {"tab", "\\t", "comma", "space", "pipe", "semicolon"};
     static const char chars[] = "\t\t, |;";
@@ -119,19 +173,25 @@ static const struct option rows[] = {
     {"hash_size", OPTION_LONG, AT(hash_size), .low = 0, .high = INT64_MAX,
      .given = AT(has_hash_size), .help = "ids are taken modulo this; 0: all 64 bits"},
     {"normalise", OPTION_CHOICE, AT(normalise), .words = norms, .standard = "documents",
-     .help = "criteo: what is done with numbers"},
-    {"stats", OPTION_COPY, AT(stats), .value = "FILE", .help = "criteo: what skiff prepare learnt"},
+     .given = AT(has_normalise), .help = "criteo, csv, libsvm: what is done with numbers"},
+    {"stats", OPTION_COPY, AT(stats), .value = "FILE",
+     .help = "criteo, csv, libsvm: what skiff prepare or skiff init learnt"},
+    {"positive", OPTION_COPY, AT(positive), .help = "csv, libsvm, libffm: the label that is 1"},
+    {"negative", OPTION_COPY, AT(negative), .help = "csv, libsvm, libffm: the label that is 0"},
     {"label", OPTION_NOT, AT(no_label), .help = "criteo: lines begin with a label"},
     {"parse_ins_id", OPTION_BOOL, AT(parse_ins_id), .help = "multislot: lines begin with an id"},
     {"parse_content", OPTION_BOOL, AT(parse_content), .help = "multislot: then comes a text"},
     {"parse_logkey", OPTION_BOOL, AT(parse_logkey), .help = "multislot: then comes a log key"},
     {"slots", OPTION_COPY, AT(slots), .help = "slot_text, sign_slot: names in the file"},
-    {"columns", OPTION_COPY, AT(columns), .help = "csv: the slot of each column"},
-    {"separator", OPTION_OTHER, AT(separator), .read = read_char, .standard = ",",
+    {"columns", OPTION_COPY, AT(columns), .help = "csv: slots and their columns"},
+    {"missing", OPTION_COPY, AT(missing), .help = "csv: texts that stand for a missing value"},
+    {"comment", OPTION_OTHER, AT(comment), .read = reader_read_char,
+     .help = "csv: lines that begin with it are passed over"},
+    {"separator", OPTION_OTHER, AT(separator), .read = reader_read_char, .standard = ",",
      .help = "csv: between columns"},
     {"header", OPTION_BOOL, AT(header), .standard = "true",
      .help = "csv: the first line names columns"},
-    {"multi", OPTION_OTHER, AT(multi), .read = read_char,
+    {"multi", OPTION_OTHER, AT(multi), .read = reader_read_char,
      .help = "csv: between values of one cell"},
     {"index_base", OPTION_LONG, AT(index_base), .standard = "1", .help = "libsvm: the first index"},
     {"field_base", OPTION_LONG, AT(field_base), .standard = "0", .help = "libffm: the first field"},

@@ -25,9 +25,13 @@ struct reader_config {
     enum hash_kind hash;
     uint64_t hash_size;
     bool has_hash_size;
-    /* criteo */
+    /* criteo, csv, libsvm */
     enum normalise normalise;
-    char *stats;   /* file that prepare wrote */
+    bool has_normalise;
+    char *stats; /* file that prepare or init wrote */
+    /* csv, libsvm, libffm: labels that are 1 and 0 (label.h); NULL: labels are numbers */
+    char *positive, *negative;
+    /* criteo */
     bool no_label; /* test files: 39 columns */
     /* multislot */
     bool parse_ins_id, parse_content, parse_logkey;
@@ -35,7 +39,9 @@ struct reader_config {
     /* slot_text, sign_slot: the names in the file, in the order of the schema; NULL: see names.h */
     char *slots;
     /* csv */
-    char *columns; /* slot of each column ("-": none, "dense*13": 13 columns of one slot) */
+    char *columns; /* slot of each column, or the columns of each slot: see read_csv.c */
+    char *missing; /* texts that stand for a missing value, one a line */
+    char comment;  /* lines that begin with it hold no sample; 0: none */
     char separator;
     bool header;
     char multi; /* between several values of one cell; 0: a cell is one value */
@@ -53,6 +59,9 @@ extern const struct options reader_options;
 enum skiff_status reader_config_set(struct reader_config *c, const char *key, const char *value,
                                     struct skiff_error *err);
 
+/* One character, or a word for one (tab, comma, ...), for OPTION_OTHER. */
+const char *reader_read_char(void *place, const char *text);
+
 struct reader {
     const struct reader_class *class;
     const struct schema *schema; /* borrowed */
@@ -62,6 +71,8 @@ struct reader_class {
     const char *name, *summary;
     /* InMemoryDataset drops zero ids and |v| < 1e-6 of ragged slots: true for Paddle's own forms */
     bool drops_zeros;
+    bool scales; /* has the settings normalise and stats; elsewhere they are refused */
+    bool labels; /* has the settings positive and negative */
     /* Checks that the format can fill the schema. May read small files (stats). Nothing is left
      * behind on failure. */
     enum skiff_status (*create)(const struct reader_config *config, const struct schema *schema,
@@ -100,6 +111,12 @@ enum skiff_status reader_bad(const struct schema *schema, int slot, const char *
 enum skiff_status reader_no_label(const struct schema *schema, int slot, const char *name,
                                   struct skiff_error *err);
 enum skiff_status reader_no_memory(const struct schema *schema, int slot, struct skiff_error *err);
+/* The same with a word of advice behind it. */
+enum skiff_status reader_bad_advice(const struct schema *schema, int slot, const char *expected,
+                                    const char *found, size_t n, const char *advice,
+                                    struct skiff_error *err);
+/* "label, C1, C2, ...": the names of all slots, as many as fit. Returns out. */
+const char *reader_slot_names(const struct schema *schema, char out[static 300]);
 /* A row's only value of a dense or ragged column, either type. False: no memory. */
 static inline bool reader_put_i64(struct batch *b, int slot, int64_t v)
 {

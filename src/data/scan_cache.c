@@ -16,6 +16,8 @@ static uint64_t cache_key(const struct scan_plan *plan, const struct stat *st)
     binary_schema_text(plan->schema, &text);
     buf_printf(&text, "%s\n%s\n%s\n%s\n", c->format ? c->format : "", c->slots ? c->slots : "",
                c->columns ? c->columns : "", c->stats ? c->stats : "");
+    buf_printf(&text, "%s\n%s\n%s\n%d\n", c->positive ? c->positive : "",
+               c->negative ? c->negative : "", c->missing ? c->missing : "", c->comment);
     buf_printf(&text, "%d %llu %d %d %d\n", (int)c->hash, (unsigned long long)c->hash_size,
                c->has_hash_size, (int)c->normalise, c->no_label);
     buf_printf(&text, "%d %d %d %d %d %d %lld %lld\n", c->parse_ins_id, c->parse_content,

@@ -57,6 +57,16 @@ static enum skiff_status check_ratio(const struct source *s, struct skiff_error 
                      s->name, packed, s->stream->class->name, s->read, s->unpack_ratio);
 }
 
+/* Text that editors of Windows wrote begins with three bytes that say "UTF-8". */
+static void skip_mark(struct source *s)
+{
+    if (s->bytes == 0 && s->read == (int64_t)s->end && s->end >= 3 &&
+        memcmp(s->buf, "\xef\xbb\xbf", 3) == 0) {
+        s->at = 3;
+        s->bytes = 3;
+    }
+}
+
 /* Reads at least one more byte behind end, or sets ended. Moves what is left to the front, and
  * makes the buffer larger when it is all one line. */
 static enum skiff_status source_fill(struct source *s, struct skiff_error *err)
@@ -79,6 +89,8 @@ static enum skiff_status source_fill(struct source *s, struct skiff_error *err)
     s->end += got;
     s->read += (int64_t)got;
     s->ended = got == 0;
+    if (left == 0)
+        skip_mark(s);
     TRY(check_ratio(s, err));
     /* what follows the data is read by the parsers, never used */
     memset(s->buf + s->end, 0, TEXT_PAD);

@@ -8,12 +8,35 @@ const char *svm_cut_comment(const char *text, const char *end)
     return hash ? hash : end;
 }
 
-enum skiff_status svm_label(const struct schema *schema, int slot, const char **at, const char *end,
-                            struct batch *b, struct skiff_error *err)
+/* 0 or 1, by what the user said. */
+static enum skiff_status svm_ruled(const struct schema *schema, int slot,
+                                   const struct label_rule *rule, const char *p, size_t n,
+                                   struct batch *b, struct skiff_error *err)
+{
+    double value;
+    enum skiff_status status = label_read(rule, p, n, &value, err);
+    if (status < 0)
+        return error_prefix(err, status, "label");
+    if (slot < 0)
+        return SKIFF_OK;
+    if (schema->slots[slot].dtype == DTYPE_FP32)
+        *batch_dense_f32(b, slot) = (float)value;
+    else
+        *batch_dense_i64(b, slot) = (int64_t)value;
+    return SKIFF_OK;
+}
+
+enum skiff_status svm_label(const struct schema *schema, int slot, const struct label_rule *rule,
+                            const char **at, const char *end, struct batch *b,
+                            struct skiff_error *err)
 {
     const char *p = *at, *stop = text_token_end(p, end);
     char quoted[64];
     float v;
+    if (rule->positive.text) {
+        *at = stop;
+        return svm_ruled(schema, slot, rule, p, (size_t)(stop - p), b, err);
+    }
     if (text_f32(p, &v) != stop || v - v != 0)
         return error_set(err, SKIFF_FORMAT, "label: expected a number, found %s",
                          text_quote(p, (size_t)(stop - p), quoted));

@@ -3,14 +3,16 @@
 #ifndef DATA_SVM_H
 #define DATA_SVM_H
 
+#include "data/label.h"
 #include "data/reader.h"
 
 /* The text without its comment; its end. */
 const char *svm_cut_comment(const char *text, const char *end);
-/* The label at *at to its slot (-1: checked, not stored); -1 (and below) becomes 0 in an int64
- * slot. *at moves behind it. */
-enum skiff_status svm_label(const struct schema *schema, int slot, const char **at, const char *end,
-                            struct batch *b, struct skiff_error *err);
+/* The label at *at to its slot (-1: checked, not stored); without a rule, -1 (and below) becomes 0
+ * in an int64 slot. *at moves behind it. */
+enum skiff_status svm_label(const struct schema *schema, int slot, const struct label_rule *rule,
+                            const char **at, const char *end, struct batch *b,
+                            struct skiff_error *err);
 
 struct svm_token {
     int64_t index[2]; /* libffm: field, index; libsvm: index */

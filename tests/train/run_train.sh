@@ -159,7 +159,7 @@ fi
 
 # prepare says what it reads
 run 1 prepare --out "$work/prepared" "$work/slots/a"
-says "prepare reads raw Criteo rows only"
+says "for rows of another form than Criteo's: --format"
 
 # files that do not end, or hold nothing: refused in bounded time, whatever number of bad lines is allowed
 mkdir "$work/endless"

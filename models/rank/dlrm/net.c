@@ -59,18 +59,21 @@ static void build(struct skiff_net *net, const struct skiff_model_config *c,
     struct skiff_model_sizes top =
         skiff_model_sizes_of(c, "top_layer_sizes", (const int64_t[]){512, 256, 2, 0});
     bool self = skiff_model_flag(c, "self_interaction", false);
-    struct skiff_var *x = layers(net, in.dense, in.dense_columns, &bottom, "relu");
+    struct skiff_var *x =
+        in.dense ? layers(net, in.dense, in.dense_columns, &bottom, "relu") : NULL;
     struct skiff_var *rows = rank_embeddings(
         net, &in, in.width,
         SKIFF_PARAM(.name = "SparseFeatFactors", .initializer = skiff_init_truncated_normal(
                                                      0.0, 1.0 / sqrt((double)in.width), 0)),
         false);
-    int64_t n = in.slots + 1, pairs;
-    struct skiff_var *vectors = skiff_concat(net, SKIFF_VARS(rows, x), 1);
+    int64_t n = in.slots + (x ? 1 : 0), pairs;
+    struct skiff_var *vectors = x ? skiff_concat(net, SKIFF_VARS(rows, x), 1) : rows;
     vectors = skiff_reshape(net, vectors, SKIFF_DIMS(-1, n, in.width));
-    struct skiff_var *z = products(net, vectors, n, self, &pairs);
-    struct skiff_var *logits =
-        layers(net, skiff_concat(net, SKIFF_VARS(x, z), 1), in.width + pairs, &top, NULL);
+    /* without dense columns a vector alone has no pair but with itself */
+    struct skiff_var *z = products(net, vectors, n, self || n == 1, &pairs);
+    if (x)
+        z = skiff_concat(net, SKIFF_VARS(x, z), 1);
+    struct skiff_var *logits = layers(net, z, (x ? in.width : 0) + pairs, &top, NULL);
     out->label = in.label;
     struct skiff_var *cost =
         skiff_softmax_with_cross_entropy(net, logits, in.label, .softmax = &out->predict);

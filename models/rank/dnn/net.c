@@ -20,7 +20,9 @@ static struct rank_inputs documents_inputs(struct skiff_net *net, const struct r
                              .dense_columns = c->dense_columns,
                              .rows = c->table_rows,
                              .width = c->table_width};
-    in.dense = skiff_model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(c->dense_columns)));
+    if (c->dense_columns > 0)
+        in.dense =
+            skiff_model_input(out, skiff_data(net, "dense_input", SKIFF_DIMS(c->dense_columns)));
     for (int i = 0; i < in.slots; i++) {
         char name[32];
         snprintf(name, sizeof(name), "C%d", i + 1);
@@ -43,7 +45,7 @@ static struct skiff_var *first_input(struct skiff_net *net, const struct rank_in
             parts[i] = skiff_sequence_pool(net, parts[i], "sum");
     }
     parts[in->slots] = in->dense;
-    return skiff_concat(net, ((struct skiff_vars){in->slots + 1, parts}), 1);
+    return skiff_concat(net, ((struct skiff_vars){in->slots + (in->dense ? 1 : 0), parts}), 1);
 }
 
 static struct skiff_var *predict_of(struct skiff_net *net, const struct rank_inputs *in,

@@ -1,0 +1,291 @@
+/* config.yaml, with a word about each setting. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/init.h"
+#include "data/csv.h"
+
+#define NOTES 36                           /* where comments begin */
+#define MEMORY_VALUES ((int64_t)300 << 20) /* rows times slots that are kept in memory */
+#define TABLE_MAX ((int64_t)4 << 20)       /* rows of a table for ids that are not learnt */
+
+/* A text between double quotes, as YAML has it. */
+static void yaml_text(struct buf *out, const char *text)
+{
+    buf_char(out, '"');
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < ' ')
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_char(out, (char)c);
+    }
+    buf_char(out, '"');
+}
+
+/* Ends the line with a comment, which all begin at the same column. */
+static void end_line(struct buf *out, const char *note)
+{
+    size_t begin = out->len;
+    while (begin && out->data[begin - 1] != '\n')
+        begin--;
+    do
+        buf_char(out, ' ');
+    while (out->len - begin < NOTES);
+    buf_printf(out, "# %s\n", note);
+}
+
+/* ---- the reader ---- */
+
+static void print_separator(struct buf *out, char c)
+{
+    static const char chars[] = "\t, |;";
+    static const char *const names[] = {"tab", "comma", "space", "pipe", "semicolon"};
+    const char *at = strchr(chars, c);
+    char own[2] = {c, '\0'};
+    yaml_text(out, at ? names[at - chars] : own);
+}
+
+/* One entry of input_columns. */
+static void print_slot(struct buf *out, const char *slot, const struct buf *names)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "%s = %s", slot, names->data);
+    buf_str(out, "    - ");
+    yaml_text(out, text.data);
+    buf_char(out, '\n');
+    buf_deinit(&text);
+}
+
+static void add_name(struct buf *names, const char *name)
+{
+    if (names->len)
+        buf_str(names, ", ");
+    csv_quote(names, name, strlen(name), ',');
+}
+
+static void print_columns(const struct init_plan *p, struct buf *out)
+{
+    struct buf names = BUF_INIT;
+    const struct look *l = p->look;
+    buf_str(out, "  input_columns:");
+    end_line(out, l->form.header ? "slot of the network = column of the file"
+                                 : "slot of the network = column of the file (1 is the first)");
+    add_name(&names, l->columns[p->label].name);
+    print_slot(out, "label", &names);
+    buf_reset(&names);
+    for (int i = 0; i < l->ncolumns; i++)
+        if (p->columns[i].dense >= 0)
+            add_name(&names, l->columns[i].name);
+    if (p->ndense)
+        print_slot(out, "dense_input", &names);
+    for (int i = 0; i < l->ncolumns; i++) {
+        char slot[16];
+        if (!p->columns[i].slot)
+            continue;
+        buf_reset(&names);
+        add_name(&names, l->columns[i].name);
+        snprintf(slot, sizeof slot, "C%d", p->columns[i].slot);
+        print_slot(out, slot, &names);
+    }
+    buf_deinit(&names);
+}
+
+static void print_label(const struct init_plan *p, struct buf *out)
+{
+    buf_str(out, "  input_positive: ");
+    yaml_text(out, p->positive);
+    end_line(out, "this label is 1");
+    if (!p->negative)
+        return;
+    buf_str(out, "  input_negative: ");
+    yaml_text(out, p->negative);
+    end_line(out, "this one is 0; any other is an error");
+}
+
+static void print_missing(const struct look *l, struct buf *out)
+{
+    bool any = false;
+    for (int i = 0; i < LOOK_MARKS; i++)
+        if (l->marks[i]) {
+            buf_str(out, any ? ", " : "  input_missing: [");
+            yaml_text(out, look_marks[i]);
+            any = true;
+        }
+    if (!any)
+        return;
+    buf_char(out, ']');
+    end_line(out, "besides empty cells");
+}
+
+static void print_stats(struct buf *out)
+{
+    buf_str(out, "  input_stats: \"columns.stats\"");
+    end_line(out, "what was learnt from the training rows");
+    buf_str(out, "  input_normalise: quantile");
+    end_line(out, "numbers lie between 0 and 1");
+}
+
+static void print_csv(const struct init_plan *p, struct buf *out)
+{
+    const struct look_form *f = &p->look->form;
+    buf_str(out, "  input_format: csv\n  input_separator: ");
+    print_separator(out, f->separator);
+    buf_printf(out, "\n  input_header: %s\n", f->header ? "True" : "False");
+    if (f->comment) {
+        buf_printf(out, "  input_comment: \"%c\"", f->comment);
+        end_line(out, "such lines are passed over");
+    }
+    print_missing(p->look, out);
+    print_stats(out);
+    print_columns(p, out);
+}
+
+static int64_t svm_table(const struct init_plan *p)
+{
+    int64_t rows = p->look->most_index + 1;
+    return rows > TABLE_MAX ? TABLE_MAX : rows;
+}
+
+static void print_svm(const struct init_plan *p, struct buf *out)
+{
+    const struct look *l = p->look;
+    buf_printf(out, "  input_format: %s\n", look_format_name(l->form.format));
+    if (l->form.format == LOOK_LIBFFM) {
+        buf_printf(out, "  input_field_base: %" PRId64, l->least_field);
+        end_line(out, "the first field is C1");
+    }
+    if (p->learns) {
+        buf_printf(out, "  input_index_base: %" PRId64 "\n", p->first_index);
+        print_stats(out);
+    } else if (l->most_index >= TABLE_MAX) {
+        buf_printf(out, "  input_hash_size: %" PRId64, svm_table(p));
+        end_line(out, "indices are taken modulo this");
+    }
+}
+
+/* ---- sizes that fit the data ---- */
+
+struct sizes {
+    int batch, epochs, threads, dim;
+    bool in_memory;
+    double rate;
+    const char *layers;
+};
+
+/* Rows of the table of ids. */
+static int64_t table_of(const struct init_plan *p, const struct split_report *r)
+{
+    return p->learns ? columns_ids(&r->columns) : svm_table(p);
+}
+
+/* How many times the rows are gone through. Where most ids are rare, networks know them by heart
+ * after the second time, and become worse; with few rows it takes longer. */
+static int epochs_of(int64_t rows, int64_t ids)
+{
+    bool rare = ids > rows / 20;
+    if (rows < 2000)
+        return 20;
+    if (rows < 20000)
+        return rare ? 4 : 10;
+    if (rows < 2000000)
+        return rare ? 2 : rows < 200000 ? 5 : 3;
+    return 1;
+}
+
+static struct sizes sizes_of(const struct init_plan *p, const struct split_report *r)
+{
+    int64_t rows = r->train.rows;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t values = rows * (p->nslots + p->ndense / 2 + 1);
+    if (p->look->form.format != LOOK_CSV)
+        values = 2 * p->look->tokens;
+    struct sizes s = {.batch = rows < 2000     ? 32
+                               : rows < 20000  ? 64
+                               : rows < 200000 ? 128
+                                               : 512,
+                      .epochs = epochs_of(rows, table_of(p, r)),
+                      .threads = rows < 500000 || cores < 1 ? 1
+                                 : cores > 8                ? 8
+                                                            : (int)cores,
+                      .dim = rows < 20000 ? 4 : 8,
+                      .in_memory = values < MEMORY_VALUES,
+                      .rate = 0.001,
+                      .layers = rows < 20000 ? "[64, 32]" : "[128, 64]"};
+    return s;
+}
+
+/* ---- the file ---- */
+
+static void print_runner(const struct init_plan *p, const struct init_flags *f,
+                         const struct sizes *s, struct buf *out)
+{
+    buf_printf(out,
+               "runner:\n  model: %s\n  train_data_dir: \"train\"\n  test_data_dir: \"test\"\n",
+               f->model);
+    if (p->look->form.format == LOOK_CSV)
+        print_csv(p, out);
+    else
+        print_svm(p, out);
+    print_label(p, out);
+    buf_printf(out, "  reader_type: %s\n", s->in_memory ? "InmemoryDataset" : "QueueDataset");
+    if (s->in_memory) {
+        buf_str(out, "  shuffle: True");
+        end_line(out, "before every epoch");
+    }
+    buf_printf(out, "  train_batch_size: %d\n  infer_batch_size: 1024\n  epochs: %d\n", s->batch,
+               s->epochs);
+    buf_printf(out, "  thread_num: %d", s->threads);
+    end_line(out, "1: the same numbers every time");
+    buf_printf(out,
+               "  seed: %" PRId64 "\n  print_interval: 1000\n  model_save_path: \"model\"\n"
+               "  infer_load_path: \"model\"\n",
+               f->seed);
+}
+
+static bool has_layers(const char *model)
+{
+    static const char *const with[] = {"rank/dnn", "rank/wide_deep", "rank/deepfm", "rank/dcn"};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (strcmp(model, with[i]) == 0)
+            return true;
+    return false;
+}
+
+static void print_hyper(const struct init_plan *p, const struct init_flags *f,
+                        const struct sizes *s, const struct split_report *r, struct buf *out)
+{
+    buf_printf(out, "\nhyper_parameters:\n  optimizer:\n    class: Adam\n    learning_rate: %g\n",
+               s->rate);
+    buf_printf(out, "  sparse_inputs_slots: %d", p->nslots + 1);
+    end_line(out, "the label and the slots C1, C2, ...");
+    buf_printf(out, "  sparse_feature_number: %" PRId64, table_of(p, r));
+    end_line(out, "ids of all slots together");
+    buf_printf(out, "  sparse_feature_dim: %d\n  dense_input_dim: %d", s->dim, p->ndense);
+    end_line(out, "numbers of dense_input");
+    if (p->multi_value) {
+        buf_str(out, "  multi_value: True");
+        end_line(out, "any number of ids in a slot");
+    }
+    if (has_layers(f->model))
+        buf_printf(out, "  fc_sizes: %s\n", s->layers);
+}
+
+void init_config_print(const struct init_plan *p, const struct init_flags *flags,
+                       const struct split_report *r, const struct file_list *files, struct buf *out)
+{
+    struct sizes s = sizes_of(p, r);
+    const char *slash = strrchr(files->paths[0], '/');
+    buf_str(out, "# Written by skiff init for ");
+    yaml_text(out, slash ? slash + 1 : files->paths[0]);
+    buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
+               r->test.rows);
+    buf_str(out, "# Every key may be changed; docs/config.md and docs/data.md say what they mean.\n"
+                 "# train: skiff train -m config.yaml   judge: skiff infer -m config.yaml\n");
+    print_runner(p, flags, &s, out);
+    print_hyper(p, flags, &s, r, out);
+}

@@ -1,0 +1,508 @@
+/* What the columns of a table are for. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/near.h"
+#include "cli/init.h"
+#include "data/label.h"
+
+#define SLOTS_MAX 499
+#define SVM_DENSE_MAX 2048 /* libsvm: indices whose values are learnt */
+#define BUCKETS 64
+#define LABEL_CLASSES_TOLD 6
+
+bool init_is_feature(enum init_role role)
+{
+    return role <= INIT_HOUR;
+}
+
+/* ---- names ---- */
+
+static bool is_one_of(const char *name, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasecmp(name, *words) == 0)
+            return true;
+    return false;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcasecmp(name + n - m, end) == 0;
+}
+
+static bool named_like_id(const char *name)
+{
+    static const char *const words[] = {"id",      "uuid",    "guid", "key", "index",
+                                        "row",     "rowid",   "hash", "no",  "number",
+                                        "request", "session", "name", NULL};
+    return is_one_of(name, words) || ends_with(name, "id") || ends_with(name, "_key") ||
+           ends_with(name, "_hash");
+}
+
+static bool named_like_time(const char *name)
+{
+    static const char *const words[] = {"hour", "time",     "date",       "day", "ts",
+                                        "when", "datetime", "event_time", "dt",  NULL};
+    return is_one_of(name, words) || ends_with(name, "time") || ends_with(name, "_date") ||
+           ends_with(name, "stamp") || ends_with(name, "_at") || ends_with(name, "_ts");
+}
+
+/* Names of labels, the likeliest first. */
+static const char *const label_names[] = {
+    "label",     "labels",     "click",   "clicked",  "is_click", "is_clicked", "target",
+    "class",     "income",     "incomes", "salary",   "y",        "outcome",    "response",
+    "converted", "conversion", "buy",     "bought",   "purchase", "purchased",  "churn",
+    "churned",   "default",    "fraud",   "is_fraud", "survived", "subscribed", "deposit",
+    "install",   "like",       "rating",  NULL};
+
+/* ---- the label ---- */
+
+/* The values of a label, those that mean the same (">50K" and ">50K.", 1 and 1.0) once; texts are
+ * borrowed. Returns how many; LOOK_VALUES + 1 when there are more than can be told. */
+static int label_classes(const struct look_column *c, struct look_value out[LOOK_VALUES])
+{
+    int n = 0;
+    if (c->more || c->distinct > LOOK_VALUES)
+        return LOOK_VALUES + 1;
+    for (int i = 0; i < c->nvalues; i++) {
+        const char *text = c->values[i].text;
+        int k = 0;
+        while (k < n && !label_same(out[k].text, strlen(out[k].text), text, strlen(text)))
+            k++;
+        if (k == n)
+            out[n++] = (struct look_value){c->values[i].text, 0};
+        out[k].count += c->values[i].count;
+    }
+    return n;
+}
+
+static bool has_two(const struct look_column *c)
+{
+    struct look_value classes[LOOK_VALUES];
+    return label_classes(c, classes) == 2;
+}
+
+static void tell_why(struct init_plan *p, const char *why)
+{
+    snprintf(p->label_why, sizeof p->label_why, "%s", why);
+}
+
+static enum skiff_status find_column(const struct look *l, const char *name, const char *flag,
+                                     int *out, struct skiff_error *err)
+{
+    struct near near = near_to(name);
+    struct buf all = BUF_INIT;
+    for (int i = 0; i < l->ncolumns; i++) {
+        if (strcmp(l->columns[i].name, name) == 0) {
+            *out = i;
+            buf_deinit(&all);
+            return SKIFF_OK;
+        }
+        near_try(&near, l->columns[i].name);
+        if (all.len < 300)
+            buf_printf(&all, "%s%s", i ? ", " : "", l->columns[i].name);
+    }
+    enum skiff_status status = error_set(
+        err, SKIFF_NOT_FOUND, "%s: there is no column \"%s\"%s%s%s; %s: %s%s", flag, name,
+        near.best ? "; did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?" : "",
+        l->form.header ? "columns are" : "there is no header line: columns go by position",
+        all.data, all.len >= 300 ? ", ..." : "");
+    buf_deinit(&all);
+    return status;
+}
+
+static enum skiff_status unclear(const struct look *l, struct skiff_error *err)
+{
+    struct buf two = BUF_INIT;
+    for (int i = 0; i < l->ncolumns && two.len < 300; i++)
+        if (has_two(&l->columns[i]))
+            buf_printf(&two, "%s%s", two.len ? ", " : "", l->columns[i].name);
+    enum skiff_status status = error_set(
+        err, SKIFF_INVALID,
+        "it is not clear which column is the label: --label COLUMN says it; %s%s",
+        two.len ? "columns of two values: " : "no column has two values", two.len ? two.data : "");
+    buf_deinit(&two);
+    return status;
+}
+
+static enum skiff_status guess_label(struct init_plan *p, struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    for (int w = 0; label_names[w]; w++)
+        for (int i = 0; i < l->ncolumns; i++)
+            if (l->form.header && strcasecmp(l->columns[i].name, label_names[w]) == 0 &&
+                (has_two(&l->columns[i]) || w < 2)) {
+                p->label = i;
+                tell_why(p, "by its name");
+                return SKIFF_OK;
+            }
+    int last = l->ncolumns - 1;
+    bool first_two = has_two(&l->columns[0]), last_two = has_two(&l->columns[last]);
+    if (first_two == last_two || l->ncolumns < 2)
+        return unclear(l, err);
+    p->label = last_two ? last : 0;
+    tell_why(p, last_two ? "the last column, which has two values"
+                         : "the first column, which has two values");
+    return SKIFF_OK;
+}
+
+static void print_values(const struct look_column *c, struct buf *out)
+{
+    for (int i = 0; i < c->nvalues && i < LABEL_CLASSES_TOLD; i++)
+        buf_printf(out, "%s\"%s\" (%" PRId64 ")", i ? ", " : "", c->values[i].text,
+                   c->values[i].count);
+    if (c->distinct > LABEL_CLASSES_TOLD)
+        buf_str(out, ", ...");
+}
+
+static enum skiff_status wrong_classes(const struct look_column *c, struct skiff_error *err)
+{
+    struct buf values = BUF_INIT;
+    enum skiff_status status;
+    print_values(c, &values);
+    if (c->distinct == 0)
+        status = error_set(err, SKIFF_INVALID, "label \"%s\": every value is missing", c->name);
+    else if (c->distinct == 1)
+        status = error_set(err, SKIFF_INVALID,
+                           "label \"%s\": there is one value only, %s: nothing can be learnt from "
+                           "it; --label COLUMN names another column",
+                           c->name, values.data);
+    else
+        status =
+            error_set(err, SKIFF_INVALID,
+                      "label \"%s\": there are %" PRId64 "%s values: %s; models learn 0 and 1: "
+                      "--positive VALUE says which one is 1 (all others are 0), --label COLUMN "
+                      "names another column",
+                      c->name, c->distinct, c->more ? " or more" : "", values.data);
+    buf_deinit(&values);
+    return status;
+}
+
+/* Which of two values is 1: the larger number, a word that says so, else the rarer one. */
+static int likely_positive(const struct look_value c[2])
+{
+    static const char *const words[] = {"true",     "yes",   "y",       "t",    "pos",
+                                        "positive", "click", "clicked", ">50K", NULL};
+    char *end[2];
+    double number[2];
+    for (int i = 0; i < 2; i++)
+        number[i] = strtod(c[i].text, &end[i]);
+    if (!*end[0] && !*end[1])
+        return number[1] > number[0];
+    for (int i = 0; i < 2; i++)
+        if (is_one_of(c[i].text, words))
+            return i;
+    return c[1].count <= c[0].count;
+}
+
+static enum skiff_status no_such_class(const struct look_column *c, const char *positive,
+                                       struct skiff_error *err)
+{
+    struct buf values = BUF_INIT;
+    print_values(c, &values);
+    enum skiff_status status =
+        error_set(err, SKIFF_NOT_FOUND, "--positive: label \"%s\" has no value \"%s\"; it has: %s",
+                  c->name, positive, values.data);
+    buf_deinit(&values);
+    return status;
+}
+
+static enum skiff_status choose_positive(struct init_plan *p, const char *positive,
+                                         struct skiff_error *err)
+{
+    const struct look_column *c = &p->look->columns[p->label];
+    struct look_value classes[LOOK_VALUES];
+    int n = label_classes(c, classes), at = -1;
+    if (n < 2 || (!positive && n != 2))
+        return wrong_classes(c, err);
+    for (int i = 0; positive && n <= LOOK_VALUES && i < n; i++)
+        if (label_same(classes[i].text, strlen(classes[i].text), positive, strlen(positive)))
+            at = i;
+    if (positive && at < 0 && n <= LOOK_VALUES)
+        return no_such_class(c, positive, err);
+    if (!positive)
+        at = likely_positive(classes);
+    p->positive = mem_must_strdup(positive ? positive : classes[at].text);
+    if (n == 2)
+        p->negative = mem_must_strdup(classes[1 - at].text);
+    return SKIFF_OK;
+}
+
+/* ---- features ---- */
+
+static bool is_number(const struct look_column *c)
+{
+    return c->text == 0 && c->whole + c->real > 0;
+}
+
+/* Nearly every row has a value of its own. */
+static bool is_unique(const struct look_column *c)
+{
+    return c->full_at >= 20 && (double)c->distinct >= 0.95 * (double)c->full_at;
+}
+
+static bool is_id(const struct look_column *c)
+{
+    if (!is_unique(c))
+        return false;
+    return c->text > 0 ||
+           (c->real == 0 && (named_like_id(c->name) || c->counts_up || c->longest >= 12));
+}
+
+static bool is_time(const struct look_column *c)
+{
+    enum moment_form form = look_time_form(c);
+    return form == MOMENT_ISO || (form != MOMENT_NONE && named_like_time(c->name));
+}
+
+static enum init_role role_of(const struct look *l, const struct look_column *c)
+{
+    if (!*c->name)
+        return INIT_UNNAMED;
+    if (c->missing == l->rows)
+        return INIT_EMPTY;
+    if (c->distinct == 1 && c->missing == 0)
+        return INIT_CONSTANT;
+    if (is_time(c))
+        return INIT_HOUR;
+    if (is_id(c))
+        return INIT_ID;
+    return is_number(c) ? INIT_NUMBER : INIT_CATEGORY;
+}
+
+/* How a number is learnt: scaled, and as a category besides, by value where values come again, by
+ * bucket where they hardly do. One of two values needs no category. */
+static void learn_number_as(const struct look *l, const struct look_column *c,
+                            struct learn_column *out)
+{
+    bool two = c->distinct <= 2 && c->missing == 0;
+    bool comes_again =
+        c->real == 0 && !c->more && c->distinct > BUCKETS && l->rows / c->distinct >= 20;
+    out->number = true;
+    out->values = !two && comes_again;
+    out->buckets = !two && !comes_again;
+}
+
+static void add_slot(struct init_plan *p, struct init_column *c)
+{
+    if (c->learn.values || c->learn.buckets || c->learn.hour != MOMENT_NONE) {
+        if (p->nslots < SLOTS_MAX)
+            c->slot = ++p->nslots;
+        else
+            c->learn.values = c->learn.buckets = false;
+    }
+    if (!c->slot && !c->learn.number)
+        c->role = INIT_LEFT_OUT;
+    if (c->learn.number)
+        c->dense = p->ndense++;
+}
+
+static void choose_features(struct init_plan *p)
+{
+    const struct look *l = p->look;
+    for (int i = 0; i < l->ncolumns; i++) {
+        struct init_column *c = &p->columns[i];
+        c->dense = -1;
+        c->role = i == p->label ? INIT_LABEL : role_of(l, &l->columns[i]);
+        c->learn.name = l->columns[i].name;
+        if (c->role == INIT_NUMBER)
+            learn_number_as(l, &l->columns[i], &c->learn);
+        c->learn.values |= c->role == INIT_CATEGORY;
+        if (c->role == INIT_HOUR)
+            c->learn.hour = look_time_form(&l->columns[i]);
+        if (init_is_feature(c->role))
+            add_slot(p, c);
+    }
+    /* the networks have one slot of ids at least */
+    for (int i = 0; p->nslots == 0 && i < l->ncolumns; i++)
+        if (p->columns[i].role == INIT_NUMBER) {
+            p->columns[i].learn.buckets = true;
+            p->columns[i].slot = ++p->nslots;
+        }
+}
+
+/* ---- the split ---- */
+
+/* The time from which on rows are for the test: `share` of them, whole hours or days of a column
+ * that has no finer times. False: all rows are of the same time. */
+static bool time_from(const struct look_column *c, double share, int64_t *out)
+{
+    const struct number_sample *s = &c->when;
+    int64_t at = (int64_t)((1 - share) * (double)s->kept);
+    if (s->kept < 2 || s->at[0] == s->at[s->kept - 1])
+        return false;
+    if (at >= s->kept)
+        at = s->kept - 1;
+    while (at < s->kept && s->at[at] == s->at[0])
+        at++;
+    *out = (int64_t)s->at[at];
+    return true;
+}
+
+static enum skiff_status choose_split(struct init_plan *p, const struct init_flags *f,
+                                      struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    bool csv = l->form.format == LOOK_CSV;
+    p->time = -1;
+    if (f->time && csv)
+        TRY(find_column(l, f->time, "--time", &p->time, err));
+    for (int i = 0; csv && !f->time && f->split != 1 && p->time < 0 && i < l->ncolumns; i++)
+        if (p->columns[i].role == INIT_HOUR)
+            p->time = i;
+    if (p->time < 0 && f->split == 2)
+        return error_set(err, SKIFF_INVALID,
+                         "--split time: no column of times was found; --time COLUMN names it "
+                         "(YYMMDDHH, YYYYMMDDHH, 2014-10-21 13:00, seconds or milliseconds since "
+                         "1970)");
+    if (p->time < 0)
+        return SKIFF_OK;
+    if (look_time_form(&l->columns[p->time]) == MOMENT_NONE)
+        return error_set(
+            err, SKIFF_INVALID,
+            "--time: column \"%s\" has values that are no times (YYMMDDHH, YYYYMMDDHH, "
+            "2014-10-21 13:00, seconds or milliseconds since 1970)",
+            f->time);
+    if (!time_from(&l->columns[p->time], f->share, &p->from)) {
+        if (f->split == 2)
+            return error_set(err, SKIFF_INVALID, "--split time: all rows are of the same time");
+        p->time = -1;
+    }
+    return SKIFF_OK;
+}
+
+/* ---- libsvm, libffm ---- */
+
+static enum skiff_status plan_svm(struct init_plan *p, struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    if (l->tokens == 0)
+        return error_set(err, SKIFF_INVALID, "no row has a feature");
+    p->columns[0] = (struct init_column){.role = INIT_LABEL, .dense = -1};
+    p->multi_value = true;
+    p->nslots = 1;
+    p->first_index = l->least_index == 0 ? 0 : 1;
+    if (l->form.format == LOOK_LIBFFM) {
+        int64_t fields = l->most_field - l->least_field + 1;
+        if (fields > SLOTS_MAX)
+            return error_set(err, SKIFF_RANGE,
+                             "fields go from %" PRId64 " to %" PRId64 "; at most %d can be used",
+                             l->least_field, l->most_field, SLOTS_MAX);
+        p->nslots = (int)fields;
+        return SKIFF_OK;
+    }
+    int64_t indices = l->most_index - p->first_index + 1;
+    if (l->all_ones || indices > SVM_DENSE_MAX)
+        return SKIFF_OK;
+    p->learns = true;
+    p->ndense = (int)indices;
+    p->learn = mem_must((size_t)indices * sizeof *p->learn);
+    p->names = mem_must((size_t)indices * sizeof *p->names);
+    for (int i = 0; i < (int)indices; i++) {
+        snprintf(p->names[i], sizeof p->names[i], "%" PRId64, p->first_index + i);
+        p->learn[i] = (struct learn_column){.name = p->names[i], .number = true, .buckets = true};
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status plan_csv(struct init_plan *p, struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    choose_features(p);
+    if (p->nslots == 0)
+        return error_set(err, SKIFF_INVALID,
+                         "no column is left to learn from: all but the label are ids, constants or "
+                         "empty");
+    p->learns = true;
+    p->learn = mem_must((size_t)l->ncolumns * sizeof *p->learn);
+    for (int i = 0; i < l->ncolumns; i++)
+        p->learn[i] = p->columns[i].learn;
+    return SKIFF_OK;
+}
+
+/* Buckets that hold some rows each; rare values are those that cannot be learnt from. */
+static void plan_sizes(struct init_plan *p, const struct init_flags *f)
+{
+    int64_t rows = p->look->rows, buckets = rows / 50;
+    p->learn_config = (struct learn_config){
+        .columns = p->learn,
+        .ncolumns = p->look->form.format == LOOK_CSV ? p->look->ncolumns : p->ndense,
+        .buckets = buckets < 2         ? 2
+                   : buckets > BUCKETS ? BUCKETS
+                                       : (int)buckets,
+        .least = rows < 1000      ? 2
+                 : rows < 1000000 ? 4
+                                  : 10,
+        .absent_is_zero = p->look->form.format != LOOK_CSV,
+        .seed = (uint64_t)f->seed};
+}
+
+static enum skiff_status plan_label(struct init_plan *p, const struct init_flags *f,
+                                    struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    p->label = -1;
+    if (f->label_optional && !f->label)
+        return SKIFF_OK;
+    if (l->form.format != LOOK_CSV) {
+        p->label = 0;
+        tell_why(p, "the first word of each line");
+    } else if (f->label) {
+        TRY(find_column(l, f->label, "--label", &p->label, err));
+        tell_why(p, "as you said");
+    } else {
+        TRY(guess_label(p, err));
+    }
+    return choose_positive(p, f->positive, err);
+}
+
+static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
+                              struct skiff_error *err)
+{
+    const struct look *l = p->look;
+    if (l->rows < 2)
+        return error_set(err, SKIFF_INVALID, "there %s: too few to learn from and to test%s",
+                         l->rows ? "is one row" : "is no row",
+                         l->form.header ? " (the first line was taken for a header; --header no "
+                                          "says that it is a row)"
+                                        : "");
+    if (l->form.format == LOOK_CSV && l->ncolumns < 2)
+        return error_set(err, SKIFF_INVALID,
+                         "there is one column only, \"%s\": is the separator another one than "
+                         "tab, comma, semicolon, pipe or blank? --separator says it",
+                         l->columns[0].name);
+    TRY(plan_label(p, f, err));
+    if (l->form.format == LOOK_CSV)
+        TRY(plan_csv(p, err));
+    else if (l->form.format != LOOK_LINES)
+        TRY(plan_svm(p, err));
+    plan_sizes(p, f);
+    return choose_split(p, f, err);
+}
+
+enum skiff_status init_plan_make(const struct init_flags *flags, const struct look *look,
+                                 struct init_plan *out, struct skiff_error *err)
+{
+    *out = (struct init_plan){
+        .look = look, .columns = mem_must((size_t)(look->ncolumns + 1) * sizeof *out->columns)};
+    enum skiff_status status = plan(out, flags, err);
+    if (status < 0)
+        init_plan_deinit(out);
+    return status;
+}
+
+void init_plan_deinit(struct init_plan *p)
+{
+    free(p->columns);
+    free(p->learn);
+    free(p->names);
+    free(p->positive);
+    free(p->negative);
+    *p = (struct init_plan){0};
+}

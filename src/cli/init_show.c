@@ -1,0 +1,176 @@
+/* What was seen, for people. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/init.h"
+
+static const char *separator_name(char c)
+{
+    return c == '\t'  ? "tab"
+           : c == ',' ? "comma"
+           : c == ';' ? "semicolon"
+           : c == '|' ? "pipe"
+           : c == ' ' ? "blank"
+                      : "your";
+}
+
+static const char *type_of(const struct look_column *c)
+{
+    if (c->whole + c->real + c->text == 0)
+        return "empty";
+    if (look_time_form(c) == MOMENT_ISO)
+        return "time";
+    return c->text ? "text" : c->real ? "real" : "whole";
+}
+
+/* A text cut to so many columns, which are counted as bytes of UTF-8 that begin a letter. */
+static void print_cut(struct buf *out, const char *text, int most)
+{
+    int n = 0;
+    for (; *text; text++) {
+        bool begins = ((unsigned char)*text & 0xc0) != 0x80;
+        if (begins && n == most - 1 && strlen(text) > 1) {
+            buf_str(out, "~");
+            n++;
+            break;
+        }
+        n += begins;
+        buf_char(out, (unsigned char)*text < ' ' ? ' ' : *text);
+    }
+    for (; n < most; n++)
+        buf_char(out, ' ');
+}
+
+static void print_content(struct buf *out, const struct look_column *c, int64_t rows)
+{
+    struct buf text = BUF_INIT;
+    if (!c->text && c->whole + c->real)
+        buf_printf(&text, "%.6g .. %.6g", c->min, c->max);
+    else
+        for (int i = 0; i < 2 && i < c->nvalues; i++)
+            buf_printf(&text, "%s%.14s %.0f %%", i ? ", " : "", c->values[i].text,
+                       100.0 * (double)c->values[i].count / (double)rows);
+    print_cut(out, text.data ? text.data : "", 32);
+    buf_deinit(&text);
+}
+
+static void print_use(struct buf *out, const struct init_column *c)
+{
+    static const char *const left_out[] = {[INIT_ID] =
+                                               "left out: nearly every row has its own value",
+                                           [INIT_CONSTANT] = "left out: always the same",
+                                           [INIT_EMPTY] = "left out: always missing",
+                                           [INIT_UNNAMED] = "left out: it has no name",
+                                           [INIT_LEFT_OUT] = "left out: too many features"};
+    if (c->role == INIT_LABEL)
+        buf_str(out, "label");
+    else if (!init_is_feature(c->role))
+        buf_str(out, left_out[c->role]);
+    if (c->dense >= 0)
+        buf_str(out, "number");
+    if (c->slot)
+        buf_printf(out, "%s%s C%d", c->dense >= 0 ? ", " : "",
+                   c->learn.hour      ? "hour of the day"
+                   : c->learn.buckets ? "buckets"
+                                      : "values",
+                   c->slot);
+}
+
+static void print_column(const struct look *l, const struct init_column *use,
+                         const struct look_column *c, struct buf *out)
+{
+    char distinct[32];
+    snprintf(distinct, sizeof distinct, "%" PRId64 "%s", c->distinct, c->more ? "+" : "");
+    buf_str(out, "  ");
+    print_cut(out, *c->name ? c->name : "(no name)", 20);
+    buf_printf(out, " %-5s %6.1f %% %9s  ", type_of(c),
+               l->rows ? 100.0 * (double)c->missing / (double)l->rows : 0.0, distinct);
+    print_content(out, c, l->rows);
+    buf_char(out, ' ');
+    print_use(out, use);
+    buf_char(out, '\n');
+}
+
+static void print_svm(const struct init_plan *p, struct buf *out)
+{
+    const struct look *l = p->look;
+    bool ffm = l->form.format == LOOK_LIBFFM;
+    if (ffm)
+        buf_printf(out, "  fields %" PRId64 " to %" PRId64 ": C1 to C%d\n", l->least_field,
+                   l->most_field, p->nslots);
+    buf_printf(out, "  indices %" PRId64 " to %" PRId64 ", %.1f a row\n", l->least_index,
+               l->most_index, (double)l->tokens / (double)l->rows);
+    if (l->all_ones)
+        buf_str(out, "  all values are 1: indices are the features\n");
+    else if (p->learns)
+        buf_str(out, "  values are numbers: used as numbers, and in buckets as categories C1\n");
+    else
+        buf_str(out, "  values other than 1 are there and are NOT used: indices alone are the "
+                     "features\n");
+}
+
+static void print_label(const struct init_plan *p, struct buf *out)
+{
+    bool csv = p->look->form.format == LOOK_CSV;
+    const char *quote = p->negative ? "\"" : "";
+    buf_printf(out, "\nlabel: %s%s%s (%s); 1 is \"%s\", 0 is %s%s%s\n", csv ? "column \"" : "",
+               p->look->columns[p->label].name, csv ? "\"" : "", p->label_why, p->positive, quote,
+               p->negative ? p->negative : "any other", quote);
+}
+
+#define COLUMNS_TOLD 200
+
+void init_show_table(const struct init_plan *p, const struct file_list *files)
+{
+    const struct look *l = p->look;
+    struct buf out = BUF_INIT;
+    bool csv = l->form.format == LOOK_CSV;
+    buf_printf(&out, "%s%s: %s", files->paths[0], files->count > 1 ? " and others" : "",
+               look_format_name(l->form.format));
+    if (csv)
+        buf_printf(&out, ", %s between columns, %s", separator_name(l->form.separator),
+                   l->form.header ? "with a header line"
+                                  : "no header line (columns go by position)");
+    buf_printf(&out, ", %" PRId64 " rows", l->rows);
+    if (csv)
+        buf_printf(&out, ", %d columns", l->ncolumns);
+    buf_str(&out, "\n\n");
+    if (csv)
+        buf_printf(&out, "  %-20s %-5s %8s %9s  %-32s %s\n", "column", "type", "missing",
+                   "distinct", "from .. to, or the most frequent", "used as");
+    for (int i = 0; csv && i < l->ncolumns && i < COLUMNS_TOLD; i++)
+        print_column(l, &p->columns[i], &l->columns[i], &out);
+    if (csv && l->ncolumns > COLUMNS_TOLD)
+        buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_TOLD);
+    if (!csv && l->tokens)
+        print_svm(p, &out);
+    if (p->positive)
+        print_label(p, &out);
+    fputs(out.data, stdout);
+    fflush(stdout);
+    buf_deinit(&out);
+}
+
+static double percent(const struct split_side *s)
+{
+    return s->rows ? 100.0 * (double)s->positive / (double)s->rows : 0;
+}
+
+void init_show_end(const struct init_plan *p, const struct split_report *r, const char *out)
+{
+    if (r->unlabelled)
+        printf("left out: %" PRId64 " rows without a label\n", r->unlabelled);
+    printf("train: %" PRId64 " rows, %.2f %% positive; test: %" PRId64
+           " rows, %.2f %% positive (split %s%s%s)\n",
+           r->train.rows, percent(&r->train), r->test.rows, percent(&r->test),
+           p->time >= 0 ? "by time: column \"" : "at random, by the rows' texts",
+           p->time >= 0 ? p->look->columns[p->time].name : "", p->time >= 0 ? "\"" : "");
+    if (r->test.positive == 0 || r->test.positive == r->test.rows)
+        printf("note: the test rows are of one class: AUC cannot be told of them; --share takes "
+               "more rows, --seed others\n");
+    printf("\nwritten: %s/config.yaml, %s/train, %s/test%s%s%s\nnext:\n"
+           "  skiff train -m %s/config.yaml\n  skiff infer -m %s/config.yaml\n",
+           out, out, out, p->learns ? ", " : "", p->learns ? out : "",
+           p->learns ? "/columns.stats" : "", out, out);
+}

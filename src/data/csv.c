@@ -1,0 +1,81 @@
+#include "data/csv.h"
+
+#include <string.h>
+
+void csv_deinit(struct csv *c)
+{
+    buf_deinit(&c->cell);
+}
+
+static bool blank(const struct csv *c, char x)
+{
+    return text_blank(x) && x != c->separator;
+}
+
+/* p stands on the opening quote; returns the place behind the closing one. */
+static enum skiff_status quoted(struct csv *c, const char *p, const char *end, const char **behind,
+                                struct skiff_error *err)
+{
+    buf_reset(&c->cell);
+    for (p++;; p++) {
+        const char *quote = memchr(p, '"', (size_t)(end - p));
+        if (!quote)
+            return error_set(err, SKIFF_FORMAT,
+                             "a quote is not closed (a cell cannot go over a line end)");
+        buf_add(&c->cell, p, (size_t)(quote - p));
+        p = quote + 1;
+        if (p == end || *p != '"')
+            break;
+        buf_char(&c->cell, '"');
+    }
+    while (p < end && blank(c, *p))
+        p++;
+    if (p < end && *p != c->separator)
+        return error_set(err, SKIFF_FORMAT, "expected a separator behind a quoted cell, found %c",
+                         *p);
+    *behind = p;
+    return SKIFF_OK;
+}
+
+enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
+                           size_t *n, struct skiff_error *err)
+{
+    const char *p = *at;
+    while (p < end && blank(c, *p))
+        p++;
+    if (p < end && *p == '"') {
+        TRY(quoted(c, p, end, &p, err));
+        *n = c->cell.len;
+        buf_add(&c->cell, "\n", 1);
+        buf_reserve(&c->cell, TEXT_PAD);
+        memset(c->cell.data + c->cell.len, 0, TEXT_PAD);
+        *cell = c->cell.data;
+    } else {
+        const char *stop = memchr(p, c->separator, (size_t)(end - p));
+        *cell = p;
+        p = stop ? stop : end;
+        *n = (size_t)(p - *cell);
+        while (*n && blank(c, (*cell)[*n - 1]))
+            --*n;
+    }
+    *at = p < end ? p + 1 : NULL;
+    return SKIFF_OK;
+}
+
+void csv_quote(struct buf *out, const char *text, size_t n, char separator)
+{
+    bool plain = n > 0 && !text_blank(text[0]) && !text_blank(text[n - 1]);
+    for (size_t i = 0; plain && i < n; i++)
+        plain = text[i] != separator && text[i] != '"' && text[i] != '\n' && text[i] != '\r';
+    if (plain) {
+        buf_add(out, text, n);
+        return;
+    }
+    buf_char(out, '"');
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"')
+            buf_char(out, '"');
+        buf_char(out, text[i]);
+    }
+    buf_char(out, '"');
+}

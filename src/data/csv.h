@@ -1,0 +1,25 @@
+/* CSV: the cells of a line. Quotes as in RFC 4180 ("a,""b"), but a cell does not go over a line
+ * end. Blanks around a cell do not count, unless they stand between quotes. One user at a time. */
+#ifndef DATA_CSV_H
+#define DATA_CSV_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "data/text.h"
+
+#define CSV_COLUMNS_MAX 100000
+
+struct csv {
+    char separator;
+    struct buf cell; /* a quoted cell without its quotes, padded */
+};
+
+void csv_deinit(struct csv *c);
+/* The cell at *at; *at moves behind its separator, or to NULL behind the last cell. The byte behind
+ * the cell is no part of a number, and TEXT_PAD bytes may be read; it holds until the next call. */
+enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
+                           size_t *n, struct skiff_error *err);
+/* The text as a cell of a line: quoted where it has to be. */
+void csv_quote(struct buf *out, const char *text, size_t n, char separator);
+
+#endif

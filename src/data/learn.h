@@ -1,0 +1,43 @@
+/* Learn: from rows of a table to what columns.h keeps of them. One pass; memory is bounded by
+ * columns and LEARN_VALUES, not by rows. */
+#ifndef DATA_LEARN_H
+#define DATA_LEARN_H
+
+#include "data/columns.h"
+#include "data/count.h"
+#include "data/look.h"
+
+/* What is to be learnt about a column; several at once, or nothing. */
+struct learn_column {
+    const char *name;      /* borrowed */
+    bool number;           /* knots, for a number between 0 and 1 */
+    bool buckets;          /* and ids for its buckets */
+    bool values;           /* ids for its values */
+    enum moment_form hour; /* ids for the hour of the day; MOMENT_NONE: none */
+};
+
+#define LEARN_VALUES 262144  /* distinct values of a column; with more it is hashed */
+#define LEARN_HASHED 1048576 /* ids of a hashed column */
+#define LEARN_SAMPLE 100000  /* numbers of a column */
+
+struct learn_config {
+    const struct learn_column *columns;
+    int ncolumns;
+    int buckets;         /* at most */
+    int64_t least;       /* values that are rarer share an id */
+    bool absent_is_zero; /* libsvm: a row without the column has 0 there */
+    uint64_t seed;
+};
+
+struct learn;
+struct learn *learn_create(const struct learn_config *config); /* which must live longer */
+void learn_destroy(struct learn *l);
+/* A row begins; then its cells; missing ones as empty texts. text is padded as lines are. */
+void learn_row(struct learn *l);
+enum skiff_status learn_cell(struct learn *l, int column, const char *text, size_t n,
+                             struct skiff_error *err);
+void learn_number(struct learn *l, int column, double x);
+/* What came of it, with ids numbered. */
+void learn_finish(struct learn *l, struct columns *out);
+
+#endif

@@ -1,0 +1,342 @@
+/* Counting: all rows of all files, one pass. */
+#include "data/look.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/svm.h"
+
+#define TIMES 20000
+#define COUNTERS ((size_t)8 << 20) /* of all columns together */
+
+const char *const look_marks[LOOK_MARKS] = {"?",    "NA",   "N/A",  "NaN", "nan",
+                                            "null", "NULL", "None", "-",   "\\N"};
+
+const char *look_format_name(enum look_format format)
+{
+    static const char *const names[] = {"csv", "libsvm", "libffm", "txt"};
+    return names[format];
+}
+
+static int mark_of(const char *p, size_t n)
+{
+    for (int i = 0; n <= 4 && i < LOOK_MARKS; i++)
+        if (strlen(look_marks[i]) == n && memcmp(look_marks[i], p, n) == 0)
+            return i;
+    return -1;
+}
+
+bool look_is_missing(const char *p, size_t n)
+{
+    return n == 0 || mark_of(p, n) >= 0;
+}
+
+bool look_number(const char *p, size_t n, double *out, bool *whole)
+{
+    float x;
+    int64_t v;
+    bool over = false;
+    if (n == 0 || n > 40 || (!text_digit(p[0]) && !strchr("+-.", p[0])) ||
+        (n > 1 && (p[1] == 'x' || p[1] == 'X')))
+        return false;
+    if (text_i64(p, &v, &over) == p + n && !over) {
+        *whole = true;
+        *out = (double)v;
+        return true;
+    }
+    *whole = false;
+    if (text_f32(p, &x) != p + n || x - x != 0)
+        return false;
+    *out = (double)x;
+    return true;
+}
+
+static void add_number(struct look_column *c, double x, bool whole, bool first)
+{
+    if (first || x < c->min)
+        c->min = x;
+    if (first || x > c->max)
+        c->max = x;
+    if (whole)
+        c->whole++;
+    else
+        c->real++;
+    c->counts_up = whole && (first || (c->counts_up && x > (double)c->last));
+    c->last = whole ? (int64_t)x : 0;
+}
+
+static void add_times(struct look_column *c, const char *p, size_t n)
+{
+    int64_t when, last = 0;
+    int hour;
+    for (int f = 1; f < MOMENT_FORMS; f++)
+        if ((c->times & 1u << f) && moment_read((enum moment_form)f, p, n, &when, &hour))
+            last = when; /* forms of digits alone give the same number */
+        else
+            c->times &= ~(1u << f);
+    if (c->times)
+        number_sample_add(&c->when, (double)last);
+    else
+        number_sample_deinit(&c->when);
+}
+
+static enum skiff_status add_cell(struct look *l, struct look_column *c, const char *p, size_t n,
+                                  struct skiff_error *err)
+{
+    double x;
+    bool whole;
+    int mark = mark_of(p, n);
+    if (mark >= 0)
+        l->marks[mark] = true;
+    if (n == 0 || mark >= 0) {
+        c->missing++;
+        return SKIFF_OK;
+    }
+    if (c->times)
+        add_times(c, p, n);
+    if (look_number(p, n, &x, &whole))
+        add_number(c, x, whole, c->whole + c->real == 0);
+    else
+        c->text++;
+    if (n > c->longest)
+        c->longest = n;
+    c->full_at += !c->seen.full;
+    return value_counts_add(&c->seen, p, n, err);
+}
+
+static void make_columns(struct look *l, int n)
+{
+    l->columns = mem_must((size_t)n * sizeof *l->columns);
+    size_t most = COUNTERS / (size_t)n;
+    for (; l->ncolumns < n; l->ncolumns++) {
+        struct look_column *c = &l->columns[l->ncolumns];
+        c->times = (1u << MOMENT_FORMS) - 2;
+        c->seen.most = most > LOOK_DISTINCT ? LOOK_DISTINCT : most < 4096 ? 4096 : most;
+        c->seen.texts = LOOK_VALUES;
+        c->when.most = TIMES;
+    }
+}
+
+static int count_cells(struct csv *csv, const char *line, size_t n, struct skiff_error *err)
+{
+    const char *at = line, *cell;
+    int count = 0;
+    for (size_t len; at; count++)
+        if (csv_cell(csv, &at, line + n, &cell, &len, err) < 0 || count == CSV_COLUMNS_MAX)
+            return -1;
+    return count;
+}
+
+static enum skiff_status name_columns(struct look *l, struct csv *csv, const struct look_row *row,
+                                      struct skiff_error *err)
+{
+    const char *at = row->line, *cell;
+    char position[32];
+    size_t n;
+    int count = count_cells(csv, row->line, row->n, err);
+    if (count < 0)
+        return error_set(err, SKIFF_FORMAT, "the first line is no row of a table: %.*s",
+                         (int)(row->n < 60 ? row->n : 60), row->line);
+    make_columns(l, count);
+    for (int i = 0; i < count; i++) {
+        TRY(csv_cell(csv, &at, row->line + row->n, &cell, &n, err));
+        if (!row->header) {
+            n = (size_t)snprintf(position, sizeof position, "%d", i + 1);
+            cell = position;
+        }
+        l->columns[i].name = mem_must(n + 1);
+        memcpy(l->columns[i].name, cell, n);
+    }
+    return SKIFF_OK;
+}
+
+/* A header line of a further file: the same names in the same order. */
+static enum skiff_status same_header(const struct look *l, struct csv *csv,
+                                     const struct look_row *row, struct skiff_error *err)
+{
+    const char *at = row->line, *cell = "";
+    size_t n;
+    for (int i = 0; i < l->ncolumns; i++) {
+        if (at)
+            TRY(csv_cell(csv, &at, row->line + row->n, &cell, &n, err));
+        else
+            n = 0;
+        if (strlen(l->columns[i].name) != n || memcmp(l->columns[i].name, cell, n) != 0)
+            return error_set(err, SKIFF_INVALID,
+                             "column %d of the header is \"%.*s\", in the first file it is \"%s\"; "
+                             "all files must have the same columns",
+                             i + 1, (int)(n < 60 ? n : 60), n ? cell : "", l->columns[i].name);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status add_csv(struct look *l, struct csv *csv, const struct look_row *row,
+                                 struct skiff_error *err)
+{
+    const char *at = row->line, *cell;
+    size_t n;
+    int count = count_cells(csv, row->line, row->n, err);
+    if (count < 0)
+        return SKIFF_FORMAT;
+    if (count != l->ncolumns)
+        return error_set(err, SKIFF_FORMAT, "expected %d columns, found %d", l->ncolumns, count);
+    for (int i = 0; i < count; i++) {
+        TRY(csv_cell(csv, &at, row->line + row->n, &cell, &n, err));
+        TRY(add_cell(l, &l->columns[i], cell, n, err));
+    }
+    return SKIFF_OK;
+}
+
+static void add_token(struct look *l, const struct svm_token *t, int parts)
+{
+    int64_t index = t->index[parts - 1], field = t->index[0];
+    if (l->tokens == 0 || index < l->least_index)
+        l->least_index = index;
+    if (l->tokens == 0 || index > l->most_index)
+        l->most_index = index;
+    if (l->tokens == 0 || field < l->least_field)
+        l->least_field = field;
+    if (l->tokens == 0 || field > l->most_field)
+        l->most_field = field;
+    l->all_ones &= t->value == 1;
+    l->tokens++;
+}
+
+static enum skiff_status add_svm(struct look *l, const struct look_row *row,
+                                 struct skiff_error *err)
+{
+    const char *end = svm_cut_comment(row->line, row->line + row->n);
+    const char *p = text_skip_blanks(row->line, end), *stop = text_token_end(p, end);
+    int parts = l->form.format == LOOK_LIBFFM ? 2 : 1;
+    struct svm_token t;
+    const char *label = p;
+    size_t label_n = (size_t)(stop - p);
+    for (p = text_skip_blanks(stop, end); p < end; p = text_skip_blanks(stop, end)) {
+        stop = text_token_end(p, end);
+        if (stop - p >= 4 && memcmp(p, "qid:", 4) == 0)
+            continue;
+        TRY(svm_token(p, (size_t)(stop - p), parts, &t, err));
+        if (t.index[0] < 0 || t.index[parts - 1] < 0)
+            return error_set(err, SKIFF_RANGE, "expected indices of 0 or more");
+        add_token(l, &t, parts);
+    }
+    return add_cell(l, &l->columns[0], label, label_n, err);
+}
+
+static enum skiff_status add_row(struct look *l, struct csv *csv, const struct look_row *row,
+                                 struct skiff_error *err)
+{
+    if (l->form.format == LOOK_LINES)
+        return SKIFF_OK;
+    if (l->form.format != LOOK_CSV) {
+        if (!l->ncolumns) {
+            make_columns(l, 1);
+            l->columns[0].name = mem_must_strdup("label");
+        }
+        return add_svm(l, row, err);
+    }
+    if (!l->ncolumns) {
+        TRY(name_columns(l, csv, row, err));
+        if (row->header)
+            return SKIFF_END;
+    } else if (row->header) {
+        TRY(same_header(l, csv, row, err));
+        return SKIFF_END;
+    }
+    return add_csv(l, csv, row, err);
+}
+
+static void finish(struct look *l)
+{
+    for (int i = 0; i < l->ncolumns; i++) {
+        struct look_column *c = &l->columns[i];
+        size_t n;
+        struct value_count **sorted = value_counts_sorted(&c->seen, &n);
+        c->distinct = (int64_t)c->seen.distinct;
+        c->more = c->seen.full;
+        for (; c->nvalues < (int)n && c->nvalues < LOOK_VALUES; c->nvalues++)
+            c->values[c->nvalues] = (struct look_value){mem_must_strdup(sorted[c->nvalues]->text),
+                                                        sorted[c->nvalues]->count};
+        if (c->whole + c->real + c->text == 0)
+            c->times = 0;
+        number_sample_sort(&c->when);
+        free(sorted);
+        value_counts_deinit(&c->seen);
+    }
+}
+
+/* A row that cannot be read: it is told, and left out. */
+static enum skiff_status bad_row(struct look *l, const struct look_config *config,
+                                 const struct look_rows *rows, const struct look_row *row,
+                                 struct skiff_error *why, struct skiff_error *err)
+{
+    if ((why->code != SKIFF_FORMAT && why->code != SKIFF_RANGE) || row->header) {
+        error_prefix(why, why->code, "%s:%" PRId64, look_rows_file(rows), row->number);
+        if (err)
+            *err = *why;
+        return why->code;
+    }
+    l->bad++;
+    if (config->on_bad)
+        config->on_bad(config->arg, look_rows_file(rows), row->number, why);
+    return SKIFF_OK;
+}
+
+static enum skiff_status look_all(struct look *l, const struct look_config *config,
+                                  struct skiff_error *err)
+{
+    struct look_rows rows;
+    struct look_row row;
+    struct csv csv = {.separator = l->form.separator};
+    TRY(look_rows_open(&rows, config, l->form, err));
+    enum skiff_status status;
+    while ((status = look_rows_next(&rows, &row, err)) == SKIFF_OK) {
+        struct skiff_error why = {0};
+        status = add_row(l, &csv, &row, &why);
+        if (status == SKIFF_OK)
+            l->rows++;
+        if (status < 0) {
+            why.code = status;
+            status = bad_row(l, config, &rows, &row, &why, err);
+        }
+        if (status < 0)
+            break;
+    }
+    l->bytes = look_rows_bytes(&rows);
+    look_rows_close(&rows);
+    csv_deinit(&csv);
+    return status < 0 ? status : SKIFF_OK;
+}
+
+enum skiff_status look_run(const struct look_config *config, struct look *out,
+                           struct skiff_error *err)
+{
+    struct look l = {.all_ones = true};
+    TRY(look_guess(config, &l.form, err));
+    enum skiff_status status = look_all(&l, config, err);
+    if (status < 0) {
+        look_deinit(&l);
+        return status;
+    }
+    finish(&l);
+    *out = l;
+    return SKIFF_OK;
+}
+
+void look_deinit(struct look *l)
+{
+    for (int i = 0; i < l->ncolumns; i++) {
+        struct look_column *c = &l->columns[i];
+        for (int k = 0; k < c->nvalues; k++)
+            free(c->values[k].text);
+        value_counts_deinit(&c->seen);
+        number_sample_deinit(&c->when);
+        free(c->name);
+    }
+    free(l->columns);
+    *l = (struct look){0};
+}

@@ -1,0 +1,128 @@
+/* Look: what kind of table a file is, and what is in its columns. Nothing is kept of the rows but
+ * counts, so memory does not grow with them.
+ *
+ * look_guess reads the beginning of a file: CSV (which separator, a header line or not), libsvm or
+ * libffm. look_run reads all rows of all files and counts. What follows from it (which column is
+ * the label, which ones are features) is for others to decide. */
+#ifndef DATA_LOOK_H
+#define DATA_LOOK_H
+
+#include <stdatomic.h>
+
+#include "data/count.h"
+#include "data/csv.h"
+#include "data/files.h"
+#include "data/moment.h"
+
+/* LOOK_LINES is never guessed: any form with a row a line, of which nothing is looked at. */
+enum look_format { LOOK_CSV, LOOK_LIBSVM, LOOK_LIBFFM, LOOK_LINES };
+const char *look_format_name(enum look_format format); /* as readers are called */
+
+/* How the rows are to be read. */
+struct look_form {
+    enum look_format format;
+    char separator;
+    bool header;
+    char comment; /* lines that begin with it hold no row; 0: none */
+};
+
+#define LOOK_VALUES 12 /* of a column, kept with their texts */
+
+struct look_value {
+    char *text;
+    int64_t count;
+};
+
+struct look_column {
+    char *name; /* from the header, else its position, from 1 */
+    int64_t missing, whole, real, text;
+    double min, max;
+    int64_t distinct;
+    bool more;                             /* there are more than `distinct`, */
+    int64_t full_at;                       /* which were found in so many cells */
+    bool counts_up;                        /* whole numbers, each larger than the one before */
+    size_t longest;                        /* bytes of a cell */
+    unsigned times;                        /* bit f: all values can be read as moment_form f */
+    struct look_value values[LOOK_VALUES]; /* the first ones that were found, frequent ones first */
+    int nvalues;
+    struct value_counts seen;
+    struct number_sample when; /* of columns that are times: what moment_read gives */
+    int64_t last;
+};
+
+#define LOOK_DISTINCT 262144
+#define LOOK_MARKS 10
+
+struct look {
+    struct look_form form;
+    int64_t rows, bad, bytes;
+    struct look_column *columns; /* csv: all; libsvm, libffm: the label alone; lines: none */
+    int ncolumns;
+    bool marks[LOOK_MARKS]; /* which of look_marks were found */
+    /* libsvm, libffm */
+    int64_t tokens, least_index, most_index, least_field, most_field;
+    bool all_ones; /* every value is 1 */
+};
+
+/* Texts that stand for a missing value, besides an empty cell. */
+extern const char *const look_marks[LOOK_MARKS];
+bool look_is_missing(const char *p, size_t n);
+/* A finite number in p[0..n), padded as lines are; not hex, not inf. */
+bool look_number(const char *p, size_t n, double *out, bool *whole);
+
+struct look_config {
+    const struct file_list *files;
+    /* what the user said; has_* false: it is found out */
+    bool has_format, has_separator, has_header;
+    struct look_form form;
+    /* Called for every row that cannot be read, and now and then with the bytes that were read;
+     * either may be NULL. */
+    void (*on_bad)(void *arg, const char *file, int64_t line, const struct skiff_error *why);
+    void (*on_progress)(void *arg, int64_t bytes);
+    void *arg;
+    const atomic_bool *stop;
+};
+
+/* The form of a column of times: the first that all its values have. */
+static inline enum moment_form look_time_form(const struct look_column *c)
+{
+    return c->times ? (enum moment_form)__builtin_ctz(c->times) : MOMENT_NONE;
+}
+
+/* From the first 1000 rows of the first file. */
+enum skiff_status look_guess(const struct look_config *config, struct look_form *out,
+                             struct skiff_error *err);
+enum skiff_status look_run(const struct look_config *config, struct look *out,
+                           struct skiff_error *err);
+void look_deinit(struct look *l);
+
+/* ---- rows one by one, for all who read files in such a form ---- */
+
+struct look_row {
+    const char *line; /* the row as it stands there; holds until the next call */
+    size_t n;
+    bool header;
+    int64_t number; /* of the line */
+};
+
+struct look_rows {
+    const struct look_config *config;
+    struct look_form form;
+    struct source *source;
+    int file; /* the next one */
+    bool begun;
+    int64_t bytes_before;
+    int64_t told;
+};
+
+enum skiff_status look_rows_open(struct look_rows *r, const struct look_config *config,
+                                 struct look_form form, struct skiff_error *err);
+void look_rows_close(struct look_rows *r);
+/* The next row of the files, header lines among them; empty lines and comments are passed over.
+ * END behind the last. */
+enum skiff_status look_rows_next(struct look_rows *r, struct look_row *out,
+                                 struct skiff_error *err);
+const char *look_rows_file(const struct look_rows *r); /* that the last row is from */
+int64_t look_rows_bytes(const struct look_rows *r);    /* read so far, as they lie on disk */
+
+#endif

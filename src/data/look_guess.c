@@ -1,0 +1,270 @@
+/* Guessing the form of a table from its first rows.
+ *
+ * libsvm and libffm: every row is a number and tokens of numbers and colons. CSV: the separator
+ * that cuts (nearly) all rows into the same number of cells, two at least, the largest such number.
+ * A header: the first row has no number, and a column is numbers below it; or, when no column is,
+ * nothing of the first row comes again in its column. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/look.h"
+#include "data/svm.h"
+
+#define ROWS 1000
+#define BYTES ((size_t)4 << 20)
+
+struct lines {
+    struct buf text; /* all of them, each with a pad behind it */
+    size_t start[ROWS], n[ROWS];
+    int count;
+    int hashes; /* lines before the first that does not begin with # */
+};
+
+static enum skiff_status take_line(struct lines *l, const char *file, const struct look_row *row,
+                                   struct skiff_error *err)
+{
+    if (memchr(row->line, 0, row->n))
+        return error_set(err, SKIFF_FORMAT, "%s:%" PRId64 ": there are zero bytes: is it text?",
+                         file, row->number);
+    if (memchr(row->line, '\r', row->n))
+        return error_set(err, SKIFF_FORMAT,
+                         "%s:%" PRId64 ": lines end with carriage returns alone, as on old Macs; "
+                         "`tr '\\r' '\\n' <FILE` mends that",
+                         file, row->number);
+    if (l->hashes == l->count && row->line[0] == '#')
+        l->hashes++;
+    l->start[l->count] = l->text.len;
+    l->n[l->count++] = row->n;
+    buf_add(&l->text, row->line, row->n);
+    buf_char(&l->text, '\n');
+    for (int i = 0; i < TEXT_PAD; i++)
+        buf_char(&l->text, '\0');
+    return SKIFF_OK;
+}
+
+static enum skiff_status take_lines(const struct look_config *config, struct lines *l,
+                                    struct skiff_error *err)
+{
+    struct look_rows rows;
+    struct look_row row;
+    struct look_form form = {.format = LOOK_CSV};
+    TRY(look_rows_open(&rows, config, form, err));
+    enum skiff_status status = SKIFF_OK;
+    while (status == SKIFF_OK && l->count < ROWS && l->text.len < BYTES) {
+        status = look_rows_next(&rows, &row, err);
+        if (status == SKIFF_OK && rows.file > 1)
+            break;
+        if (status == SKIFF_OK)
+            status = take_line(l, look_rows_file(&rows), &row, err);
+    }
+    look_rows_close(&rows);
+    if (status >= 0 && l->count == 0)
+        return error_set(err, SKIFF_FORMAT, "%s: the file is empty: there is no row in it",
+                         config->files->paths[0]);
+    return status < 0 ? status : SKIFF_OK;
+}
+
+static const char *line_at(const struct lines *l, int i)
+{
+    return l->text.data + l->start[i];
+}
+
+/* ---- libsvm, libffm ---- */
+
+/* 1: index:value, 2: field:index:value, 0: neither. A row may have no token at all. */
+static int svm_parts(const char *line, size_t n, int *tokens)
+{
+    const char *end = svm_cut_comment(line, line + n), *p = text_skip_blanks(line, end);
+    const char *stop = text_token_end(p, end);
+    float label;
+    int parts = 1;
+    struct svm_token t;
+    *tokens = 0;
+    if (p == stop || text_f32(p, &label) != stop)
+        return 0;
+    for (p = text_skip_blanks(stop, end); p < end; p = text_skip_blanks(stop, end)) {
+        stop = text_token_end(p, end);
+        if (stop - p >= 4 && memcmp(p, "qid:", 4) == 0)
+            continue;
+        if (*tokens == 0 && svm_token(p, (size_t)(stop - p), 1, &t, NULL) != SKIFF_OK)
+            parts = 2;
+        if (svm_token(p, (size_t)(stop - p), parts, &t, NULL) != SKIFF_OK)
+            return 0;
+        ++*tokens;
+    }
+    return parts;
+}
+
+static bool guess_svm(const struct lines *l, struct look_form *out)
+{
+    int seen[3] = {0}, rows = 0;
+    for (int i = l->hashes; i < l->count; i++) {
+        int tokens, parts = svm_parts(line_at(l, i), l->n[i], &tokens);
+        rows++;
+        if (parts == 0)
+            seen[0]++;
+        else if (tokens)
+            seen[parts]++;
+    }
+    int best = seen[2] > seen[1] ? 2 : 1;
+    if (seen[best] == 0 || 10 * (seen[0] + seen[3 - best]) > rows)
+        return false;
+    *out = (struct look_form){.format = best == 2 ? LOOK_LIBFFM : LOOK_LIBSVM, .comment = '#'};
+    return true;
+}
+
+/* ---- csv ---- */
+
+static int cells_of(const struct lines *l, int i, char separator)
+{
+    struct csv csv = {.separator = separator};
+    const char *at = line_at(l, i), *end = at + l->n[i], *cell;
+    int count = 0;
+    for (size_t n; at && count >= 0; count++)
+        if (csv_cell(&csv, &at, end, &cell, &n, NULL) < 0)
+            count = -2;
+    csv_deinit(&csv);
+    return count;
+}
+
+/* The number of cells that most rows have; 0 when fewer than nine in ten agree. */
+static int usual_cells(const struct lines *l, char separator)
+{
+    int best = 0, votes = 0, agree = 0, rows = l->count - l->hashes;
+    for (int i = l->hashes; i < l->count; i++) { /* the majority, then how many it is */
+        int n = cells_of(l, i, separator);
+        if (votes == 0)
+            best = n;
+        votes += n == best ? 1 : -1;
+    }
+    for (int i = l->hashes; i < l->count; i++)
+        agree += cells_of(l, i, separator) == best;
+    return 10 * agree >= 9 * rows ? best : 0;
+}
+
+static char guess_separator(const struct lines *l, int *cells)
+{
+    static const char candidates[] = {'\t', ',', ';', '|', ' '};
+    char best = ',';
+    *cells = 1;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        int n = usual_cells(l, candidates[i]);
+        if (n > *cells && (candidates[i] != ' ' || *cells == 1)) {
+            best = candidates[i];
+            *cells = n;
+        }
+    }
+    return best;
+}
+
+struct cell_kind {
+    const char *text;
+    size_t n;
+    bool number, missing;
+};
+
+/* Cells of a row; quoted ones are copied into `copies`. Returns how many. */
+static int kinds_of(const struct lines *l, int i, char separator, struct cell_kind *out, int most,
+                    struct buf *copies)
+{
+    struct csv csv = {.separator = separator};
+    const char *at = line_at(l, i), *end = at + l->n[i];
+    int count = 0;
+    buf_reset(copies);
+    buf_reserve(copies, l->n[i] + 1);
+    while (at && count < most) {
+        struct cell_kind *k = &out[count++];
+        double x;
+        bool whole;
+        if (csv_cell(&csv, &at, end, &k->text, &k->n, NULL) < 0)
+            break;
+        k->missing = look_is_missing(k->text, k->n);
+        k->number = look_number(k->text, k->n, &x, &whole);
+        size_t place = copies->len;
+        buf_add(copies, k->text, k->n);
+        k->text = copies->data + place;
+    }
+    csv_deinit(&csv);
+    return count;
+}
+
+struct below {
+    int numbers, texts, again;
+};
+
+/* What stands below each cell of the first row. */
+static void look_below(const struct lines *l, char separator, const struct cell_kind *first,
+                       int cells, struct below *out)
+{
+    struct cell_kind *row = mem_must((size_t)cells * sizeof *row);
+    struct buf copies = BUF_INIT;
+    for (int i = l->hashes + 1; i < l->count; i++) {
+        int n = kinds_of(l, i, separator, row, cells, &copies);
+        for (int k = 0; k < n; k++) {
+            out[k].numbers += row[k].number;
+            out[k].texts += !row[k].number && !row[k].missing;
+            out[k].again +=
+                row[k].n == first[k].n && memcmp(row[k].text, first[k].text, row[k].n) == 0;
+        }
+    }
+    buf_deinit(&copies);
+    free(row);
+}
+
+static bool guess_header(const struct lines *l, char separator, int cells)
+{
+    struct cell_kind *first = mem_must((size_t)cells * sizeof *first);
+    struct below *below = mem_must((size_t)cells * sizeof *below);
+    struct buf copies = BUF_INIT;
+    int n = kinds_of(l, l->hashes, separator, first, cells, &copies);
+    bool number = false, proof = false, again = false;
+    look_below(l, separator, first, n, below);
+    for (int k = 0; k < n; k++) {
+        number |= first[k].number;
+        proof |= !first[k].number && !first[k].missing && below[k].numbers > 0 &&
+                 below[k].numbers >= 9 * below[k].texts;
+        again |= below[k].again > 0;
+    }
+    buf_deinit(&copies);
+    free(first);
+    free(below);
+    return !number && (proof || !again);
+}
+
+static void guess_csv(struct lines *l, const struct look_config *config, struct look_form *out)
+{
+    int cells;
+    *out = (struct look_form){.format = LOOK_CSV};
+    bool all_hashes = l->hashes == l->count;
+    if (all_hashes)
+        l->hashes = 0;
+    out->separator = config->has_separator ? config->form.separator : guess_separator(l, &cells);
+    cells = usual_cells(l, out->separator);
+    if (cells < 1)
+        cells = cells_of(l, l->hashes, out->separator);
+    /* "#id,label": a header that begins like a comment */
+    if (l->hashes == 1 && cells > 1 && cells_of(l, 0, out->separator) == cells)
+        l->hashes = 0;
+    out->comment = l->hashes ? '#' : 0;
+    out->header = config->has_header ? config->form.header
+                                     : cells > 0 && guess_header(l, out->separator, cells);
+}
+
+enum skiff_status look_guess(const struct look_config *config, struct look_form *out,
+                             struct skiff_error *err)
+{
+    struct lines *l = mem_must(sizeof *l);
+    enum skiff_status status = take_lines(config, l, err);
+    if (status == SKIFF_OK) {
+        if (config->has_format && config->form.format != LOOK_CSV)
+            *out = (struct look_form){.format = config->form.format,
+                                      .comment = config->form.format == LOOK_LINES ? 0 : '#'};
+        else if (config->has_format || config->has_separator || !guess_svm(l, out))
+            guess_csv(l, config, out);
+    }
+    buf_deinit(&l->text);
+    free(l);
+    return status;
+}

@@ -1,0 +1,87 @@
+/* Rows of files, whatever their form. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "data/look.h"
+#include "data/source.h"
+
+#define TELL_BYTES ((int64_t)8 << 20)
+
+enum skiff_status look_rows_open(struct look_rows *r, const struct look_config *config,
+                                 struct look_form form, struct skiff_error *err)
+{
+    *r = (struct look_rows){.config = config, .form = form, .source = mem_must(sizeof *r->source)};
+    enum skiff_status status = source_open(r->source, NULL, 0, err);
+    if (status < 0) {
+        free(r->source);
+        r->source = NULL;
+    }
+    return status;
+}
+
+void look_rows_close(struct look_rows *r)
+{
+    if (r->source)
+        source_close(r->source);
+    free(r->source);
+    *r = (struct look_rows){0};
+}
+
+const char *look_rows_file(const struct look_rows *r)
+{
+    return r->config->files->paths[r->file > 0 ? r->file - 1 : 0];
+}
+
+int64_t look_rows_bytes(const struct look_rows *r)
+{
+    return r->bytes_before + (r->source->stream ? stream_tell(r->source->stream) : 0);
+}
+
+static enum skiff_status next_file(struct look_rows *r, struct skiff_error *err)
+{
+    struct stream *stream;
+    if (r->file == r->config->files->count)
+        return SKIFF_END;
+    r->bytes_before = look_rows_bytes(r);
+    TRY(stream_open(r->config->files->paths[r->file], r->config->stop, &stream, err));
+    source_next(r->source, stream);
+    r->file++;
+    r->begun = false;
+    return SKIFF_OK;
+}
+
+static void tell(struct look_rows *r)
+{
+    int64_t bytes = look_rows_bytes(r);
+    if (r->config->on_progress && bytes - r->told >= TELL_BYTES) {
+        r->told = bytes;
+        r->config->on_progress(r->config->arg, bytes);
+    }
+}
+
+enum skiff_status look_rows_next(struct look_rows *r, struct look_row *out, struct skiff_error *err)
+{
+    for (;;) {
+        enum skiff_status status = SKIFF_END;
+        if (r->source->stream)
+            status = source_line(r->source, &out->line, &out->n, err);
+        if (status < 0)
+            return error_prefix(err, status, "%s:%" PRId64, look_rows_file(r), r->source->line);
+        if (status == SKIFF_END) {
+            status = next_file(r, err);
+            if (status != SKIFF_OK)
+                return status;
+            continue;
+        }
+        if (r->config->stop && atomic_load(r->config->stop))
+            return error_set(err, SKIFF_STATE, "%s: reading was stopped", look_rows_file(r));
+        tell(r);
+        if (out->n == 0 || (r->form.comment && out->line[0] == r->form.comment))
+            continue;
+        out->number = r->source->line;
+        out->header = !r->begun && r->form.header && r->form.format == LOOK_CSV;
+        r->begun = true;
+        return SKIFF_OK;
+    }
+}

@@ -1,0 +1,43 @@
+/* Split: the rows of a table to two folders, as they are, and what is learnt from the first.
+ *
+ * CSV files keep their header line; a part begins a new file every SPLIT_PART_BYTES. A row goes to
+ * test by its own text and the seed, so that the same rows always go the same way and equal rows go
+ * together; or by its time. Rows without a label, or that cannot be read, go nowhere. */
+#ifndef DATA_SPLIT_H
+#define DATA_SPLIT_H
+
+#include "data/label.h"
+#include "data/learn.h"
+
+#define SPLIT_PART_BYTES ((int64_t)128 << 20)
+
+struct split_config {
+    const struct look_config *look; /* files, stop, progress */
+    struct look_form form;
+    int ncolumns; /* csv */
+    int label;    /* column; libsvm and libffm: 0, the first word; -1: none */
+    const struct label_rule *rule;
+    const char *train, *test; /* folders that are there; test NULL: all rows go to train */
+    double share;             /* of the rows that go to test */
+    uint64_t seed;
+    int time; /* column; -1: by text */
+    enum moment_form time_form;
+    int64_t from;                     /* rows of this time and later go to test */
+    const struct learn_config *learn; /* csv: a column each; libsvm: by index; NULL: nothing */
+    int64_t first_index;              /* libsvm: of learn's first column */
+};
+
+struct split_side {
+    int64_t rows, positive;
+};
+
+struct split_report {
+    struct split_side train, test;
+    int64_t bad, unlabelled;
+    struct columns columns; /* the caller's (columns_deinit) */
+};
+
+enum skiff_status split_run(const struct split_config *config, struct split_report *out,
+                            struct skiff_error *err);
+
+#endif
