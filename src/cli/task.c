@@ -34,6 +34,7 @@ static const char *const known_keys[] = {
     "runner.infer_load_path",
     "runner.infer_start_epoch",
     "runner.infer_end_epoch",
+    "runner.infer_epoch",
     "runner.seed",
     "runner.thread_num",
     "runner.reader_type",
