@@ -19,8 +19,8 @@
 /* Keys that say something about validation, without data for it: a slip. */
 static enum skiff_status need_no_data(struct config *c, struct skiff_error *err)
 {
-    static const char *const keys[] = {"runner.valid_interval", "runner.valid_batch_size",
-                                       "runner.valid_metric",   "runner.early_stop",
+    static const char *const keys[] = {"runner.valid_interval",   "runner.valid_batch_size",
+                                       "runner.valid_metric",     "runner.early_stop",
                                        "runner.early_stop_delta", NULL};
     for (const char *const *key = keys; *key; key++)
         if (config_has(c, *key))
@@ -36,10 +36,9 @@ static enum skiff_status check_metric(const struct valid *v, struct skiff_error 
                    (v->metric == VALID_LOG_LOSS && !v->tally.is_probability);
     if (!missing)
         return SKIFF_OK;
-    return error_set(err, SKIFF_INVALID,
-                     "%s: runner.valid_metric: %s gives no %s; loss is what can be compared",
-                     config_name(v->task->config), v->task->model->name,
-                     valid_metric_name(v->metric));
+    return error_set(
+        err, SKIFF_INVALID, "%s: runner.valid_metric: %s gives no %s; loss is what can be compared",
+        config_name(v->task->config), v->task->model->name, valid_metric_name(v->metric));
 }
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
@@ -177,9 +176,8 @@ void valid_tell(const struct valid *v)
         printf("best: %s (valid %s %.4f): %s/" VALID_MODEL "\n", where_text(p, where),
                valid_metric_name(v->metric), value, v->folder);
     if (v->top != v->best)
-        log_info("better, but not kept: %s (valid %s %.4f)",
-                 where_text(&v->points[v->top], where), valid_metric_name(v->metric),
-                 valid_value(&v->points[v->top], v->metric));
+        log_info("better, but not kept: %s (valid %s %.4f)", where_text(&v->points[v->top], where),
+                 valid_metric_name(v->metric), valid_value(&v->points[v->top], v->metric));
     fflush(stdout);
 }
 
@@ -300,10 +298,8 @@ static void keep_copy(struct valid *v, struct valid_point *p)
 {
     struct task copy = *v->task;
     struct skiff_error why;
-    struct model_note note = {.epoch = p->epoch,
-                              .steps = p->batch,
-                              .samples = p->samples,
-                              .known = true};
+    struct model_note note = {
+        .epoch = p->epoch, .steps = p->batch, .samples = p->samples, .known = true};
     copy.scope = v->copy;
     memcpy(note.run, v->run, sizeof(note.run));
     p->kept = checkpoint_save_to(&copy, v->folder, VALID_MODEL, &note, &why) == SKIFF_OK;

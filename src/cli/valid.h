@@ -28,10 +28,10 @@ enum valid_metric { VALID_AUTO, VALID_AUC, VALID_LOG_LOSS, VALID_LOSS };
 
 struct valid_point {
     int epoch;
-    int64_t batch, samples;              /* of the epoch, trained on before it was judged */
-    bool end;                            /* the epoch's end */
-    bool kept;                           /* its model is on the disk */
-    double auc, log_loss, copc, loss;    /* NAN: there is none */
+    int64_t batch, samples;           /* of the epoch, trained on before it was judged */
+    bool end;                         /* the epoch's end */
+    bool kept;                        /* its model is on the disk */
+    double auc, log_loss, copc, loss; /* NAN: there is none */
 };
 
 struct valid {

@@ -62,9 +62,7 @@ static void replay_one(struct valid *v, int i)
 {
     const struct valid_point *p = &v->points[i];
     if (v->metric == VALID_AUTO)
-        v->metric = !isnan(p->auc)        ? VALID_AUC
-                    : !isnan(p->log_loss) ? VALID_LOG_LOSS
-                                          : VALID_LOSS;
+        v->metric = !isnan(p->auc) ? VALID_AUC : !isnan(p->log_loss) ? VALID_LOG_LOSS : VALID_LOSS;
     double value = value_at(v, i), step = gain(v, value, v->reference);
     if (p->kept && gain(v, value, value_at(v, v->best)) > 0)
         v->best = i;
@@ -217,8 +215,8 @@ static bool is_of_run(const char *folder, const char *model, const char *run)
     struct buf path = BUF_INIT;
     struct model_note note = {0};
     record_path(folder, model, &path);
-    bool same = model_note_read(path.data, &note, NULL) == SKIFF_OK && note.known &&
-                !strcmp(note.run, run);
+    bool same =
+        model_note_read(path.data, &note, NULL) == SKIFF_OK && note.known && !strcmp(note.run, run);
     buf_deinit(&path);
     return same;
 }

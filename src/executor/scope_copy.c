@@ -81,8 +81,7 @@ enum skiff_status scope_copy(const struct skiff_scope *from, struct skiff_scope 
     str_map_init(&values);
     scope_names(from, &values);
     for (size_t i = 0; i < values.count && status == SKIFF_OK; i++)
-        status =
-            copy_value(values.entries[i].value, scope_own(to, values.entries[i].key), err);
+        status = copy_value(values.entries[i].value, scope_own(to, values.entries[i].key), err);
     for (size_t i = 0; i < values.count && status == SKIFF_OK; i++)
         if (lags(values.entries[i].value))
             status = settle_copy(values.entries[i].value, &values, to, err);

@@ -16,7 +16,7 @@ struct pause {
     pthread_cond_t over;
     int running, waiting; /* threads */
     uint64_t held;        /* pauses so far */
-    bool wanted;
+    bool wanted, failed;
     int64_t batches, rows, next; /* next: the number of batches at which the next pause is wanted */
     double seconds;              /* that pauses have taken */
 };

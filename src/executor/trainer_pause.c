@@ -26,8 +26,9 @@ static enum skiff_status hold(struct pause *p, bool skip, struct skiff_error *er
     const struct trainer_options *o = p->options;
     double start = clock_seconds();
     enum skiff_status status = SKIFF_OK;
-    if (!skip && !(o->wants_stop && o->wants_stop(o->user)))
+    if (!skip && !p->failed && !(o->wants_stop && o->wants_stop(o->user)))
         status = o->on_pause(o->user, p->batches, p->rows, err);
+    p->failed |= skip || status < 0; /* the run ends, and none follows */
     while (p->next <= p->batches)
         p->next += o->pause_period;
     p->seconds += clock_seconds() - start;
