@@ -122,8 +122,11 @@ static void add_number(struct buf *out, const char *name, double x, int digits)
 static void say_point(const struct valid *v, const struct valid_point *p)
 {
     struct buf text = BUF_INIT;
-    buf_printf(&text, "valid: epoch %d", p->epoch);
-    if (!p->end)
+    if (p->epoch < 0)
+        buf_str(&text, "valid: before training");
+    else
+        buf_printf(&text, "valid: epoch %d", p->epoch);
+    if (p->epoch >= 0 && !p->end)
         buf_printf(&text, ", batch %lld", (long long)p->batch);
     buf_str(&text, ":");
     add_number(&text, "auc", p->auc, 4);
@@ -133,7 +136,7 @@ static void say_point(const struct valid *v, const struct valid_point *p)
         add_number(&text, "loss", p->loss, 4);
     if (isnan(valid_value(p, v->metric)))
         buf_printf(&text, " %s is not a number", valid_metric_name(v->metric));
-    if (v->top == v->n - 1)
+    if (p->epoch >= 0 && v->top == v->n - 1)
         buf_str(&text, " (best so far)");
     printf("%s\n", text.data);
     fflush(stdout);
@@ -222,7 +225,9 @@ static enum skiff_status read_point(struct valid *v, struct valid_point *p, stru
         return one_class(v, pos, neg, err);
     if (isnan(p->loss)) /* the model gives no numbers any more: that is what is found */
         return SKIFF_OK;
-    return error_set(err, SKIFF_INVALID, "no sample of " DIR_KEY " has a label of 0 or 1");
+    return error_set(err, SKIFF_INVALID,
+                     "no sample of " DIR_KEY " has a label: nothing can be compared with what the "
+                     "model predicts");
 }
 
 /* States of metrics, which the program writes, are those of a scope in front. */
@@ -359,6 +364,22 @@ void valid_fill(const struct valid *v, struct report_row *rows, int n)
 
 /* ---- the beginning ---- */
 
+/* Whatever is wrong with the data is found before hours of training, not behind them. */
+enum skiff_status valid_check(struct valid *v, struct skiff_error *err)
+{
+    struct valid_point p = {.epoch = -1};
+    if (!v->data)
+        return SKIFF_OK;
+    if (task_in_memory(v->task) && !dataset_memory_size(v->data))
+        TRY(dataset_load(v->data, err));
+    TRY(judge(v, v->task->scope, &p, err));
+    if (v->interrupted)
+        return SKIFF_OK;
+    valid_choose_metric(v, &p);
+    say_point(v, &p);
+    return SKIFF_OK;
+}
+
 static enum skiff_status go_on(struct valid *v, const struct model_note *last,
                                struct skiff_error *err)
 {
@@ -387,10 +408,12 @@ enum skiff_status valid_begin(struct valid *v, const char *folder, const char *r
     snprintf(v->run, sizeof(v->run), "%s", run);
     if (!v->data)
         return SKIFF_OK;
+    if (!last) {
+        TRY(valid_check(v, err));
+        valid_record_remove(folder);
+        return SKIFF_OK;
+    }
     if (task_in_memory(v->task) && !dataset_memory_size(v->data))
         TRY(dataset_load(v->data, err));
-    if (last)
-        return go_on(v, last, err);
-    valid_record_remove(folder);
-    return SKIFF_OK;
+    return go_on(v, last, err);
 }

@@ -64,6 +64,8 @@ void valid_close(struct valid *v);
  * and that the run goes on from; what was found before it counts. NULL: the run is new. */
 enum skiff_status valid_begin(struct valid *v, const char *folder, const char *run,
                               const struct model_note *last, struct skiff_error *err);
+/* Judges the values of the scope before any training; a new run begins so. */
+enum skiff_status valid_check(struct valid *v, struct skiff_error *err);
 /* Judges the values of the task's scope and says so in a line. saved: they are in <folder>/<epoch>.
  * Later, epochs that runner.keep_epochs does not keep are removed. */
 enum skiff_status valid_epoch(struct valid *v, int epoch, int64_t batches, int64_t samples,
@@ -92,6 +94,8 @@ enum skiff_status valid_best_read(const char *folder, struct valid_best *out,
 
 /* ---- valid_record.c: what the files of validation share ---- */
 
+/* What is compared, if the user has not said: the first that p has. */
+void valid_choose_metric(struct valid *v, const struct valid_point *p);
 /* Replays the list: best, top, reference, idle, stop. */
 void valid_replay(struct valid *v);
 void valid_add(struct valid *v, const struct valid_point *p);

@@ -13,7 +13,8 @@ static enum skiff_status open_task(struct valid_job *v, struct skiff_error *err)
         return SKIFF_OK;
     TRY(task_open(&v->task, v->args, false, err));
     v->open = true;
-    return valid_open(&v->valid, &v->task, err);
+    TRY(valid_open(&v->valid, &v->task, err));
+    return v->valid.data ? task_startup(&v->task, err) : SKIFF_OK;
 }
 
 enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const struct task_args *args,
@@ -28,7 +29,10 @@ enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const stru
                          config_name(c));
     v->wanted = config_has(c, "runner.valid_data_dir") || config_has(c, "runner.early_stop") ||
                 config_has(c, "runner.keep_epochs");
-    return v->wanted && here ? open_task(v, err) : SKIFF_OK;
+    if (!v->wanted || !here)
+        return SKIFF_OK;
+    TRY(open_task(v, err));
+    return args->resume ? SKIFF_OK : valid_check(&v->valid, err);
 }
 
 void valid_job_close(struct valid_job *v)
@@ -69,8 +73,6 @@ static enum skiff_status begin(struct valid_job *v, const struct model_note *not
     if (v->begun)
         return SKIFF_OK;
     TRY(open_task(v, err));
-    if (v->valid.data)
-        TRY(task_startup(&v->task, err));
     TRY(valid_begin(&v->valid, v->folder, note->run, &before, err));
     v->begun = true;
     return judge_missed(v, note, err);

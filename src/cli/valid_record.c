@@ -58,11 +58,16 @@ static double value_at(const struct valid *v, int i)
     return i < 0 ? NAN : valid_value(&v->points[i], v->metric);
 }
 
+void valid_choose_metric(struct valid *v, const struct valid_point *p)
+{
+    if (v->metric == VALID_AUTO)
+        v->metric = !isnan(p->auc) ? VALID_AUC : !isnan(p->log_loss) ? VALID_LOG_LOSS : VALID_LOSS;
+}
+
 static void replay_one(struct valid *v, int i)
 {
     const struct valid_point *p = &v->points[i];
-    if (v->metric == VALID_AUTO)
-        v->metric = !isnan(p->auc) ? VALID_AUC : !isnan(p->log_loss) ? VALID_LOG_LOSS : VALID_LOSS;
+    valid_choose_metric(v, p);
     double value = value_at(v, i), step = gain(v, value, v->reference);
     if (p->kept && gain(v, value, value_at(v, v->best)) > 0)
         v->best = i;

@@ -34,8 +34,9 @@ static void net_open(struct net *n, const char *optimizer)
     n->net = skiff_net_create();
     skiff_program_set_seed(skiff_net_startup(n->net), 5);
     struct rank_dnn vars = rank_dnn_build(n->net, &config);
-    assert_int_equal(skiff_minimize(n->net, vars.loss, &err, optimizer, .learning_rate = 0.01, .momentum = 0.9),
-                     SKIFF_OK);
+    assert_int_equal(
+        skiff_minimize(n->net, vars.loss, &err, optimizer, .learning_rate = 0.01, .momentum = 0.9),
+        SKIFF_OK);
     n->scope = scope_create();
     struct skiff_executor *e = executor_create(n->scope, &(struct executor_options){0});
     assert_int_equal(executor_run(e, skiff_net_startup(n->net), NULL, 0, NULL, 0, NULL, &err),
