@@ -146,6 +146,10 @@ static enum skiff_status read_strategy(struct fleet_training *t, const struct ta
     /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
     const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
     out->is_sgd_optimizer = strcasecmp(class, "sgd") ? -1 : 1;
+    /* async: parameters come back with every push, as 2.x has it: with those of every second one
+     * (1.x) workers are further behind, and predictions swing twice as far about the truth */
+    if (!getenv("FLAGS_communicator_independent_recv_thread"))
+        out->independent_recv_thread = -1;
     return config_check(c, err);
 }
 
