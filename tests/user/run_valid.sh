@@ -229,7 +229,7 @@ run 0 infer -m "$config" -o runner.infer_load_path=job runner.infer_epoch=best
 says_like "^Epoch: $best, .* auc: $value "
 job 0 "${sets[@]}" runner.model_save_path=part runner.epochs=2
 job 0 --resume "${sets[@]}" runner.model_save_path=part runner.epochs=20
-check "resumed" test "$(record "$out/job")" = "$(record "$out/part")"
+check "resumed: $(diff <(record "$out/job") <(record "$out/part") 2>&1)" test "$(record "$out/job")" = "$(record "$out/part")"
 job 1 -o runner.model_save_path=refused runner.valid_interval=5
 says "runner.valid_interval: a job is judged after every epoch only; leave it out, or train in one process"
 job 1 -o runner.model_save_path=refused runner.valid_data_dir=nowhere
