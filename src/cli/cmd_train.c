@@ -293,7 +293,7 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
     valid_fill(&t->valid, t->rows, t->nrows);
     if (t->nrows)
         report_print(t->rows, t->nrows, true);
-    else if (!t->valid.stop)
+    else if (!t->valid.stop && !t->stopped)
         log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
     valid_tell(&t->valid);
     return need_saved(t, err);
@@ -307,6 +307,19 @@ static void training_close(struct training *t)
         tally_deinit(&t->tally);
     free(t->rows);
     task_close(&t->task);
+}
+
+static void say_stopped(const struct training *t)
+{
+    int epoch = t->nrows ? t->rows[t->nrows - 1].epoch : t->last.epoch;
+    fflush(stdout);
+    if (!t->nrows && !t->last.known)
+        fprintf(stderr, "skiff train: stopped before training\n");
+    else
+        fprintf(stderr,
+                "skiff train: stopped in epoch %d; the model is saved in %s/%d, --resume "
+                "goes on\n",
+                epoch, t->save_path, epoch);
 }
 
 static int run(const struct command_call *call)
@@ -324,12 +337,7 @@ static int run(const struct command_call *call)
     if (train(&t, args->resume, &err) < 0)
         status = command_fail("train", &err);
     else if (t.stopped) {
-        int epoch = t.nrows ? t.rows[t.nrows - 1].epoch : t.last.epoch;
-        fflush(stdout);
-        fprintf(stderr,
-                "skiff train: stopped in epoch %d; the model is saved in %s/%d, --resume "
-                "goes on\n",
-                epoch, t.save_path, epoch);
+        say_stopped(&t);
         status = 1;
     }
     training_close(&t);

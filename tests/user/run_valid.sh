@@ -201,13 +201,16 @@ says "runner.valid_metric must be auto, auc, log_loss or loss"
 train 1 runner.early_stop_delta=-1
 says "runner.early_stop_delta is -1; expected 0 or more"
 
-# a folder that nothing can be put into any more does not end the run
-if [ "$(id -u)" != 0 ]; then
-    train 0 runner.model_save_path=ro runner.epochs=1
-    chmod a-w "$out/ro"
-    run 0 train -m "$config" --resume -o runner.model_save_path=ro runner.epochs=1
-    chmod u+w "$out/ro"
-fi
+# Ctrl-C while the data is looked at before training: the pipe command is reading, and gives nothing
+sed '/input_format/d' "$config" >"$out/slow.yaml"
+"$skiff" train -m "$out/slow.yaml" -o runner.model_save_path=slow \
+    runner.pipe_command="sh -c 'touch $work/reading; exec sleep 100'" >"$work/log" 2>&1 &
+slow=$!
+until [ -e "$work/reading" ] || ! kill -0 $slow 2>/dev/null; do sleep 0.05; done
+kill -INT $slow
+wait $slow
+check "status 1" test $? = 1
+says "skiff train: stopped before training"
 
 # a job: the worker that saves judges; all stop together; the epochs are those that infer judges
 job() { # STATUS ARGUMENTS...
