@@ -42,7 +42,7 @@ train() { # FOLDER [ARGUMENT...]
 record() { grep -v '^run:' "$work/$1/best.yaml"; }
 
 train whole || fault "in one piece"
-ls "$work/whole" | grep -q best.yaml || fault "no record"
+[ -s "$work/whole/best.yaml" ] || fault "no record"
 
 # the disk is full where it is written: told, and training goes on
 LD_PRELOAD=$cut SKIFF_TEST_CUT=full:1 SKIFF_TEST_CUT_BELOW=best.yaml train full || fault "full: best.yaml"
