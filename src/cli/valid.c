@@ -122,6 +122,8 @@ static void add_number(struct buf *out, const char *name, double x, int digits)
 static void say_point(const struct valid *v, const struct valid_point *p)
 {
     struct buf text = BUF_INIT;
+    if (!log_shows(LOG_INFO))
+        return;
     if (p->epoch < 0)
         buf_str(&text, "valid: before training");
     else
