@@ -123,6 +123,11 @@ says_like '^best epoch: [0-9]'
 train 0 runner.model_save_path=even runner.valid_interval=30 runner.epochs=1
 check "two points" test "$(grep -c '  - {epoch' "$out/even/best.yaml")" = 2
 
+# -q: only the table and the best one
+run 0 train -q -m "$config" -o runner.model_save_path=quiet runner.epochs=1
+says_not "valid: "
+says "best epoch: 0"
+
 # several threads meet; the numbers of batches may be a little higher
 train 0 runner.model_save_path=threads runner.thread_num=2 runner.valid_interval=20 runner.epochs=2
 says_like '^valid: epoch 0, batch 2[0-9]: '
