@@ -103,12 +103,12 @@ static enum skiff_status write_epoch(struct task *j, struct model_writer *w,
     return io_write_state(w, j->scope, j->main, PREFIX, err);
 }
 
-enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
-                                  struct skiff_error *err)
+enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
+                                     const struct model_note *note, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     struct model_writer w;
-    join(&path, folder, note->epoch, "");
+    buf_printf(&path, "%s/%s", folder, name);
     enum skiff_status status = model_writer_open(&w, path.data, err);
     if (status == SKIFF_OK) {
         status = write_epoch(j, &w, note, err);
@@ -118,11 +118,19 @@ enum skiff_status checkpoint_save(struct task *j, const char *folder, const stru
             model_writer_close(&w);
     }
     if (status == SKIFF_OK) { /* of an older Skiff: the manifest says it now */
-        join(&path, folder, note->epoch, STATE);
+        buf_printf(&path, "/" STATE);
         unlink(path.data);
     }
     buf_deinit(&path);
     return status;
+}
+
+enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
+                                  struct skiff_error *err)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%d", note->epoch);
+    return checkpoint_save_to(j, folder, name, note, err);
 }
 
 /* ------------------------------------------------------------------ finding */

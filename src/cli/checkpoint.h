@@ -33,6 +33,9 @@ void checkpoint_new_run(struct model_note *note);
 /* <folder>/<note->epoch>, instead of what is there. */
 enum skiff_status checkpoint_save(struct task *j, const char *folder, const struct model_note *note,
                                   struct skiff_error *err);
+/* The same under another name than the epoch's number. */
+enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
+                                     const struct model_note *note, struct skiff_error *err);
 /* What a program for inference is fed and gives: named by the user, or everything but the label and
  * the prediction. */
 struct checkpoint_names {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -10,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/valid.h"
 #include "executor/trainer.h"
 
 struct judging {
@@ -19,6 +21,8 @@ struct judging {
     struct progress progress;
     struct trainer_options options;
     const char *load_path;
+    struct valid_best best; /* by validation while it was trained; epoch -1: not known */
+    bool best_alone;        /* judge nothing else */
     int first, end;
     struct report_row *rows;
     int nrows;
@@ -43,6 +47,29 @@ static void on_tick(void *user)
     progress_tick(&t->progress);
 }
 
+/* runner.infer_epoch: a number, or `best`. */
+static enum skiff_status read_epoch(struct judging *t, struct skiff_error *err)
+{
+    struct config *c = t->task.config;
+    const char *which = config_text(c, "runner.infer_epoch", NULL);
+    t->best_alone = which && !strcmp(which, "best");
+    if (t->best_alone && t->best.epoch < 0)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s: runner.infer_epoch is best, but %s/" VALID_RECORD
+                         " names none: it comes from training with runner.valid_data_dir",
+                         config_name(c), t->load_path);
+    if (t->best_alone)
+        t->first = t->best.epoch;
+    else if (which && strspn(which, "0123456789") != strlen(which))
+        config_refuse(c, "runner.infer_epoch", "is %s; expected the number of an epoch, or best",
+                      which);
+    else if (which)
+        t->first = (int)config_int_in(c, "runner.infer_epoch", 0, 0, 1000000);
+    if (which)
+        t->end = t->first + 1;
+    return SKIFF_OK;
+}
+
 static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
 {
     struct config *c = t->task.config;
@@ -53,6 +80,8 @@ static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
     t->first = (int)config_int_in(c, "runner.infer_start_epoch", 0, 0, 1000000);
     t->end = (int)config_int_in(c, "runner.infer_end_epoch",
                                 checkpoint_before(t->load_path, INT_MAX) + 1, 0, 1000000);
+    TRY(valid_best_read(t->load_path, &t->best, err));
+    TRY(read_epoch(t, err));
     TRY(config_check(c, err));
     if (t->end <= t->first)
         return error_set(err, SKIFF_NOT_FOUND, "%s: no epochs from %d up to %d in %s",
@@ -95,10 +124,33 @@ static void print_line(const struct report_row *r)
  * the config asks for must be there. */
 static enum skiff_status no_model(const struct judging *t, int epoch, struct skiff_error *err)
 {
-    if (config_has(t->task.config, "runner.infer_end_epoch"))
+    if (config_has(t->task.config, "runner.infer_end_epoch") ||
+        config_has(t->task.config, "runner.infer_epoch"))
         return error_set(err, SKIFF_NOT_FOUND, "%s/%d holds no saved model (rec_static.pdparams)",
                          t->load_path, epoch);
     log_warn("%s/%d holds no saved model and is left out", t->load_path, epoch);
+    return SKIFF_OK;
+}
+
+/* *out: it is there, whole, and loaded. */
+static enum skiff_status load_epoch(struct judging *t, int epoch, bool *out,
+                                    struct skiff_error *err)
+{
+    struct model_note note;
+    bool torn = false;
+    *out = false;
+    if (t->best_alone && !t->best.end) {
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", t->load_path, t->best.model);
+        enum skiff_status status = checkpoint_load(&t->task, path.data, err);
+        buf_deinit(&path);
+        *out = true;
+        return status;
+    }
+    if (!checkpoint_exists(t->load_path, epoch))
+        return no_model(t, epoch, err);
+    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, &note, &torn, err));
+    *out = !torn;
     return SKIFF_OK;
 }
 
@@ -106,12 +158,9 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
 {
     struct trainer_result r;
     struct tally_sum sum;
-    struct model_note note;
-    bool torn;
-    if (!checkpoint_exists(t->load_path, epoch))
-        return no_model(t, epoch, err);
-    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, &note, &torn, err));
-    if (torn)
+    bool there;
+    TRY(load_epoch(t, epoch, &there, err));
+    if (!there)
         return SKIFF_OK;
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
@@ -126,13 +175,30 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     t->stopped = r.stopped;
     tally_read(&t->tally, &sum);
     struct report_row *row = &t->rows[t->nrows++];
-    *row = (struct report_row){.epoch = epoch, .seconds = r.seconds};
+    *row = (struct report_row){.epoch = epoch,
+                               .seconds = r.seconds,
+                               .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
     report_row_fill(row, &t->tally, &sum);
     double all = r.read_seconds + r.compute_seconds;
     row->read = all > 0 ? r.read_seconds / all : 0;
     row->compute = all > 0 ? r.compute_seconds / all : 0;
     print_line(row);
     return SKIFF_OK;
+}
+
+static void say_best(const struct judging *t)
+{
+    const struct valid_best *b = &t->best;
+    const char *metric = valid_metric_name(b->metric);
+    if (b->epoch < t->first || b->epoch >= t->end)
+        return;
+    if (b->end)
+        printf("* the best one by validation while training: %s %.4f\n", metric, b->value);
+    else
+        printf("%s by validation while training: epoch %d, batch %lld (%s %.4f), in %s/%s%s\n",
+               t->best_alone ? "* the best one" : "the best one", b->epoch, (long long)b->batch,
+               metric, b->value, t->load_path, b->model,
+               t->best_alone ? "" : " (-o runner.infer_epoch=best judges it)");
 }
 
 static enum skiff_status judge(struct judging *t, struct skiff_error *err)
@@ -151,6 +217,7 @@ static enum skiff_status judge(struct judging *t, struct skiff_error *err)
         return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is whole", t->first,
                          t->end, t->load_path);
     report_print(t->rows, t->nrows, false);
+    say_best(t);
     return SKIFF_OK;
 }
 
@@ -186,7 +253,9 @@ const struct command command_infer = {
     .usage = "-m config.yaml [-o key=value ...] [-q|-v]",
     .text = "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. "
             "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from "
-            "runner.infer_load_path; without an end, all that are there.",
+            "runner.infer_load_path; without an end, all that are there. runner.infer_epoch names "
+            "one, or `best`: the best one by validation while training, which has a star in the "
+            "table.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct task_args),
     .run = run};

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/train_fleet.h"
+#include "cli/valid.h"
 #include "executor/trainer.h"
 #include "store/save_retry.h"
 
@@ -21,14 +22,16 @@ struct training {
     struct dataset *data;
     struct tally tally;
     struct progress progress;
+    struct valid valid;
     struct trainer_options options;
     const char *save_path;
-    int first, epochs;
+    int first, epochs, epoch;
     bool shuffle;
     uint64_t seed;
     struct report_row *rows;
     int nrows;
     bool stopped;
+    struct model_note last;       /* what --resume goes on from; not known: nothing */
     struct model_note note;       /* of the epoch to be saved; the run's name stays */
     struct skiff_error not_saved; /* why the newest epoch is not on the disk; code OK: it is */
 };
@@ -41,8 +44,19 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 
 static bool wants_stop(void *user)
 {
-    (void)user;
-    return interrupt_wanted();
+    const struct training *t = user;
+    return interrupt_wanted() || t->valid.stop;
+}
+
+static enum skiff_status on_pause(void *user, int64_t batches, int64_t rows,
+                                  struct skiff_error *err)
+{
+    struct training *t = user;
+    double start = clock_seconds();
+    progress_end(&t->progress, 0);
+    enum skiff_status status = valid_within(&t->valid, t->epoch, batches, rows, err);
+    t->progress.started += clock_seconds() - start;
+    return status;
 }
 
 static void on_tick(void *user)
@@ -79,6 +93,8 @@ static void read_options(struct training *t)
         .on_batch = on_batch,
         .tick_period = t->progress.terminal ? 0.25 : 1.0,
         .on_tick = on_tick,
+        .pause_period = t->valid.interval,
+        .on_pause = on_pause,
         .wants_stop = wants_stop,
         .print_debug = config_bool(c, "runner.dataset_debug", false) ? on_debug : NULL};
 }
@@ -96,6 +112,7 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
     if (last.epoch >= 0) {
         if (last.run[0])
             memcpy(t->note.run, last.run, sizeof last.run);
+        t->last = last;
         t->first = last.epoch + last.complete;
         if (last.complete)
             log_info("going on from %s/%d, saved after epoch %d", t->save_path, last.epoch,
@@ -195,6 +212,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
                                      struct skiff_error *err)
 {
     struct trainer_result r;
+    t->epoch = epoch;
     if (in_memory && t->shuffle)
         TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
     tally_reset(&t->tally);
@@ -214,7 +232,12 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
         log_warn("no cache was written: %s", cache);
     if (dataset_bad_lines(t->data))
         log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(t->data));
-    return save_epoch(t, epoch, &r, err);
+    TRY(save_epoch(t, epoch, &r, err));
+    if (r.stopped)
+        return SKIFF_OK;
+    TRY(valid_epoch(&t->valid, epoch, r.batches, r.rows, t->not_saved.code == SKIFF_OK, err));
+    t->stopped = t->valid.interrupted;
+    return SKIFF_OK;
 }
 
 static void say_earlier(const struct training *t)
@@ -248,6 +271,7 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
 {
     bool in_memory = task_in_memory(&t->task);
     TRY(task_dataset_open(&t->task, &task_data_train, &t->data, err));
+    TRY(valid_open(&t->valid, &t->task, err));
     read_options(t);
     TRY(task_check(&t->task, "train", err));
     TRY(start_values(t, resume, err));
@@ -260,23 +284,42 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
     say_idle(t);
     if (in_memory)
         TRY(load_memory(t, err));
+    TRY(valid_begin(&t->valid, t->save_path, t->note.run, t->last.known ? &t->last : NULL, err));
+    t->stopped = t->valid.interrupted;
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
-    for (int epoch = t->first; epoch < t->epochs && !t->stopped; epoch++)
+    for (int epoch = t->first; epoch < t->epochs && !t->stopped && !t->valid.stop; epoch++)
         TRY(train_epoch(t, epoch, in_memory, err));
+    t->stopped &= interrupt_wanted(); /* an early stop is an end */
+    valid_fill(&t->valid, t->rows, t->nrows);
     if (t->nrows)
         report_print(t->rows, t->nrows, true);
-    else
+    else if (!t->valid.stop && !t->stopped)
         log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
+    valid_tell(&t->valid);
     return need_saved(t, err);
 }
 
 static void training_close(struct training *t)
 {
     dataset_destroy(t->data);
+    valid_close(&t->valid);
     if (t->tally.lanes)
         tally_deinit(&t->tally);
     free(t->rows);
     task_close(&t->task);
+}
+
+static void say_stopped(const struct training *t)
+{
+    int epoch = t->nrows ? t->rows[t->nrows - 1].epoch : t->last.epoch;
+    fflush(stdout);
+    if (!t->nrows && !t->last.known)
+        fprintf(stderr, "skiff train: stopped before training\n");
+    else
+        fprintf(stderr,
+                "skiff train: stopped in epoch %d; the model is saved in %s/%d, --resume "
+                "goes on\n",
+                epoch, t->save_path, epoch);
 }
 
 static int run(const struct command_call *call)
@@ -294,11 +337,7 @@ static int run(const struct command_call *call)
     if (train(&t, args->resume, &err) < 0)
         status = command_fail("train", &err);
     else if (t.stopped) {
-        fflush(stdout);
-        fprintf(stderr,
-                "skiff train: stopped in epoch %d; the model is saved in %s/%d, --resume "
-                "goes on\n",
-                t.rows[t.nrows - 1].epoch, t.save_path, t.rows[t.nrows - 1].epoch);
+        say_stopped(&t);
         status = 1;
     }
     training_close(&t);

@@ -124,8 +124,8 @@ static void cell(double v, int width, int digits)
 
 static void print_row(const struct report_row *r, bool training, bool accuracy)
 {
-    printf("%5d", r->epoch);
-    printf("%12lld%12.0f", (long long)r->samples,
+    printf("%5d%s", r->epoch, r->best ? "*" : "");
+    printf("%*lld%12.0f", r->best ? 11 : 12, (long long)r->samples,
            r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
     cell(r->loss, 10, 4);
     cell(r->auc, 9, 4);
@@ -133,6 +133,13 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
     cell(r->copc, 9, 4);
     if (accuracy)
         cell(r->accuracy, 10, 4);
+    if (r->judged) {
+        cell(r->valid_auc, 11, 4);
+        if (isnan(r->log_loss))
+            cell(r->valid_loss, 12, 4);
+        else
+            cell(r->valid_log_loss, 16, 4);
+    }
     printf("%6.0f %%%8.0f %%", 100 * r->read, 100 * r->compute);
     if (training)
         printf("%7.0f %%", 100 * r->update);
@@ -142,9 +149,14 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
 void report_print(const struct report_row *rows, int n, bool training)
 {
     bool accuracy = n && !isnan(rows[0].accuracy);
-    printf("\nepoch     samples   samples/s      loss      auc  log loss     copc%s    read   "
+    bool judged = n && rows[0].judged, log_loss = n && !isnan(rows[0].log_loss);
+    printf("\nepoch     samples   samples/s      loss      auc  log loss     copc%s%s    read   "
            "compute%s\n",
-           accuracy ? "  accuracy" : "", training ? "   update" : "");
+           accuracy ? "  accuracy" : "",
+           !judged    ? ""
+           : log_loss ? "  valid auc  valid log loss"
+                      : "  valid auc  valid loss",
+           training ? "   update" : "");
     for (int i = 0; i < n; i++)
         print_row(&rows[i], training, accuracy);
 }

@@ -33,6 +33,9 @@ struct report_row {
     int64_t samples;
     double seconds, auc, log_loss, copc, loss, accuracy;
     double read, compute, update; /* shares of the threads' time */
+    bool judged;                  /* there is validation data (cli/valid.h): the rest counts */
+    double valid_auc, valid_log_loss, valid_copc, valid_loss;
+    bool best; /* of all epochs, by validation: gets a star */
 };
 void report_row_fill(struct report_row *row, const struct tally *t, const struct tally_sum *s);
 void report_print(const struct report_row *rows, int n, bool training);

@@ -29,6 +29,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/valid_job.h"
 #include "data/files.h"
 #include "executor/executor.h"
 #include "executor/trainer.h"
@@ -41,6 +42,7 @@
 #include "store/save_retry.h"
 
 struct fleet_training {
+    const struct task_args *args;
     struct task task;
     struct skiff_fleet *fleet;
     struct file_list files; /* of this worker */
@@ -63,6 +65,8 @@ struct fleet_training {
     struct report_row *rows; /* over all workers */
     int nrows;
     struct report total; /* of this worker */
+    struct valid_job valid;
+    bool early; /* validation says that training shall end */
 };
 
 bool train_fleet_wanted(void)
@@ -142,6 +146,10 @@ static enum skiff_status read_strategy(struct fleet_training *t, const struct ta
     /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
     const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
     out->is_sgd_optimizer = strcasecmp(class, "sgd") ? -1 : 1;
+    /* async: parameters come back with every push, as 2.x has it: with those of every second one
+     * (1.x) workers are further behind, and predictions swing twice as far about the truth */
+    if (!getenv("FLAGS_communicator_independent_recv_thread"))
+        out->independent_recv_thread = -1;
     return config_check(c, err);
 }
 
@@ -332,26 +340,29 @@ static enum skiff_status run_startup(struct fleet_training *t, struct skiff_erro
     return status;
 }
 
-/* Counts of all workers, in place. *out_present: how many there are. */
+/* Counts of all workers, in place. *out_present: how many there are. Whoever judges epochs says
+ * whether to go on. */
 static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, int64_t *out_present,
                                 struct skiff_error *err)
 {
-    size_t n = 4 + 2 * TALLY_BUCKETS;
+    size_t n = 5 + 2 * TALLY_BUCKETS;
     int64_t *whole = mem_must(n * sizeof(*whole));
     double part[] = {s->loss, s->log_loss, s->clicks, s->predicted, s->right};
     whole[0] = s->batches;
     whole[1] = s->samples;
     whole[2] = s->judged;
     whole[3] = 1;
-    memcpy(whole + 4, s->pos, sizeof(s->pos));
-    memcpy(whole + 4 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
+    whole[4] = t->valid.valid.stop;
+    memcpy(whole + 5, s->pos, sizeof(s->pos));
+    memcpy(whole + 5 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
     enum skiff_status status = epochs_meet(t->fleet, t->epoch, whole, n, part, 5, err);
     s->batches = whole[0];
     s->samples = whole[1];
     s->judged = whole[2];
     *out_present = whole[3];
-    memcpy(s->pos, whole + 4, sizeof(s->pos));
-    memcpy(s->neg, whole + 4 + TALLY_BUCKETS, sizeof(s->neg));
+    t->early = whole[4] > 0;
+    memcpy(s->pos, whole + 5, sizeof(s->pos));
+    memcpy(s->neg, whole + 5 + TALLY_BUCKETS, sizeof(s->neg));
     s->loss = part[0];
     s->log_loss = part[1];
     s->clicks = part[2];
@@ -457,6 +468,8 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     if (failed)
         log_warn("epoch %d is not saved by this worker: %s", epoch, why.message);
     TRY(epochs_saved(t->fleet, epoch, complete, failed ? &why : NULL, err));
+    if (!failed)
+        valid_job_saved(&t->valid, &t->save);
     *out = failed ? PS_SAVE_OTHER : PS_SAVE_DONE;
     return SKIFF_OK;
 }
@@ -558,6 +571,8 @@ static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err
 static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
 {
     TRY(open_data(t, err));
+    TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
+                       skiff_fleet_is_first_worker(t->fleet), err));
     TRY(task_check(&t->task, "train", err));
     if (skiff_fleet_is_first_worker(t->fleet)) /* it saves, as long as it lives */
         TRY(checkpoint_prepare(t->save_path, err));
@@ -570,13 +585,18 @@ static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
     TRY(run_startup(t, err));
     TRY(begin(t, err));
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
-    for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && t->data; t->epoch++)
+    for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && !t->early && t->data;
+         t->epoch++)
         TRY(train_epoch(t, err));
     TRY(await_saved(t, err));
     t->total.epoch = -1;
     report_send(&t->total);
+    valid_fill(&t->valid.valid, t->rows, t->nrows);
     if (t->nrows)
         report_print(t->rows, t->nrows, true);
+    valid_tell(&t->valid.valid);
+    if (t->early && !t->valid.valid.stop)
+        log_info("early stop: the worker that validates has found no improvement");
     return skiff_fleet_stop_worker(t->fleet, err);
 }
 
@@ -584,6 +604,7 @@ static void fleet_training_close(struct fleet_training *t)
 {
     skiff_fleet_destroy(t->fleet);
     dataset_destroy(t->data);
+    valid_job_close(&t->valid);
     file_list_deinit(&t->files);
     if (t->tally.lanes)
         tally_deinit(&t->tally);
@@ -595,7 +616,7 @@ static void fleet_training_close(struct fleet_training *t)
 int train_fleet(const struct task_args *args)
 {
     struct skiff_error err = {0};
-    struct fleet_training t = {.total = {.loss = NAN, .auc = NAN, .job_auc = NAN}};
+    struct fleet_training t = {.args = args, .total = {.loss = NAN, .auc = NAN, .job_auc = NAN}};
     file_list_init(&t.files);
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);

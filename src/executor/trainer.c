@@ -57,6 +57,7 @@ struct trainer {
     int loss_at;                       /* -1: none */
     struct skiff_tensor *watch_values; /* per thread: nwatched */
     struct worker *workers;
+    struct pause pause;
     atomic_bool failed;
     pthread_mutex_t lock; /* of what follows */
     struct skiff_error error;
@@ -239,7 +240,8 @@ static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
     tell_watcher(w, batch.rows);
     tell_fetches(w);
     tell_debug(w);
-    return hand_over(w, err);
+    TRY(hand_over(w, err));
+    return pause_pass(&t->pause, batch.rows, err);
 }
 
 static void *work(void *arg)
@@ -258,6 +260,8 @@ static void *work(void *arg)
     }
     if (status < 0)
         trainer_fail(t, w->in_step ? w : NULL, &err);
+    if (pause_leave(&t->pause, status < 0, &err) < 0)
+        trainer_fail(t, NULL, &err);
     struct job *job = t->program->job;
     if (job && job->class->thread_end)
         job->class->thread_end(job);
@@ -392,8 +396,12 @@ static enum skiff_status threads_run(struct trainer *t, const struct skiff_scope
     }
     if (status < 0)
         trainer_fail(t, NULL, &why);
-    for (int i = started; i < o->threads && job && job->class->thread_end; i++)
-        job->class->thread_end(job); /* nobody shall wait for those that could not start */
+    /* nobody shall wait for those that could not start */
+    for (int i = started; i < o->threads; i++) {
+        (void)pause_leave(&t->pause, true, NULL);
+        if (job && job->class->thread_end)
+            job->class->thread_end(job);
+    }
     for (int i = 0; i < started; i++)
         thread_join(&t->workers[i].thread);
     pthread_mutex_lock(&t->lock);
@@ -451,6 +459,7 @@ static void trainer_init(struct trainer *t)
     t->handed = mem_must((size_t)(o->nhandled + 1) * sizeof(*t->handed));
     pthread_mutex_init(&t->lock, NULL);
     cond_init(&t->changed);
+    pause_init(&t->pause, o);
 }
 
 static void trainer_deinit(struct trainer *t)
@@ -466,6 +475,7 @@ static void trainer_deinit(struct trainer *t)
     free(t->watch_at);
     free(t->handle_at);
     buf_deinit(&t->place);
+    pause_deinit(&t->pause);
     pthread_cond_destroy(&t->changed);
     pthread_mutex_destroy(&t->lock);
 }
@@ -494,7 +504,7 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
     if (status == SKIFF_OK) {
         double start = clock_seconds();
         status = threads_run(&t, scope, err);
-        sum_up(&t, clock_seconds() - start, &r);
+        sum_up(&t, clock_seconds() - start - t.pause.seconds, &r);
         enum skiff_status merged =
             merge_states(&t, scope, &states, status == SKIFF_OK ? err : NULL);
         status = status == SKIFF_OK ? merged : status;

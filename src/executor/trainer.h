@@ -73,13 +73,20 @@ struct trainer_options {
     double tick_period;
     void (*on_tick)(void *user);
 
+    /* After every pause_period batches (of all threads together) all threads meet behind their
+     * running batch, and one of them calls on_pause: nothing is read or written meanwhile. With
+     * one thread that is exactly every pause_period batches. An error of it is one of the run. */
+    int64_t pause_period; /* 0: never */
+    enum skiff_status (*on_pause)(void *user, int64_t batches, int64_t rows,
+                                  struct skiff_error *err);
+
     /* Threads end after their running batch once it gives true; asked by all of them. */
     bool (*wants_stop)(void *user);
 };
 
 struct trainer_result {
     int64_t batches, rows;
-    double seconds;
+    double seconds; /* without pauses */
     /* Summed over the threads. Update is measured only with executor.profile. */
     double read_seconds, compute_seconds, update_seconds;
     bool stopped; /* wants_stop gave true */

@@ -1,9 +1,31 @@
-/* What the files of the trainer share: trainer.c, trainer_metric.c, trainer_print.c. */
+/* What the files of the trainer share: trainer.c, trainer_metric.c, trainer_pause.c,
+ * trainer_print.c. */
 #ifndef EXECUTOR_TRAINER_PARTS_H
 #define EXECUTOR_TRAINER_PARTS_H
 
+#include <pthread.h>
+
 #include "base/buf.h"
 #include "executor/trainer.h"
+
+/* Where all threads of a trainer meet once in a while (trainer_pause.c). Between pause_init and
+ * pause_deinit; threads that never pass count as running until they leave. */
+struct pause {
+    const struct trainer_options *options;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t over;
+    int running, waiting; /* threads */
+    uint64_t held;        /* pauses so far */
+    bool wanted, failed;
+    int64_t batches, rows, next; /* next: the number of batches at which the next pause is wanted */
+    double seconds;              /* that pauses have taken */
+};
+void pause_init(struct pause *p, const struct trainer_options *o);
+void pause_deinit(struct pause *p);
+/* A thread is through with a batch. */
+enum skiff_status pause_pass(struct pause *p, int64_t rows, struct skiff_error *err);
+/* A thread ends, well or not (skip: nothing is to be done any more). */
+enum skiff_status pause_leave(struct pause *p, bool skip, struct skiff_error *err);
 
 /* Names of the metric states of the program, each once; keys belong to the program. */
 void metric_states(const struct skiff_program *p, struct str_map *out);

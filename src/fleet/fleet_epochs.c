@@ -18,11 +18,20 @@ enum skiff_status epochs_server_has(struct skiff_fleet *f, const struct ps_begin
     return SKIFF_OK;
 }
 
-/* In sync mode servers would wait for the steps of one that waits for the others. */
+/* The last meeting of an epoch; server 0 knows it by this name (server/book.c). */
+static void back_tag(int epoch, char out[static 64])
+{
+    snprintf(out, 64, "epoch %d: back", epoch);
+}
+
+/* In sync mode servers would wait for the steps of one that waits for the others. Nobody trains
+ * before all are back: the first steps would be made without who is slow. Who comes late finds the
+ * others in the midst of an epoch, and waits for nobody. */
 enum skiff_status epochs_begin(struct skiff_fleet *f, const struct ps_begin *has,
                                struct ps_begun *out, struct skiff_error *err)
 {
     struct session *s;
+    char tag[64];
     *out = (struct ps_begun){.epoch = has->epoch + has->complete, .idle = has->idle};
     if (has->epoch < 0)
         out->epoch = 0;
@@ -33,7 +42,10 @@ enum skiff_status epochs_begin(struct skiff_fleet *f, const struct ps_begin *has
     TRY(session_begin(s, has, out, err));
     TRY(fleet_step_back(f, s, err));
     f->meetings = (unsigned)(out->epoch + 1) * MEETINGS_OF_EPOCH;
-    return SKIFF_OK;
+    if (out->late)
+        return SKIFF_OK;
+    back_tag((int)out->epoch - 1, tag);
+    return session_barrier(s, tag, err);
 }
 
 static enum skiff_status meet(struct session *s, int epoch, int64_t *whole, size_t nwhole,
@@ -58,7 +70,7 @@ enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, 
     TRY(fleet_step_aside(f, s, err));
     TRY(meet(s, epoch, whole, nwhole, part, npart, err));
     TRY(fleet_step_back(f, s, err));
-    snprintf(tag, sizeof(tag), "epoch %d: back", epoch);
+    back_tag(epoch, tag);
     f->meetings = (unsigned)(epoch + 2) * MEETINGS_OF_EPOCH;
     return session_barrier(s, tag, err);
 }
