@@ -1,6 +1,7 @@
 /* One line per command, in the order of `skiff --help`. */
 COMMAND(train)
 COMMAND(infer)
+COMMAND(report)
 COMMAND(launch)
 COMMAND(launch_ps)
 COMMAND(doctor)

@@ -73,6 +73,9 @@ struct trainer_options {
     double tick_period;
     void (*on_tick)(void *user);
 
+    /* At the end, on the caller's thread: what each thread's steps took (with executor.profile). */
+    void (*on_profile)(void *user, const struct profile *profile);
+
     /* Threads end after their running batch once it gives true; asked by all of them. */
     bool (*wants_stop)(void *user);
 };
