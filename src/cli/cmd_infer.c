@@ -151,10 +151,12 @@ static enum skiff_status judge(struct judging *t, const char *json, struct skiff
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
     if (json)
-        t->record = record_open(
-            &t->task, &t->tally,
-            &(struct record_plan){
-                .command = "infer", .json = json, .threads = t->options.threads, .workers = 1});
+        t->record = record_open(&t->task, &t->tally,
+                                &(struct record_plan){.command = "infer",
+                                                      .json = json,
+                                                      .place = t->load_path,
+                                                      .threads = t->options.threads,
+                                                      .workers = 1});
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
         TRY(judge_epoch(t, epoch, err));
     if (!t->nrows && !t->stopped)

@@ -62,10 +62,10 @@ static int run(const struct command_call *call)
     return 0;
 }
 
-static const struct option rows[] = {
-    {"output", OPTION_TEXT, offsetof(struct report_flags, output), .value = "FILE",
-     .standard = "skiff-report.html", .help = "where the page goes; -: standard output"},
-    {0}};
+static const struct option rows[] = {{"output", OPTION_TEXT, offsetof(struct report_flags, output),
+                                      .value = "FILE", .standard = "skiff-report.html",
+                                      .help = "where the page goes; -: standard output"},
+                                     {0}};
 
 const struct command command_report = {
     .name = "report",
@@ -73,7 +73,8 @@ const struct command command_report = {
     .usage = "RUN... [--output FILE]",
     .text =
         "Makes one page of several runs: learning curves over each other, results, calibration, "
-        "speed, and where their configs differ. A RUN is a folder of models (runner.model_save_path) "
+        "speed, and where their configs differ. A RUN is a folder of models "
+        "(runner.model_save_path) "
         "in which skiff train has left its report.json, or such a file, also one that --json of "
         "skiff train or infer has written. The page opens without a network. Of one RUN alone it "
         "is the report.html that lies beside its models. docs/report.md describes the numbers.",

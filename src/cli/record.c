@@ -87,7 +87,7 @@ struct record *record_open(struct task *task, struct tally *tally, const struct 
     report->command = plan->command;
     report->name = run_text(report, plan->run);
     report->model = run_text(report, task->model->name);
-    report->place = run_text(report, plan->folder);
+    report->place = run_text(report, plan->place ? plan->place : plan->folder);
     report->started = time_text(report);
     report->threads = plan->threads;
     report->workers = plan->workers;
@@ -203,7 +203,7 @@ static struct run_numbers numbers_of(const struct tally *t, const struct tally_s
     return n;
 }
 
-static void add_point(struct record *r, double now)
+static void add_point(struct record *r, double now, bool last)
 {
     struct run_report *report = &r->report;
     struct tally_sum *window = r->now;
@@ -216,16 +216,16 @@ static void add_point(struct record *r, double now)
     free(all);
     double judged = (double)window->judged;
     bool means = r->tally->is_probability && judged > 0;
-    run_add_point(report, &(struct run_point){.epoch = r->epoch,
-                                              .at_samples = at,
-                                              .at_seconds = seconds_of(r),
-                                              .samples = (double)window->samples,
-                                              .seconds = now - r->point_at,
-                                              .n = numbers_of(r->tally, window),
-                                              .clicks = means ? window->clicks / judged : NAN,
-                                              .predicted =
-                                                  means ? window->predicted / judged : NAN});
-    if (report->points.n <= had) /* they were merged: from now on half as many */
+    struct run_point p = {.epoch = r->epoch,
+                          .at_samples = at,
+                          .at_seconds = seconds_of(r),
+                          .samples = (double)window->samples,
+                          .seconds = now - r->point_at,
+                          .n = numbers_of(r->tally, window),
+                          .clicks = means ? window->clicks / judged : NAN,
+                          .predicted = means ? window->predicted / judged : NAN};
+    (last ? run_add_last_point : run_add_point)(report, &p);
+    if (had >= RUN_MAX_POINTS) /* they were merged: from now on half as many */
         r->interval *= 2;
     report->samples = at;
     r->point_at = now;
@@ -240,7 +240,7 @@ static void look(struct record *r, bool last)
     if (last || now - r->point_at >= r->interval) {
         tally_read(r->tally, r->now);
         if (r->now->samples > r->before->samples)
-            add_point(r, now);
+            add_point(r, now, last);
     }
     pthread_mutex_unlock(&r->lock);
 }

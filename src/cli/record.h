@@ -22,6 +22,7 @@ struct record_plan {
     const char *command; /* "train" */
     const char *folder;  /* for report.html and report.json; NULL: none */
     const char *json;    /* the JSON goes there at the end, too; NULL: not */
+    const char *place;   /* of the models, when they are not in the folder; or NULL */
     const char *run;     /* its name */
     int threads, workers, worker;
     bool quiet; /* files in the folder are written only after record_saved (a worker of a job) */

@@ -103,19 +103,18 @@ void slot_sampler_fill(struct slot_sampler *s, struct run_report *out)
         const struct slot *slot = &s->schema->slots[i];
         const struct slot_sum *sum = &s->sums[i];
         bool ids = slot->dtype == DTYPE_INT64, any = sum->finite > 0;
-        run_add_slot(out,
-                     &(struct run_slot){.name = slot->name,
-                                        .type = dtype_name(slot->dtype),
-                                        .ragged = slot->ragged,
-                                        .values = sum->values,
-                                        .zeros = sum->zeros,
-                                        .distinct = ids && any && sum->distinct
-                                                        ? round(distinct_count(sum->distinct))
-                                                        : NAN,
-                                        .least = any ? sum->least : NAN,
-                                        .most = any ? sum->most : NAN,
-                                        .mean = any && !ids ? sum->sum / (double)sum->finite
-                                                            : NAN});
+        run_add_slot(
+            out, &(struct run_slot){.name = slot->name,
+                                    .type = dtype_name(slot->dtype),
+                                    .ragged = slot->ragged,
+                                    .values = sum->values,
+                                    .zeros = sum->zeros,
+                                    .distinct = ids && any && sum->distinct
+                                                    ? round(distinct_count(sum->distinct))
+                                                    : NAN,
+                                    .least = any ? sum->least : NAN,
+                                    .most = any ? sum->most : NAN,
+                                    .mean = any && !ids ? sum->sum / (double)sum->finite : NAN});
     }
     pthread_mutex_unlock(&s->lock);
 }

@@ -98,17 +98,17 @@ static void read_epochs(struct config *c, struct run_report *out)
 {
     struct row row = {.c = c, .list = "epochs", .i = -1};
     while (next_row(&row, "epoch"))
-        run_add_epoch(out, &(struct run_epoch){.epoch = epoch_of(&row),
-                                               .complete = config_bool(c, key_of(&row, "complete"),
-                                                                       true),
-                                               .at_samples = amount(&row, "at_samples"),
-                                               .at_seconds = amount(&row, "at_seconds"),
-                                               .samples = whole(&row, "samples"),
-                                               .seconds = amount(&row, "seconds"),
-                                               .n = numbers(&row),
-                                               .read = amount(&row, "read"),
-                                               .compute = amount(&row, "compute"),
-                                               .update = amount(&row, "update")});
+        run_add_epoch(
+            out, &(struct run_epoch){.epoch = epoch_of(&row),
+                                     .complete = config_bool(c, key_of(&row, "complete"), true),
+                                     .at_samples = amount(&row, "at_samples"),
+                                     .at_seconds = amount(&row, "at_seconds"),
+                                     .samples = whole(&row, "samples"),
+                                     .seconds = amount(&row, "seconds"),
+                                     .n = numbers(&row),
+                                     .read = amount(&row, "read"),
+                                     .compute = amount(&row, "compute"),
+                                     .update = amount(&row, "update")});
 }
 
 static void read_points(struct config *c, const char *list, struct run_report *out,
@@ -152,16 +152,16 @@ static void read_slots(struct config *c, struct run_report *out)
     struct row row = {.c = c, .list = "slots", .i = -1};
     out->slot_rows = config_int_in(c, "slot_rows", 0, 0, MOST_SAMPLES);
     while (next_row(&row, "name"))
-        run_add_slot(out, &(struct run_slot){.name = text(&row, out, "name"),
-                                             .type = text(&row, out, "type"),
-                                             .ragged =
-                                                 config_bool(c, key_of(&row, "ragged"), false),
-                                             .values = whole(&row, "values"),
-                                             .zeros = whole(&row, "zeros"),
-                                             .distinct = real(&row, "distinct"),
-                                             .least = real(&row, "least"),
-                                             .most = real(&row, "most"),
-                                             .mean = real(&row, "mean")});
+        run_add_slot(out,
+                     &(struct run_slot){.name = text(&row, out, "name"),
+                                        .type = text(&row, out, "type"),
+                                        .ragged = config_bool(c, key_of(&row, "ragged"), false),
+                                        .values = whole(&row, "values"),
+                                        .zeros = whole(&row, "zeros"),
+                                        .distinct = real(&row, "distinct"),
+                                        .least = real(&row, "least"),
+                                        .most = real(&row, "most"),
+                                        .mean = real(&row, "mean")});
 }
 
 static void read_config(struct config *c, struct run_report *out)

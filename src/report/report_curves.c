@@ -88,6 +88,35 @@ static void add_run_curves(struct plot *p, const struct runs *runs, int i, size_
                   which);
 }
 
+/* A loss that is the mean log loss would be drawn twice. */
+static bool loss_is_log_loss(const struct runs *runs)
+{
+    int same = 0;
+    for (int i = 0; i < runs->n; i++)
+        for (int k = 0; k < runs->at[i]->nepochs; k++) {
+            const struct run_numbers *n = &runs->at[i]->epochs[k].n;
+            if (!(fabs(n->loss - n->log_loss) <= 1e-3 * fabs(n->loss)))
+                return false;
+            same++;
+        }
+    return same > 0;
+}
+
+/* Is anything of it known in any run? */
+static bool is_known(const struct runs *runs, size_t which)
+{
+    for (int i = 0; i < runs->n; i++) {
+        const struct run_report *r = runs->at[i];
+        for (int k = 0; k < r->nepochs; k++)
+            if (isfinite(number_at(&r->epochs[k].n, which)))
+                return true;
+        for (int k = 0; k < r->points.n; k++)
+            if (isfinite(number_at(&r->points.at[k].n, which)))
+                return true;
+    }
+    return false;
+}
+
 static void add_curve(struct buf *b, const struct runs *runs, struct plot *p, size_t which)
 {
     const struct run_report *r = runs->at[0];
@@ -101,8 +130,7 @@ static void add_curve(struct buf *b, const struct runs *runs, struct plot *p, si
     p->marks = ends;
     for (int i = 0; i < runs->n; i++)
         add_run_curves(p, runs, i, which);
-    if (plot_has_data(p))
-        plot_html(p, b);
+    plot_html(p, b);
     plot_deinit(p);
     free(ends);
 }
@@ -113,18 +141,30 @@ void add_learning(struct buf *b, const struct runs *runs)
         const char *title, *about;
         size_t which;
         double reference;
+        bool shown;
     } curves[] = {
-        {"Loss", "lower is better", offsetof(struct run_numbers, loss), NAN},
-        {"AUC", "higher is better; 0.5 is chance", offsetof(struct run_numbers, auc), NAN},
-        {"Log loss", "lower is better", offsetof(struct run_numbers, log_loss), NAN},
-        {"COPC", "clicks over predicted clicks; 1 is best", offsetof(struct run_numbers, copc), 1},
-        {"Accuracy", "higher is better", offsetof(struct run_numbers, accuracy), NAN},
+        {"Loss", "lower is better", offsetof(struct run_numbers, loss), NAN, false},
+        {"AUC", "higher is better; 0.5 is chance", offsetof(struct run_numbers, auc), NAN, false},
+        {"Log loss", "lower is better", offsetof(struct run_numbers, log_loss), NAN, false},
+        {"COPC", "clicks over predicted clicks; 1 is best", offsetof(struct run_numbers, copc), 1,
+         false},
+        {"Accuracy", "higher is better", offsetof(struct run_numbers, accuracy), NAN, false},
     };
-    buf_str(b, "<div class=\"figures\">\n");
-    for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++) {
+    const int count = sizeof(curves) / sizeof(curves[0]);
+    bool same = loss_is_log_loss(runs);
+    int shown = 0;
+    for (int i = 0; i < count; i++) {
+        curves[i].shown = is_known(runs, curves[i].which) && !(same && i == 0);
+        shown += curves[i].shown;
+    }
+    if (!shown)
+        buf_str(b, "<p class=\"note\">Nothing has been counted yet.</p>\n");
+    buf_printf(b, "<div class=\"figures%s\">\n", shown == 3 ? " three" : "");
+    for (int i = 0; i < count; i++) {
         struct plot p = {
             .title = curves[i].title, .about = curves[i].about, .reference = curves[i].reference};
-        add_curve(b, runs, &p, curves[i].which);
+        if (curves[i].shown)
+            add_curve(b, runs, &p, curves[i].which);
     }
     buf_str(b, "</div>\n");
 }
@@ -178,7 +218,7 @@ void add_calibration(struct buf *b, const struct runs *runs)
         const struct run_report *run = runs->at[i];
         if (run->calibration.n)
             add_bins(plot_new_series(&p, runs->n == 1 ? "share clicked, last epoch" : NULL, i,
-                                     PLOT_DOTS),
+                                     runs->n == 1 ? PLOT_DOTS : PLOT_LINE),
                      &run->calibration);
         if (runs->n == 1 && run->valid_calibration.n)
             add_bins(plot_new_series(&p, "share clicked, validation", 1, PLOT_DOTS),

@@ -41,23 +41,40 @@ static void end_page(struct buf *b)
 
 /* ---- the head of one run ---- */
 
+/* "2026-05-01T10:11:12Z" for people; anything else as it is. */
+static void add_time(struct buf *b, const char *text)
+{
+    size_t n = strlen(text);
+    if (n != 20 || text[10] != 'T' || text[19] != 'Z') {
+        html_text(b, text);
+        return;
+    }
+    char day[11], hour[9];
+    snprintf(day, sizeof(day), "%.10s", text);
+    snprintf(hour, sizeof(hour), "%.8s", text + 11);
+    html_text(b, day);
+    buf_char(b, ' ');
+    html_text(b, hour);
+    buf_str(b, " UTC");
+}
+
 static void add_header(struct buf *b, const struct run_report *r)
 {
     char text[32];
     buf_str(b, "<header><p class=\"eyebrow\">skiff ");
     html_text(b, r->command);
-    buf_str(b, " \u00b7 ");
+    buf_str(b, r->place[0] ? " \u00b7 " : "");
     html_text(b, r->place);
     buf_str(b, "</p>\n<h1>");
     html_text(b, r->model);
     buf_printf(b, "</h1>\n<p class=\"sub\"><span class=\"pill %s\">%s</span><span>started ",
                run_status_word(r->status), run_status_word(r->status));
-    html_text(b, r->started);
+    add_time(b, r->started);
     buf_printf(b, "</span><span>%s</span><span>%lld thread%s", time_short(r->seconds, text),
                (long long)r->threads, r->threads == 1 ? "" : "s");
     if (r->workers > 1)
         buf_printf(b, ", %lld workers", (long long)r->workers);
-    buf_str(b, "</span><span>run ");
+    buf_str(b, r->name[0] ? "</span><span>run " : "");
     html_text(b, r->name);
     buf_str(b, "</span></p>\n");
     if (r->status == RUN_RUNNING)
@@ -84,7 +101,8 @@ static void add_number_card(struct buf *b, const char *question, double value, d
     snprintf(text, sizeof(text), "%.4f", value);
     open_card(b, question, fabs(value) < 1e4 ? text : number_short(value, text));
     if (isfinite(first) && fabs(value - first) < 1e4)
-        buf_printf(b, "%+.4f since the first epoch", value - first);
+        buf_printf(b, "%s%.4f since the first epoch", value < first ? "\u2212" : "+",
+                   fabs(value - first));
     else
         buf_str(b, else_text);
     close_card(b);

@@ -171,12 +171,24 @@ void add_events_table(struct buf *b, const struct run_report *r)
 
 /* ---- where the time went ---- */
 
-static void add_part(struct buf *b, const char *word, int colour, double share)
+/* One bar in three parts, and their names under it. */
+static void add_parts(struct buf *b, const double shares[static 3])
 {
-    if (share > 0.005)
+    static const char *const words[] = {"compute", "read", "update"};
+    double at = 0;
+    buf_str(b, "<svg class=\"parts\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\">");
+    for (int i = 0; i < 3; i++) {
+        buf_printf(b, "<rect class=\"f%d\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>", i, at,
+                   100 * shares[i]);
+        at += 100 * shares[i];
+    }
+    buf_str(b, "</svg>\n<p class=\"legend\">");
+    for (int i = 0; i < 3; i++)
         buf_printf(b,
-                   "<div class=\"part b%d\" style=\"flex-grow:%.3f\"><b>%s</b> %.0f&nbsp;%%</div>",
-                   colour, share, word, 100 * share);
+                   "<span><svg viewBox=\"0 0 18 10\"><rect class=\"f%d\" x=\"4\" width=\"10\" "
+                   "height=\"10\" rx=\"2\"/></svg>%s %.0f&nbsp;%%</span>",
+                   i, words[i], 100 * shares[i]);
+    buf_str(b, "</p>\n");
 }
 
 static void add_op(struct buf *b, const struct run_op *op, double longest, double all)
@@ -192,33 +204,36 @@ static void add_op(struct buf *b, const struct run_op *op, double longest, doubl
     buf_str(b, "</tr>\n");
 }
 
+static void add_ops(struct buf *b, const struct run_report *r)
+{
+    double all = 0;
+    for (int i = 0; i < r->nops; i++)
+        all += r->ops[i].seconds;
+    buf_str(b, "<p class=\"note\">The longest ops, as shares of what all ops took:</p>\n");
+    open_table(b, "ops");
+    for (int i = 0; i < r->nops && i < TOP_OPS; i++)
+        add_op(b, &r->ops[i], r->ops[0].seconds, all);
+    close_table(b);
+}
+
 void add_time_table(struct buf *b, const struct run_report *r)
 {
-    double read = 0, compute = 0, update = 0, all = 0, ops = 0;
+    double parts[3] = {0}, all = 0;
     for (int i = 0; i < r->nepochs; i++) {
-        read += r->epochs[i].read * r->epochs[i].seconds;
-        compute += r->epochs[i].compute * r->epochs[i].seconds;
-        update += r->epochs[i].update * r->epochs[i].seconds;
+        const struct run_epoch *e = &r->epochs[i];
+        parts[0] += e->compute * e->seconds;
+        parts[1] += e->read * e->seconds;
+        parts[2] += e->update * e->seconds;
     }
-    all = read + compute + update;
+    all = parts[0] + parts[1] + parts[2];
     buf_str(b, "<figure><figcaption><b>Where the time went</b> <span>of the training "
                "threads</span></figcaption>\n");
-    if (all > 0) {
-        buf_str(b, "<div class=\"parts\">");
-        add_part(b, "compute", 0, compute / all);
-        add_part(b, "read", 1, read / all);
-        add_part(b, "update", 2, update / all);
-        buf_str(b, "</div>\n");
-    }
-    for (int i = 0; i < r->nops; i++)
-        ops += r->ops[i].seconds;
-    if (r->nops) {
-        buf_str(b, "<p class=\"note\">The longest ops, as shares of what all ops took:</p>\n");
-        open_table(b, "ops");
-        for (int i = 0; i < r->nops && i < TOP_OPS; i++)
-            add_op(b, &r->ops[i], r->ops[0].seconds, ops);
-        close_table(b);
-    }
+    for (int i = 0; i < 3; i++)
+        parts[i] = all > 0 && isfinite(all) ? parts[i] / all : 0;
+    if (all > 0)
+        add_parts(b, parts);
+    if (r->nops)
+        add_ops(b, r);
     buf_str(b, "</figure>\n");
 }
 

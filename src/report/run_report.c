@@ -136,6 +136,15 @@ void run_add_point(struct run_report *r, const struct run_point *p)
     points_add(l, p);
 }
 
+void run_add_last_point(struct run_report *r, const struct run_point *p)
+{
+    struct run_point *before = r->points.n ? &r->points.at[r->points.n - 1] : NULL;
+    if (before && before->epoch == p->epoch && p->samples < before->samples / 2)
+        merge(before, p);
+    else
+        run_add_point(r, p);
+}
+
 void run_add_valid(struct run_report *r, const struct run_point *p)
 {
     if (r->valid.n >= RUN_MAX_POINTS)

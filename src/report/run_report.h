@@ -133,6 +133,9 @@ void run_report_deinit(struct run_report *r);
 const char *run_text(struct run_report *r, const char *text);
 
 void run_add_point(struct run_report *r, const struct run_point *p);
+/* The last one of an epoch: when it is much shorter than the one before, whose noise it would
+ * exceed, both become one. */
+void run_add_last_point(struct run_report *r, const struct run_point *p);
 /* On validation data; never merged: when there are too many, every second one goes. */
 void run_add_valid(struct run_report *r, const struct run_point *p);
 void run_add_epoch(struct run_report *r, const struct run_epoch *e);

@@ -102,12 +102,10 @@ const char *number_short(double v, char out[static 32])
         snprintf(out, 32, "\u2013");
         return out;
     }
-    while (size >= 9999.5 && unit < 4) {
+    while (size >= (unit ? 999.5 : 9999.5) && unit < 4) {
         size /= 1000;
         v /= 1000;
         unit++;
-        if (size < 999.5)
-            break;
     }
     int digits = size >= 99.95 || (size == floor(size) && !unit) ? 0
                  : size >= 9.995                                 ? 1
@@ -129,7 +127,7 @@ const char *time_short(double seconds, char out[static 32])
     else if (whole >= 60)
         snprintf(out, 32, "%ld:%02ld", whole / 60, whole % 60);
     else
-        snprintf(out, 32, "%.*f\u00a0s", s < 9.95 ? 1 : 0, s);
+        snprintf(out, 32, "%.*f\u00a0s", s < 0.995 ? 2 : s < 9.95 ? 1 : 0, s);
     return out;
 }
 

@@ -15,7 +15,7 @@ void html_text(struct buf *b, const char *text);
 
 /* "0.0031", "42", "12.3 k", "1.25 M": three digits or a little more. */
 const char *number_short(double v, char out[static 32]);
-/* "45 s", "2:03", "1:02:03" */
+/* "0.31 s", "45 s", "2:03", "1:02:03" */
 const char *time_short(double seconds, char out[static 32]);
 /* "1.2 GB" */
 const char *bytes_short(double bytes, char out[static 32]);
