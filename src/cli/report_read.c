@@ -229,8 +229,10 @@ enum skiff_status report_parse_json(const void *bytes, size_t n, const char *nam
                                     struct run_report *out, struct skiff_error *err)
 {
     struct config *c;
-    TRY(config_parse(bytes, n, name, &c, err));
-    enum skiff_status status = read_all(c, out, err);
+    enum skiff_status status = config_parse(bytes, n, name, &c, err);
+    if (status < 0)
+        return error_prefix(err, status, "not a report of a run");
+    status = read_all(c, out, err);
     config_close(c);
     return status;
 }

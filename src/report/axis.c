@@ -57,7 +57,7 @@ void axis_init(struct axis *a, enum axis_kind kind, double low, double high, int
     *a = (struct axis){.kind = kind, .low = fmin(low, high), .high = fmax(low, high)};
     double least = 1e-9 * fmax(fabs(a->low), fabs(a->high)) + 1e-12;
     if (a->high - a->low < least) { /* one value: in the middle */
-        double around = fmax(0.05 * fabs(a->low), 1e-9);
+        double around = kind == AXIS_WHOLE ? 0.5 : fmax(0.05 * fabs(a->low), 1e-9);
         a->low -= around;
         a->high += around;
     }
@@ -66,6 +66,8 @@ void axis_init(struct axis *a, enum axis_kind kind, double low, double high, int
     bool sixty = kind == AXIS_TIME && a->unit > 1 && raw / a->unit < 1;
     a->step = sixty ? round_up_sixty(raw / a->unit * 60) / 60 * a->unit
                     : round_up(raw / a->unit) * a->unit;
+    if (kind == AXIS_WHOLE)
+        a->step = a->step <= 1 ? 1 : a->step < 3 && a->step > 2 ? 5 : a->step;
     double first = ceil(a->low / a->step - 1e-9);
     for (int i = 0; i < AXIS_MAX_TICKS; i++) {
         double tick = (first + i) * a->step;

@@ -7,6 +7,7 @@
 
 enum axis_kind {
     AXIS_NUMBER, /* 0.25 */
+    AXIS_WHOLE,  /* 3: ticks at whole numbers only */
     AXIS_COUNT,  /* 200 k, 1.5 M */
     AXIS_TIME    /* seconds in, labels in seconds, minutes or hours */
 };

@@ -145,7 +145,7 @@ static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
     double room = 0.06 * (yr.high - yr.low);
     yr.high += room;
     yr.low = p->from_zero && yr.low >= 0 ? 0 : yr.low - room;
-    if (p->x_kind == AXIS_NUMBER) { /* dots at the ends are seen whole */
+    if (p->x_kind == AXIS_WHOLE) { /* dots at the ends are seen whole */
         double side = 0.03 * (xr.high - xr.low);
         xr.low -= side;
         xr.high += side;
@@ -155,8 +155,8 @@ static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
         xr.low = yr.low = 0;
     }
     axis_init(x, p->x_kind, p->x_kind == AXIS_TIME || p->x_kind == AXIS_COUNT ? 0 : xr.low, xr.high,
-              5);
-    axis_init(y, p->y_kind, yr.low, yr.high, 5);
+              4);
+    axis_init(y, p->y_kind, yr.low, yr.high, p->equal ? 4 : 6);
 }
 
 /* ---- drawing ---- */

@@ -123,7 +123,7 @@ static void add_curve(struct buf *b, const struct runs *runs, struct plot *p, si
     bool number = by_epoch(runs);
     double *ends = mem_must(((size_t)r->nepochs + 1) * sizeof(*ends));
     p->x_name = number ? "epoch" : "samples";
-    p->x_kind = number ? AXIS_NUMBER : AXIS_COUNT;
+    p->x_kind = number ? AXIS_WHOLE : AXIS_COUNT;
     if (runs->n == 1 && !number && r->nepochs <= 50)
         for (int i = 0; i + 1 < r->nepochs; i++)
             ends[p->nmarks++] = r->epochs[i].at_samples;

@@ -161,6 +161,11 @@ void run_scale_epoch(struct run_report *r, int epoch, double start, double facto
         p->at_samples = start + (p->at_samples - start) * factor;
         p->samples *= factor;
     }
+    for (int i = 0; i < r->valid.n; i++) {
+        struct run_point *p = &r->valid.at[i];
+        if (p->epoch == epoch)
+            p->at_samples = start + (p->at_samples - start) * factor;
+    }
 }
 
 /* ---- the rest ---- */

@@ -126,6 +126,8 @@ const char *time_short(double seconds, char out[static 32])
         snprintf(out, 32, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
     else if (whole >= 60)
         snprintf(out, 32, "%ld:%02ld", whole / 60, whole % 60);
+    else if (s < 0.005)
+        snprintf(out, 32, "0\u00a0s");
     else
         snprintf(out, 32, "%.*f\u00a0s", s < 0.995 ? 2 : s < 9.95 ? 1 : 0, s);
     return out;
