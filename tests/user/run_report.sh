@@ -222,8 +222,7 @@ page "$work/stopped/report.html"
 check "the page says so" grep -qF '<span class="pill stopped">stopped</span>' "$work/stopped/report.html"
 run 0 train -m "$config" -o runner.epochs=1 runner.model_save_path="$work/killed"
 slow_run "$work/killed"
-kill -KILL $pid
-wait $pid 2>/dev/null
+{ kill -KILL $pid && wait $pid; } 2>/dev/null
 json "$work/killed/report.json" 'j["run"]["status"] == "running" and j["epochs"] == []' # not the run's before it
 page "$work/killed/report.html"
 check "the page says that it may be dead" grep -qF 'If it runs no more, it was killed.' "$work/killed/report.html"
