@@ -18,7 +18,7 @@
 #include "store/file.h"
 
 #define FIRST_INTERVAL 0.1 /* seconds between two points, at first */
-#define WRITING_SHARE 0.005
+#define WRITING_SHARE 0.003
 
 struct record {
     pthread_mutex_t lock; /* of the report and all that follows */

@@ -4,7 +4,7 @@
  * It costs next to nothing: a point takes one reading of the tally, ten times a second at most and
  * more rarely the longer the run; slots are looked at in some batches of one thread, for at most
  * 0.2 % of its time; files are written at the start, at the end, and between epochs as long as all
- * writing has taken less than 0.5 % of the time. A disk that cannot be written to is told in a
+ * writing has taken less than 0.3 % of the time. A disk that cannot be written to is told in a
  * warning, and nothing else.
  * Every call may be given NULL: nothing is kept then. Threads: record_tick and record_event from
  * any, record_batch from training threads, the others from one. */

@@ -8,7 +8,7 @@
 #include "report/html_parts.h"
 #include "report/plot.h"
 
-#define DRAWN_POINTS 160 /* of a curve: more would be noise at this size */
+#define DRAWN_POINTS 120 /* of a curve: more would be noise at this size */
 
 /* Epochs of an inference lie side by side, those of a training one behind the other. */
 static bool by_epoch(const struct runs *runs)
@@ -24,13 +24,15 @@ static double number_at(const struct run_numbers *n, size_t which)
     return *(const double *)(const void *)((const char *)n + which);
 }
 
-/* Few enough to be drawn; free() them. */
-static struct run_point *drawn_points(const struct run_report *r, int *out_n)
+/* Few enough to be drawn, with windows of about the same size, in samples or in seconds; free()
+ * them. */
+static struct run_point *drawn_points(const struct run_report *r, bool by_time, int *out_n)
 {
     struct run_point *at = mem_must(((size_t)r->points.n + 1) * sizeof(*at));
     if (r->points.n)
         memcpy(at, r->points.at, (size_t)r->points.n * sizeof(*at));
-    *out_n = run_merge_points(at, r->points.n, DRAWN_POINTS);
+    *out_n = run_merge_windows(at, r->points.n, by_time ? 0 : 0.98 * r->samples / DRAWN_POINTS,
+                               by_time ? 0.98 * r->seconds / DRAWN_POINTS : 0);
     return at;
 }
 
@@ -38,7 +40,7 @@ static struct run_point *drawn_points(const struct run_report *r, int *out_n)
 static void add_windows(struct plot_series *s, const struct run_report *r, size_t which)
 {
     int n;
-    struct run_point *at = drawn_points(r, &n);
+    struct run_point *at = drawn_points(r, false, &n);
     for (int i = 0; i < n; i++)
         plot_add(s, (struct plot_point){.x = at[i].at_samples - at[i].samples / 2,
                                         .y = number_at(&at[i].n, which)});
@@ -207,7 +209,9 @@ static void add_density(struct plot_series *s, const struct run_bins *bins)
 void add_calibration(struct buf *b, const struct runs *runs)
 {
     struct plot p = {.title = "Predicted and seen",
-                     .about = "on the line, as many are clicked as predicted; bars: 95 %",
+                     .about = runs->n == 1
+                                  ? "on the line, as many are clicked as predicted; bars: 95 %"
+                                  : "on the line, as many are clicked as predicted",
                      .x_name = "predicted probability",
                      .equal = true,
                      .reference = NAN};
@@ -241,7 +245,7 @@ void add_speed(struct buf *b, const struct runs *runs)
     for (int i = 0; i < runs->n; i++) {
         const struct run_report *r = runs->at[i];
         int n;
-        struct run_point *at = drawn_points(r, &n);
+        struct run_point *at = drawn_points(r, true, &n);
         struct plot_series *s = plot_new_series(&p, NULL, i, PLOT_LINE);
         for (int k = 0; k < n; k++)
             if (at[k].seconds > 0)

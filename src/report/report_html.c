@@ -128,7 +128,7 @@ static void add_speed_card(struct buf *b, const struct run_report *r)
 {
     char text[32];
     const struct run_epoch *last = run_last_epoch(r);
-    open_card(b, "Fast? Samples a second", number_short(run_speed(r), text));
+    open_card(b, "Fast? Samples/s", number_short(run_speed(r), text));
     if (last)
         buf_printf(b, "%.0f&nbsp;%% of the time spent on reading", 100 * last->read);
     close_card(b);
@@ -303,7 +303,7 @@ static void add_several(struct buf *b, const struct runs *runs)
     add_learning(b, runs);
     add_heading(b, "Calibration and speed");
     add_legend(b, runs);
-    buf_str(b, "<div class=\"two\">\n");
+    buf_str(b, "<div class=\"two several\">\n");
     if (has_calibration(runs))
         add_calibration(b, runs);
     add_speed(b, runs);

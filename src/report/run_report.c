@@ -109,6 +109,20 @@ int run_merge_points(struct run_point *at, int n, int most)
     return n;
 }
 
+int run_merge_windows(struct run_point *at, int n, double samples, double seconds)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++) {
+        struct run_point *last = out ? &at[out - 1] : NULL;
+        if (last && last->epoch == at[i].epoch &&
+            (last->samples < samples || last->seconds < seconds))
+            merge(last, &at[i]);
+        else
+            at[out++] = at[i];
+    }
+    return out;
+}
+
 /* Every second goes; the last one stays. */
 static int halve(void *at, int n, size_t size)
 {

@@ -152,6 +152,10 @@ void run_scale_epoch(struct run_report *r, int epoch, double start, double facto
  * epochs); gives how many. */
 int run_merge_points(struct run_point *at, int n, int most);
 
+/* Merges neighbours, never of two epochs, until every window but an epoch's last has at least so
+ * many samples and seconds: noise is then about the same everywhere. Gives how many are left. */
+int run_merge_windows(struct run_point *at, int n, double samples, double seconds);
+
 /* About RUN_MAX_BINS groups of equally many samples, from histograms of predictions: bucket b of
  * `buckets` holds those with floor(p * (buckets - 1)) = b. */
 void run_bins_fill(struct run_bins *out, const int64_t *clicked, const int64_t *not_clicked,

@@ -94,6 +94,22 @@ static void a_short_last_window_is_no_point(void **state)
     run_report_deinit(&r);
 }
 
+/* Windows of 1 sample become windows of 4, an epoch's last may be shorter. */
+static void windows_are_merged(void **state)
+{
+    struct run_point at[13];
+    for (int i = 0; i < 13; i++)
+        at[i] = point(i / 7, i + 1, i);
+    assert_int_equal(run_merge_windows(at, 13, 4, 0), 4);
+    assert_true(at[0].samples == 4 && at[0].n.loss == 1.5 && at[0].at_samples == 4);
+    assert_true(at[1].samples == 3 && at[1].epoch == 0 && at[1].at_samples == 7);
+    assert_true(at[2].samples == 4 && at[2].epoch == 1 && at[2].n.loss == 8.5);
+    assert_true(at[3].samples == 2 && at[3].at_samples == 13);
+    assert_int_equal(run_merge_windows(at, 4, 0, 0.25), 4);
+    assert_int_equal(run_merge_windows(at, 4, 0, 1), 2);
+    assert_int_equal(run_merge_windows(at, 0, 1, 1), 0);
+}
+
 /* A worker saw 10 of 40 samples in epoch 1, which began after 100. */
 static void points_are_scaled(void **state)
 {
@@ -208,6 +224,7 @@ int main(void)
         cmocka_unit_test(points_are_merged),
         cmocka_unit_test(many_epochs_are_thinned),
         cmocka_unit_test(a_short_last_window_is_no_point),
+        cmocka_unit_test(windows_are_merged),
         cmocka_unit_test(points_are_scaled),
         cmocka_unit_test(bins_hold_equally_many),
         cmocka_unit_test(few_samples_have_few_bins),
