@@ -134,7 +134,6 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     double all = r.read_seconds + r.compute_seconds;
     row->read = all > 0 ? r.read_seconds / all : 0;
     row->compute = all > 0 ? r.compute_seconds / all : 0;
-    record_last_window(t->record);
     record_end_epoch(t->record, row, &sum, true);
     print_line(row);
     return SKIFF_OK;

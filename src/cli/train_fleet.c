@@ -584,7 +584,7 @@ static void start_record(struct fleet_training *t, const struct task_args *args)
                                                   .workers = skiff_fleet_worker_num(t->fleet),
                                                   .worker = worker,
                                                   .quiet = worker != 0});
-    if (args->resume)
+    if (t->first) /* resumed, or joined late */
         record_resume(t->record, t->first);
     record_begin(t->record, t->first);
 }
