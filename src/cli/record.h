@@ -52,7 +52,8 @@ void record_valid(struct record *r, int epoch, const struct report_row *row,
 /* This process has saved an epoch; or has failed to (saved false), so that in a job another one
  * does, which then leaves the report, too. */
 void record_saved(struct record *r, int epoch, bool saved, double seconds);
-/* Writes the last state. OK, or why the file of plan.json could not be written. */
+/* Writes the last state. OK, or why the JSON that the plan asks for could not be
+ * written. */
 enum skiff_status record_close(struct record *r, enum run_status status, const char *why,
                                struct skiff_error *err);
 

@@ -1,5 +1,5 @@
-/* Distinct values, estimated in little memory (HyperLogLog, 4096 groups: off by about 1.6 %). Zeroed
- * is empty. Threads: one user at a time. */
+/* Distinct values, estimated in little memory (HyperLogLog, 4096 groups: off by about 1.6 %). A
+ * zeroed one is empty. Threads: one user at a time. */
 #ifndef DATA_DISTINCT_H
 #define DATA_DISTINCT_H
 

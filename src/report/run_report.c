@@ -54,8 +54,8 @@ const char *run_text(struct run_report *r, const char *text)
     return arena_strdup(&r->arena, text ? text : "");
 }
 
-/* Room for one more of `size` bytes behind n of them: there is always that of the next power of two,
- * also after some have been taken out. */
+/* Room for one more of `size` bytes behind n of them: there is always that of the next power of
+ * two, also after some have been taken out. */
 static void *room_for_one(void *at, int n, size_t size)
 {
     if (n & (n - 1))
