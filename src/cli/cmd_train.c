@@ -370,7 +370,8 @@ static const struct option rows[] = {
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config, save it after every epoch",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--json FILE] [--transport NAME]",
+    .usage =
+        "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--json FILE] [--transport NAME]",
     .text = "Trains the model that the config names, one epoch after the other, and saves it after "
             "each. "
             "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"

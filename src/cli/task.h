@@ -79,8 +79,8 @@ struct task {
     const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
     struct skiff_model_def own;
     struct arena network_text;
-    char advice[160];                     /* when learning goes to NaN; "": nothing is learnt */
-    char about[32];                       /* the epoch that runs, for that message */
+    char advice[160]; /* when learning goes to NaN; "": nothing is learnt */
+    char about[32];   /* the epoch that runs, for that message */
 };
 
 /* Opens the config and builds the net, with an optimizer if it is to be trained. */
