@@ -15,6 +15,27 @@ static atomic_int lowest = LOG_INFO;
 static pthread_mutex_t role_lock = PTHREAD_MUTEX_INITIALIZER;
 static char role[32] = "-";
 
+/* held while the listener is called, so that it can be taken away */
+static pthread_mutex_t listener_lock = PTHREAD_MUTEX_INITIALIZER;
+static void (*listener)(void *user, enum log_level level, const char *text);
+static void *listener_user;
+
+void log_listen(void (*tell)(void *user, enum log_level level, const char *text), void *user)
+{
+    pthread_mutex_lock(&listener_lock);
+    listener = tell;
+    listener_user = user;
+    pthread_mutex_unlock(&listener_lock);
+}
+
+static void tell_listener(enum log_level level, const char *text)
+{
+    pthread_mutex_lock(&listener_lock);
+    if (listener)
+        listener(listener_user, level, text);
+    pthread_mutex_unlock(&listener_lock);
+}
+
 void log_set_level(enum log_level level)
 {
     atomic_store(&lowest, (int)level);
@@ -70,16 +91,17 @@ static size_t log_head(enum log_level level, char *out, size_t room)
 /* One write a line, so that lines of several threads and processes do not mix. */
 void log_line(enum log_level level, const char *format, ...)
 {
-    if (!log_shows(level))
-        return;
     char line[2048];
-    size_t n = log_head(level, line, sizeof line);
+    size_t n = log_head(level, line, sizeof line), head = n;
     va_list args;
     va_start(args, format);
     int text = vsnprintf(line + n, sizeof line - n - 1, format, args);
     va_end(args);
     if (text > 0)
         n += strlen(line + n);
+    tell_listener(level, line + head);
+    if ((int)level < atomic_load(&lowest))
+        return;
     line[n++] = '\n';
     for (size_t done = 0; done < n;) {
         ssize_t w = write(STDERR_FILENO, line + done, n - done);

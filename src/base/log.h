@@ -15,6 +15,10 @@ const char *log_plain(void);
 void log_set_role(const char *role); /* e.g. "trainer.0"; copied, 31 characters at most */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Also tells every line, those below the level too, to `tell`, which must not log; NULL: nobody.
+ * Called by the thread that logs, one at a time. */
+void log_listen(void (*tell)(void *user, enum log_level level, const char *text), void *user);
+
 #define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)

@@ -48,6 +48,34 @@ static void line_has_level_role_text(void **state)
     assert_int_equal(sscanf(out, "%d-%d-%d %d:%d:%d.%d", &y, &mo, &d, &h, &mi, &s, &ms), 7);
 }
 
+static char heard[256];
+
+static void hear(void *user, enum log_level level, const char *text)
+{
+    size_t n = strlen(heard);
+    snprintf(heard + n, sizeof heard - n, "%s%d:%s;", (const char *)user, (int)level, text);
+}
+
+static void say_to_listener(void)
+{
+    log_set_level(LOG_ERROR);
+    log_listen(hear, ">");
+    log_warn("one %d", 1);
+    log_error("two");
+    log_listen(NULL, NULL);
+    log_error("three");
+}
+
+/* Every line, also those that are not written. */
+static void a_listener_hears_all(void **state)
+{
+    char out[4096];
+    capture(say_to_listener, out, sizeof out);
+    assert_string_equal(heard, ">2:one 1;>3:two;");
+    assert_null(strstr(out, "one 1"));
+    assert_non_null(strstr(out, "three"));
+}
+
 static void say_much(void)
 {
     char big[10000];
@@ -83,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line_has_level_role_text),
+        cmocka_unit_test(a_listener_hears_all),
         cmocka_unit_test(long_lines_are_cut),
         cmocka_unit_test(levels_and_colours),
     };

@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/valid.h"
+#include "cli/record.h"
 #include "executor/trainer.h"
 
 struct judging {
@@ -19,6 +20,7 @@ struct judging {
     struct dataset *data;
     struct tally tally;
     struct progress progress;
+    struct record *record;
     struct trainer_options options;
     const char *load_path;
     struct valid_best best; /* by validation while it was trained; epoch -1: not known */
@@ -165,6 +167,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     task_say_nan(&t->task, &t->options, "saved epoch", epoch);
+    record_begin_epoch(t->record, epoch, NULL);
     enum skiff_status status =
         trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
@@ -182,6 +185,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     double all = r.read_seconds + r.compute_seconds;
     row->read = all > 0 ? r.read_seconds / all : 0;
     row->compute = all > 0 ? r.compute_seconds / all : 0;
+    record_end_epoch(t->record, row, &sum, true);
     print_line(row);
     return SKIFF_OK;
 }
@@ -201,7 +205,7 @@ static void say_best(const struct judging *t)
                t->best_alone ? "" : " (-o runner.infer_epoch=best judges it)");
 }
 
-static enum skiff_status judge(struct judging *t, struct skiff_error *err)
+static enum skiff_status judge(struct judging *t, const char *json, struct skiff_error *err)
 {
     TRY(read_range(t, err));
     TRY(task_dataset_open(&t->task, &task_data_infer, &t->data, err));
@@ -211,6 +215,13 @@ static enum skiff_status judge(struct judging *t, struct skiff_error *err)
     if (task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
+    if (json)
+        t->record = record_open(&t->task, &t->tally,
+                                &(struct record_plan){.command = "infer",
+                                                      .json = json,
+                                                      .place = t->load_path,
+                                                      .threads = t->options.threads,
+                                                      .workers = 1});
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
         TRY(judge_epoch(t, epoch, err));
     if (!t->nrows && !t->stopped)
@@ -231,7 +242,11 @@ static int run(const struct command_call *call)
     struct judging t = {0};
     if (task_open(&t.task, args, false, &err) < 0)
         return command_fail("infer", &err);
-    if (judge(&t, &err) < 0)
+    enum skiff_status judged = judge(&t, args->json, &err);
+    enum run_status how = judged < 0 ? RUN_FAILED : t.stopped ? RUN_STOPPED : RUN_DONE;
+    enum skiff_status written =
+        record_close(t.record, how, judged < 0 ? err.message : NULL, judged < 0 ? NULL : &err);
+    if (judged < 0 || written < 0)
         status = command_fail("infer", &err);
     else if (t.stopped) {
         fprintf(stderr, "skiff infer: stopped before the end\n");
@@ -245,12 +260,12 @@ static int run(const struct command_call *call)
     return status;
 }
 
-static const struct option rows[] = {TASK_OPTIONS, TASK_TALK, {0}};
+static const struct option rows[] = {TASK_OPTIONS, TASK_TALK, TASK_JSON, {0}};
 
 const struct command command_infer = {
     .name = "infer",
     .summary = "judge saved epochs on test data: AUC, log loss, calibration",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v]",
+    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--json FILE]",
     .text = "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. "
             "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from "
             "runner.infer_load_path; without an end, all that are there. runner.infer_epoch names "

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/record.h"
 #include "cli/train_fleet.h"
 #include "cli/valid.h"
 #include "executor/trainer.h"
@@ -23,6 +24,7 @@ struct training {
     struct tally tally;
     struct progress progress;
     struct valid valid;
+    struct record *record; /* NULL until there is something to train */
     struct trainer_options options;
     const char *save_path;
     int first, epochs, epoch;
@@ -40,6 +42,7 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 {
     struct training *t = user;
     tally_batch(&t->tally, thread, rows, watched);
+    record_batch(t->record, thread);
 }
 
 static bool wants_stop(void *user)
@@ -56,13 +59,22 @@ static enum skiff_status on_pause(void *user, int64_t batches, int64_t rows,
     progress_end(&t->progress, 0);
     enum skiff_status status = valid_within(&t->valid, t->epoch, batches, rows, err);
     t->progress.started += clock_seconds() - start;
+    if (status == SKIFF_OK)
+        record_valid(t->record, &t->valid, t->epoch);
     return status;
 }
 
 static void on_tick(void *user)
 {
     struct training *t = user;
+    record_tick(t->record);
     progress_tick(&t->progress);
+}
+
+static void on_profile(void *user, const struct profile *profile)
+{
+    struct training *t = user;
+    record_profile(t->record, profile);
 }
 
 static void on_debug(void *user, const char *text)
@@ -91,10 +103,11 @@ static void read_options(struct training *t)
         .watched = t->tally.watched,
         .nwatched = t->tally.nwatched,
         .on_batch = on_batch,
-        .tick_period = t->progress.terminal ? 0.25 : 1.0,
+        .tick_period = PROGRESS_TICK,
         .on_tick = on_tick,
         .pause_period = t->valid.interval,
         .on_pause = on_pause,
+        .on_profile = on_profile,
         .wants_stop = wants_stop,
         .print_debug = config_bool(c, "runner.dataset_debug", false) ? on_debug : NULL};
 }
@@ -152,6 +165,8 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
+    record_last_window(t->record);
+    record_end_epoch(t->record, row, &sum, !r->stopped);
     if (!log_shows(LOG_INFO))
         return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", epoch, r->seconds,
@@ -188,7 +203,10 @@ static enum skiff_status save_epoch(struct training *t, int epoch, const struct 
     t->note.complete = !r->stopped;
     t->note.known = true;
     t->not_saved = (struct skiff_error){0};
+    double start = clock_seconds();
     enum skiff_status status = save_retry(&saving, &t->not_saved);
+    if (status == SKIFF_OK)
+        record_saved(t->record, epoch, true, clock_seconds() - start);
     if (status == SKIFF_OK || save_may_pass(&t->not_saved)) {
         if (status < 0)
             log_warn("EPOCH %d IS NOT SAVED: %s", epoch, t->not_saved.message);
@@ -218,6 +236,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     task_say_nan(&t->task, &t->options, "epoch", epoch);
+    record_begin_epoch(t->record, epoch, t->data);
     enum skiff_status status =
         trainer_train_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
@@ -236,6 +255,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     if (r.stopped)
         return SKIFF_OK;
     TRY(valid_epoch(&t->valid, epoch, r.batches, r.rows, t->not_saved.code == SKIFF_OK, err));
+    record_valid(t->record, &t->valid, epoch);
     t->stopped = t->valid.interrupted;
     return SKIFF_OK;
 }
@@ -267,8 +287,24 @@ static void say_idle(struct training *t)
             threads - used, threads, (long long)dataset_file_count(t->data));
 }
 
-static enum skiff_status train(struct training *t, bool resume, struct skiff_error *err)
+static void start_record(struct training *t, const struct task_args *args)
 {
+    t->record = record_open(&t->task, &t->tally,
+                            &(struct record_plan){.command = "train",
+                                                  .folder = t->save_path,
+                                                  .json = args->json,
+                                                  .run = t->note.run,
+                                                  .threads = t->options.threads,
+                                                  .workers = 1});
+    if (args->resume)
+        record_resume(t->record, t->first);
+    record_begin(t->record, t->first);
+}
+
+static enum skiff_status train(struct training *t, const struct task_args *args,
+                               struct skiff_error *err)
+{
+    bool resume = args->resume;
     bool in_memory = task_in_memory(&t->task);
     TRY(task_dataset_open(&t->task, &task_data_train, &t->data, err));
     TRY(valid_open(&t->valid, &t->task, err));
@@ -280,6 +316,8 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
     if (t->first < t->epochs)
         TRY(checkpoint_prepare(t->save_path, err));
     TRY(checkpoint_check_places(t->save_path, t->first, t->epochs, err));
+    if (t->first < t->epochs)
+        start_record(t, args);
     say_start(t);
     say_idle(t);
     if (in_memory)
@@ -297,6 +335,14 @@ static enum skiff_status train(struct training *t, bool resume, struct skiff_err
         log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
     valid_tell(&t->valid);
     return need_saved(t, err);
+}
+
+static void end_record(struct training *t, enum skiff_status trained, const struct skiff_error *why)
+{
+    struct skiff_error err;
+    enum run_status status = trained < 0 ? RUN_FAILED : t->stopped ? RUN_STOPPED : RUN_DONE;
+    if (record_close(t->record, status, trained < 0 ? why->message : NULL, &err) < 0)
+        log_warn("--json: %s", err.message);
 }
 
 static void training_close(struct training *t)
@@ -334,7 +380,9 @@ static int run(const struct command_call *call)
     struct training t = {0};
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
-    if (train(&t, args->resume, &err) < 0)
+    enum skiff_status trained = train(&t, args, &err);
+    end_record(&t, trained, &err);
+    if (trained < 0)
         status = command_fail("train", &err);
     else if (t.stopped) {
         say_stopped(&t);
@@ -358,18 +406,22 @@ static const struct option rows[] = {
     TASK_TRANSPORT,
     {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
      .help = "goes on behind the newest whole epoch in runner.model_save_path"},
+    TASK_JSON,
     {0}};
 
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config, save it after every epoch",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--transport NAME]",
+    .usage =
+        "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--json FILE] [--transport NAME]",
     .text = "Trains the model that the config names, one epoch after the other, and saves it after "
             "each. "
             "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"
             "When the environment names a role (skiff launch), this is one process of a job of "
             "servers and "
             "workers: docs/launch.md.\n\n"
+            "report.html beside the models shows how it went (docs/report.md); skiff report puts "
+            "several runs side by side.\n\n"
             "Ctrl-C stops after the running batch and saves; a second one ends at once.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct task_args),

@@ -2,6 +2,7 @@
 COMMAND(init)
 COMMAND(train)
 COMMAND(infer)
+COMMAND(report)
 COMMAND(launch)
 COMMAND(launch_ps)
 COMMAND(doctor)

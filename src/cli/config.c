@@ -564,3 +564,16 @@ void config_at(const struct config *c, int i, const char **key, const char **tex
     *key = e->key;
     *text = e->n ? e->values[0] : "";
 }
+
+void config_value(const struct config *c, int i, struct buf *out)
+{
+    const struct entry *e = c->entries.entries[i].value;
+    if (!e->list) {
+        buf_str(out, e->n ? e->values[0] : "");
+        return;
+    }
+    buf_char(out, '[');
+    for (int k = 0; k < e->n; k++)
+        buf_printf(out, "%s%s", k ? ", " : "", e->values[k]);
+    buf_char(out, ']');
+}

@@ -75,5 +75,7 @@ const char *config_folder(const struct config *c); /* absolute */
 /* Every key and its value as text, in order; for printing what a run was made with. */
 int config_count(const struct config *c);
 void config_at(const struct config *c, int i, const char **key, const char **text);
+struct buf;
+void config_value(const struct config *c, int i, struct buf *out); /* the same, lists whole */
 
 #endif

@@ -35,6 +35,7 @@ void progress_start(struct progress *p, const struct dataset *dataset, int epoch
     p->dataset = dataset;
     p->printed = 0;
     p->started = clock_seconds();
+    p->due = p->started + (p->terminal ? 0.25 : 1.0);
     if (epoch >= 0)
         snprintf(p->what_text, sizeof(p->what_text), "epoch %d", epoch);
     else
@@ -75,6 +76,10 @@ void progress_tick(struct progress *p)
     static const int columns = 40;
     struct tally_sum s;
     struct buf text = BUF_INIT;
+    double now = clock_seconds();
+    if (now < p->due)
+        return;
+    p->due = now + (p->terminal ? 0.25 : 1.0);
     tally_read(p->tally, &s);
     if (!p->terminal && s.batches - p->printed < p->print_interval)
         return;

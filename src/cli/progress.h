@@ -5,6 +5,9 @@
 #include "cli/tally.h"
 #include "data/dataset.h"
 
+/* How often progress_tick may be called; it prints more rarely. */
+#define PROGRESS_TICK 0.1
+
 struct progress {
     struct tally *tally;
     const struct dataset *dataset;
@@ -13,8 +16,8 @@ struct progress {
     bool terminal;
     int64_t print_interval; /* batches between two plain lines, which come once a second at most */
     int64_t printed;        /* batches at the last line */
-    double started;
-    int64_t expected; /* samples of the epoch, once one has been through; 0: not known */
+    double started, due;    /* due: nothing is printed before */
+    int64_t expected;       /* samples of the epoch, once one has been through; 0: not known */
 };
 
 void progress_init(struct progress *p, struct tally *tally, int64_t print_interval);

@@ -16,6 +16,7 @@ struct task_args {
     const char *config;
     struct option_list overrides;
     bool resume;           /* train */
+    const char *json;      /* train, infer: where the report's numbers go */
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
@@ -35,6 +36,10 @@ struct task_args {
      .help = "only warnings, errors and the table at the end"},                                     \
     {"verbose", OPTION_BOOL, offsetof(struct task_args, verbose), .letter = 'v',                    \
      .help = "also what the run is made of: keys, files, slots"}
+
+#define TASK_JSON                                                                                   \
+    {"json", OPTION_TEXT, offsetof(struct task_args, json), .value = "FILE",                        \
+     .help = "writes the run's numbers there, in the form of docs/report.md"}
 
 #define TASK_TRANSPORT                                                                              \
     {"transport", OPTION_TEXT, offsetof(struct task_args, transport), .value = "NAME",              \

@@ -30,6 +30,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/valid_job.h"
+#include "cli/record.h"
 #include "data/files.h"
 #include "executor/executor.h"
 #include "executor/trainer.h"
@@ -49,6 +50,7 @@ struct fleet_training {
     struct dataset *data;
     struct tally tally;
     struct progress progress;
+    struct record *record; /* of a worker with data */
     struct trainer_options options;
     const char *save_path, *start_path; /* start_path: what servers begin with; NULL: fresh */
     struct buf start_text;
@@ -86,6 +88,7 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 {
     struct fleet_training *t = user;
     tally_batch(&t->tally, thread, rows, watched);
+    record_batch(t->record, thread);
 }
 
 static bool wants_stop(void *user)
@@ -101,6 +104,7 @@ static void on_tick(void *user)
     struct fleet_training *t = user;
     struct tally_sum *sum;
     try_save(t);
+    record_tick(t->record);
     progress_tick(&t->progress);
     if (!report_wanted())
         return;
@@ -116,6 +120,12 @@ static void on_tick(void *user)
                                  .loss = tally_loss(&t->tally, sum),
                                  .auc = tally_auc(&t->tally, sum)});
     free(sum);
+}
+
+static void on_profile(void *user, const struct profile *profile)
+{
+    struct fleet_training *t = user;
+    record_profile(t->record, profile);
 }
 
 /* ---- the config ---- */
@@ -173,6 +183,7 @@ static void read_options(struct fleet_training *t)
         .on_batch = on_batch,
         .tick_period = t->progress.terminal || report_wanted() ? 0.25 : 1.0,
         .on_tick = on_tick,
+        .on_profile = on_profile,
         .wants_stop = wants_stop};
 }
 
@@ -382,6 +393,7 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     t->total.seconds += r->seconds;
     t->total.loss = tally_loss(&t->tally, sum);
     t->total.auc = tally_auc(&t->tally, sum);
+    record_last_window(t->record); /* of this worker alone */
     int64_t present = 0;
     /* who is told to stop waits for nobody: the others may have hours to go */
     enum skiff_status status = t->stopped ? SKIFF_OK : add_up(t, sum, &present, err);
@@ -397,7 +409,6 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
     *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds};
     report_row_fill(row, &t->tally, sum);
-    free(sum);
     t->total.job_auc = row->auc;
     double all = r->read_seconds + r->compute_seconds;
     if (all > 0) {
@@ -405,6 +416,8 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
+    record_end_epoch(t->record, row, sum, !t->stopped);
+    free(sum);
     if (!log_shows(LOG_INFO))
         return status;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
@@ -464,12 +477,16 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     TRY(epochs_who_saves(t->fleet, epoch, complete, out, reason, err));
     if (*out != PS_SAVE_YOU)
         return SKIFF_OK;
+    double start = clock_seconds();
     bool failed = save_epoch(t, &why) < 0;
     if (failed)
         log_warn("epoch %d is not saved by this worker: %s", epoch, why.message);
+    record_saved(t->record, epoch, !failed, clock_seconds() - start);
     TRY(epochs_saved(t->fleet, epoch, complete, failed ? &why : NULL, err));
-    if (!failed)
+    if (!failed) {
         valid_job_saved(&t->valid, &t->save);
+        record_valid(t->record, &t->valid.valid, epoch);
+    }
     *out = failed ? PS_SAVE_OTHER : PS_SAVE_DONE;
     return SKIFF_OK;
 }
@@ -537,6 +554,7 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     if (t->data) {
         progress_start(&t->progress, t->data, t->epoch);
         task_say_nan(&t->task, &t->options, "epoch", t->epoch);
+        record_begin_epoch(t->record, t->epoch, t->data);
         status = trainer_train_dataset(t->task.scope, p, t->data, &t->options, &r, err);
         progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     }
@@ -568,7 +586,37 @@ static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err
     return SKIFF_OK;
 }
 
-static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
+/* The worker that saves leaves the report beside the models. */
+static void start_record(struct fleet_training *t, const struct task_args *args)
+{
+    int worker = skiff_fleet_worker_index(t->fleet);
+    t->record = record_open(&t->task, &t->tally,
+                            &(struct record_plan){.command = "train",
+                                                  .folder = t->save_path,
+                                                  .json = args->json,
+                                                  .run = t->run,
+                                                  .threads = t->options.threads,
+                                                  .workers = skiff_fleet_worker_num(t->fleet),
+                                                  .worker = worker,
+                                                  .quiet = worker != 0});
+    if (t->first) /* resumed, or joined late */
+        record_resume(t->record, t->first);
+    record_begin(t->record, t->first);
+}
+
+static void end_record(struct fleet_training *t, enum skiff_status worked,
+                       const struct skiff_error *why)
+{
+    struct skiff_error err;
+    enum run_status status = worked < 0 || t->lost ? RUN_FAILED
+                             : t->stopped          ? RUN_STOPPED
+                                                   : RUN_DONE;
+    if (record_close(t->record, status, worked < 0 ? why->message : NULL, &err) < 0)
+        log_warn("--json: %s", err.message);
+}
+
+static enum skiff_status work(struct fleet_training *t, const struct task_args *args,
+                              struct skiff_error *err)
 {
     TRY(open_data(t, err));
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
@@ -584,6 +632,8 @@ static enum skiff_status work(struct fleet_training *t, struct skiff_error *err)
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     TRY(run_startup(t, err));
     TRY(begin(t, err));
+    if (t->data && t->first < t->epochs)
+        start_record(t, args);
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
     for (t->epoch = t->first; t->epoch < t->epochs && !t->stopped && !t->early && t->data;
          t->epoch++)
@@ -626,7 +676,8 @@ int train_fleet(const struct task_args *args)
         status = find_start(&t, args->resume, &err);
     }
     if (status == SKIFF_OK)
-        status = skiff_fleet_is_server(t.fleet) ? serve(&t, &err) : work(&t, &err);
+        status = skiff_fleet_is_server(t.fleet) ? serve(&t, &err) : work(&t, args, &err);
+    end_record(&t, status, &err);
     if (status < 0 && t.fleet) {
         char reason[sizeof err.message + 16];
         snprintf(reason, sizeof reason, "has failed: %s", err.message);

@@ -1,6 +1,6 @@
-/* What is in files, slot by slot, in one pass and bounded memory. Distinct values are estimated
- * (HyperLogLog, 4096 groups: off by about 1.6 %), because counting them exactly would need memory
- * for every value of columns with millions of them. */
+/* What is in files, slot by slot, in one pass and bounded memory. Distinct values are estimated,
+ * because counting them exactly would need memory for every value of columns with millions of
+ * them. */
 #include "data/check.h"
 
 #include <math.h>
@@ -8,38 +8,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/distinct.h"
 
 #define ROWS 1024
-#define HLL_BITS 12
-#define HLL_SIZE (1 << HLL_BITS)
-
-/* Distinct values by the longest run of zero bits per group (HyperLogLog). */
-struct distinct {
-    unsigned char rank[HLL_SIZE];
-};
-
-static void distinct_add(struct distinct *d, int64_t v)
-{
-    uint64_t h = hash_xxh64(&v, 8, 0);
-    unsigned char rank = (unsigned char)(__builtin_clzll(h << HLL_BITS | 1) + 1);
-    unsigned char *at = &d->rank[h >> (64 - HLL_BITS)];
-    if (rank > *at)
-        *at = rank;
-}
-
-static double distinct_count(const struct distinct *d)
-{
-    double sum = 0;
-    int empty = 0;
-    for (int i = 0; i < HLL_SIZE; i++) {
-        sum += ldexp(1, -d->rank[i]);
-        empty += d->rank[i] == 0;
-    }
-    double n = 0.7213 / (1 + 1.079 / HLL_SIZE) * HLL_SIZE * HLL_SIZE / sum;
-    if (n <= 2.5 * HLL_SIZE && empty) /* few values: by the share of groups without one */
-        n = HLL_SIZE * log((double)HLL_SIZE / empty);
-    return n;
-}
 
 static void add_floats(struct slot_report *r, const float *v, size_t n)
 {

@@ -433,6 +433,8 @@ static void sum_up(const struct trainer *t, double seconds, struct trainer_resul
         for (int s = 0; s < profile.count; s++)
             if (profile.steps[s].update)
                 r->update_seconds += profile.steps[s].seconds;
+        if (t->options->on_profile)
+            t->options->on_profile(t->options->user, &profile);
         free(profile.steps);
     }
     r->stopped |= stop_wanted(t);

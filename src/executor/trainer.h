@@ -79,6 +79,8 @@ struct trainer_options {
     int64_t pause_period; /* 0: never */
     enum skiff_status (*on_pause)(void *user, int64_t batches, int64_t rows,
                                   struct skiff_error *err);
+    /* At the end, on the caller's thread: what each thread's steps took (with executor.profile). */
+    void (*on_profile)(void *user, const struct profile *profile);
 
     /* Threads end after their running batch once it gives true; asked by all of them. */
     bool (*wants_stop)(void *user);

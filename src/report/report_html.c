@@ -1,0 +1,332 @@
+/* The page of one run, or of several side by side. It answers in this order: is it learning, is it
+ * calibrated, is it fast, did anything go wrong; what it was made with comes last. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/html_parts.h"
+#include "report/text.h"
+
+const char *run_label(const struct run_report *r)
+{
+    return r->label[0] ? r->label : r->place[0] ? r->place : r->name;
+}
+
+void add_swatch(struct buf *b, int i)
+{
+    buf_printf(b,
+               "<svg class=\"swatch\" viewBox=\"0 0 18 10\"><path class=\"line%s c%d\" "
+               "d=\"M0 5H18\"/></svg>",
+               i >= 8 ? " again" : "", i % 8);
+}
+
+static void begin_page(struct buf *b, const char *title)
+{
+    buf_str(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+               "<meta name=\"generator\" content=\"skiff\">\n<title>");
+    html_text(b, title);
+    buf_str(b, "</title>\n<style>\n");
+    buf_str(b, page_style);
+    buf_str(b, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+static void end_page(struct buf *b)
+{
+    buf_str(b, "<footer>Written by skiff; the same numbers are in report.json beside the "
+               "model.</footer>\n</main>\n<script>");
+    buf_str(b, page_script);
+    buf_str(b, "</script>\n</body>\n</html>\n");
+}
+
+/* ---- the head of one run ---- */
+
+/* "2026-05-01T10:11:12Z" for people; anything else as it is. */
+static void add_time(struct buf *b, const char *text)
+{
+    size_t n = strlen(text);
+    if (n != 20 || text[10] != 'T' || text[19] != 'Z') {
+        html_text(b, text);
+        return;
+    }
+    char day[11], hour[9];
+    snprintf(day, sizeof(day), "%.10s", text);
+    snprintf(hour, sizeof(hour), "%.8s", text + 11);
+    html_text(b, day);
+    buf_char(b, ' ');
+    html_text(b, hour);
+    buf_str(b, " UTC");
+}
+
+static void add_header(struct buf *b, const struct run_report *r)
+{
+    char text[32];
+    buf_str(b, "<header><p class=\"eyebrow\">skiff ");
+    html_text(b, r->command);
+    buf_str(b, r->place[0] ? " \u00b7 " : "");
+    html_text(b, r->place);
+    buf_str(b, "</p>\n<h1>");
+    html_text(b, r->model);
+    buf_printf(b, "</h1>\n<p class=\"sub\"><span class=\"pill %s\">%s</span><span>started ",
+               run_status_word(r->status), run_status_word(r->status));
+    add_time(b, r->started);
+    buf_printf(b, "</span><span>%s</span><span>%lld thread%s", time_short(r->seconds, text),
+               (long long)r->threads, r->threads == 1 ? "" : "s");
+    if (r->workers > 1)
+        buf_printf(b, ", %lld workers", (long long)r->workers);
+    buf_str(b, r->name[0] ? "</span><span>run " : "");
+    html_text(b, r->name);
+    buf_str(b, "</span></p>\n");
+    if (r->status == RUN_RUNNING)
+        buf_str(b, "<p class=\"note\">This was written while the run went on. If it runs no more, "
+                   "it was killed.</p>\n");
+    buf_str(b, "</header>\n");
+}
+
+static void open_card(struct buf *b, const char *question, const char *value)
+{
+    buf_printf(b, "<div class=\"card\"><p class=\"q\">%s</p><p class=\"v\">%s</p><p class=\"s\">",
+               question, value);
+}
+
+static void close_card(struct buf *b)
+{
+    buf_str(b, "</p></div>\n");
+}
+
+static void add_number_card(struct buf *b, const char *question, double value, double first,
+                            const char *else_text)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.4f", value);
+    open_card(b, question, fabs(value) < 1e4 ? text : number_short(value, text));
+    if (isfinite(first) && fabs(value - first) < 1e4)
+        buf_printf(b, "%s%.4f since the first epoch", value < first ? "\u2212" : "+",
+                   fabs(value - first));
+    else
+        buf_str(b, else_text);
+    close_card(b);
+}
+
+static void add_copc_card(struct buf *b, double copc)
+{
+    char text[32];
+    double off = 100 * (copc - 1);
+    snprintf(text, sizeof(text), "%.3f", copc);
+    open_card(b, "Calibrated? COPC", fabs(copc) < 1e4 ? text : number_short(copc, text));
+    bool bold = fabs(off) >= 10;
+    if (fabs(off) < 0.5)
+        buf_str(b, "clicks as predicted");
+    else
+        buf_printf(b, "%s%s %% %s clicks than predicted%s", bold ? "<b>" : "",
+                   number_short(round(fabs(off)), text), off > 0 ? "more" : "fewer",
+                   bold ? "</b>" : "");
+    close_card(b);
+}
+
+static void add_speed_card(struct buf *b, const struct run_report *r)
+{
+    char text[32];
+    const struct run_epoch *last = run_last_epoch(r);
+    open_card(b, "Fast? Samples/s", number_short(run_speed(r), text));
+    if (last)
+        buf_printf(b, "%.0f&nbsp;%% of the time spent on reading", 100 * last->read);
+    close_card(b);
+}
+
+static void add_trouble_card(struct buf *b, const struct run_report *r)
+{
+    int errors = run_count_events(r, RUN_ERROR), warnings = run_count_events(r, RUN_WARNING);
+    char text[64];
+    snprintf(text, sizeof(text), "%s", run_status_word(r->status));
+    open_card(b, "Anything wrong?", text);
+    if (errors)
+        buf_printf(b, "<b class=\"bad\">%d error%s</b>, ", errors, errors == 1 ? "" : "s");
+    if (warnings)
+        buf_printf(b, "<b>%d warning%s</b>", warnings, warnings == 1 ? "" : "s");
+    else
+        buf_str(b, "no warnings");
+    close_card(b);
+}
+
+static void add_done_card(struct buf *b, const struct run_report *r)
+{
+    char text[32];
+    open_card(b, "Samples", number_short(r->samples, text));
+    buf_printf(b, "%d epoch%s in %s", r->nepochs, r->nepochs == 1 ? "" : "s",
+               time_short(r->seconds, text));
+    close_card(b);
+}
+
+static void add_valid_card(struct buf *b, const struct run_report *r)
+{
+    const struct run_point *best = NULL;
+    for (int i = 0; i < r->valid.n; i++) {
+        const struct run_point *p = &r->valid.at[i];
+        if (isfinite(p->n.auc) && (!best || p->n.auc > best->n.auc))
+            best = p;
+    }
+    if (!best)
+        return;
+    double last = r->valid.at[r->valid.n - 1].n.auc;
+    char text[32];
+    snprintf(text, sizeof(text), "%.4f", last);
+    open_card(b, "Validation AUC", text);
+    buf_printf(b, "best: %.4f in epoch %d", best->n.auc, best->epoch);
+    close_card(b);
+}
+
+static void add_cards(struct buf *b, const struct run_report *r)
+{
+    const struct run_epoch *last = run_last_epoch(r);
+    const struct run_epoch *first = r->nepochs > 1 ? &r->epochs[0] : NULL;
+    buf_str(b, "<div class=\"cards\">\n");
+    if (last && isfinite(last->n.auc))
+        add_number_card(b, "Learning? AUC", last->n.auc, first ? first->n.auc : NAN,
+                        "of the last epoch");
+    if (last && isfinite(last->n.log_loss))
+        add_number_card(b, "Log loss", last->n.log_loss, first ? first->n.log_loss : NAN,
+                        "of the last epoch");
+    else if (last && isfinite(last->n.loss))
+        add_number_card(b, "Learning? Loss", last->n.loss, first ? first->n.loss : NAN,
+                        "of the last epoch");
+    add_valid_card(b, r);
+    if (last && isfinite(last->n.copc))
+        add_copc_card(b, last->n.copc);
+    if (last)
+        add_speed_card(b, r);
+    add_done_card(b, r);
+    add_trouble_card(b, r);
+    buf_str(b, "</div>\n");
+}
+
+/* ---- sections ---- */
+
+static void add_heading(struct buf *b, const char *text)
+{
+    buf_printf(b, "<h2>%s</h2>\n", text);
+}
+
+static void add_worker_note(struct buf *b, const struct run_report *r)
+{
+    if (r->workers > 1)
+        buf_printf(
+            b,
+            "<p class=\"note\">Epochs are over all %lld workers. Within them curves show what "
+            "worker %lld saw of its own part; samples and speed are scaled to all.</p>\n",
+            (long long)r->workers, (long long)r->worker);
+}
+
+static bool has_calibration(const struct runs *runs)
+{
+    for (int i = 0; i < runs->n; i++)
+        if (runs->at[i]->calibration.n)
+            return true;
+    return false;
+}
+
+static void add_one(struct buf *b, const struct runs *runs)
+{
+    const struct run_report *r = runs->at[0];
+    add_header(b, r);
+    add_cards(b, r);
+    add_heading(b, "Is it learning?");
+    add_worker_note(b, r);
+    add_learning(b, runs);
+    add_heading(b, has_calibration(runs) ? "Is it calibrated, is it fast?" : "Is it fast?");
+    buf_str(b, "<div class=\"two\">\n");
+    if (has_calibration(runs))
+        add_calibration(b, runs);
+    buf_str(b, "<div class=\"stack\">\n");
+    add_speed(b, runs);
+    add_time_table(b, r);
+    buf_str(b, "</div></div>\n");
+    add_heading(b, "Did anything go wrong?");
+    add_events_table(b, r);
+    add_heading(b, "Epochs");
+    add_epochs_table(b, r);
+    if (r->nslots) {
+        add_heading(b, "Slots");
+        buf_printf(b,
+                   "<p class=\"note\">From %lld rows, taken here and there while it trained; "
+                   "distinct values are estimated, and of these rows.</p>\n",
+                   (long long)r->slot_rows);
+        add_slots_table(b, r);
+    }
+    buf_str(b, "<div class=\"two\"><div>");
+    add_heading(b, "Config");
+    add_config_table(b, r);
+    buf_str(b, "</div><div>");
+    add_heading(b, "Machine");
+    add_machine_table(b, r);
+    buf_str(b, "</div></div>\n");
+}
+
+static void add_legend(struct buf *b, const struct runs *runs)
+{
+    buf_str(b, "<p class=\"legend\">");
+    for (int i = 0; i < runs->n; i++) {
+        buf_str(b, "<span>");
+        add_swatch(b, i);
+        html_text(b, run_label(runs->at[i]));
+        buf_str(b, "</span>");
+    }
+    buf_str(b, "</p>\n");
+}
+
+static void add_details(struct buf *b, const struct runs *runs)
+{
+    for (int i = 0; i < runs->n; i++) {
+        const struct run_report *r = runs->at[i];
+        int wrong = run_count_events(r, RUN_WARNING) + run_count_events(r, RUN_ERROR);
+        buf_str(b, "<details><summary>");
+        add_swatch(b, i);
+        html_text(b, run_label(r));
+        buf_printf(b, ": %d event%s, %d warning%s or error%s</summary>\n", r->nevents,
+                   r->nevents == 1 ? "" : "s", wrong, wrong == 1 ? "" : "s", wrong == 1 ? "" : "s");
+        add_events_table(b, r);
+        add_epochs_table(b, r);
+        add_machine_table(b, r);
+        buf_str(b, "</details>\n");
+    }
+}
+
+static void add_several(struct buf *b, const struct runs *runs)
+{
+    buf_printf(b,
+               "<header><p class=\"eyebrow\">skiff report</p>\n<h1>%d runs side by side</h1>"
+               "</header>\n",
+               runs->n);
+    add_results_table(b, runs);
+    add_heading(b, "Which one learns better?");
+    add_legend(b, runs);
+    add_learning(b, runs);
+    add_heading(b, "Calibration and speed");
+    add_legend(b, runs);
+    buf_str(b, "<div class=\"two several\">\n");
+    if (has_calibration(runs))
+        add_calibration(b, runs);
+    add_speed(b, runs);
+    buf_str(b, "</div>\n");
+    add_heading(b, "How do their configs differ?");
+    add_differences_table(b, runs);
+    add_heading(b, "Each of them");
+    add_details(b, runs);
+}
+
+void report_html(const struct run_report *const *at, int n, struct buf *out)
+{
+    struct runs runs = {at, n};
+    struct buf title = BUF_INIT;
+    if (n == 1)
+        buf_printf(&title, "%s: %s", at[0]->model, at[0]->place);
+    else
+        buf_printf(&title, "%d runs side by side", n);
+    begin_page(out, title.data);
+    if (n == 1)
+        add_one(out, &runs);
+    else
+        add_several(out, &runs);
+    end_page(out);
+    buf_deinit(&title);
+}

@@ -1,0 +1,337 @@
+/* The tables of the page. Every table stands in a box of its own that scrolls when the screen is
+ * narrower than it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "report/html_parts.h"
+#include "report/text.h"
+
+#define TOP_OPS 8
+
+static void open_table(struct buf *b, const char *class)
+{
+    buf_printf(b, "<div class=\"scroll\"><table class=\"%s\">\n", class);
+}
+
+static void close_table(struct buf *b)
+{
+    buf_str(b, "</table></div>\n");
+}
+
+/* Heads, NULL behind the last; those that begin with '>' stand over numbers. */
+static void add_heads(struct buf *b, const char *const *heads)
+{
+    buf_str(b, "<thead><tr>");
+    for (; *heads; heads++) {
+        bool number = **heads == '>';
+        buf_printf(b, "<th%s>", number ? " class=\"n\"" : "");
+        html_text(b, *heads + number);
+        buf_str(b, "</th>");
+    }
+    buf_str(b, "</tr></thead>\n");
+}
+
+void add_cell(struct buf *b, double v, int digits)
+{
+    if (!isfinite(v))
+        buf_str(b, "<td class=\"n\">\u2013</td>");
+    else if (fabs(v) >= 1e12)
+        buf_printf(b, "<td class=\"n\">%.4g</td>", v);
+    else
+        buf_printf(b, "<td class=\"n\">%.*f</td>", digits, v);
+}
+
+static void add_text_cell(struct buf *b, const char *class, const char *text)
+{
+    buf_printf(b, "<td class=\"%s\">", class);
+    html_text(b, text);
+    buf_str(b, "</td>");
+}
+
+static void add_share_cell(struct buf *b, double share)
+{
+    if (isfinite(share))
+        buf_printf(b, "<td class=\"n\">%.0f&nbsp;%%</td>", 100 * share);
+    else
+        buf_str(b, "<td class=\"n\">\u2013</td>");
+}
+
+static void add_short_cell(struct buf *b, double v)
+{
+    char text[32];
+    buf_printf(b, "<td class=\"n\">%s</td>", number_short(v, text));
+}
+
+/* ---- one run ---- */
+
+void add_epochs_table(struct buf *b, const struct run_report *r)
+{
+    static const char *const heads[] = {">epoch", ">samples", ">time",     ">samples/s",
+                                        ">loss",  ">AUC",     ">log loss", ">COPC",
+                                        ">read",  ">compute", ">update",   NULL};
+    char text[32];
+    open_table(b, "epochs");
+    add_heads(b, heads);
+    for (int i = 0; i < r->nepochs; i++) {
+        const struct run_epoch *e = &r->epochs[i];
+        buf_printf(b, "<tr><td class=\"n\">%d%s</td>", e->epoch,
+                   e->complete ? "" : " <small>part</small>");
+        add_cell(b, (double)e->samples, 0);
+        buf_printf(b, "<td class=\"n\">%s</td>", time_short(e->seconds, text));
+        add_cell(b, e->seconds > 0 ? (double)e->samples / e->seconds : NAN, 0);
+        add_cell(b, e->n.loss, 4);
+        add_cell(b, e->n.auc, 4);
+        add_cell(b, e->n.log_loss, 4);
+        add_cell(b, e->n.copc, 4);
+        add_share_cell(b, e->read);
+        add_share_cell(b, e->compute);
+        add_share_cell(b, e->update);
+        buf_str(b, "</tr>\n");
+    }
+    close_table(b);
+}
+
+void add_slots_table(struct buf *b, const struct run_report *r)
+{
+    static const char *const heads[] = {
+        "slot",      "type",   ">values", ">a sample", ">zero or missing",
+        ">distinct", ">least", ">most",   ">mean",     NULL};
+    open_table(b, "slots");
+    add_heads(b, heads);
+    for (int i = 0; i < r->nslots; i++) {
+        const struct run_slot *s = &r->slots[i];
+        buf_str(b, "<tr>");
+        add_text_cell(b, "name", s->name);
+        buf_str(b, "<td>");
+        html_text(b, s->type);
+        buf_str(b, s->ragged ? ", any number</td>" : "</td>");
+        add_short_cell(b, (double)s->values);
+        add_cell(b, r->slot_rows > 0 ? (double)s->values / (double)r->slot_rows : NAN, 2);
+        add_share_cell(b, s->values > 0 ? (double)s->zeros / (double)s->values : NAN);
+        add_short_cell(b, s->distinct);
+        add_short_cell(b, s->least);
+        add_short_cell(b, s->most);
+        add_short_cell(b, s->mean);
+        buf_str(b, "</tr>\n");
+    }
+    close_table(b);
+}
+
+static void add_pair(struct buf *b, const char *key, const char *value)
+{
+    buf_str(b, "<tr><th>");
+    html_text(b, key);
+    buf_str(b, "</th>");
+    add_text_cell(b, "value", value);
+    buf_str(b, "</tr>\n");
+}
+
+void add_config_table(struct buf *b, const struct run_report *r)
+{
+    open_table(b, "pairs");
+    for (int i = 0; i < r->nconfig; i++)
+        add_pair(b, r->config[i].key, r->config[i].value);
+    close_table(b);
+}
+
+void add_machine_table(struct buf *b, const struct run_report *r)
+{
+    const struct run_machine *m = &r->machine;
+    struct buf cpu = BUF_INIT;
+    char text[32];
+    buf_printf(&cpu, "%s, %lld cores", m->cpu[0] ? m->cpu : "unknown", (long long)m->cores);
+    open_table(b, "pairs");
+    add_pair(b, "processor", cpu.data);
+    add_pair(b, "memory", bytes_short((double)m->memory, text));
+    add_pair(b, "most memory used", bytes_short((double)m->peak_memory, text));
+    add_pair(b, "system", m->system);
+    add_pair(b, "host", m->host);
+    add_pair(b, "skiff", m->skiff);
+    add_pair(b, "compiler", m->compiler);
+    close_table(b);
+    buf_deinit(&cpu);
+}
+
+void add_events_table(struct buf *b, const struct run_report *r)
+{
+    char text[32];
+    open_table(b, "events");
+    for (int i = 0; i < r->nevents; i++) {
+        const struct run_event *e = &r->events[i];
+        buf_printf(b, "<tr><td class=\"n\">%s</td><td><span class=\"pill %s\">%s</span></td>",
+                   time_short(e->seconds, text), run_event_word(e->kind), run_event_word(e->kind));
+        add_text_cell(b, "value", e->text);
+        buf_str(b, "</tr>\n");
+    }
+    close_table(b);
+    if (r->events_lost)
+        buf_printf(b, "<p class=\"note\">%lld more are not kept.</p>\n", (long long)r->events_lost);
+}
+
+/* ---- where the time went ---- */
+
+/* One bar in three parts, and their names under it. */
+static void add_parts(struct buf *b, const double shares[static 3])
+{
+    static const char *const words[] = {"compute", "read", "update"};
+    double at = 0;
+    buf_str(b, "<svg class=\"parts\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\">");
+    for (int i = 0; i < 3; i++) {
+        buf_printf(b, "<rect class=\"f%d\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>", i, at,
+                   100 * shares[i]);
+        at += 100 * shares[i];
+    }
+    buf_str(b, "</svg>\n<p class=\"legend\">");
+    for (int i = 0; i < 3; i++)
+        buf_printf(b,
+                   "<span><svg viewBox=\"0 0 18 10\"><rect class=\"f%d\" x=\"4\" width=\"10\" "
+                   "height=\"10\" rx=\"2\"/></svg>%s %.0f&nbsp;%%</span>",
+                   i, words[i], 100 * shares[i]);
+    buf_str(b, "</p>\n");
+}
+
+static void add_op(struct buf *b, const struct run_op *op, double longest, double all)
+{
+    buf_str(b, "<tr>");
+    add_text_cell(b, "name", op->type);
+    buf_printf(b,
+               "<td class=\"wide\"><svg class=\"bar\" viewBox=\"0 0 100 10\" "
+               "preserveAspectRatio=\"none\"><rect class=\"f%d\" width=\"%.1f\" height=\"10\"/>"
+               "</svg></td>",
+               op->update ? 2 : 0, longest > 0 ? 100 * op->seconds / longest : 0);
+    add_share_cell(b, all > 0 ? op->seconds / all : NAN);
+    buf_str(b, "</tr>\n");
+}
+
+static void add_ops(struct buf *b, const struct run_report *r)
+{
+    double all = 0;
+    for (int i = 0; i < r->nops; i++)
+        all += r->ops[i].seconds;
+    buf_str(b, "<p class=\"note\">The longest ops, as shares of what all ops took:</p>\n");
+    open_table(b, "ops");
+    for (int i = 0; i < r->nops && i < TOP_OPS; i++)
+        add_op(b, &r->ops[i], r->ops[0].seconds, all);
+    close_table(b);
+}
+
+void add_time_table(struct buf *b, const struct run_report *r)
+{
+    double parts[3] = {0}, all = 0;
+    for (int i = 0; i < r->nepochs; i++) {
+        const struct run_epoch *e = &r->epochs[i];
+        parts[0] += e->compute * e->seconds;
+        parts[1] += e->read * e->seconds;
+        parts[2] += e->update * e->seconds;
+    }
+    all = parts[0] + parts[1] + parts[2];
+    buf_str(b, "<figure><figcaption><b>Where the time went</b> <span>of the training "
+               "threads</span></figcaption>\n");
+    for (int i = 0; i < 3; i++)
+        parts[i] = all > 0 && isfinite(all) ? parts[i] / all : 0;
+    if (all > 0)
+        add_parts(b, parts);
+    if (r->nops)
+        add_ops(b, r);
+    buf_str(b, "</figure>\n");
+}
+
+/* ---- several runs ---- */
+
+void add_results_table(struct buf *b, const struct runs *runs)
+{
+    static const char *const heads[] = {"run",        "model", "status",    ">epochs", ">samples",
+                                        ">loss",      ">AUC",  ">log loss", ">COPC",   ">valid AUC",
+                                        ">samples/s", ">time", ">warnings", NULL};
+    char text[32];
+    open_table(b, "results");
+    add_heads(b, heads);
+    for (int i = 0; i < runs->n; i++) {
+        const struct run_report *r = runs->at[i];
+        const struct run_epoch *last = run_last_epoch(r);
+        const struct run_numbers *n = last ? &last->n : &run_numbers_none;
+        buf_str(b, "<tr><td class=\"name\">");
+        add_swatch(b, i);
+        html_text(b, run_label(r));
+        buf_str(b, "</td>");
+        add_text_cell(b, "", r->model);
+        buf_printf(b, "<td><span class=\"pill %s\">%s</span></td>", run_status_word(r->status),
+                   run_status_word(r->status));
+        add_cell(b, r->nepochs, 0);
+        add_short_cell(b, r->samples);
+        add_cell(b, n->loss, 4);
+        add_cell(b, n->auc, 4);
+        add_cell(b, n->log_loss, 4);
+        add_cell(b, n->copc, 4);
+        add_cell(b, r->valid.n ? r->valid.at[r->valid.n - 1].n.auc : NAN, 4);
+        add_short_cell(b, run_speed(r));
+        buf_printf(b, "<td class=\"n\">%s</td>", time_short(r->seconds, text));
+        add_cell(b, run_count_events(r, RUN_WARNING), 0);
+        buf_str(b, "</tr>\n");
+    }
+    close_table(b);
+}
+
+static const char *config_value(const struct run_report *r, const char *key)
+{
+    for (int i = 0; i < r->nconfig; i++)
+        if (!strcmp(r->config[i].key, key))
+            return r->config[i].value;
+    return NULL;
+}
+
+static bool differs(const struct runs *runs, const char *key)
+{
+    const char *first = config_value(runs->at[0], key);
+    for (int i = 1; i < runs->n; i++) {
+        const char *value = config_value(runs->at[i], key);
+        if (!first != !value || (first && strcmp(first, value)))
+            return true;
+    }
+    return false;
+}
+
+static void add_difference(struct buf *b, const struct runs *runs, const char *key)
+{
+    buf_str(b, "<tr><th>");
+    html_text(b, key);
+    buf_str(b, "</th>");
+    for (int i = 0; i < runs->n; i++) {
+        const char *value = config_value(runs->at[i], key);
+        add_text_cell(b, "value", value ? value : "\u2013");
+    }
+    buf_str(b, "</tr>\n");
+}
+
+void add_differences_table(struct buf *b, const struct runs *runs)
+{
+    struct str_map told;
+    int found = 0;
+    str_map_init(&told);
+    open_table(b, "pairs differences");
+    buf_str(b, "<thead><tr><th>key</th>");
+    for (int i = 0; i < runs->n; i++) {
+        buf_str(b, "<th>");
+        add_swatch(b, i);
+        html_text(b, run_label(runs->at[i]));
+        buf_str(b, "</th>");
+    }
+    buf_str(b, "</tr></thead>\n");
+    for (int i = 0; i < runs->n; i++)
+        for (int k = 0; k < runs->at[i]->nconfig; k++) {
+            const char *key = runs->at[i]->config[k].key;
+            if (str_map_has(&told, key))
+                continue;
+            str_map_put(&told, key, (void *)runs);
+            if (differs(runs, key)) {
+                add_difference(b, runs, key);
+                found++;
+            }
+        }
+    if (!found)
+        buf_printf(b, "<tr><td colspan=\"%d\">all keys have the same values</td></tr>\n",
+                   runs->n + 1);
+    close_table(b);
+    str_map_deinit(&told);
+}
