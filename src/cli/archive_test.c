@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -14,17 +15,20 @@
 #include "cli/archive.h"
 #include "store/file.h"
 
-static char dir[64];
+static char base[64], dir[80]; /* archives are unpacked into dir, which is in base */
 
 static int make_dir(void **state)
 {
-    strcpy(dir, "/tmp/skiff-archive-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
+    strcpy(base, "/tmp/skiff-archive-XXXXXX");
+    if (!mkdtemp(base))
+        return -1;
+    snprintf(dir, sizeof dir, "%s/in", base);
+    return mkdir(dir, 0700);
 }
 
 static int remove_dir(void **state)
 {
-    file_remove_tree(dir);
+    file_remove_tree(base);
     return 0;
 }
 
@@ -125,7 +129,10 @@ static void refused(const char *name, char type, const char *want)
 static void test_hostile(void **state)
 {
     const char *out = "leads out of the archive; it is not unpacked";
-    refused("/tmp/skiff-archive-outside", '0', out);
+    char absolute[90], above[90];
+    snprintf(absolute, sizeof absolute, "%s/absolute", base);
+    snprintf(above, sizeof above, "%s/outside", base);
+    refused(absolute, '0', out);
     refused("../outside", '0', out);
     refused("a/../../outside", '0', out);
     refused("a/..", '5', out);
@@ -141,8 +148,8 @@ static void test_hostile(void **state)
     assert_true(unpack(&b, &err) < 0);
     assert_non_null(strstr(err.message, "a.tar: the name \"../by/a/long/name\" leads out"));
     buf_deinit(&b);
-    assert_int_equal(access("/tmp/skiff-archive-outside", F_OK), -1);
-    assert_int_equal(access("/tmp/outside", F_OK), -1);
+    assert_int_equal(access(absolute, F_OK), -1);
+    assert_int_equal(access(above, F_OK), -1);
 }
 
 static void test_damaged(void **state)

@@ -18,8 +18,7 @@ static const char *type_text(enum arg_type type)
         [ARG_INT] = "a whole number",
         [ARG_FLOAT] = "a number",
         [ARG_BOOL] = "True or False",
-        [ARG_PARAM] = "a parameter: {name, initializer, regularizer, learning_rate, trainable}; "
-                      "False: none",
+        [ARG_PARAM] = "a parameter: its name, or {name, initializer, ...}; False: none",
         [ARG_INITIALIZER] = "an initializer, as {normal: {scale: 0.1}}",
         [ARG_PAIR] = "one whole number or two",
         [ARG_LONGS] = "a list of whole numbers",
