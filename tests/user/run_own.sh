@@ -159,6 +159,10 @@ run 0 init --data three.csv --label kind --positive k2 --out three
 says '1 is "k2", 0 is any other'
 run 0 train -m three/config.yaml
 
+{ echo 'a,b,label,paid'; rows | awk -F, -v OFS=, '{ $4 = $3 ? "in" : "out"; print }'; } >twin.csv
+run 0 init --data twin.csv --out twin
+says 'note: column "paid" says the label by itself; if it is not known when a label is to be predicted'
+
 # ---- mistakes: nothing is left behind ----
 wrong() { # TEXT FLAG...: init fails with it
     local text=$1
