@@ -184,7 +184,7 @@ static int64_t table_of(const struct init_plan *p, const struct split_report *r)
 }
 
 /* How many times the rows are gone through. Where most ids are rare, networks know them by heart
- * after the second time, and become worse; with few rows it takes longer. */
+ * after the first or second time, and become worse; with few rows it takes longer. */
 static int epochs_of(int64_t rows, int64_t ids)
 {
     bool rare = ids > rows / 20;
@@ -192,9 +192,9 @@ static int epochs_of(int64_t rows, int64_t ids)
         return 20;
     if (rows < 20000)
         return rare ? 4 : 10;
-    if (rows < 2000000)
-        return rare ? 2 : rows < 200000 ? 5 : 3;
-    return 1;
+    if (rows < 200000)
+        return rare ? 2 : 5;
+    return rare || rows >= 2000000 ? 1 : 3;
 }
 
 static struct sizes sizes_of(const struct init_plan *p, const struct split_report *r)

@@ -166,6 +166,11 @@ void init_show_end(const struct init_plan *p, const struct split_report *r, cons
            r->train.rows, percent(&r->train), r->test.rows, percent(&r->test),
            p->time >= 0 ? "by time: column \"" : "at random, by the rows' texts",
            p->time >= 0 ? p->look->columns[p->time].name : "", p->time >= 0 ? "\"" : "");
+    if (r->twin >= 0)
+        printf(
+            "note: column \"%s\" says the label by itself; if it is not known when a label is to "
+            "be predicted, take it out of the table or of input_columns\n",
+            p->look->columns[r->twin].name);
     if (r->test.positive == 0 || r->test.positive == r->test.rows)
         printf("note: the test rows are of one class: AUC cannot be told of them; --share takes "
                "more rows, --seed others\n");

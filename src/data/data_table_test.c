@@ -440,9 +440,21 @@ static void test_split_time(void **state)
     struct split_report r;
     split_at(&s, &config, &r);
     assert_int_equal(r.train.rows, 216);
+    assert_int_equal(r.twin, -1);
     assert_int_equal(lines_of(s.dir, "test/part-00000.csv", "hour,label\n14103000,no\n"), 25);
     look_end(&s);
     buf_deinit(&text);
+}
+
+static void test_split_twin(void **state)
+{
+    struct seen s;
+    look_at(&s, "a,label,same,nearly\n1,yes,in,0\n2,no,out,1\n1,no,out,1\n2,yes,in,1\n");
+    struct split_config config = {.label = 1, .time = -1};
+    struct split_report r;
+    split_at(&s, &config, &r);
+    assert_int_equal(r.twin, 2);
+    look_end(&s);
 }
 
 static void test_learn_svm(void **state)
@@ -507,8 +519,8 @@ int main(void)
         cmocka_unit_test(test_columns),    cmocka_unit_test(test_columns_refused),
         cmocka_unit_test(test_forms),      cmocka_unit_test(test_look_refused),
         cmocka_unit_test(test_look),       cmocka_unit_test(test_split_random),
-        cmocka_unit_test(test_split_time), cmocka_unit_test(test_learn_svm),
-        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_split_time), cmocka_unit_test(test_split_twin),
+        cmocka_unit_test(test_learn_svm),  cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,15 @@ struct side {
     struct split_side count;
 };
 
+/* Whether a column has one value where the label is 0 and another one where it is 1. */
+struct twin {
+    uint64_t value[2]; /* hashes; 0: none yet */
+    bool refuted;
+};
+
 struct split {
     const struct split_config *config;
+    struct twin *twins; /* csv: of each column */
     struct side train, test;
     struct csv csv;
     struct learn *learn;
@@ -132,6 +139,28 @@ static bool label_of(const struct split *r, const struct look_row *row, bool *po
     return true;
 }
 
+/* A column that says the label by itself is rarely known when a label is to be predicted. */
+static void seek_twins(struct split *r, bool positive)
+{
+    for (int i = 0; i < r->config->ncolumns; i++) {
+        struct twin *t = &r->twins[i];
+        if (t->refuted)
+            continue;
+        uint64_t hash = hash_xxh64(r->cells.data + r->start[i], r->length[i], 0) | 1;
+        t->refuted = i == r->config->label || (t->value[positive] && t->value[positive] != hash) ||
+                     t->value[!positive] == hash;
+        t->value[positive] = hash;
+    }
+}
+
+static int find_twin(const struct split *r)
+{
+    for (int i = 0; r->config->label >= 0 && i < r->config->ncolumns; i++)
+        if (!r->twins[i].refuted && r->twins[i].value[0] && r->twins[i].value[1])
+            return i;
+    return -1;
+}
+
 static bool goes_to_test(const struct split *r, const struct look_row *row)
 {
     const struct split_config *c = r->config;
@@ -213,6 +242,8 @@ static enum skiff_status take_row(struct split *r, const struct look_row *row,
         r->unlabelled++;
         return SKIFF_OK;
     }
+    if (r->config->form.format == LOOK_CSV)
+        seek_twins(r, positive);
     if (goes_to_test(r, row))
         return write_row(r, &r->test, row, positive, err);
     if (r->learn)
@@ -239,6 +270,7 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
                             struct skiff_error *err)
 {
     struct split r = {.config = config,
+                      .twins = mem_must(((size_t)config->ncolumns + 1) * sizeof *r.twins),
                       .train = {.folder = config->train},
                       .test = {.folder = config->test},
                       .csv = {.separator = config->form.separator},
@@ -249,8 +281,11 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
     TRY_OUT(split_all(&r, err));
     TRY_OUT(close_side(&r.train, err));
     TRY_OUT(close_side(&r.test, err));
-    *out = (struct split_report){
-        .train = r.train.count, .test = r.test.count, .bad = r.bad, .unlabelled = r.unlabelled};
+    *out = (struct split_report){.train = r.train.count,
+                                 .test = r.test.count,
+                                 .bad = r.bad,
+                                 .unlabelled = r.unlabelled,
+                                 .twin = find_twin(&r)};
     if (r.learn)
         learn_finish(r.learn, &out->columns);
 out:
@@ -260,6 +295,7 @@ out:
     learn_destroy(r.learn);
     buf_deinit(&r.header);
     buf_deinit(&r.cells);
+    free(r.twins);
     free(r.start);
     free(r.length);
     return status;

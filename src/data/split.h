@@ -34,6 +34,7 @@ struct split_side {
 struct split_report {
     struct split_side train, test;
     int64_t bad, unlabelled;
+    int twin;               /* csv: a column that says the label by itself; -1: none */
     struct columns columns; /* the caller's (columns_deinit) */
 };
 

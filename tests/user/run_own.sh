@@ -1,0 +1,231 @@
+#!/usr/bin/env bash
+# From somebody's own table to a judged model, with no file edited: skiff init, train, infer. The tables are drawn from known
+# models (tables.awk), so the AUC that can be reached is known, too. Then the mistakes that people make.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+skiff=$PWD/${BUILD:-build}/skiff
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+check() { # WHAT COMMAND...: the command must succeed
+    local what=$1
+    shift
+    if ! "$@"; then
+        echo "FAILED: $what"
+        tail -n 5 log 2>/dev/null
+        failed=1
+    fi
+}
+run() { # STATUS COMMAND...: exit status as given; output in log
+    local want=$1
+    shift
+    "$skiff" "$@" >log 2>&1
+    local got=$?
+    [ "$got" = "$want" ] || {
+        echo "FAILED: skiff $* ended with $got, not $want"
+        tail -n 5 log
+        failed=1
+    }
+}
+says() { check "output holds: $1" grep -qF -- "$1" log; }
+table() { # KIND ROWS [HEADER]: rows to stdout, what is true of them to truth
+    awk -v kind="$1" -v n="$2" -v seed=5 -v header="${3:-}" -v truth=truth -f "$here/tables.awk"
+}
+reachable() { # the AUC of the true log odds
+    sort -g truth | awk '{ if ($2) { up++; below += down } else down++ } END { printf "%.4f\n", below / up / down }'
+}
+auc_of() { sed -n 's/^Epoch: .*auc: \([0-9.]*\).*/\1/p' log | tail -n 1; }
+# DIR FILE LESS FLAG...: init, train, infer; the test AUC is at most LESS below what can be reached
+whole_way() {
+    local dir=$1 file=$2 less=$3 best auc
+    shift 3
+    rm -rf "$dir"
+    run 0 init --data "$file" --out "$dir" "$@"
+    cp log "$dir.seen"
+    run 0 train -m "$dir/config.yaml"
+    run 0 check-data -m "$dir/config.yaml"
+    run 0 infer -m "$dir/config.yaml"
+    best=$(reachable)
+    auc=$(auc_of)
+    echo "$dir: auc $auc of $best"
+    check "$dir: auc $auc, at least $best - $less" awk -v a="${auc:-0}" -v b="$best" -v l="$less" 'BEGIN { exit !(a >= b - l) }'
+    cp "$dir.seen" log
+}
+
+# ---- a census table without a header, as UCI has it: ", " between cells, "?" for missing ----
+table census 12000 >census.data
+whole_way census census.data 0.02
+says 'csv, comma between columns, no header line (columns go by position), 12000 rows, 12 columns'
+says 'label: column "12" (the last column, which has two values); 1 is ">50K", 0 is "<=50K"'
+check "types" grep -qE '^  1 +whole +0\.0 % +[0-9]+  17 \.\. [0-9]+ +number, (buckets|values) C1$' log
+check "missing" grep -qE '^  2 +text +[5-7]\.[0-9] % +7 ' log
+check "? is a missing value" grep -qF 'input_missing: ["?"]' census/config.yaml
+check "rows as they were" grep -qF ', school-' census/train/part-00000.csv
+check "9:1" awk 'END { exit !(NR > 1000 && NR < 1400) }' census/test/part-00000.csv
+# the file of the test in UCI's form: labels end with a full stop
+sed 's/$/./' census/test/part-00000.csv >dotted.csv
+run 0 infer -m census/config.yaml
+auc=$(auc_of)
+run 0 infer -m census/config.yaml -o runner.test_data_dir="$work/dotted.csv"
+check "full stops behind labels" test "$(auc_of)" = "$auc"
+# all is written once, and by the same rows
+cp -r census first
+run 1 init --data census.data --out census
+says "census/config.yaml is there already; --overwrite replaces what an earlier init wrote"
+run 0 init --data census.data --out census --overwrite
+check "the same config" cmp -s census/config.yaml first/config.yaml
+check "the same stats" cmp -s census/columns.stats first/columns.stats
+check "the same rows" diff -r census/train first/train
+run 1 init --data census/train/part-00000.csv --out census --overwrite
+says "lies in --out census, what is in it may be replaced; choose another folder"
+
+# ---- the same with a header of names that need quotes; columns in another order; compressed ----
+table census 12000 header >census.csv
+gzip -k census.csv
+whole_way named census.csv.gz 0.02
+says 'label: column "income" (by its name)'
+check "quoted names" grep -qF 'C7 = \"job, \"\"main\"\"\""' named/config.yaml
+run 0 infer -m named/config.yaml
+auc=$(auc_of)
+python3 - named/test/part-00000.csv other.csv <<'PY'
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1]), skipinitialspace=True))
+csv.writer(open(sys.argv[2], "w")).writerows([row[::-1] for row in rows])
+PY
+run 0 infer -m named/config.yaml -o runner.test_data_dir="$work/other.csv"
+check "columns in another order give the same" test "$(auc_of)" = "$auc"
+run 1 infer -m named/config.yaml -o runner.test_data_dir="$work/census.data"
+says "header: there is no column"
+
+# ---- clicks as Avazu has them: an id, hours, codes, values by the thousand ----
+table avazu 30000 >avazu.csv
+whole_way avazu avazu.csv 0.04
+says 'label: column "click" (by its name); 1 is "1", 0 is "0"'
+check "ids are left out" grep -qE '^  id +whole .*left out: nearly every row has its own value$' log
+check "hours" grep -qE '^  hour +whole .*hour of the day C1$' log
+check "constants" grep -qE '^  C15 .*left out: always the same$' log
+says 'split by time: column "hour"'
+check "later rows are for the test" awk -F, 'FNR > 1 && FILENAME ~ /train/ && $3 > last { last = $3 }
+    FNR > 1 && FILENAME ~ /test/ && (!first || $3 < first) { first = $3 } END { exit !(first > last) }' avazu/train/* avazu/test/*
+whole_way shuffled avazu.csv 0.04 --split random
+says "split at random"
+
+# ---- libsvm of ones, of numbers (labels 1 and 2), libffm ----
+table svm 12000 >svm.txt
+whole_way svm svm.txt 0.02
+says "libsvm, 12000 rows"
+says "all values are 1: indices are the features"
+says '1 is "+1", 0 is "-1"'
+table real 12000 >real.txt
+whole_way real real.txt 0.02
+says "values are numbers: used as numbers, and in buckets as categories C1"
+says '1 is "2", 0 is "1"'
+table ffm 12000 >ffm.txt
+whole_way ffm ffm.txt 0.04
+says "fields 1 to 3: C1 to C3"
+
+# ---- every rank model, with and without numbers ----
+head -n 2001 census.csv >small.csv
+for model in dnn wide_deep deepfm dcn fm logistic_regression dlrm; do
+    run 0 init --data small.csv --out "m_$model" --model "rank/$model"
+    run 0 train -m "m_$model/config.yaml" -o runner.epochs=1
+    check "$model has no unknown key" test -z "$(grep -F 'unknown' log)"
+    run 0 train -m "m_$model/config.yaml" -o runner.epochs=1 hyper_parameters.dense_input_dim=0 hyper_parameters.sparse_inputs_slots=3 \
+        'runner.input_columns=[label = income, C1 = age, C2 = marital]'
+    check "$model without numbers" grep -qE '^Epoch: 0.*auc: 0\.[0-9]{4}' log
+done
+
+# ---- files from elsewhere ----
+rows() { awk -v n="${1:-600}" 'BEGIN { for (i = 0; i < n; i++) printf "%d,%s,%d\n", i * i % 97, "v" i % 7, (i * i % 97 > 48) }'; }
+{ printf '\xef\xbb\xbfa,b,label\r\n'; rows | sed 's/$/\r/'; } | head -c -2 >windows.csv
+run 0 init --data windows.csv --out windows
+says 'label: column "label" (by its name)'
+run 0 train -m windows/config.yaml
+run 0 infer -m windows/config.yaml
+check "windows: auc $(auc_of)" awk -v a="$(auc_of)" 'BEGIN { exit !(a > 0.99) }'
+{ echo '# from x'; echo 'a;b;label'; rows | tr , ';'; echo '# end'; } >comments.csv
+run 0 init --data comments.csv --out comments
+says 'csv, semicolon between columns, with a header line, 600 rows'
+run 0 train -m comments/config.yaml
+{ echo 'a,b,label'; rows | sed 's/1$/1.0/; s/,0$/,0.0/; 5s/.*/1,2/; 9s/[01].0$//'; } >holes.csv
+run 0 init --data holes.csv --out holes
+says 'holes.csv:6: left out: expected 3 columns, found 2'
+says 'left out: 1 rows without a label'
+says '1 is "1.0", 0 is "0.0"'
+run 0 train -m holes/config.yaml
+{ echo 'a,b,kind'; rows | awk -F, -v OFS=, '{ $3 = "k" NR % 3; print }'; } >three.csv
+run 0 init --data three.csv --label kind --positive k2 --out three
+says '1 is "k2", 0 is any other'
+run 0 train -m three/config.yaml
+
+{ echo 'a,b,label,paid'; rows | awk -F, -v OFS=, '{ $4 = $3 ? "in" : "out"; print }'; } >twin.csv
+run 0 init --data twin.csv --out twin
+says 'note: column "paid" says the label by itself; if it is not known when a label is to be predicted'
+
+# ---- mistakes: nothing is left behind ----
+wrong() { # TEXT FLAG...: init fails with it
+    local text=$1
+    shift
+    run 1 init --out wrong "$@"
+    says "$text"
+    check "nothing is left behind" test ! -e wrong
+}
+: >empty
+wrong "empty: the file is empty: there is no row in it" --data empty
+wrong "nowhere: there is no such file or folder" --data nowhere
+echo 'a,b,label' >header
+wrong "there is no row: too few to learn from and to test (the first line was taken for a header" --data header
+echo '1,2,0' >one
+wrong "there is one row: too few" --data one
+printf 'x\n1\n2\n3\n' >single
+wrong 'there is one column only, "x": is the separator another one' --data single
+printf 'a,b,label\n1,2,1\n2,3,1\n' >one_class
+wrong 'label "label": there is one value only, "1" (2): nothing can be learnt from it' --data one_class
+wrong 'label "kind": there are 3 values: "k0" (200), "k1" (200), "k2" (200); models learn 0 and 1: --positive VALUE' \
+    --data three.csv --label kind
+wrong '--positive: label "kind" has no value "k7"; it has: "k0" (200)' --data three.csv --label kind --positive k7
+wrong '--label: there is no column "kindd"; did you mean "kind"?; columns are: a, b, kind' --data three.csv --label kindd
+wrong 'it is not clear which column is the label: --label COLUMN says it; no column has two values' --data three.csv
+awk 'BEGIN { for (i = 0; i < 99; i++) print i % 2 "," i % 7 "," (i % 3 > 0) }' >two
+wrong 'it is not clear which column is the label: --label COLUMN says it; columns of two values: 1, 3' --data two
+printf 'a,b,c\r1,2,0\r2,3,1\r' >mac
+wrong "mac:1: lines end with carriage returns alone, as on old Macs" --data mac
+head -c 3000 "$skiff" >binary
+wrong "there are zero bytes: is it text?" --data binary
+wrong "--split time: no column of times was found" --data census.csv --split time
+wrong '--time: column "age" has values that are no times' --data census.csv --time age
+awk 'BEGIN { for (i = 0; i < 99; i++) print i % 2 (i % 3 ? ",1" : "") ",5" }' >ragged
+wrong "rows cannot be read as csv; is its form another one? --format, --separator and --header say it" --data ragged
+printf 'a,label\n' >tiny
+for i in 1 2 3; do echo "$i,$((i % 2))" >>tiny; done
+wrong "there must be some of both; --share (0.1) says how many are for the test" --data tiny --share 0.000001
+run 2 init --data census.csv
+says "--data FILE and --out DIR are needed"
+run 2 init --data - --out wrong
+says "the rows are read twice, a pipe cannot be"
+run 2 init --data census.csv --out wrong --model match/dssm
+says "--model: one of the rank/ models"
+run 2 init --data census.csv --out wrong --separator xy
+says "expected one character, or tab, comma, space, pipe, semicolon"
+# settings that do not fit
+run 1 train -m named/config.yaml -o runner.input_normalise=documents
+says "normalise documents is for criteo; csv has quantile and none"
+run 1 train -m svm/config.yaml -o runner.input_format=libffm runner.input_normalise=quantile
+says "the setting normalise (runner.input_normalise) is not for this format; these have it"
+run 1 train -m named/config.yaml -o 'runner.input_columns=[label = income, dense = age]'
+says 'columns: there is no slot "dense"; slots are: label, C1, C2'
+
+# ---- prepare, for any form ----
+run 0 prepare --format csv --out prepared census.csv
+says "rows for training"
+check "prepared" test -s prepared/stats -a -s prepared/train/part-00000.csv -a -s prepared/valid/part-00000.csv
+run 0 prepare --format libsvm --out prepared_svm real.txt
+check "numbers by index" grep -qE '^number "5" missing=0 ' prepared_svm/stats
+table svm 500 | sed 's/+1/1/; s/-1/0/; s/^\([01]\)/click:\1/; s/\([0-9]*\):1 /1:\1 /g' >slots.txt
+run 0 prepare --format slot_text --out prepared_slots --share 0.2 slots.txt
+check "every line goes one way" test "$(cat prepared_slots/*/part-00000.txt | sort | cksum)" = "$(sort slots.txt | cksum)"
+run 1 prepare --format csv --out prepared2 holes.csv
+says "1 rows cannot be read; --bad N leaves so many out"
+run 0 prepare --format csv --bad 1 --out prepared2 holes.csv
+exit $failed
