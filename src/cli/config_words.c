@@ -6,6 +6,8 @@
 
 #define OPTIMIZER "hyper_parameters.optimizer."
 
+/* No config of PaddleRec has them for a model that is here (but test_batch_size, which it does not
+ * read). */
 static const struct {
     const char *word, *key;
 } aliases[] = {{"epoch", "runner.epochs"},
@@ -38,8 +40,6 @@ static const struct {
                {"test_files", "runner.test_data_dir"},
                {"save_path", "runner.model_save_path"},
                {"save_dir", "runner.model_save_path"},
-               {"model_path", "runner.model_save_path"},
-               {"model_dir", "runner.model_save_path"},
                {"output_dir", "runner.model_save_path"},
                {"checkpoint_dir", "runner.model_save_path"},
                {"init_path", "runner.model_init_path"},

@@ -68,6 +68,8 @@ static const char *const known_keys[] = {
     /* understood, without effect on one machine's CPUs */
     "runner.train_reader_path",
     "runner.infer_reader_path",
+    "runner.infer_reader_type",
+    "runner.model_path",
     "runner.use_gpu",
     "runner.use_xpu",
     "runner.use_npu",
