@@ -73,6 +73,7 @@ enum skiff_status batch_reset(struct batch *b, struct skiff_error *err)
     int64_t offsets = b->max_rows + 1;
     b->rows = 0;
     b->first = b->last = (struct batch_place){0};
+    b->in_memory = -1;
     for (int k = 0; k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
         struct tensor *t = &b->tensors[b->ragged[k]];

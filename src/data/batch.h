@@ -40,6 +40,7 @@ struct batch {
     int64_t
         *lines; /* of each row, for messages; those of rows that are not from files mean nothing */
     struct batch_place first, last; /* of the first and the last row */
+    int64_t in_memory; /* place of the first row among the samples in memory; -1: from files */
 };
 
 /* max_rows: most rows it can take, at least 1. */

@@ -87,6 +87,8 @@ enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch
 /* The batch that this thread's next dataset_next will give, or NULL: not known yet, or none left.
  * Never waits for a reader. Holds as long as that batch. */
 const struct batch *dataset_peek(struct dataset *d, int thread);
+/* Adds to the text where a batch that was handed out is from: files and lines. */
+void dataset_place(const struct dataset *d, const struct batch *b, struct buf *out);
 /* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */
 void dataset_stop(struct dataset *d);
 

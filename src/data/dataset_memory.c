@@ -19,6 +19,7 @@
 #include "data/record.h"
 
 #define LOAD_ROWS 256
+#define PLACES 8 /* samples of a batch that are named one by one */
 
 /* ---- loading ---- */
 
@@ -41,7 +42,17 @@ struct loader {
     struct load_thread *threads;
     int nthreads;
     bool drop_zeros;
+    int origin; /* of the first file, in dataset.origins */
 };
+
+static struct sample_origin origin_of(const struct loader *l, const struct batch *b, int64_t row,
+                                      int file)
+{
+    int64_t line = b->lines[row];
+    return (struct sample_origin){
+        (uint32_t)(l->origin + file),
+        line > INT32_MAX ? 0 : (uint32_t)line | (b->last.samples ? SAMPLE_NUMBER : 0)};
+}
 
 static enum skiff_status load_file(struct load_thread *t, struct scan *scan, struct batch *b,
                                    struct skiff_error *err)
@@ -56,7 +67,8 @@ static enum skiff_status load_file(struct load_thread *t, struct scan *scan, str
         if (status < 0)
             return status;
         for (int64_t row = 0; row < b->rows; row++)
-            TRY(store_add(&t->store, b, row, t->loader->drop_zeros, err));
+            TRY(store_add(&t->store, b, row, t->loader->drop_zeros,
+                          origin_of(t->loader, b, row, seg->file), err));
         seg->count += (size_t)b->rows;
         if (status == SKIFF_END)
             return SKIFF_OK;
@@ -121,6 +133,9 @@ enum skiff_status dataset_preload(struct dataset *d, int threads, struct skiff_e
     const char *format = d->reader.format ? d->reader.format : "multislot";
     struct loader *l = mem_must(sizeof *l);
     l->dataset = d;
+    l->origin = d->origins.count;
+    for (int i = 0; i < d->files.count; i++)
+        file_list_add(&d->origins, d->files.paths[i]);
     l->drop_zeros = reader_find(format)->drops_zeros && !d->config.keep_zeros;
     l->threads = mem_must((size_t)threads * sizeof *l->threads);
     l->nthreads = threads;
@@ -220,6 +235,7 @@ enum skiff_status dataset_release(struct dataset *d, struct skiff_error *err)
 void memory_deinit(struct dataset *d)
 {
     store_deinit(&d->store);
+    file_list_deinit(&d->origins);
     slots_unshuffle(d);
 }
 
@@ -242,6 +258,31 @@ size_t sample_bytes(const char *sample)
     return n;
 }
 
+/* "FILE:7" */
+static void add_origin(const struct dataset *d, size_t at, struct buf *out)
+{
+    struct sample_origin o = sample_origin(d->store.samples[at]);
+    if (o.file == NO_FILE || !o.line)
+        buf_printf(out, "sample %zu of %zu in memory", at + 1, d->store.count);
+    else
+        buf_printf(out, o.line & SAMPLE_NUMBER ? "%s: sample %u" : "%s:%u",
+                   d->origins.paths[o.file], o.line & ~SAMPLE_NUMBER);
+}
+
+void dataset_place(const struct dataset *d, const struct batch *b, struct buf *out)
+{
+    if (b->in_memory < 0) {
+        batch_place_text(b, out);
+        return;
+    }
+    for (int64_t row = 0; row < b->rows && row < PLACES; row++) {
+        buf_str(out, row ? ", " : "");
+        add_origin(d, (size_t)(b->in_memory + row), out);
+    }
+    if (b->rows > PLACES)
+        buf_printf(out, " and %" PRId64 " more", b->rows - PLACES);
+}
+
 /* Of samples that were loaded before the rules were known, or that another worker has sent. */
 static enum skiff_status memory_judge(const struct dataset *d, const struct batch *b, size_t first,
                                       struct skiff_error *err)
@@ -252,8 +293,11 @@ static enum skiff_status memory_judge(const struct dataset *d, const struct batc
     for (int64_t row = 0; row < b->rows; row++)
         if (rules_breach(d->plan.rules, b, row, &breach)) {
             enum skiff_status status = rules_word(d->plan.rules, b, &breach, NULL, err);
-            return error_prefix(err, status, "sample %" PRId64 " of %zu in memory",
-                                (int64_t)first + row + 1, d->store.count);
+            struct buf place = BUF_INIT;
+            add_origin(d, first + (size_t)row, &place);
+            error_prefix(err, status, "%s", place.data);
+            buf_deinit(&place);
+            return status;
         }
     return SKIFF_OK;
 }
@@ -278,6 +322,7 @@ static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct s
         TRY(record_read_mixed(p + 4, sample_bytes(p), q ? q + 4 : NULL, q ? sample_bytes(q) : 0,
                               d->shuffled_slots, b, err));
     }
+    b->in_memory = (int64_t)from;
     batch_finish(b);
     return memory_judge(d, b, from, err);
 }

@@ -23,6 +23,14 @@ struct lane {
     pthread_cond_t changed;
 };
 
+/* Where a sample in memory was read; in front of it. */
+struct sample_origin {
+    uint32_t file; /* of dataset.origins; NO_FILE: not known (another worker has sent it) */
+    uint32_t line; /* or its number among the file's samples, with SAMPLE_NUMBER; 0: not known */
+};
+#define NO_FILE UINT32_MAX
+#define SAMPLE_NUMBER 0x80000000u
+
 /* Samples in memory: blocks of bytes, and where each sample begins (u32 bytes, record). */
 struct sample_store {
     char **blocks;             /* mem_alloc */
@@ -34,7 +42,7 @@ struct sample_store {
 void store_init(struct sample_store *s);
 void store_deinit(struct sample_store *s);
 enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64_t row,
-                            bool drop_zeros, struct skiff_error *err);
+                            bool drop_zeros, struct sample_origin origin, struct skiff_error *err);
 /* One sample as bytes: copies a record of n bytes. */
 enum skiff_status store_add_bytes(struct sample_store *s, const char *record, size_t n,
                                   struct skiff_error *err);
@@ -44,6 +52,7 @@ enum skiff_status store_reserve(struct sample_store *s, size_t n, struct skiff_e
 void store_take_blocks(struct sample_store *s, struct sample_store *from);
 
 size_t sample_bytes(const char *sample); /* of its record */
+struct sample_origin sample_origin(const char *sample);
 /* Hash of its line id; only with merge_by_lineid. */
 uint64_t sample_line_id(const char *sample);
 
@@ -76,6 +85,7 @@ struct dataset {
     struct skiff_error error, cache_error;
     /* memory */
     struct sample_store store;
+    struct file_list origins; /* files that samples in memory are from */
     atomic_size_t next_sample;
     struct loader *loader; /* while a preload runs */
     bool *shuffled_slots;  /* per slot, or NULL */

@@ -55,24 +55,41 @@ static enum skiff_status store_room(struct sample_store *s, size_t n, struct ski
     return SKIFF_OK;
 }
 
+#define HEAD (sizeof(struct sample_origin) + 4) /* bytes in front of a record */
+
+/* Where the next sample begins, behind its origin. */
+static char *store_begin(struct sample_store *s, struct sample_origin origin)
+{
+    char *at = s->blocks[s->nblocks - 1] + s->used;
+    memcpy(at, &origin, sizeof origin);
+    return at + sizeof origin;
+}
+
 static void store_end(struct sample_store *s, char *at, size_t n)
 {
     uint32_t length = (uint32_t)n;
     memcpy(at, &length, 4);
-    s->used += 4 + n;
+    s->used += HEAD + n;
     s->samples[s->count++] = at;
 }
 
+struct sample_origin sample_origin(const char *sample)
+{
+    struct sample_origin origin;
+    memcpy(&origin, sample - sizeof origin, sizeof origin);
+    return origin;
+}
+
 enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64_t row,
-                            bool drop_zeros, struct skiff_error *err)
+                            bool drop_zeros, struct sample_origin origin, struct skiff_error *err)
 {
     size_t n = record_bytes(b, row);
-    if (n > UINT32_MAX - 8)
+    if (n > UINT32_MAX - 2 * HEAD)
         return error_set(err, SKIFF_RANGE, "a sample of %zu bytes is too large", n);
     /* dropping zeros may leave one 0 where there was one: never more bytes than before */
-    TRY(store_room(s, n + 4, err));
+    TRY(store_room(s, n + HEAD, err));
     TRY(store_reserve(s, 1, err));
-    char *at = s->blocks[s->nblocks - 1] + s->used;
+    char *at = store_begin(s, origin);
     store_end(s, at, record_write(b, row, drop_zeros, at + 4));
     return SKIFF_OK;
 }
@@ -80,9 +97,9 @@ enum skiff_status store_add(struct sample_store *s, const struct batch *b, int64
 enum skiff_status store_add_bytes(struct sample_store *s, const char *record, size_t n,
                                   struct skiff_error *err)
 {
-    TRY(store_room(s, n + 4, err));
+    TRY(store_room(s, n + HEAD, err));
     TRY(store_reserve(s, 1, err));
-    char *at = s->blocks[s->nblocks - 1] + s->used;
+    char *at = store_begin(s, (struct sample_origin){.file = NO_FILE});
     memcpy(at + 4, record, n);
     store_end(s, at, n);
     return SKIFF_OK;

@@ -63,7 +63,7 @@ static void dataset_source_place(void *self, int thread, struct buf *out)
 {
     const struct dataset_source *s = self;
     if (thread < s->threads && s->now[thread])
-        batch_place_text(s->now[thread], out);
+        dataset_place(s->dataset, s->now[thread], out);
 }
 
 /* What the program would refuse is found by whoever reads it, with file and line. */

@@ -145,6 +145,10 @@ says "learning has gone to NaN in epoch 0, batch "
 says "data/a lines "
 says "try a lower hyper_parameters.optimizer.learning_rate (now 1e+20), or set clip_norm beside it"
 silent "op auc"
+run 1 train -m c.yaml -o hyper_parameters.optimizer.class=SGD hyper_parameters.optimizer.learning_rate=1e20 \
+    runner.reader_type=InmemoryDataset runner.shuffle=True
+says "learning has gone to NaN in epoch 0, batch "
+grep -qE "\(($work/data/a:[0-9]+, ){3}$work/data/a:[0-9]+\): parameter " said || fault "samples in memory have no lines"
 
 # ---- sizes, folders, files ----
 run 1 train -m c.yaml -o runner.input_hash_size=200
