@@ -210,31 +210,29 @@ static double share(struct skiff_scope *scope, const char *name, double each)
 
 static void known_run(int threads, double least)
 {
-    struct known k[THREADS];
+    struct known all = {.scope = skiff_scope_create()}, k[THREADS];
     struct skiff_error err = {0};
     pthread_t t[THREADS];
-    known_open(&k[0]);
-    k[0].status = SKIFF_OK;
-    k[0].scope = skiff_scope_create();
-    struct skiff_executor *e = skiff_executor_create(k[0].scope, NULL);
-    if (skiff_executor_run(e, skiff_net_startup(k[0].net), NULL, 0, NULL, 0, NULL, &err) < 0)
+    known_open(&all);
+    struct skiff_executor *e = skiff_executor_create(all.scope, NULL);
+    if (skiff_executor_run(e, skiff_net_startup(all.net), NULL, 0, NULL, 0, NULL, &err) < 0)
         fail_msg("%s", err.message);
     for (int i = 0; i < threads; i++) {
-        k[i] = k[0];
+        k[i] = all;
         assert_int_equal(pthread_create(&t[i], NULL, known_work, &k[i]), 0);
     }
     for (int i = 0; i < threads; i++) {
         pthread_join(t[i], NULL);
         assert_int_equal(k[i].status, SKIFF_OK);
     }
-    double dense = share(k[0].scope, "w", (double)threads * KNOWN_STEPS * KNOWN_IDS),
-           rows = share(k[0].scope, "table", (double)threads * KNOWN_STEPS);
+    double dense = share(all.scope, "w", (double)threads * KNOWN_STEPS * KNOWN_IDS),
+           rows = share(all.scope, "table", (double)threads * KNOWN_STEPS);
     if (dense < least || rows < least)
         fail_msg("%d threads: %.4f of the updates of w are there, %.4f of those of table", threads,
                  dense, rows);
     skiff_executor_destroy(e);
-    skiff_scope_destroy(k[0].scope);
-    skiff_net_destroy(k[0].net);
+    skiff_scope_destroy(all.scope);
+    skiff_net_destroy(all.net);
 }
 
 static void one_thread_loses_nothing(void **state)

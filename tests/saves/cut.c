@@ -77,6 +77,12 @@ static void note(const char *what, const char *path)
     }
 }
 
+/* Saves are counted, not what lies beside them: a report is written when time has come. */
+static bool path_counts(const char *path)
+{
+    return (!cut.below || strstr(path, cut.below)) && !strstr(path, "report.");
+}
+
 /* The operation's turn: true when it must fail for a full disk. *half: die in the middle. */
 static bool turn(const char *what, const char *path, bool needs_space, bool *half)
 {
@@ -84,7 +90,7 @@ static bool turn(const char *what, const char *path, bool needs_space, bool *hal
         *half = false;
     if (cut.mode == CUT_NOTHING && cut.log < 0)
         return false;
-    if (path && cut.below && !strstr(path, cut.below))
+    if (path && !path_counts(path))
         return false;
     cut.seen++;
     note(what, path);
@@ -110,7 +116,7 @@ static bool fd_counts(int fd)
 static void fd_opened(int fd, const char *path)
 {
     if (fd >= 0 && fd < MAX_FDS)
-        cut.counts[fd] = cut.below && strstr(path, cut.below);
+        cut.counts[fd] = cut.below && path_counts(path);
 }
 
 #define REAL(name) __typeof__(name) *real = dlsym(RTLD_NEXT, #name)

@@ -153,9 +153,9 @@ check "the epoch that was cut is saved as such" grep -qE '^complete: False' "$ou
 train 0 runner.model_save_path=keep runner.epochs=6 runner.keep_epochs=2 hyper_parameters.optimizer.learning_rate=0.03
 best=$(sed -n 's/^best epoch: \([0-9]*\) .*/\1/p' "$work/log")
 says "is removed: runner.keep_epochs is 2"
-check "the newest two and the best" test "$(echo $(ls "$out/keep"))" = "$(echo $(printf '%s\n' "$best" 4 5 | sort -nu)) best.yaml"
+check "the newest two and the best" test "$(echo $(ls "$out/keep"))" = "$(echo $(printf '%s\n' "$best" 4 5 | sort -nu)) best.yaml report.html report.json"
 run 0 train -m "$plain" -o runner.model_save_path=keep2 runner.keep_epochs=1
-check "without validation, too" test "$(echo $(ls "$out/keep2"))" = 3
+check "without validation, too" test "$(echo $(ls "$out/keep2"))" = "3 report.html report.json"
 
 # a run that is resumed finds what one in one piece finds
 train 0 runner.model_save_path=whole runner.valid_interval=25
