@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cli/runs.h"
 #include "io/io.h"
 #include "store/file.h"
 #include "store/leftover.h"
@@ -228,48 +229,16 @@ static void say_torn(const char *folder, int epoch, const struct skiff_error *wh
     log_warn("%s/%d is not whole and is left out: %s", folder, epoch, why->message);
 }
 
-/* The epoch that was saved last; epoch -1: none says when. A new run over the epochs of another has
- * the lower numbers until it has replaced them all. */
-static void saved_last(const char *folder, struct model_note *out)
-{
-    *out = (struct model_note){.epoch = -1};
-    for (int epoch = INT_MAX; (epoch = checkpoint_before(folder, epoch)) >= 0;) {
-        struct model_note note = {0};
-        if (epoch_note(folder, epoch, model_note_read, &note, NULL) < 0 || !note.known)
-            continue;
-        if (strcmp(note.time, out->time) > 0) {
-            *out = note;
-            out->epoch = epoch;
-        }
-    }
-}
-
-static bool is_of_earlier_run(const char *folder, int epoch, const struct model_note *last)
-{
-    struct model_note note = {0};
-    return last->epoch >= 0 && epoch > last->epoch &&
-           epoch_note(folder, epoch, model_note_read, &note, NULL) == SKIFF_OK && note.known &&
-           strcmp(note.run, last->run) != 0;
-}
-
-/* The next one to go on from, whole or not: not what a later run has not replaced yet. */
-static int resumable_before(const char *folder, int epoch, const struct model_note *last)
-{
-    while ((epoch = checkpoint_before(folder, epoch)) >= 0 &&
-           is_of_earlier_run(folder, epoch, last))
-        log_warn("%s/%d is of an earlier run than %s/%d and is left out", folder, epoch, folder,
-                 last->epoch);
-    return epoch;
-}
-
+/* Only epochs of the run that has saved last: a new run over the epochs of another has the lower
+ * numbers until it has replaced them all. */
 enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *out,
                                   struct skiff_error *err)
 {
-    struct model_note last;
-    (void)err;
+    struct run_list runs;
     out->epoch = -1;
-    saved_last(folder, &last);
-    for (int epoch = INT_MAX; (epoch = resumable_before(folder, epoch, &last)) >= 0;) {
+    TRY(run_list_read(&runs, folder, NULL, err));
+    run_list_warn(&runs, folder, NULL);
+    for (int epoch = INT_MAX; (epoch = run_list_before(&runs, epoch)) >= 0;) {
         struct skiff_error why = {0};
         struct model_note note = {0};
         if (epoch_note(folder, epoch, model_check, &note, &why) == SKIFF_OK) {
@@ -278,6 +247,7 @@ enum skiff_status checkpoint_find(const char *folder, struct checkpoint_state *o
         }
         say_torn(folder, epoch, &why);
     }
+    run_list_deinit(&runs);
     return SKIFF_OK;
 }
 
@@ -376,20 +346,35 @@ enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int 
     return status;
 }
 
-enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
-                                    struct skiff_error *err)
+void checkpoint_say_run(const struct model_note *note)
 {
-    int epoch = INT_MAX;
-    bool torn;
-    struct model_note last;
-    saved_last(folder, &last);
-    do {
-        epoch = resumable_before(folder, epoch, &last);
-        out->epoch = epoch;
+    if (note->known && note->run[0])
+        log_info("it is of run %.8s, %lld samples of the epoch, saved %s", note->run,
+                 (long long)note->samples, note->time);
+}
+
+enum skiff_status checkpoint_load_newest(struct task *j, const char *folder,
+                                         const struct run_list *runs, struct model_note *out,
+                                         struct skiff_error *err)
+{
+    bool torn = true;
+    for (int epoch = INT_MAX; torn;) {
+        epoch = out->epoch = run_list_before(runs, epoch);
         if (epoch < 0)
             return SKIFF_OK;
         TRY(checkpoint_load_whole(j, folder, epoch, out, &torn, err));
-    } while (torn);
-    out->epoch = epoch;
+        out->epoch = epoch;
+    }
     return SKIFF_OK;
+}
+
+enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
+                                    struct skiff_error *err)
+{
+    struct run_list runs;
+    TRY(run_list_read(&runs, folder, NULL, err));
+    run_list_warn(&runs, folder, NULL);
+    enum skiff_status status = checkpoint_load_newest(j, folder, &runs, out, err);
+    run_list_deinit(&runs);
+    return status;
 }

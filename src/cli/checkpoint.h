@@ -58,10 +58,18 @@ enum skiff_status checkpoint_load(struct task *j, const char *path, struct skiff
 enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,
                                         struct model_note *out, bool *torn,
                                         struct skiff_error *err);
+/* The newest whole epoch of the chosen run; newer ones that are not whole are named in a warning.
+ * out->epoch -1: there is none, nothing was loaded. */
+struct run_list;
+enum skiff_status checkpoint_load_newest(struct task *j, const char *folder,
+                                         const struct run_list *runs, struct model_note *out,
+                                         struct skiff_error *err);
 /* Loads the newest whole epoch, as checkpoint_find finds it; files are read once. out->epoch -1:
  * there is none, nothing was loaded. */
 enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct model_note *out,
                                     struct skiff_error *err);
+/* Logs which run an epoch is of, its samples, and when it was saved. */
+void checkpoint_say_run(const struct model_note *note);
 bool checkpoint_exists(const char *folder, int epoch);
 /* The highest epoch below `epoch` that is there, whole or not; -1: none. */
 int checkpoint_before(const char *folder, int epoch);

@@ -9,8 +9,11 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
+#include "cli/dump.h"
 #include "cli/interrupt.h"
+#include "cli/label.h"
 #include "cli/progress.h"
+#include "cli/runs.h"
 #include "cli/valid.h"
 #include "cli/record.h"
 #include "executor/trainer.h"
@@ -20,9 +23,11 @@ struct judging {
     struct dataset *data;
     struct tally tally;
     struct progress progress;
+    struct dump dump;
     struct record *record;
     struct trainer_options options;
     const char *load_path;
+    struct run_list runs;
     struct valid_best best; /* by validation while it was trained; epoch -1: not known */
     bool best_alone;        /* judge nothing else */
     int first, end;
@@ -35,6 +40,7 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 {
     struct judging *t = user;
     tally_batch(&t->tally, thread, rows, watched);
+    dump_batch(&t->dump, t->data, thread, rows, watched);
 }
 
 static bool wants_stop(void *user)
@@ -72,17 +78,18 @@ static enum skiff_status read_epoch(struct judging *t, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status read_range(struct judging *t, struct skiff_error *err)
+static enum skiff_status read_range(struct judging *t, const char *run, struct skiff_error *err)
 {
     struct config *c = t->task.config;
-    const char *saved = config_path(c, "runner.model_save_path", "model_output");
-    t->load_path = config_path(c, "runner.infer_load_path", NULL);
-    if (!t->load_path)
-        t->load_path = saved;
+    t->load_path = task_load_path(&t->task);
+    TRY(run_list_read(&t->runs, t->load_path, run, err));
+    run_list_warn(&t->runs, t->load_path, "--run ID takes them");
     t->first = (int)config_int_in(c, "runner.infer_start_epoch", 0, 0, 1000000);
-    t->end = (int)config_int_in(c, "runner.infer_end_epoch",
-                                checkpoint_before(t->load_path, INT_MAX) + 1, 0, 1000000);
+    t->end = (int)config_int_in(c, "runner.infer_end_epoch", run_list_before(&t->runs, INT_MAX) + 1,
+                                0, 1000000);
     TRY(valid_best_read(t->load_path, &t->best, err));
+    if (strcmp(t->best.run, t->runs.run) != 0) /* another run's */
+        t->best = (struct valid_best){.epoch = -1};
     TRY(read_epoch(t, err));
     TRY(config_check(c, err));
     if (t->end <= t->first)
@@ -114,10 +121,11 @@ static void print_line(const struct report_row *r)
         return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", r->epoch, r->seconds,
            r->seconds > 0 ? (double)r->samples / r->seconds : 0.0);
-    if (!isnan(r->auc))
-        printf(" auc: %.4f", r->auc);
+    report_print_auc(r);
     if (!isnan(r->log_loss))
         printf(" log_loss: %.4f copc: %.4f", r->log_loss, r->copc);
+    if (r->interrupted)
+        printf(" (interrupted: a part of the epoch was trained)");
     printf("\n");
     fflush(stdout);
 }
@@ -126,6 +134,8 @@ static void print_line(const struct report_row *r)
  * the config asks for must be there. */
 static enum skiff_status no_model(const struct judging *t, int epoch, struct skiff_error *err)
 {
+    if (checkpoint_exists(t->load_path, epoch)) /* another run's: told */
+        return SKIFF_OK;
     if (config_has(t->task.config, "runner.infer_end_epoch") ||
         config_has(t->task.config, "runner.infer_epoch"))
         return error_set(err, SKIFF_NOT_FOUND, "%s/%d holds no saved model (rec_static.pdparams)",
@@ -135,10 +145,9 @@ static enum skiff_status no_model(const struct judging *t, int epoch, struct ski
 }
 
 /* *out: it is there, whole, and loaded. */
-static enum skiff_status load_epoch(struct judging *t, int epoch, bool *out,
-                                    struct skiff_error *err)
+static enum skiff_status load_epoch(struct judging *t, int epoch, struct model_note *note,
+                                    bool *out, struct skiff_error *err)
 {
-    struct model_note note;
     bool torn = false;
     *out = false;
     if (t->best_alone && !t->best.end) {
@@ -149,9 +158,9 @@ static enum skiff_status load_epoch(struct judging *t, int epoch, bool *out,
         *out = true;
         return status;
     }
-    if (!checkpoint_exists(t->load_path, epoch))
+    if (!run_list_find(&t->runs, epoch))
         return no_model(t, epoch, err);
-    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, &note, &torn, err));
+    TRY(checkpoint_load_whole(&t->task, t->load_path, epoch, note, &torn, err));
     *out = !torn;
     return SKIFF_OK;
 }
@@ -160,10 +169,12 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
 {
     struct trainer_result r;
     struct tally_sum sum;
+    struct model_note note = {0};
     bool there;
-    TRY(load_epoch(t, epoch, &there, err));
+    TRY(load_epoch(t, epoch, &note, &there, err));
     if (!there)
         return SKIFF_OK;
+    TRY(dump_start(&t->dump, epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     task_say_nan(&t->task, &t->options, "saved epoch", epoch);
@@ -171,6 +182,8 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     enum skiff_status status =
         trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
+    if (status == SKIFF_OK)
+        status = dump_end(&t->dump, err);
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
@@ -180,6 +193,7 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     struct report_row *row = &t->rows[t->nrows++];
     *row = (struct report_row){.epoch = epoch,
                                .seconds = r.seconds,
+                               .interrupted = note.known && !note.complete,
                                .best = t->best.epoch == epoch && (t->best.end || t->best_alone)};
     report_row_fill(row, &t->tally, &sum);
     double all = r.read_seconds + r.compute_seconds;
@@ -205,30 +219,47 @@ static void say_best(const struct judging *t)
                t->best_alone ? "" : " (-o runner.infer_epoch=best judges it)");
 }
 
-static enum skiff_status judge(struct judging *t, const char *json, struct skiff_error *err)
+/* Samples of one class have no AUC: often they have no labels at all. */
+static void say_undefined(const struct judging *t)
 {
-    TRY(read_range(t, err));
+    for (int i = 0; i < t->nrows; i++)
+        if (t->rows[i].no_auc) {
+            log_warn("auc is undefined: there are %s in runner.test_data_dir; rows without labels "
+                     "can be predicted (skiff predict), not judged",
+                     t->rows[i].no_auc);
+            return;
+        }
+}
+
+static enum skiff_status judge(struct judging *t, const struct task_args *args,
+                               struct skiff_error *err)
+{
+    TRY(read_range(t, args->run, err));
     TRY(task_dataset_open(&t->task, &task_data_infer, &t->data, err));
     read_options(t);
+    TRY(dump_init(&t->dump, &t->task, &t->options, true, 0, err));
     TRY(task_check(&t->task, "infer", err));
     TRY(task_startup(&t->task, err));
     if (task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
-    if (json)
+    if (args->json)
         t->record = record_open(&t->task, &t->tally,
                                 &(struct record_plan){.command = "infer",
-                                                      .json = json,
+                                                      .json = args->json,
                                                       .place = t->load_path,
                                                       .threads = t->options.threads,
                                                       .workers = 1});
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
         TRY(judge_epoch(t, epoch, err));
     if (!t->nrows && !t->stopped)
-        return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is whole", t->first,
-                         t->end, t->load_path);
+        return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is whole%s",
+                         t->first, t->end, t->load_path,
+                         t->runs.run[0] ? " and of the newest run" : "");
     report_print(t->rows, t->nrows, false);
     say_best(t);
+    fflush(stdout);
+    say_undefined(t);
     return SKIFF_OK;
 }
 
@@ -242,13 +273,15 @@ static int run(const struct command_call *call)
     struct judging t = {0};
     if (task_open(&t.task, args, false, &err) < 0)
         return command_fail("infer", &err);
-    enum skiff_status judged = judge(&t, args->json, &err);
+    enum skiff_status judged = judge(&t, args, &err);
+    if (judged < 0)
+        label_explain(&t.task, &task_data_infer, &err);
     enum run_status how = judged < 0 ? RUN_FAILED : t.stopped ? RUN_STOPPED : RUN_DONE;
     enum skiff_status written =
         record_close(t.record, how, judged < 0 ? err.message : NULL, judged < 0 ? NULL : &err);
-    if (judged < 0 || written < 0)
+    if (judged < 0 || written < 0) {
         status = command_fail("infer", &err);
-    else if (t.stopped) {
+    } else if (t.stopped) {
         fprintf(stderr, "skiff infer: stopped before the end\n");
         status = 1;
     }
@@ -256,21 +289,24 @@ static int run(const struct command_call *call)
     if (t.tally.lanes)
         tally_deinit(&t.tally);
     free(t.rows);
+    dump_deinit(&t.dump);
+    run_list_deinit(&t.runs);
     task_close(&t.task);
     return status;
 }
 
-static const struct option rows[] = {TASK_OPTIONS, TASK_TALK, TASK_JSON, {0}};
+static const struct option rows[] = {TASK_OPTIONS, TASK_TALK, TASK_JSON, TASK_NAME, TASK_RUN, {0}};
 
 const struct command command_infer = {
     .name = "infer",
     .summary = "judge saved epochs on test data: AUC, log loss, calibration",
-    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--json FILE]",
+    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--json FILE] [--name NAME] [--run ID]",
     .text = "Judges saved epochs on the data of runner.test_data_dir: loss, AUC, log loss, COPC. "
             "Epochs: runner.infer_start_epoch up to, not including, runner.infer_end_epoch, from "
-            "runner.infer_load_path; without an end, all that are there. runner.infer_epoch names "
-            "one, or `best`: the best one by validation while training, which has a star in the "
-            "table.",
+            "runner.infer_load_path; without an end, all that are there. Of several runs into one "
+            "folder, the epochs of the newest are judged. runner.infer_epoch names one, or `best`: "
+            "the best one by validation while training, which has a star in the table.\n\n"
+            "Rows without labels cannot be judged; skiff predict gives predictions for them.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct task_args),
     .run = run};

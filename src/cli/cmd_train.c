@@ -10,8 +10,11 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
+#include "cli/dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/room.h"
+#include "cli/runs.h"
 #include "cli/record.h"
 #include "cli/train_fleet.h"
 #include "cli/valid.h"
@@ -23,6 +26,7 @@ struct training {
     struct dataset *data;
     struct tally tally;
     struct progress progress;
+    struct dump dump;
     struct valid valid;
     struct record *record; /* NULL until there is something to train */
     struct trainer_options options;
@@ -33,8 +37,9 @@ struct training {
     struct report_row *rows;
     int nrows;
     bool stopped;
-    struct model_note last;       /* what --resume goes on from; not known: nothing */
-    struct model_note note;       /* of the epoch to be saved; the run's name stays */
+    struct model_note last; /* what --resume goes on from; not known: nothing */
+    struct model_note note; /* of the epoch to be saved; the run's name stays */
+    struct run_lock lock;
     struct skiff_error not_saved; /* why the newest epoch is not on the disk; code OK: it is */
 };
 
@@ -42,6 +47,7 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 {
     struct training *t = user;
     tally_batch(&t->tally, thread, rows, watched);
+    dump_batch(&t->dump, t->data, thread, rows, watched);
     record_batch(t->record, thread);
 }
 
@@ -89,7 +95,7 @@ static void read_options(struct training *t)
     int threads = task_threads(&t->task);
     interrupt_watch();
     t->epochs = task_epochs(&t->task);
-    t->save_path = config_path(c, "runner.model_save_path", "model_output");
+    t->save_path = task_save_path(&t->task);
     t->shuffle = config_bool(c, "runner.shuffle", false);
     t->seed = (uint64_t)config_int(c, "runner.seed", 12345);
     tally_init(&t->tally, &t->task.vars, threads);
@@ -134,6 +140,7 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
             log_info("going on from %s/%d, saved after a part of epoch %d: it begins again, %lld "
                      "samples are learnt from a second time",
                      t->save_path, last.epoch, last.epoch, (long long)last.samples);
+        checkpoint_say_run(&last);
         return SKIFF_OK;
     }
     if (resume)
@@ -157,7 +164,7 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
     struct tally_sum sum;
     struct report_row *row = &t->rows[t->nrows++];
     tally_read(&t->tally, &sum);
-    *row = (struct report_row){.epoch = epoch, .seconds = r->seconds};
+    *row = (struct report_row){.epoch = epoch, .seconds = r->seconds, .interrupted = r->stopped};
     report_row_fill(row, &t->tally, &sum);
     double all = r->read_seconds + r->compute_seconds;
     if (all > 0) {
@@ -171,8 +178,7 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
         return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", epoch, r->seconds,
            r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
-    if (!isnan(row->auc))
-        printf(" auc: %.4f", row->auc);
+    report_print_auc(row);
     printf("\n");
     fflush(stdout);
 }
@@ -182,6 +188,7 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
 static enum skiff_status save_note(void *user, struct skiff_error *err)
 {
     struct training *t = user;
+    TRY(room_check(&t->task, t->save_path, t->note.epoch, err));
     return checkpoint_save(&t->task, t->save_path, &t->note, err);
 }
 
@@ -233,6 +240,8 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     t->epoch = epoch;
     if (in_memory && t->shuffle)
         TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
+    room_warn(&t->task, t->save_path, epoch);
+    TRY(dump_start(&t->dump, epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     task_say_nan(&t->task, &t->options, "epoch", epoch);
@@ -240,12 +249,20 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     enum skiff_status status =
         trainer_train_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
     progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
+    if (status == SKIFF_OK)
+        status = dump_end(&t->dump, err);
     if (status < 0)
         return status;
     if (!r.rows && !r.stopped)
         return task_no_samples(&t->task, &task_data_train, t->data, err);
-    finish_row(t, epoch, &r);
     t->stopped = r.stopped;
+    if (!r.rows) {
+        log_warn("stopped before the first sample of epoch %d: nothing is saved, what is in %s "
+                 "stays",
+                 epoch, t->save_path);
+        return SKIFF_OK;
+    }
+    finish_row(t, epoch, &r);
     const char *cache = dataset_cache_error(t->data);
     if (cache)
         log_warn("no cache was written: %s", cache);
@@ -265,8 +282,28 @@ static void say_earlier(const struct training *t)
     int last = checkpoint_before(t->save_path, INT_MAX);
     if (last >= 0)
         log_warn("%s holds epochs of an earlier run, up to %d: this one replaces them one by one "
-                 "(--resume would go on with them)",
+                 "(--resume would go on with them, --overwrite removes them now, --name NAME saves "
+                 "beside them)",
                  t->save_path, last);
+}
+
+/* What is there is another run's: this one saves over it, or, when asked to, instead of it. */
+static enum skiff_status take_place(struct training *t, const struct task_args *args,
+                                    struct skiff_error *err)
+{
+    if (t->first >= t->epochs)
+        return SKIFF_OK;
+    TRY(checkpoint_prepare(t->save_path, err));
+    TRY(run_lock_take(&t->lock, t->save_path, t->note.run, err));
+    TRY(checkpoint_check_places(t->save_path, t->first, t->epochs, err));
+    int removed = args->overwrite ? runs_remove(t->save_path) : 0;
+    if (args->overwrite)
+        valid_record_remove(t->save_path);
+    if (removed)
+        log_info("%d epochs of earlier runs are removed from %s", removed, t->save_path);
+    else if (!args->resume)
+        say_earlier(t);
+    return SKIFF_OK;
 }
 
 static void say_start(struct training *t)
@@ -304,18 +341,14 @@ static void start_record(struct training *t, const struct task_args *args)
 static enum skiff_status train(struct training *t, const struct task_args *args,
                                struct skiff_error *err)
 {
-    bool resume = args->resume;
     bool in_memory = task_in_memory(&t->task);
     TRY(task_dataset_open(&t->task, &task_data_train, &t->data, err));
     TRY(valid_open(&t->valid, &t->task, err));
     read_options(t);
+    TRY(dump_init(&t->dump, &t->task, &t->options, false, 0, err));
     TRY(task_check(&t->task, "train", err));
-    TRY(start_values(t, resume, err));
-    if (!resume)
-        say_earlier(t);
-    if (t->first < t->epochs)
-        TRY(checkpoint_prepare(t->save_path, err));
-    TRY(checkpoint_check_places(t->save_path, t->first, t->epochs, err));
+    TRY(start_values(t, args->resume, err));
+    TRY(take_place(t, args, err));
     if (t->first < t->epochs)
         start_record(t, args);
     say_start(t);
@@ -352,6 +385,8 @@ static void training_close(struct training *t)
     if (t->tally.lanes)
         tally_deinit(&t->tally);
     free(t->rows);
+    dump_deinit(&t->dump);
+    run_lock_release(&t->lock);
     task_close(&t->task);
 }
 
@@ -373,6 +408,8 @@ static int run(const struct command_call *call)
     const struct task_args *args = call->args;
     struct skiff_error err = {0};
     int status = task_args_check(args, call->name);
+    if (!status && args->resume && args->overwrite)
+        status = command_usage(call->name, "--resume goes on with what --overwrite removes");
     if (status)
         return status;
     if (train_fleet_wanted())
@@ -405,15 +442,18 @@ static const struct option rows[] = {
     TASK_TALK,
     TASK_TRANSPORT,
     {"resume", OPTION_BOOL, offsetof(struct task_args, resume),
-     .help = "goes on behind the newest whole epoch in runner.model_save_path"},
+     .help = "goes on behind the newest whole epoch of the newest run in runner.model_save_path"},
+    {"overwrite", OPTION_BOOL, offsetof(struct task_args, overwrite),
+     .help = "removes the epochs of earlier runs from there before training begins"},
+    TASK_NAME,
     TASK_JSON,
     {0}};
 
 const struct command command_train = {
     .name = "train",
     .summary = "train a model from a config, save it after every epoch",
-    .usage =
-        "-m config.yaml [-o key=value ...] [-q|-v] [--resume] [--json FILE] [--transport NAME]",
+    .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume | --overwrite] [--name NAME] "
+             "[--json FILE] [--transport NAME]",
     .text = "Trains the model that the config names, one epoch after the other, and saves it after "
             "each. "
             "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"

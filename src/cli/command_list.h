@@ -2,6 +2,7 @@
 COMMAND(init)
 COMMAND(train)
 COMMAND(infer)
+COMMAND(predict)
 COMMAND(report)
 COMMAND(launch)
 COMMAND(launch_ps)

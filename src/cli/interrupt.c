@@ -22,12 +22,20 @@ static void on_signal(int number)
         _exit(128 + number);
 }
 
+bool interrupt_hangup_ignored(void)
+{
+    struct sigaction now;
+    return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 const atomic_bool *interrupt_watch(void)
 {
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
+    if (!interrupt_hangup_ignored())
+        sigaction(SIGHUP, &a, NULL);
     return &wanted;
 }
 

@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* SIGINT and SIGTERM set the flag from now on. */
+/* SIGINT, SIGTERM and SIGHUP set the flag from now on; a SIGHUP that is ignored (nohup) stays
+ * ignored. */
 const atomic_bool *interrupt_watch(void);
+bool interrupt_hangup_ignored(void);
 bool interrupt_wanted(void);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/progress.h"
 #include "store/file.h"
@@ -551,7 +552,8 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
     sigaddset(&mask, SIGCHLD);
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
+    if (!interrupt_hangup_ignored()) /* under nohup a signal file would hear it all the same */
+        sigaddset(&mask, SIGHUP);
     sigprocmask(SIG_BLOCK, &mask, &r.before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launch_screen_init(&r.screen, l->args->quiet);

@@ -113,10 +113,19 @@ void report_row_fill(struct report_row *row, const struct tally *t, const struct
 {
     row->samples = s->samples;
     row->auc = tally_auc(t, s);
+    row->no_auc = tally_no_auc(t, s);
     row->log_loss = tally_log_loss(t, s);
     row->copc = tally_copc(t, s);
     row->loss = tally_loss(t, s);
     row->accuracy = tally_accuracy(t, s);
+}
+
+void report_print_auc(const struct report_row *row)
+{
+    if (!isnan(row->auc))
+        printf(" auc: %.4f", row->auc);
+    else if (row->no_auc)
+        printf(" auc: undefined (%s)", row->no_auc);
 }
 
 static void cell(double v, int width, int digits)
@@ -148,6 +157,10 @@ static void print_row(const struct report_row *r, bool training, bool accuracy)
     printf("%6.0f %%%8.0f %%", 100 * r->read, 100 * r->compute);
     if (training)
         printf("%7.0f %%", 100 * r->update);
+    if (r->interrupted)
+        printf("  interrupted: a part of the epoch");
+    if (r->no_auc)
+        printf("  auc undefined: %s", r->no_auc);
     printf("\n");
 }
 

@@ -36,10 +36,14 @@ struct report_row {
     int64_t samples;
     double seconds, auc, log_loss, copc, loss, accuracy;
     double read, compute, update; /* shares of the threads' time */
+    const char *no_auc;           /* why there is no AUC, or NULL (tally.h) */
+    bool interrupted;             /* a part of the epoch was trained */
     bool judged;                  /* there is validation data (cli/valid.h): the rest counts */
     double valid_auc, valid_log_loss, valid_copc, valid_loss;
     bool best; /* of all epochs, by validation: gets a star */
 };
+/* " auc: 0.7512", " auc: undefined (no clicks)", or nothing; to standard output. */
+void report_print_auc(const struct report_row *row);
 void report_row_fill(struct report_row *row, const struct tally *t, const struct tally_sum *s);
 void report_print(const struct report_row *rows, int n, bool training);
 

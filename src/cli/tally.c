@@ -116,7 +116,18 @@ double tally_loss(const struct tally *t, const struct tally_sum *s)
 
 double tally_auc(const struct tally *t, const struct tally_sum *s)
 {
-    return t->has_predict && s->judged ? auc_area(s->pos, s->neg, TALLY_BUCKETS) : NAN;
+    return t->has_predict && !tally_no_auc(t, s) ? auc_area(s->pos, s->neg, TALLY_BUCKETS) : NAN;
+}
+
+const char *tally_no_auc(const struct tally *t, const struct tally_sum *s)
+{
+    if (!t->has_predict)
+        return NULL;
+    if (!s->judged)
+        return "no labels";
+    return s->clicks <= 0                   ? "no clicks"
+           : s->clicks >= (double)s->judged ? "nothing but clicks"
+                                            : NULL;
 }
 
 double tally_log_loss(const struct tally *t, const struct tally_sum *s)

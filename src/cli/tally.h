@@ -47,6 +47,9 @@ void tally_read(struct tally *t, struct tally_sum *out);
 /* NAN where the model has no such number, or nothing was counted. */
 double tally_loss(const struct tally *t, const struct tally_sum *s);
 double tally_auc(const struct tally *t, const struct tally_sum *s);
+/* Why there is no AUC, of a model that has predictions: "no clicks", "nothing but clicks", "no
+ * labels"; NULL: there is one, or the model has no predictions. */
+const char *tally_no_auc(const struct tally *t, const struct tally_sum *s);
 double tally_log_loss(const struct tally *t, const struct tally_sum *s);
 double tally_copc(const struct tally *t, const struct tally_sum *s); /* clicks over predicted */
 double tally_accuracy(const struct tally *t, const struct tally_sum *s);

@@ -90,6 +90,35 @@ static void certain_predictions_are_finite(void **state)
     skiff_net_destroy(n.net);
 }
 
+/* An AUC needs both classes: without them there is none, not one of 0. */
+static void one_class_has_no_auc(void **state)
+{
+    (void)state;
+    struct numbers n;
+    struct tally t;
+    struct tally_sum s;
+    numbers_open(&n);
+    tally_init(&t, &n.vars, 1);
+    tally_read(&t, &s);
+    assert_string_equal(tally_no_auc(&t, &s), "no labels");
+    add(&t, 0, (const float[]){0.1f, 0.2f, 0.3f, 0.4f}, (const int64_t[]){0, 0, 0, 0});
+    tally_read(&t, &s);
+    assert_true(isnan(tally_auc(&t, &s)));
+    assert_string_equal(tally_no_auc(&t, &s), "no clicks");
+    assert_true(tally_log_loss(&t, &s) > 0 && tally_copc(&t, &s) == 0);
+    tally_reset(&t);
+    add(&t, 0, (const float[]){0.1f, 0.2f, 0.3f, 0.4f}, (const int64_t[]){1, 1, 1, 1});
+    tally_read(&t, &s);
+    assert_true(isnan(tally_auc(&t, &s)));
+    assert_string_equal(tally_no_auc(&t, &s), "nothing but clicks");
+    add(&t, 0, (const float[]){0.1f, 0.2f, 0.3f, 0.4f}, (const int64_t[]){1, 0, 1, 1});
+    tally_read(&t, &s);
+    assert_null(tally_no_auc(&t, &s));
+    assert_false(isnan(tally_auc(&t, &s)));
+    tally_deinit(&t);
+    skiff_net_destroy(n.net);
+}
+
 static void sums_of_losses_count_once(void **state)
 {
     (void)state;
@@ -111,8 +140,8 @@ static void sums_of_losses_count_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_exact),
-                                       cmocka_unit_test(certain_predictions_are_finite),
-                                       cmocka_unit_test(sums_of_losses_count_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_exact), cmocka_unit_test(certain_predictions_are_finite),
+        cmocka_unit_test(one_class_has_no_auc), cmocka_unit_test(sums_of_losses_count_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,39 @@ void task_security(const struct task_args *a, struct config *c, struct settings_
                                       .insecure = a->insecure || insecure};
 }
 
+/* A folder of that name must not look like an epoch, nor lead elsewhere. */
+static enum skiff_status check_name(const char *name, struct skiff_error *err)
+{
+    if (!name || (name[0] && name[0] != '.' && name[strspn(name, "0123456789")] != '\0' &&
+                  !strchr(name, '/') && strcmp(name, "best")))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INVALID,
+                     "--name \"%s\": expected the name of a folder: not a number alone (that is an "
+                     "epoch), nor best, without /, not beginning with a dot",
+                     name);
+}
+
+static const char *place_of(struct task *j, const char *path)
+{
+    if (!j->name)
+        return path;
+    buf_reset(&j->place);
+    buf_printf(&j->place, "%s/%s", path, j->name);
+    return j->place.data;
+}
+
+const char *task_save_path(struct task *j)
+{
+    return place_of(j, config_path(j->config, "runner.model_save_path", "model_output"));
+}
+
+const char *task_load_path(struct task *j)
+{
+    const char *saved = config_path(j->config, "runner.model_save_path", "model_output");
+    const char *path = config_path(j->config, "runner.infer_load_path", NULL);
+    return place_of(j, path ? path : saved);
+}
+
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err)
 {
@@ -205,6 +238,9 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
     enum skiff_status status = config_open(args->config, &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
         status = config_override(j->config, args->overrides.at[i], err);
+    j->name = args->name;
+    if (status == SKIFF_OK)
+        status = check_name(args->name, err);
     if (status == SKIFF_OK) {
         know_keys(j->config);
         j->scope = scope_create();
@@ -220,6 +256,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
 void task_close(struct task *j)
 {
     buf_deinit(&j->pipe);
+    buf_deinit(&j->place);
     schema_deinit(&j->schema);
     rules_deinit(&j->rules);
     scope_destroy(j->scope);

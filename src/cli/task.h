@@ -16,6 +16,9 @@ struct task_args {
     const char *config;
     struct option_list overrides;
     bool resume;           /* train */
+    bool overwrite;        /* train */
+    const char *name;      /* train, infer, predict: of the run, a folder below the models' */
+    const char *run;       /* infer, predict: id of a run */
     const char *json;      /* train, infer: where the report's numbers go */
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
@@ -30,6 +33,14 @@ struct task_args {
      .value = "FILE", .help = "the config"},                                                        \
     {"opt", OPTION_PAIRS, offsetof(struct task_args, overrides), .letter = 'o',                     \
      .value = "key=value ...", .help = "sets a key; any number of them may follow"}
+
+#define TASK_NAME                                                                                   \
+    {"name", OPTION_TEXT, offsetof(struct task_args, name), .value = "NAME",                        \
+     .help = "of the run: its epochs lie in a folder of that name below runner.model_save_path"}
+
+#define TASK_RUN                                                                                    \
+    {"run", OPTION_TEXT, offsetof(struct task_args, run), .value = "ID",                            \
+     .help = "takes the epochs of the run whose id begins so, not those of the newest"}
 
 #define TASK_TALK                                                                                   \
     {"quiet", OPTION_BOOL, offsetof(struct task_args, quiet), .letter = 'q',                        \
@@ -74,6 +85,8 @@ struct task {
     struct skiff_scope *scope;
     struct skiff_program *main, *startup; /* the net's */
     struct buf pipe;                      /* the pipe command as it is run */
+    const char *name;                     /* of the run, or NULL */
+    struct buf place;                     /* where its epochs lie */
     /* task_model.c: a model that is no ready one */
     void *library;                   /* the shared object that `model` is in, or NULL */
     const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
@@ -87,6 +100,12 @@ struct task {
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err);
 void task_close(struct task *j);
+
+/* Where epochs are saved (runner.model_save_path), and where infer and predict look for them
+ * (runner.infer_load_path, else the same), with the run's name. The text holds until the next
+ * call. */
+const char *task_save_path(struct task *j);
+const char *task_load_path(struct task *j);
 
 /* Where the samples are: keys for training, or for inference. */
 struct task_data {

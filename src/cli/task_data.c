@@ -122,6 +122,7 @@ enum skiff_status task_dataset_config(struct task *j, const struct task_data *da
     out->unpack_ratio = config_int_in(c, "runner.unpack_ratio", SOURCE_UNPACK_RATIO, -1, 1 << 30);
     out->idle_lines = config_int_in(c, "runner.idle_lines", SCAN_IDLE_LINES, -1, INT64_MAX / 2);
     out->on_idle = tell_idle;
+    out->keep_ids = config_bool(c, "runner.need_dump", false);
     out->on_odd = task_tell_odd;
     out->rules = &j->rules;
     out->on_bad = data->on_bad;

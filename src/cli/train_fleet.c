@@ -27,8 +27,11 @@
 #include "base/mem.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
+#include "cli/dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/room.h"
+#include "cli/runs.h"
 #include "cli/valid_job.h"
 #include "cli/record.h"
 #include "data/files.h"
@@ -50,6 +53,7 @@ struct fleet_training {
     struct dataset *data;
     struct tally tally;
     struct progress progress;
+    struct dump dump;
     struct record *record; /* of a worker with data */
     struct trainer_options options;
     const char *save_path, *start_path; /* start_path: what servers begin with; NULL: fresh */
@@ -59,6 +63,7 @@ struct fleet_training {
     bool shuffle, stopped, everybody; /* everybody: all workers are here and have data */
     int64_t present;                  /* workers with data in the epoch before */
     char run[40];
+    struct run_lock lock;   /* of the first worker, which saves as long as it lives */
     struct model_note save; /* what is to be saved: the last epoch that has ended */
     bool unsaved;           /* ... and is not known to be saved */
     bool part_saved;        /* a part of an epoch, by this worker */
@@ -88,6 +93,7 @@ static void on_batch(void *user, int thread, int64_t rows, const struct skiff_te
 {
     struct fleet_training *t = user;
     tally_batch(&t->tally, thread, rows, watched);
+    dump_batch(&t->dump, t->data, thread, rows, watched);
     record_batch(t->record, thread);
 }
 
@@ -168,7 +174,7 @@ static void read_options(struct fleet_training *t)
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
     t->epochs = task_epochs(&t->task);
-    t->save_path = config_path(c, "runner.model_save_path", "model_output");
+    t->save_path = task_save_path(&t->task);
     t->shuffle = config_bool(c, "runner.shuffle", false);
     tally_init(&t->tally, &t->task.vars, threads);
     progress_init(&t->progress, &t->tally,
@@ -208,8 +214,11 @@ static enum skiff_status read_identity(const char *dir, struct ps_begin *has,
         status = file_read(path.data, &text, err);
     if (status == SKIFF_OK && text.len)
         has->sum = hash_bytes(text.data, text.len);
-    if (status == SKIFF_OK && note.known)
+    if (status == SKIFF_OK && note.known) {
         snprintf(has->run, sizeof(has->run), "%s", note.run);
+        log_info("going on from %s", dir);
+        checkpoint_say_run(&note);
+    }
     buf_deinit(&path);
     buf_deinit(&text);
     return status;
@@ -291,6 +300,8 @@ static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err
     serving = t->fleet;
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGINT, &a, NULL);
+    if (!interrupt_hangup_ignored())
+        sigaction(SIGHUP, &a, NULL);
     TRY(skiff_fleet_run_server(t->fleet, err));
     log_info(told ? "stopped by a signal" : "the job is complete");
     return SKIFF_OK;
@@ -407,7 +418,7 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
                                   .samples = sum->samples,
                                   .known = true};
     snprintf(t->save.run, sizeof(t->save.run), "%s", t->run);
-    *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds};
+    *row = (struct report_row){.epoch = t->epoch, .seconds = r->seconds, .interrupted = t->stopped};
     report_row_fill(row, &t->tally, sum);
     t->total.job_auc = row->auc;
     double all = r->read_seconds + r->compute_seconds;
@@ -422,8 +433,7 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
         return status;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", t->epoch, r->seconds,
            r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
-    if (!isnan(row->auc))
-        printf(" auc: %.4f", row->auc);
+    report_print_auc(row);
     printf("\n");
     fflush(stdout);
     return status;
@@ -437,6 +447,8 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
     struct checkpoint_names names;
     struct buf dir = BUF_INIT;
     double start = clock_seconds();
+    if (file_is_dir(t->save_path)) /* a worker that takes over makes it */
+        TRY(room_check(&t->task, t->save_path, t->save.epoch, err));
     buf_printf(&dir, "%s/%d", t->save_path, t->save.epoch);
     checkpoint_inference(&t->task, &names);
     struct epochs_save what = {.dir = dir.data,
@@ -550,14 +562,19 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     enum skiff_status status = SKIFF_OK;
     if (t->data && t->shuffle && task_in_memory(&t->task))
         TRY(shuffle(t, err));
+    if (skiff_fleet_is_first_worker(t->fleet))
+        room_warn(&t->task, t->save_path, t->epoch);
     tally_reset(&t->tally);
     if (t->data) {
+        TRY(dump_start(&t->dump, t->epoch, err));
         progress_start(&t->progress, t->data, t->epoch);
         task_say_nan(&t->task, &t->options, "epoch", t->epoch);
         record_begin_epoch(t->record, t->epoch, t->data);
         status = trainer_train_dataset(t->task.scope, p, t->data, &t->options, &r, err);
         progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
     }
+    if (status == SKIFF_OK)
+        status = dump_end(&t->dump, err);
     if (status < 0)
         return status;
     if (t->data && !r.rows && !r.stopped)
@@ -565,6 +582,11 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
                             "worker %d", skiff_fleet_worker_index(t->fleet));
     t->stopped = r.stopped;
     TRY(finish_row(t, &r, err));
+    if (t->stopped && !r.rows) {
+        log_warn("stopped before this worker's first sample of epoch %d: it saves nothing",
+                 t->epoch);
+        return SKIFF_OK;
+    }
     return end_epoch(t, err);
 }
 
@@ -583,6 +605,25 @@ static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err
         log_info("the job is running: this worker joins in epoch %d", t->first);
     else if (t->first)
         log_info("the job goes on with epoch %d", t->first);
+    return SKIFF_OK;
+}
+
+/* The first worker saves, as long as it lives: the folder is its own. All have begun: nobody reads
+ * what earlier runs have left there. */
+static enum skiff_status take_place(struct fleet_training *t, const struct task_args *args,
+                                    struct skiff_error *err)
+{
+    if (!skiff_fleet_is_first_worker(t->fleet))
+        return SKIFF_OK;
+    TRY(run_lock_take(&t->lock, t->save_path, t->run, err));
+    int removed = args->overwrite && !t->first ? runs_remove(t->save_path) : 0;
+    if (args->overwrite && !t->first)
+        valid_record_remove(t->save_path);
+    if (removed)
+        log_info("%d epochs of earlier runs are removed from %s", removed, t->save_path);
+    else if (!args->resume && !t->first && checkpoint_before(t->save_path, INT_MAX) >= 0)
+        log_warn("%s holds epochs of an earlier run, up to %d: this one replaces them one by one",
+                 t->save_path, checkpoint_before(t->save_path, INT_MAX));
     return SKIFF_OK;
 }
 
@@ -619,10 +660,11 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
                               struct skiff_error *err)
 {
     TRY(open_data(t, err));
+    TRY(dump_init(&t->dump, &t->task, &t->options, false, skiff_fleet_worker_index(t->fleet), err));
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
                        skiff_fleet_is_first_worker(t->fleet), err));
     TRY(task_check(&t->task, "train", err));
-    if (skiff_fleet_is_first_worker(t->fleet)) /* it saves, as long as it lives */
+    if (skiff_fleet_is_first_worker(t->fleet))
         TRY(checkpoint_prepare(t->save_path, err));
     if (t->data && task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
@@ -632,6 +674,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     TRY(run_startup(t, err));
     TRY(begin(t, err));
+    TRY(take_place(t, args, err));
     if (t->data && t->first < t->epochs)
         start_record(t, args);
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
@@ -659,6 +702,8 @@ static void fleet_training_close(struct fleet_training *t)
     if (t->tally.lanes)
         tally_deinit(&t->tally);
     free(t->rows);
+    dump_deinit(&t->dump);
+    run_lock_release(&t->lock);
     buf_deinit(&t->start_text);
     task_close(&t->task);
 }

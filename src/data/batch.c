@@ -65,13 +65,38 @@ void batch_deinit(struct batch *b)
     mem_free(b->lines);
     free(b->tensors);
     free(b->ragged);
+    buf_deinit(&b->places);
     *b = (struct batch){0};
+}
+
+/* Forgets what stands behind the lines that are through; the mark of the next row is written. */
+static void places_cut(struct batch *b)
+{
+    if (!b->keep_places)
+        return;
+    b->places.len = b->places_done;
+    buf_char(&b->places, '+');
+}
+
+void batch_holes(struct batch *b, int64_t n)
+{
+    if (!b->keep_places)
+        return;
+    b->places.len = b->places_done;
+    for (int64_t i = 0; i < n; i++)
+        buf_str(&b->places, "-\n");
+    b->places_done = b->places.len;
+    b->holes += n;
+    places_cut(b);
 }
 
 enum skiff_status batch_reset(struct batch *b, struct skiff_error *err)
 {
     int64_t offsets = b->max_rows + 1;
     b->rows = 0;
+    b->places_done = 0;
+    b->holes = 0;
+    places_cut(b);
     b->first = b->last = (struct batch_place){0};
     b->in_memory = -1;
     for (int k = 0; k < b->nragged; k++) {
@@ -128,15 +153,26 @@ enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err)
         c->offsets[row + 1] = (int64_t)c->count;
     }
     b->rows = row + 1;
+    if (__builtin_expect(b->keep_places, 0)) {
+        buf_char(&b->places, '\n');
+        b->places_done = b->places.len;
+        places_cut(b);
+    }
     return SKIFF_OK;
 }
 
-void batch_row_abort(struct batch *b)
+void batch_row_empty(struct batch *b)
 {
     for (int k = 0; k < b->nragged; k++) {
         struct column *c = &b->columns[b->ragged[k]];
         c->count = (size_t)c->offsets[b->rows];
     }
+}
+
+void batch_row_abort(struct batch *b)
+{
+    batch_row_empty(b);
+    places_cut(b);
 }
 
 void batch_row_zero_dense(struct batch *b)
@@ -164,8 +200,31 @@ static void column_move(struct column *c, int64_t row, int64_t to)
     memmove((char *)c->data + goal * size, (char *)c->data + at * size, n * size);
 }
 
+/* Places of rows that are left out become those of bad lines. */
+static void places_drop(struct batch *b, int64_t from, const bool *keep)
+{
+    size_t to = 0;
+    int64_t row = 0;
+    char *p = b->places.data;
+    for (size_t at = 0, n; b->keep_places && at < b->places_done; at += n) {
+        n = (size_t)((char *)memchr(p + at, '\n', b->places_done - at) - (p + at)) + 1;
+        bool drop = p[at] == '+' && row >= from && !keep[row - from];
+        row += p[at] == '+';
+        if (drop) {
+            p[to++] = '-';
+            p[to++] = '\n';
+            b->holes++;
+        } else {
+            memmove(p + to, p + at, n);
+            to += n;
+        }
+    }
+    b->places_done = to;
+}
+
 void batch_keep(struct batch *b, int64_t from, const bool *keep)
 {
+    places_drop(b, from, keep);
     int64_t to = from;
     for (int64_t row = from; row < b->rows; row++) {
         if (!keep[row - from])

@@ -8,6 +8,7 @@
 #ifndef DATA_BATCH_H
 #define DATA_BATCH_H
 
+#include "base/buf.h"
 #include "data/slot.h"
 
 struct column {
@@ -37,6 +38,12 @@ struct batch {
     int *ragged;                 /* positions of the ragged ones */
     int nragged;
     int64_t rows, max_rows;
+    bool keep_places; /* set by the owner, before batch_reset: `places` is written */
+    /* What the lines of the file became, in order, one text line each: "+" and the row's id, where
+     * the format has one; or "-": a bad line that was left out. */
+    struct buf places;
+    size_t places_done; /* bytes of `places` that belong to lines that are through */
+    int64_t holes;      /* bad lines among them */
     int64_t
         *lines; /* of each row, for messages; those of rows that are not from files mean nothing */
     struct batch_place first, last; /* of the first and the last row */
@@ -80,9 +87,26 @@ static inline int64_t *batch_dense_i64(struct batch *b, int slot)
     return b->columns[slot].i64 + (size_t)b->rows * b->columns[slot].width;
 }
 
+/* The row being read has this id; it holds no line end. */
+static inline void batch_row_id(struct batch *b, const char *id, size_t n)
+{
+    if (b->keep_places)
+        buf_add(&b->places, id, n);
+}
+#define BATCH_HOLES_MAX ((int64_t)1 << 19)
+/* Nothing more goes in: it has its rows, or so many bad lines that they take much memory. */
+static inline bool batch_is_full(const struct batch *b, int64_t max_rows)
+{
+    return b->rows >= max_rows || b->holes >= BATCH_HOLES_MAX;
+}
+/* n bad lines were left out here. */
+void batch_holes(struct batch *b, int64_t n);
+
 /* Ends the row. A ragged slot without a value gets one 0, as Paddle asks data to be padded. Fails
  * with NOMEM only. */
 enum skiff_status batch_row_end(struct batch *b, struct skiff_error *err);
+/* Forgets the values of the row, not its id. */
+void batch_row_empty(struct batch *b);
 /* Forgets what was written of the row. */
 void batch_row_abort(struct batch *b);
 void batch_row_zero_dense(struct batch *b); /* the row's dense values become 0 */

@@ -385,6 +385,12 @@ const struct batch *dataset_peek(struct dataset *d, int thread)
     return d->config.kind == DATASET_QUEUE ? queue_peek(d, l) : memory_peek(d, l);
 }
 
+const struct batch *dataset_current(const struct dataset *d, int thread)
+{
+    const struct lane *l = &d->lanes[thread];
+    return &l->batches[(l->taken - 1) % l->nbatches];
+}
+
 void dataset_stop(struct dataset *d)
 {
     if (d->started && d->config.kind == DATASET_QUEUE)

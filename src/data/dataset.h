@@ -45,6 +45,7 @@ struct dataset_config {
     int64_t idle_lines;
     bool merge_by_lineid; /* memory, multislot: lines begin with `1 <ins_id>`; global_shuffle makes
                              one sample of those with the same id */
+    bool keep_ids;        /* queue: batches keep the rows' ids (batch.h, places) */
     int64_t merge_size;   /* a group of another size is dropped; 0: any size */
     const struct data_rules *rules; /* copied; NULL: those of dataset_set_rules, if any */
     bool keep_zeros;                /* memory: do not drop zero ids, whatever the format */
@@ -89,6 +90,8 @@ enum skiff_status dataset_next(struct dataset *d, int thread, const struct batch
 const struct batch *dataset_peek(struct dataset *d, int thread);
 /* Adds to the text where a batch that was handed out is from: files and lines. */
 void dataset_place(const struct dataset *d, const struct batch *b, struct buf *out);
+/* The batch that this thread's last dataset_next gave; as long as that holds. */
+const struct batch *dataset_current(const struct dataset *d, int thread);
 /* Ends the epoch: pipe commands are killed, reader threads joined. Batches handed out are gone. */
 void dataset_stop(struct dataset *d);
 

@@ -7,8 +7,12 @@
 static enum skiff_status lane_read(struct lane *l, struct batch *b, struct skiff_error *err)
 {
     struct dataset *d = l->dataset;
-    TRY(batch_reset(b, err));
-    enum skiff_status status = scan_fill(&l->scan, &d->cursor, b, d->config.batch_size, err);
+    enum skiff_status status;
+    b->keep_places = d->config.keep_ids;
+    do { /* of very many bad lines a batch holds nothing else */
+        TRY(batch_reset(b, err));
+        status = scan_fill(&l->scan, &d->cursor, b, d->config.batch_size, err);
+    } while (status == SKIFF_OK && !b->rows);
     if (status == SKIFF_OK && d->config.drop_last && b->rows < d->config.batch_size)
         return SKIFF_END;
     if (status == SKIFF_OK)

@@ -41,6 +41,7 @@ struct reader_criteo {
     struct hasher hasher;
     double min[CRITEO_NUMBERS], diff[CRITEO_NUMBERS];
     int fields, first; /* columns of a line; the field of I1 */
+    bool skip_label;   /* lines have a label or not, and it is not looked at */
 };
 
 static const double documents_min[CRITEO_NUMBERS] = {0, -3};
@@ -168,6 +169,7 @@ static enum skiff_status criteo_create(const struct reader_config *config,
     r->dense = -1;
     r->first = config->no_label ? 0 : 1;
     r->fields = CRITEO_COLUMNS - config->no_label;
+    r->skip_label = config->skip_label;
     r->hasher =
         hasher_of(config->hash, config->has_hash_size ? config->hash_size : DOCUMENTS_HASH_SIZE);
     for (int i = 0; i < CRITEO_NUMBERS; i++)
@@ -315,12 +317,17 @@ static enum skiff_status criteo_line(struct reader *base, const char *text, size
     uint32_t tabs[CRITEO_COLUMNS + 1];
     enum skiff_status status = SKIFF_OK;
     size_t found = text_find_all(text, n, '\t', tabs, CRITEO_COLUMNS);
+    if (r->skip_label && (found + 1 == CRITEO_COLUMNS || found + 2 == CRITEO_COLUMNS)) {
+        r->fields = (int)found + 1;
+        r->first = r->fields == CRITEO_COLUMNS;
+    }
     if (__builtin_expect(found + 1 != (size_t)r->fields, 0))
         return error_set(err, SKIFF_FORMAT,
-                         "expected %d columns with a tab between them, found %zu", r->fields,
-                         found + 1);
+                         "expected %d columns with a tab between them%s, found %zu",
+                         r->skip_label ? CRITEO_COLUMNS : r->fields,
+                         r->skip_label ? " (39 without a label)" : "", found + 1);
     tabs[found] = (uint32_t)n;
-    if (r->label >= 0 && r->first)
+    if (r->label >= 0 && r->first && !r->skip_label)
         TRY_OUT(put_label(r, text, text + tabs[0], b, err));
     else if (r->label >= 0)
         memset((char *)b->columns[r->label].data +

@@ -15,7 +15,11 @@
  * hash_size is given, any text, hashed with the slot's name in front, or a whole number. An empty
  * cell, or one that `missing` names, is a missing value: 0 in a dense slot of numbers, none in a
  * ragged one, otherwise the id of an empty text. `multi` cuts a cell of a ragged slot into several
- * values. */
+ * values.
+ *
+ * id: the column of the rows' ids, by its name in the header or its number from 1. skip_label: the
+ * label's column may be missing (from the header; from lines that have one column fewer than
+ * `columns` says or names), and is not looked at where it is there. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,6 +53,9 @@ struct reader_csv {
     char multi, comment;
     int label;
     int needed; /* the label, where every row must have one; or -1 */
+    bool skip_label;
+    char *id_name; /* looked for in headers, or NULL */
+    int id;        /* column or -1 */
     struct label_rule rule;
     struct hasher hasher;
     struct hash_prefix *prefix; /* per slot */
@@ -80,6 +87,7 @@ static void csv_destroy(struct reader *base)
     free(r->targets);
     free(r->first);
     free(r->prefix);
+    free(r->id_name);
     free(r);
 }
 
@@ -133,6 +141,8 @@ static enum skiff_status csv_check_columns(const struct reader_csv *r, struct sk
     char names[300];
     for (int i = 0; i < schema->count; i++) {
         const struct slot *s = &schema->slots[i];
+        if (r->filled[i] == 0 && r->skip_label && i == r->label)
+            continue;
         if (r->filled[i] == 0)
             return error_set(err, SKIFF_NOT_FOUND, "no column for slot \"%s\"; slots are: %s",
                              s->name, reader_slot_names(schema, names));
@@ -328,7 +338,7 @@ static enum skiff_status csv_check_names(struct reader_csv *r, const char *line,
         for (int k = 0; !found && k < r->ntargets; k++)
             found = r->targets[k].slot == r->wanted[i].to.slot &&
                     r->targets[k].at == r->wanted[i].to.at;
-        if (!found)
+        if (!found && !(r->skip_label && r->wanted[i].to.slot == r->label))
             return csv_no_column(r, line, end, &r->wanted[i], err);
     }
     return csv_check_columns(r, err);
@@ -346,19 +356,37 @@ static enum skiff_status csv_header(struct reader_csv *r, const char *line, size
     return csv_check_names(r, line, end, err);
 }
 
-/* Without a header: columns go by their positions, and there are as many as the first line has. */
+static enum skiff_status csv_next_position(struct reader_csv *r, struct skiff_error *err)
+{
+    char position[32];
+    int len = snprintf(position, sizeof position, "%d", r->ncolumns + 1);
+    return csv_named_column(r, position, (size_t)len, err);
+}
+
+static long csv_last_position(const struct reader_csv *r)
+{
+    long last = 0;
+    for (int i = 0; i < r->nwanted; i++) {
+        long want = strtol(r->wanted[i].name, NULL, 10);
+        last = want > last ? want : last;
+    }
+    return last;
+}
+
+/* Without a header: columns go by their positions, and there are as many as the first line has, or
+ * one more, the label's, when the line lacks the last one. */
 static enum skiff_status csv_positions(struct reader_csv *r, const char *line, const char *end,
                                        struct skiff_error *err)
 {
     const char *at = line, *cell;
-    char position[32];
     size_t n;
     csv_no_columns(r);
     while (at) {
         TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
-        int len = snprintf(position, sizeof position, "%d", r->ncolumns + 1);
-        TRY(csv_named_column(r, position, (size_t)len, err));
+        TRY(csv_next_position(r, err));
     }
+    if (r->skip_label && csv_last_position(r) == r->ncolumns + 1)
+        TRY(csv_next_position(r, err));
     for (int i = 0; i < r->nwanted; i++) {
         long want = strtol(r->wanted[i].name, NULL, 10);
         if (want < 1 || want > r->ncolumns) {
@@ -373,6 +401,24 @@ static enum skiff_status csv_positions(struct reader_csv *r, const char *line, c
     }
     r->bound = true;
     return SKIFF_OK;
+}
+
+static enum skiff_status csv_find_id(struct reader_csv *r, const char *line, const char *end,
+                                     struct skiff_error *err)
+{
+    const char *cell;
+    size_t n;
+    int k = 0;
+    for (const char *at = line; at; k++) {
+        TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
+        if (same_text(r->id_name, cell, n)) {
+            r->id = k;
+            return SKIFF_OK;
+        }
+    }
+    return error_set(err, SKIFF_NOT_FOUND,
+                     "header: no column \"%s\", which the setting id names (%d columns)",
+                     r->id_name, k);
 }
 
 static bool csv_is_comment(const struct reader_csv *r, const char *text, size_t n)
@@ -393,8 +439,12 @@ static enum skiff_status csv_begin(struct reader *base, struct source *s, struct
     do
         status = source_line(s, &line, &n, err);
     while (status == SKIFF_OK && (n == 0 || csv_is_comment(r, line, n)));
-    if (status != SKIFF_OK || r->bound)
+    if (status != SKIFF_OK)
         return status < 0 ? status : SKIFF_OK;
+    if (r->id_name)
+        TRY(csv_find_id(r, line, line + n, err));
+    if (r->bound)
+        return SKIFF_OK;
     status = csv_header(r, line, n, err);
     return status < 0 ? error_prefix(err, status, "header") : status;
 }
@@ -519,20 +569,46 @@ static enum skiff_status csv_put(struct reader_csv *r, struct batch *b, const st
     }
 }
 
+/* The column of the label, or -1. */
+static int csv_label_column(const struct reader_csv *r)
+{
+    for (int k = 0; k < r->ncolumns; k++)
+        for (int i = r->first[k]; i < r->first[k + 1]; i++)
+            if (r->targets[i].slot == r->label)
+                return k;
+    return -1;
+}
+
+/* Which column of a line is not there: the label's, or -1 (all are there, or the line is bad). */
+static int csv_absent(struct reader_csv *r, const char *text, const char *end)
+{
+    const char *at = text, *cell;
+    size_t n;
+    int cells = 0;
+    if (!r->skip_label || !r->bound)
+        return -1;
+    for (; at && csv_cell(&r->csv, &at, end, &cell, &n, NULL) == SKIFF_OK; cells++)
+        ;
+    return cells == r->ncolumns - 1 ? csv_label_column(r) : -1;
+}
+
 static enum skiff_status csv_cells(struct reader_csv *r, const char *text, const char *end,
                                    struct batch *b, struct skiff_error *err)
 {
     const char *at = text, *cell;
     size_t n;
-    int k = 0;
     if (!r->bound && !r->header)
         TRY(csv_positions(r, text, end, err));
-    for (; at; k++) {
+    int absent = csv_absent(r, text, end), k = absent == 0;
+    for (; at; k += 1 + (k + 1 == absent)) {
         TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
+        if (k == r->id)
+            batch_row_id(b, cell, n);
         if (k >= r->ncolumns)
             continue;
         for (int i = r->first[k]; i < r->first[k + 1]; i++)
-            TRY(csv_put(r, b, &r->targets[i], cell, n, err));
+            if (!r->skip_label || r->targets[i].slot != r->label)
+                TRY(csv_put(r, b, &r->targets[i], cell, n, err));
     }
     if (k != r->ncolumns)
         return error_set(err, SKIFF_FORMAT, "expected %d columns, found %d", r->ncolumns, k);
@@ -599,6 +675,24 @@ static enum skiff_status csv_stats(struct reader_csv *r, const struct reader_con
     return config->stats ? columns_read(config->stats, &r->stats, err) : SKIFF_OK;
 }
 
+static enum skiff_status csv_id(struct reader_csv *r, const char *id, struct skiff_error *err)
+{
+    char *end;
+    r->id = -1;
+    if (!id || !*id)
+        return SKIFF_OK;
+    long number = strtol(id, &end, 10);
+    if (*end == '\0' && number >= 1 && number <= CSV_COLUMNS_MAX) {
+        r->id = (int)number - 1;
+        return SKIFF_OK;
+    }
+    if (!r->header)
+        return error_set(err, SKIFF_INVALID,
+                         "id: %s: without a header line it is a column's number, from 1", id);
+    r->id_name = mem_must_strdup(id);
+    return SKIFF_OK;
+}
+
 static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_config *config,
                                       struct skiff_error *err)
 {
@@ -609,6 +703,7 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
     r->hashed = config->has_hash_size;
     r->hasher = hasher_of(config->hash, config->hash_size);
     r->label = schema_label(r->base.schema);
+    r->skip_label = config->skip_label;
     r->needed = row_label(config, r->base.schema);
     r->filled = mem_must((size_t)r->base.schema->count * sizeof *r->filled);
     csv_no_columns(r);
@@ -616,6 +711,7 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
     TRY(label_rule_init(&r->rule, config->positive, config->negative, err));
     TRY(csv_prefixes(r, err));
     TRY(csv_stats(r, config, err));
+    TRY(csv_id(r, config->id, err));
     if (config->columns)
         return csv_columns(r, config->columns, err);
     if (!r->header)

@@ -22,6 +22,7 @@ struct reader_libffm {
     int nids, nvalues;
     int64_t field_base;
     uint64_t mod;
+    bool skip_label;
     struct label_rule rule;
 };
 
@@ -44,6 +45,7 @@ static enum skiff_status libffm_create(const struct reader_config *config,
     r->fields = schema_find(schema, "fields");
     r->field_base = config->field_base;
     r->mod = config->hash_size;
+    r->skip_label = config->skip_label;
     r->ids = mem_must((size_t)schema->count * sizeof *r->ids);
     r->values = mem_must((size_t)schema->count * sizeof *r->values);
     for (int i = 0; i < schema->count; i++) {
@@ -105,7 +107,10 @@ static enum skiff_status libffm_put(struct reader_libffm *r, const struct svm_to
 static enum skiff_status libffm_parse(struct reader_libffm *r, const char *p, const char *end,
                                       struct batch *b, struct skiff_error *err)
 {
-    TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
+    if (!r->skip_label)
+        TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
+    else if (!svm_is_token(p, end))
+        p = text_token_end(p, end);
     for (;;) {
         struct svm_token t;
         p = text_skip_blanks(p, end);

@@ -24,6 +24,7 @@ struct reader_libsvm {
     int label, ids, values, dense; /* slots or -1 */
     int64_t index_base;
     uint64_t mod;
+    bool skip_label;
     struct label_rule rule;
     struct columns stats;
     const struct column_stats **by_index; /* nindices of them; NULL: there is none */
@@ -98,7 +99,8 @@ static enum skiff_status libsvm_create(const struct reader_config *config,
                                  .values = -1,
                                  .dense = -1,
                                  .index_base = config->index_base,
-                                 .mod = config->hash_size};
+                                 .mod = config->hash_size,
+                                 .skip_label = config->skip_label};
     for (int i = 0; i < schema->count; i++) {
         const struct slot *s = &schema->slots[i];
         int *place = s->ragged                ? s->dtype == DTYPE_INT64 ? &made.ids : &made.values
@@ -177,7 +179,10 @@ static enum skiff_status libsvm_put(struct reader_libsvm *r, const struct svm_to
 static enum skiff_status libsvm_parse(struct reader_libsvm *r, const char *p, const char *end,
                                       struct batch *b, struct skiff_error *err)
 {
-    TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
+    if (!r->skip_label)
+        TRY(svm_label(r->base.schema, r->label, &r->rule, &p, end, b, err));
+    else if (!svm_is_token(p, end))
+        p = text_token_end(p, end);
     for (;;) {
         struct svm_token t;
         p = text_skip_blanks(p, end);

@@ -5,7 +5,11 @@
  * Blanks, tabs and CR may stand in any number around values; what follows the last slot is ignored,
  * as in Paddle. Ids are taken as strtoull takes them: negative ones wrap, 2^64 and above give
  * 2^64-1. A count of 0, a missing slot, a blank line, a value that is not a number are bad lines;
- * so is a dense slot of another width (Paddle cuts the batch anew and gets other rows). */
+ * so is a dense slot of another width (Paddle cuts the batch anew and gets other rows).
+ *
+ * With skip_label a line may lack the label's group. Groups have no names: a line is taken to have
+ * all, and when that fails, and the line without the label ends exactly where it should, to lack
+ * it. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,6 +25,9 @@ struct reader_multislot {
     struct reader base;
     int skip;        /* leading groups `1 <text>`: ins_id, content, log key */
     int keep_ins_id; /* 1: the last slot is the hash of the first of them */
+    bool has_id;     /* the first of them is the row's id */
+    int label;       /* slot that lines may lack, or -1 */
+    bool lacks;      /* the line before did */
 };
 
 static enum skiff_status multislot_create(const struct reader_config *config,
@@ -31,6 +38,8 @@ static enum skiff_status multislot_create(const struct reader_config *config,
     r->base = (struct reader){&read_multislot, schema};
     r->skip = config->parse_ins_id + config->parse_content + config->parse_logkey;
     r->keep_ins_id = config->parse_ins_id && config->keep_ins_id;
+    r->has_id = config->parse_ins_id;
+    r->label = config->skip_label ? schema_label(schema) : -1;
     *out = &r->base;
     return SKIFF_OK;
 }
@@ -106,6 +115,8 @@ static enum skiff_status skip_groups(const struct reader_multislot *r, const cha
                              r->skip, names[i]);
         p = text_skip_blanks(stop, end);
         stop = text_token_end(p, end);
+        if (i == 0 && r->has_id)
+            batch_row_id(b, p, (size_t)(stop - p));
         if (i == 0 && r->keep_ins_id)
             *batch_dense_i64(b, r->base.schema->count - 1) =
                 (int64_t)hash_xxh64(p, (size_t)(stop - p), 0);
@@ -194,6 +205,45 @@ static inline enum skiff_status read_slot(struct reader *r, int slot, const char
     return SKIFF_OK;
 }
 
+/* The slots of a line that may lack the label; `lacks`: it does, and ends behind the last slot. */
+static enum skiff_status read_slots(struct reader_multislot *r, bool lacks, const char *p,
+                                    const char *end, struct batch *b, struct skiff_error *err)
+{
+    int count = r->base.schema->count - r->keep_ins_id;
+    for (int slot = 0; slot < count; slot++)
+        if (slot != r->label || !lacks)
+            TRY(read_slot(&r->base, slot, &p, end, b, err));
+    if (lacks && text_skip_blanks(p, end) != end)
+        return error_set(err, SKIFF_FORMAT, "expected the end of the line behind its last slot");
+    return SKIFF_OK;
+}
+
+/* Tries first what the line before was; a failure is told as of such a line. */
+static enum skiff_status read_either(struct reader_multislot *r, const char *p, const char *end,
+                                     struct batch *b, struct skiff_error *err)
+{
+    struct column *label = &b->columns[r->label];
+    struct skiff_error why[2];
+    bool lacks = r->lacks;
+    enum skiff_status status = read_slots(r, lacks, p, end, b, &why[lacks]);
+    if (status < 0) {
+        batch_row_empty(b);
+        lacks = !lacks;
+        status = read_slots(r, lacks, p, end, b, &why[lacks]);
+    }
+    if (status < 0) {
+        batch_row_abort(b);
+        if (err)
+            *err = why[r->lacks];
+        return why[r->lacks].code;
+    }
+    r->lacks = lacks;
+    if (!label->ragged)
+        memset((char *)label->data + (size_t)b->rows * label->width * dtype_size(label->dtype), 0,
+               label->width * dtype_size(label->dtype));
+    return batch_row_end(b, err);
+}
+
 static enum skiff_status multislot_line(struct reader *base, const char *text, size_t n,
                                         struct batch *b, struct skiff_error *err)
 {
@@ -201,6 +251,8 @@ static enum skiff_status multislot_line(struct reader *base, const char *text, s
     const char *p = text, *end = text + n;
     if (r->skip)
         TRY(skip_groups(r, &p, end, b, err));
+    if (r->label >= 0)
+        return read_either(r, p, end, b, err);
     int count = base->schema->count - r->keep_ins_id;
     for (int slot = 0; slot < count; slot++) {
         enum skiff_status status = read_slot(base, slot, &p, end, b, err);

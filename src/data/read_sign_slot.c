@@ -3,7 +3,7 @@
  *   0:1 4351255118977467729:3 16543128959394097760:29
  *
  * Slot "1" is the label; a slot "0" or "show" that no token names is 1 (every line is one show).
- * What stands before a tab is an instance id and skipped. Names, missing slots and hash_size as in
+ * What stands before a tab is the row's id. Names, missing slots and hash_size as in
  * slot_text. */
 #include <stdlib.h>
 
@@ -19,6 +19,7 @@ struct reader_sign_slot {
     struct name_table names;
     struct row_fill fill;
     uint64_t mod;
+    int skip;  /* slot of a label that is not looked at, or -1 */
     int label; /* slot that every row must have, or -1 */
     int show;  /* slot or -1 */
 };
@@ -38,6 +39,7 @@ static enum skiff_status sign_slot_create(const struct reader_config *config,
     struct reader_sign_slot *r = mem_must(sizeof *r);
     r->base = (struct reader){&read_sign_slot, schema};
     r->mod = config->hash_size;
+    r->skip = config->skip_label ? schema_label(schema) : -1;
     r->label = row_label(config, schema);
     row_fill_init(&r->fill, schema);
     enum skiff_status status = name_table_init(&r->names, schema, config->slots, "1", err);
@@ -70,7 +72,7 @@ static enum skiff_status sign_slot_tokens(struct reader_sign_slot *r, const char
         ++*out_tokens;
         if (__builtin_expect(slot < 0, 0))
             row_fill_strange(&r->fill, b, &r->names, colon + 1, (size_t)(stop - colon - 1));
-        else
+        else if (slot != r->skip)
             TRY(row_fill_put(&r->fill, b, slot, p, (size_t)(colon - p), r->mod, err));
         p = stop;
     }
@@ -93,6 +95,8 @@ static enum skiff_status sign_slot_line(struct reader *base, const char *text, s
     int tokens = 0;
     const char *end = text + n, *tab = memchr(text, '\t', n);
     row_fill_begin(&r->fill, b);
+    if (tab)
+        batch_row_id(b, text, (size_t)(tab - text));
     enum skiff_status status = sign_slot_tokens(r, tab ? tab + 1 : text, end, b, &tokens, err);
     if (status == SKIFF_OK && tokens == 0)
         status = error_set(err, SKIFF_FORMAT, "expected sign:slot, found a blank line");

@@ -20,6 +20,7 @@ struct reader_slot_text {
     struct name_table names;
     struct row_fill fill;
     uint64_t mod;
+    int skip;  /* slot of a label that is not looked at, or -1 */
     int label; /* slot that every row must have, or -1 */
 };
 
@@ -38,6 +39,7 @@ static enum skiff_status slot_text_create(const struct reader_config *config,
     struct reader_slot_text *r = mem_must(sizeof *r);
     r->base = (struct reader){&read_slot_text, schema};
     r->mod = config->hash_size;
+    r->skip = config->skip_label ? schema_label(schema) : -1;
     r->label = row_label(config, schema);
     row_fill_init(&r->fill, schema);
     enum skiff_status status = name_table_init(&r->names, schema, config->slots, "click", err);
@@ -67,7 +69,7 @@ static enum skiff_status slot_text_tokens(struct reader_slot_text *r, const char
         ++*out_tokens;
         if (__builtin_expect(slot < 0, 0))
             row_fill_strange(&r->fill, b, &r->names, p, (size_t)(colon - p));
-        else
+        else if (slot != r->skip)
             TRY(row_fill_put(&r->fill, b, slot, colon + 1, (size_t)(stop - colon - 1), r->mod,
                              err));
         p = stop;

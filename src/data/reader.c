@@ -193,6 +193,8 @@ static const struct option rows[] = {
      .help = "csv: the first line names columns"},
     {"multi", OPTION_OTHER, AT(multi), .read = reader_read_char,
      .help = "csv: between values of one cell"},
+    {"id", OPTION_COPY, AT(id), .value = "COLUMN",
+     .help = "csv: the column of the rows' ids, by name, or by number from 1"},
     {"index_base", OPTION_LONG, AT(index_base), .standard = "1", .help = "libsvm: the first index"},
     {"field_base", OPTION_LONG, AT(field_base), .standard = "0", .help = "libffm: the first field"},
     {0}};

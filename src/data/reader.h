@@ -33,6 +33,9 @@ struct reader_config {
     char *positive, *negative;
     /* criteo */
     bool no_label; /* test files: 39 columns */
+    /* For predictions: files may have the label or not, and what it says is not looked at; the
+     * label's slot is 0. No key. */
+    bool skip_label;
     /* multislot */
     bool parse_ins_id, parse_content, parse_logkey;
     bool keep_ins_id; /* the schema's last slot, dense int64, gets the XXH64 of ins_id; no key */
@@ -45,6 +48,7 @@ struct reader_config {
     char separator;
     bool header;
     char multi; /* between several values of one cell; 0: a cell is one value */
+    char *id;   /* column of the rows' ids (batch_row_id): its name, or its number from 1 */
     /* libsvm with a dense slot, libffm: number of the first index, field */
     int64_t index_base, field_base;
 };

@@ -258,7 +258,7 @@ static enum skiff_status scan_idle(struct scan *s, struct skiff_error *err)
 }
 
 /* Behind an empty line that was bad and may be skipped: those that follow it are so, too. */
-static enum skiff_status scan_skip_empty(struct scan *s, struct skiff_error *err)
+static enum skiff_status scan_skip_empty(struct scan *s, struct batch *b, struct skiff_error *err)
 {
     struct bad_lines *bad = s->plan->bad;
     int64_t most = EMPTY_AT_ONCE, n = 0;
@@ -266,6 +266,7 @@ static enum skiff_status scan_skip_empty(struct scan *s, struct skiff_error *err
         most = bad->limit - atomic_load(&bad->count);
     if (most > 0)
         TRY(source_skip_empty(&s->source, most, &n, err));
+    batch_holes(b, n);
     atomic_fetch_add(&bad->count, n);
     return SKIFF_OK;
 }
@@ -314,7 +315,7 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
                                struct skiff_error *) = s->active->class->line;
     int64_t rows = b->rows; /* at the last bad line */
     int64_t judged = rows;
-    while (b->rows < max_rows) {
+    while (!batch_is_full(b, max_rows)) {
         struct skiff_error why;
         const char *line;
         size_t n = 1; /* of a line that is too long, it stays so */
@@ -343,8 +344,9 @@ static enum skiff_status scan_lines(struct scan *s, struct batch *b, int64_t max
             judged = rows = b->rows;
         }
         TRY(scan_bad_line(s, s->source.line, kind_of(status, n), &why, err));
+        batch_holes(b, 1);
         if (n == 0)
-            TRY(scan_skip_empty(s, err));
+            TRY(scan_skip_empty(s, b, err));
         TRY(scan_idle(s, err));
     }
     s->sample_line = s->source.line;
@@ -423,7 +425,7 @@ enum skiff_status scan_rows(struct scan *s, struct batch *b, int64_t max_rows,
 enum skiff_status scan_fill(struct scan *s, struct file_cursor *cursor, struct batch *b,
                             int64_t max_rows, struct skiff_error *err)
 {
-    while (b->rows < max_rows) {
+    while (!batch_is_full(b, max_rows)) {
         enum skiff_status status;
         if (!s->active) {
             status = scan_next_file(s, cursor, err);
@@ -434,5 +436,5 @@ enum skiff_status scan_fill(struct scan *s, struct file_cursor *cursor, struct b
         }
         TRY(scan_rows(s, b, max_rows, err));
     }
-    return b->rows ? SKIFF_OK : SKIFF_END;
+    return b->rows || b->holes ? SKIFF_OK : SKIFF_END;
 }

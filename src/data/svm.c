@@ -26,6 +26,11 @@ static enum skiff_status svm_ruled(const struct schema *schema, int slot,
     return SKIFF_OK;
 }
 
+bool svm_is_token(const char *p, const char *end)
+{
+    return memchr(p, ':', (size_t)(text_token_end(p, end) - p)) != NULL;
+}
+
 enum skiff_status svm_label(const struct schema *schema, int slot, const struct label_rule *rule,
                             const char **at, const char *end, struct batch *b,
                             struct skiff_error *err)

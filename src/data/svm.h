@@ -8,6 +8,8 @@
 
 /* The text without its comment; its end. */
 const char *svm_cut_comment(const char *text, const char *end);
+/* A line without label begins with a token that has a colon. */
+bool svm_is_token(const char *p, const char *end);
 /* The label at *at to its slot (-1: checked, not stored); without a rule, -1 (and below) becomes 0
  * in an int64 slot. *at moves behind it. */
 enum skiff_status svm_label(const struct schema *schema, int slot, const struct label_rule *rule,

@@ -97,7 +97,7 @@ enum skiff_status row_fill_named(const struct row_fill *f, const struct name_tab
 
 int row_label(const struct reader_config *config, const struct schema *schema)
 {
-    int label = config->no_label ? -1 : schema_label(schema);
+    int label = config->no_label || config->skip_label ? -1 : schema_label(schema);
     const char *name = label >= 0 ? schema->slots[label].name : "";
     return !strcmp(name, "label") || !strcmp(name, "click") || !strcmp(name, "y") ? label : -1;
 }

@@ -1,6 +1,6 @@
 /* What the fuzz targets of the readers share: the input is a file, read through a scan with
- * all bad lines skipped. The batch must stay whole: rows and offsets in order, as many
- * values as they say. */
+ * all bad lines skipped, as training and as predicting does. The batch must stay whole: rows and
+ * offsets in order, as many values as they say, a place for every row. */
 #ifndef FUZZ_FUZZ_READER_H
 #define FUZZ_FUZZ_READER_H
 
@@ -19,11 +19,16 @@ static void fuzz_check_batch(const struct batch *b)
             if (c->offsets[i + 1] <= c->offsets[i])
                 abort();
     }
+    int64_t places = 0;
+    for (size_t i = 0; i < b->places_done; i++)
+        places += b->places.data[i] == '\n';
+    if (b->keep_places && places != b->rows)
+        abort();
 }
 
 /* Slots: "ids:i dense:f3 label:i1", as name, type and width (none: ragged). Settings: pairs. */
-static inline void fuzz_reader(const uint8_t *data, size_t n, const char *format, const char *slots,
-                               const char *const *settings)
+static void fuzz_reader_as(const uint8_t *data, size_t n, const char *format, const char *slots,
+                           const char *const *settings, bool predicting)
 {
     struct schema schema;
     struct reader_config config;
@@ -48,8 +53,12 @@ static inline void fuzz_reader(const uint8_t *data, size_t n, const char *format
     for (; settings && *settings; settings += 2)
         if (reader_config_set(&config, settings[0], settings[1], NULL) != SKIFF_OK)
             abort();
+    config.skip_label = predicting;
     if (reader_create(&config, &schema, &reader, NULL) != SKIFF_OK ||
         batch_init(&b, &schema, 16, NULL) != SKIFF_OK)
+        abort();
+    b.keep_places = predicting;
+    if (batch_reset(&b, NULL) != SKIFF_OK)
         abort();
     if (stream_open_memory(data, n, "input", &stream, NULL) == SKIFF_OK &&
         source_open(&s, stream, 64 << 10, NULL) == SKIFF_OK) {
@@ -79,6 +88,13 @@ static inline void fuzz_reader(const uint8_t *data, size_t n, const char *format
     reader_destroy(reader);
     reader_config_deinit(&config);
     schema_deinit(&schema);
+}
+
+static inline void fuzz_reader(const uint8_t *data, size_t n, const char *format, const char *slots,
+                               const char *const *settings)
+{
+    fuzz_reader_as(data, n, format, slots, settings, false);
+    fuzz_reader_as(data, n, format, slots, settings, true);
 }
 
 #endif

@@ -1,0 +1,418 @@
+/* skiff predict: a prediction for every row. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/checkpoint.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/predict.h"
+#include "cli/runs.h"
+#include "cli/valid.h"
+#include "store/file.h"
+
+#define BATCH_SIZE 512
+#define TOLD 10           /* bad lines that are told one by one */
+#define TELL_SECONDS 5.0  /* between two lines of progress */
+#define SHOW_SECONDS 0.25 /* the same on a terminal */
+
+struct predict_args {
+    struct task_args task;
+    const char *input, *output, *model;
+    int64_t epoch;
+    bool has_epoch;
+};
+
+struct predicting {
+    struct task task;
+    const struct predict_args *args;
+    struct skiff_model model;
+    struct buf path; /* of what was loaded */
+    struct file_list files;
+    struct file_writer file;
+    FILE *stream; /* instead of the file */
+    bool writes_file, terminal;
+    int64_t rows;
+    int64_t told_bad, bad; /* lines */
+    double started, told;
+};
+
+/* ---- the model ---- */
+
+/* The network up to its prediction, which needs no label. */
+static enum skiff_status make_program(struct predicting *t, struct skiff_error *err)
+{
+    const struct skiff_model_net *net = &t->task.vars;
+    const char *feeds[SKIFF_MODEL_MAX_INPUTS], *target;
+    struct io_inference what = {.feeds = feeds, .targets = &target, .ntargets = 1};
+    bool label = false;
+    for (int i = 0; i < net->ninputs; i++) {
+        label |= net->inputs[i] == net->label;
+        if (net->inputs[i] != net->label)
+            feeds[what.nfeeds++] = skiff_var_name(net->inputs[i]);
+    }
+    if (!net->predict || !label)
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "%s gives no prediction for a row (its labels are none of its inputs); "
+                         "its parameters lie in the saved epochs",
+                         t->task.model->name);
+    if (net->not_probability)
+        log_warn("%s predicts scores that order rows, not probabilities", t->task.model->name);
+    target = skiff_var_name(net->predict);
+    TRY(io_inference_program(t->task.main, &what, false, &t->model.program, err));
+    return io_model_targets(&t->model, err);
+}
+
+/* A folder or prefix that save_inference_model wrote: its own program predicts. */
+static bool is_inference(const char *path)
+{
+    struct buf file = BUF_INIT;
+    bool is;
+    if (file_is_dir(path)) {
+        buf_printf(&file, "%s/rec_static.pdparams", path);
+        is = !file_exists(file.data);
+        buf_reset(&file);
+        buf_printf(&file, "%s/__model__", path);
+        is = is && file_exists(file.data);
+    } else {
+        size_t n = strlen(path);
+        bool ending = n > 8 && !strcmp(path + n - 8, ".pdmodel");
+        buf_printf(&file, "%.*s.pdiparams", (int)(ending ? n - 8 : n), path);
+        is = file_exists(file.data);
+    }
+    buf_deinit(&file);
+    return is;
+}
+
+static enum skiff_status load_path(struct predicting *t, const char *path, struct skiff_error *err)
+{
+    buf_printf(&t->path, "%s", path);
+    if (is_inference(path))
+        return io_load_inference(t->task.scope, path, NULL, NULL, &t->model, err);
+    TRY(make_program(t, err));
+    return checkpoint_load(&t->task, path, err);
+}
+
+/* The folder of the run's best by validation; "": nobody has told, or it is another run's. */
+static void find_best(struct predicting *t, const char *folder, const struct run_list *runs)
+{
+    struct valid_best best;
+    struct skiff_error why = {0};
+    buf_reset(&t->path);
+    if (valid_best_read(folder, &best, &why) < 0)
+        log_warn("which epoch is the best is not known: %s", why.message);
+    else if (best.epoch >= 0 && !strcmp(best.run, runs->run))
+        buf_printf(&t->path, "%s/%s", folder, best.model);
+}
+
+static void say_model(const struct predicting *t, bool best, const struct model_note *note)
+{
+    log_info("predicting with %s%s%s", t->path.data, best ? ", the run's best" : "",
+             note->known && !note->complete ? ", which was interrupted: a part of the epoch" : "");
+    checkpoint_say_run(note);
+}
+
+static enum skiff_status load_newest(struct predicting *t, const char *folder,
+                                     const struct run_list *runs, struct skiff_error *err)
+{
+    struct model_note note = {.epoch = -1};
+    struct skiff_error why = {0};
+    find_best(t, folder, runs);
+    if (t->path.len) {
+        if (model_check(t->path.data, &note, &why) == SKIFF_OK &&
+            checkpoint_load(&t->task, t->path.data, &why) == SKIFF_OK) {
+            note.complete = true; /* a best one may be of the middle of its epoch */
+            say_model(t, true, &note);
+            return SKIFF_OK;
+        }
+        log_warn("%s, the run's best, is left out: %s", t->path.data, why.message);
+    }
+    TRY(checkpoint_load_newest(&t->task, folder, runs, &note, err));
+    if (note.epoch < 0)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "%s holds no whole epoch to predict with: train first (skiff train), or "
+                         "name a model (--model PATH)",
+                         folder);
+    buf_reset(&t->path);
+    buf_printf(&t->path, "%s/%d", folder, note.epoch);
+    say_model(t, false, &note);
+    return SKIFF_OK;
+}
+
+static enum skiff_status load_model(struct predicting *t, struct skiff_error *err)
+{
+    const char *folder = task_load_path(&t->task);
+    struct run_list runs;
+    TRY(task_startup(&t->task, err));
+    if (t->args->model) {
+        TRY(load_path(t, t->args->model, err));
+        log_info("predicting with %s", t->path.data);
+        return SKIFF_OK;
+    }
+    if (t->args->has_epoch) {
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%lld", folder, (long long)t->args->epoch);
+        enum skiff_status status = SKIFF_OK;
+        if (!checkpoint_exists(folder, (int)t->args->epoch))
+            status = error_set(err, SKIFF_NOT_FOUND, "%s holds no saved model", path.data);
+        else
+            status = load_path(t, path.data, err);
+        if (status == SKIFF_OK)
+            log_info("predicting with %s", t->path.data);
+        buf_deinit(&path);
+        return status;
+    }
+    TRY(make_program(t, err));
+    TRY(run_list_read(&runs, folder, t->args->task.run, err));
+    run_list_warn(&runs, folder, "--run ID or --epoch N takes them");
+    enum skiff_status status = load_newest(t, folder, &runs, err);
+    run_list_deinit(&runs);
+    return status;
+}
+
+/* ---- the output ---- */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static enum skiff_status open_output(struct predicting *t, struct skiff_error *err)
+{
+    const char *path = t->args->output;
+    struct stat st;
+    if (!path || !strcmp(path, "-")) {
+        t->stream = stdout;
+        return SKIFF_OK;
+    }
+    for (int i = 0; i < t->files.count; i++)
+        if (same_file(path, t->files.paths[i]))
+            return error_set(err, SKIFF_INVALID, "--output %s is the input", path);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return error_set(err, SKIFF_IO, "--output %s is a folder; expected a file", path);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a pipe or device is written to */
+        t->stream = fopen(path, "we");
+        return t->stream ? SKIFF_OK : error_set_sys(err, "--output %s", path);
+    }
+    TRY(file_writer_open(&t->file, path, err));
+    t->writes_file = true;
+    return SKIFF_OK;
+}
+
+static enum skiff_status close_output(struct predicting *t, enum skiff_status status,
+                                      struct skiff_error *err)
+{
+    if (t->writes_file) {
+        t->writes_file = false;
+        return file_writer_end(&t->file, status, err);
+    }
+    FILE *f = t->stream;
+    t->stream = NULL;
+    bool failed = f && (f == stdout ? fflush(f) : fclose(f)) != 0;
+    return failed && status == SKIFF_OK ? error_set_sys(err, "predictions cannot be written")
+                                        : status;
+}
+
+static void show_progress(struct predicting *t, bool last)
+{
+    double now = clock_seconds(), spent = now - t->started;
+    double period = t->terminal ? SHOW_SECONDS : TELL_SECONDS;
+    if (last && t->terminal)
+        fprintf(stderr, "\r\033[K");
+    if (last || now - t->told < period)
+        return;
+    t->told = now;
+    if (t->terminal)
+        fprintf(stderr, "\r%lld rows, %.0f rows/s\033[K", (long long)t->rows,
+                (double)t->rows / spent);
+    else
+        log_info("%lld rows, %.0f rows/s", (long long)t->rows, (double)t->rows / spent);
+}
+
+static enum skiff_status write_text(void *user, const char *text, size_t n, int64_t rows,
+                                    struct skiff_error *err)
+{
+    struct predicting *t = user;
+    t->rows += rows;
+    show_progress(t, false);
+    if (t->writes_file)
+        return file_writer_add(&t->file, text, n, err);
+    if (fwrite(text, 1, n, t->stream) != n || fflush(t->stream) != 0)
+        return error_set_sys(err, "predictions cannot be written");
+    return SKIFF_OK;
+}
+
+/* ---- the rows ---- */
+
+static void tell_bad(void *arg, const char *file, int64_t line, const struct skiff_error *why)
+{
+    struct predicting *t = arg;
+    (void)file;
+    (void)line;
+    if (++t->told_bad <= TOLD)
+        log_warn("%s", why->message);
+    else if (t->told_bad == TOLD + 1)
+        log_warn("further bad lines are counted only");
+}
+
+static enum skiff_status find_files(struct predicting *t, struct skiff_error *err)
+{
+    struct task_data where = task_data_infer;
+    const char *const *names;
+    int n;
+    if (t->args->input) {
+        where.files = &t->args->input;
+        where.nfiles = 1;
+    }
+    TRY(task_files(&t->task, &where, &names, &n, err));
+    for (int i = 0; i < n; i++) {
+        enum skiff_status status = file_list_expand(&t->files, names[i], err);
+        if (status < 0)
+            return error_prefix(err, status, "%s", t->args->input ? "--input" : where.dir_key);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status predict_files(struct predicting *t, struct dataset_config *dc,
+                                       struct skiff_error *err)
+{
+    struct bad_lines bad;
+    struct file_cursor cursor = {.files = &t->files};
+    bad_lines_init(&bad, dc->bad_limit);
+    bad.on_bad = dc->bad_limit ? tell_bad : NULL;
+    bad.on_idle = dc->on_idle;
+    bad.arg = t;
+    dc->reader.skip_label = true;
+    struct scan_plan plan = {.schema = &t->task.schema,
+                             .reader = &dc->reader,
+                             .pipe_command = dc->pipe_command,
+                             .rules = dc->rules,
+                             .unpack_ratio = dc->unpack_ratio,
+                             .idle_lines = dc->idle_lines,
+                             .bad = &bad,
+                             .stop = interrupt_watch()};
+    struct predict_job job = {.scope = t->task.scope,
+                              .model = &t->model,
+                              .plan = &plan,
+                              .cursor = &cursor,
+                              .threads = task_threads(&t->task),
+                              .batch_size = dc->batch_size,
+                              .user = t,
+                              .write = write_text};
+    t->started = t->told = clock_seconds();
+    t->terminal = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+    enum skiff_status status = predict_run(&job, err);
+    show_progress(t, true);
+    t->bad = atomic_load(&bad.count);
+    bad_lines_deinit(&bad);
+    return status;
+}
+
+static void say_done(const struct predicting *t)
+{
+    double spent = clock_seconds() - t->started;
+    const char *to = t->args->output ? t->args->output : "standard output";
+    if (!t->rows)
+        log_warn("there are no rows in %s: nothing was predicted",
+                 t->args->input ? t->args->input : "runner.test_data_dir");
+    log_info("%lld rows in %.1f s (%.0f rows/s), to %s", (long long)t->rows, spent,
+             spent > 0 ? (double)t->rows / spent : 0.0, to);
+    if (t->bad)
+        log_warn("%lld bad lines have nan in place of a prediction", (long long)t->bad);
+}
+
+static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
+{
+    struct dataset_config dc;
+    struct config *c = t->task.config;
+    TRY(task_dataset_config(&t->task, &task_data_infer, &dc, err));
+    if (!config_has(c, task_data_infer.batch_key))
+        dc.batch_size = BATCH_SIZE;
+    (void)task_load_path(&t->task); /* its keys are known */
+    enum skiff_status status = task_check(&t->task, "predict", err);
+    if (status == SKIFF_OK)
+        status = find_files(t, err);
+    if (status == SKIFF_OK)
+        status = load_model(t, err);
+    if (status == SKIFF_OK)
+        status = open_output(t, err);
+    if (status == SKIFF_OK)
+        status = close_output(t, predict_files(t, &dc, err), err);
+    if (status == SKIFF_OK)
+        say_done(t);
+    reader_config_deinit(&dc.reader);
+    return status;
+}
+
+static int run(const struct command_call *call)
+{
+    const struct predict_args *args = call->args;
+    struct skiff_error err = {0};
+    int status = task_args_check(&args->task, call->name);
+    if (!status && args->model && args->has_epoch)
+        status = command_usage(call->name, "--epoch and --model name two models; give one");
+    if (status)
+        return status;
+    struct predicting t = {.args = args};
+    file_list_init(&t.files);
+    if (task_open(&t.task, &args->task, false, &err) < 0)
+        return command_fail("predict", &err);
+    if (predict(&t, &err) < 0) {
+        status = 1;
+        if (interrupt_wanted())
+            fprintf(stderr, "skiff predict: stopped after %lld rows%s\n", (long long)t.rows,
+                    args->output ? "; the output was not written" : "");
+        else
+            command_fail("predict", &err);
+    }
+    io_model_deinit(&t.model);
+    buf_deinit(&t.path);
+    file_list_deinit(&t.files);
+    task_close(&t.task);
+    return status;
+}
+
+#define AT(field) offsetof(struct predict_args, field)
+
+static const struct option rows[] = {
+    TASK_OPTIONS,
+    {"input", OPTION_TEXT, AT(input), .value = "FILE",
+     .help = "rows to predict: a file, folder or pattern, - for standard input; "
+             "runner.test_data_dir unless said otherwise"},
+    {"output", OPTION_TEXT, AT(output), .value = "FILE",
+     .help = "where predictions go; the file appears when all are written; standard output unless "
+             "said otherwise"},
+    {"epoch", OPTION_LONG, AT(epoch), .low = 0, .high = 1000000, .given = AT(has_epoch),
+     .value = "N", .help = "predicts with this epoch"},
+    {"model", OPTION_TEXT, AT(model), .value = "PATH",
+     .help = "predicts with this model: an epoch's folder, a prefix, a folder of parameters, an "
+             "inference model"},
+    TASK_NAME,
+    TASK_RUN,
+    {0}};
+
+const struct command command_predict = {
+    .name = "predict",
+    .summary = "predict rows, with or without labels: one probability a line",
+    .usage = "-m config.yaml [-o key=value ...] [--input FILE|-] [--output FILE]\n"
+             "-m config.yaml --epoch N | --model PATH ...",
+    .text = "Prints one line for every row of the input, in its order: the probability of a "
+            "click, then a tab and the row's id where there is one (ins_id of multislot lines "
+            "with runner.parse_ins_id; what stands before a tab in sign_slot lines; the column "
+            "runner.input_id of CSV). Rows may have the label or not; it is not looked at.\n\n"
+            "The model is the best epoch, if the run has marked one, else the newest whole epoch "
+            "of the newest run in runner.infer_load_path (runner.model_save_path).\n\n"
+            "A bad line is an error with file and line; within runner.bad_lines it gets the line "
+            "nan, so that all others keep their places. Lines that a format knows as no rows "
+            "(comments, a CSV's header and empty lines) get none. runner.thread_num threads "
+            "compute; order and numbers do not depend on them.",
+    .options = &(const struct options){.rows = rows},
+    .args_size = sizeof(struct predict_args),
+    .run = run};

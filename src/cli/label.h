@@ -1,0 +1,11 @@
+/* Data without labels, where labels are needed. */
+#ifndef CLI_LABEL_H
+#define CLI_LABEL_H
+
+#include "cli/task.h"
+
+/* After a failure: when the first row of the data can be read only as one without a label, the
+ * message is told so, and how to predict. */
+void label_explain(struct task *j, const struct task_data *data, struct skiff_error *err);
+
+#endif

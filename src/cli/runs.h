@@ -1,0 +1,60 @@
+/* Runs: whose epochs lie in a folder, and who writes there now.
+ *
+ * Every run has an id, which stands in the manifests of its epochs and goes on with --resume. A new
+ * run into the folder of another replaces its epochs one by one; until then those of both lie
+ * there, and only those of the run that has saved last belong together. Epochs without a manifest
+ * (saved by Paddle, or an older Skiff) do not say whose they are: they count as the chosen run's.
+ *
+ * A run holds a lock on <folder>/.skiff_lock, which the kernel takes away with the process. */
+#ifndef CLI_RUNS_H
+#define CLI_RUNS_H
+
+#include "base/buf.h"
+#include "store/model_dir.h"
+
+#define RUN_LOCK_FILE ".skiff_lock"
+
+struct listed_epoch {
+    int epoch;
+    struct model_note note; /* known false: no manifest, or it cannot be read */
+};
+
+struct run_list {
+    struct listed_epoch *epochs; /* in order */
+    int n;
+    char run[40]; /* the chosen one: the last that has saved, or the one asked for; "": no name */
+};
+
+/* What lies in the folder. wanted: the id of a run, or its beginning; NULL: the newest. NOT_FOUND
+ * when there is no such run: the message names those that are there. */
+enum skiff_status run_list_read(struct run_list *l, const char *folder, const char *wanted,
+                                struct skiff_error *err);
+void run_list_deinit(struct run_list *l);
+/* The epoch if it is one of the chosen run's, else NULL. */
+const struct listed_epoch *run_list_find(const struct run_list *l, int epoch);
+/* The highest epoch of the chosen run below `epoch`; -1: none. */
+int run_list_before(const struct run_list *l, int epoch);
+/* "epochs 3 to 9 are of another run (5c0f1234, saved 2026-...)", of all other runs; nothing when
+ * there are none. */
+void run_list_others(const struct run_list *l, struct buf *out);
+/* The same as a warning: they are left out, and how to take them (NULL: no way is named). */
+void run_list_warn(const struct run_list *l, const char *folder, const char *how);
+
+/* Removes all epochs from the folder; gives their number. */
+int runs_remove(const char *folder);
+
+/* ---- the lock ---- */
+
+struct run_lock {
+    char *path; /* owned; NULL: not held */
+    int fd;
+};
+
+/* Takes the lock of the folder, which must be there. STATE when somebody has it: the message names
+ * process, machine, run and time. A file system without locks, or without room for an empty file,
+ * does without. */
+enum skiff_status run_lock_take(struct run_lock *l, const char *folder, const char *run,
+                                struct skiff_error *err);
+void run_lock_release(struct run_lock *l); /* one that is not held is fine */
+
+#endif
