@@ -12,8 +12,8 @@ whole() { # EPOCH [FOLDER]: it is there, complete, and its manifest says what it
     done
 }
 run_of() { sed -n 's/^run: *//p' "$1/skiff_manifest.yaml"; }
-cutting() { # as tests/saves/cut.h has it: variables for a process whose saving fails
-    echo LD_PRELOAD="$build/tests/libcut.so" SKIFF_TEST_CUT="$1" SKIFF_TEST_CUT_BELOW=/model/
+cutting() { # CUT [BELOW]: as tests/saves/cut.h has it: variables for a process whose saving fails
+    echo LD_PRELOAD="$build/tests/libcut.so" SKIFF_TEST_CUT="$1" SKIFF_TEST_CUT_BELOW="${2:-/model/}"
 }
 
 # ---- who saves dies ----
@@ -37,7 +37,7 @@ saver_dies_at_the_end() { # MODE
 }
 saver_dies_at_operation() { # N
     begin "worker 0 is killed at file operation $1 of a save: worker 1 saves" async 1 2 2
-    server 0; worker 1; worker 0 $(cutting "kill:$1")
+    server 0; worker 1; worker 0 $(cutting "kill:$((12 + $1))") # 12: of the report, when the run begins
     each 0 30 worker1 server0
     whole 1
 }
@@ -100,7 +100,7 @@ nobody_can() {
 }
 disk_is_full_for_a_moment() {
     begin "the disk is full for a moment: tried again" async 1 2 2
-    server 0; worker 1; worker 0 $(cutting full:3:2)
+    server 0; worker 1; worker 0 $(cutting full:3:2 /model/.0.skiff-save-)
     each 0 30 worker0 worker1 server0
     says worker0 "saving failed, another try in 0.25 s" "No space left on device" "saved "
     whole 1
