@@ -113,26 +113,37 @@ static int count_points(const struct plot *p)
     return n;
 }
 
+/* Lines are many points, of which few may be left out; of all others every one counts. */
 static struct range y_range(const struct plot *p)
 {
     struct range r = {INFINITY, -INFINITY};
     double *lines = mem_must(((size_t)count_points(p) + 1) * sizeof(*lines));
     int n = 0;
-    for (int i = 0; i < p->nseries; i++) {
-        const struct plot_series *s = &p->series[i];
-        for (int k = 0; k < s->n && s->style != PLOT_COLUMNS; k++) {
-            widen(&r, s->at[k].y);
-            if (s->style == PLOT_DOTS) {
-                widen(&r, s->at[k].y2);
-                widen(&r, s->at[k].y3);
+    for (int i = 0; i < p->nseries; i++)
+        for (int k = 0; k < p->series[i].n && p->series[i].style == PLOT_LINE; k++)
+            if (!isnan(p->series[i].at[k].y)) {
+                lines[n++] = p->series[i].at[k].y;
+                widen(&r, p->series[i].at[k].y);
             }
-            if (s->style == PLOT_LINE && !isnan(s->at[k].y))
-                lines[n++] = s->at[k].y;
-        }
-    }
     leave_out_far(&r, lines, n);
     free(lines);
+    for (int i = 0; i < p->nseries; i++) {
+        const struct plot_series *s = &p->series[i];
+        for (int k = 0; k < s->n && s->style != PLOT_LINE && s->style != PLOT_COLUMNS; k++) {
+            widen(&r, s->at[k].y);
+            widen(&r, s->style == PLOT_DOTS ? s->at[k].y2 : NAN);
+            widen(&r, s->style == PLOT_DOTS ? s->at[k].y3 : NAN);
+        }
+    }
     return r;
+}
+
+static bool has_dashes(const struct plot *p)
+{
+    for (int i = 0; i < p->nseries; i++)
+        if (p->series[i].style == PLOT_DASHES && p->series[i].n)
+            return true;
+    return false;
 }
 
 static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
@@ -145,9 +156,9 @@ static void choose_axes(const struct plot *p, struct axis *x, struct axis *y)
     double room = 0.06 * (yr.high - yr.low);
     yr.high += room;
     yr.low = p->from_zero && yr.low >= 0 ? 0 : yr.low - room;
-    if (p->x_kind == AXIS_WHOLE) { /* dots at the ends are seen whole */
-        double side = 0.03 * (xr.high - xr.low);
-        xr.low -= side;
+    if (has_dashes(p)) { /* dots at the ends are seen whole */
+        double side = 0.02 * (xr.high - xr.low);
+        xr.low -= p->x_kind == AXIS_WHOLE ? side : 0;
         xr.high += side;
     }
     if (p->equal) {

@@ -136,6 +136,10 @@ static void far_values_leave_the_frame(void **state)
         plot_add(s, (struct plot_point){.x = i, .y = i == 0 ? 1000 : 10 + i % 5});
     html_has(&p, "data-y=\"9.7 15.3\"");
     html_has(&p, "d=\"M0.0 -2000.0L");
+    /* but a dot does not, nor is it cut at the right end */
+    s = plot_new_series(&p, NULL, 1, PLOT_DASHES);
+    plot_add(s, (struct plot_point){.x = 39, .y = 20});
+    html_has(&p, "data-x=\"0 39.78\" data-y=\"9.4 20.6\"");
     plot_deinit(&p);
 }
 
