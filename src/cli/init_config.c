@@ -19,7 +19,7 @@ static void yaml_text(struct buf *out, const char *text)
         unsigned char c = (unsigned char)*text;
         if (c == '"' || c == '\\')
             buf_printf(out, "\\%c", c);
-        else if (c < ' ')
+        else if (c < ' ' || c == 0x7f)
             buf_printf(out, "\\x%02x", c);
         else
             buf_char(out, (char)c);

@@ -11,7 +11,8 @@
 #include "data/label.h"
 
 #define SLOTS_MAX 499
-#define SVM_DENSE_MAX 2048 /* libsvm: indices whose values are learnt */
+#define NUMBER_SLOTS_MAX 100 /* slots up to which numbers are categories, too: each costs time */
+#define SVM_DENSE_MAX 2048   /* libsvm: indices whose values are learnt */
 #define BUCKETS 64
 #define LABEL_CLASSES_TOLD 6
 
@@ -60,6 +61,19 @@ static const char *const label_names[] = {
     "converted", "conversion", "buy",     "bought",   "purchase", "purchased",  "churn",
     "churned",   "default",    "fraud",   "is_fraud", "survived", "subscribed", "deposit",
     "install",   "like",       "rating",  NULL};
+
+static bool is_utf8(const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        int more = *p < 0x80 ? 0 : *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc2 ? 1 : -1;
+        if (more < 0 || *p > 0xf4)
+            return false;
+        for (; more > 0; more--)
+            if ((*++p & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
 
 /* ---- the label ---- */
 
@@ -228,6 +242,10 @@ static enum skiff_status choose_positive(struct init_plan *p, const char *positi
         return no_such_class(c, positive, err);
     if (!positive)
         at = likely_positive(classes);
+    for (int i = 0; n <= LOOK_VALUES && i < n; i++)
+        if (!is_utf8(classes[i].text))
+            return error_set(err, SKIFF_FORMAT, "label \"%s\": its values are no UTF-8 text",
+                             c->name);
     p->positive = mem_must_strdup(positive ? positive : classes[at].text);
     if (n == 2)
         p->negative = mem_must_strdup(classes[1 - at].text);
@@ -291,6 +309,8 @@ static void learn_number_as(const struct look *l, const struct look_column *c,
 
 static void add_slot(struct init_plan *p, struct init_column *c)
 {
+    if (c->learn.number && p->nslots >= NUMBER_SLOTS_MAX)
+        c->learn.values = c->learn.buckets = false;
     if (c->learn.values || c->learn.buckets || c->learn.hour != MOMENT_NONE) {
         if (p->nslots < SLOTS_MAX)
             c->slot = ++p->nslots;
@@ -443,6 +463,35 @@ static void plan_sizes(struct init_plan *p, const struct init_flags *f)
         .seed = (uint64_t)f->seed};
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Columns go by their names: they must differ, and a config must be able to hold them. */
+static enum skiff_status check_names(const struct look *l, struct skiff_error *err)
+{
+    const char **names = mem_must((size_t)(l->ncolumns + 1) * sizeof *names);
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < l->ncolumns; i++) {
+        names[i] = l->columns[i].name;
+        if (status == SKIFF_OK && !is_utf8(names[i]))
+            status = error_set(err, SKIFF_FORMAT,
+                               "the name of column %d is no UTF-8 text; `iconv -f latin1 -t utf8` "
+                               "mends files in the letters of Western Europe",
+                               i + 1);
+    }
+    qsort(names, (size_t)l->ncolumns, sizeof *names, by_name);
+    for (int i = 1; status == SKIFF_OK && i < l->ncolumns; i++)
+        if (*names[i] && strcmp(names[i], names[i - 1]) == 0)
+            status = error_set(err, SKIFF_INVALID,
+                               "two columns have the name \"%s\": columns go by their names, give "
+                               "one of them another",
+                               names[i]);
+    free(names);
+    return status;
+}
+
 static enum skiff_status plan_label(struct init_plan *p, const struct init_flags *f,
                                     struct skiff_error *err)
 {
@@ -477,6 +526,7 @@ static enum skiff_status plan(struct init_plan *p, const struct init_flags *f,
                          "there is one column only, \"%s\": is the separator another one than "
                          "tab, comma, semicolon, pipe or blank? --separator says it",
                          l->columns[0].name);
+    TRY(check_names(l, err));
     TRY(plan_label(p, f, err));
     if (l->form.format == LOOK_CSV)
         TRY(plan_csv(p, err));

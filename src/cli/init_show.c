@@ -164,7 +164,7 @@ void init_show_end(const struct init_plan *p, const struct split_report *r, cons
     printf("train: %" PRId64 " rows, %.2f %% positive; test: %" PRId64
            " rows, %.2f %% positive (split %s%s%s)\n",
            r->train.rows, percent(&r->train), r->test.rows, percent(&r->test),
-           p->time >= 0 ? "by time: column \"" : "at random, by the rows' texts",
+           p->time >= 0 ? "by time: column \"" : "at random",
            p->time >= 0 ? p->look->columns[p->time].name : "", p->time >= 0 ? "\"" : "");
     if (r->twin >= 0)
         printf(

@@ -126,8 +126,12 @@ static int count_cells(struct csv *csv, const char *line, size_t n, struct skiff
     const char *at = line, *cell;
     int count = 0;
     for (size_t len; at; count++)
-        if (csv_cell(csv, &at, line + n, &cell, &len, err) < 0 || count == CSV_COLUMNS_MAX)
+        if (count == CSV_COLUMNS_MAX) {
+            error_set(err, SKIFF_FORMAT, "more than %d columns", CSV_COLUMNS_MAX);
             return -1;
+        } else if (csv_cell(csv, &at, line + n, &cell, &len, err) < 0) {
+            return -1;
+        }
     return count;
 }
 
@@ -139,8 +143,7 @@ static enum skiff_status name_columns(struct look *l, struct csv *csv, const str
     size_t n;
     int count = count_cells(csv, row->line, row->n, err);
     if (count < 0)
-        return error_set(err, SKIFF_FORMAT, "the first line is no row of a table: %.*s",
-                         (int)(row->n < 60 ? row->n : 60), row->line);
+        return SKIFF_FORMAT;
     make_columns(l, count);
     for (int i = 0; i < count; i++) {
         TRY(csv_cell(csv, &at, row->line + row->n, &cell, &n, err));

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "data/svm.h"
 
 /* A folder that is being written. */
@@ -33,7 +34,7 @@ struct split {
     struct learn *learn;
     struct buf header, cells; /* cells: those of the row, each with a pad behind it */
     size_t *start, *length;   /* of each cell */
-    int64_t bad, unlabelled;
+    int64_t row, bad, unlabelled;
 };
 
 static enum skiff_status close_side(struct side *s, struct skiff_error *err)
@@ -174,7 +175,9 @@ static bool goes_to_test(const struct split *r, const struct look_row *row)
         cell_at(r, row, c->time, &text, &n);
         return moment_read(c->time_form, text, n, &when, &hour) && when >= c->from;
     }
-    return (double)(hash_xxh64(row->line, row->n, c->seed) >> 11) * 0x1p-53 < c->share;
+    uint32_t w[4];
+    philox(c->seed, 0, (uint64_t)r->row, w);
+    return (w[0] + 0.5) * 0x1p-32 < c->share;
 }
 
 /* Checks the tokens; `learn`: and learns from them. */
@@ -234,6 +237,7 @@ static enum skiff_status take_row(struct split *r, const struct look_row *row,
         buf_add(&r->header, row->line, row->n);
         return SKIFF_OK;
     }
+    r->row++;
     if (check_row(r, row) < 0) {
         r->bad++;
         return SKIFF_OK;

@@ -1,8 +1,8 @@
 /* Split: the rows of a table to two folders, as they are, and what is learnt from the first.
  *
  * CSV files keep their header line; a part begins a new file every SPLIT_PART_BYTES. A row goes to
- * test by its own text and the seed, so that the same rows always go the same way and equal rows go
- * together; or by its time. Rows without a label, or that cannot be read, go nowhere. */
+ * test by its number and the seed, so that the same rows always go the same way; or by its time.
+ * Rows without a label, or that cannot be read, go nowhere. */
 #ifndef DATA_SPLIT_H
 #define DATA_SPLIT_H
 

@@ -121,7 +121,7 @@ table real 12000 >real.txt
 whole_way real real.txt 0.02
 says "values are numbers: used as numbers, and in buckets as categories C1"
 says '1 is "2", 0 is "1"'
-table ffm 12000 >ffm.txt
+table ffm 30000 >ffm.txt
 whole_way ffm ffm.txt 0.04
 says "fields 1 to 3: C1 to C3"
 
@@ -197,6 +197,12 @@ wrong "--split time: no column of times was found" --data census.csv --split tim
 wrong '--time: column "age" has values that are no times' --data census.csv --time age
 awk 'BEGIN { for (i = 0; i < 99; i++) print i % 2 (i % 3 ? ",1" : "") ",5" }' >ragged
 wrong "rows cannot be read as csv; is its form another one? --format, --separator and --header say it" --data ragged
+{ echo 'a,a,label'; rows; } >twice
+wrong 'two columns have the name "a": columns go by their names' --data twice
+{ printf 'Gr\xf6\xdfe,b,label\n'; rows; } >latin1
+wrong 'the name of column 1 is no UTF-8 text; `iconv -f latin1 -t utf8` mends' --data latin1
+{ printf 'a,"b\nc",label\n'; rows; } >two_lines
+wrong 'two_lines:1: a quote is not closed (a cell cannot go over a line end)' --data two_lines
 printf 'a,label\n' >tiny
 for i in 1 2 3; do echo "$i,$((i % 2))" >>tiny; done
 wrong "there must be some of both; --share (0.1) says how many are for the test" --data tiny --share 0.000001
