@@ -200,7 +200,7 @@ static const struct option rows[] = {
     {"share", OPTION_REAL, AT(flags.share), .low = 0, .high = 1, .value = "X", .standard = "0.1",
      .help = "of the rows that are for the test"},
     {"seed", OPTION_LONG, AT(flags.seed), .value = "N", .standard = "1",
-     .help = "which rows are for the test"},
+     .help = "which rows are for the test; runner.seed of the config"},
     {"model", OPTION_TEXT, AT(flags.model), .value = "NAME", .standard = "rank/deepfm",
      .help = "the network"},
     {"overwrite", OPTION_BOOL, AT(flags.overwrite),
