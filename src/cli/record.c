@@ -300,6 +300,17 @@ void record_end_epoch(struct record *r, const struct report_row *row, const stru
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Samples of the run at the end of the epoch, or now, if that has not ended: a job validates an
+ * epoch that is saved while the next one runs. */
+static double samples_at(struct record *r, int epoch)
+{
+    const struct run_epoch *last = run_last_epoch(&r->report);
+    if (last && last->epoch >= epoch)
+        return last->at_samples;
+    tally_read(r->tally, r->now);
+    return r->base + (double)r->now->samples;
+}
+
 void record_valid(struct record *r, struct valid *v, int epoch)
 {
     struct tally_sum sum;
@@ -310,7 +321,7 @@ void record_valid(struct record *r, struct valid *v, int epoch)
     report_row_fill(&row, &v->tally, &sum);
     pthread_mutex_lock(&r->lock);
     run_add_valid(&r->report, &(struct run_point){.epoch = epoch,
-                                                  .at_samples = r->report.samples,
+                                                  .at_samples = samples_at(r, epoch),
                                                   .at_seconds = seconds_of(r),
                                                   .samples = (double)row.samples,
                                                   .seconds = row.seconds,

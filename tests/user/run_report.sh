@@ -39,7 +39,7 @@ t = []
 for line in log[head[-1] + 1:] if head else []:
     if not line.strip() or not line.split()[0].isdigit():
         break
-    t.append(line.replace(" %", "").split())
+    t.append(line.replace(" %", "").replace("*", "").split())
 near = lambda text, value: abs(float(text) - value) <= 0.6 * 10 ** -len((text + ".").split(".")[1])
 if not eval(sys.argv[2]):
     sys.exit("not true: %s" % sys.argv[2])
@@ -143,6 +143,15 @@ run 0 train -m "$config" --resume -o runner.epochs=3
 json "$out/report.json" '[e["epoch"] for e in j["epochs"]] == [0, 1, 2] and j["epochs"][2]["at_samples"] == 18000'
 json "$out/report.json" '[e["kind"] for e in j["events"]] == ["start", "saved", "saved", "end", "resume", "saved", "end"]'
 json "$out/report.json" 'j["events"][-1]["seconds"] >= j["events"][3]["seconds"] and len({p["epoch"] for p in j["points"]}) == 3'
+
+# validation: after every epoch, and within
+run 0 train -m "$config" -o runner.model_save_path="$work/valid" runner.valid_data_dir="$work/data/test" runner.thread_num=1
+json "$work/valid/report.json" '[(v["epoch"], v["at_samples"], v["samples"]) for v in j["valid"]] == [(0, 6000, 600), (1, 12000, 600)]'
+json "$work/valid/report.json" 'all(near(r[7], v["auc"]) and near(r[8], v["log_loss"]) for r, v in zip(t, j["valid"]))'
+json "$work/valid/report.json" 'sum(b["count"] for b in j["valid_calibration"]) == 600'
+check "the page shows it" grep -qF '</svg>validation</span>' "$work/valid/report.html"
+run 0 train -m "$config" -o runner.model_save_path="$work/within" runner.valid_data_dir="$work/data/test" runner.valid_interval=20 runner.thread_num=1
+json "$work/within/report.json" 'len(j["valid"]) >= 6 and all(v["at_samples"] % 100 == 0 for v in j["valid"]) and [v["at_samples"] for v in j["valid"]][:3] == [2000, 4000, 6000]'
 
 # infer
 run 0 infer -m "$config" --json "$work/infer.json"
