@@ -19,6 +19,7 @@
 #include "cli/train_fleet.h"
 #include "cli/valid.h"
 #include "executor/trainer.h"
+#include "store/file.h"
 #include "store/save_retry.h"
 
 struct training {
@@ -287,12 +288,23 @@ static void say_earlier(const struct training *t)
                  t->save_path, last);
 }
 
+/* There is nothing to train: what a killed run has left goes, if nobody writes there. */
+static void tidy_place(struct training *t)
+{
+    if (file_is_dir(t->save_path) &&
+        run_lock_take(&t->lock, t->save_path, t->note.run, NULL) == SKIFF_OK)
+        (void)checkpoint_prepare(t->save_path, NULL);
+    run_lock_release(&t->lock);
+}
+
 /* What is there is another run's: this one saves over it, or, when asked to, instead of it. */
 static enum skiff_status take_place(struct training *t, const struct task_args *args,
                                     struct skiff_error *err)
 {
-    if (t->first >= t->epochs)
+    if (t->first >= t->epochs) {
+        tidy_place(t);
         return SKIFF_OK;
+    }
     TRY(checkpoint_prepare(t->save_path, err));
     TRY(run_lock_take(&t->lock, t->save_path, t->note.run, err));
     TRY(checkpoint_check_places(t->save_path, t->first, t->epochs, err));

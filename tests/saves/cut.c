@@ -81,7 +81,8 @@ static void note(const char *what, const char *path)
 /* Saves are counted, not what lies beside them: a report is written when time has come. */
 static bool path_counts(const char *path)
 {
-    return (!cut.below || strstr(path, cut.below)) && !strstr(path, "report.");
+    return (!cut.below || strstr(path, cut.below)) && !strstr(path, "report.") &&
+           !strstr(path, "/.skiff_lock");
 }
 
 /* The operation's turn: true when it must fail for a full disk. *half: die in the middle. */

@@ -6,7 +6,7 @@
  *
  *   SKIFF_TEST_CUT=kill:N       the N-th operation kills the process; a write is done half
  *   SKIFF_TEST_CUT=full:N[:K]   operations from the N-th on, K of them, find the disk full
- *   SKIFF_TEST_CUT_BELOW=TEXT   only paths that hold TEXT count
+ *   SKIFF_TEST_CUT_BELOW=TEXT   only paths that hold TEXT count, and not a run's lock and report
  *   SKIFF_TEST_CUT_LOG=FILE     every operation that counts, a line each
  *   SKIFF_TEST_CUT_FREE=FILE    file systems have so many bytes free as the file says now */
 #ifndef SAVES_CUT_H
