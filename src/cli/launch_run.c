@@ -29,6 +29,7 @@
 
 #define DRAIN_SECONDS 5.0
 #define GOODBYE_SECONDS 5.0
+#define SAVING_SECONDS 60.0 /* after a signal workers save their part, which may be large */
 #define SERVER_SECONDS 3.0
 #define SUSPECT_SECONDS 0.7
 
@@ -421,9 +422,11 @@ static void take_signals(struct runner *r)
         }
         r->l->signal = (int)s.ssi_signo;
         launch_screen_clear(&r->screen);
-        fprintf(stderr,
-                "skiff launch: %s, stopping the job (once more: at once, nothing is saved)\n",
-                s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo));
+        fprintf(
+            stderr,
+            "skiff launch: %s, stopping the job: workers have %.0f s to save (once more: at once, "
+            "nothing is saved)\n",
+            s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo), SAVING_SECONDS);
     }
 }
 
@@ -437,7 +440,7 @@ static void decide(struct runner *r)
         had_workers |= !l->at[i].server;
     if (r->stage <= DRAIN && trouble) {
         tell(r, false, SIGTERM);
-        go(r, WORKERS, GOODBYE_SECONDS);
+        go(r, WORKERS, l->failed < 0 ? SAVING_SECONDS : GOODBYE_SECONDS);
     }
     if (r->stage == RUN && had_workers && !workers)
         go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);

@@ -125,7 +125,7 @@ run 1 4 "$skiff" launch --server_num 1 --worker_num 1 -- ./nowhere $mark
 says err "cannot start ./nowhere"
 nothing_left
 
-end_by() { # SIGNAL STATUS WHAT LIMIT: starts a job, signals the launcher
+end_by() { # SIGNAL STATUS WHAT LIMIT [twice]: starts a job, signals the launcher
     local start
     "$skiff" launch --server_num 2 --worker_num 2 -- ./job.sh $mark "$3" >out 2>err &
     launcher=$!
@@ -135,6 +135,10 @@ end_by() { # SIGNAL STATUS WHAT LIMIT: starts a job, signals the launcher
     done
     start=$(date +%s)
     kill -"$1" $launcher
+    if [ "${5:-}" = twice ]; then
+        for _ in $(seq 100); do grep -q "workers have 60 s to save" err && break; sleep 0.1; done
+        kill -"$1" $launcher || fault "does not wait for its workers"
+    fi
     wait $launcher 2>/dev/null
     got=$?
     launcher=0
@@ -146,7 +150,7 @@ end_by() { # SIGNAL STATUS WHAT LIMIT: starts a job, signals the launcher
 set -m # so that background launchers take SIGINT
 name="Ctrl-C"; end_by INT 130 stays 3
 name="SIGTERM"; end_by TERM 143 stays 3
-name="a worker that does not listen"; end_by INT 130 deaf 12
+name="a worker that does not listen"; end_by INT 130 deaf 3 twice
 name="the launcher is killed"; end_by KILL 137 stays 2
 name="the launcher is killed, and processes have groups of their own"; end_by KILL 137 groups 2
 name="the launcher is killed, and processes have sessions of their own"; end_by KILL 137 sessions 2
