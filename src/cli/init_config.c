@@ -136,6 +136,10 @@ static void print_csv(const struct init_plan *p, struct buf *out)
     buf_str(out, "  input_format: csv\n  input_separator: ");
     print_separator(out, f->separator);
     buf_printf(out, "\n  input_header: %s\n", f->header ? "True" : "False");
+    if (!f->header) {
+        buf_printf(out, "  input_width: %d", p->look->ncolumns);
+        end_line(out, "columns; rows to predict may lack the label's");
+    }
     if (f->comment) {
         buf_printf(out, "  input_comment: \"%c\"", f->comment);
         end_line(out, "such lines are passed over");

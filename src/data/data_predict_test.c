@@ -112,6 +112,13 @@ static void test_csv(void **state)
     rows(schema, SET("format", "csv", "header", "false", "columns", "label = 3\na = 1\nb = 2"),
          "2,3\n2,3,x\n", "0 2 3\n0 2 3\n", "+\n+\n");
     refused(schema, by_place, "2\n", "there is no column");
+    /* the last column is not used: only the width tells that the label is not there */
+    const char *const *wide =
+        SET("format", "csv", "header", "false", "columns", "label = 1\na = 2\nb = 3", "width", "4");
+    rows(schema, wide, "2,3,u\n1,2,3,u\n", "0 2 3\n0 2 3\n", "+\n+\n");
+    rows(schema, wide, "1,2,3,u\n2,3,u\n", "0 2 3\n0 2 3\n", "+\n+\n");
+    refused(schema, wide, "2,3\n",
+            "expected 4 columns (input_width), or one less without a label, found 2");
     rows(schema, SET("format", "csv", "header", "false", "columns", "label,a,b"), "1,2,3\n4,5\n",
          "0 2 3\n0 4 5\n", "+\n+\n");
     rows(schema, SET("format", "csv", "header", "false", "columns", "a,b,label"), "1,2,3\n4,5\n",

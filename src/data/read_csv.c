@@ -54,6 +54,7 @@ struct reader_csv {
     int label;
     int needed; /* the label, where every row must have one; or -1 */
     bool skip_label;
+    int64_t width; /* of a whole row; 0: not known */
     char *id_name; /* looked for in headers, or NULL */
     int id;        /* column or -1 */
     struct label_rule rule;
@@ -385,8 +386,15 @@ static enum skiff_status csv_positions(struct reader_csv *r, const char *line, c
         TRY(csv_cell(&r->csv, &at, end, &cell, &n, err));
         TRY(csv_next_position(r, err));
     }
-    if (r->skip_label && csv_last_position(r) == r->ncolumns + 1)
-        TRY(csv_next_position(r, err));
+    int found = r->ncolumns;
+    if (r->skip_label && (r->width ? r->width : csv_last_position(r)) == found + 1)
+        TRY(csv_next_position(r, err)); /* the label is not there */
+    if (r->width && r->width != r->ncolumns) {
+        csv_no_columns(r);
+        return error_set(err, SKIFF_FORMAT, "expected %lld columns (input_width)%s, found %d",
+                         (long long)r->width, r->skip_label ? ", or one less without a label" : "",
+                         found);
+    }
     for (int i = 0; i < r->nwanted; i++) {
         long want = strtol(r->wanted[i].name, NULL, 10);
         if (want < 1 || want > r->ncolumns) {
@@ -704,6 +712,7 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
     r->hasher = hasher_of(config->hash, config->hash_size);
     r->label = schema_label(r->base.schema);
     r->skip_label = config->skip_label;
+    r->width = config->width;
     r->needed = row_label(config, r->base.schema);
     r->filled = mem_must((size_t)r->base.schema->count * sizeof *r->filled);
     csv_no_columns(r);

@@ -191,6 +191,9 @@ static const struct option rows[] = {
      .help = "csv: between columns"},
     {"header", OPTION_BOOL, AT(header), .standard = "true",
      .help = "csv: the first line names columns"},
+    {"width", OPTION_LONG, AT(width), .standard = "0",
+     .help =
+         "csv without a header line: columns of a row with its label; 0: as the first line has"},
     {"multi", OPTION_OTHER, AT(multi), .read = reader_read_char,
      .help = "csv: between values of one cell"},
     {"id", OPTION_COPY, AT(id), .value = "COLUMN",

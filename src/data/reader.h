@@ -47,8 +47,9 @@ struct reader_config {
     char comment;  /* lines that begin with it hold no sample; 0: none */
     char separator;
     bool header;
-    char multi; /* between several values of one cell; 0: a cell is one value */
-    char *id;   /* column of the rows' ids (batch_row_id): its name, or its number from 1 */
+    int64_t width; /* columns of a whole row, without a header line; 0: as the first line has */
+    char multi;    /* between several values of one cell; 0: a cell is one value */
+    char *id;      /* column of the rows' ids (batch_row_id): its name, or its number from 1 */
     /* libsvm with a dense slot, libffm: number of the first index, field */
     int64_t index_base, field_base;
 };
