@@ -3,6 +3,7 @@
 #   make check T="rpc wire"   builds and runs only the tests with one of these words in their names; J=4: four at a time
 #   make tsan      all tests with threads in a TSan build; races other than Hogwild's fail it
 #   make clang     everything compiled by clang, without a warning
+#   make docs      docs/commands anew, from the help of the commands
 #   make deb, make wheel   packages in build/dist
 #   make fuzz SECONDS=600   every fuzz target for ten minutes (clang); F="pickle wire": only these
 BUILD ?= build$(if $(SAN),-$(SAN))
@@ -120,6 +121,12 @@ $(BUILD)/share/.made: $(BUILD)/skiff
 	@$(BUILD)/skiff _generate man $(BUILD)/share/man/man1
 	@$(BUILD)/skiff _generate completions $(BUILD)/share/completions
 	@touch $@
+
+# pages of the commands, from the same tables; tests/house/run_generated.sh says when they are old
+.PHONY: docs
+docs: $(BUILD)/skiff
+	@rm -f docs/commands/*.md
+	@$(BUILD)/skiff _generate markdown docs/commands
 
 $(BUILD)/gen/framework.pb-c.c: src/program/framework.proto
 	@mkdir -p $(BUILD)/gen

@@ -1,4 +1,4 @@
-/* skiff _generate: man pages and completions, for the build. */
+/* skiff _generate: man pages and completions, for the build; pages of docs/commands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +16,24 @@ static enum skiff_status write_file(const char *folder, const char *name, struct
     return status;
 }
 
+/* A file for every command that is listed. */
+static enum skiff_status write_commands(const char *folder, const char *name_format,
+                                        void (*add)(const struct command *c, struct buf *out),
+                                        struct skiff_error *err)
+{
+    for (const struct command *const *c = command_all(); *c; c++) {
+        struct buf text = BUF_INIT, name = BUF_INIT;
+        if (!(*c)->summary)
+            continue;
+        buf_printf(&name, name_format, (*c)->name);
+        add(*c, &text);
+        enum skiff_status status = write_file(folder, name.data, &text, err);
+        buf_deinit(&name);
+        TRY(status);
+    }
+    return SKIFF_OK;
+}
+
 static enum skiff_status write_man(const char *folder, struct skiff_error *err)
 {
     struct buf text = BUF_INIT;
@@ -23,15 +41,15 @@ static enum skiff_status write_man(const char *folder, struct skiff_error *err)
     TRY(write_file(folder, "skiff.1", &text, err));
     buf_str(&text, ".so man1/skiff-launch.1\n");
     TRY(write_file(folder, "fleetrun.1", &text, err));
-    for (const struct command *const *c = command_all(); *c; c++) {
-        char name[64];
-        snprintf(name, sizeof name, "skiff-%s.1", (*c)->name);
-        if (!(*c)->summary)
-            continue;
-        man_command(*c, &text);
-        TRY(write_file(folder, name, &text, err));
-    }
-    return SKIFF_OK;
+    return write_commands(folder, "skiff-%s.1", man_command, err);
+}
+
+static enum skiff_status write_markdown(const char *folder, struct skiff_error *err)
+{
+    struct buf text = BUF_INIT;
+    markdown_index(&text);
+    TRY(write_file(folder, "README.md", &text, err));
+    return write_commands(folder, "%s.md", markdown_command, err);
 }
 
 static enum skiff_status write_completions(const char *folder, struct skiff_error *err)
@@ -45,21 +63,27 @@ static enum skiff_status write_completions(const char *folder, struct skiff_erro
     return write_file(folder, "fish/skiff.fish", &text, err);
 }
 
+static const struct {
+    const char *name;
+    enum skiff_status (*write)(const char *folder, struct skiff_error *err);
+} kinds[] = {{"man", write_man}, {"markdown", write_markdown}, {"completions", write_completions}};
+
 static int run(const struct command_call *call)
 {
     struct skiff_error err = {0};
     if (call->nwords != 2)
-        return command_usage(call->name, "expected man DIR or completions DIR");
-    bool man = !strcmp(call->words[0], "man");
-    if (!man && strcmp(call->words[0], "completions"))
-        return command_usage(call->name, "expected man or completions, found %s", call->words[0]);
-    enum skiff_status status =
-        man ? write_man(call->words[1], &err) : write_completions(call->words[1], &err);
-    return status < 0 ? command_fail(call->name, &err) : 0;
+        return command_usage(call->name, "expected man, markdown or completions, and a folder");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(call->words[0], kinds[i].name))
+            return kinds[i].write(call->words[1], &err) < 0 ? command_fail(call->name, &err) : 0;
+    return command_usage(call->name, "expected man, markdown or completions, found %s",
+                         call->words[0]);
 }
 
 const struct command command_generate = {
     .name = "_generate",
-    .usage = "man DIR\ncompletions DIR",
-    .text = "Writes man pages, or completions for bash, zsh and fish, into a folder.",
+    .usage = "man DIR\nmarkdown DIR\ncompletions DIR",
+    .text =
+        "Writes man pages, pages of docs/commands, or completions for bash, zsh and fish, into a "
+        "folder.",
     .run = run};

@@ -1,5 +1,5 @@
-/* What is made of the table of commands besides --help: man pages and completions. Each adds the
- * text of one file. */
+/* What is made of the table of commands besides --help: man pages, pages of docs/commands and
+ * completions. Each adds the text of one file. */
 #ifndef CLI_GENERATE_H
 #define CLI_GENERATE_H
 
@@ -8,6 +8,9 @@
 /* generate_man.c */
 void man_skiff(struct buf *out);
 void man_command(const struct command *c, struct buf *out);
+/* generate_markdown.c */
+void markdown_index(struct buf *out);
+void markdown_command(const struct command *c, struct buf *out);
 /* generate_completions.c */
 void complete_bash(struct buf *out);
 void complete_zsh(struct buf *out);

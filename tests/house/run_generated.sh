@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Man pages and completions are made from the tables that --help is printed from: every command and flag stands in all of
+# Man pages, pages of docs/commands and completions are made from the tables that --help is printed from: every command and flag stands in all of
 # them, the pages are clean, and the shells complete what they should.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -40,6 +40,20 @@ done
 has "$man/skiff-launch.1" --cluster_node_ips
 has "$man/skiff.1" SKIFF_SECRET
 has "$man/skiff.1" "skiff $("$skiff" --version | cut -d' ' -f2)"
+
+# docs/commands is what this build makes; a page that is old, missing or left over is told
+pages=$(mktemp -d)
+trap 'rm -rf "$pages"' EXIT
+"$skiff" _generate markdown "$pages" || fault "no pages"
+same_pages() { diff -r docs/commands "$pages"; }
+same_pages || fault "docs/commands is old: make docs"
+[ "$(ls "$pages" | wc -l)" -eq $(($(wc -w <<<"$commands") + 1)) ] || fault "pages: $(ls "$pages")"
+echo "a line" >>"$pages/train.md"
+same_pages >/dev/null && fault "an old page is not noticed"
+grep -F '| `--encrypt on\|off\|auto` |' docs/commands/launch.md >/dev/null || fault "docs/commands/launch.md: --encrypt"
+grep -F '([docs/launch.md](../launch.md))' docs/commands/train.md >/dev/null || fault "docs/commands/train.md: no link"
+said=$("$skiff" _generate html "$pages" 2>&1)
+[ $? -eq 2 ] && [[ $said == *"expected man, markdown or completions, found html"* ]] || fault "_generate html: $said"
 
 if command -v groff >/dev/null; then
     for page in "$man"/skiff*.1; do

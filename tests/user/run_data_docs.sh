@@ -7,8 +7,7 @@ page=$PWD/docs/data.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-# ```csv people.csv ... ```: the second word names the file
-awk '/^```[a-z]+ [^ ]+$/ { name = $2; printf "" >name; next } /^```/ { name = ""; next } name { print >name }' "$page"
+python3 "$(dirname "$page")/../tests/user/page.py" "$page" --files
 failed=0 count=0
 for config in *.yml; do
     count=$((count + 1))

@@ -1,0 +1,160 @@
+/* Pages of docs/commands. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/generate.h"
+#include "fleet/settings.h"
+
+#define WIDTH 120
+
+/* The length of "docs/x.md" at the beginning of text; 0: something else. */
+static size_t page_length(const char *text)
+{
+    if (strncmp(text, "docs/", 5))
+        return 0;
+    size_t n = 5 + strspn(text + 5, "abcdefghijklmnopqrstuvwxyz-");
+    return strncmp(text + n, ".md", 3) ? 0 : n + 3;
+}
+
+/* A character that Markdown would take for more than itself. Underscores within words are none. */
+static bool is_special(const char *text, char before)
+{
+    if (*text == '_')
+        return !isalnum((unsigned char)before) || !isalnum((unsigned char)text[1]);
+    return strchr("*<[|\\", *text) != NULL;
+}
+
+/* Text as it is; pages of docs/ become links. */
+static void add_text(struct buf *out, const char *text)
+{
+    bool code = false; /* between backquotes */
+    for (char before = ' '; *text; before = *text++) {
+        size_t n = page_length(text);
+        if (n && !code) {
+            buf_printf(out, "[%.*s](../%.*s)", (int)n, text, (int)n - 5, text + 5);
+            text += n - 1;
+            continue;
+        }
+        code ^= *text == '`';
+        if (!code && is_special(text, before))
+            buf_char(out, '\\');
+        buf_char(out, *text);
+    }
+}
+
+static void add_paragraphs(struct buf *out, const char *text)
+{
+    struct buf escaped = BUF_INIT;
+    add_text(&escaped, text);
+    buf_char(out, '\n');
+    buf_wrap(out, escaped.data, 0, 0, WIDTH);
+    buf_char(out, '\n');
+    buf_deinit(&escaped);
+}
+
+/* One form a line, as code. */
+static void add_usage(struct buf *out, const char *name, const char *usage)
+{
+    while (*usage) {
+        size_t n = strcspn(usage, "\n");
+        buf_printf(out, "    skiff %s%s%.*s\n", name, n ? " " : "", (int)n, usage);
+        usage += n + (usage[n] == '\n');
+    }
+}
+
+static void add_row(struct buf *out, const char *head, const char *text)
+{
+    buf_str(out, "| `");
+    for (const char *c = head; *c; c++) /* "on|off" would end the cell */
+        buf_printf(out, *c == '|' ? "\\%c" : "%c", *c);
+    buf_str(out, "` | ");
+    add_text(out, text);
+    buf_str(out, " |\n");
+}
+
+static void add_options(struct buf *out, const struct command *c)
+{
+    struct buf head = BUF_INIT, text = BUF_INIT;
+    bool any = false;
+    for (const struct option *row = c->options ? c->options->rows : NULL; row && row->name; row++) {
+        if (!option_shown(row))
+            continue;
+        buf_str(out, any ? "" : "\n| flag | meaning |\n|---|---|\n");
+        any = true;
+        buf_reset(&head);
+        buf_reset(&text);
+        option_flag(row, &head);
+        option_sentence(row, &text);
+        add_row(out, head.data, text.data);
+    }
+    buf_reset(&text);
+    command_flags(c, OPTION_IGNORED, &text);
+    if (text.len) {
+        buf_reset(&head);
+        buf_printf(&head, "Taken from Paddle's launchers and not used: %s.", text.data);
+        add_paragraphs(out, head.data);
+    }
+    buf_deinit(&head);
+    buf_deinit(&text);
+}
+
+static void add_more(struct buf *out, const struct command *c)
+{
+    struct buf more = BUF_INIT;
+    if (!c->more)
+        return;
+    c->more(&more);
+    buf_printf(out, "\n```\n%s```\n", more.data + strspn(more.data, "\n"));
+    buf_deinit(&more);
+}
+
+static void add_head(struct buf *out, const char *title)
+{
+    buf_printf(out, "<!-- made by `make docs`; the text stands in src/cli -->\n# %s\n", title);
+}
+
+void markdown_command(const struct command *c, struct buf *out)
+{
+    char name[64];
+    snprintf(name, sizeof name, "skiff %s", c->name);
+    add_head(out, name);
+    buf_char(out, '\n');
+    for (const struct command *p = c->parts; p && p->name; p++) {
+        snprintf(name, sizeof name, "%s %s", c->name, p->name);
+        add_usage(out, name, p->usage);
+    }
+    if (!c->parts)
+        add_usage(out, c->name, c->usage);
+    add_paragraphs(out, c->text);
+    add_options(out, c);
+    add_more(out, c);
+    for (const struct command *p = c->parts; p && p->name; p++) {
+        buf_printf(out, "\n## %s: ", p->name);
+        add_text(out, p->summary);
+        buf_char(out, '\n');
+        add_paragraphs(out, p->text);
+        add_options(out, p);
+    }
+}
+
+void markdown_index(struct buf *out)
+{
+    add_head(out, "The command skiff");
+    buf_str(out, "\n    skiff COMMAND [ARGUMENTS]\n\n| command | does |\n|---|---|\n");
+    for (const struct command *const *c = command_all(); *c; c++)
+        if ((*c)->summary) {
+            buf_printf(out, "| [%s](%s.md) | ", (*c)->name, (*c)->name);
+            add_text(out, (*c)->summary);
+            buf_str(out, " |\n");
+        }
+    add_paragraphs(out, "`skiff COMMAND --help`, `skiff help COMMAND` and `man skiff-COMMAND` say the "
+                        "same as these pages. `skiff --version` tells the version. Exit status: 0 "
+                        "done; 1 failed, the reason is the last line on standard error; 2 wrong "
+                        "usage.");
+    buf_str(out, "\n## Environment\n");
+    add_paragraphs(out, "What processes of a job look at (docs/launch.md).");
+    buf_str(out, "\n| variable | meaning |\n|---|---|\n");
+    for (const struct option *row = settings_options.rows; row->name; row++)
+        add_row(out, row->name, row->help);
+}
