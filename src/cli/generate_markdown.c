@@ -8,7 +8,7 @@
 
 #define WIDTH 120
 
-/* The length of "docs/x.md" at the beginning of text; 0: something else. */
+/* The length of "docs/<name>.md" at the beginning of text; 0: something else. */
 static size_t page_length(const char *text)
 {
     if (strncmp(text, "docs/", 5))
