@@ -148,10 +148,11 @@ void markdown_index(struct buf *out)
             add_text(out, (*c)->summary);
             buf_str(out, " |\n");
         }
-    add_paragraphs(out, "`skiff COMMAND --help`, `skiff help COMMAND` and `man skiff-COMMAND` say the "
-                        "same as these pages. `skiff --version` tells the version. Exit status: 0 "
-                        "done; 1 failed, the reason is the last line on standard error; 2 wrong "
-                        "usage.");
+    add_paragraphs(out,
+                   "`skiff COMMAND --help`, `skiff help COMMAND` and `man skiff-COMMAND` say the "
+                   "same as these pages. `skiff --version` tells the version. Exit status: 0 "
+                   "done; 1 failed, the reason is the last line on standard error; 2 wrong "
+                   "usage.");
     buf_str(out, "\n## Environment\n");
     add_paragraphs(out, "What processes of a job look at (docs/launch.md).");
     buf_str(out, "\n| variable | meaning |\n|---|---|\n");

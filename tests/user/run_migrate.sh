@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# docs/migrate.md: its commands, on a model that Paddle 1.8.5 saved and a case recorded there, and the messages of its last table.
+set -uo pipefail
+root=$PWD
+export PATH=$root/${BUILD:-build}:$PATH PYTHONDONTWRITEBYTECODE=1
+page=$root/docs/migrate.md
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+[ -d "$root/${BUILD:-build}/python" ] || { echo "skipped: Python was not built"; exit 0; }
+failed=0
+saved=$root/tests/data/saved
+mkdir old_model
+cp "$saved"/inference_default/[!p]* old_model
+cp -r "$saved/inference_default_case" case
+sed -i 's|\.\./inference_default|../old_model|' case/case.txt
+python3 "$root/tests/user/page.py" "$page" | tee log
+grep -qx 'migrate.md: 5 commands' log || failed=1
+# what was converted gives what Paddle gave
+sed -i 's|^model_dir: .*|model_dir: ../one_file\nparams_filename: __params__|' case/case.txt
+skiff replay case >log 2>&1 && grep -qx '1 passed, 0 failed' log || { echo "FAILED: one_file"; cat log; failed=1; }
+cat >same.py <<'PY'
+import numpy as np
+import paddle
+paddle.enable_static()
+exe = paddle.static.Executor()
+feed = {"dense_input": np.linspace(0, 1, 26, dtype="float32").reshape(2, 13)}
+feed.update({"C%d" % i: np.array([[i], [2 * i]], "int64") for i in (1, 2, 3)})
+results = []
+for name in ("old_model", "new/ctr"):
+    program, _, fetches = paddle.static.load_inference_model(name, exe)
+    results.append(exe.run(program, feed=feed, fetch_list=fetches)[0])
+assert results[0].shape == (2, 2) and (results[0] == results[1]).all(), results
+PY
+skiff python same.py || { echo "FAILED: new/ctr"; failed=1; }
+
+told() { # TEXT COMMAND...: the command fails and says the text, which the page has
+    if "${@:2}" >log 2>&1; then echo "FAILED: no error: ${*:2}" && failed=1; fi
+    grep -qF -- "$1" log || { echo "FAILED: expected \"$1\":"; tail -n 3 log; failed=1; }
+    grep -qF -- "| \`$1\` |" "$page" || { echo "FAILED: the page does not have \"$1\""; failed=1; }
+}
+fluid="import paddle.fluid as fluid;"
+told 'eager execution (dygraph) is not there' skiff python -c 'import paddle; paddle.to_tensor([1.0])'
+told 'paddle.fluid.layers.conv3d: Skiff has no such name; nearest: conv2d' skiff python -c "$fluid fluid.layers.conv3d"
+told 'Skiff has no CUDA; use fluid.CPUPlace()' skiff python -c "$fluid fluid.Executor(fluid.CUDAPlace(0))"
+told 'that is collective training; here are parameter servers and workers' fleetrun --nproc_per_node 2 train.py
+told "No module named 'paddle'" env -u PYTHONPATH python3 -S -c 'import paddle'
+echo 'runner: {model: rank/dnn, train_data_dir: data}' >config.yaml
+told 'PADDLE_PSERVERS_IP_PORT_LIST is not set' env TRAINING_ROLE=PSERVER skiff train -m config.yaml
+told 'runner.num_epochs is no key: write runner.epochs' skiff train -m config.yaml -o runner.num_epochs=3
+told 'has no LoD: feed it with sequence lengths (a LoDTensor)' skiff python -c "$fluid
+x = fluid.data('x', [None, 1], 'int64', lod_level=1)
+y = fluid.layers.sequence_pool(fluid.embedding(x, [9, 4]), 'sum')
+exe = fluid.Executor()
+exe.run(fluid.default_startup_program())
+import numpy
+exe.run(feed={'x': numpy.ones((2, 1), 'int64')}, fetch_list=[y])"
+[ "$(sed -n '/^| message/,$p' "$page" | grep -c '^| `')" -eq 8 ] || { echo "FAILED: a message that is not tried here"; failed=1; }
+exit $failed
