@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pods.py MANIFEST DATA SECRET: plays Kubernetes on this machine. Starts what the Jobs of the manifest would start, with the
+"""pods.py MANIFEST DATA SECRET_FILE: plays Kubernetes on this machine. Starts what the Jobs of the manifest would start, with the
 environment and the volume that they name, waits, and ends with status 1 when one failed or the manifest does not hold together.
 
 Pods get loopback addresses in place of their names, and DATA in place of the claim's folder."""
@@ -68,7 +68,8 @@ def pods(things, data, secret):
 
 
 def main():
-    manifest, data, secret = sys.argv[1:]
+    manifest, data, secret_file = sys.argv[1:]
+    secret = open(secret_file, encoding="utf-8").read()  # with the newline at its end, as kubectl takes it
     things = {(t["kind"], t["metadata"]["name"]): t for t in yaml.safe_load_all(open(manifest, encoding="utf-8"))}
     found = list(pods(things, data, secret))
     port = str(free_port())

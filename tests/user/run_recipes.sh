@@ -81,7 +81,8 @@ submit bash "$batch" gone.yaml && fault "a config that is not there, and status 
 # ---- Kubernetes ----
 if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
     rm -rf model
-    SKIFF_START_MS=60000 timeout 300 /usr/bin/python3 "$root/tests/user/pods.py" "$root/examples/kubernetes/job.yaml" "$work" secret-of-the-job >out 2>&1 ||
+    skiff secret new --out secret >/dev/null 2>&1 || fault "no secret"
+    SKIFF_START_MS=60000 timeout 300 /usr/bin/python3 "$root/tests/user/pods.py" "$root/examples/kubernetes/job.yaml" "$work" secret >out 2>&1 ||
         { fault "the pods:"; tail -n 40 out; }
     grep -qx 'pods: ctr-server-0 ctr-server-1 ctr-worker-0 ctr-worker-1' out || { fault "pods"; cat out; }
     trained "4000 4000"
