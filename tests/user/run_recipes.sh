@@ -12,7 +12,7 @@ fault() {
     echo "FAILED: $*"
     failed=1
 }
-unset POD_IP PADDLE_PORT SKIFF_SECRET SKIFF_SECRET_FILE SKIFF_JOB SLURM_RESTART_COUNT
+unset POD_IP PADDLE_PORT SKIFF_SECRET SKIFF_SECRET_FILE SKIFF_JOB
 skiff synth --rows 4000 --test-rows 100 --files 4 --out data >/dev/null || exit 1
 cat >config.yaml <<'YAML'
 runner:
@@ -50,32 +50,75 @@ cat >bin/scontrol <<'SH'
 SH
 cat >bin/srun <<'SH'
 #!/bin/bash
-# one task a node, side by side; the highest status is ours
-while [[ $1 == --* ]]; do shift; done
-stat -c %a "$SKIFF_SECRET_FILE" >secret.mode
-for node in 127.0.0.2 127.0.0.3; do SLURMD_NODENAME=$node "$@" >"srun-$node.log" 2>&1 & pids+=($!); done
+# srun [--FLAG...] COMMAND...: a task a node, side by side; signals go to the tasks; the status is that of one that failed
+while [[ $1 == --* ]]; do
+    [[ $1 == --output=* ]] && output=${1#--output=}
+    shift
+done
+[ -e "$SKIFF_SECRET_FILE" ] && stat -c %a "$SKIFF_SECRET_FILE" >secret.mode
+for task in 0 1; do
+    SLURM_PROCID=$task "$@" >"${output/\%t/$task}" 2>&1 &
+    pids+=($!)
+done
+printf '%s\n' "${pids[@]}" >>tasks
+trap 'kill -TERM "${pids[@]}"' TERM
 status=0
-for p in "${pids[@]}"; do wait "$p" || status=$?; done
+for p in "${pids[@]}"; do
+    while kill -0 "$p" 2>/dev/null; do
+        one=0
+        wait "$p" || one=$?
+    done
+    [ "$one" -eq 0 ] || status=$one
+done
 exit $status
 SH
 chmod +x bin/*
-# ports: of a job number that no other job here has
-submit() { # ENVIRONMENT... -- ARGUMENTS...
-    env -C / PATH="$work/bin:$PATH" SLURM_SUBMIT_DIR="$work" SLURM_JOB_ID=$number SLURM_JOB_NODELIST='127.0.0.[2-3]' "$@" >"$work/out" 2>&1
+batch_script() { # ARGUMENTS...: with what Slurm sets
+    exec env -C / PATH="$work/bin:$PATH" SLURM_SUBMIT_DIR="$work" SLURM_JOB_ID=$number SLURM_JOB_NODELIST='127.0.0.[2-3]' \
+        bash "$batch" "$@" >"$work/out" 2>&1
 }
-number=$((RANDOM % 6000 + 42000))
-submit bash "$batch" config.yaml -o runner.sync_mode=async || { fault "the batch script ends with $?"; tail -n 20 out srun-*.log; }
+slurm_ends_tasks() { # when the batch script has ended
+    local p
+    while read -r p; do kill -9 "$p" 2>/dev/null; done <tasks
+    rm -f tasks
+}
+submit() { # ARGUMENTS...
+    local got
+    (batch_script "$@")
+    got=$?
+    [ ! -e tasks ] || slurm_ends_tasks
+    return $got
+}
+log_of_all() { tail -n 12 out "log-$number"/*; }
+number=$((RANDOM % 6000 + 42000)) # gives the port
+submit config.yaml -o runner.sync_mode=async || { fault "the batch script ends with $?"; log_of_all; }
 trained "4000 4000"
 for file in "log-$number"/serverlog.{0,1} "log-$number"/workerlog.{0,1}; do [ -s "$file" ] || fault "no $file"; done
+for file in "log-$number"/serverlog.{0,1}; do grep -q 'the job is complete' "$file" || fault "$file: the server did not end by itself"; done
 [ "$(cat secret.mode)" = 600 ] || fault "others can read the secret: mode $(cat secret.mode)"
 [ -z "$(ls -A | grep '^\.skiff-')" ] || fault "the secret is left behind"
-# started again by Slurm: it goes on with the same run
-submit SLURM_RESTART_COUNT=1 bash "$batch" config.yaml -o runner.epochs=3 || { fault "the second time it ends with $?"; tail -n 20 out srun-*.log; }
+submit config.yaml --resume -o runner.epochs=3 || { fault "with --resume it ends with $?"; log_of_all; }
 trained "4000 4000 4000"
+
+# the time limit comes: what was learnt of the running epoch is saved
+number=$((number + 1))
+(batch_script config.yaml --overwrite -o runner.epochs=100000) &
+batch_pid=$!
+for _ in $(seq 300); do
+    grep -q 'Epoch: 0' "log-$number/workerlog.0" 2>/dev/null && break
+    sleep 0.1
+done
+kill -TERM $batch_pid
+wait $batch_pid && fault "stopped, and status 0"
+slurm_ends_tasks
+grep -q 'interrupted: a part of the epoch' "log-$number"/workerlog.? || { fault "the part of an epoch was not saved"; log_of_all; }
+[ "$(python3 -c 'import json; print(json.load(open("model/report.json"))["run"]["status"])')" = stopped ] || fault "the run is not called stopped"
+
 # what is wrong is told, and the status is not 0
-submit bash "$batch" && fault "no config, and status 0"
+submit && fault "no config, and status 0"
 grep -qF 'config.yaml is missing: sbatch train.sbatch config.yaml' out || fault "without a config: $(cat out)"
-submit bash "$batch" gone.yaml && fault "a config that is not there, and status 0"
+submit gone.yaml && fault "a config that is not there, and status 0"
+grep -qF 'gone.yaml' "log-$number/workerlog.0" || { fault "gone.yaml"; log_of_all; }
 [ -z "$(ls -A | grep '^\.skiff-')" ] || fault "a secret is left behind by a job that failed"
 
 # ---- Kubernetes ----
