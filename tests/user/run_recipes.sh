@@ -102,10 +102,11 @@ trained "4000 4000 4000"
 
 # the time limit comes: what was learnt of the running epoch is saved
 number=$((number + 1))
-(batch_script config.yaml --overwrite -o runner.epochs=100000) &
+skiff synth --rows 40000 --test-rows 100 --files 2 --out long >/dev/null || exit 1
+(batch_script config.yaml --overwrite -o runner.train_data_dir=long/train runner.train_batch_size=1 runner.sync_mode=sync runner.print_interval=10) &
 batch_pid=$!
-for _ in $(seq 300); do
-    grep -q 'Epoch: 0' "log-$number/workerlog.0" 2>/dev/null && break
+for _ in $(seq 600); do # in the middle of an epoch that takes many seconds
+    grep -qE 'epoch 0: +[0-9]+ %' "log-$number/workerlog.0" 2>/dev/null && break
     sleep 0.1
 done
 kill -TERM $batch_pid
