@@ -33,7 +33,9 @@
 #define SERVER_SECONDS 3.0
 #define SUSPECT_SECONDS 0.7
 
-enum stage { RUN, DRAIN, WORKERS, SERVERS, KILL };
+/* LEAVE: stopped by a signal, the workers here have ended; workers of other machines may be saving
+ * what the servers here hold, and when they have left, so do the servers. */
+enum stage { RUN, DRAIN, WORKERS, LEAVE, SERVERS, KILL };
 
 struct runner {
     struct launch *l;
@@ -445,7 +447,10 @@ static void decide(struct runner *r)
     if (r->stage == RUN && had_workers && !workers)
         go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
     bool late = r->deadline > 0 && clock_seconds() >= r->deadline;
-    if ((r->stage == WORKERS && (!workers || late)) || (r->stage == DRAIN && late)) {
+    if (r->stage == WORKERS && !workers && !late && l->failed < 0 && l->elsewhere)
+        go(r, LEAVE, SAVING_SECONDS);
+    if ((r->stage == WORKERS && (!workers || late)) ||
+        ((r->stage == DRAIN || r->stage == LEAVE) && (late || l->failed >= 0))) {
         tell(r, false, SIGKILL); /* those that do not listen */
         tell(r, true, SIGTERM);
         go(r, SERVERS, SERVER_SECONDS);
