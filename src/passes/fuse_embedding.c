@@ -268,11 +268,20 @@ static void match_backward(const struct graph *g, struct match *m)
     }
 }
 
+static bool table_comes_before(const struct match *m, int piece)
+{
+    for (int i = 0; i < piece; i++)
+        if (m->pieces[i].w && same_name(m->pieces[i].w, m->pieces[piece].w))
+            return true;
+    return false;
+}
+
+/* Each table is judged once: hundreds of slots that share one would cost the cube of their number. */
 static void match_tables(const struct graph *g, struct match *m)
 {
     for (int i = 0; i < m->n; i++) {
         const char *w = m->pieces[i].w; /* NULL: dense */
-        if (!w || table_is_whole(g, m, w))
+        if (!w || table_comes_before(m, i) || table_is_whole(g, m, w))
             continue;
         for (int j = i; j < m->n; j++)
             if (m->pieces[j].w && !strcmp(m->pieces[j].w, w))
