@@ -45,18 +45,37 @@ struct predicting {
 
 /* ---- the model ---- */
 
-/* The network up to its prediction, which needs no label. */
+static bool program_reads(const struct skiff_program *p, const char *name)
+{
+    const struct skiff_block *root = program_root(p);
+    for (int i = 0; i < root->nops; i++)
+        for (int j = 0; j < root->ops[i]->nins; j++)
+            for (int k = 0; k < root->ops[i]->ins[j].n; k++)
+                if (!strcmp(root->ops[i]->ins[j].names[k], name))
+                    return true;
+    return false;
+}
+
+/* Fed with all inputs, or with all but the label. */
+static enum skiff_status prune(struct predicting *t, bool with_label, struct skiff_error *err)
+{
+    const struct skiff_model_net *net = &t->task.vars;
+    const char *feeds[SKIFF_MODEL_MAX_INPUTS], *target = skiff_var_name(net->predict);
+    struct io_inference what = {.feeds = feeds, .targets = &target, .ntargets = 1};
+    for (int i = 0; i < net->ninputs; i++)
+        if (with_label || net->inputs[i] != net->label)
+            feeds[what.nfeeds++] = skiff_var_name(net->inputs[i]);
+    return io_inference_program(t->task.main, &what, false, &t->model.program, err);
+}
+
+/* The network up to its prediction. Where that is made by the op of the loss (the Softmax of
+ * softmax_with_cross_entropy) a label is fed, which does not change it: the reader leaves 0. */
 static enum skiff_status make_program(struct predicting *t, struct skiff_error *err)
 {
     const struct skiff_model_net *net = &t->task.vars;
-    const char *feeds[SKIFF_MODEL_MAX_INPUTS], *target;
-    struct io_inference what = {.feeds = feeds, .targets = &target, .ntargets = 1};
     bool label = false;
-    for (int i = 0; i < net->ninputs; i++) {
+    for (int i = 0; i < net->ninputs; i++)
         label |= net->inputs[i] == net->label;
-        if (net->inputs[i] != net->label)
-            feeds[what.nfeeds++] = skiff_var_name(net->inputs[i]);
-    }
     if (!net->predict || !label)
         return error_set(err, SKIFF_UNSUPPORTED,
                          "%s gives no prediction for a row (its labels are none of its inputs); "
@@ -64,8 +83,11 @@ static enum skiff_status make_program(struct predicting *t, struct skiff_error *
                          t->task.model->name);
     if (net->not_probability)
         log_warn("%s predicts scores that order rows, not probabilities", t->task.model->name);
-    target = skiff_var_name(net->predict);
-    TRY(io_inference_program(t->task.main, &what, false, &t->model.program, err));
+    TRY(prune(t, false, err));
+    if (program_reads(t->model.program, skiff_var_name(net->label))) {
+        io_model_deinit(&t->model);
+        TRY(prune(t, true, err));
+    }
     return io_model_targets(&t->model, err);
 }
 
