@@ -214,8 +214,8 @@ const struct command command_init = {
     .text = "Looks at a CSV, TSV, libsvm or libffm file (separator, header, types, missing values, "
             "the label), tells what it saw, splits the rows 9:1 into DIR/train and DIR/test, "
             "learns quantiles of numbers and the values of categories from the training rows, and "
-            "writes DIR/config.yaml. Then `skiff train -m DIR/config.yaml` and `skiff infer -m "
-            "DIR/config.yaml` work at once.",
+            "writes DIR/config.yaml. Then `skiff train -m DIR/config.yaml`, `skiff infer -m "
+            "DIR/config.yaml` and `skiff predict -m DIR/config.yaml --input NEW` work at once.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct init_args),
     .run = run};

@@ -48,6 +48,7 @@ struct init_plan {
     char label_why[160];
     char *positive, *negative; /* owned; negative NULL: any other text */
     int time;                  /* column by which rows are split; -1: none */
+    int id;                    /* column that names the rows in predictions; -1: none */
     int64_t from;
     int ndense, nslots;
     bool multi_value; /* libsvm, libffm */

@@ -145,6 +145,11 @@ static void print_csv(const struct init_plan *p, struct buf *out)
         end_line(out, "such lines are passed over");
     }
     print_missing(p->look, out);
+    if (p->id >= 0) {
+        buf_str(out, "  input_id: ");
+        yaml_text(out, p->look->columns[p->id].name);
+        end_line(out, "skiff predict prints it behind the prediction");
+    }
     print_stats(out);
     print_columns(p, out);
 }
@@ -289,7 +294,8 @@ void init_config_print(const struct init_plan *p, const struct init_flags *flags
     buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
                r->test.rows);
     buf_str(out, "# Every key may be changed; docs/config.md and docs/data.md say what they mean.\n"
-                 "# train: skiff train -m config.yaml   judge: skiff infer -m config.yaml\n");
+                 "# train: skiff train -m config.yaml   judge: skiff infer -m config.yaml\n"
+                 "# predict: skiff predict -m config.yaml --input NEW --output predictions.txt\n");
     print_runner(p, flags, &s, out);
     print_hyper(p, flags, &s, r, out);
 }

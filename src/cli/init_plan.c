@@ -347,6 +347,25 @@ static void choose_features(struct init_plan *p)
         }
 }
 
+/* The first column of ids, one with such a name before others. Digits alone are a position to the
+ * reader, so they are no name. */
+static int choose_id(const struct init_plan *p)
+{
+    const struct look *l = p->look;
+    int found = -1;
+    for (int i = 0; i < l->ncolumns; i++) {
+        const char *name = l->columns[i].name;
+        if (p->columns[i].role != INIT_ID ||
+            (l->form.header && strspn(name, "0123456789") == strlen(name)))
+            continue;
+        if (named_like_id(name))
+            return i;
+        if (found < 0)
+            found = i;
+    }
+    return found;
+}
+
 /* ---- the split ---- */
 
 /* The time from which on rows are for the test: `share` of them, whole hours or days of a column
@@ -435,6 +454,7 @@ static enum skiff_status plan_csv(struct init_plan *p, struct skiff_error *err)
 {
     const struct look *l = p->look;
     choose_features(p);
+    p->id = choose_id(p);
     if (p->nslots == 0)
         return error_set(err, SKIFF_INVALID,
                          "no column is left to learn from: all but the label are ids, constants or "

@@ -121,6 +121,20 @@ static void print_label(const struct init_plan *p, struct buf *out)
 
 #define COLUMNS_TOLD 200
 
+/* They may stand behind those that are told. */
+static void print_too_many(const struct init_plan *p, struct buf *out)
+{
+    int n = 0, first = -1;
+    for (int i = 0; i < p->look->ncolumns; i++)
+        if (p->columns[i].role == INIT_LEFT_OUT && n++ == 0)
+            first = i;
+    if (n)
+        buf_printf(out,
+                   "note: networks have at most %d slots of categories; %d columns, from \"%s\" "
+                   "on, are left out: take columns that say nothing out of the table\n",
+                   p->nslots, n, p->look->columns[first].name);
+}
+
 void init_show_table(const struct init_plan *p, const struct file_list *files)
 {
     const struct look *l = p->look;
@@ -143,6 +157,7 @@ void init_show_table(const struct init_plan *p, const struct file_list *files)
         print_column(l, &p->columns[i], &l->columns[i], &out);
     if (csv && l->ncolumns > COLUMNS_TOLD)
         buf_printf(&out, "  ... and %d further columns\n", l->ncolumns - COLUMNS_TOLD);
+    print_too_many(p, &out);
     if (!csv && l->tokens)
         print_svm(p, &out);
     if (p->positive)
@@ -175,7 +190,8 @@ void init_show_end(const struct init_plan *p, const struct split_report *r, cons
         printf("note: the test rows are of one class: AUC cannot be told of them; --share takes "
                "more rows, --seed others\n");
     printf("\nwritten: %s/config.yaml, %s/train, %s/test%s%s%s\nnext:\n"
-           "  skiff train -m %s/config.yaml\n  skiff infer -m %s/config.yaml\n",
+           "  skiff train -m %s/config.yaml\n  skiff infer -m %s/config.yaml\n"
+           "  skiff predict -m %s/config.yaml --input NEW --output predictions.txt\n",
            out, out, out, p->learns ? ", " : "", p->learns ? out : "",
-           p->learns ? "/columns.stats" : "", out, out);
+           p->learns ? "/columns.stats" : "", out, out, out);
 }

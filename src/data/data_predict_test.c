@@ -90,7 +90,8 @@ static void test_csv(void **state)
     rows(schema, named, "key,a,b\nx1,2,3\n\"y,\"\"2\",4,5\n", "0 2 3\n0 4 5\n", "+x1\n+y,\"2\n");
     rows(schema, named, "a,b,key\n2,3,p\n4,oops,q\n6,7,r\n", "0 2 3\n0 6 7\n", "+p\n-\n+r\n");
     refused(schema, named, "a,b\n1,2\n",
-            "no column \"key\", which the setting id names (2 columns)");
+            "no column \"key\", which the setting id names (2 columns); an empty setting, "
+            "-o runner.input_id=, takes rows without ids");
     refused(schema, plain, "a\n1\n", "no column for slot \"b\"");
     /* without a header: the line has one column fewer */
     const char *const *bare =

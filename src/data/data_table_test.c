@@ -76,6 +76,10 @@ static void test_labels(void **state)
     assert_true(v == 1);
     assert_null(label("+1", "-1", "-1", &v));
     assert_true(v == 0);
+    assert_null(label("Yes", "No", "YES", &v));
+    assert_true(v == 1);
+    assert_null(label("yes", "no", "No", &v));
+    assert_true(v == 0);
     assert_null(label("c", NULL, "a", &v));
     assert_true(v == 0);
     assert_null(label(NULL, NULL, "2.5", &v));

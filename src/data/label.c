@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "data/text.h"
@@ -27,7 +28,7 @@ static bool same(const struct label_text *a, const struct label_text *b)
 {
     if (a->is_number && b->is_number)
         return a->number == b->number;
-    return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
+    return a->n == b->n && strncasecmp(a->text, b->text, a->n) == 0;
 }
 
 /* A copy with the room behind it that number parsers may read. */

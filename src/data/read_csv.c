@@ -425,7 +425,8 @@ static enum skiff_status csv_find_id(struct reader_csv *r, const char *line, con
         }
     }
     return error_set(err, SKIFF_NOT_FOUND,
-                     "header: no column \"%s\", which the setting id names (%d columns)",
+                     "header: no column \"%s\", which the setting id names (%d columns); "
+                     "an empty setting, -o runner.input_id=, takes rows without ids",
                      r->id_name, k);
 }
 
@@ -478,6 +479,15 @@ static enum skiff_status csv_put_id(struct reader_csv *r, struct batch *b, const
     return SKIFF_OK;
 }
 
+static enum skiff_status csv_bad_number(const struct batch *b, int slot, const char *p, size_t n,
+                                        struct skiff_error *err)
+{
+    return reader_bad_advice(b->schema, slot, "a number", p, n,
+                             "if it stands for a missing value, the setting missing "
+                             "(runner.input_missing) should list it",
+                             err);
+}
+
 static enum skiff_status csv_put_number(struct reader_csv *r, struct batch *b,
                                         const struct target *t, const char *p, size_t n,
                                         struct skiff_error *err)
@@ -485,7 +495,7 @@ static enum skiff_status csv_put_number(struct reader_csv *r, struct batch *b,
     struct column *c = &b->columns[t->slot];
     float x;
     if (text_f32(p, &x) != p + n)
-        return reader_bad(b->schema, t->slot, "a number", p, n, err);
+        return csv_bad_number(b, t->slot, p, n, err);
     if (t->stats)
         x = column_scale(t->stats, (double)x);
     if (!c->ragged)
@@ -525,9 +535,10 @@ static enum skiff_status csv_value(struct reader_csv *r, struct batch *b, const 
         return csv_put_number(r, b, t, p, n, err);
     if (t->stats) {
         int64_t id = column_id(t->stats, p, n);
+        if (id < 0 && t->stats->kind != COLUMN_HOUR)
+            return csv_bad_number(b, t->slot, p, n, err);
         if (id < 0)
-            return reader_bad(b->schema, t->slot,
-                              t->stats->kind == COLUMN_HOUR ? "a time" : "a number", p, n, err);
+            return reader_bad(b->schema, t->slot, "a time", p, n, err);
         return csv_put_id(r, b, t, id, err);
     }
     if (r->hashed)
