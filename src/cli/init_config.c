@@ -140,6 +140,10 @@ static void print_csv(const struct init_plan *p, struct buf *out)
         buf_printf(out, "  input_width: %d", p->look->ncolumns);
         end_line(out, "columns; rows to predict may lack the label's");
     }
+    if (f->decimal_comma) {
+        buf_str(out, "  input_decimal: comma");
+        end_line(out, "numbers are written 3,5");
+    }
     if (f->comment) {
         buf_printf(out, "  input_comment: \"%c\"", f->comment);
         end_line(out, "such lines are passed over");

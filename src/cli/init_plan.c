@@ -201,8 +201,8 @@ static enum skiff_status wrong_classes(const struct look_column *c, struct skiff
 /* Which of two values is 1: the larger number, a word that says so, else the rarer one. */
 static int likely_positive(const struct look_value c[2])
 {
-    static const char *const words[] = {"true",     "yes",   "y",       "t",    "pos",
-                                        "positive", "click", "clicked", ">50K", NULL};
+    static const char *const words[] = {"true",  "yes",     "y",    "t",  "pos", "positive",
+                                        "click", "clicked", ">50K", "ja", "oui", NULL};
     char *end[2];
     double number[2];
     for (int i = 0; i < 2; i++)

@@ -143,7 +143,8 @@ void init_show_table(const struct init_plan *p, const struct file_list *files)
     buf_printf(&out, "%s%s: %s", files->paths[0], files->count > 1 ? " and others" : "",
                look_format_name(l->form.format));
     if (csv)
-        buf_printf(&out, ", %s between columns, %s", separator_name(l->form.separator),
+        buf_printf(&out, ", %s between columns, %s%s", separator_name(l->form.separator),
+                   l->form.decimal_comma ? "decimal commas, " : "",
                    l->form.header ? "with a header line"
                                   : "no header line (columns go by position)");
     buf_printf(&out, ", %" PRId64 " rows", l->rows);

@@ -37,6 +37,32 @@ static enum skiff_status quoted(struct csv *c, const char *p, const char *end, c
     return SKIFF_OK;
 }
 
+bool csv_has_decimal_comma(const char *text, size_t n)
+{
+    size_t i = n && (text[0] == '-' || text[0] == '+'), commas = 0;
+    for (; i < n && (text_digit(text[i]) || text[i] == ','); i++)
+        commas += text[i] == ',';
+    return i == n && commas == 1 && text[n - 1] != ',';
+}
+
+static void end_copy(struct csv *c)
+{
+    buf_add(&c->cell, "\n", 1);
+    buf_reserve(&c->cell, TEXT_PAD);
+    memset(c->cell.data + c->cell.len, 0, TEXT_PAD);
+}
+
+static void mend_comma(struct csv *c, const char **cell, size_t n)
+{
+    if (*cell != c->cell.data) {
+        buf_reset(&c->cell);
+        buf_add(&c->cell, *cell, n);
+        end_copy(c);
+        *cell = c->cell.data;
+    }
+    *(char *)memchr(c->cell.data, ',', n) = '.';
+}
+
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
                            size_t *n, struct skiff_error *err)
 {
@@ -46,9 +72,7 @@ enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, cons
     if (p < end && *p == '"') {
         TRY(quoted(c, p, end, &p, err));
         *n = c->cell.len;
-        buf_add(&c->cell, "\n", 1);
-        buf_reserve(&c->cell, TEXT_PAD);
-        memset(c->cell.data + c->cell.len, 0, TEXT_PAD);
+        end_copy(c);
         *cell = c->cell.data;
     } else {
         const char *stop = memchr(p, c->separator, (size_t)(end - p));
@@ -58,6 +82,8 @@ enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, cons
         while (*n && blank(c, (*cell)[*n - 1]))
             --*n;
     }
+    if (c->decimal_comma && csv_has_decimal_comma(*cell, *n))
+        mend_comma(c, cell, *n);
     *at = p < end ? p + 1 : NULL;
     return SKIFF_OK;
 }

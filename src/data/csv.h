@@ -11,7 +11,8 @@
 
 struct csv {
     char separator;
-    struct buf cell; /* a quoted cell without its quotes, padded */
+    bool decimal_comma; /* a cell 3,5 is given as 3.5 */
+    struct buf cell;    /* a quoted cell without its quotes, padded; or one with its comma mended */
 };
 
 void csv_deinit(struct csv *c);
@@ -19,6 +20,8 @@ void csv_deinit(struct csv *c);
  * the cell is no part of a number, and TEXT_PAD bytes may be read; it holds until the next call. */
 enum skiff_status csv_cell(struct csv *c, const char **at, const char *end, const char **cell,
                            size_t *n, struct skiff_error *err);
+/* True for a number with a decimal comma: 3,5 or -,25 */
+bool csv_has_decimal_comma(const char *text, size_t n);
 /* The text as a cell of a line: quoted where it has to be. */
 void csv_quote(struct buf *out, const char *text, size_t n, char separator);
 

@@ -13,9 +13,8 @@
 /* ---- cells ---- */
 
 /* All cells of the line, with | between them. */
-static void cells(char separator, const char *line, const char *want)
+static void cells_with(struct csv c, const char *line, const char *want)
 {
-    struct csv c = {.separator = separator};
     struct buf got = BUF_INIT;
     char padded[512] = {0};
     size_t n = strlen(line);
@@ -33,6 +32,11 @@ static void cells(char separator, const char *line, const char *want)
     csv_deinit(&c);
 }
 
+static void cells(char separator, const char *line, const char *want)
+{
+    cells_with((struct csv){.separator = separator}, line, want);
+}
+
 static void test_cells(void **state)
 {
     cells(',', "39, State-gov,  77516 ,", "[39]|[State-gov]|[77516]|[]");
@@ -40,6 +44,9 @@ static void test_cells(void **state)
     cells('\t', "1\t\t x y \t", "[1]|[]|[x y]|[]");
     cells(' ', "1 2  3", "[1]|[2]|[]|[3]");
     cells(';', "", "[]");
+    cells_with((struct csv){.separator = ';', .decimal_comma = true},
+               "3,5;\"-,25\"; +1,0 ;1,2,3;a,5;,;7,;12",
+               "[3.5]|[-.25]|[+1.0]|[1,2,3]|[a,5]|[,]|[7,]|[12]");
     struct buf quoted = BUF_INIT;
     csv_quote(&quoted, "plain", 5, ',');
     csv_quote(&quoted, " a,\"b", 5, ',');

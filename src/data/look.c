@@ -294,7 +294,7 @@ static enum skiff_status look_all(struct look *l, const struct look_config *conf
 {
     struct look_rows rows;
     struct look_row row;
-    struct csv csv = {.separator = l->form.separator};
+    struct csv csv = {.separator = l->form.separator, .decimal_comma = l->form.decimal_comma};
     TRY(look_rows_open(&rows, config, l->form, err));
     enum skiff_status status;
     while ((status = look_rows_next(&rows, &row, err)) == SKIFF_OK) {

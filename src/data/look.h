@@ -23,7 +23,8 @@ struct look_form {
     enum look_format format;
     char separator;
     bool header;
-    char comment; /* lines that begin with it hold no row; 0: none */
+    bool decimal_comma; /* csv: numbers are written 3,5 */
+    char comment;       /* lines that begin with it hold no row; 0: none */
 };
 
 #define LOOK_VALUES 12 /* of a column, kept with their texts */

@@ -162,7 +162,7 @@ static char guess_separator(const struct lines *l, int *cells)
 struct cell_kind {
     const char *text;
     size_t n;
-    bool number, missing;
+    bool number, missing, comma;
 };
 
 /* Cells of a row; quoted ones are copied into `copies`. Returns how many. */
@@ -181,7 +181,8 @@ static int kinds_of(const struct lines *l, int i, char separator, struct cell_ki
         if (csv_cell(&csv, &at, end, &k->text, &k->n, NULL) < 0)
             break;
         k->missing = look_is_missing(k->text, k->n);
-        k->number = look_number(k->text, k->n, &x, &whole);
+        k->comma = csv_has_decimal_comma(k->text, k->n);
+        k->number = k->comma || look_number(k->text, k->n, &x, &whole);
         size_t place = copies->len;
         buf_add(copies, k->text, k->n);
         k->text = copies->data + place;
@@ -191,7 +192,7 @@ static int kinds_of(const struct lines *l, int i, char separator, struct cell_ki
 }
 
 struct below {
-    int numbers, texts, again;
+    int numbers, texts, again, commas;
 };
 
 /* What stands below each cell of the first row. */
@@ -204,6 +205,7 @@ static void look_below(const struct lines *l, char separator, const struct cell_
         int n = kinds_of(l, i, separator, row, cells, &copies);
         for (int k = 0; k < n; k++) {
             out[k].numbers += row[k].number;
+            out[k].commas += row[k].comma;
             out[k].texts += !row[k].number && !row[k].missing;
             out[k].again +=
                 row[k].n == first[k].n && memcmp(row[k].text, first[k].text, row[k].n) == 0;
@@ -233,6 +235,24 @@ static bool guess_header(const struct lines *l, char separator, int cells)
     return !number && (proof || !again);
 }
 
+/* Some column has numbers with decimal commas, and nothing but numbers. Between commas, 1,234 would
+ * rather be a thousand. */
+static bool guess_decimal_comma(const struct lines *l, char separator, int cells)
+{
+    struct cell_kind *first = mem_must((size_t)cells * sizeof *first);
+    struct below *below = mem_must((size_t)cells * sizeof *below);
+    struct buf copies = BUF_INIT;
+    bool found = false;
+    int n = kinds_of(l, l->hashes, separator, first, cells, &copies);
+    look_below(l, separator, first, n, below);
+    for (int k = 0; k < n; k++)
+        found |= separator != ',' && below[k].commas > 0 && below[k].texts == 0;
+    buf_deinit(&copies);
+    free(first);
+    free(below);
+    return found;
+}
+
 static void guess_csv(struct lines *l, const struct look_config *config, struct look_form *out)
 {
     int cells;
@@ -250,6 +270,7 @@ static void guess_csv(struct lines *l, const struct look_config *config, struct 
     out->comment = l->hashes ? '#' : 0;
     out->header = config->has_header ? config->form.header
                                      : cells > 0 && guess_header(l, out->separator, cells);
+    out->decimal_comma = cells > 0 && guess_decimal_comma(l, out->separator, cells);
 }
 
 enum skiff_status look_guess(const struct look_config *config, struct look_form *out,

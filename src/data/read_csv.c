@@ -716,6 +716,7 @@ static enum skiff_status csv_settings(struct reader_csv *r, const struct reader_
                                       struct skiff_error *err)
 {
     r->csv.separator = config->separator;
+    r->csv.decimal_comma = config->decimal == ',';
     r->header = config->header;
     r->multi = config->multi;
     r->comment = config->comment;

@@ -161,6 +161,15 @@ const char *reader_read_char(void *place, const char *text)
     return NULL;
 }
 
+static const char *reader_read_decimal(void *place, const char *text)
+{
+    char c;
+    if (reader_read_char(&c, text) || (c != '.' && c != ','))
+        return ". or comma";
+    *(char *)place = c;
+    return NULL;
+}
+
 #define AT(field) offsetof(struct reader_config, field)
 
 static const char *const hashes[] = {"xxh64", "python", NULL};
@@ -194,6 +203,8 @@ static const struct option rows[] = {
     {"width", OPTION_LONG, AT(width), .standard = "0",
      .help =
          "csv without a header line: columns of a row with its label; 0: as the first line has"},
+    {"decimal", OPTION_OTHER, AT(decimal), .read = reader_read_decimal, .standard = ".",
+     .help = "csv: . or comma: how numbers are written"},
     {"multi", OPTION_OTHER, AT(multi), .read = reader_read_char,
      .help = "csv: between values of one cell"},
     {"id", OPTION_COPY, AT(id), .value = "COLUMN",

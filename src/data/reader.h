@@ -48,6 +48,7 @@ struct reader_config {
     char separator;
     bool header;
     int64_t width; /* columns of a whole row, without a header line; 0: as the first line has */
+    char decimal;  /* a comma: numbers are written 3,5 */
     char multi;    /* between several values of one cell; 0: a cell is one value */
     char *id;      /* column of the rows' ids (batch_row_id): its name, or its number from 1 */
     /* libsvm with a dense slot, libffm: number of the first index, field */

@@ -273,14 +273,15 @@ static enum skiff_status split_all(struct split *r, struct skiff_error *err)
 enum skiff_status split_run(const struct split_config *config, struct split_report *out,
                             struct skiff_error *err)
 {
-    struct split r = {.config = config,
-                      .twins = mem_must(((size_t)config->ncolumns + 1) * sizeof *r.twins),
-                      .train = {.folder = config->train},
-                      .test = {.folder = config->test},
-                      .csv = {.separator = config->form.separator},
-                      .learn = config->learn ? learn_create(config->learn) : NULL,
-                      .start = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t)),
-                      .length = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t))};
+    struct split r = {
+        .config = config,
+        .twins = mem_must(((size_t)config->ncolumns + 1) * sizeof *r.twins),
+        .train = {.folder = config->train},
+        .test = {.folder = config->test},
+        .csv = {.separator = config->form.separator, .decimal_comma = config->form.decimal_comma},
+        .learn = config->learn ? learn_create(config->learn) : NULL,
+        .start = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t)),
+        .length = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t))};
     enum skiff_status status;
     TRY_OUT(split_all(&r, err));
     TRY_OUT(close_side(&r.train, err));

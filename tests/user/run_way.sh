@@ -130,6 +130,25 @@ cp cases/seen log
 check "cases: yes is 1, in whatever case" grep -qiE 'label: column "income" \(by its name\); 1 is "yes", 0 is "no"' log
 at_least 0.84
 
+# ---- as spreadsheets write: a byte order mark, semicolons, quotes, decimal commas, Windows line ends, empty cells, NULL ----
+awk 'BEGIN { srand(3); printf "\357\273\277kunde_id;\"Gr\303\266\303\237e (m)\";Preis;Stadt;W\303\244hrung;Gekauft\r\n"
+    for (r = 0; r < 6000; r++) {
+        a = 1.5 + 0.5 * rand(); b = exp(5 * rand()); s = int(3 * rand())
+        y = rand() < 1 / (1 + exp(-(12 * (a - 1.75) + b / 40 - 1 + s)))
+        size = sprintf("%.2f", a); price = sprintf("%.2f", b); sub(/\./, ",", size); sub(/\./, ",", price)
+        printf "%d;%s;%s;%s;EUR;%s\r\n", 100000 + r, rand() < 0.05 ? "" : "\"" size "\"", rand() < 0.05 ? "NULL" : price,
+            s == 0 ? "\"Bad; Ort\"" : s == 1 ? "K\303\266ln" : "\346\235\261\344\272\254", y ? "ja" : "nein" } }' >sheet.csv
+way sheet sheet.csv "tail -n +2 | awk -F';' '{ print (\$NF ~ /^ja/) }'"
+cp sheet/seen log
+says "sheet.csv: csv, semicolon between columns, decimal commas, with a header line, 6000 rows, 6 columns"
+check "decimal commas make numbers" grep -qE '^  Preis +real +[0-9.]+ % +[0-9]+  1 \.\. 14[0-9.]+ +number, buckets C[0-9]$' log
+says 'label: column "Gekauft" (the last column, which has two values); 1 is "ja", 0 is "nein"'
+at_least 0.79
+check "ids of the rows" cmp -s <(cut -f2 sheet/p) <(tail -n +2 sheet/test/part-00000.csv | cut -d';' -f1)
+run 1 predict -m sheet/config.yaml -o runner.input_decimal=x
+says "runner.input_decimal"
+says ". or comma"
+
 # ---- more columns than networks have slots for: told, also those behind the ones that are shown ----
 awk 'BEGIN { srand(2); printf "label"; for (i = 0; i < 502; i++) printf ",f%d", i; print ""
     for (r = 0; r < 60; r++) { printf "%d", rand() < 0.5; for (i = 0; i < 502; i++) printf ",v%d", 3 * rand(); print "" } }' >wide.csv
