@@ -2,8 +2,8 @@
  *
  * With `positive` that text is 1, and any other text is 0, or only `negative`, if that is given.
  * Blanks around a text, one full stop behind it (census files end with ">50K.") and upper or lower
- * case (Yes, yes, YES) do not count, and numbers are the same when their values are: 1, 1.0, +1. Without `positive` a label is a
- * number. */
+ * case (Yes, yes, YES) do not count, and numbers are the same when their values are: 1, 1.0, +1.
+ * Without `positive` a label is a number. */
 #ifndef DATA_LABEL_H
 #define DATA_LABEL_H
 

@@ -276,7 +276,7 @@ static bool table_comes_before(const struct match *m, int piece)
     return false;
 }
 
-/* Each table is judged once: hundreds of slots that share one would cost the cube of their number. */
+/* Each table is judged once: hundreds of slots that share one would cost their number cubed. */
 static void match_tables(const struct graph *g, struct match *m)
 {
     for (int i = 0; i < m->n; i++) {
