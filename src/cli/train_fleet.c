@@ -309,6 +309,16 @@ static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err
 
 /* ---- worker ---- */
 
+static void tell_files(const struct fleet_training *t, int total, bool share)
+{
+    int workers = skiff_fleet_worker_num(t->fleet);
+    log_info("%d of %d files are this worker's", t->files.count, total);
+    if (!share && workers > 1 && skiff_fleet_is_first_worker(t->fleet))
+        log_info("each of %d workers reads all files (%d) that it sees: if they see the same ones, "
+                 "a row is trained %d times an epoch; runner.split_file_list: True shares them out",
+                 workers, total, workers);
+}
+
 /* All files, or this worker's share of them. */
 static enum skiff_status choose_files(struct fleet_training *t, struct skiff_error *err)
 {
@@ -336,16 +346,20 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
     int total = all.count;
     file_list_deinit(&all);
     if (status == SKIFF_OK)
-        log_info("%d of %d files are this worker's", t->files.count, total);
+        tell_files(t, total, share);
     return status;
 }
 
 static enum skiff_status open_data(struct fleet_training *t, struct skiff_error *err)
 {
     struct task_data data = task_data_train;
+    struct dataset_config dc;
     TRY(choose_files(t, err));
-    if (!t->files.count)
+    if (!t->files.count) { /* others read: the keys of the data are known nonetheless */
+        TRY(task_dataset_config(&t->task, &data, &dc, err));
+        reader_config_deinit(&dc.reader);
         return SKIFF_OK;
+    }
     data.files = (const char *const *)t->files.paths;
     data.nfiles = t->files.count;
     TRY(task_dataset_open(&t->task, &data, &t->data, err));
