@@ -190,9 +190,10 @@ void init_show_end(const struct init_plan *p, const struct split_report *r, cons
     if (r->test.positive == 0 || r->test.positive == r->test.rows)
         printf("note: the test rows are of one class: AUC cannot be told of them; --share takes "
                "more rows, --seed others\n");
-    printf("\nwritten: %s/config.yaml, %s/train, %s/test%s%s%s\nnext:\n"
-           "  skiff train -m %s/config.yaml\n  skiff infer -m %s/config.yaml\n"
-           "  skiff predict -m %s/config.yaml --input NEW --output predictions.txt\n",
-           out, out, out, p->learns ? ", " : "", p->learns ? out : "",
-           p->learns ? "/columns.stats" : "", out, out, out);
+    printf("\nwritten: %s/config.yaml, %s/train, %s/test%s%s%s\n", out, out, out,
+           p->learns ? ", " : "", p->learns ? out : "", p->learns ? "/columns.stats" : "");
+    const char *quote = strpbrk(out, " \t&;()$`\"*?<>|#!~\\") ? "'" : ""; /* for a shell */
+    printf("next:\n  skiff train -m %s%s/config.yaml%s\n  skiff infer -m %s%s/config.yaml%s\n"
+           "  skiff predict -m %s%s/config.yaml%s --input NEW --output predictions.txt\n",
+           quote, out, quote, quote, out, quote, quote, out, quote);
 }

@@ -26,7 +26,9 @@ static enum skiff_status take_line(struct lines *l, const char *file, const stru
                                    struct skiff_error *err)
 {
     if (memchr(row->line, 0, row->n))
-        return error_set(err, SKIFF_FORMAT, "%s:%" PRId64 ": there are zero bytes: is it text?",
+        return error_set(err, SKIFF_FORMAT,
+                         "%s:%" PRId64 ": there are zero bytes: is it text? (of a file in UTF-16, "
+                         "`iconv -f utf-16 -t utf-8 <FILE` makes one that can be read)",
                          file, row->number);
     if (memchr(row->line, '\r', row->n))
         return error_set(err, SKIFF_FORMAT,

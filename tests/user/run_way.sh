@@ -160,6 +160,13 @@ run 1 predict -m sheet/config.yaml -o runner.input_decimal=x
 says "runner.input_decimal"
 says ". or comma"
 
+# ---- a folder with a blank in its name; UTF-16 ----
+run 0 init --data few.csv --out "my run"
+says "  skiff train -m 'my run/config.yaml'"
+iconv -f utf-8 -t utf-16 few.csv >wide16.csv
+run 1 init --data wide16.csv --out wide16
+says 'there are zero bytes: is it text? (of a file in UTF-16, `iconv -f utf-16 -t utf-8 <FILE` makes one that can be read)'
+
 # ---- more columns than networks have slots for: told, also those behind the ones that are shown ----
 awk 'BEGIN { srand(2); printf "label"; for (i = 0; i < 502; i++) printf ",f%d", i; print ""
     for (r = 0; r < 60; r++) { printf "%d", rand() < 0.5; for (i = 0; i < 502; i++) printf ",v%d", 3 * rand(); print "" } }' >wide.csv
