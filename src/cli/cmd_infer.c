@@ -189,6 +189,8 @@ static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_
     if (!r.rows && !r.stopped)
         return task_no_samples(&t->task, &task_data_infer, t->data, err);
     t->stopped = r.stopped;
+    if (r.stopped) /* numbers of a part of the data would mislead */
+        return SKIFF_OK;
     tally_read(&t->tally, &sum);
     struct report_row *row = &t->rows[t->nrows++];
     *row = (struct report_row){.epoch = epoch,
@@ -256,7 +258,8 @@ static enum skiff_status judge(struct judging *t, const struct task_args *args,
         return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is whole%s",
                          t->first, t->end, t->load_path,
                          t->runs.run[0] ? " and of the newest run" : "");
-    report_print(t->rows, t->nrows, false);
+    if (t->nrows)
+        report_print(t->rows, t->nrows, false);
     say_best(t);
     fflush(stdout);
     say_undefined(t);

@@ -123,6 +123,20 @@ way dlrm few.csv "tail -n +2 | awk '{ print (\$NF == \">50K\") }'" --model rank/
 sed 's/, [^,]*$//' dlrm/test/part-00000.csv >bare.csv
 predicts dlrm bare.csv
 
+# ---- Ctrl-C while judging: no numbers of a part of the rows ----
+mkfifo rows.csv
+"$skiff" infer -m census/config.yaml -o runner.test_data_dir="$work/rows.csv" runner.reader_type=QueueDataset \
+    runner.infer_batch_size=10 >log 2>&1 &
+pid=$!
+exec 9>rows.csv # until it is read from
+head -n 100 census/test/part-00000.csv >&9
+kill -INT $pid
+exec 9>&-
+wait $pid
+check "interrupted: status 1" test $? = 1
+says "skiff infer: stopped before the end"
+check "nothing is said of a part" bash -c '! grep -q auc log'
+
 # ---- a job of servers and workers over the same config; one file, so that one worker has none ----
 run 0 launch --server_num 2 --worker_num 2 -m census/config.yaml --log_dir logs -o runner.split_file_list=True \
     runner.model_save_path="$work/job" runner.epochs=2
