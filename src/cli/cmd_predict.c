@@ -418,6 +418,7 @@ static const struct option rows[] = {
              "inference model"},
     TASK_NAME,
     TASK_RUN,
+    {"quiet", OPTION_BOOL, AT(task.quiet), .letter = 'q', .help = "only warnings and errors"},
     {0}};
 
 const struct command command_predict = {

@@ -23,7 +23,7 @@ struct task_args {
     const char *transport; /* train, doctor; and the following */
     const char *encrypt, *secret_file;
     bool insecure;
-    bool quiet, verbose; /* train, infer */
+    bool quiet, verbose; /* train, infer; predict: quiet */
 };
 
 /* -m and -o: rows of the table of a struct whose first member is a struct task_args. */

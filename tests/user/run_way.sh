@@ -77,6 +77,8 @@ gzip -k bare.csv
 predicts census bare.csv.gz
 "$skiff" predict -m census/config.yaml --input - <bare.csv >again 2>log
 check "census: from a pipe" cmp -s again census/p
+predicts census bare.csv -q
+check "census: -q says nothing" test ! -s log
 
 table census 12000 header >census.csv
 way named census.csv "tail -n +2 | awk '{ print (\$NF == \">50K\") }'"
