@@ -21,8 +21,8 @@ static uint64_t cache_key(const struct scan_plan *plan, const struct stat *st)
     buf_printf(&text, "%d %llu %d %d %d\n", (int)c->hash, (unsigned long long)c->hash_size,
                c->has_hash_size, (int)c->normalise, c->no_label);
     buf_printf(&text, "%d %d %d %d %d %d %d %lld %lld %lld\n", c->parse_ins_id, c->parse_content,
-               c->parse_logkey, c->separator, c->header, c->decimal, c->multi,
-               (long long)c->width, (long long)c->index_base, (long long)c->field_base);
+               c->parse_logkey, c->separator, c->header, c->decimal, c->multi, (long long)c->width,
+               (long long)c->index_base, (long long)c->field_base);
     buf_str(&text, pipe_is_plain(plan->pipe_command) ? "" : plan->pipe_command);
     if (c->stats && stat(c->stats, &stats) == 0)
         buf_printf(&text, "\n%lld %lld", (long long)stats.st_size, (long long)stats.st_mtim.tv_sec);
