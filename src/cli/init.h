@@ -12,7 +12,8 @@ enum init_role {
     INIT_CATEGORY,
     INIT_HOUR,
     INIT_LABEL,
-    INIT_ID, /* left out: */
+    INIT_ID,  /* left out: */
+    INIT_DAY, /* times without hours; rows may be split by it */
     INIT_CONSTANT,
     INIT_EMPTY,
     INIT_UNNAMED,

@@ -279,6 +279,12 @@ static bool is_time(const struct look_column *c)
     return form == MOMENT_ISO || (form != MOMENT_NONE && named_like_time(c->name));
 }
 
+/* 2014-10-21 says nothing of the hour. */
+static bool has_hours(const struct look_column *c)
+{
+    return look_time_form(c) != MOMENT_ISO || c->longest > strlen("2014-10-21");
+}
+
 static enum init_role role_of(const struct look *l, const struct look_column *c)
 {
     if (!*c->name)
@@ -288,7 +294,7 @@ static enum init_role role_of(const struct look *l, const struct look_column *c)
     if (c->distinct == 1 && c->missing == 0)
         return INIT_CONSTANT;
     if (is_time(c))
-        return INIT_HOUR;
+        return has_hours(c) ? INIT_HOUR : INIT_DAY;
     if (is_id(c))
         return INIT_ID;
     return is_number(c) ? INIT_NUMBER : INIT_CATEGORY;
@@ -393,7 +399,7 @@ static enum skiff_status choose_split(struct init_plan *p, const struct init_fla
     if (f->time && csv)
         TRY(find_column(l, f->time, "--time", &p->time, err));
     for (int i = 0; csv && !f->time && f->split != 1 && p->time < 0 && i < l->ncolumns; i++)
-        if (p->columns[i].role == INIT_HOUR)
+        if (p->columns[i].role == INIT_HOUR || p->columns[i].role == INIT_DAY)
             p->time = i;
     if (p->time < 0 && f->split == 2)
         return error_set(err, SKIFF_INVALID,

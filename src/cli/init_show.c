@@ -59,6 +59,7 @@ static void print_use(struct buf *out, const struct init_column *c)
 {
     static const char *const left_out[] = {[INIT_ID] =
                                                "left out: nearly every row has its own value",
+                                           [INIT_DAY] = "left out: days, no hours",
                                            [INIT_CONSTANT] = "left out: always the same",
                                            [INIT_EMPTY] = "left out: always missing",
                                            [INIT_UNNAMED] = "left out: it has no name",
