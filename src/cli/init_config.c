@@ -254,6 +254,8 @@ static void print_runner(const struct init_plan *p, const struct init_flags *f,
                s->epochs);
     buf_printf(out, "  thread_num: %d", s->threads);
     end_line(out, "1: the same numbers every time");
+    buf_str(out, "  split_file_list: True");
+    end_line(out, "in a job: each worker reads its share of the files");
     buf_printf(out,
                "  seed: %" PRId64 "\n  print_interval: 1000\n  model_save_path: \"model\"\n"
                "  infer_load_path: \"model\"\n",

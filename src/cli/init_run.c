@@ -91,6 +91,15 @@ enum skiff_status init_look(struct init_run *r, const char *command, const struc
     return status < 0 ? error_prefix(err, status, "%s", r->files.paths[0]) : status;
 }
 
+#define TRAIN_PARTS 8           /* so that a few workers can share them out */
+#define LEAST_PART (64 * 1024L) /* bytes */
+
+static int64_t part_bytes(const struct look *l)
+{
+    int64_t bytes = l->bytes / TRAIN_PARTS;
+    return bytes < LEAST_PART ? LEAST_PART : bytes < SPLIT_PART_BYTES ? bytes : SPLIT_PART_BYTES;
+}
+
 enum skiff_status init_split(struct init_run *r, const struct init_flags *f, const char *train,
                              const char *test, struct split_report *out, struct skiff_error *err)
 {
@@ -103,6 +112,7 @@ enum skiff_status init_split(struct init_run *r, const struct init_flags *f, con
                                   .rule = &rule,
                                   .train = train,
                                   .test = test,
+                                  .train_part = part_bytes(p->look),
                                   .share = f->share,
                                   .seed = (uint64_t)f->seed,
                                   .time = p->time,

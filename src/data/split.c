@@ -16,7 +16,7 @@ struct side {
     const char *folder;
     FILE *file;
     int parts;
-    int64_t bytes;
+    int64_t bytes, part_bytes; /* of the file so far; of a whole one */
     struct split_side count;
 };
 
@@ -78,7 +78,7 @@ static enum skiff_status write_row(const struct split *r, struct side *s,
                                    const struct look_row *row, bool positive,
                                    struct skiff_error *err)
 {
-    if (!s->file || s->bytes >= SPLIT_PART_BYTES)
+    if (!s->file || s->bytes >= s->part_bytes)
         TRY(next_part(r, s, err));
     s->count.rows++;
     s->count.positive += positive;
@@ -276,8 +276,9 @@ enum skiff_status split_run(const struct split_config *config, struct split_repo
     struct split r = {
         .config = config,
         .twins = mem_must(((size_t)config->ncolumns + 1) * sizeof *r.twins),
-        .train = {.folder = config->train},
-        .test = {.folder = config->test},
+        .train = {.folder = config->train,
+                  .part_bytes = config->train_part ? config->train_part : SPLIT_PART_BYTES},
+        .test = {.folder = config->test, .part_bytes = SPLIT_PART_BYTES},
         .csv = {.separator = config->form.separator, .decimal_comma = config->form.decimal_comma},
         .learn = config->learn ? learn_create(config->learn) : NULL,
         .start = mem_must(((size_t)config->ncolumns + 1) * sizeof(size_t)),

@@ -1,6 +1,6 @@
 /* Split: the rows of a table to two folders, as they are, and what is learnt from the first.
  *
- * CSV files keep their header line; a part begins a new file every SPLIT_PART_BYTES. A row goes to
+ * CSV files keep their header line; a folder gets a new file every so many bytes. A row goes to
  * test by its number and the seed, so that the same rows always go the same way; or by its time.
  * Rows without a label, or that cannot be read, go nowhere. */
 #ifndef DATA_SPLIT_H
@@ -18,6 +18,8 @@ struct split_config {
     int label;    /* column; libsvm and libffm: 0, the first word; -1: none */
     const struct label_rule *rule;
     const char *train, *test; /* folders that are there; test NULL: all rows go to train */
+    int64_t train_part;       /* bytes of a file of train, so that workers can share them out; 0:
+                                 SPLIT_PART_BYTES */
     double share;             /* of the rows that go to test */
     uint64_t seed;
     int time; /* column; -1: by text */

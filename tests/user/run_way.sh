@@ -139,16 +139,20 @@ check "interrupted: status 1" test $? = 1
 says "skiff infer: stopped before the end"
 check "nothing is said of a part" bash -c '! grep -q auc log'
 
-# ---- a job of servers and workers over the same config; one file, so that one worker has none ----
-run 0 launch --server_num 2 --worker_num 2 -m census/config.yaml --log_dir logs -o runner.split_file_list=True \
-    runner.model_save_path="$work/job" runner.epochs=2
+# ---- a job of servers and workers over the same config: init has cut the rows into files, each worker gets its share ----
+check "several files" test "$(ls census/train | wc -l)" -ge 4
+run 0 launch --server_num 2 --worker_num 2 -m census/config.yaml --log_dir logs -o runner.model_save_path="$work/job" \
+    runner.epochs=2
 check "every row is trained once an epoch" grep -qE "^together +$((2 * $(cat census/train/* | wc -l))) " log
-check "the other worker knows the keys, too" bash -c '! grep -q "unknown key" logs/*'
+run 0 launch --server_num 1 --worker_num 2 -m census/config.yaml --log_dir logs1 -o runner.model_save_path="$work/job1" \
+    runner.epochs=1 runner.train_data_dir=train/part-00000.csv
+check "a worker without files knows the keys, too" bash -c '! grep -q "unknown key" logs1/*'
 run 0 predict -m census/config.yaml -o runner.infer_load_path="$work/job" --output job.txt
 auc=$(auc_of census/labels job.txt)
 at_least 0.84
-run 0 launch --server_num 1 --worker_num 2 -m census/config.yaml --log_dir logs -o runner.model_save_path="$work/job2" runner.epochs=1
-check "twice the rows are told" grep -qF "each of 2 workers reads all files (1) that it sees: if they see the same ones, a row is trained 2 times an epoch; runner.split_file_list: True shares them out" logs/workerlog.0
+run 0 launch --server_num 1 --worker_num 2 -m census/config.yaml --log_dir logs -o runner.model_save_path="$work/job2" runner.epochs=1 \
+    runner.split_file_list=False
+check "twice the rows are told" grep -qF "each of 2 workers reads all files ($(ls census/train | wc -l)) that it sees: if they see the same ones, a row is trained 2 times an epoch; runner.split_file_list: True shares them out" logs/workerlog.0
 
 # ---- labels in upper and lower case ----
 sed '1!s/>50K$/Yes/; 1!s/<=50K$/No/' census.csv | awk 'NR % 3 == 2 { sub(/Yes$/, "YES"); sub(/No$/, "no") } { print }' >cases.csv
