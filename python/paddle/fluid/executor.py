@@ -183,6 +183,7 @@ class Executor(object):
             feed = self._known_feeds(program, feed)
         if use_prune and names:
             program = self._prune(program, feed, names)
+            feed = self._known_feeds(program, feed or {})
         try:
             if program.waits and join(program, scope):
                 return []
@@ -215,7 +216,7 @@ class Executor(object):
         key = (program.state[0], tuple(sorted(feed or ())), tuple(names))
         found = self._pruned.get(key)
         if found is None or found[0] != program.state:
-            found = self._pruned[key] = (program.state, program.prune(sorted(feed or ()), names))
+            found = self._pruned[key] = (program.state, program.cut(sorted(feed or ()), names))
         return found[1]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
@@ -254,7 +255,10 @@ class Executor(object):
         dataset._prepare()
         if program.waits:
             join(program, options["scope"])
-        call(program, dataset._native, **options)
+        result = call(program, dataset._native, **options)
+        if not result["samples"] and not result["stopped"]:
+            warnings.warn("the dataset gave no samples: nothing was done (%d files, pipe command `%s`)" %
+                          (len(dataset.filelist), dataset.pipe_command))
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,5 +1,6 @@
 """paddle.io: datasets and loaders in Python."""
 import math
+import threading
 
 from paddle import _names
 
@@ -104,19 +105,34 @@ class Subset(Dataset):
         return len(self.indices)
 
 
-def _generator():
-    """A stream of numpy's that paddle.seed decides."""
-    import numpy
+#: (the seed, the executor whose stream began with it)
+_stream = (None, None)
+
+
+def _permutation(n):
+    """0 .. n-1 in an order that paddle.seed decides: what the op randperm draws."""
+    from skiff import _native
+
     from paddle import framework
+    global _stream
+    if n == 0:
+        return []
     seed = framework.current_seed()
-    return numpy.random if seed is None else numpy.random.RandomState(seed[0] & 0xffffffff)
+    if _stream[1] is None or seed != _stream[0]:
+        _stream = (seed, _native.Executor(_native.Scope(), seed=None if seed is None else seed[0]))
+    program = _native.Program()
+    program.generation = 2
+    out = program.block(0).create_var(name="order")
+    program.block(0).append_op(type="randperm", inputs={}, outputs={"Out": out},
+                               attrs={"n": n, "dtype": 3, "seed": 0})
+    return _stream[1].run(program, {}, [out], return_numpy=True)[0].tolist()
 
 
 def random_split(dataset, lengths, generator=None):
     """Disjoint parts, drawn at random."""
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = _generator().permutation(len(dataset)).tolist()
+    order = _permutation(len(dataset))
     out, at = [], 0
     for n in lengths:
         out.append(Subset(dataset, order[at:at + n]))
@@ -174,8 +190,7 @@ class SubsetRandomSampler(Sampler):
         self.indices = indices
 
     def __iter__(self):
-        import numpy
-        return iter([self.indices[i] for i in numpy.random.permutation(len(self.indices))])
+        return iter([self.indices[i] for i in _permutation(len(self.indices))])
 
     def __len__(self):
         return len(self.indices)
@@ -302,8 +317,23 @@ def default_collate_fn(batch):
 default_convert_fn = list
 
 
+class WorkerInfo(object):
+    """id, num_workers, dataset and seed of the worker that is reading; not to be changed."""
+
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+    def __setattr__(self, key, value):
+        raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
+
+
+#: .info: what get_worker_info gives on this thread
+_reading = threading.local()
+
+
 class DataLoader(object):
-    """Batches of a dataset, as lists of arrays. num_workers > 0: a thread reads ahead (order and content are the same)."""
+    """Batches of a dataset, as lists of arrays. num_workers > 0: a thread reads ahead and plays the workers
+    in turn, so that order and content are those of Paddle's processes."""
 
     def __init__(self, dataset, feed_list=None, places=None, return_list=True, batch_sampler=None, batch_size=1,
                  shuffle=False, drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True, prefetch_factor=2,
@@ -349,27 +379,48 @@ class DataLoader(object):
             raise ValueError("length of IterableDataset not supported")
         return len(self.batch_sampler) if self.batch_size is not None or self.batch_sampler is not None else len(self.dataset)
 
-    def _batches(self):
+    def _batches(self, dataset):
         if not self._iterable:
             if self.batch_sampler is None:
-                for i in range(len(self.dataset)):
-                    yield self._feed(self.dataset[i])
+                for i in range(len(dataset)):
+                    yield self._feed(dataset[i])
                 return
             for indices in self.batch_sampler:
-                yield self._feed(self.collate_fn([self.dataset[i] for i in indices]))
+                yield self._feed(self.collate_fn([dataset[i] for i in indices]))
             return
         if self.batch_size is None:
-            for sample in self.dataset:
+            for sample in dataset:
                 yield self._feed(sample)
             return
         batch = []
-        for sample in self.dataset:
+        for sample in dataset:
             batch.append(sample)
             if len(batch) == self.batch_size:
                 yield self._feed(self.collate_fn(batch))
                 batch = []
         if batch and not self.drop_last:
             yield self._feed(self.collate_fn(batch))
+
+    def _by_workers(self):
+        """The batches of num_workers workers in turn. Workers share the batches of a dataset with numbers; of an iterable one
+        each reads its own copy, which get_worker_info lets it make a part of."""
+        import copy
+        shared = None if self._iterable else self._batches(self.dataset)
+        turns = []
+        for i in range(self.num_workers):
+            dataset = copy.copy(self.dataset) if self._iterable else self.dataset
+            info = WorkerInfo(id=i, num_workers=self.num_workers, dataset=dataset, seed=i)
+            turns.append((info, shared or self._batches(dataset)))
+            _reading.info = info
+            if self._worker_init_fn is not None:
+                self._worker_init_fn(i)
+        while turns:
+            turn = turns.pop(0)
+            _reading.info = turn[0]
+            for batch in turn[1]:
+                yield batch
+                turns.append(turn)
+                break
 
     def _feed(self, fields):
         if self.return_list:
@@ -378,14 +429,13 @@ class DataLoader(object):
         return dict(zip(names, fields))
 
     def __iter__(self):
-        return self._read_ahead() if self.num_workers > 0 else self._batches()
+        return self._read_ahead() if self.num_workers > 0 else self._batches(self.dataset)
 
     __call__ = __iter__
 
     def _read_ahead(self):
         """A thread reads up to num_workers * prefetch_factor batches ahead; leaving the loop early ends it."""
         import queue
-        import threading
         waiting, done = queue.Queue(max(1, self.num_workers * self._ahead)), threading.Event()
 
         def offer(item):
@@ -399,9 +449,7 @@ class DataLoader(object):
 
         def work():
             try:
-                if self._worker_init_fn is not None:
-                    self._worker_init_fn(0)
-                for batch in self._batches():
+                for batch in self._by_workers():
                     if not offer((batch, None)):
                         return
                 offer((None, None))
@@ -424,8 +472,8 @@ class DataLoader(object):
 
 
 def get_worker_info():
-    """None: samples are read by one thread of this process."""
-    return None
+    """Which worker of a DataLoader reads here (id, num_workers, dataset, seed); None outside of one."""
+    return getattr(_reading, "info", None)
 
 
 __getattr__ = _names.guard(__name__)
