@@ -257,6 +257,14 @@ static enum skiff_status range_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 0, 0, infer_in_dtype(c, START, 0), &s, err);
 }
 
+/* float32 is counted in float32, as Paddle does: 0.6f / 0.1f is 6, in double it is a little more. */
+static double range_count(enum dtype dtype, double from, double to, double step)
+{
+    if (dtype == DTYPE_FP32)
+        return ceilf(((float)to - (float)from) / (float)step);
+    return ceil((to - from) / step);
+}
+
 static enum skiff_status range_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *t = kernel_in(k, START);
@@ -271,7 +279,7 @@ static enum skiff_status range_run(struct kernel *k, struct skiff_error *err)
                                k->kind->ins[s].name, kernel_in_name(k, s, 0));
     if (!(step != 0) || !((to >= from) == (step > 0) || to == from))
         return kernel_fail(k, SKIFF_INVALID, err, "cannot go from %g to %g by %g", from, to, step);
-    double count = ceil((to - from) / step);
+    double count = range_count(t->dtype, from, to, step);
     if (!(count >= 0 && count < 1e15))
         return kernel_fail(k, SKIFF_RANGE, err, "from %g to %g by %g is too long", from, to, step);
     struct shape s = SHAPE((int64_t)count);
