@@ -377,6 +377,19 @@ static bool reads_missing_grads_only(const struct skiff_block *block, const stru
     return grads > 0 && there == 0;
 }
 
+/* A sum may name a piece whose op has been removed, because nothing reached it: left out. */
+static void drop_missing_pieces(const struct skiff_block *block, struct skiff_op *op)
+{
+    if (strcmp(op->type, "sum") != 0)
+        return;
+    struct op_arg *x = &op->ins[0];
+    int n = 0;
+    for (int k = 0; k < x->n; k++)
+        if (!is_grad(x->names[k]) || block_find_var(block, x->names[k]))
+            x->names[n++] = x->names[k];
+    x->n = n;
+}
+
 /* Makes the variables that the op writes; new ones take type and shape of the forward ones. */
 static enum skiff_status make_vars(struct backward *b, struct skiff_block *block,
                                    struct skiff_op *op, struct skiff_error *err)
@@ -431,6 +444,7 @@ static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *b
             block_remove_ops(block, i, 1);
             continue;
         }
+        drop_missing_pieces(block, op);
         TRY(make_vars(b, block, op, err));
         i++;
     }

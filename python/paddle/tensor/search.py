@@ -62,12 +62,12 @@ def where(condition, x=None, y=None, name=None):
     x = x if isinstance(x, Variable) else fill([1], x, kind)
     y = y if isinstance(y, Variable) else fill([1], y, kind)
     if not tuple(condition.shape) == tuple(x.shape) == tuple(y.shape):
-        from paddle.tensor.math import add, multiply
+        from paddle.tensor.creation import zeros_like
+        from paddle.tensor.math import add
         from paddle.tensor.manipulation import cast
-        zero = multiply(x, fill([1], 0.0, kind))
-        other = multiply(y, fill([1], 0.0, kind))
-        held = cast(condition, kind)
-        shape = add(add(zero, other), multiply(held, fill([1], 0.0, kind)))
+        zeros = [zeros_like(x), zeros_like(y), zeros_like(condition)]
+        zero, held = cast(zeros[2], kind), cast(condition, kind)
+        shape = add(add(zeros[0], zeros[1]), zero)
         x, y = add(x, shape), add(y, shape)
         condition = cast(add(held, shape), "bool")
     return one("where", "where", {"Condition": condition, "X": x, "Y": y}, name=name)
