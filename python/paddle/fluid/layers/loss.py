@@ -152,18 +152,18 @@ def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=No
 
 def npair_loss(anchor, positive, labels, l2_reg=0.002):
     """N-pair loss of anchors and positives with equal labels."""
-    from paddle.fluid.layers import nn, ops, tensor
+    from paddle.fluid.layers import nn, ops
     check_dtype(anchor, "anchor", "npair_loss", ("float32", "float64"))
     check_dtype(positive, "positive", "positive", ("float32", "float64"))
     batch = labels.shape[0]
-    labels = nn.expand(nn.reshape(labels, [batch, 1]), [1, batch])
-    same = tensor.cast(_layers.equal(net, labels, nn.transpose(labels, [1, 0])), "float32")
+    labels = nn.expand(nn.reshape(labels, [batch, 1], inplace=True), [1, batch])
+    same = _layers.equal(net, labels, nn.transpose(labels, [1, 0])).astype("float32")
     same = same / nn.reduce_sum(same, dim=1, keep_dim=True)
     l2loss = (nn.reduce_mean(nn.reduce_sum(ops.square(anchor), 1)) +
               nn.reduce_mean(nn.reduce_sum(ops.square(positive), 1))) * 0.25 * l2_reg
     similarity = nn.matmul(anchor, positive, transpose_y=True)
-    celoss = nn.reduce_mean(nn.reduce_sum(softmax_with_cross_entropy(similarity, same, soft_label=True), 0))
-    return l2loss + celoss
+    each = softmax_with_cross_entropy(similarity, same, soft_label=True)
+    return l2loss + nn.reduce_mean(nn.reduce_sum(same * each, 0))
 
 
 def dice_loss(input, label, epsilon=0.00001, name=None):
