@@ -60,6 +60,55 @@ class Values(unittest.TestCase):
         np.testing.assert_array_equal(out, self.CHOSEN)
         np.testing.assert_array_equal(gradient, self.GRADIENT)
 
+    def test_cross_entropy_of_probabilities(self):
+        def build(reduction):
+            loss = F.cross_entropy(trainable("p", [2, 3]), data("y", [2, 1], "int64"), reduction=reduction, use_softmax=False)
+            return [loss]
+
+        feed = {"p": np.array([[.5, .5, 0], [1, 0, 0]], "float32"), "y": np.array([[0], [0]])}
+        for reduction, loss, first in (("none", [[0.69314718], [0]], [-2, -1]), ("mean", 0.34657359, [-1, -0.5]),
+                                       ("sum", 0.69314718, [-2, -1])):
+            got, gradient = values(with_gradients(lambda: build(reduction), "p"), feed)
+            np.testing.assert_allclose(got, loss, rtol=1e-6)
+            np.testing.assert_allclose(gradient, [[first[0], 0, 0], [first[1], 0, 0]], rtol=1e-6)
+
+    def test_cross_entropy_of_probabilities_with_soft_labels(self):
+        got = values(lambda: F.cross_entropy(data("p", [2, 3]), data("y", [2, 3]), use_softmax=False, soft_label=True,
+                                             reduction="none"),
+                     {"p": np.array([[.5, .5, 0], [1, 0, 0]], "float32"),
+                      "y": np.array([[.5, .25, .25], [1, 0, 0]], "float32")})
+        np.testing.assert_allclose(got, [[2.5e19], [0]], rtol=1e-6)
+
+    def test_dropout_takes_the_seed_of_the_program(self):
+        def build():
+            paddle.static.default_main_program().random_seed = 1
+            x = paddle.ones([2, 8])
+            return [F.dropout(x, 0.7), paddle.nn.Dropout(0.7)(x)]
+
+        want = np.zeros((2, 8))
+        want[0, 5] = want[1, 4] = 1 / 0.3
+        for _ in range(2):
+            for got in values(build):
+                np.testing.assert_allclose(got, want, rtol=1e-6)
+
+    def test_where_the_largest_stand(self):
+        def build():
+            x = data("x", [1, 2, 8])
+            return list(F.adaptive_max_pool1d(x, 3, return_mask=True)) + list(F.max_pool1d(x, 2, return_mask=True)) + \
+                [F.adaptive_max_pool1d(x, 3)]
+
+        feed = {"x": np.random.RandomState(0).rand(1, 2, 8).astype("float32")}
+        out, mask, pairs, pair_mask, alone = values(build, feed)
+        np.testing.assert_allclose(out, [[[0.71518934, 0.6458941, 0.891773], [0.96366274, 0.92559665, 0.92559665]]], rtol=1e-6)
+        np.testing.assert_array_equal(mask, [[[1, 5, 7], [0, 5, 5]]])
+        np.testing.assert_allclose(pairs, [[[0.71518934, 0.60276335, 0.6458941, 0.891773],
+                                            [0.96366274, 0.79172504, 0.92559665, 0.0871293]]], rtol=1e-6)
+        np.testing.assert_array_equal(pair_mask, [[[1, 2, 5, 7], [0, 2, 5, 7]]])
+        np.testing.assert_array_equal(alone, out)
+
+    def test_no_tape_while_programs_are_built(self):
+        self.assertFalse(paddle.is_grad_enabled())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -85,7 +85,8 @@ def no_grad(func=None):
 
 
 def is_grad_enabled():
-    return True
+    """False while programs are built, as in Paddle: there is no tape."""
+    return False
 
 
 @contextmanager

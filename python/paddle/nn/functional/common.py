@@ -1,6 +1,6 @@
 """Linear maps, dropout, embeddings, padding."""
 from paddle import _names
-from paddle._op import Call, need, one, type_number
+from paddle._op import Call, need, net, one, type_number
 from paddle.fluid.framework import Variable
 
 
@@ -27,10 +27,10 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     if p == 0:
         return x
     need(x, "x", "dropout")
-    call = Call("dropout", name)
+    call, seed = Call("dropout", name), net.main.random_seed
     out, mask = call.var(), call.var("uint8", stop_gradient=True)
     call.op("dropout", {"X": x}, {"Out": out, "Mask": mask},
-            {"dropout_prob": float(p), "is_test": not training, "fix_seed": False, "seed": 0,
+            {"dropout_prob": float(p), "is_test": not training, "fix_seed": seed != 0, "seed": seed,
              "dropout_implementation": "downgrade_in_infer" if mode == "downscale_in_infer" else mode})
     return out
 

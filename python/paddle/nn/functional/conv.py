@@ -89,6 +89,14 @@ def _pool2d(x, how, kernel, stride, padding, ceil_mode, exclusive, data_format, 
                 "use_mkldnn": False, "exclusive": exclusive, "data_format": data_format}, name)
 
 
+def _max_and_place(x, name, **attrs):
+    """The largest values of windows, and where in x they stand."""
+    call = Call("max_pool2d_with_index", name)
+    out, mask = call.var(), call.var()
+    call.op("max_pool2d_with_index", {"X": x}, {"Out": out, "Mask": mask}, attrs)
+    return out, mask
+
+
 def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
     """The largest value of every window."""
     need(x, "x", "max_pool2d")
@@ -96,11 +104,7 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
     stride = kernel if stride is None else pair(stride, 2, "stride")
     if return_mask:
         sizes, _ = padding_of(padding, 2)
-        call = Call("max_pool2d_with_index", name)
-        out, mask = call.var(), call.var()
-        call.op("max_pool2d_with_index", {"X": x}, {"Out": out, "Mask": mask},
-                {"ksize": kernel, "strides": stride, "paddings": sizes, "adaptive": False, "global_pooling": False})
-        return out, mask
+        return _max_and_place(x, name, ksize=kernel, strides=stride, paddings=sizes, adaptive=False, global_pooling=False)
     return _pool2d(x, "max", kernel, stride, padding, ceil_mode, True, data_format, name)
 
 
@@ -129,7 +133,11 @@ def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
     """The largest value of every window of sequences [batch, channels, length]."""
     need(x, "x", "max_pool1d")
     if return_mask:
-        raise NotImplementedError("max_pool1d: return_mask; use max_pool2d(..., return_mask=True) over one more dimension")
+        from paddle.tensor.manipulation import squeeze, unsqueeze
+        kernel = [1] + pair(kernel_size, 1, "kernel_size")
+        stride = kernel if stride is None else [1] + pair(stride, 1, "stride")
+        out, mask = max_pool2d(unsqueeze(x, [2]), kernel, stride, [0] + pair(padding, 1, "padding"), True, name=name)
+        return squeeze(out, [2]), squeeze(mask, [2])
     return _pool1d(x, "max", kernel_size, stride, padding, ceil_mode, True, name)
 
 
@@ -144,37 +152,26 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
     return _pool2d(x, "avg", output_size, [1, 1], 0, False, True, data_format, name, True)
 
 
-def _adaptive_max(x, sizes, name):
-    call = Call("max_pool2d_with_index", name)
-    out, mask = call.var(), call.var()
-    call.op("max_pool2d_with_index", {"X": x}, {"Out": out, "Mask": mask}, {"ksize": sizes, "adaptive": True})
-    return out, mask
-
-
 def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
     """The largest values of output_size windows."""
-    out = _adaptive_max(need(x, "x", "adaptive_max_pool2d"), pair(output_size, 2, "output_size"), name)
+    need(x, "x", "adaptive_max_pool2d")
+    out = _max_and_place(x, name, ksize=pair(output_size, 2, "output_size"), adaptive=True)
     return out if return_mask else out[0]
-
-
-def _along_length(function):
-    def method(x, output_size, name):
-        from paddle.tensor.manipulation import squeeze, unsqueeze
-        return squeeze(function(unsqueeze(x, [2]), [1, output_size], name), [2])
-
-    return method
 
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
     """The largest values of output_size windows of sequences."""
+    from paddle.tensor.manipulation import squeeze, unsqueeze
     need(x, "x", "adaptive_max_pool1d")
-    return _along_length(lambda y, size, n: _adaptive_max(y, size, n)[0])(x, output_size, name)
+    out, mask = _max_and_place(unsqueeze(x, [2]), name, ksize=[1] + pair(output_size, 1, "output_size"), adaptive=True)
+    return (squeeze(out, [2]), squeeze(mask, [2])) if return_mask else squeeze(out, [2])
 
 
 def adaptive_avg_pool1d(x, output_size, name=None):
     """The means of output_size windows of sequences."""
+    from paddle.tensor.manipulation import squeeze, unsqueeze
     need(x, "x", "adaptive_avg_pool1d")
-    return _along_length(lambda y, size, n: adaptive_avg_pool2d(y, size, name=n))(x, output_size, name)
+    return squeeze(adaptive_avg_pool2d(unsqueeze(x, [2]), [1] + pair(output_size, 1, "output_size"), name=name), [2])
 
 
 __getattr__ = _names.guard(__name__)

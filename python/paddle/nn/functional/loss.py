@@ -24,12 +24,12 @@ def log_loss(input, label, epsilon=1e-4, name=None):
                slot="Loss")
 
 
-def _softmax_loss(logits, label, soft_label, ignore_index, axis, numeric_stable_mode=True, name=None):
-    call = Call("softmax_with_cross_entropy", name)
+def _softmax_loss(logits, label, soft_label, ignore_index, axis, numeric_stable_mode=True, use_softmax=True):
+    call = Call("softmax_with_cross_entropy")
     softmax, loss = call.var(), call.var()
     call.op("softmax_with_cross_entropy", {"Logits": logits, "Label": label}, {"Softmax": softmax, "Loss": loss},
             {"soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode,
-             "axis": axis, "use_softmax": True})
+             "axis": axis, "use_softmax": use_softmax})
     return loss, softmax
 
 
@@ -71,26 +71,15 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
             flat = squeeze(label, axis) if len(label.shape) == len(input.shape) else label
             label = one_hot(flat, input.shape[-1])
         label, soft_label = label_smooth(label, epsilon=label_smoothing), True
-    if not use_softmax:
-        return _reduced(_probability_loss(input, label, soft_label, axis), reduction, name)
     same_rank = len(label.shape) == len(input.shape)
     label = _with_label_dim(input, label, axis, "cross_entropy")
-    loss, _ = _softmax_loss(input, label, soft_label, ignore_index, axis, name=None)
+    loss, _ = _softmax_loss(input, label, soft_label, ignore_index, axis, use_softmax=use_softmax)
     if reduction == "mean" and not soft_label and ignore_index >= 0:
         return _mean_of_counted(loss, label, ignore_index)
     if reduction == "none" and not same_rank:
         from paddle.tensor.manipulation import squeeze
         return squeeze(loss, axis)
     return _reduced(loss, reduction, name)
-
-
-def _probability_loss(input, label, soft_label, axis):
-    from paddle.nn.functional.common import one_hot
-    from paddle.tensor.manipulation import squeeze
-    from paddle.tensor.math import log, multiply
-    if not soft_label:
-        label = one_hot(squeeze(label, axis) if len(label.shape) == len(input.shape) else label, input.shape[-1])
-    return -sum(multiply(label, log(input)), axis=axis, keepdim=True)
 
 
 def _mean_of_counted(loss, label, ignore_index):
