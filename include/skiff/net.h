@@ -61,6 +61,12 @@ SKIFF_API enum skiff_status skiff_program_prune(const struct skiff_program *p,
                                                 const char *const *targets, int ntargets,
                                                 struct skiff_program **out,
                                                 struct skiff_error *err);
+/* The ops that the targets need, as they are: no feed and fetch ops, is_test unchanged. A feed ends
+ * the way back; one that nobody needs is ignored. */
+SKIFF_API enum skiff_status skiff_program_cut(const struct skiff_program *p,
+                                              const char *const *feeds, int nfeeds,
+                                              const char *const *targets, int ntargets,
+                                              struct skiff_program **out, struct skiff_error *err);
 /* Data parallelism: one joint program with the forward and backward ops of every device, and one
  * update with the average of their gradients (scale_one: their sum). */
 SKIFF_API enum skiff_status skiff_program_replicate(const struct skiff_program *p, int devices,

@@ -315,7 +315,12 @@ static PyObject *program_clone(struct program_object *o, PyObject *args, PyObjec
     return program_wrap(copy, (PyObject *)o);
 }
 
-static PyObject *program_prune(struct program_object *o, PyObject *args, PyObject *keywords)
+typedef enum skiff_status prune_fn(const struct skiff_program *p, const char *const *feeds,
+                                   int nfeeds, const char *const *targets, int ntargets,
+                                   struct skiff_program **out, struct skiff_error *err);
+
+static PyObject *pruned_by(prune_fn *prune, struct program_object *o, PyObject *args,
+                           PyObject *keywords)
 {
     PyObject *feeds, *targets;
     struct keep k = {0};
@@ -328,13 +333,23 @@ static PyObject *program_prune(struct program_object *o, PyObject *args, PyObjec
         return NULL;
     PyObject *result = NULL;
     if (names_of(&k, feeds, "feeds", &f, &nf) && names_of(&k, targets, "targets", &t, &nt)) {
-        if (skiff_program_prune(o->p, f, nf, t, nt, &pruned, &err) < 0)
+        if (prune(o->p, f, nf, t, nt, &pruned, &err) < 0)
             raise_error(&err);
         else
             result = program_wrap(pruned, (PyObject *)o);
     }
     keep_end(&k);
     return result;
+}
+
+static PyObject *program_prune(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    return pruned_by(skiff_program_prune, o, args, keywords);
+}
+
+static PyObject *program_cut(struct program_object *o, PyObject *args, PyObject *keywords)
+{
+    return pruned_by(skiff_program_cut, o, args, keywords);
 }
 
 static PyObject *program_allow_ops(struct program_object *o, PyObject *args, PyObject *keywords)
@@ -494,6 +509,7 @@ static PyMethodDef methods[] = {
     METHOD("create_block", program_create_block, "A new block."),
     METHOD("clone", program_clone, "A deep copy; for_test: as Fluid's clone(for_test=True)."),
     METHOD("prune", program_prune, "What the targets need of the feeds."),
+    METHOD("cut", program_cut, "The ops that the targets need, and nothing else."),
     METHOD("allow_ops", program_allow_ops,
            "Lets a program that was read act outside of itself: \"save,load\", below a folder."),
     METHOD("replicate", program_replicate, "One joint program for several devices."),

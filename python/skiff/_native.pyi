@@ -73,6 +73,8 @@ class Program:
         """A deep copy. for_test: without backward and optimizer ops, is_test set, as Fluid does."""
     def prune(self, feeds: Sequence[str], targets: Sequence[str]) -> Program:
         """What save_inference_model keeps: what the targets need of the feeds."""
+    def cut(self, feeds: Sequence[str], targets: Sequence[str]) -> Program:
+        """The ops that the targets need, as they are; feeds that nobody needs are ignored."""
     def replicate(self, devices: int, scale_one: bool = False) -> Program:
         """Data parallelism: a joint program for several devices; feeds and fetches by replica_name."""
     def replica_name(self, name: str, device: int) -> str: ...

@@ -262,18 +262,10 @@ static void remove_old_feeds(struct skiff_block *b)
     }
 }
 
-static enum skiff_status prune_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
-                                     const char *const *targets, int ntargets,
-                                     struct skiff_error *err)
+/* Keeps what the ops marked as targets need, down to the feeds. */
+static void keep_needed(struct skiff_program *p, const char *const *feeds, int nfeeds)
 {
     struct str_map needed, fed;
-    const char **fetches = arena_alloc(&p->arena, (size_t)(ntargets + 1) * sizeof *fetches);
-    neutral(p);
-    remove_old_feeds(program_root(p));
-    for (int i = 0; i < program_root(p)->nops; i++)
-        program_root(p)->ops[i]->is_target = IS_FALSE;
-    for (int i = 0; i < ntargets; i++)
-        TRY(wrap_target(p, i, targets[i], &fetches[i], err));
     str_map_init(&needed);
     str_map_init(&fed);
     for (int i = 0; i < nfeeds; i++)
@@ -284,12 +276,71 @@ static enum skiff_status prune_clone(struct skiff_program *p, const char *const 
     str_map_deinit(&needed);
     str_map_deinit(&fed);
     compact_blocks(p);
+}
+
+static void forget_targets(struct skiff_program *p, enum presence mark)
+{
+    for (int i = 0; i < program_root(p)->nops; i++)
+        program_root(p)->ops[i]->is_target = mark;
+}
+
+static enum skiff_status prune_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
+                                     const char *const *targets, int ntargets,
+                                     struct skiff_error *err)
+{
+    const char **fetches = arena_alloc(&p->arena, (size_t)(ntargets + 1) * sizeof *fetches);
+    neutral(p);
+    remove_old_feeds(program_root(p));
+    forget_targets(p, IS_FALSE);
+    for (int i = 0; i < ntargets; i++)
+        TRY(wrap_target(p, i, targets[i], &fetches[i], err));
+    keep_needed(p, feeds, nfeeds);
     set_is_test(p);
     TRY(add_feed_fetch(p, feeds, nfeeds, fetches, ntargets, err));
     if (p->generation == GEN_1X) {
         p->paddle_version = 1008005;
         p->has_version = true;
     }
+    return SKIFF_OK;
+}
+
+/* The op that writes the variable last, optimizer ops passed over, is a target. */
+static enum skiff_status mark_writer_of(struct skiff_program *p, const char *target,
+                                        struct skiff_error *err)
+{
+    struct skiff_block *b = program_root(p);
+    struct str_map one;
+    str_map_init(&one);
+    str_map_put(&one, target, b);
+    int at = b->nops - 1;
+    while (at >= 0 && (is_optimize(b->ops[at]) || !writes_any(b->ops[at], &one)))
+        at--;
+    str_map_deinit(&one);
+    if (at >= 0)
+        b->ops[at]->is_target = IS_TRUE;
+    else if (!block_own_var(b, target)) /* what no op makes (a parameter) is there as it is */
+        return error_set(err, SKIFF_NOT_FOUND, "prune: there is no target variable %s", target);
+    return SKIFF_OK;
+}
+
+static bool listed(const char *name, const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static enum skiff_status cut_clone(struct skiff_program *p, const char *const *feeds, int nfeeds,
+                                   const char *const *targets, int ntargets,
+                                   struct skiff_error *err)
+{
+    forget_targets(p, IS_FALSE);
+    for (int i = 0; i < ntargets; i++)
+        if (!listed(targets[i], feeds, nfeeds))
+            TRY(mark_writer_of(p, targets[i], err));
+    keep_needed(p, feeds, nfeeds);
+    forget_targets(p, ABSENT);
     return SKIFF_OK;
 }
 
@@ -305,14 +356,17 @@ static enum skiff_status verify_cut(const struct skiff_program *whole,
     return error_set(err, SKIFF_INTERNAL, "prune: %s", why.message);
 }
 
-enum skiff_status prune_for_inference(const struct skiff_program *p, const char *const *feeds,
-                                      int nfeeds, const char *const *targets, int ntargets,
-                                      struct skiff_program **out, struct skiff_error *err)
+typedef enum skiff_status cut_fn(struct skiff_program *p, const char *const *feeds, int nfeeds,
+                                 const char *const *targets, int ntargets, struct skiff_error *err);
+
+static enum skiff_status cut_copy(const struct skiff_program *p, cut_fn *cut,
+                                  const char *const *feeds, int nfeeds, const char *const *targets,
+                                  int ntargets, struct skiff_program **out, struct skiff_error *err)
 {
     if (ntargets < 1)
         return error_set(err, SKIFF_INVALID, "prune: no targets are given");
     struct skiff_program *copy = program_clone(p);
-    enum skiff_status status = prune_clone(copy, feeds, nfeeds, targets, ntargets, err);
+    enum skiff_status status = cut(copy, feeds, nfeeds, targets, ntargets, err);
     if (status == SKIFF_OK)
         status = verify_cut(p, copy, err);
     if (status < 0)
@@ -320,6 +374,13 @@ enum skiff_status prune_for_inference(const struct skiff_program *p, const char 
     else
         *out = copy;
     return status;
+}
+
+enum skiff_status prune_for_inference(const struct skiff_program *p, const char *const *feeds,
+                                      int nfeeds, const char *const *targets, int ntargets,
+                                      struct skiff_program **out, struct skiff_error *err)
+{
+    return cut_copy(p, prune_clone, feeds, nfeeds, targets, ntargets, out, err);
 }
 
 enum skiff_status program_clone_for_test(const struct skiff_program *p, struct skiff_program **out,
@@ -354,4 +415,11 @@ enum skiff_status skiff_program_prune(const struct skiff_program *p, const char 
                                       struct skiff_program **out, struct skiff_error *err)
 {
     return prune_for_inference(program_to_run(p), feeds, nfeeds, targets, ntargets, out, err);
+}
+
+enum skiff_status skiff_program_cut(const struct skiff_program *p, const char *const *feeds,
+                                    int nfeeds, const char *const *targets, int ntargets,
+                                    struct skiff_program **out, struct skiff_error *err)
+{
+    return cut_copy(program_to_run(p), cut_clone, feeds, nfeeds, targets, ntargets, out, err);
 }

@@ -112,6 +112,28 @@ static void sub_blocks_follow_their_ops(void **state)
     skiff_net_destroy(net);
 }
 
+/* _prune_with_input: feeds that nobody needs, or that do not exist, are ignored. */
+static void a_cut_ignores_feeds_that_nobody_needs(void **state)
+{
+    struct skiff_var *predict;
+    struct skiff_net *net = trained(&predict);
+    struct skiff_program *p = NULL;
+    struct skiff_error err = {0};
+    const char *feeds[] = {"x", "y", "nobody"}, *targets[] = {predict->name, "x"};
+    assert_int_equal(skiff_program_cut(net->main, feeds, 3, targets, 2, &p, &err), SKIFF_OK);
+    assert_int_equal(program_root(p)->nops, 3); /* mul add dropout */
+    assert_string_equal(program_root(p)->ops[2]->type, "dropout");
+    assert_false(op_attr(program_root(p)->ops[2], "is_test")->value.b);
+    assert_null(block_own_var(program_root(p), "y"));
+    program_destroy(p);
+    p = NULL;
+    assert_int_equal(skiff_program_cut(net->main, feeds, 1, &feeds[2], 1, &p, &err),
+                     SKIFF_NOT_FOUND);
+    assert_string_equal(err.message, "prune: there is no target variable nobody");
+    assert_null(p);
+    skiff_net_destroy(net);
+}
+
 static void wrong_names_are_errors(void **state)
 {
     struct skiff_var *predict;
@@ -136,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_program_has_forward_ops_only),
         cmocka_unit_test(inference_program_is_what_the_target_needs),
         cmocka_unit_test(sub_blocks_follow_their_ops),
+        cmocka_unit_test(a_cut_ignores_feeds_that_nobody_needs),
         cmocka_unit_test(wrong_names_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,5 +110,24 @@ class Values(unittest.TestCase):
         self.assertFalse(paddle.is_grad_enabled())
 
 
+class Pruning(unittest.TestCase):
+    def test_feeds_that_the_targets_do_not_need(self):
+        with fresh() as (main, _):
+            x = data("x", [4, 3])
+            data("y", [4, 3])
+            out = paddle.mean(x)
+            for feeds in (["x", "y"], ["x", "nonesuch"], []):
+                for targets in ([out], [out.name], out):
+                    cut = main._prune_with_input(feeds, targets)
+                    self.assertEqual([op.type for op in cut.global_block().ops], ["reduce_mean"])
+                    self.assertEqual(sorted(cut.global_block().vars), ["mean_0.tmp_0", "x"])
+            with self.assertRaisesRegex(ValueError, "feeded_var_names of Program._prune_with_input.. can only be str"):
+                main._prune_with_input([x], [out])
+            exe, feed = paddle.static.Executor(), {"x": np.full((4, 3), 2, "float32"), "y": np.ones((4, 3), "float32")}
+            with self.assertWarnsRegex(UserWarning, "The variable y is not found in program"):
+                got = exe.run(main, feed=feed, fetch_list=[out], use_prune=True)
+            self.assertEqual(float(got[0]), 2.0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -183,6 +183,7 @@ class Executor(object):
             feed = self._known_feeds(program, feed)
         if use_prune and names:
             program = self._prune(program, feed, names)
+            feed = self._known_feeds(program, feed or {})
         try:
             if program.waits and join(program, scope):
                 return []
@@ -215,7 +216,7 @@ class Executor(object):
         key = (program.state[0], tuple(sorted(feed or ())), tuple(names))
         found = self._pruned.get(key)
         if found is None or found[0] != program.state:
-            found = self._pruned[key] = (program.state, program.prune(sorted(feed or ()), names))
+            found = self._pruned[key] = (program.state, program.cut(sorted(feed or ()), names))
         return found[1]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,

@@ -594,7 +594,11 @@ class Program(_native.Program):
 
     def _prune_with_input(self, feeded_var_names, targets):
         targets = targets if isinstance(targets, (list, tuple)) else [targets]
-        return self.prune(feeded_var_names, [getattr(t, "name", t) for t in targets])
+        for name in feeded_var_names:
+            if not isinstance(name, str):
+                raise ValueError("All feeded_var_names of Program._prune_with_input() can only be str, but received %s." %
+                                 type(name))
+        return self.cut(feeded_var_names, [getattr(t, "name", t) for t in targets])
 
     def _inference_optimize(self, prune_read_op=True):
         return self.clone(for_test=True)
