@@ -351,6 +351,10 @@ class Case(object):
     def compared(self, state, nudge):
         """Runs all steps from nudged values: (where, name, recorded, now) for everything recorded."""
         scope, pairs = core.Scope(), []
+        if self.seed:  # the stream stands where it stood before the first step
+            paddle.seed(self.seed)
+            if self.startup is not None:
+                base.Executor(base.CPUPlace()).run(self.startup, scope=core.Scope())
         for name, value in self.init.items():
             set_tensor(scope.var(name).get_tensor(), nudged(value.array, nudge), value.lod)
         with ThreadedAdam(self.program):

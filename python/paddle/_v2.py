@@ -13,7 +13,7 @@ TENSOR = {
     "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
             "multiply divide maximum minimum mod remainder floor_mod floor_divide pow neg scale clip add_n sum max min amax "
             "amin prod all any logsumexp cumsum increment outer einsum lerp isfinite",
-    "random": "uniform rand randn standard_normal normal randint multinomial",
+    "random": "uniform rand randn standard_normal normal randint randperm multinomial",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
 }

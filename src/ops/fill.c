@@ -257,7 +257,7 @@ static enum skiff_status range_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 0, 0, infer_in_dtype(c, START, 0), &s, err);
 }
 
-/* float32 is counted in float32, as Paddle does: 0.6f / 0.1f is 6, in double it is a little more. */
+/* float32 is counted in float32, as Paddle does: 0.6f / 0.1f is 6; in double it is a bit more. */
 static double range_count(enum dtype dtype, double from, double to, double step)
 {
     if (dtype == DTYPE_FP32)

@@ -1,11 +1,12 @@
-/* Random tensors: uniform_random, gaussian_random, truncated_gaussian_random, randint, multinomial,
- * sampling_id. With a seed they give Paddle's own stream, bit for bit (random_source.h).
+/* Random tensors: uniform_random, gaussian_random, truncated_gaussian_random, randint, randperm,
+ * multinomial, sampling_id. With a seed they give Paddle's stream, bit for bit (random_source.h).
  *
  *   uniform     u * (max - min) + min, then diag_val on diag_num places diag_step + 1 apart
  *   gaussian    polar method: x, y in (-1,1) until 0 < x^2 + y^2 <= 1; m = sqrt(-2 ln r2 / r2);
  *               y m comes first, x m next; times std plus mean
  *   truncated   p = Phi(-2) + (Phi(2) - Phi(-2)) u; sqrt(2) erfinv(2p - 1) std + mean
  *   randint     [low, high)
+ *   randperm    0 .. n-1 in the order of libstdc++'s std::shuffle, two swaps with one draw (2.x)
  *   multinomial by the cumulated probabilities of a row; without replacement the category taken is
  *               removed and the others scaled up (2.x)
  *   sampling_id one draw r in [min, max] a row: the first column where the running sum passes r */
@@ -350,6 +351,58 @@ static enum skiff_status randint_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* ---- randperm ---- */
+
+enum { RP_N, RP_DTYPE, RP_SEED };
+
+static enum skiff_status randperm_infer(struct infer *c, struct skiff_error *err)
+{
+    if (c->attr[RP_N].i < 1)
+        return error_set(err, SKIFF_INVALID, "op %s: attribute n is %d, must be positive",
+                         c->kind->type, c->attr[RP_N].i);
+    struct shape s = SHAPE(c->attr[RP_N].i);
+    return infer_out(c, 0, 0, (enum dtype)c->attr[RP_DTYPE].i, &s, err);
+}
+
+static void swap(int64_t *v, int64_t a, int64_t b)
+{
+    int64_t kept = v[a];
+    v[a] = v[b];
+    v[b] = kept;
+}
+
+static void shuffle(struct random_source *r, int64_t *v, int64_t n)
+{
+    int64_t i = 1;
+    if (n > 1 && n % 2 == 0)
+        swap(v, i++, random_int(r, 0, 2));
+    for (; i < n; i += 2) {
+        int64_t both = random_int(r, 0, (i + 1) * (i + 2));
+        swap(v, i, both / (i + 2));
+        swap(v, i + 1, both % (i + 2));
+    }
+}
+
+static enum skiff_status randperm_run(struct kernel *k, struct skiff_error *err)
+{
+    struct tensor *out = kernel_out(k, 0);
+    int64_t n = k->attr[RP_N].i, *order;
+    void *memory;
+    struct random_source r;
+    if (!dtype_is_number(out->dtype))
+        return kernel_fail(k, SKIFF_DTYPE, err, "attribute dtype is %d (%s), must be a number type",
+                           out->dtype, dtype_name(out->dtype));
+    TRY(kernel_scratch(k, (size_t)n * sizeof *order, &memory, err));
+    order = memory;
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    random_source_init(&r, k, k->attr[RP_SEED].i);
+    shuffle(&r, order, n);
+    DISPATCH_NUMBER(out->dtype, T, T *o = out->data;
+                    for (int64_t i = 0; i < n; i++) o[i] = (T)order[i])
+    return SKIFF_OK;
+}
+
 /* ---- multinomial ---- */
 
 enum { MU_SAMPLES, MU_REPLACEMENT };
@@ -487,6 +540,8 @@ static const struct op_attr_spec truncated_attrs[] = {
 static const struct op_attr_spec randint_attrs[] = {A_LONGS("shape"),        A_REQ("low", ATTR_INT),
                                                     A_REQ("high", ATTR_INT), A_INT("dtype", 3),
                                                     A_INT("seed", 0),        {0}};
+static const struct op_attr_spec randperm_attrs[] = {
+    A_REQ("n", ATTR_INT), A_INT("dtype", 3), A_INT("seed", 0), {0}};
 static const struct op_attr_spec multinomial_attrs[] = {
     A_INT("num_samples", 1), A_BOOL("replacement", false), {0}};
 static const struct op_attr_spec sampling_attrs[] = {
@@ -509,6 +564,7 @@ const struct op_kind ops_random[] = {
     RANDOM_ROWS("truncated_gaussian_random", OP_OWN_SHAPE, no_ins, truncated_attrs, truncated_infer,
                 truncated_run),
     RANDOM_ROWS("randint", OP_OWN_SHAPE, shape_ins, randint_attrs, randint_infer, randint_run),
+    RANDOM_ROW("randperm", GEN_2X, 0, no_ins, randperm_attrs, randperm_infer, randperm_run),
     RANDOM_ROW("multinomial", GEN_2X, 0, x_ins, multinomial_attrs, multinomial_infer,
                multinomial_run),
     RANDOM_ROWS("sampling_id", 0, x_ins, sampling_attrs, sampling_infer, sampling_run),

@@ -129,5 +129,30 @@ class Pruning(unittest.TestCase):
             self.assertEqual(float(got[0]), 2.0)
 
 
+class Orders(unittest.TestCase):
+    """Recorded in eager mode: in static mode Paddle's own samplers fail."""
+
+    def test_seed_decides_the_order(self):
+        for _ in range(2):
+            paddle.seed(2023)
+            self.assertEqual(list(paddle.io.SubsetRandomSampler([1, 3, 5, 7, 9])), [9, 3, 7, 5, 1])
+            split = lambda: [list(part) for part in paddle.io.random_split(range(10), [3, 7])]  # noqa: E731
+            self.assertEqual(split(), [[5, 0, 6], [2, 3, 1, 7, 9, 8, 4]])
+            self.assertEqual(split(), [[8, 2, 3], [9, 1, 4, 7, 6, 0, 5]])
+        self.assertEqual(list(paddle.io.SubsetRandomSampler([])), [])
+
+    def test_randperm(self):
+        def build():
+            return [paddle.randperm(n) for n in (5, 10, 10, 6, 1, 2)] + [paddle.randperm(7, "float32")]
+
+        got = values(build, seed=2023)
+        want = [[4, 1, 3, 2, 0], [5, 0, 6, 2, 3, 1, 7, 9, 8, 4], [8, 2, 3, 9, 1, 4, 7, 6, 0, 5], [5, 4, 2, 1, 0, 3], [0],
+                [1, 0], [3, 5, 6, 1, 2, 0, 4]]
+        self.assertEqual([g.tolist() for g in got], want)
+        self.assertEqual([got[0].dtype, got[-1].dtype], [np.int64, np.float32])
+        with self.assertRaisesRegex(ValueError, "The input n should be greater than 0 in randperm op"), fresh():
+            paddle.randperm(0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -104,19 +104,34 @@ class Subset(Dataset):
         return len(self.indices)
 
 
-def _generator():
-    """A stream of numpy's that paddle.seed decides."""
-    import numpy
+#: (the seed, the executor whose stream began with it)
+_stream = (None, None)
+
+
+def _permutation(n):
+    """0 .. n-1 in an order that paddle.seed decides: what the op randperm draws."""
+    from skiff import _native
+
     from paddle import framework
+    global _stream
+    if n == 0:
+        return []
     seed = framework.current_seed()
-    return numpy.random if seed is None else numpy.random.RandomState(seed[0] & 0xffffffff)
+    if _stream[1] is None or seed != _stream[0]:
+        _stream = (seed, _native.Executor(_native.Scope(), seed=None if seed is None else seed[0]))
+    program = _native.Program()
+    program.generation = 2
+    out = program.block(0).create_var(name="order")
+    program.block(0).append_op(type="randperm", inputs={}, outputs={"Out": out},
+                               attrs={"n": n, "dtype": 3, "seed": 0})
+    return _stream[1].run(program, {}, [out], return_numpy=True)[0].tolist()
 
 
 def random_split(dataset, lengths, generator=None):
     """Disjoint parts, drawn at random."""
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = _generator().permutation(len(dataset)).tolist()
+    order = _permutation(len(dataset))
     out, at = [], 0
     for n in lengths:
         out.append(Subset(dataset, order[at:at + n]))
@@ -174,8 +189,7 @@ class SubsetRandomSampler(Sampler):
         self.indices = indices
 
     def __iter__(self):
-        import numpy
-        return iter([self.indices[i] for i in numpy.random.permutation(len(self.indices))])
+        return iter([self.indices[i] for i in _permutation(len(self.indices))])
 
     def __len__(self):
         return len(self.indices)

@@ -49,6 +49,13 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):
                                               "dtype": type_number(dtype or "int64")}, name, stop_gradient=True)
 
 
+def randperm(n, dtype="int64", name=None):
+    """0 .. n-1 in random order."""
+    if n < 1:
+        raise ValueError("The input n should be greater than 0 in randperm op.")
+    return one("randperm", "randperm", {}, {"n": n, "dtype": type_number(dtype), "seed": 0}, name, stop_gradient=True)
+
+
 def multinomial(x, num_samples=1, replacement=False, name=None):
     """Draws by the weights in x."""
     return one("multinomial", "multinomial", {"X": need(x, "x", "multinomial")},
