@@ -154,5 +154,43 @@ class Orders(unittest.TestCase):
             paddle.randperm(0)
 
 
+def worker():
+    info = paddle.io.get_worker_info()
+    return (-1, 0) if info is None else (info.id, info.num_workers)
+
+
+class Parts(paddle.io.IterableDataset):
+    """0 to 5, shared between the workers."""
+
+    def __iter__(self):
+        me, all = worker()
+        for i in range(max(me, 0), 6, max(all, 1)):
+            yield np.array([i, me, all])
+
+
+class Numbered(paddle.io.Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return np.array((i,) + worker())
+
+
+def read(dataset, workers):
+    loader = paddle.io.DataLoader(dataset, batch_size=2, num_workers=workers, places=paddle.CPUPlace(), return_list=True)
+    return [np.array(b[0] if isinstance(b, (list, tuple)) else b).tolist() for b in loader]
+
+
+class Workers(unittest.TestCase):
+    def test_who_reads_what(self):
+        alone = [[[0, -1, 0], [1, -1, 0]], [[2, -1, 0], [3, -1, 0]], [[4, -1, 0], [5, -1, 0]]]
+        self.assertEqual(read(Parts(), 0), alone)
+        self.assertEqual(read(Numbered(), 0), alone)
+        self.assertEqual(read(Parts(), 2), [[[0, 0, 2], [2, 0, 2]], [[1, 1, 2], [3, 1, 2]], [[4, 0, 2]], [[5, 1, 2]]])
+        self.assertEqual(read(Numbered(), 2),
+                         [[[0, 0, 2], [1, 0, 2]], [[2, 1, 2], [3, 1, 2]], [[4, 0, 2], [5, 0, 2]]])
+        self.assertIsNone(paddle.io.get_worker_info())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 """paddle.io: datasets and loaders in Python."""
 import math
+import threading
 
 from paddle import _names
 
@@ -316,8 +317,23 @@ def default_collate_fn(batch):
 default_convert_fn = list
 
 
+class WorkerInfo(object):
+    """id, num_workers, dataset and seed of the worker that is reading; not to be changed."""
+
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+    def __setattr__(self, key, value):
+        raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
+
+
+#: .info: what get_worker_info gives on this thread
+_reading = threading.local()
+
+
 class DataLoader(object):
-    """Batches of a dataset, as lists of arrays. num_workers > 0: a thread reads ahead (order and content are the same)."""
+    """Batches of a dataset, as lists of arrays. num_workers > 0: a thread reads ahead and plays the workers
+    in turn, so that order and content are those of Paddle's processes."""
 
     def __init__(self, dataset, feed_list=None, places=None, return_list=True, batch_sampler=None, batch_size=1,
                  shuffle=False, drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True, prefetch_factor=2,
@@ -363,27 +379,48 @@ class DataLoader(object):
             raise ValueError("length of IterableDataset not supported")
         return len(self.batch_sampler) if self.batch_size is not None or self.batch_sampler is not None else len(self.dataset)
 
-    def _batches(self):
+    def _batches(self, dataset):
         if not self._iterable:
             if self.batch_sampler is None:
-                for i in range(len(self.dataset)):
-                    yield self._feed(self.dataset[i])
+                for i in range(len(dataset)):
+                    yield self._feed(dataset[i])
                 return
             for indices in self.batch_sampler:
-                yield self._feed(self.collate_fn([self.dataset[i] for i in indices]))
+                yield self._feed(self.collate_fn([dataset[i] for i in indices]))
             return
         if self.batch_size is None:
-            for sample in self.dataset:
+            for sample in dataset:
                 yield self._feed(sample)
             return
         batch = []
-        for sample in self.dataset:
+        for sample in dataset:
             batch.append(sample)
             if len(batch) == self.batch_size:
                 yield self._feed(self.collate_fn(batch))
                 batch = []
         if batch and not self.drop_last:
             yield self._feed(self.collate_fn(batch))
+
+    def _by_workers(self):
+        """The batches of num_workers workers in turn. Workers share the batches of a dataset with numbers; of an iterable one
+        each reads its own copy, which get_worker_info lets it make a part of."""
+        import copy
+        shared = None if self._iterable else self._batches(self.dataset)
+        turns = []
+        for i in range(self.num_workers):
+            dataset = copy.copy(self.dataset) if self._iterable else self.dataset
+            info = WorkerInfo(id=i, num_workers=self.num_workers, dataset=dataset, seed=i)
+            turns.append((info, shared or self._batches(dataset)))
+            _reading.info = info
+            if self._worker_init_fn is not None:
+                self._worker_init_fn(i)
+        while turns:
+            turn = turns.pop(0)
+            _reading.info = turn[0]
+            for batch in turn[1]:
+                yield batch
+                turns.append(turn)
+                break
 
     def _feed(self, fields):
         if self.return_list:
@@ -392,14 +429,13 @@ class DataLoader(object):
         return dict(zip(names, fields))
 
     def __iter__(self):
-        return self._read_ahead() if self.num_workers > 0 else self._batches()
+        return self._read_ahead() if self.num_workers > 0 else self._batches(self.dataset)
 
     __call__ = __iter__
 
     def _read_ahead(self):
         """A thread reads up to num_workers * prefetch_factor batches ahead; leaving the loop early ends it."""
         import queue
-        import threading
         waiting, done = queue.Queue(max(1, self.num_workers * self._ahead)), threading.Event()
 
         def offer(item):
@@ -413,9 +449,7 @@ class DataLoader(object):
 
         def work():
             try:
-                if self._worker_init_fn is not None:
-                    self._worker_init_fn(0)
-                for batch in self._batches():
+                for batch in self._by_workers():
                     if not offer((batch, None)):
                         return
                 offer((None, None))
@@ -438,8 +472,8 @@ class DataLoader(object):
 
 
 def get_worker_info():
-    """None: samples are read by one thread of this process."""
-    return None
+    """Which worker of a DataLoader reads here (id, num_workers, dataset, seed); None outside of one."""
+    return getattr(_reading, "info", None)
 
 
 __getattr__ = _names.guard(__name__)
