@@ -1,4 +1,5 @@
 """paddle 2.x: values that Paddle 2.6.2 gave where Skiff once gave others or failed."""
+import tempfile
 import unittest
 
 import numpy as np
@@ -190,6 +191,24 @@ class Workers(unittest.TestCase):
         self.assertEqual(read(Numbered(), 2),
                          [[[0, 0, 2], [1, 0, 2]], [[2, 1, 2], [3, 1, 2]], [[4, 0, 2], [5, 0, 2]]])
         self.assertIsNone(paddle.io.get_worker_info())
+
+    def test_a_pipe_that_gives_nothing_is_told(self):
+        for kind in (paddle.distributed.QueueDataset, paddle.distributed.InMemoryDataset):
+            with fresh() as (main, startup), tempfile.NamedTemporaryFile("w", suffix=".txt") as rows:
+                rows.write("1 0.5\n")
+                rows.flush()
+                x = data("x", [None, 1])
+                loss = paddle.mean(paddle.static.nn.fc(x, 1))
+                dataset = kind()
+                dataset.init(batch_size=1, thread_num=1, use_var=[x], pipe_command="cat >/dev/null")
+                dataset.set_filelist([rows.name])
+                if hasattr(dataset, "load_into_memory"):
+                    dataset.load_into_memory()
+                exe = paddle.static.Executor()
+                exe.run(startup)
+                for call in (exe.train_from_dataset, exe.infer_from_dataset):
+                    with self.assertWarnsRegex(UserWarning, r"no samples: nothing was done \(1 files, pipe command `cat >"):
+                        call(main, dataset, fetch_list=[loss])
 
 
 if __name__ == "__main__":

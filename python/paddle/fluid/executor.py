@@ -255,7 +255,10 @@ class Executor(object):
         dataset._prepare()
         if program.waits:
             join(program, options["scope"])
-        call(program, dataset._native, **options)
+        result = call(program, dataset._native, **options)
+        if not result["samples"] and not result["stopped"]:
+            warnings.warn("the dataset gave no samples: nothing was done (%d files, pipe command `%s`)" %
+                          (len(dataset.filelist), dataset.pipe_command))
 
 
 __getattr__ = _names.guard(__name__)
