@@ -7,7 +7,7 @@ from skiff import _native
 from paddle import tensor
 from paddle._op import _append, _create_var, dtype_name, is_float, net
 from paddle.fluid import core
-from paddle.fluid.framework import Variable
+from paddle.fluid.framework import Variable, _tensor_op
 from paddle.tensor.manipulation import getitem
 
 _OPS = {"+": "elementwise_add", "-": "elementwise_sub", "*": "elementwise_mul", "/": "elementwise_div",
@@ -21,6 +21,7 @@ def _result(kind, inputs, attrs=None, stop_gradient=False):
     return out
 
 
+@_tensor_op
 def astype(self, dtype):
     """A cast of it."""
     return _result("cast", {"X": self}, {"in_dtype": self.dtype, "out_dtype": core.BY_DTYPE[dtype_name(dtype)]},
@@ -72,9 +73,8 @@ def _binary(op, left, right):
 def _operator(op, before, reverse=False):
     """Fluid's operator for programs of 1.x, this one for 2.x."""
 
-    def method(self, other):
-        if self.program.generation != 2:
-            return before(self, other)
+    @_tensor_op
+    def append(self, other):
         if isinstance(other, Variable):
             return _binary(op, other, self) if reverse else _binary(op, self, other)
         if isinstance(other, (bool, int, float)) or hasattr(other, "__float__") and getattr(other, "ndim", 0) == 0:
@@ -84,6 +84,9 @@ def _operator(op, before, reverse=False):
             value = tensor.to_tensor(numpy.asarray(other))
             return _binary(op, value, self) if reverse else _binary(op, self, value)
         return NotImplemented
+
+    def method(self, other):
+        return append(self, other) if self.program.generation == 2 else before(self, other)
 
     return method
 
@@ -108,6 +111,7 @@ def _no_value(name):
     return method
 
 
+@_tensor_op
 def _neg(self):
     return _scaled(self, -1.0, 0.0)
 

@@ -130,6 +130,70 @@ class Pruning(unittest.TestCase):
             self.assertEqual(float(got[0]), 2.0)
 
 
+class Sequences(unittest.TestCase):
+    """The layers of sequences take their arguments by 2.6.2's names. Rows 0 to 4 of x are 2 and 3 long sequences."""
+
+    def results(self, build):
+        lod = lambda array: paddle.base.create_lod_tensor(array, [[2, 3]], paddle.CPUPlace())  # noqa: E731
+        feed = {"x": lod(np.arange(10, dtype="float32").reshape(5, 2) / 10), "i": lod(np.arange(5).reshape(5, 1))}
+        with fresh() as (main, startup):
+            got = build(data("x", [None, 2], "float32", 1), data("i", [None, 1], "int64", 1))
+            got = list(got) if isinstance(got, (list, tuple)) else [got]
+            exe = paddle.static.Executor()
+            exe.run(startup)
+            return [(np.array(v), v.lod()) for v in exe.run(main, feed=feed, fetch_list=got, return_numpy=False)]
+
+    def check(self, build, want, lod):
+        got = self.results(build)[0]
+        np.testing.assert_allclose(got[0], want, rtol=5e-5)
+        self.assertEqual(got[1], lod)
+
+    def test_rows(self):
+        S, two = paddle.static.nn, [[0, 2, 5]]
+        self.check(lambda x, i: S.sequence_first_step(input=x), [[0, .1], [.4, .5]], [])
+        self.check(lambda x, i: S.sequence_last_step(input=x), [[.2, .3], [.8, .9]], [])
+        self.check(lambda x, i: S.sequence_enumerate(input=i, win_size=2, pad_value=9),
+                   [[0, 1], [1, 9], [2, 3], [3, 4], [4, 9]], two)
+        self.check(lambda x, i: S.sequence_slice(input=x, offset=paddle.assign(np.array([[0], [1]])),
+                                                 length=paddle.assign(np.array([[1], [2]]))),
+                   [[0, .1], [.6, .7], [.8, .9]], [[0, 1, 3]])
+        self.check(lambda x, i: S.sequence_concat(input=[i, i]), [[v] for v in (0, 1, 0, 1, 2, 3, 4, 2, 3, 4)], [[0, 4, 10]])
+
+    def test_numbers(self):
+        S = paddle.static.nn
+        half = paddle.nn.initializer.Constant(0.5)
+        want = [[.3, .3], [.3, .3], [1.1, 1.1], [1.95, 1.95], [1.5, 1.5]]
+        self.check(lambda x, i: S.sequence_conv(input=x, num_filters=2, param_attr=paddle.ParamAttr(initializer=half), act="relu"),
+                   want, [[0, 2, 5]])
+        self.check(lambda x, i: S.sequence_softmax(input=S.sequence_softmax(input=S.sequence_reshape(input=x, new_dim=1))),
+                   [[v] for v in (.24103, .24651, .25271, .25975, .16027, .16244, .16487, .1676, .17068, .17414)], [[0, 4, 10]])
+
+    def test_pad_and_unpad(self):
+        S = paddle.static.nn
+        padded, lengths = self.results(lambda x, i: S.sequence_pad(x, paddle.full([1], 7.0), maxlen=4))
+        np.testing.assert_allclose(padded[0][:, :, 1], [[.1, .3, 7, 7], [.5, .7, .9, 7]], rtol=1e-6)
+        np.testing.assert_array_equal(lengths[0], [2, 3])
+        self.check(lambda x, i: S.sequence_unpad(paddle.reshape(paddle.arange(12, dtype="float32"), [2, 3, 2]),
+                                                 length=paddle.assign(np.array([2, 1]))),
+                   [[0, 1], [2, 3], [6, 7]], [[0, 2, 3]])
+
+
+class Operators(unittest.TestCase):
+    def test_on_variables_of_another_program(self):
+        with fresh() as (main, _):
+            x, y = data("x", [2, 3]), data("y", [2, 3])
+        with fresh() as (other, _):
+            out = [x + y, x * y, x + 1, 2 ** x, x / y, x < y, -x, x.astype("float64")]
+            self.assertEqual(other.global_block().ops, [])
+        self.assertEqual([v.block.program.global_block().ops[-1].type for v in out], ["cast"] * 8)
+        self.assertEqual([op.type for op in main.global_block().ops],
+                         ["elementwise_add", "elementwise_mul", "scale", "fill_constant", "elementwise_pow",
+                          "elementwise_div", "less_than", "scale", "cast"])
+        feed = {"x": np.full((2, 3), 3, "float32"), "y": np.full((2, 3), 4, "float32")}
+        got = paddle.static.Executor().run(main, feed=feed, fetch_list=out)
+        np.testing.assert_array_equal([float(g[0, 0]) for g in got], [7, 12, 4, 8, 0.75, 1, -3, 3])
+
+
 class Orders(unittest.TestCase):
     """Recorded in eager mode: in static mode Paddle's own samplers fail."""
 

@@ -10,6 +10,7 @@ _WHERE = {
     "ParamAttr": "paddle.framework", "LoDTensor": "paddle.fluid.core", "default_main_program": "paddle.static",
     "default_startup_program": "paddle.static", "program_guard": "paddle.static", "global_scope": "paddle.static",
     "scope_guard": "paddle.static", "data": "paddle.static", "DataFeeder": "paddle.fluid",
+    "create_lod_tensor": "paddle.fluid",
 }
 
 

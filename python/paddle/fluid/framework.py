@@ -80,7 +80,7 @@ def _tensor_op(method):
         finally:
             net.pop_programs()
 
-    call.__doc__ = method.__doc__
+    call.__name__, call.__doc__ = method.__name__, method.__doc__
     return call
 
 

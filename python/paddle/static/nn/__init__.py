@@ -1,9 +1,12 @@
 """paddle.static.nn: layers as functions that make their own parameters."""
+import functools
+
 from skiff import _native
 
 from paddle import _names
-from paddle._op import Call, need, need_all
+from paddle._op import Call, check_static, need, need_all
 from paddle.fluid._build import net
+from paddle.fluid.layers import sequence_lod
 from paddle.framework import make_parameter, to_attr
 from paddle.nn import initializer as init
 from paddle.tensor.creation import create_parameter  # noqa: F401
@@ -146,15 +149,24 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
 
 def _sequence(kind):
     """One of fluid's sequence layers, on programs of 2.x."""
+    layer = getattr(sequence_lod, kind)
 
+    @functools.wraps(layer)
     def function(*args, **kwargs):
-        layer = getattr(_native.layers, kind)
-        kwargs.pop("name", None)
-        return layer(net, *args, **kwargs)
+        check_static(kind)
+        return layer(*args, **kwargs)
 
-    function.__name__ = function.__qualname__ = kind
-    function.__doc__ = "fluid.layers.%s." % kind
     return function
+
+
+def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, padding_start=None, bias_attr=None,
+                  param_attr=None, act=None, name=None):
+    """Convolution along each sequence."""
+    check_static("sequence_conv")
+    need(input, "input", "sequence_conv")
+    return _native.layers.sequence_conv(net, input, num_filters, filter_size=filter_size, filter_stride=filter_stride,
+                                        padding_start=padding_start, bias_attr=bias_attr, param_attr=param_attr, act=act,
+                                        name=name)
 
 
 def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
@@ -167,8 +179,8 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
     return out
 
 
-for _kind in ("sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step "
-              "sequence_last_step sequence_reshape sequence_reverse sequence_slice sequence_softmax").split():
+for _kind in ("sequence_concat sequence_enumerate sequence_expand sequence_expand_as sequence_first_step sequence_last_step "
+              "sequence_pad sequence_reshape sequence_reverse sequence_slice sequence_softmax sequence_unpad").split():
     globals()[_kind] = _sequence(_kind)
 
 __getattr__ = _names.guard(__name__)
