@@ -4,7 +4,7 @@ Programs of 1.x keep Fluid's operators: each method looks at the generation of t
 """
 from skiff import _native
 
-from paddle import tensor
+from paddle import _state, tensor
 from paddle._op import _append, _create_var, dtype_name, is_float, net
 from paddle.fluid import core
 from paddle.fluid.framework import Variable, _tensor_op
@@ -149,9 +149,10 @@ def install():
     Variable.dim = Variable.ndimension = lambda self: len(self.shape)
     Variable.place = property(lambda self: core.CPUPlace())
     Variable.is_leaf = property(lambda self: self.op is None)
-    for name in ("item", "tolist", "backward", "clear_grad", "set_value", "cuda", "register_hook"):
+    for name in ("item", "tolist", "backward", "clear_grad", "cuda", "register_hook"):
         if not hasattr(Variable, name):
             setattr(Variable, name, _no_value(name))
+    _state.install()
 
 
 install()

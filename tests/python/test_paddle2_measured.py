@@ -194,6 +194,61 @@ class Operators(unittest.TestCase):
         np.testing.assert_array_equal([float(g[0, 0]) for g in got], [7, 12, 4, 8, 0.75, 1, -3, 3])
 
 
+class State(unittest.TestCase):
+    def trained(self):
+        w = paddle.create_parameter([2, 1], "float32", name="w", default_initializer=paddle.nn.initializer.Constant(2.0))
+        x = data("x", [None, 2])
+        paddle.optimizer.Adam(0.1).minimize(paddle.mean(paddle.matmul(x, w)))
+        return x, w
+
+    def test_values_in_the_scope(self):
+        with fresh() as (_, startup):
+            x, w = self.trained()
+            for var in (w, x):
+                with self.assertRaisesRegex(ValueError, "Can not find Variable '%s' in the Scope" % var.name):
+                    var.get_value()
+            paddle.static.Executor().run(startup)
+            self.assertEqual(np.array(w.get_value()).tolist(), [[2], [2]])
+            w.set_value(np.array([[1], [3]], "float32"))
+            self.assertEqual(np.array(w.get_value()).tolist(), [[1], [3]])
+            with self.assertRaisesRegex(ValueError, r"w expected a shape \[2, 1\], but the received shape is \[2\]"):
+                w.set_value(np.array([1, 3], "float32"))
+            with self.assertRaisesRegex(TypeError, "`value` should be `numpy.ndarray` or `LoDTensor`"):
+                w.set_value(3)
+
+    def test_state_of_a_program(self):
+        with fresh() as (main, startup):
+            _, w = self.trained()
+            exe = paddle.static.Executor()
+            exe.run(startup)
+            of_optimizer = ["learning_rate_0"] + ["w_%s_0" % n for n in ("beta1_pow_acc", "beta2_pow_acc", "moment1", "moment2")]
+            self.assertEqual(sorted(main.state_dict("param")), ["w"])
+            self.assertEqual(sorted(main.state_dict("opt")), of_optimizer)
+            self.assertEqual(sorted(main.state_dict()), sorted(["w"] + of_optimizer))
+            self.assertAlmostEqual(float(np.array(main.state_dict()["w_beta2_pow_acc_0"])[0]), 0.999, 6)
+            with self.assertRaisesRegex(ValueError, "`mode` string should be 'param', 'opt' or 'all', but received zz"):
+                main.state_dict("zz")
+            with self.assertRaisesRegex(TypeError, "Type of `mode` should be string"):
+                main.state_dict(3)
+            with self.assertWarnsRegex(UserWarning, "Skip loading for 'no'. Because 'no' not in the program"):
+                main.set_state_dict({"w": np.array([[5], [6]], "float32"), "no": np.ones(2)})
+            self.assertEqual(np.array(w.get_value()).tolist(), [[5], [6]])
+            self.assertIsNone(exe.flush())
+
+    def test_size(self):
+        got = values(lambda: data("x", [None, 2]).size(), {"x": np.ones((3, 2), "float32")})
+        self.assertEqual((got.shape, int(got)), ((), 6))
+
+    def test_names_are_switched_as_a_pair(self):
+        names = paddle.utils.unique_name
+        with names.guard():
+            names.generate("q")
+            before = names.switch()
+            self.assertEqual((len(before), names.generate("q")), (2, "q_0"))
+            names.switch(*before)
+            self.assertEqual(names.generate("q"), "q_1")
+
+
 class Orders(unittest.TestCase):
     """Recorded in eager mode: in static mode Paddle's own samplers fail."""
 

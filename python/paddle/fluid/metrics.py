@@ -9,7 +9,7 @@ def _is_number(value):
 
 
 def _is_array(value):
-    return hasattr(value, "dtype") and hasattr(value, "size")
+    return hasattr(value, "dtype") and hasattr(value, "__array__")
 
 
 class MetricBase(object):

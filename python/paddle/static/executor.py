@@ -37,6 +37,9 @@ class Executor(_fluid.Executor):
         return super(Executor, self).run(program=program, feed=feed, fetch_list=fetch_list, scope=scope,
                                          return_numpy=return_numpy, use_prune=use_prune)
 
+    def flush(self):
+        """Nothing waits: what a run trains is there when it returns."""
+
     def _from_dataset(self, call, program, *args, **kwargs):
         self._seed_again()
         program = framework._fluid.default_main_program() if program is None else program
