@@ -36,10 +36,11 @@ static struct rows3 rows3_of(const struct shape *s, int32_t axis)
     return r;
 }
 
-static enum skiff_status axis_check(const struct infer *c, int slot, int32_t axis,
+static enum skiff_status axis_check(const struct infer *c, int slot, int32_t axis, bool doubles,
                                     struct skiff_error *err)
 {
-    TRY(infer_want(c, slot, DTYPE_FP32, err));
+    if (infer_in_dtype(c, slot, 0) != DTYPE_FP64 || !doubles)
+        TRY(infer_want(c, slot, DTYPE_FP32, err));
     const struct shape *s = infer_in(c, slot, 0);
     if (s->ndim == 0 && (axis == 0 || axis == -1))
         return SKIFF_OK;
@@ -96,16 +97,58 @@ static void softmax_backward(struct rows3 r, const float *p, const float *dout, 
         }
 }
 
+/* float64 programs (checks, not training): plain loops. Logarithms: y = log p. */
+static void softmax_forward_f64(struct rows3 r, bool logarithms, const double *x, double *out)
+{
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = 0; i < r.inner; i++) {
+            const double *row = x + o * r.classes * r.inner + i;
+            double *to = out + o * r.classes * r.inner + i, max = -INFINITY, sum = 0;
+            for (int64_t j = 0; j < r.classes; j++)
+                max = fmax(max, row[j * r.inner]);
+            for (int64_t j = 0; j < r.classes; j++) {
+                double d = row[j * r.inner] - max; /* a NaN stays */
+                to[j * r.inner] = d < (double)SOFTMAX_FLOOR ? (double)SOFTMAX_FLOOR : d;
+                sum += exp(to[j * r.inner]);
+            }
+            for (int64_t j = 0; j < r.classes; j++)
+                to[j * r.inner] =
+                    logarithms ? to[j * r.inner] - log(sum) : exp(to[j * r.inner]) / sum;
+        }
+}
+
+static void softmax_backward_f64(struct rows3 r, bool logarithms, const double *y,
+                                 const double *dout, double *dx)
+{
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = 0; i < r.inner; i++) {
+            int64_t base = o * r.classes * r.inner + i, end = base + r.classes * r.inner;
+            double sum = 0;
+            for (int64_t at = base; at < end; at += r.inner)
+                sum += logarithms ? dout[at] : dout[at] * y[at];
+            for (int64_t at = base; at < end; at += r.inner)
+                dx[at] = logarithms ? dout[at] - exp(y[at]) * sum : (dout[at] - sum) * y[at];
+        }
+}
+
+static bool is_f64(const struct tensor *t)
+{
+    return t->dtype == DTYPE_FP64;
+}
+
 static enum skiff_status softmax_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(axis_check(c, 0, c->attr[0].i, err));
+    TRY(axis_check(c, 0, c->attr[0].i, true, err));
     return infer_same(c, 0, 0, err);
 }
 
 static enum skiff_status softmax_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    if (tensor_numel(x))
+    if (tensor_numel(x) && is_f64(x))
+        softmax_forward_f64(rows3_of(&x->shape, k->attr[0].i), false, x->data,
+                            kernel_out(k, 0)->data);
+    else if (tensor_numel(x))
         softmax_forward(rows3_of(&x->shape, k->attr[0].i), tensor_f32(x),
                         tensor_f32(kernel_out(k, 0)));
     return SKIFF_OK;
@@ -113,8 +156,8 @@ static enum skiff_status softmax_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status softmax_grad_check(struct infer *c, struct skiff_error *err)
 {
-    TRY(axis_check(c, 0, c->attr[0].i, err));
-    TRY(infer_want(c, 1, DTYPE_FP32, err));
+    TRY(axis_check(c, 0, c->attr[0].i, true, err));
+    TRY(infer_want(c, 1, infer_in_dtype(c, 0, 0), err));
     return infer_want_alike(c, 1, 0, err);
 }
 
@@ -134,7 +177,12 @@ static enum skiff_status softmax_grad_infer_2x(struct infer *c, struct skiff_err
 static enum skiff_status softmax_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *p = kernel_in(k, 0);
-    if (kernel_wants(k, 0) && tensor_numel(p))
+    if (!kernel_wants(k, 0) || !tensor_numel(p))
+        return SKIFF_OK;
+    if (is_f64(p))
+        softmax_backward_f64(rows3_of(&p->shape, k->attr[0].i), false, p->data,
+                             kernel_in(k, 1)->data, kernel_out(k, 0)->data);
+    else
         softmax_backward(rows3_of(&p->shape, k->attr[0].i), tensor_f32(p),
                          tensor_f32(kernel_in(k, 1)), tensor_f32(kernel_out(k, 0)));
     return SKIFF_OK;
@@ -145,10 +193,14 @@ static enum skiff_status softmax_grad_run(struct kernel *k, struct skiff_error *
 static enum skiff_status log_softmax_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    float *out = tensor_f32(kernel_out(k, 0));
     struct rows3 r = rows3_of(&x->shape, k->attr[0].i);
     if (!tensor_numel(x))
         return SKIFF_OK;
+    if (is_f64(x)) {
+        softmax_forward_f64(r, true, x->data, kernel_out(k, 0)->data);
+        return SKIFF_OK;
+    }
+    float *out = tensor_f32(kernel_out(k, 0));
     shift_rows(r, tensor_f32(x), SOFTMAX_FLOOR, out);
     for (int64_t o = 0; o < r.outer; o++)
         for (int64_t i = 0; i < r.inner; i++) {
@@ -165,8 +217,13 @@ static enum skiff_status log_softmax_run(struct kernel *k, struct skiff_error *e
 static enum skiff_status log_softmax_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *y = kernel_in(k, 0);
-    if (!kernel_wants(k, 0))
+    if (!kernel_wants(k, 0) || !tensor_numel(y))
         return SKIFF_OK;
+    if (is_f64(y)) {
+        softmax_backward_f64(rows3_of(&y->shape, k->attr[0].i), true, y->data,
+                             kernel_in(k, 1)->data, kernel_out(k, 0)->data);
+        return SKIFF_OK;
+    }
     const float *out = tensor_f32(y), *dout = tensor_f32(kernel_in(k, 1));
     float *dx = tensor_f32(kernel_out(k, 0));
     struct rows3 r = rows3_of(&y->shape, k->attr[0].i);
@@ -202,7 +259,7 @@ static enum skiff_status sx_label_check(const struct infer *c, int x_slot, int l
 {
     const struct shape *x = infer_in(c, x_slot, 0), *label = infer_in(c, label_slot, 0);
     bool soft = c->attr[SX_SOFT].b;
-    TRY(axis_check(c, x_slot, c->attr[SX_AXIS].i, err));
+    TRY(axis_check(c, x_slot, c->attr[SX_AXIS].i, false, err));
     TRY(soft ? infer_want(c, label_slot, DTYPE_FP32, err) : infer_want_int(c, label_slot, err));
     int axis = axis_of(c->attr[SX_AXIS].i, x->ndim);
     bool fits = x->ndim > 0 && label->ndim == x->ndim;

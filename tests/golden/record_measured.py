@@ -40,6 +40,11 @@ def where():
     return with_gradients(paddle.where(c, h, 1 - h), h)
 
 
+def doubles(function):
+    x = given("x", np.random.RandomState(2).uniform(-3, 3, (2, 3, 4)))
+    return with_gradients(function(x), x)
+
+
 FEED = {}
 CASES = {
     "range/float32": lambda: [paddle.arange(0, end, 0.1, "float32") for end in (0.6, 0.3, 1.0)],
@@ -47,6 +52,9 @@ CASES = {
     "softmax_with_cross_entropy/probabilities": lambda: probabilities("none"),
     "softmax_with_cross_entropy/probabilities_mean": lambda: probabilities("mean"),
     "where/broadcast": where,
+    "softmax/float64": lambda: doubles(F.softmax),
+    "softmax/float64_axis": lambda: doubles(lambda x: F.softmax(x, axis=1)),
+    "log_softmax/float64": lambda: doubles(F.log_softmax),
 }
 
 
@@ -57,7 +65,7 @@ def main(out):
         with paddle.static.program_guard(program, startup), paddle.utils.unique_name.guard():
             fetches = build()
             record(paddle.static.Executor(), program, startup, [dict(FEED)], fetches, os.path.join(out, name), what=name,
-                   seed=2023 if "randperm" in name else None)
+                   seed=2023 if "randperm" in name else None, **(dict(rtol=1e-9, atol=1e-12) if "float64" in name else {}))
 
 
 if __name__ == "__main__":
