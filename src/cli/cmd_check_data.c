@@ -13,7 +13,13 @@
 /* What was found, by kind; behind the kinds of bad lines those that training only warns about. */
 enum { STRANGE_NAME = BAD_KINDS, EMPTY_FILE, FINDINGS };
 
+struct check_args {
+    struct task_args task; /* first */
+    bool warnings_ok;
+};
+
 struct findings {
+    bool warnings_ok;
     int64_t count[FINDINGS];
     char first[FINDINGS][300]; /* place */
     int64_t told;
@@ -112,6 +118,10 @@ static enum skiff_status verdict(struct findings *f, const struct check_report *
                          refused, refused == 1 ? "" : "s");
     if (!r->rows)
         return error_set(err, SKIFF_NOT_FOUND, "there are no samples: training would refuse that");
+    if (odd && !f->warnings_ok)
+        return error_set(err, SKIFF_FORMAT,
+                         "training would refuse nothing, but warn: names that are no slot's, or "
+                         "empty files (--warnings_ok takes them)");
     printf(odd ? "\nnothing that training would refuse\n" : "\nnothing wrong\n");
     return SKIFF_OK;
 }
@@ -145,7 +155,7 @@ static enum skiff_status check(struct task *j, const struct command_call *call,
 {
     struct task_data where = task_data_train;
     struct dataset_config dc;
-    struct findings f = {0};
+    struct findings f = {.warnings_ok = ((const struct check_args *)call->args)->warnings_ok};
     where.files = call->nwords ? (const char *const *)call->words : NULL;
     where.nfiles = call->nwords;
     TRY(task_dataset_config(j, &where, &dc, err));
@@ -185,12 +195,16 @@ static int run(const struct command_call *call)
     return status;
 }
 
-static const struct option rows[] = {TASK_OPTIONS, {0}};
+static const struct option rows[] = {
+    TASK_OPTIONS,
+    {"warnings_ok", OPTION_BOOL, offsetof(struct check_args, warnings_ok),
+     .help = "status 0 when training would warn and refuse nothing"},
+    {0}};
 
 const struct command command_check_data = {
     .name = "check-data",
     .summary = "read data as training would; tell bad lines and what is in the slots",
-    .usage = "-m config.yaml [-o key=value ...] [FILE...]",
+    .usage = "-m config.yaml [-o key=value ...] [--warnings_ok] [FILE...]",
     .text =
         "Reads the files of runner.train_data_dir (or the FILEs) as training would: tells "
         "every bad line with "
@@ -199,7 +213,7 @@ const struct command command_check_data = {
         "What training would refuse is counted by kind: lines that cannot be read, rows without "
         "label, labels other than 0 and 1, nan and inf, ids that the model's tables do not "
         "have; so is what it would only warn about: names that are no slot's, empty files. "
-        "Exit status 1 when training would refuse something.",
+        "Exit status 1 when there is something of either.",
     .options = &(const struct options){.rows = rows, .words = "FILE..."},
-    .args_size = sizeof(struct task_args),
+    .args_size = sizeof(struct check_args),
     .run = run};

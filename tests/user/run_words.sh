@@ -88,7 +88,9 @@ table "slot name not known" 1 warns bad:10
 table "empty file" 1 warns empty
 says "skiff check-data: 10 lines that training would refuse"
 { row 1 0.5 3 && echo "$(row 0 0.5 3) 77:5"; } >more
-run 0 check-data -m c.yaml more empty
+run 1 check-data -m c.yaml more empty
+says "skiff check-data: training would refuse nothing, but warn: names that are no slot's, or empty files (--warnings_ok takes them)"
+run 0 check-data -m c.yaml --warnings_ok more empty
 says "nothing that training would refuse"
 run 1 check-data -m c.yaml empty
 says "there are no samples: training would refuse that"
@@ -100,7 +102,7 @@ while IFS= read -r line; do
     echo "$line" >one
     "$skiff" train -m c.yaml -o runner.train_data_dir=one runner.model_save_path=one_out >trained 2>&1
     trained=$?
-    "$skiff" check-data -m c.yaml one >said 2>&1
+    "$skiff" check-data -m c.yaml --warnings_ok one >said 2>&1
     checked=$?
     [ $trained = $checked ] || fault "line $i: training ended with $trained, check-data with $checked"
     [ $trained = 0 ] || grep -qF -- "$(grep -o 'one:1: .*' said | head -n 1)" trained ||
