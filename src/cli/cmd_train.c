@@ -95,6 +95,7 @@ static void read_options(struct training *t)
     struct config *c = t->task.config;
     int threads = task_threads(&t->task);
     interrupt_watch();
+    interrupt_outlive_output();
     t->epochs = task_epochs(&t->task);
     t->save_path = task_save_path(&t->task);
     t->shuffle = config_bool(c, "runner.shuffle", false);

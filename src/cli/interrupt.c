@@ -39,6 +39,18 @@ const atomic_bool *interrupt_watch(void)
     return &wanted;
 }
 
+static void on_closed_output(int number)
+{
+    (void)number; /* the write fails, that is all; unlike SIG_IGN a handler ends at exec */
+}
+
+void interrupt_outlive_output(void)
+{
+    struct sigaction a = {.sa_handler = on_closed_output, .sa_flags = SA_RESTART};
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGPIPE, &a, NULL);
+}
+
 bool interrupt_wanted(void)
 {
     return atomic_load(&wanted);

@@ -9,6 +9,9 @@
 /* SIGINT, SIGTERM and SIGHUP set the flag from now on; a SIGHUP that is ignored (nohup) stays
  * ignored. */
 const atomic_bool *interrupt_watch(void);
+/* Training goes on, and saves, when nobody reads its output any more (`skiff train | head`).
+ * Programs that it starts keep the usual way. */
+void interrupt_outlive_output(void);
 bool interrupt_hangup_ignored(void);
 bool interrupt_wanted(void);
 

@@ -686,6 +686,7 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
         log_warn("there are more workers than files: this one has nothing to do");
     TRY(skiff_fleet_init_worker(t->fleet, t->task.scope, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
+    interrupt_outlive_output();
     TRY(run_startup(t, err));
     TRY(begin(t, err));
     TRY(take_place(t, args, err));

@@ -183,6 +183,10 @@ exec 9>&-
 check "the file is left" test -e out/.skiff_lock
 run 0 train -m config.yaml -o runner.epochs=1
 check "no lock is left" test ! -e out/.skiff_lock
+# nobody reads the output any more: training goes on and saves
+"$skiff" train -m config.yaml -o runner.model_save_path=piped runner.dataset_debug=True 2>&1 | head -n 1 >/dev/null
+check "all epochs are there although the reader has gone" test "$(epochs piped)" = 4
+
 # nohup: a hangup that is ignored stays so
 begin_slow nohup
 kill -HUP $pid
