@@ -494,6 +494,53 @@ static void test_learn_svm(void **state)
     look_end(&s);
 }
 
+/* Whole numbers of more digits than a float has: what is learnt can be read again. */
+static void test_learn_long_numbers(void **state)
+{
+    struct seen s;
+    struct buf text = BUF_INIT, file = BUF_INIT;
+    struct columns again;
+    buf_str(&text, "account,label\n");
+    for (int i = 0; i < 2000; i++)
+        buf_printf(&text, "%lld,%s\n", 1700000000000LL + i * 1000, i % 3 ? "yes" : "no");
+    look_at(&s, text.data);
+    struct learn_column learn[2] = {{.name = "account", .number = true, .buckets = true},
+                                    {.name = "label"}};
+    struct learn_config lc = {.columns = learn, .ncolumns = 2, .buckets = 64, .least = 2};
+    struct split_config config = {.label = 1, .time = -1, .learn = &lc};
+    struct split_report r;
+    split_at(&s, &config, &r);
+    columns_print(&r.columns, &file);
+    if (columns_parse(file.data, file.len, "columns.stats", &again, &s.err) != SKIFF_OK)
+        fail_msg("%s", s.err.message);
+    assert_int_equal(again.count, 1);
+    assert_int_equal(again.at[0].nknots, r.columns.at[0].nknots);
+    assert_true(again.at[0].nknots > 10);
+    assert_true(again.at[0].knots[3] == r.columns.at[0].knots[3]);
+    columns_deinit(&again);
+    columns_deinit(&r.columns);
+    buf_deinit(&text);
+    buf_deinit(&file);
+    look_end(&s);
+}
+
+/* What look leaves out, split does not write. */
+static void test_svm_indices(void **state)
+{
+    struct seen s;
+    look_at(&s, "1 1:5 3:1\n0 3:2\n1 -3:4\n0 9223372036854775807:8\n1 2:1\n");
+    assert_int_equal(s.look.form.format, LOOK_LIBSVM);
+    assert_int_equal(s.look.rows, 3);
+    assert_int_equal(s.look.bad, 2);
+    assert_int_equal(s.look.most_index, 3);
+    struct split_config config = {.label = -1, .time = -1};
+    struct split_report r;
+    split_at(&s, &config, &r);
+    assert_int_equal(r.train.rows, 3);
+    assert_int_equal(r.bad, 2);
+    look_end(&s);
+}
+
 static void test_samples(void **state)
 {
     struct number_sample s = {.most = 1000, .seed = 5};
@@ -525,13 +572,22 @@ static void test_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),      cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_moments),    cmocka_unit_test(test_knots),
-        cmocka_unit_test(test_columns),    cmocka_unit_test(test_columns_refused),
-        cmocka_unit_test(test_forms),      cmocka_unit_test(test_look_refused),
-        cmocka_unit_test(test_look),       cmocka_unit_test(test_split_random),
-        cmocka_unit_test(test_split_time), cmocka_unit_test(test_split_twin),
-        cmocka_unit_test(test_learn_svm),  cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_knots),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_columns_refused),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_look_refused),
+        cmocka_unit_test(test_look),
+        cmocka_unit_test(test_split_random),
+        cmocka_unit_test(test_split_time),
+        cmocka_unit_test(test_split_twin),
+        cmocka_unit_test(test_learn_svm),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_learn_long_numbers),
+        cmocka_unit_test(test_svm_indices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

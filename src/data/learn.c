@@ -54,7 +54,9 @@ void learn_row(struct learn *l)
 
 void learn_number(struct learn *l, int column, double x)
 {
-    number_sample_add(&l->columns[column].numbers, x);
+    /* readers have floats: knots that are one number to them would be no knots, nor a file that can
+     * be read */
+    number_sample_add(&l->columns[column].numbers, (double)(float)x);
 }
 
 enum skiff_status learn_cell(struct learn *l, int column, const char *text, size_t n,

@@ -223,8 +223,8 @@ static enum skiff_status add_svm(struct look *l, const struct look_row *row,
         if (stop - p >= 4 && memcmp(p, "qid:", 4) == 0)
             continue;
         TRY(svm_token(p, (size_t)(stop - p), parts, &t, err));
-        if (t.index[0] < 0 || t.index[parts - 1] < 0)
-            return error_set(err, SKIFF_RANGE, "expected indices of 0 or more");
+        if (!svm_in_range(&t, parts))
+            return error_set(err, SKIFF_RANGE, "expected indices of 0 or more, below 2^63 - 1");
         add_token(l, &t, parts);
     }
     return add_cell(l, &l->columns[0], label, label_n, err);

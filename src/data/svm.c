@@ -83,3 +83,11 @@ bad:
                      parts == 1 ? "index:value" : "field:index:value",
                      text_quote(start, n, quoted));
 }
+
+bool svm_in_range(const struct svm_token *t, int parts)
+{
+    for (int i = 0; i < parts; i++)
+        if (t->index[i] < 0 || t->index[i] == INT64_MAX)
+            return false;
+    return true;
+}

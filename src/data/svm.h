@@ -25,5 +25,7 @@ struct svm_token {
  * token. */
 enum skiff_status svm_token(const char *p, size_t n, int parts, struct svm_token *out,
                             struct skiff_error *err);
+/* Whether the token's indices can be used: from 0 on, and there is a number above them. */
+bool svm_in_range(const struct svm_token *t, int parts);
 
 #endif
