@@ -65,7 +65,7 @@ static enum skiff_status on_pause(void *user, int64_t batches, int64_t rows,
     double start = clock_seconds();
     progress_end(&t->progress, 0);
     enum skiff_status status = valid_within(&t->valid, t->epoch, batches, rows, err);
-    t->progress.started += clock_seconds() - start;
+    progress_leave_out(&t->progress, clock_seconds() - start);
     if (status == SKIFF_OK)
         record_valid(t->record, &t->valid, t->epoch);
     return status;

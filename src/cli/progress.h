@@ -16,7 +16,8 @@ struct progress {
     bool terminal;
     int64_t print_interval; /* batches between two plain lines, which come once a second at most */
     int64_t printed;        /* batches at the last line */
-    double started, due;    /* due: nothing is printed before */
+    _Atomic double started; /* is moved by pauses, in a training thread, while ticks look at it */
+    double due;             /* nothing is printed before */
     int64_t expected;       /* samples of the epoch, once one has been through; 0: not known */
 };
 
@@ -24,6 +25,8 @@ void progress_init(struct progress *p, struct tally *tally, int64_t print_interv
 /* epoch below 0: judging, without a number */
 void progress_start(struct progress *p, const struct dataset *dataset, int epoch);
 void progress_tick(struct progress *p); /* from one thread at a time */
+/* So many seconds do not count. From a training thread, while another one ticks. */
+void progress_leave_out(struct progress *p, double seconds);
 /* Clears the line. samples: of the whole epoch, or 0 when it was not finished. */
 void progress_end(struct progress *p, int64_t samples);
 

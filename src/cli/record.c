@@ -315,8 +315,8 @@ void record_valid(struct record *r, struct valid *v, int epoch)
 {
     struct tally_sum sum;
     struct report_row row = {.epoch = epoch};
-    if (!r || !v->data || !v->n || v->points[v->n - 1].epoch != epoch)
-        return;
+    if (!r || !v->data || v->interrupted || !v->n || v->points[v->n - 1].epoch != epoch)
+        return; /* interrupted: the last point is an earlier one, the tally of a part of the data */
     tally_read(&v->tally, &sum);
     report_row_fill(&row, &v->tally, &sum);
     pthread_mutex_lock(&r->lock);

@@ -12,9 +12,11 @@
  *     valid_epoch    behind an epoch that is saved
  *     valid_tell     the best one, and why training has ended
  *
- * Threads: one user. */
+ * Threads: one user; others may look at `stop`. */
 #ifndef CLI_VALID_H
 #define CLI_VALID_H
+
+#include <stdatomic.h>
 
 #include "cli/progress.h"
 #include "cli/task.h"
@@ -54,7 +56,7 @@ struct valid {
     int top;          /* of all; -1: none */
     double reference; /* what has to be improved on; NAN: nothing yet */
     int idle;         /* points since it was */
-    bool stop;        /* training shall end early */
+    atomic_bool stop; /* training shall end early */
     bool interrupted; /* by Ctrl-C, in the midst of judging */
 };
 

@@ -76,7 +76,6 @@ static void replay_one(struct valid *v, int i)
     bool improved = step > 0 && step >= v->delta;
     v->reference = improved ? value : v->reference;
     v->idle = improved ? 0 : v->idle + 1;
-    v->stop = v->patience && v->idle >= v->patience;
 }
 
 void valid_replay(struct valid *v)
@@ -84,9 +83,9 @@ void valid_replay(struct valid *v)
     v->best = v->top = -1;
     v->reference = NAN;
     v->idle = 0;
-    v->stop = false;
     for (int i = 0; i < v->n; i++)
         replay_one(v, i);
+    v->stop = v->patience && v->idle >= v->patience;
 }
 
 /* ---- writing ---- */
