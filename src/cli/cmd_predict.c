@@ -38,6 +38,7 @@ struct predicting {
     struct file_writer file;
     FILE *stream; /* instead of the file */
     bool writes_file, terminal;
+    bool at_once; /* the output appears when all is written */
     int64_t rows;
     int64_t told_bad, bad; /* lines */
     double started, told;
@@ -224,7 +225,7 @@ static enum skiff_status open_output(struct predicting *t, struct skiff_error *e
         return t->stream ? SKIFF_OK : error_set_sys(err, "--output %s", path);
     }
     TRY(file_writer_open(&t->file, path, err));
-    t->writes_file = true;
+    t->writes_file = t->at_once = true;
     return SKIFF_OK;
 }
 
@@ -358,6 +359,7 @@ static enum skiff_status predict(struct predicting *t, struct skiff_error *err)
     if (!config_has(c, task_data_infer.batch_key))
         dc.batch_size = BATCH_SIZE;
     (void)task_load_path(&t->task); /* its keys are known */
+    interrupt_watch();
     enum skiff_status status = task_check(&t->task, "predict", err);
     if (status == SKIFF_OK)
         status = find_files(t, err);
@@ -390,7 +392,7 @@ static int run(const struct command_call *call)
         status = 1;
         if (interrupt_wanted())
             fprintf(stderr, "skiff predict: stopped after %lld rows%s\n", (long long)t.rows,
-                    args->output ? "; the output was not written" : "");
+                    t.at_once ? "; the output was not written" : "");
         else
             command_fail("predict", &err);
     }

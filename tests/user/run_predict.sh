@@ -110,6 +110,18 @@ exec 9>&-
 says "skiff predict: stopped after"
 says "the output was not written"
 check "no half file" test -z "$(find . -name '*half.txt*')"
+# what went to standard output is there: nothing else is said
+"$skiff" predict -m criteo.yaml --input more --output - -o runner.infer_batch_size=10 >out 2>log &
+pid=$!
+exec 9>more
+head -n 25 bare.tsv >&9
+for _ in $(seq 400); do [ "$(wc -l <out)" -ge 20 ] && break; sleep 0.05; done
+kill -INT $pid
+wait $pid
+check "interrupted: status 1" test $? = 1
+exec 9>&-
+says "skiff predict: stopped after $(wc -l <out) rows"
+check "its output was written" test "$(grep -c 'not written' log)" = 0
 
 # ---- bad lines ----
 { sed -n 1,3p bare.tsv; echo "junk"; sed -n 4,5p bare.tsv; echo; echo; sed -n 6p bare.tsv; } >bad.tsv
