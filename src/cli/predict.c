@@ -13,9 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "executor/executor.h"
+
+#define LOOK_PERIOD 50000000 /* ns between two looks for the wish to stop */
 
 struct ring_batch {
     struct batch batch;
@@ -27,6 +30,8 @@ struct ring_batch {
 
 struct ring {
     const struct predict_job *job;
+    struct scan_plan plan;    /* the job's, with a wish to stop of its own: */
+    atomic_bool stop_reading; /* the job's, or nobody goes on: the input may be silent for hours */
     struct ring_batch *at;
     int n;
     int *slots; /* of the model's feeds */
@@ -78,7 +83,7 @@ static void *read_all(void *arg)
     struct ring *r = arg;
     struct scan scan;
     struct skiff_error why = {0};
-    enum skiff_status status = scan_open(&scan, r->job->plan, &why);
+    enum skiff_status status = scan_open(&scan, &r->plan, &why);
     bool open = status == SKIFF_OK;
     while (status == SKIFF_OK && await_room(r)) {
         struct ring_batch *b = &r->at[r->filled % r->n];
@@ -93,7 +98,7 @@ static void *read_all(void *arg)
         scan_close(&scan);
     ring_lock(r);
     r->ended = true;
-    if (status < 0)
+    if (status < 0 && !(r->stopped && why.code == SKIFF_STATE)) /* stopped by what has failed */
         r->read_error = why;
     ring_unlock(r);
     return NULL;
@@ -202,8 +207,11 @@ static struct ring_batch *await_done(struct ring *r)
     struct ring_batch *b = &r->at[r->written % r->n];
     ring_lock(r);
     while (!r->stopped && !(r->written < r->taken && b->done) &&
-           !(r->ended && r->written == r->filled))
-        pthread_cond_wait(&r->changed, &r->lock);
+           !(r->ended && r->written == r->filled)) {
+        if (r->job->plan->stop && atomic_load(r->job->plan->stop))
+            atomic_store(&r->stop_reading, true);
+        cond_wait_until(&r->changed, &r->lock, clock_now() + LOOK_PERIOD);
+    }
     bool there = r->written < r->taken && b->done;
     pthread_mutex_unlock(&r->lock);
     return there ? b : NULL;
@@ -257,6 +265,7 @@ static void ring_stop(struct ring *r)
     ring_lock(r);
     r->stopped = true;
     ring_unlock(r);
+    atomic_store(&r->stop_reading, true);
     thread_join(&r->reader);
     for (int i = 0; i < r->job->threads; i++)
         thread_join(&r->computers[i]);
@@ -278,11 +287,12 @@ static void ring_deinit(struct ring *r)
 
 enum skiff_status predict_run(const struct predict_job *job, struct skiff_error *err)
 {
-    struct ring r = {.job = job, .n = 2 * job->threads + 2};
+    struct ring r = {.job = job, .plan = *job->plan, .n = 2 * job->threads + 2};
+    r.plan.stop = &r.stop_reading;
     r.at = mem_must((size_t)r.n * sizeof *r.at);
     r.computers = mem_must((size_t)job->threads * sizeof *r.computers);
     pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.changed, NULL);
+    cond_init(&r.changed);
     enum skiff_status status = ring_start(&r, err);
     if (status == SKIFF_OK)
         status = write_all(&r, err);

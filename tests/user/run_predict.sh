@@ -110,6 +110,15 @@ exec 9>&-
 says "skiff predict: stopped after"
 says "the output was not written"
 check "no half file" test -z "$(find . -name '*half.txt*')"
+# an output that fails ends it, though the input is still open
+"$skiff" predict -m criteo.yaml --input more --output /dev/full -o runner.infer_batch_size=10 >out 2>log &
+pid=$!
+exec 9>more
+head -n 15 bare.tsv >&9
+wait $pid
+check "a full output: status 1" test $? = 1
+says "predictions cannot be written: No space left on device"
+exec 9>&-
 # what went to standard output is there: nothing else is said
 "$skiff" predict -m criteo.yaml --input more --output - -o runner.infer_batch_size=10 >out 2>log &
 pid=$!
