@@ -48,17 +48,37 @@ static enum skiff_status not_inside(const struct file_list *files, const char *o
     return status;
 }
 
+/* Did an earlier init write this folder? Its config says so in the first line. */
+static bool is_ours(const char *out)
+{
+    char line[64] = "";
+    struct buf path = BUF_INIT;
+    path_in(&path, out, "config.yaml");
+    FILE *f = fopen(path.data, "re");
+    bool ours = f && fgets(line, sizeof line, f) && !strncmp(line, INIT_MARK, strlen(INIT_MARK));
+    if (f)
+        fclose(f);
+    buf_deinit(&path);
+    return ours;
+}
+
 static enum skiff_status prepare_folder(const struct init_flags *f, const struct file_list *files,
                                         struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     enum skiff_status status = not_inside(files, f->out, err);
+    bool ours = is_ours(f->out);
     for (size_t i = 0; status == SKIFF_OK && i < sizeof made / sizeof *made; i++) {
         path_in(&path, f->out, made[i]);
         if (!file_exists(path.data))
             continue;
-        if (f->overwrite)
+        if (f->overwrite && ours)
             file_remove_tree(path.data);
+        else if (f->overwrite)
+            status = error_set(err, SKIFF_STATE,
+                               "%s is there, and no earlier skiff init wrote it (config.yaml does "
+                               "not say so): remove it yourself, or name another folder by --out",
+                               path.data);
         else
             status = error_set(err, SKIFF_STATE,
                                "%s is there already; --overwrite replaces what an earlier init "

@@ -27,6 +27,8 @@ struct init_column {
     int slot;  /* 1: C1; 0: none */
 };
 
+#define INIT_MARK "# Written by skiff init" /* how its configs begin */
+
 struct init_flags {
     const char *out, *label, *positive, *time, *model;
     char separator;

@@ -295,7 +295,7 @@ void init_config_print(const struct init_plan *p, const struct init_flags *flags
 {
     struct sizes s = sizes_of(p, r);
     const char *slash = strrchr(files->paths[0], '/');
-    buf_str(out, "# Written by skiff init for ");
+    buf_str(out, INIT_MARK " for ");
     yaml_text(out, slash ? slash + 1 : files->paths[0]);
     buf_printf(out, ": %" PRId64 " rows to train, %" PRId64 " to test.\n", r->train.rows,
                r->test.rows);

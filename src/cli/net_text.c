@@ -334,8 +334,9 @@ static enum skiff_status range_run(struct net_text *t, const struct yaml_node *b
                  err));
     TRY(net_expr(t, over, dots + 2, &to, err));
     TRY(rounds_check(t, over, to - from + 1, err));
-    for (; from <= to; from++)
-        TRY(number_round(t, block, over->key, arena_printf(&t->arena, "%.17g", from), err));
+    int rounds = to >= from ? (int)(to - from + 1) : 0; /* a large number plus 1 may be itself */
+    for (int i = 0; i < rounds; i++)
+        TRY(number_round(t, block, over->key, arena_printf(&t->arena, "%.17g", from + i), err));
     return SKIFF_OK;
 }
 

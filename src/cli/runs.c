@@ -164,10 +164,11 @@ int runs_remove(const char *folder)
 {
     struct buf path = BUF_INIT;
     int n = 0;
-    for (int epoch = INT_MAX; (epoch = checkpoint_before(folder, epoch)) >= 0; n++) {
+    for (int epoch = INT_MAX; (epoch = checkpoint_before(folder, epoch)) >= 0;) {
         buf_reset(&path);
         buf_printf(&path, "%s/%d", folder, epoch);
         file_remove_tree(path.data);
+        n += !file_exists(path.data);
     }
     buf_deinit(&path);
     return n;

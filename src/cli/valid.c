@@ -287,9 +287,14 @@ enum skiff_status valid_epoch(struct valid *v, int epoch, int64_t batches, int64
         .epoch = epoch, .batch = batches, .samples = samples, .end = true, .kept = saved};
     v->interrupted = false;
     if (v->data) {
-        /* the last pause may have been here already: it was no point of its own */
-        if (v->n && v->points[v->n - 1].epoch == epoch && v->points[v->n - 1].batch == batches)
+        /* the last pause may have been here already: it was no point of its own, unless its model
+         * is all that could be saved */
+        const struct valid_point *last = v->n ? &v->points[v->n - 1] : NULL;
+        if (last && last->epoch == epoch && last->batch == batches) {
+            if (!saved && last->kept)
+                return SKIFF_OK;
             v->n--;
+        }
         TRY(judge(v, v->task->scope, &p, err));
         if (v->interrupted)
             return SKIFF_OK;

@@ -20,6 +20,7 @@
  * id: the column of the rows' ids, by its name in the header or its number from 1. skip_label: the
  * label's column may be missing (from the header; from lines that have one column fewer than
  * `columns` says or names), and is not looked at where it is there. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -496,7 +497,7 @@ static enum skiff_status csv_put_number(struct reader_csv *r, struct batch *b,
     float x;
     if (text_f32(p, &x) != p + n)
         return csv_bad_number(b, t->slot, p, n, err);
-    if (t->stats)
+    if (t->stats && isfinite(x)) /* others are seen by the rules (rules.h) */
         x = column_scale(t->stats, (double)x);
     if (!c->ragged)
         batch_dense_f32(b, t->slot)[t->at] = x;

@@ -8,6 +8,7 @@
  * together: those of the buckets; with normalise: quantile the values of the dense slot are scaled.
  * An index that is not in a line is 0. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -146,7 +147,7 @@ static bool libsvm_id(const struct reader_libsvm *r, const struct svm_token *t, 
 static float libsvm_value(const struct reader_libsvm *r, const struct svm_token *t)
 {
     int64_t index = t->index[0];
-    if (!r->zeros || index >= r->nindices || !r->by_index[index])
+    if (!r->zeros || index >= r->nindices || !r->by_index[index] || !isfinite(t->value))
         return t->value;
     return column_scale(r->by_index[index], (double)t->value);
 }

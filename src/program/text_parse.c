@@ -474,6 +474,8 @@ static enum skiff_status parse_op_versions(struct parser *s)
 {
     struct skiff_program *p = s->program;
     int cap = 0;
+    if (p->has_op_version_map)
+        return lex_fail(s, "expected a block: op_versions stands twice");
     p->has_op_version_map = true;
     TRY(parse_tail(s, &p->version_map_unknown));
     for (lex_skip(s); *s->p && *s->p != '\n'; lex_skip(s)) {

@@ -131,6 +131,8 @@ static void errors_name_the_place(void **state)
         {"programme", "t:1:8: expected \"generation=\", found \"me\""},
         {"program generation=3\n", "t:1:20: expected a whole number from 1 to 2, found \"3\""},
         {"program generation=1\n", "t:2:1: expected a block, found the end of the text"},
+        {"program generation=2\nop_versions a=1\nop_versions b=1\n",
+         "t:3:12: expected a block: op_versions stands twice, found"},
         {"program generation=1\nblock 1", "t:2:7: expected a whole number from 0 to 0"},
         {"program generation=1\nblock 0 parent=0 {\n}",
          "t:2:16: expected a whole number from -1 to -1"},

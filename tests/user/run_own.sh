@@ -77,6 +77,10 @@ run 0 init --data census.data --out census --overwrite
 check "the same config" cmp -s census/config.yaml first/config.yaml
 check "the same stats" cmp -s census/columns.stats first/columns.stats
 check "the same rows" diff -r census/train first/train
+mkdir -p others/train && echo precious >others/train/mine
+run 1 init --data census.data --out others --overwrite
+says "others/train is there, and no earlier skiff init wrote it"
+check "what others wrote stays" grep -qx precious others/train/mine
 run 1 init --data census/train/part-00000.csv --out census --overwrite
 says "lies in --out census, what is in it may be replaced; choose another folder"
 
