@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh SECONDS [TARGET...]: runs the fuzz targets of $BUILD (default build-fuzz; make SAN=fuzz fuzz-targets) for SECONDS each,
 #   J at a time (default 1). What they find lies in $BUILD/corpus/<target>; an input that crashes, leaks or takes longer than 25 s
-#   in $BUILD/crash-<target>-*.
+#   in $BUILD/crash-<target>-*. SEED: the same number goes the same way (CI); without it every run goes its own.
 # fuzz.sh --keep [TARGET...]: makes tests/fuzz/corpus anew: the fewest of all inputs so far that reach all the code they reach.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -23,7 +23,7 @@ fuzz_one() { # TARGET
     mkdir -p "$found"
     [ -d "$kept" ] || kept=
     if "$build/fuzz/fuzz_$1" -max_total_time="$mode" -timeout=25 -rss_limit_mb=3000 -malloc_limit_mb=3000 -max_len=16384 \
-        -reload=0 -print_final_stats=1 -artifact_prefix="$build/crash-$1-" "$found" $kept >"$log" 2>&1; then
+        -reload=0 -seed="${SEED:-0}" -print_final_stats=1 -artifact_prefix="$build/crash-$1-" "$found" $kept >"$log" 2>&1; then
         echo "fuzz_$1: $(sed -n 's/^Done \(.*\)/\1/p' "$log"), $(ls "$found" | wc -l) inputs new, $(grep -oE 'cov: [0-9]+' "$log" | tail -n 1)"
     else
         echo "fuzz_$1: FAILED; the end of $log:"
