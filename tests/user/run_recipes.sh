@@ -119,7 +119,8 @@ grep -q 'interrupted: a part of the epoch' "log-$number"/workerlog.? || { fault 
 submit && fault "no config, and status 0"
 grep -qF 'config.yaml is missing: sbatch train.sbatch config.yaml' out || fault "without a config: $(cat out)"
 submit gone.yaml && fault "a config that is not there, and status 0"
-grep -qF 'gone.yaml' "log-$number/workerlog.0" || { fault "gone.yaml"; log_of_all; }
+# the first task that fails ends the others, perhaps before they have written a word
+grep -qF 'cannot read gone.yaml' "log-$number"/*log.? || { fault "gone.yaml"; log_of_all; }
 [ -z "$(ls -A | grep '^\.skiff-')" ] || fault "a secret is left behind by a job that failed"
 
 # ---- Kubernetes ----
