@@ -56,8 +56,8 @@ bool module_functions(PyObject *m, PyMethodDef *functions)
     return PyModule_AddFunctions(m, functions) == 0;
 }
 
-static const char *const class_names[CLASS_COUNT] = {"Program", "Block",  "Var",  "Parameter",
-                                                     "Op",      "Tensor", "Scope"};
+static const char *const class_names[CLASS_COUNT] = {"Program", "Block",  "Var",   "Parameter",
+                                                     "Op",      "Tensor", "Scope", "EagerTensor"};
 
 static PyObject *set_classes(PyObject *self, PyObject *args, PyObject *keywords)
 {
@@ -228,7 +228,7 @@ static bool fill(PyObject *m)
            program_init(m) && block_init(m) && var_init(m) && op_init(m) && net_init(m) &&
            optimizer_init(m) && tensor_init(m) && scope_init(m) && executor_init(m) &&
            dataset_init(m) && io_init(m) && split_init(m) && metric_init(m) && fleet_init(m) &&
-           layers_init(m);
+           layers_init(m) && eager_init(m);
 }
 
 PyMODINIT_FUNC PyInit__native(void);

@@ -100,6 +100,11 @@ struct tensor_object {
     struct box *box;
 };
 
+struct eager_object {
+    PyObject_HEAD;
+    struct skiff_eager_tensor *t;
+};
+
 struct dataset_object {
     PyObject_HEAD;
     struct skiff_dataset *d;
@@ -115,6 +120,7 @@ enum class_id {
     CLASS_OP,
     CLASS_TENSOR,
     CLASS_SCOPE,
+    CLASS_EAGER,
     CLASS_COUNT,
 };
 extern PyTypeObject *base_class[CLASS_COUNT]; /* of this module */
@@ -141,6 +147,11 @@ struct program_object *net_startup(struct net_object *n);
 PyObject *tensor_wrap(struct skiff_tensor *t); /* takes t over */
 PyObject *tensor_of_scope(struct scope_object *s, const char *name);
 struct skiff_tensor *tensor_value(struct tensor_object *o); /* settled */
+PyObject *tensor_numpy_copy(struct skiff_tensor *from);     /* a numpy array of its own */
+/* A buffer of o that looks at t; holder: who keeps the memory. After a failure, and when the buffer
+ * is released, tensor_view_end gives it back. */
+int tensor_view(struct skiff_tensor *t, PyObject *o, void *holder, Py_buffer *view, int flags);
+void *tensor_view_end(Py_buffer *view);
 
 /* A program's memory goes: nets forget it. */
 void nets_forget(struct skiff_program *p);
@@ -245,6 +256,7 @@ bool split_init(PyObject *m);
 bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool layers_init(PyObject *m);
+bool eager_init(PyObject *m);
 
 /* skiff_executor_train and _infer for an Executor object's method (dataset.c). */
 PyObject *executor_train(struct skiff_executor *e, struct program_object *p,

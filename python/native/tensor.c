@@ -296,27 +296,20 @@ static struct skiff_tensor *tensor_clone(struct skiff_tensor *from)
 
 /* ---- the buffer protocol ---- */
 
-struct exported { /* one buffer: keeps the box and the arrays that Py_buffer points to */
-    struct box *box;
+struct exported { /* one buffer: who holds its memory, and the arrays that Py_buffer points to */
+    void *holder;
     Py_ssize_t shape[SKIFF_MAX_DIMS], strides[SKIFF_MAX_DIMS];
 };
 
-static int tensor_getbuffer(struct tensor_object *o, Py_buffer *view, int flags)
+int tensor_view(struct skiff_tensor *t, PyObject *o, void *holder, Py_buffer *view, int flags)
 {
-    struct box *b = o->box;
-    if (b->scope)
-        b = box_new(tensor_clone(tensor_value(o))); /* running moves values: a snapshot */
-    else
-        b->refs++;
-    struct exported *e = b ? calloc(1, sizeof(*e)) : NULL;
-    if (!e) {
-        box_unref(b);
-        view->obj = NULL;
+    struct exported *e = calloc(1, sizeof(*e));
+    view->obj = NULL;
+    view->internal = e;
+    if (!e)
         return -1;
-    }
-    struct skiff_tensor *t = b->t;
-    e->box = b;
-    *view = (Py_buffer){.obj = (PyObject *)o, .ndim = skiff_tensor_ndim(t), .internal = e};
+    e->holder = holder;
+    *view = (Py_buffer){.ndim = skiff_tensor_ndim(t), .internal = e};
     view->format = (char *)dtype_format(skiff_tensor_dtype(t), &view->itemsize);
     Py_ssize_t step = view->itemsize;
     for (int i = view->ndim - 1; i >= 0; i--) {
@@ -331,22 +324,43 @@ static int tensor_getbuffer(struct tensor_object *o, Py_buffer *view, int flags)
     if (!view->format) {
         PyErr_Format(PyExc_BufferError, "a tensor of %s has no form that Python knows",
                      skiff_tensor_dtype(t));
-        box_unref(b);
-        free(e);
-        view->obj = NULL;
         return -1;
     }
     if (!(flags & PyBUF_FORMAT))
         view->format = NULL;
-    Py_INCREF((PyObject *)o);
+    Py_INCREF(o);
+    view->obj = o;
     return 0;
+}
+
+void *tensor_view_end(Py_buffer *view)
+{
+    struct exported *e = view->internal;
+    void *holder = e ? e->holder : NULL;
+    free(e);
+    view->internal = NULL;
+    return holder;
+}
+
+static int tensor_getbuffer(struct tensor_object *o, Py_buffer *view, int flags)
+{
+    struct box *b = o->box;
+    if (b->scope)
+        b = box_new(tensor_clone(tensor_value(o))); /* running moves values: a snapshot */
+    else
+        b->refs++;
+    if (b && tensor_view(b->t, (PyObject *)o, b, view, flags) == 0)
+        return 0;
+    if (b)
+        tensor_view_end(view);
+    box_unref(b);
+    view->obj = NULL;
+    return -1;
 }
 
 static void tensor_releasebuffer(struct tensor_object *o, Py_buffer *view)
 {
-    struct exported *e = view->internal;
-    box_unref(e->box);
-    free(e);
+    box_unref(tensor_view_end(view));
 }
 
 /* ---- life ---- */
@@ -535,13 +549,18 @@ static PyObject *tensor_copy(struct tensor_object *o, PyObject *unused)
     return t ? tensor_wrap(t) : NULL;
 }
 
-static PyObject *tensor_numpy(struct tensor_object *o, PyObject *unused)
+PyObject *tensor_numpy_copy(struct skiff_tensor *from)
 {
-    struct skiff_tensor *t = tensor_clone(tensor_value(o));
+    struct skiff_tensor *t = tensor_clone(from);
     PyObject *copy = t ? tensor_make(base_class[CLASS_TENSOR], box_new(t)) : NULL;
     PyObject *result = copy ? numpy_asarray(copy) : NULL;
     Py_XDECREF(copy);
     return result;
+}
+
+static PyObject *tensor_numpy(struct tensor_object *o, PyObject *unused)
+{
+    return tensor_numpy_copy(tensor_value(o));
 }
 
 /* ---- selected rows and arrays ---- */

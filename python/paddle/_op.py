@@ -1,9 +1,18 @@
-"""How the functions of Paddle 2.x append ops: names as Paddle 2.6 gives them, shapes and types by Skiff's op registry."""
+"""The one door through which functions of Paddle 2.x call ops: it runs them (eager mode) or appends them to the program.
+
+Programs get names as Paddle 2.6 gives them, shapes and types by Skiff's op registry.
+"""
 from skiff import _native
 
+from paddle._mode import mode
+from paddle._tensor import Tensor
 from paddle.fluid import core
 from paddle.fluid._build import net
 from paddle.fluid.framework import Variable, dtype_name
+
+#: what functions take and give: for isinstance
+Value = (Tensor, Variable)
+_run, _run_one = _native.eager_op, _native.eager_one
 
 _append_op = _native.Block.append_op
 _create_var = _native.Block.create_var
@@ -22,10 +31,9 @@ def _append(block, kind, inputs, outputs, attrs=None):
 
 
 def check_static(what):
-    """2.x functions append to programs of 2.x meaning, which paddle.enable_static() makes the default ones."""
-    if net.main.generation != 2:
-        raise RuntimeError("%s: eager execution (dygraph) is not there; call paddle.enable_static() first and build a "
-                           "program" % what)
+    """For what only programs have."""
+    if mode.eager:
+        raise RuntimeError("%s builds programs: call paddle.enable_static() first" % what)
 
 
 class Call(object):
@@ -34,20 +42,25 @@ class Call(object):
     __slots__ = ("name",)
 
     def __init__(self, kind, name=None):
-        check_static(kind)
-        self.name = name or net.name(kind)
+        self.name = kind if mode.eager else name or net.name(kind)
 
     def var(self, dtype=None, stop_gradient=False):
-        """A variable for a result; its shape and type come from the op that writes it."""
+        """A variable (eager: an empty tensor) for a result; its shape and type come from the op that writes it."""
+        if mode.eager:
+            return Tensor()
         return _create_var(net.block, net.name(self.name + ".tmp"), dtype=dtype, stop_gradient=stop_gradient,
                            persistable=False)
 
     @staticmethod
     def op(kind, inputs, outputs, attrs=None):
+        if mode.eager:
+            return _run(kind, inputs, outputs, attrs)
         _append(net.block, kind, inputs, outputs, attrs)
 
     def one(self, kind, inputs, attrs=None, slot="Out", dtype=None, stop_gradient=False):
         """An op with one result."""
+        if mode.eager:
+            return _run_one(kind, inputs, attrs, slot)
         out = self.var(dtype, stop_gradient)
         _append(net.block, kind, inputs, {slot: out}, attrs)
         return out
@@ -55,12 +68,15 @@ class Call(object):
 
 def one(call, kind, inputs, attrs=None, name=None, slot="Out", dtype=None, stop_gradient=False):
     """Call(call, name).one(...)"""
+    if mode.eager:
+        return _run_one(kind, inputs, attrs, slot)
     return Call(call, name).one(kind, inputs, attrs, slot, dtype, stop_gradient)
 
 
 def named(kind, inputs, attrs=None, name=None, dtype=None):
     """An op whose result has the call's own name (elementwise_add_0), or the given one."""
-    check_static(kind)
+    if mode.eager:
+        return _run_one(kind, inputs, attrs)
     out = _create_var(net.block, name or net.name(kind), dtype=dtype, persistable=False)
     _append(net.block, kind, inputs, {"Out": out}, attrs)
     return out
@@ -68,14 +84,14 @@ def named(kind, inputs, attrs=None, name=None, dtype=None):
 
 def need(var, arg, where):
     """TypeError unless var is a Variable; gives it back."""
-    if not isinstance(var, Variable):
+    if not isinstance(var, Value):
         raise TypeError("The type of '%s' in %s must be Variable, but received %s." % (arg, where, type(var)))
     return var
 
 
 def need_all(values, arg, where):
     """A list of Variables, from a list, tuple or a single one."""
-    if isinstance(values, Variable):
+    if isinstance(values, Value):
         return [values]
     if not isinstance(values, (list, tuple)):
         raise TypeError("The type of '%s' in %s must be a list or tuple of Variables, but received %s." %
@@ -85,14 +101,14 @@ def need_all(values, arg, where):
 
 def number(value, arg, where):
     """A Python number of an int, float or numpy scalar."""
-    if isinstance(value, Variable) or not hasattr(value, "__float__"):
+    if isinstance(value, Value) or not hasattr(value, "__float__"):
         raise TypeError("The type of '%s' in %s must be a number, but received %s." % (arg, where, type(value)))
     return value.item() if hasattr(value, "item") else value
 
 
 def dims(value, arg, where):
     """A list of ints of an int, list, tuple or array."""
-    if isinstance(value, Variable):
+    if isinstance(value, Value):
         return value
     if hasattr(value, "__index__"):
         return [value.__index__()]
@@ -101,7 +117,7 @@ def dims(value, arg, where):
                         (arg, where, type(value)))
     out = []
     for item in value:
-        if isinstance(item, Variable):
+        if isinstance(item, Value):
             out.append(item)
         elif hasattr(item, "__index__"):
             out.append(item.__index__())
@@ -117,7 +133,8 @@ def int_tensor(value, dtype="int32", shape=()):
 
 def fill(shape, value, dtype, name=None, on_cpu=False):
     """fill_constant, as paddle.full calls it: two names are taken, the second is used."""
-    net.name("fill_constant")
+    if not mode.eager:
+        net.name("fill_constant")
     call = Call("fill_constant", name)
     inputs, sizes = shape_inputs(shape, "fill_constant")
     kind = dtype_name(dtype)
@@ -129,11 +146,11 @@ def fill(shape, value, dtype, name=None, on_cpu=False):
 def shape_inputs(shape, where):
     """({slot: variables}, sizes with -1 for those that are known only when the program runs)."""
     shape = dims(shape, "shape", where)
-    if isinstance(shape, Variable):
+    if isinstance(shape, Value):
         return {"ShapeTensor": shape}, []
-    if any(isinstance(d, Variable) for d in shape):
-        sizes = [-1 if isinstance(d, Variable) else d for d in shape]
-        return {"ShapeTensorList": [d if isinstance(d, Variable) else int_tensor(d) for d in shape]}, sizes
+    if any(isinstance(d, Value) for d in shape):
+        sizes = [-1 if isinstance(d, Value) else d for d in shape]
+        return {"ShapeTensorList": [d if isinstance(d, Value) else int_tensor(d) for d in shape]}, sizes
     return {}, shape
 
 

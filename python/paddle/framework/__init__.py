@@ -1,9 +1,9 @@
 """paddle.framework: parameters, default types, seeds, the switch to programs of 2.x."""
-from contextlib import contextmanager
 
 from skiff import _native
 
 from paddle import _names
+from paddle._mode import mode
 from paddle.fluid import core  # noqa: F401
 from paddle.fluid import framework as _fluid
 from paddle.fluid._build import net
@@ -21,19 +21,20 @@ def enable_static():
     """Programs are built, as Paddle 2.x means them: from now on Program() makes such programs, the default ones are, and
     paddle.__version__ says so."""
     _fluid.set_generation(2)
+    mode.eager = False
     import paddle
     import paddle._variable  # noqa: F401 (methods of Variables)
     paddle.__version__ = paddle.full_version = VERSION
 
 
 def disable_static(place=None):
-    raise NotImplementedError("paddle.disable_static: eager execution (dygraph) is not there: build a program "
-                              "(paddle.enable_static()) and run it with paddle.static.Executor")
+    """Functions run at once, as at the start of Paddle 2."""
+    mode.eager = True
 
 
 def in_dynamic_mode():
-    """False: there is no eager mode."""
-    return False
+    """Whether functions of 2.x run at once."""
+    return mode.eager
 
 
 def get_default_dtype():
@@ -66,6 +67,7 @@ def seed(seed):
     """Seeds the stream that ops without a seed of their own draw from (initializers, dropout): Paddle 2.6's."""
     global _seed
     _seed = (int(seed), 0 if _seed is None else _seed[1] + 1)
+    _native.eager_seed(int(seed))
     return Generator(int(seed))
 
 
@@ -74,24 +76,64 @@ def current_seed():
     return _seed
 
 
-@contextmanager
-def _no_grad():
-    yield
+class _Noting(object):
+    """A context, a decorator or, called at once, a switch: whether ops are noted for backward."""
+
+    __slots__ = ("_wanted", "_before")
+
+    def __init__(self, wanted):
+        self._wanted, self._before = wanted, []
+
+    def __enter__(self):
+        self._before.append(_native.eager_set_noting(self._wanted))
+        return self
+
+    def __exit__(self, *_):
+        _native.eager_set_noting(self._before.pop())
+
+    def __call__(self, function):
+        import functools
+        import inspect
+        if inspect.isgeneratorfunction(function):
+            @functools.wraps(function)
+            def generate(*args, **kwargs):
+                with self:
+                    yield from function(*args, **kwargs)
+            return generate
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+        return call
 
 
 def no_grad(func=None):
-    """Gradients are only made by minimize: nothing to switch off while a program is built."""
-    return func if func is not None else _no_grad()
+    """with no_grad(): ..., @no_grad or @no_grad(): nothing is noted for backward."""
+    return _Noting(False) if func is None else _Noting(False)(func)
+
+
+def enable_grad(func=None):
+    """The opposite of no_grad."""
+    return _Noting(True) if func is None else _Noting(True)(func)
 
 
 def is_grad_enabled():
-    """False while programs are built, as in Paddle: there is no tape."""
-    return False
+    """Whether ops are noted for backward; False while programs are built."""
+    return mode.eager and _native.eager_noting()
 
 
-@contextmanager
-def set_grad_enabled(mode):
-    yield
+class set_grad_enabled(_Noting):
+    """Switches at once; with `with`, only for the block."""
+
+    __slots__ = ()
+
+    def __init__(self, mode):
+        super().__init__(bool(mode))
+        self._before.append(_native.eager_set_noting(bool(mode)))
+
+    def __enter__(self):
+        return self
 
 
 # ---- parameters ---------------------------------------------------------------------------------
@@ -146,11 +188,9 @@ def to_attr(arg):
 
 def make_parameter(prefix, attr, shape, dtype, is_bias=False, default_initializer=None, stop_gradient=False,
                    is_distributed=False):
-    """The parameter in the main program, and in the startup program with the op that fills it.
+    """The parameter in the main program, and in the startup program with the op that fills it; eager: filled at once.
 
     prefix: what a name of its own begins with (linear_0 -> linear_0.w_0, linear_0.b_0)."""
-    from paddle._op import check_static
-    check_static("a parameter")
     from paddle.nn import initializer as init
     dtype = dtype_name(dtype or _default_dtype)
     shape = [int(d) for d in shape]
@@ -159,6 +199,12 @@ def make_parameter(prefix, attr, shape, dtype, is_bias=False, default_initialize
     name = attr.name or net.name(prefix + (".b" if is_bias else ".w"))
     fill = attr.initializer or init.default_for(is_bias) or default_initializer or \
         (init.Constant(0.0) if is_bias else init.XavierUniform())
+    if mode.eager:
+        from paddle._tensor import Parameter as EagerParameter
+        out = EagerParameter(shape, dtype, name, attr, is_distributed)
+        fill(out)
+        out.stop_gradient = stop_gradient or not attr.trainable
+        return out
     startup = net.startup.block(0)
     fields = dict(trainable=attr.trainable, learning_rate=attr.learning_rate, regularizer=attr.regularizer,
                   do_model_average=attr.do_model_average, is_distributed=is_distributed)

@@ -1,14 +1,14 @@
 """New tensors: constants, ranges, copies, parameters."""
 from paddle import _names
-from paddle._op import Call, check_static, fill, need, net, one, type_number
+from paddle._op import Value, Call, check_static, fill, need, net, one, type_number
 from paddle.fluid import core
-from paddle.fluid.framework import Variable, dtype_name
+from paddle.fluid.framework import dtype_name
 from paddle.framework import get_default_dtype
 
 
 def full(shape, fill_value, dtype=None, name=None):
     """One value everywhere."""
-    if isinstance(fill_value, Variable):
+    if isinstance(fill_value, Value):
         raise TypeError("full: the value must be a number; multiply paddle.ones(shape) by the variable instead")
     return fill(shape, fill_value, get_default_dtype() if dtype is None else dtype, name)
 
@@ -42,15 +42,15 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
     if end is None:
         start, end = 0, start
     if dtype is None:
-        whole = all(isinstance(v, Variable) and v.dtype.dtype in ("int32", "int64") or
-                    not isinstance(v, Variable) and hasattr(v, "__index__") for v in (start, end, step))
+        whole = all(isinstance(v, Value) and v.dtype.dtype in ("int32", "int64") or
+                    not isinstance(v, Value) and hasattr(v, "__index__") for v in (start, end, step))
         dtype = "int64" if whole else get_default_dtype()
-    ends = [v if isinstance(v, Variable) else fill([1], v, dtype, on_cpu=True)
+    ends = [v if isinstance(v, Value) else fill([1], v, dtype, on_cpu=True)
             for v in (start, end, step)]
     out = one("range", "range", {"Start": ends[0], "End": ends[1], "Step": ends[2]}, name=name, dtype=dtype_name(dtype),
               stop_gradient=True)
     numbers = (start, end, step)
-    if not any(isinstance(v, Variable) for v in numbers):
+    if not any(isinstance(v, Value) for v in numbers):
         import math
         out.shape = [max(0, int(math.ceil((end - start) / step)))]
     return out
@@ -58,7 +58,7 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
 
 def assign(x, output=None):
     """A copy of a variable, or a constant tensor of an array, list or number."""
-    if isinstance(x, Variable):
+    if isinstance(x, Value):
         call = Call("assign")
         out = call.var() if output is None else output
         call.op("assign", {"X": x}, {"Out": out})
@@ -90,7 +90,7 @@ def _constant(value, output=None):
 
 def to_tensor(data, dtype=None, place=None, stop_gradient=True):
     """A constant of the program."""
-    if isinstance(data, Variable):
+    if isinstance(data, Value):
         return data
     import numpy
     value = numpy.asarray(data)

@@ -1,13 +1,13 @@
 """Comparisons and truth values."""
 from paddle import _names
-from paddle._op import Call, need, one
+from paddle._op import Value, Call, need, one
 from paddle.fluid.framework import Variable
 
 
 def _compare(kind):
     def function(x, y, name=None):
         need(x, "x", kind)
-        if not isinstance(y, Variable):
+        if not isinstance(y, Value):
             from paddle._op import fill
             y = fill([], y, x.dtype)
         return one(kind, kind, {"X": x, "Y": y}, {"axis": -1}, name, stop_gradient=True)
@@ -47,7 +47,7 @@ def logical_not(x, out=None, name=None):
 
 def is_tensor(x):
     """Whether x is a Variable."""
-    return isinstance(x, Variable)
+    return isinstance(x, Value)
 
 
 __getattr__ = _names.guard(__name__)

@@ -2,7 +2,7 @@
 from builtins import slice as builtin_slice
 
 from paddle import _names
-from paddle._op import Call, dims, int_tensor, need, need_all, one, type_number
+from paddle._op import Value, Call, dims, int_tensor, need, need_all, one, type_number
 from paddle.fluid._build import net
 from paddle.fluid.framework import Variable
 
@@ -19,7 +19,7 @@ def cast(x, dtype):
 def concat(x, axis=0, name=None):
     """The inputs one after the other along the axis."""
     inputs, attrs = {"X": need_all(x, "x", "concat")}, {}
-    if isinstance(axis, Variable):
+    if isinstance(axis, Value):
         axis.stop_gradient = True
         inputs["AxisTensor"] = axis
     else:
@@ -42,17 +42,17 @@ def reshape(x, shape, name=None):
     shape = dims(shape, "shape", "reshape")
     call = Call("reshape2", name)
     inputs = {"X": x}
-    if isinstance(shape, Variable):
+    if isinstance(shape, Value):
         shape.stop_gradient = True
         inputs["Shape"] = shape
         sizes = []
     else:
-        sizes = [-1 if isinstance(d, Variable) else d for d in shape]
-        if len([d for d in sizes if d == -1]) > 1 and not any(isinstance(d, Variable) for d in shape):
+        sizes = [-1 if isinstance(d, Value) else d for d in shape]
+        if len([d for d in sizes if d == -1]) > 1 and not any(isinstance(d, Value) for d in shape):
             raise AssertionError("Only one dimension value of 'shape' in reshape can be -1. But received shape[%d] is "
                                  "also -1." % [i for i, d in enumerate(sizes) if d == -1][1])
-        if any(isinstance(d, Variable) for d in shape):
-            inputs["ShapeTensor"] = [d if isinstance(d, Variable) else int_tensor(d, shape=[1]) for d in shape]
+        if any(isinstance(d, Value) for d in shape):
+            inputs["ShapeTensor"] = [d if isinstance(d, Value) else int_tensor(d, shape=[1]) for d in shape]
     out, seen = call.var(), call.var()
     call.op("reshape2", inputs, {"Out": out, "XShape": seen}, {"shape": sizes})
     return out
@@ -87,7 +87,7 @@ def unsqueeze(x, axis, name=None):
     """New dimensions of size 1."""
     need(x, "x", "unsqueeze")
     axes = dims(axis, "axis", "unsqueeze")
-    if isinstance(axes, Variable):
+    if isinstance(axes, Value):
         axes.stop_gradient = True
         return _with_shape("unsqueeze2", "unsqueeze2", x, {"axes": []}, name, {"AxesTensor": axes})
     return _with_shape("unsqueeze2", "unsqueeze2", x, {"axes": axes}, name)
@@ -142,7 +142,7 @@ def unbind(input, axis=0):
 def split(x, num_or_sections, axis=0, name=None):
     """Equal parts, or parts of the given sizes, along the axis."""
     need(x, "x", "split")
-    if isinstance(axis, Variable):
+    if isinstance(axis, Value):
         raise TypeError("split: the axis must be known while the program is built")
     axis = axis + len(x.shape) if axis < 0 else axis
     call = Call("split", name)
@@ -154,7 +154,7 @@ def split(x, num_or_sections, axis=0, name=None):
         count, attrs = num_or_sections, {"num": num_or_sections, "sections": []}
     else:
         sections = dims(num_or_sections, "num_or_sections", "split")
-        if any(isinstance(s, Variable) for s in sections):
+        if any(isinstance(s, Value) for s in sections):
             raise TypeError("split: the sections must be known while the program is built")
         count, attrs = len(sections), {"num": 0, "sections": sections}
     attrs["axis"] = axis
@@ -175,15 +175,15 @@ def slice(input, axes, starts, ends):
     inputs, attrs, flags = {"Input": input}, {"axes": axes, "decrease_axis": []}, [1] * len(axes)
     for values, key, slot in ((starts, "starts", "Starts"), (ends, "ends", "Ends")):
         values = dims(values, key, "slice")
-        if isinstance(values, Variable):
+        if isinstance(values, Value):
             values.stop_gradient = True
             inputs[slot + "Tensor"] = values
             attrs[key], flags = [], [-1] * len(axes)
             continue
-        attrs[key] = [-1 if isinstance(v, Variable) else v for v in values]
-        if any(isinstance(v, Variable) for v in values):
-            inputs[slot + "TensorList"] = [v if isinstance(v, Variable) else int_tensor(v) for v in values]
-            flags = [-1 if isinstance(v, Variable) else f for v, f in zip(values, flags)]
+        attrs[key] = [-1 if isinstance(v, Value) else v for v in values]
+        if any(isinstance(v, Value) for v in values):
+            inputs[slot + "TensorList"] = [v if isinstance(v, Value) else int_tensor(v) for v in values]
+            flags = [-1 if isinstance(v, Value) else f for v, f in zip(values, flags)]
     attrs["infer_flags"] = flags
     return one("slice", "slice", inputs, attrs)
 
@@ -193,7 +193,7 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
     need(x, "x", "strided_slice")
     lists = {key: dims(value, key, "strided_slice") for key, value in
              (("axes", axes), ("starts", starts), ("ends", ends), ("strides", strides))}
-    if any(isinstance(v, Variable) or any(isinstance(e, Variable) for e in v) for v in lists.values()):
+    if any(isinstance(v, Value) or any(isinstance(e, Value) for e in v) for v in lists.values()):
         raise TypeError("strided_slice: axes, starts, ends and strides must be known while the program is built")
     lists["infer_flags"] = [1] * len(lists["axes"])
     return one("strided_slice", "strided_slice", {"Input": x}, lists, name)
@@ -202,7 +202,7 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
 def getitem(var, item):
     """var[item] of 2.x: slice or strided_slice, None makes a dimension."""
     parts = list(item) if isinstance(item, tuple) else [item]
-    if any(isinstance(p, Variable) and p.dtype is not None and p.dtype.dtype == "bool" for p in parts):
+    if any(isinstance(p, Value) and p.dtype is not None and p.dtype.dtype == "bool" for p in parts):
         from paddle.tensor.search import masked_select
         if len(parts) > 1:
             raise TypeError("a Variable is indexed by one mask at a time")
@@ -233,7 +233,7 @@ def getitem(var, item):
             steps.append(step)
             starts.append(part.start if part.start is not None else (0 if step > 0 else INT_MAX))
             ends.append(part.stop if part.stop is not None else (INT_MAX if step > 0 else -INT_MAX - 1))
-        elif isinstance(part, Variable):
+        elif isinstance(part, Value):
             axes.append(dim)
             decrease.append(dim)
             steps.append(1)
@@ -260,10 +260,10 @@ def _slice_op(var, axes, starts, ends, steps, decrease):
     kind = "strided_slice" if strided else "slice"
     inputs, attrs, flags = {"Input": var}, {"axes": axes, "decrease_axis": decrease}, [1] * len(axes)
     for values, key, slot in ((starts, "starts", "StartsTensorList"), (ends, "ends", "EndsTensorList")):
-        attrs[key] = [-1 if isinstance(v, Variable) else v for v in values]
-        if any(isinstance(v, Variable) for v in values):
-            inputs[slot] = [v if isinstance(v, Variable) else int_tensor(v) for v in values]
-            flags = [-1 if isinstance(v, Variable) else f for v, f in zip(values, flags)]
+        attrs[key] = [-1 if isinstance(v, Value) else v for v in values]
+        if any(isinstance(v, Value) for v in values):
+            inputs[slot] = [v if isinstance(v, Value) else int_tensor(v) for v in values]
+            flags = [-1 if isinstance(v, Value) else f for v, f in zip(values, flags)]
     if strided:
         attrs["strides"] = steps
     attrs["infer_flags"] = flags
@@ -278,7 +278,7 @@ def gather(x, index, axis=None, name=None):
     need(x, "x", "gather")
     need(index, "index", "gather")
     inputs, attrs = {"X": x, "Index": index}, {}
-    if isinstance(axis, Variable):
+    if isinstance(axis, Value):
         inputs["Axis"] = axis
     else:
         attrs["axis"] = 0 if axis is None else axis
@@ -302,14 +302,14 @@ def tile(x, repeat_times, name=None):
     need(x, "x", "tile")
     times = dims(repeat_times, "repeat_times", "tile")
     inputs, attrs = {"X": x}, {}
-    if isinstance(times, Variable):
+    if isinstance(times, Value):
         times.stop_gradient = True
         inputs["RepeatTimes"] = times
         attrs["repeat_times"] = [-1] * times.shape[0]
     else:
-        attrs["repeat_times"] = [-1 if isinstance(d, Variable) else d for d in times]
-        if any(isinstance(d, Variable) for d in times):
-            inputs["repeat_times_tensor"] = [d if isinstance(d, Variable) else int_tensor(d) for d in times]
+        attrs["repeat_times"] = [-1 if isinstance(d, Value) else d for d in times]
+        if any(isinstance(d, Value) for d in times):
+            inputs["repeat_times_tensor"] = [d if isinstance(d, Value) else int_tensor(d) for d in times]
     return one("tile", "tile", inputs, attrs, name)
 
 
@@ -318,13 +318,13 @@ def expand(x, shape, name=None):
     need(x, "x", "expand")
     sizes = dims(shape, "shape", "expand")
     inputs, attrs = {"X": x}, {}
-    if isinstance(sizes, Variable):
+    if isinstance(sizes, Value):
         sizes.stop_gradient = True
         inputs["Shape"] = sizes
     else:
-        attrs["shape"] = [-1 if isinstance(d, Variable) else d for d in sizes]
-        if any(isinstance(d, Variable) for d in sizes):
-            inputs["expand_shapes_tensor"] = [d if isinstance(d, Variable) else int_tensor(d) for d in sizes]
+        attrs["shape"] = [-1 if isinstance(d, Value) else d for d in sizes]
+        if any(isinstance(d, Value) for d in sizes):
+            inputs["expand_shapes_tensor"] = [d if isinstance(d, Value) else int_tensor(d) for d in sizes]
     return one("expand", "expand_v2", inputs, attrs, name)
 
 

@@ -1,6 +1,6 @@
 """Arithmetic: element by element, reductions, sums of lists."""
 from paddle import _names
-from paddle._op import Call, dims, fill, named, need, need_all, number, one, type_number
+from paddle._op import Value, Call, dims, fill, named, need, need_all, number, one, type_number
 from paddle.fluid.framework import Variable
 
 FLOAT_MAX = 3.4028234663852886e+38
@@ -41,7 +41,7 @@ floor_divide = _binary("elementwise_floordiv", "floor_divide")
 def pow(x, y, name=None):
     """x to the power y (a number or a Variable)."""
     need(x, "x", "pow")
-    if isinstance(y, Variable):
+    if isinstance(y, Value):
         return one("elementwise_pow", "elementwise_pow", {"X": x, "Y": y}, {"axis": -1}, name)
     return one("pow", "pow", {"X": x}, {"factor": float(number(y, "y", "pow"))}, name)
 
@@ -57,7 +57,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     call = Call("scale", name)
     inputs = {"X": x}
     attrs = {"bias": float(bias), "bias_after_scale": bias_after_scale}
-    if isinstance(scale, Variable):
+    if isinstance(scale, Value):
         inputs["ScaleTensor"] = scale
     else:
         attrs["scale"] = float(scale)
@@ -70,7 +70,7 @@ def clip(x, min=None, max=None, name=None):
     need(x, "x", "clip")
     inputs, attrs = {"X": x}, {"min": -FLOAT_MAX, "max": FLOAT_MAX}
     for key, value in (("min", min), ("max", max)):
-        if isinstance(value, Variable):
+        if isinstance(value, Value):
             value.stop_gradient = True
             inputs[key.capitalize()] = value
         elif value is not None:
@@ -87,7 +87,7 @@ def _axes(axis, where):
     if axis is None:
         return []
     found = dims(axis, "axis", where)
-    if isinstance(found, Variable):
+    if isinstance(found, Value):
         raise TypeError("%s: the axis must be known while the program is built" % where)
     return found
 
@@ -201,7 +201,7 @@ def log10(x, name=None):
 
 def lerp(x, y, weight, name=None):
     """x + weight * (y - x)"""
-    weight = weight if isinstance(weight, Variable) else fill([1], weight, x.dtype)
+    weight = weight if isinstance(weight, Value) else fill([1], weight, x.dtype)
     return add(x, multiply(weight, subtract(y, x)), name=name)
 
 

@@ -1,7 +1,6 @@
 """Finding and choosing."""
 from paddle import _names
-from paddle._op import Call, fill, need, one, type_number
-from paddle.fluid.framework import Variable
+from paddle._op import Value, Call, fill, need, one, type_number
 
 
 def _arg(kind, call, x, axis, keepdim, dtype, name):
@@ -43,7 +42,7 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     call = Call("top_k_v2", name)
     out, ids = call.var(), call.var("int64", stop_gradient=True)
     inputs, attrs = {"X": x}, {"largest": largest, "sorted": sorted, "axis": -1 if axis is None else axis}
-    if isinstance(k, Variable):
+    if isinstance(k, Value):
         inputs["K"] = k
     else:
         attrs["k"] = k
@@ -58,9 +57,9 @@ def where(condition, x=None, y=None, name=None):
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
-    kind = x.dtype if isinstance(x, Variable) else y.dtype if isinstance(y, Variable) else "float32"
-    x = x if isinstance(x, Variable) else fill([1], x, kind)
-    y = y if isinstance(y, Variable) else fill([1], y, kind)
+    kind = x.dtype if isinstance(x, Value) else y.dtype if isinstance(y, Value) else "float32"
+    x = x if isinstance(x, Value) else fill([1], x, kind)
+    y = y if isinstance(y, Value) else fill([1], y, kind)
     if not tuple(condition.shape) == tuple(x.shape) == tuple(y.shape):
         from paddle.tensor.creation import zeros_like
         from paddle.tensor.math import add

@@ -1,7 +1,6 @@
 """Linear maps, dropout, embeddings, padding."""
 from paddle import _names
-from paddle._op import Call, need, net, one, type_number
-from paddle.fluid.framework import Variable
+from paddle._op import Value, Call, need, net, one, type_number
 
 
 def linear(x, weight, bias=None, name=None):
@@ -16,7 +15,7 @@ def linear(x, weight, bias=None, name=None):
 
 def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=None):
     """Elements set to zero with probability p while training."""
-    if isinstance(p, Variable) or not isinstance(p, (int, float)):
+    if isinstance(p, Value) or not isinstance(p, (int, float)):
         raise TypeError("p argument should be a number")
     if p < 0 or p > 1:
         raise ValueError("p argument should between 0 and 1")
@@ -51,7 +50,7 @@ def one_hot(x, num_classes, name=None):
     """A row with a one at x."""
     need(x, "input", "one_hot_v2")
     inputs, attrs = {"X": x}, {"allow_out_of_range": False}
-    if isinstance(num_classes, Variable):
+    if isinstance(num_classes, Value):
         inputs["depth_tensor"] = num_classes
     else:
         attrs["depth"] = num_classes
@@ -78,7 +77,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
     """Borders around the spatial dimensions, or (2 * rank numbers) around all of them."""
     from paddle.tensor.manipulation import squeeze, unsqueeze
     need(x, "x", "pad")
-    if isinstance(pad, Variable):
+    if isinstance(pad, Value):
         raise TypeError("pad: the sizes must be known while the program is built")
     rank, sizes = len(x.shape), list(pad)
     around = {3: (["NCL", "NLC"], [3, 2] if data_format == "NCL" else [2, 1]),
@@ -103,7 +102,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     """Rows that begin with x ones."""
     need(x, "x", "sequence_mask")
     inputs, attrs = {"X": x}, {"out_dtype": type_number(dtype)}
-    if isinstance(maxlen, Variable):
+    if isinstance(maxlen, Value):
         inputs["MaxLenTensor"] = maxlen
     else:
         attrs["maxlen"] = -1 if maxlen is None else maxlen

@@ -1,12 +1,23 @@
-"""paddle.nn.initializer: how parameters begin. Each is called with a variable and the block whose op shall fill it."""
+"""paddle.nn.initializer: how parameters begin. Each is called with a variable and the block whose op shall fill it, or with
+a parameter of eager mode, which is filled at once."""
 import math
 
 from skiff import _native
 
 from paddle import _names
+from paddle._tensor import Tensor
 from paddle.fluid import core
 
-_append = _native.Block.append_op
+
+def _append(block, kind, inputs, outputs, attrs):
+    if block is None:
+        before = _native.eager_set_noting(False)
+        try:
+            _native.eager_op(kind, inputs, outputs, attrs)
+        finally:
+            _native.eager_set_noting(before)
+    else:
+        _native.Block.append_op(block, kind, inputs, outputs, attrs)
 
 
 class Initializer(object):
@@ -16,7 +27,9 @@ class Initializer(object):
     _spec = None
 
     def __call__(self, var, block=None):
-        if block is None:
+        if isinstance(var, Tensor):
+            block = None
+        elif block is None:
             block = var.block
         self._fill(var, block)
 

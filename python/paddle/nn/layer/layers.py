@@ -3,9 +3,12 @@ import re
 from collections import OrderedDict
 
 from paddle import _names
-from paddle._op import check_static
+from paddle._op import Value
+from paddle._tensor import Parameter as EagerParameter
 from paddle.fluid._build import net
-from paddle.fluid.framework import Parameter, Variable
+from paddle.fluid.framework import Parameter as StaticParameter
+
+Parameter = (StaticParameter, EagerParameter)
 
 
 def snake(name):
@@ -19,7 +22,6 @@ class Layer(object):
     training = True
 
     def __init__(self, name_scope=None, dtype="float32"):
-        check_static(type(self).__name__)
         self.__dict__.update(_parameters=OrderedDict(), _sub_layers=OrderedDict(), _buffers=OrderedDict(),
                              _non_persistable=set(), training=True, _dtype=dtype,
                              _full_name=net.name(name_scope or snake(type(self).__name__)), _before=[], _after=[])
@@ -115,7 +117,7 @@ class Layer(object):
             return
         for group in groups:
             if group is not None and name in group:
-                if value is None or isinstance(value, Variable):
+                if value is None or isinstance(value, Value):
                     group[name] = value
                     return
                 raise TypeError("assignment to %s of %s should be a Parameter, a Layer or None, but got %s" %

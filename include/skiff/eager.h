@@ -1,0 +1,147 @@
+/* Eager execution: ops run when they are called, and are noted, so that backward can walk them
+ * back. The ops, their kernels and their gradients are those of programs (skiff/build.h).
+ *
+ *     struct skiff_eager *e = skiff_eager_create();
+ *     struct skiff_eager_tensor *x = skiff_eager_tensor_create(e);
+ *     struct skiff_eager_tensor *y = skiff_eager_tensor_create(e);
+ *     ... fill skiff_eager_value(x); skiff_eager_set_stop_gradient(x, false);
+ *     skiff_eager_op(e, &(struct skiff_op_call){"square",
+ *                    .ins = (struct skiff_op_arg[]){{"X", 1, &x}}, .nins = 1,
+ *                    .outs = (struct skiff_op_arg[]){{"Out", 1, &y}}, .nouts = 1}, &err);
+ *     skiff_eager_backward(e, 1, &y, NULL, false, &err);
+ *     skiff_eager_grad_of(x);                                2 x
+ *
+ * Tensors and notes are counted: a tensor keeps what made it until backward has walked through it.
+ * An engine and its tensors are for one thread at a time. Tensors may outlive the engine's owner:
+ * it goes with its last tensor. */
+#ifndef SKIFF_EAGER_H
+#define SKIFF_EAGER_H
+
+#include <skiff/build.h>
+#include <skiff/executor.h>
+#include <skiff/optimizer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct skiff_eager;
+struct skiff_eager_tensor;
+
+SKIFF_API struct skiff_eager *skiff_eager_create(void);
+SKIFF_API void skiff_eager_destroy(struct skiff_eager *e); /* NULL is fine */
+/* Where random ops draw from: paddle.seed. Without it the system seeds. */
+SKIFF_API void skiff_eager_seed(struct skiff_eager *e, uint64_t seed);
+/* State of the generator, as bytes; set takes what get gave. */
+#define SKIFF_GENERATOR_BYTES 2504
+SKIFF_API void skiff_eager_get_generator(const struct skiff_eager *e,
+                                         unsigned char out[SKIFF_GENERATOR_BYTES]);
+SKIFF_API void skiff_eager_set_generator(struct skiff_eager *e,
+                                         const unsigned char in[SKIFF_GENERATOR_BYTES]);
+/* Are ops noted? True at first. Gives what it was. */
+SKIFF_API bool skiff_eager_set_noting(struct skiff_eager *e, bool noting);
+SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
+
+/* ---- tensors ---- */
+
+/* An empty tensor with stop_gradient set and one reference. */
+SKIFF_API struct skiff_eager_tensor *skiff_eager_tensor_create(struct skiff_eager *e);
+SKIFF_API struct skiff_eager_tensor *skiff_eager_tensor_ref(struct skiff_eager_tensor *t);
+SKIFF_API void skiff_eager_tensor_unref(struct skiff_eager_tensor *t); /* NULL is fine */
+/* Another tensor with the same memory and no gradient. */
+SKIFF_API struct skiff_eager_tensor *skiff_eager_detach(struct skiff_eager_tensor *t);
+/* From now on `t` has the memory, and the place in the notes, of `from`. */
+SKIFF_API void skiff_eager_become(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from);
+/* What it holds (skiff/executor.h), up to date. Who writes to it says so with
+ * skiff_eager_touched. Valid as long as the tensor. */
+SKIFF_API struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t);
+SKIFF_API void skiff_eager_touched(struct skiff_eager_tensor *t);
+SKIFF_API unsigned skiff_eager_version(const struct skiff_eager_tensor *t); /* times written to */
+SKIFF_API bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t);
+SKIFF_API void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool stop);
+SKIFF_API bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t);
+/* Borrowed; NULL: none. */
+SKIFF_API struct skiff_eager_tensor *skiff_eager_grad_of(const struct skiff_eager_tensor *t);
+SKIFF_API void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad);
+/* backward leaves the gradient also in this interior tensor. */
+SKIFF_API void skiff_eager_retain_grad(struct skiff_eager_tensor *t);
+
+/* A pointer of the caller's, NULL at first (a binding's own object for the tensor). */
+SKIFF_API void skiff_eager_set_user(struct skiff_eager_tensor *t, void *user);
+SKIFF_API void *skiff_eager_user(const struct skiff_eager_tensor *t);
+
+/* Called with the tensor's whole gradient during backward. Gives a new reference to what takes its
+ * place, or NULL: it stays; *failed set: backward ends, the message is in err. */
+typedef struct skiff_eager_tensor *(*skiff_eager_hook)(void *user, struct skiff_eager_tensor *grad,
+                                                       bool *failed, struct skiff_error *err);
+/* Gives a number for remove; 0: the tensor has stop_gradient. `end` (or NULL) is called with user
+ * when the hook goes. */
+SKIFF_API int64_t skiff_eager_add_hook(struct skiff_eager_tensor *t, skiff_eager_hook hook,
+                                       void *user, void (*end)(void *user));
+SKIFF_API bool skiff_eager_remove_hook(struct skiff_eager_tensor *t, int64_t number);
+
+/* ---- ops ---- */
+
+struct skiff_op_arg {
+    const char *slot;
+    int n;
+    struct skiff_eager_tensor *const *tensors; /* NULL where there is none */
+};
+struct skiff_op_attr {
+    const char *name;
+    struct skiff_attr value;
+};
+struct skiff_op_call {
+    const char *type;
+    const struct skiff_op_arg *ins, *outs; /* outs: empty tensors, or ones that are written anew */
+    int nins, nouts;
+    const struct skiff_op_attr *attrs; /* those that the op does not declare are ignored */
+    int nattrs;
+};
+SKIFF_API enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_call *call,
+                                           struct skiff_error *err);
+/* The declared type of an op's attribute, in programs of 2.x; false: it has none of that name. */
+SKIFF_API bool skiff_eager_attr_type(const char *type, const char *attr, enum skiff_attr_type *out);
+/* Is `slot` an input (outputs: an output) that the op declares? */
+SKIFF_API bool skiff_eager_has_slot(const char *type, const char *slot, bool output);
+
+/* A note with a gradient of the caller's own (PyLayer). `backward` gets the gradients of the
+ * outputs (NULL: zero) and gives new references for those of the inputs (NULL: none). */
+struct skiff_eager_own {
+    enum skiff_status (*backward)(void *user, struct skiff_eager_tensor *const *out_grads,
+                                  struct skiff_eager_tensor **in_grads, struct skiff_error *err);
+    void (*end)(void *user); /* when the note goes */
+    void *user;
+    const char *name;
+};
+SKIFF_API void skiff_eager_note_own(struct skiff_eager *e, int nins,
+                                    struct skiff_eager_tensor *const *ins, int nouts,
+                                    struct skiff_eager_tensor *const *outs,
+                                    const struct skiff_eager_own *own);
+
+/* ---- gradients ---- */
+
+/* Gradients of the sum of all elements (grads[i]: weighted by them) into the leaves. */
+SKIFF_API enum skiff_status skiff_eager_backward(struct skiff_eager *e, int n,
+                                                 struct skiff_eager_tensor *const *tensors,
+                                                 struct skiff_eager_tensor *const *grads,
+                                                 bool retain_graph, struct skiff_error *err);
+struct skiff_eager_grad_options {
+    struct skiff_eager_tensor *const *weights; /* of the outputs; NULL, or NULL entries: ones */
+    struct skiff_eager_tensor *const *no_grad; /* not walked through */
+    int nno_grad;
+    bool retain_graph, create_graph, allow_unused;
+    uint64_t reserved[4];
+};
+/* Gradients of the outputs by the inputs into out[i] (new references; NULL: unused); leaves keep
+ * theirs. */
+SKIFF_API enum skiff_status
+skiff_eager_grad(struct skiff_eager *e, int n, struct skiff_eager_tensor *const *outputs, int m,
+                 struct skiff_eager_tensor *const *inputs, const struct skiff_eager_grad_options *o,
+                 struct skiff_eager_tensor **out, struct skiff_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

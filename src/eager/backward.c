@@ -1,0 +1,563 @@
+/* The walk back through the notes.
+ *
+ * First the notes that can be reached are counted: how many gradients each output and each leaf
+ * waits for. Then the latest note that waits for nothing is taken, its hooks are called with the
+ * summed gradients, its recipe is run, and what it gives is delivered. A leaf that has all of its
+ * pieces gets them at once. With create_graph the recipe's ops are noted as well. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "eager/eager.h"
+#include "tensor/math.h"
+
+struct capture { /* grad(): what is asked for, and where it ends up */
+    struct skiff_eager_tensor *tensor;
+    struct skiff_eager_tensor **out;
+};
+
+struct walk {
+    struct skiff_eager *e;
+    struct note **ready; /* a heap, largest number first */
+    int nready, cap;
+    struct note **known; /* all that were reached */
+    int nknown, known_cap;
+    struct skiff_eager_tensor *leaves; /* reached, by next */
+    struct capture *captures;
+    int ncaptures;
+    struct skiff_eager_tensor *const *no_grad;
+    int nno_grad;
+    bool retain, create, into_leaves;
+};
+
+/* ---- the heap of notes that are ready ---- */
+
+static void ready_push(struct walk *w, struct note *n)
+{
+    if (w->nready == w->cap) {
+        w->cap = w->cap ? 2 * w->cap : 64;
+        w->ready = mem_must_grow(w->ready, (size_t)w->cap * sizeof(*w->ready));
+    }
+    int i = w->nready++;
+    for (; i && w->ready[(i - 1) / 2]->number < n->number; i = (i - 1) / 2)
+        w->ready[i] = w->ready[(i - 1) / 2];
+    w->ready[i] = n;
+    n->queued = true;
+}
+
+static struct note *ready_pop(struct walk *w)
+{
+    struct note *top = w->ready[0], *last = w->ready[--w->nready];
+    int i = 0;
+    for (;;) {
+        int child = 2 * i + 1;
+        if (child + 1 < w->nready && w->ready[child + 1]->number > w->ready[child]->number)
+            child++;
+        if (child >= w->nready || w->ready[child]->number <= last->number)
+            break;
+        w->ready[i] = w->ready[child];
+        i = child;
+    }
+    if (w->nready)
+        w->ready[i] = last;
+    return top;
+}
+
+/* ---- counting ---- */
+
+static void know_note(struct walk *w, struct note *n)
+{
+    if (n->walk == w->e->walks)
+        return;
+    n->walk = w->e->walks;
+    n->waits_for = 0;
+    n->queued = false;
+    n->refs++;
+    if (w->nknown == w->known_cap) {
+        w->known_cap = w->known_cap ? 2 * w->known_cap : 64;
+        w->known = mem_must_grow(w->known, (size_t)w->known_cap * sizeof(*w->known));
+    }
+    w->known[w->nknown++] = n;
+}
+
+static void know_leaf(struct walk *w, struct skiff_eager_tensor *t)
+{
+    if (t->walk == w->e->walks)
+        return;
+    t->walk = w->e->walks;
+    t->waits_for = 0;
+    t->next = w->leaves;
+    w->leaves = skiff_eager_tensor_ref(t);
+}
+
+/* `known` is both the queue of the walk and its result. */
+static void count_waits(struct walk *w)
+{
+    for (int i = 0; i < w->nknown; i++) {
+        struct note *n = w->known[i];
+        for (int k = 0; k < n->nin; k++) {
+            struct edge *edge = &n->edges[k];
+            if (edge->note) {
+                know_note(w, edge->note);
+                edge->note->waits_for++;
+            } else if (edge->leaf) {
+                know_leaf(w, edge->leaf);
+                edge->leaf->waits_for++;
+            }
+        }
+    }
+}
+
+/* ---- adding up ---- */
+
+static enum skiff_status op1(struct skiff_eager *e, const char *type, const char *slot, int n,
+                             struct skiff_eager_tensor *const *ins,
+                             const struct skiff_op_attr *attrs, int nattrs,
+                             struct skiff_eager_tensor **out, struct skiff_error *err)
+{
+    struct skiff_eager_tensor *made = skiff_eager_tensor_create(e);
+    struct skiff_op_arg in = {slot, n, ins}, to = {"Out", 1, &made};
+    struct skiff_op_call call = {.type = type,
+                                 .ins = &in,
+                                 .nins = n ? 1 : 0,
+                                 .outs = &to,
+                                 .nouts = 1,
+                                 .attrs = attrs,
+                                 .nattrs = nattrs};
+    enum skiff_status status = skiff_eager_op(e, &call, err);
+    if (status < 0)
+        skiff_eager_tensor_unref(made);
+    else
+        *out = made;
+    return status;
+}
+
+static bool is_only_ours(const struct skiff_eager_tensor *t)
+{
+    return t->refs == 1 && t->box->refs == 1 && t->box->value.kind == VALUE_TENSOR &&
+           t->box->value.tensor.dtype == DTYPE_FP32;
+}
+
+/* *sum += more; takes `more` over. */
+static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
+                                struct skiff_eager_tensor *more, struct skiff_error *err)
+{
+    if (!*sum) {
+        *sum = more;
+        return SKIFF_OK;
+    }
+    struct skiff_eager_tensor *pair[2] = {*sum, more}, *total;
+    const struct tensor *a = &(*sum)->box->value.tensor, *b = &more->box->value.tensor;
+    enum skiff_status status = SKIFF_OK;
+    if (!w->create && is_only_ours(*sum) && more->box->value.kind == VALUE_TENSOR &&
+        b->dtype == DTYPE_FP32 && shape_equal(&a->shape, &b->shape)) {
+        math_axpy_f32(tensor_numel(a), 1.0f, tensor_f32(b), tensor_f32(a));
+    } else {
+        status = op1(w->e, "sum", "X", 2, pair, NULL, 0, &total, err);
+        if (status == SKIFF_OK) {
+            skiff_eager_tensor_unref(*sum);
+            *sum = total;
+        }
+    }
+    skiff_eager_tensor_unref(more);
+    return status;
+}
+
+static enum skiff_status call_hooks(struct hook *h, struct skiff_eager_tensor **grad,
+                                    struct skiff_error *err)
+{
+    while (h) {
+        bool failed = false;
+        struct hook *next = h->next; /* it may remove itself */
+        struct skiff_eager_tensor *other = h->call(h->user, *grad, &failed, err);
+        if (failed)
+            return err->code;
+        if (other) {
+            skiff_eager_tensor_unref(*grad);
+            *grad = other;
+        }
+        h = next;
+    }
+    return SKIFF_OK;
+}
+
+/* Is this place one that grad() asks for? */
+static void capture_at(struct walk *w, const struct note *n, int out,
+                       const struct skiff_eager_tensor *leaf, struct skiff_eager_tensor *grad)
+{
+    for (int i = 0; i < w->ncaptures; i++) {
+        const struct skiff_eager_tensor *t = w->captures[i].tensor;
+        bool here = n ? t->note == n && t->out == out : t == leaf;
+        if (!here)
+            continue;
+        skiff_eager_tensor_unref(*w->captures[i].out);
+        *w->captures[i].out = skiff_eager_tensor_ref(grad);
+    }
+}
+
+static bool is_barred(const struct walk *w, const struct note *n, int out,
+                      const struct skiff_eager_tensor *leaf)
+{
+    for (int i = 0; i < w->nno_grad; i++) {
+        const struct skiff_eager_tensor *t = w->no_grad[i];
+        if (n ? t->note == n && t->out == out : t == leaf)
+            return true;
+    }
+    return false;
+}
+
+/* ---- delivering ---- */
+
+static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *t,
+                                     struct skiff_error *err)
+{
+    struct skiff_eager_tensor *grad = t->pending;
+    t->pending = NULL;
+    if (!grad)
+        return SKIFF_OK;
+    enum skiff_status status = call_hooks(t->hooks, &grad, err);
+    if (status == SKIFF_OK)
+        capture_at(w, NULL, 0, t, grad);
+    if (status == SKIFF_OK && w->into_leaves) {
+        struct skiff_eager_tensor *sum = t->grad;
+        t->grad = NULL;
+        grad->refs++;
+        status = add_up(w, &sum, grad, err);
+        t->grad = sum;
+        if (!w->create)
+            t->grad->stop_gradient = true;
+    }
+    skiff_eager_tensor_unref(grad);
+    return status;
+}
+
+/* Takes `grad` over; NULL: nothing has come along this edge. */
+static enum skiff_status deliver(struct walk *w, struct edge *edge, struct skiff_eager_tensor *grad,
+                                 struct skiff_error *err)
+{
+    struct note *n = edge->note;
+    struct skiff_eager_tensor *t = edge->leaf;
+    if (grad && is_barred(w, n, edge->out, t)) {
+        skiff_eager_tensor_unref(grad);
+        grad = NULL;
+    }
+    if (grad)
+        TRY(add_up(w, n ? &n->outs[edge->out].grad : &t->pending, grad, err));
+    if (n && --n->waits_for == 0 && !n->queued)
+        ready_push(w, n);
+    return t && --t->waits_for == 0 ? finish_leaf(w, t, err) : SKIFF_OK;
+}
+
+/* ---- one note ---- */
+
+static enum skiff_status zeros(struct skiff_eager *e, const struct note_out *o,
+                               struct skiff_eager_tensor **out, struct skiff_error *err)
+{
+    struct skiff_eager_tensor *t = skiff_eager_tensor_create(e);
+    enum skiff_status status = value_as_tensor(&t->box->value, o->dtype, &o->shape, err);
+    if (status == SKIFF_OK)
+        memset(t->box->value.tensor.data, 0, tensor_bytes(&t->box->value.tensor));
+    *out = t;
+    return status;
+}
+
+static enum skiff_status saved_tensor(struct note *n, int at, const struct edge *edge,
+                                      struct skiff_eager_tensor **out, struct skiff_error *err)
+{
+    struct saved *s = &n->saved[at];
+    if (!s->box) {
+        *out = NULL;
+        return SKIFF_OK;
+    }
+    if (s->version != s->box->version)
+        return error_set(err, SKIFF_STATE,
+                         "op %s: %s %s was changed in place after the op had used it (version %u "
+                         "now, %u then), and its gradient needs the old value",
+                         n->call->kernel.kind->type, at < n->nin ? "input" : "output",
+                         at < n->nin ? n->call->in_slots[at]->name
+                                     : n->call->out_slots[at - n->nin]->name,
+                         s->box->version, s->version);
+    *out = tensor_at(n->engine, s->box, edge);
+    if ((*out)->box != s->box) { /* the leaf has another memory by now */
+        skiff_eager_tensor_unref(*out);
+        struct edge none = {0};
+        *out = tensor_at(n->engine, s->box, &none);
+    }
+    return SKIFF_OK;
+}
+
+struct cooking { /* a recipe at work */
+    struct walk *w;
+    struct note *n;
+    struct skiff_eager_tensor **locals;
+    struct skiff_eager_tensor **in_grads;
+};
+
+static enum skiff_status ingredient(struct cooking *c, struct place p,
+                                    struct skiff_eager_tensor **out, struct skiff_error *err)
+{
+    struct note *n = c->n;
+    struct edge self = {.note = c->w->create ? n : NULL, .out = p.index};
+    struct edge none = {0};
+    *out = NULL;
+    switch (p.from) {
+    case FROM_IN:
+        return saved_tensor(n, p.index, c->w->create ? &n->edges[p.index] : &none, out, err);
+    case FROM_OUT:
+        return saved_tensor(n, n->nin + p.index, &self, out, err);
+    case FROM_OUT_GRAD:
+        if (!n->outs[p.index].grad)
+            TRY(zeros(n->engine, &n->outs[p.index], &n->outs[p.index].grad, err));
+        *out = skiff_eager_tensor_ref(n->outs[p.index].grad);
+        return SKIFF_OK;
+    case FROM_LOCAL:
+        *out = skiff_eager_tensor_ref(c->locals[p.index]);
+        return SKIFF_OK;
+    default:
+        return SKIFF_OK;
+    }
+}
+
+static struct skiff_eager_tensor *vessel(struct cooking *c, struct place p)
+{
+    struct skiff_eager_tensor **at = p.from == FROM_IN      ? &c->in_grads[p.index]
+                                     : p.from == FROM_LOCAL ? &c->locals[p.index]
+                                                            : NULL;
+    if (at && !*at)
+        *at = skiff_eager_tensor_create(c->n->engine);
+    return at ? *at : NULL;
+}
+
+static enum skiff_status cook_step(struct cooking *c, const struct recipe_step *s,
+                                   struct skiff_error *err)
+{
+    struct skiff_eager *e = c->n->engine;
+    struct call *call = s->call;
+    enum skiff_status status = SKIFF_OK;
+    struct skiff_eager_tensor **args =
+        mem_must((size_t)(call->nin + call->nout + 1) * sizeof(*args));
+    for (int i = 0; i < call->nin; i++)
+        TRY_OUT(ingredient(c, s->ins[i], &args[i], err));
+    for (int i = 0; i < call->nout; i++)
+        args[call->nin + i] = vessel(c, s->outs[i]);
+    call->refs++; /* ops that are noted may empty the cache */
+    status = op_run(e, call, args, args + call->nin, err);
+    call_unref(call);
+out:
+    for (int i = 0; i < call->nin; i++)
+        skiff_eager_tensor_unref(args[i]);
+    free(args);
+    return status;
+}
+
+static enum skiff_status cook(struct walk *w, struct note *n, struct skiff_eager_tensor **in_grads,
+                              struct skiff_error *err)
+{
+    struct recipe *r = n->recipe;
+    struct cooking c = {w, n, NULL, in_grads};
+    c.locals = r->nlocals ? mem_must((size_t)r->nlocals * sizeof(*c.locals)) : NULL;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < r->nsteps && status == SKIFF_OK; i++)
+        status = cook_step(&c, &r->steps[i], err);
+    for (int i = 0; i < r->nlocals; i++)
+        skiff_eager_tensor_unref(c.locals[i]);
+    free(c.locals);
+    return status;
+}
+
+static enum skiff_status run_own(struct note *n, struct skiff_eager_tensor **in_grads,
+                                 struct skiff_error *err)
+{
+    struct skiff_eager_tensor **grads = mem_must((size_t)(n->nout + 1) * sizeof(*grads));
+    for (int i = 0; i < n->nout; i++)
+        grads[i] = n->outs[i].grad;
+    enum skiff_status status = n->own.backward(n->own.user, grads, in_grads, err);
+    free(grads);
+    return status;
+}
+
+/* Hooks, retained gradients and captures of a note's outputs. Is there any gradient at all? */
+static enum skiff_status meet_outputs(struct walk *w, struct note *n, bool *any,
+                                      struct skiff_error *err)
+{
+    *any = false;
+    for (int i = 0; i < n->nout; i++) {
+        struct note_out *o = &n->outs[i];
+        if (!o->grad)
+            continue;
+        *any = true;
+        TRY(call_hooks(o->hooks, &o->grad, err));
+        if (o->retain)
+            skiff_eager_set_grad(o->retain, o->grad);
+        capture_at(w, n, i, NULL, o->grad);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status walk_note(struct walk *w, struct note *n, struct skiff_error *err)
+{
+    bool any;
+    enum skiff_status status = SKIFF_OK;
+    struct skiff_eager_tensor **in_grads = mem_must((size_t)(n->nin + 1) * sizeof(*in_grads));
+    TRY_OUT(meet_outputs(w, n, &any, err));
+    if (any)
+        TRY_OUT(n->recipe ? cook(w, n, in_grads, err) : run_own(n, in_grads, err));
+    for (int i = 0; i < n->nin; i++) {
+        struct skiff_eager_tensor *grad = in_grads[i];
+        in_grads[i] = NULL;
+        if (grad && grad->box->value.kind == VALUE_NONE) { /* the op left it out */
+            skiff_eager_tensor_unref(grad);
+            grad = NULL;
+        }
+        if (n->edges[i].note || n->edges[i].leaf)
+            TRY_OUT(deliver(w, &n->edges[i], grad, err));
+        else
+            skiff_eager_tensor_unref(grad);
+    }
+out:
+    for (int i = 0; i < n->nin; i++)
+        skiff_eager_tensor_unref(in_grads[i]);
+    free(in_grads);
+    for (int i = 0; i < n->nout; i++) {
+        skiff_eager_tensor_unref(n->outs[i].grad);
+        n->outs[i].grad = NULL;
+    }
+    if (status == SKIFF_OK && !w->retain)
+        note_release(n);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static enum skiff_status ones_like(struct skiff_eager *e, const struct skiff_eager_tensor *t,
+                                   struct skiff_eager_tensor **out, struct skiff_error *err)
+{
+    const struct tensor *like = &t->box->value.tensor;
+    struct skiff_attr shape = {.type = SKIFF_ATTR_LONGS, .n = like->shape.ndim};
+    shape.longs = like->shape.dims;
+    struct skiff_op_attr attrs[3] = {{"shape", shape},
+                                     {"dtype", {.type = SKIFF_ATTR_INT, .i = (int64_t)like->dtype}},
+                                     {"value", {.type = SKIFF_ATTR_FLOAT, .f = 1}}};
+    return op1(e, "fill_constant", "X", 0, NULL, attrs, 3, out, err);
+}
+
+/* Puts the weights of the outputs where they belong. */
+static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
+                               struct skiff_eager_tensor *const *weights, struct skiff_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        struct skiff_eager_tensor *t = tensors[i], *weight = weights ? weights[i] : NULL;
+        if (t->stop_gradient)
+            continue;
+        if (t->note)
+            know_note(w, t->note);
+        else
+            know_leaf(w, t);
+        if (weight)
+            weight->refs++;
+        else
+            TRY(ones_like(w->e, t, &weight, err));
+        TRY(add_up(w, t->note ? &t->note->outs[t->out].grad : &t->pending, weight, err));
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status run(struct walk *w, struct skiff_error *err)
+{
+    count_waits(w);
+    for (struct skiff_eager_tensor *t = w->leaves; t; t = t->next)
+        if (!t->waits_for)
+            TRY(finish_leaf(w, t, err));
+    for (int i = 0; i < w->nknown; i++)
+        if (!w->known[i]->waits_for && !w->known[i]->queued)
+            ready_push(w, w->known[i]);
+    while (w->nready) {
+        struct note *n = ready_pop(w);
+        if (n->released)
+            return error_set(err, SKIFF_STATE,
+                             "Trying to backward through the same graph a second time, but this "
+                             "graph has already been freed: call the first backward with "
+                             "retain_graph=True");
+        TRY(walk_note(w, n, err));
+    }
+    return SKIFF_OK;
+}
+
+static void end(struct walk *w)
+{
+    while (w->leaves) {
+        struct skiff_eager_tensor *t = w->leaves;
+        w->leaves = t->next;
+        t->next = NULL;
+        skiff_eager_tensor_unref(t->pending);
+        t->pending = NULL;
+        skiff_eager_tensor_unref(t);
+    }
+    for (int i = 0; i < w->nknown; i++) {
+        struct note *n = w->known[i];
+        for (int k = 0; k < n->nout; k++) {
+            skiff_eager_tensor_unref(n->outs[k].grad);
+            n->outs[k].grad = NULL;
+        }
+        note_unref(n);
+    }
+    free(w->known);
+    free(w->ready);
+}
+
+static enum skiff_status walk(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
+                              struct skiff_eager_tensor *const *weights, struct skiff_error *err)
+{
+    struct skiff_eager *e = w->e;
+    e->walks++;
+    bool noting = skiff_eager_set_noting(e, false);
+    enum skiff_status status = begin(w, n, tensors, weights, err);
+    if (status == SKIFF_OK) {
+        e->noting = w->create;
+        status = run(w, err);
+    }
+    end(w);
+    e->noting = noting;
+    return status;
+}
+
+enum skiff_status skiff_eager_backward(struct skiff_eager *e, int n,
+                                       struct skiff_eager_tensor *const *tensors,
+                                       struct skiff_eager_tensor *const *grads, bool retain_graph,
+                                       struct skiff_error *err)
+{
+    struct walk w = {.e = e, .retain = retain_graph, .into_leaves = true};
+    return walk(&w, n, tensors, grads, err);
+}
+
+enum skiff_status skiff_eager_grad(struct skiff_eager *e, int n,
+                                   struct skiff_eager_tensor *const *outputs, int m,
+                                   struct skiff_eager_tensor *const *inputs,
+                                   const struct skiff_eager_grad_options *o,
+                                   struct skiff_eager_tensor **out, struct skiff_error *err)
+{
+    struct walk w = {.e = e,
+                     .retain = o->retain_graph || o->create_graph,
+                     .create = o->create_graph,
+                     .no_grad = o->no_grad,
+                     .nno_grad = o->nno_grad,
+                     .ncaptures = m};
+    w.captures = mem_must((size_t)(m + 1) * sizeof(*w.captures));
+    for (int i = 0; i < m; i++) {
+        out[i] = NULL;
+        w.captures[i] = (struct capture){inputs[i], &out[i]};
+    }
+    enum skiff_status status = walk(&w, n, outputs, o->weights, err);
+    for (int i = 0; i < m && status == SKIFF_OK && !o->allow_unused; i++)
+        if (!out[i])
+            status = error_set(err, SKIFF_INVALID,
+                               "The %d-th input does not appear in the backward graph: with "
+                               "allow_unused=True its gradient is None",
+                               i);
+    for (int i = 0; i < m && status < 0; i++) {
+        skiff_eager_tensor_unref(out[i]);
+        out[i] = NULL;
+    }
+    free(w.captures);
+    return status;
+}
