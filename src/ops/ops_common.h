@@ -10,6 +10,7 @@
 #include "program/grad.h"
 #include "program/infer.h"
 #include "program/kernel.h"
+#include "tensor/math.h"
 
 /* ---- element types -------------------------------------------------------------------------
  * DISPATCH_xxx(dtype, T, statements) runs the statements with T a typedef of the C type; for a
@@ -139,6 +140,19 @@ static inline void bytes_copy(void *to, const void *from, size_t n)
 {
     if (n)
         memcpy(to, from, n);
+}
+
+/* math_gemm_f32 or math_gemm_f64 */
+static inline void gemm(enum dtype t, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                        float alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
+                        float beta, void *c, int64_t ldc)
+{
+    if (m == 0 || n == 0)
+        return;
+    if (t == DTYPE_FP32)
+        math_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    else
+        math_gemm_f64(ta, tb, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
 }
 
 /* ---- small integer inputs ------------------------------------------------------------------ */
