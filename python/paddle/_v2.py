@@ -13,13 +13,14 @@ TENSOR = {
     "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
             "multiply divide maximum minimum mod remainder floor_mod floor_divide pow neg scale clip add_n sum max min amax "
             "amin prod all any logsumexp cumsum increment outer einsum lerp isfinite",
-    "random": "uniform rand randn standard_normal normal randint randperm multinomial",
+    "random": "uniform rand randn standard_normal normal randint randint_like randperm multinomial bernoulli poisson",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
 }
 
 WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for name in names.split()}
-for _name in ("enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype seed no_grad is_grad_enabled "
+for _name in ("enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype seed get_rng_state "
+              "set_rng_state get_cuda_rng_state set_cuda_rng_state no_grad is_grad_enabled "
               "set_grad_enabled ParamAttr save load CPUPlace CUDAPlace CUDAPinnedPlace get_flags set_flags iinfo").split():
     WHERE[_name] = "paddle.framework"
 for _name in ("set_device get_device is_compiled_with_cuda is_compiled_with_rocm is_compiled_with_xpu is_compiled_with_npu "

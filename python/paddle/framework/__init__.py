@@ -51,15 +51,38 @@ def set_default_dtype(d):
 
 
 class Generator(object):
-    """What paddle.seed gives back."""
+    """What paddle.seed gives back: the generator that random functions draw from."""
 
-    def __init__(self, number):
+    def __init__(self, number=0):
         self._number = number
 
     def initial_seed(self):
         return self._number
 
+    def manual_seed(self, number):
+        return seed(number)
 
+    def get_state(self):
+        return GeneratorState(_native.eager_generator(), self._number)
+
+    def set_state(self, state):
+        if not isinstance(state, GeneratorState):
+            raise TypeError("set_state takes what get_state gave, but received %s" % type(state))
+        _native.eager_set_generator(state._bytes)
+        self._number = state._number
+
+
+class GeneratorState(object):
+    """The generator at one moment; it can be pickled."""
+
+    def __init__(self, content, number):
+        self._bytes, self._number = content, number
+
+    def current_seed(self):
+        return self._number
+
+
+_generator = Generator()
 _seed = None
 
 
@@ -67,13 +90,35 @@ def seed(seed):
     """Seeds the stream that ops without a seed of their own draw from (initializers, dropout): Paddle 2.6's."""
     global _seed
     _seed = (int(seed), 0 if _seed is None else _seed[1] + 1)
-    _native.eager_seed(int(seed))
-    return Generator(int(seed))
+    _native.eager_seed(int(seed) & 0xFFFFFFFFFFFFFFFF)
+    _generator._number = int(seed)
+    return _generator
 
 
 def current_seed():
     """(seed, how often it was set) or None."""
     return _seed
+
+
+def get_rng_state(device=None):
+    """The generators as they are now: a list for set_rng_state."""
+    return [_generator.get_state()]
+
+
+def set_rng_state(state_list, device=None):
+    """Random functions go on as they did after get_rng_state."""
+    if len(state_list) != 1:
+        raise ValueError("Length of cpu state list shoule be equal to 1")
+    _generator.set_state(state_list[0])
+
+
+def get_cuda_rng_state():
+    """There is no such device: an empty list."""
+    return []
+
+
+def set_cuda_rng_state(state_list):
+    """There is no such device."""
 
 
 class _Noting(object):
@@ -139,13 +184,26 @@ class set_grad_enabled(_Noting):
 # ---- parameters ---------------------------------------------------------------------------------
 
 
+def _check_type(value, arg, kinds, text):
+    if not isinstance(value, kinds):
+        raise TypeError("The type of '%s' in ParamAttr must be %s, but received %s. " % (arg, text, type(value)))
+
+
 class ParamAttr(object):
     """Name, initializer, learning rate factor, regularizer and so on of a parameter."""
 
     def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
                  do_model_average=True, need_clip=True):
-        if name is not None and not isinstance(name, str):
-            raise TypeError("The type of 'name' in ParamAttr must be str, but received %s." % type(name))
+        _check_type(name, "name", (str, type(None)), "str or None")
+        _check_type(learning_rate, "learning_rate", (int, float), "float or int")
+        for arg, value in (("trainable", trainable), ("do_model_average", do_model_average), ("need_clip", need_clip)):
+            _check_type(value, arg, bool, "bool")
+        if initializer is not None and not callable(initializer):
+            _check_type(initializer, "initializer", (), "Initializer or None")
+        if regularizer is not None and getattr(regularizer, "_spec", (None,))[0] not in ("l1", "l2"):
+            _check_type(regularizer, "regularizer", (), "WeightDecayRegularizer or None")
+        if name == "":
+            raise ValueError("name of ParamAttr can not be empty str")
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate
@@ -153,6 +211,10 @@ class ParamAttr(object):
         self.trainable = trainable
         self.do_model_average = do_model_average
         self.need_clip = need_clip
+
+    @staticmethod
+    def _to_attr(arg):
+        return to_attr(arg)
 
     def copy(self, **changes):
         """Another one with some fields changed."""
@@ -195,12 +257,17 @@ def make_parameter(prefix, attr, shape, dtype, is_bias=False, default_initialize
     dtype = dtype_name(dtype or _default_dtype)
     shape = [int(d) for d in shape]
     if any(d <= 0 for d in shape):
-        raise ValueError("each dimension of a parameter must be greater than 0, but the shape is %s" % shape)
+        raise ValueError("Each dimension of shape for Parameter must be greater than 0, but received %s" % shape)
     name = attr.name or net.name(prefix + (".b" if is_bias else ".w"))
     fill = attr.initializer or init.default_for(is_bias) or default_initializer or \
         (init.Constant(0.0) if is_bias else init.XavierUniform())
     if mode.eager:
         from paddle._tensor import Parameter as EagerParameter
+        from paddle.fluid.unique_name import take_parameter
+        if not take_parameter(name):
+            raise ValueError("parameter name [%s] have be been used. In dygraph mode, the name of parameter can't be same. Please "
+                             "check the parameter attr value passed to self.create_parameter or constructor of dygraph Layers" %
+                             name)
         out = EagerParameter(shape, dtype, name, attr, is_distributed)
         fill(out)
         out.stop_gradient = stop_gradient or not attr.trainable

@@ -1,7 +1,16 @@
 """Random numbers; paddle.seed() gives the stream of Paddle 2.6."""
 from paddle import _names
-from paddle._op import need, one, shape_inputs, type_number
+from paddle._mode import mode
+from paddle._op import Value, need, one, shape_inputs, type_number
 from paddle.framework import get_default_dtype
+
+
+def _float_type(dtype, where):
+    """The number of a floating type; None: the default."""
+    dtype = type_number(dtype or get_default_dtype())
+    if dtype.dtype not in ("float16", "bfloat16", "float32", "float64"):
+        raise TypeError("%s only supports ['float32', 'float64'], but received %s" % (where, dtype.dtype))
+    return dtype
 
 
 def uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None):
@@ -9,7 +18,7 @@ def uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None):
     inputs, sizes = shape_inputs(shape, "uniform")
     return one("uniform", "uniform_random", inputs,
                {"shape": sizes, "min": float(min), "max": float(max), "seed": seed,
-                "dtype": type_number(dtype or get_default_dtype())}, name, stop_gradient=True)
+                "dtype": _float_type(dtype, "uniform/rand")}, name, stop_gradient=True)
 
 
 def rand(shape, dtype=None, name=None):
@@ -22,7 +31,7 @@ def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
     inputs, sizes = shape_inputs(shape, "gaussian")
     return one("gaussian", "gaussian_random", inputs,
                {"shape": sizes, "mean": float(mean), "std": float(std), "seed": seed,
-                "dtype": type_number(dtype or get_default_dtype())}, name, stop_gradient=True)
+                "dtype": _float_type(dtype, "gaussian/standard_normal/randn/normal")}, name, stop_gradient=True)
 
 
 def randn(shape, dtype=None, name=None):
@@ -33,20 +42,48 @@ def randn(shape, dtype=None, name=None):
 standard_normal = randn
 
 
+def _shape_of(x):
+    if mode.eager or -1 not in x.shape:
+        return x.shape
+    from paddle.tensor.attribute import shape
+    return shape(x)
+
+
 def normal(mean=0.0, std=1.0, shape=None, name=None):
-    """Of the normal distribution with this mean and deviation (numbers)."""
-    return gaussian([1] if shape is None else shape, mean, std, name=name)
+    """Of the normal distribution with this mean and deviation: numbers, or tensors of them."""
+    from paddle.tensor.manipulation import cast, reshape
+    if not isinstance(mean, Value) and not isinstance(std, Value):
+        return gaussian([1] if shape is None else shape, mean, std, name=name)
+    like = mean if isinstance(mean, Value) else std
+    if isinstance(mean, Value) and isinstance(std, Value):
+        std = reshape(cast(std, mean.dtype) if std.dtype != mean.dtype else std, _shape_of(mean))
+    return randn(_shape_of(like), like.dtype, name) * std + mean
 
 
 def randint(low=0, high=None, shape=[1], dtype=None, name=None):
     """Integers from low to high - 1."""
+    low, high = _bounds(low, high, "randint")
+    inputs, sizes = shape_inputs(shape, "randint")
+    return one("randint", "randint", inputs, {"shape": sizes, "low": low, "high": high, "seed": 0,
+                                              "dtype": type_number(dtype or "int64")}, name, stop_gradient=True)
+
+
+def _bounds(low, high, where):
     if high is None:
         if low <= 0:
             raise ValueError("If high is None, low must be greater than 0, but received low = %s." % low)
         low, high = 0, low
-    inputs, sizes = shape_inputs(shape, "randint")
-    return one("randint", "randint", inputs, {"shape": sizes, "low": low, "high": high, "seed": 0,
-                                              "dtype": type_number(dtype or "int64")}, name, stop_gradient=True)
+    if low >= high:
+        raise ValueError("%s's low must less then high, but received low = %s, high = %s" % (where, low, high))
+    return low, high
+
+
+def randint_like(x, low=0, high=None, dtype=None, name=None):
+    """Integers from low to high - 1, in the shape (and type) of x."""
+    from paddle.tensor.manipulation import cast
+    need(x, "x", "randint_like")
+    low, high = _bounds(low, high, "randint_like")
+    return cast(randint(low, high, _shape_of(x), "int64", name), x.dtype if dtype is None else dtype)
 
 
 def randperm(n, dtype="int64", name=None):
@@ -60,6 +97,55 @@ def multinomial(x, num_samples=1, replacement=False, name=None):
     """Draws by the weights in x."""
     return one("multinomial", "multinomial", {"X": need(x, "x", "multinomial")},
                {"num_samples": num_samples, "replacement": replacement}, name, stop_gradient=True)
+
+
+def bernoulli(x, name=None):
+    """1 with the probability in x, else 0."""
+    return one("randint", "bernoulli", {"X": need(x, "x", "bernoulli")}, name=name, stop_gradient=True)
+
+
+def poisson(x, name=None):
+    """Of Poisson's distribution with the mean in x."""
+    return one("poisson", "poisson", {"X": need(x, "x", "poisson")}, name=name, stop_gradient=True)
+
+
+# ---- in place -----------------------------------------------------------------------------------
+
+
+def _refill(x, kind, attrs, where):
+    """Other numbers in x."""
+    need(x, "x", where)
+    if not mode.eager:
+        raise RuntimeError("%s is for dynamic graphs" % where)
+    if x.is_leaf and not x.stop_gradient:
+        raise ValueError("Leaf Var (%s) that doesn't stop gradient can't use inplace strategy." % x.name)
+    x._become(one(kind, kind, {}, dict(attrs, shape=x.shape, dtype=x.dtype)))
+    return x
+
+
+def uniform_(x, min=-1.0, max=1.0, seed=0, name=None):
+    """Other numbers in x, between min and max."""
+    return _refill(x, "uniform_random", {"min": float(min), "max": float(max), "seed": seed}, "uniform_")
+
+
+def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):
+    """Other numbers in x, of the normal distribution."""
+    return _refill(x, "gaussian_random", {"mean": float(mean), "std": float(std), "seed": seed}, "gaussian_")
+
+
+def normal_(x, mean=0.0, std=1.0, name=None):
+    """Other numbers in x, of the normal distribution."""
+    return gaussian_(x, mean, std)
+
+
+def exponential_(x, lam=1.0, name=None):
+    """Other numbers in x, of the exponential distribution."""
+    need(x, "x", "exponential_")
+    out = one("exponential", "exponential", {"X": x}, {"lambda": float(lam)}, name, stop_gradient=True)
+    if not mode.eager:
+        return out
+    x._become(out)
+    return x
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,5 +1,6 @@
 """Activations."""
 from paddle import _names
+from paddle._mode import mode
 from paddle._op import Call, need, one, type_number
 from paddle.tensor.math import sigmoid, tanh
 
@@ -13,11 +14,12 @@ def _plain(kind, call=None):
     return function
 
 
-relu = relu_ = _plain("relu")
+relu = _plain("relu")
 softsign = _plain("softsign")
 silu = _plain("silu")
 log_sigmoid = _plain("logsigmoid", "log_sigmoid")
-tanh_ = tanh
+hardswish = _plain("hard_swish", "hardswish")
+tanhshrink = _plain("tanh_shrink", "tanhshrink")
 
 
 def relu6(x, name=None):
@@ -30,6 +32,11 @@ def swish(x, name=None):
     return one("swish", "swish", {"X": need(x, "x", "swish")}, {"beta": 1.0}, name)
 
 
+def mish(x, name=None):
+    """x * tanh(softplus(x))"""
+    return one("mish", "mish", {"X": need(x, "x", "mish")}, {"threshold": 20.0}, name)
+
+
 def leaky_relu(x, negative_slope=0.01, name=None):
     """x, or negative_slope * x below zero."""
     return one("leaky_relu", "leaky_relu", {"X": need(x, "x", "leaky_relu")}, {"alpha": float(negative_slope)}, name)
@@ -38,6 +45,13 @@ def leaky_relu(x, negative_slope=0.01, name=None):
 def elu(x, alpha=1.0, name=None):
     """x, or alpha * (exp(x) - 1) below zero."""
     return one("elu", "elu", {"X": need(x, "x", "elu")}, {"alpha": float(alpha)}, name)
+
+
+def celu(x, alpha=1.0, name=None):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    if alpha == 0:
+        raise ZeroDivisionError("alpha cannot be 0 for celu")
+    return one("celu", "celu", {"X": need(x, "x", "celu")}, {"alpha": float(alpha)}, name)
 
 
 def selu(x, scale=1.0507009873554804934193349852946, alpha=1.6732632423543772848170429916717, name=None):
@@ -66,26 +80,106 @@ def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
                {"slope": float(slope), "offset": float(offset)}, name)
 
 
+def hardtanh(x, min=-1.0, max=1.0, name=None):
+    """x between min and max."""
+    return one("hardtanh", "brelu", {"X": need(x, "x", "hardtanh")}, {"t_min": float(min), "t_max": float(max)}, name)
+
+
+def hardshrink(x, threshold=0.5, name=None):
+    """x, or 0 within +-threshold."""
+    return one("hardshrink", "hard_shrink", {"X": need(x, "x", "hardshrink")}, {"threshold": float(threshold)}, name)
+
+
+def softshrink(x, threshold=0.5, name=None):
+    """x drawn to zero by threshold."""
+    if threshold < 0:
+        raise ValueError("The threshold must be no less than zero. Received: %s." % threshold)
+    return one("softshrink", "softshrink", {"X": need(x, "x", "softshrink")}, {"lambda": float(threshold)}, name)
+
+
+def thresholded_relu(x, threshold=1.0, name=None):
+    """x above the threshold, else 0."""
+    return one("thresholded_relu", "thresholded_relu", {"X": need(x, "x", "thresholded_relu")},
+               {"threshold": float(threshold)}, name)
+
+
 def prelu(x, weight, data_format="NCHW", name=None):
     """x, or weight * x below zero; one weight, or one per channel."""
     need(x, "x", "prelu")
     need(weight, "weight", "prelu")
     if len(weight.shape) != 1:
         raise AssertionError("The dim count of weight shape should be 1 in prelu().")
+    known = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
+    if data_format not in known:
+        raise ValueError("data_format must be one of 'NC', 'NCL', 'NCHW', 'NCDHW', 'NLC', 'NHWC', 'NDHWC' but receive "
+                         + str(data_format))
+    layout = "NCHW" if data_format[1] == "C" else "NHWC"
+    if weight.shape[0] > 1 and weight.shape[0] != x.shape[1 if layout == "NCHW" else -1]:
+        raise AssertionError("The weight size should be equal to x input channel in prelu() when weight shape is not [1].")
     return one("prelu", "prelu", {"X": x, "Alpha": weight},
-               {"mode": "channel" if weight.shape[0] > 1 else "all", "data_format": data_format}, name)
+               {"mode": "channel" if weight.shape[0] > 1 else "all", "data_format": layout}, name)
+
+
+def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
+    """x, or a random factor between lower and upper times x below zero; without training their mean."""
+    from paddle.tensor.creation import ones_like
+    from paddle.tensor.math import multiply
+    from paddle.tensor.random import uniform
+    from paddle.tensor.search import where
+    if not isinstance(lower, float) or not isinstance(upper, float):
+        raise TypeError("The lower and upper values must be float type. Received: lower %s, upper %s." % (lower, upper))
+    if lower < 0 or lower > 1:
+        raise ValueError("The lower value must be no less than zero or greater than one. Received: %s." % lower)
+    if upper < lower:
+        raise ValueError("The upper value must be greater than lower value. Received: lower %s, upper %s." % (lower, upper))
+    if upper > 1:
+        raise ValueError("The upper value must be no greater than one. Received: %s." % upper)
+    need(x, "x", "rrelu")
+    if not training:
+        return leaky_relu(x, (lower + upper) / 2.0, name)
+    factor = where(x < 0, uniform(x.shape, x.dtype, lower, upper), ones_like(x))
+    return multiply(x, factor)
+
+
+def maxout(x, groups, axis=1, name=None):
+    """The largest of every `groups` neighbouring channels; of equal ones the first learns."""
+    from paddle.nn.functional.pooling import max_pool2d
+    from paddle.tensor.manipulation import reshape
+    need(x, "x", "maxout")
+    if axis not in (1, -1, 3):
+        raise ValueError("Attr(axis) should be 1 when data format is NCHW, -1 or 3 when data format is NHWC. Received "
+                         "Attr(axis): %s." % axis)
+    shape = list(x.shape)
+    axis %= len(shape)
+    if shape[axis] % groups:
+        raise ValueError("maxout: %d channels cannot be divided into groups of %d" % (shape[axis], groups))
+    inner = 1
+    for size in shape[axis + 1:]:
+        inner *= size
+    folded = reshape(x, [-1, shape[axis] // groups, groups, inner])
+    return reshape(max_pool2d(folded, [groups, 1]), [-1] + shape[1:axis] + [shape[axis] // groups] + shape[axis + 1:])
+
+
+def glu(x, axis=-1, name=None):
+    """The first half times sigmoid of the second."""
+    from paddle.tensor.manipulation import chunk
+    from paddle.tensor.math import multiply
+    rank = len(need(x, "input", "glu").shape)
+    if not -rank <= axis < rank:
+        raise ValueError("Expected value range of `axis` is [%d, %d), but received axis: %d" % (-rank, rank, axis))
+    first, second = chunk(x, 2, axis=axis)
+    return multiply(first, sigmoid(second), name=name)
 
 
 def softmax(x, axis=-1, dtype=None, name=None):
     """exp(x) / sum(exp(x)) along the axis."""
     need(x, "x", "softmax")
+    if dtype is None and mode.eager:
+        return one("softmax", "softmax", {"X": x}, {"axis": axis})
     call = Call("softmax", name)
     if dtype is not None:
         x = call.one("cast", {"X": x}, {"in_dtype": x.dtype, "out_dtype": type_number(dtype)})
     return call.one("softmax", {"X": x}, {"axis": axis, "use_cudnn": True})
-
-
-softmax_ = softmax
 
 
 def log_softmax(x, axis=-1, dtype=None, name=None):
@@ -96,6 +190,50 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
         x = call.one("cast", {"X": x}, {"in_dtype": x.dtype, "out_dtype": type_number(dtype)})
     return call.one("log_softmax", {"X": x}, {"axis": axis})
 
+
+def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
+    """softmax of x with Gumbel noise, by the temperature; hard: a one at the largest, the gradient of the soft one."""
+    from paddle.tensor.math import add, log, neg, scale
+    from paddle.tensor.random import uniform
+    need(x, "x", "gumbel_softmax")
+    noise = neg(log(neg(log(uniform(x.shape, x.dtype, 1e-5, 1.0)))))
+    soft = softmax(scale(add(x, noise), 1.0 / temperature), axis)
+    if not hard:
+        return soft
+    from paddle.nn.functional.common import one_hot
+    from paddle.tensor.manipulation import cast, transpose
+    from paddle.tensor.search import argmax
+    rank, places = len(x.shape), one_hot(argmax(soft, axis=axis), x.shape[axis])
+    if axis % rank != rank - 1:
+        order = list(range(rank - 1))
+        places = transpose(places, order[:axis % rank] + [rank - 1] + order[axis % rank:])
+    if mode.eager:
+        still = soft.detach()
+    else:
+        from paddle.tensor.creation import assign
+        still = assign(soft)
+        still.stop_gradient = True
+    return add(cast(places, x.dtype) - still, soft)
+
+
+def _in_place(function):
+    """The function, whose result the first argument becomes."""
+    def inplace(x, *args, **kwargs):
+        out = function(x, *args, **kwargs)
+        if not mode.eager:
+            return out
+        if x.is_leaf and not x.stop_gradient:
+            raise ValueError("Leaf Var (%s) that doesn't stop gradient can't use inplace strategy." % x.name)
+        x._become(out)
+        return x
+
+    inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
+    inplace.__doc__ = "%s in place." % function.__name__
+    return inplace
+
+
+relu_, tanh_, softmax_, elu_ = (_in_place(function) for function in (relu, tanh, softmax, elu))
+leaky_relu_, hardtanh_, thresholded_relu_ = (_in_place(f) for f in (leaky_relu, hardtanh, thresholded_relu))
 
 __getattr__ = _names.guard(__name__)
 __all__ = ["sigmoid"]

@@ -1,6 +1,7 @@
-"""Convolution and pooling."""
+"""Convolution."""
 from paddle import _names
-from paddle._op import Call, named, need, one
+from paddle._mode import mode
+from paddle._op import Call, named, need
 
 
 def pair(value, n, arg):
@@ -33,6 +34,21 @@ def padding_of(padding, n, channel_last=False):
     return pair(padding, n, "padding"), "EXPLICIT"
 
 
+def _check_channels(call, x, rank, last, groups):
+    """How many channels x has."""
+    if len(x.shape) != rank:
+        raise ValueError("Input x should be %dD tensor, but received x with the shape of %s" % (rank, list(x.shape)))
+    channels = x.shape[-1 if last else 1]
+    if channels < 0:
+        raise ValueError("The channel dimension of the input(%s) should be defined. Received: %d." % (list(x.shape), channels))
+    if groups <= 0:
+        raise ValueError("The groups of %s should be greater than 0. Received groups: %d" % (call, groups))
+    if channels % groups:
+        raise ValueError("the channel of input must be divisible by groups, received: the channel of input is %d, the shape of "
+                         "input is %s, the groups is %d" % (channels, list(x.shape), groups))
+    return channels
+
+
 def _conv(call, x, weight, stride, padding, dilation, groups, data_format, algorithm):
     kind = "conv2d"
     channels = x.shape[1 if data_format == "NCHW" else -1]
@@ -48,12 +64,15 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     need(x, "x", "conv2d")
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): %s." % data_format)
+    _check_channels("conv2d", x, 4, data_format == "NHWC", groups)
     sizes, algorithm = padding_of(padding, 2, data_format == "NHWC")
     call = Call("conv2d", name)
     out = _conv(call, x, weight, pair(stride, 2, "stride"), sizes, pair(dilation, 2, "dilation"), groups, data_format,
                 algorithm)
     if bias is None:
         return out
+    if mode.eager:
+        return call.one("elementwise_add", {"X": out, "Y": bias}, {"axis": 1 if data_format == "NCHW" else -1})
     from paddle.tensor.manipulation import reshape
     shape = [1, bias.shape[0], 1, 1] if data_format == "NCHW" else [1, 1, 1, bias.shape[0]]
     return call.one("elementwise_add", {"X": out, "Y": reshape(bias, shape)}, {"axis": -1})
@@ -67,11 +86,12 @@ def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     if data_format not in ("NCL", "NLC"):
         raise ValueError("Attr(data_format) should be 'NCL' or 'NLC'. Received Attr(data_format): %s." % data_format)
     last = data_format == "NLC"
+    _check_channels("conv1d", x, 3, last, groups)
     sizes, algorithm = padding_of(padding, 1, last)
     sizes = [0] + sizes if len(sizes) == 1 else [0, 0] + sizes
     name_of = Call("conv2d", name)
     axis = -3 if last else -2
-    weight = unsqueeze(assign(weight), -2)
+    weight = unsqueeze(weight if mode.eager else assign(weight), -2)
     x = unsqueeze(x, axis)
     out = _conv(name_of, x, weight, [1] + pair(stride, 1, "stride"), sizes, [1] + pair(dilation, 1, "dilation"), groups,
                 "NHWC" if last else "NCHW", algorithm)
@@ -80,98 +100,70 @@ def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     return squeeze(out, axis)
 
 
-def _pool2d(x, how, kernel, stride, padding, ceil_mode, exclusive, data_format, name, adaptive=False):
+def _transposed(call, x, weight, attrs, groups, padding_algorithm, data_format):
+    channels = x.shape[1 if data_format == "NCHW" else -1]
+    deep = channels == groups and channels != 1 and weight.shape[1] == 1
+    return call.one("depthwise_conv2d_transpose" if deep else "conv2d_transpose", {"Input": x, "Filter": weight},
+                    dict(attrs, groups=groups, use_cudnn=False, padding_algorithm=padding_algorithm,
+                         data_format=data_format), slot="Output")
+
+
+def _output(output_padding, output_size, stride, n):
+    """(output_padding, output_size) as lists; empty: not given."""
+    if output_size is not None and output_padding != 0:
+        raise ValueError("output_padding option is mutually exclusive with output_size")
+    if output_size is not None and not isinstance(output_size, (int, list, tuple)):
+        raise ValueError("output_size should be int, or list, tuple of ints")
+    more = [] if output_padding == 0 else pair(output_padding, n, "output_padding")
+    if more and more[0] > stride[0]:
+        raise ValueError("The size of output_padding should not be greater than stride. But got output_padding=%d and "
+                         "stride=%d" % (more[0], stride[0]))
+    return more, [] if output_size is None else pair(output_size, n, "output_size")
+
+
+def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1, output_size=None,
+                     data_format="NCHW", name=None):
+    """What conv2d with filters [in, out / groups, height, width] does, the other way."""
+    need(x, "x", "conv2d_transpose")
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError("Attr(data_format) of conv2d_transpose got wrong value: received %s, but only NCHW or NHWC are "
+                         "supported." % data_format)
+    _check_channels("conv2d_transpose", x, 4, data_format == "NHWC", groups)
+    stride = pair(stride, 2, "stride")
     sizes, algorithm = padding_of(padding, 2, data_format == "NHWC")
-    kernel = pair(kernel, 2, "kernel_size")
-    return one("pool2d", "pool2d", {"X": x},
-               {"pooling_type": how, "ksize": kernel, "adaptive": adaptive, "strides": stride, "paddings": sizes,
-                "padding_algorithm": algorithm, "global_pooling": False, "use_cudnn": True, "ceil_mode": ceil_mode,
-                "use_mkldnn": False, "exclusive": exclusive, "data_format": data_format}, name)
+    more, whole = _output(output_padding, output_size, stride, 2)
+    call = Call("conv2d_transpose", name)
+    out = _transposed(call, x, weight, {"strides": stride, "paddings": sizes, "dilations": pair(dilation, 2, "dilation"),
+                                        "output_padding": more, "output_size": whole}, groups, algorithm, data_format)
+    if bias is None:
+        return out
+    return named("elementwise_add", {"X": out, "Y": bias}, {"axis": 1 if data_format == "NCHW" else -1})
 
 
-def _max_and_place(x, name, **attrs):
-    """The largest values of windows, and where in x they stand."""
-    call = Call("max_pool2d_with_index", name)
-    out, mask = call.var(), call.var()
-    call.op("max_pool2d_with_index", {"X": x}, {"Out": out, "Mask": mask}, attrs)
-    return out, mask
-
-
-def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
-    """The largest value of every window."""
-    need(x, "x", "max_pool2d")
-    kernel = pair(kernel_size, 2, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 2, "stride")
-    if return_mask:
-        sizes, _ = padding_of(padding, 2)
-        return _max_and_place(x, name, ksize=kernel, strides=stride, paddings=sizes, adaptive=False, global_pooling=False)
-    return _pool2d(x, "max", kernel, stride, padding, ceil_mode, True, data_format, name)
-
-
-def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-               data_format="NCHW", name=None):
-    """The mean of every window."""
-    need(x, "x", "avg_pool2d")
-    kernel = pair(kernel_size, 2, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 2, "stride")
-    out = _pool2d(x, "avg", kernel, stride, padding, ceil_mode, exclusive, data_format, name)
-    return out if divisor_override is None else out * (kernel[0] * kernel[1] / divisor_override)
-
-
-def _pool1d(x, how, kernel_size, stride, padding, ceil_mode, exclusive, name):
+def conv1d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None,
+                     data_format="NCL", name=None):
+    """conv2d_transpose over one more dimension."""
     from paddle.tensor.manipulation import squeeze, unsqueeze
-    kernel = [1] + pair(kernel_size, 1, "kernel_size")
-    stride = kernel if stride is None else [1] + pair(stride, 1, "stride")
-    sizes, algorithm = padding_of(padding, 1)
-    x = unsqueeze(x, [2])
-    out = _pool2d(x, how, kernel, stride, algorithm if algorithm != "EXPLICIT" else [0] + sizes, ceil_mode, exclusive,
-                  "NCHW", name)
-    return squeeze(out, [2])
-
-
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
-    """The largest value of every window of sequences [batch, channels, length]."""
-    need(x, "x", "max_pool1d")
-    if return_mask:
-        from paddle.tensor.manipulation import squeeze, unsqueeze
-        kernel = [1] + pair(kernel_size, 1, "kernel_size")
-        stride = kernel if stride is None else [1] + pair(stride, 1, "stride")
-        out, mask = max_pool2d(unsqueeze(x, [2]), kernel, stride, [0] + pair(padding, 1, "padding"), True, name=name)
-        return squeeze(out, [2]), squeeze(mask, [2])
-    return _pool1d(x, "max", kernel_size, stride, padding, ceil_mode, True, name)
-
-
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
-    """The mean of every window of sequences."""
-    return _pool1d(need(x, "x", "avg_pool1d"), "avg", kernel_size, stride, padding, ceil_mode, exclusive, name)
-
-
-def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
-    """The means of output_size windows."""
-    need(x, "x", "adaptive_avg_pool2d")
-    return _pool2d(x, "avg", output_size, [1, 1], 0, False, True, data_format, name, True)
-
-
-def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
-    """The largest values of output_size windows."""
-    need(x, "x", "adaptive_max_pool2d")
-    out = _max_and_place(x, name, ksize=pair(output_size, 2, "output_size"), adaptive=True)
-    return out if return_mask else out[0]
-
-
-def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
-    """The largest values of output_size windows of sequences."""
-    from paddle.tensor.manipulation import squeeze, unsqueeze
-    need(x, "x", "adaptive_max_pool1d")
-    out, mask = _max_and_place(unsqueeze(x, [2]), name, ksize=[1] + pair(output_size, 1, "output_size"), adaptive=True)
-    return (squeeze(out, [2]), squeeze(mask, [2])) if return_mask else squeeze(out, [2])
-
-
-def adaptive_avg_pool1d(x, output_size, name=None):
-    """The means of output_size windows of sequences."""
-    from paddle.tensor.manipulation import squeeze, unsqueeze
-    need(x, "x", "adaptive_avg_pool1d")
-    return squeeze(adaptive_avg_pool2d(unsqueeze(x, [2]), [1] + pair(output_size, 1, "output_size"), name=name), [2])
+    need(x, "x", "conv1d_transpose")
+    if data_format not in ("NCL", "NLC"):
+        raise ValueError("Attr(data_format) of conv2d_transpose got wrong value: received %s, but only 'NCL' or 'NLC' are "
+                         "supported." % data_format)
+    last = data_format == "NLC"
+    _check_channels("conv1d_transpose", x, 3, last, groups)
+    if len(weight.shape) != 3:
+        raise ValueError("Input weight should be 3D tensor, but received weight with the shape of %s" % list(weight.shape))
+    stride = pair(stride, 1, "stride")
+    sizes, algorithm = padding_of(padding, 1, last)
+    more, whole = _output(output_padding, output_size, stride, 1)
+    axis = -2 if last else -1
+    call = Call("conv2d_transpose", name)
+    out = _transposed(call, unsqueeze(x, axis), unsqueeze(weight, -1),
+                      {"strides": stride + [1], "paddings": sizes + [0] * len(sizes),
+                       "dilations": pair(dilation, 1, "dilation") + [1], "output_padding": more + [0] if more else [],
+                       "output_size": whole + [1] if whole else []}, groups, algorithm, "NHWC" if last else "NCHW")
+    if bias is not None:
+        out = named("elementwise_add", {"X": out, "Y": bias}, {"axis": -1 if last else 1})
+    return squeeze(out, axis)
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,6 +1,7 @@
 """Losses."""
 from paddle import _names
-from paddle._op import Call, fill, named, need, one
+from paddle._mode import mode
+from paddle._op import Call, fill, is_float, named, need, one
 from paddle.tensor.math import abs, square, subtract, sum
 from paddle.tensor.stat import mean
 
@@ -58,36 +59,75 @@ def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-10
 
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
                   use_softmax=True, label_smoothing=0.0, name=None):
-    """softmax_with_cross_entropy, reduced."""
+    """softmax_with_cross_entropy, reduced; weight: of every class."""
     need(input, "input", "cross_entropy")
     need(label, "label", "cross_entropy")
-    _check(reduction, "cross_entropy")
-    if weight is not None:
-        raise NotImplementedError("cross_entropy: weights of classes; multiply the loss (reduction='none') by them instead")
-    if label_smoothing > 0:
-        from paddle.nn.functional.common import label_smooth, one_hot
-        from paddle.tensor.manipulation import squeeze
-        if not soft_label:
-            flat = squeeze(label, axis) if len(label.shape) == len(input.shape) else label
-            label = one_hot(flat, input.shape[-1])
-        label, soft_label = label_smooth(label, epsilon=label_smoothing), True
-    same_rank = len(label.shape) == len(input.shape)
+    _check(reduction, "softmax_cross_entropy")
+    if ignore_index > 0 and soft_label:
+        raise ValueError("When soft_label == True, the value of 'ignore_index' in softmax_cross_entropy should be '-100', but "
+                         "received %s, which is not allowed." % ignore_index)
+    narrow = len(label.shape) == len(input.shape) - 1
     label = _with_label_dim(input, label, axis, "cross_entropy")
+    if label_smoothing > 0:
+        label, soft_label = _smoothed(input, label, axis, label_smoothing, narrow), True
     loss, _ = _softmax_loss(input, label, soft_label, ignore_index, axis, use_softmax=use_softmax)
-    if reduction == "mean" and not soft_label and ignore_index >= 0:
-        return _mean_of_counted(loss, label, ignore_index)
-    if reduction == "none" and not same_rank:
+    weights = None
+    if weight is not None:
+        from paddle.tensor.math import multiply
+        weights = _class_weights(input, label, weight, soft_label, ignore_index, axis, loss)
+        loss = multiply(loss, weights)
+    if reduction == "mean":
+        return _mean_of_counted(loss, label, weights, soft_label, ignore_index, name)
+    if reduction == "none" and narrow:
         from paddle.tensor.manipulation import squeeze
         return squeeze(loss, axis)
     return _reduced(loss, reduction, name)
 
 
-def _mean_of_counted(loss, label, ignore_index):
-    """The mean over the rows whose label is not ignore_index."""
+def _smoothed(input, label, axis, smoothing, narrow):
+    from paddle.nn.functional.common import label_smooth, one_hot
+    from paddle.tensor.manipulation import cast, squeeze
+    if narrow or not is_float(label) and label.shape[axis] == 1:
+        label = one_hot(squeeze(label, axis), input.shape[-1])
+    return cast(label_smooth(label, epsilon=smoothing), input.dtype)
+
+
+def _class_weights(input, label, weight, soft_label, ignore_index, axis, loss):
+    """The weight of every row's class, in the shape of the loss."""
+    from paddle.tensor.linalg import matmul
+    from paddle.tensor.manipulation import cast, gather_nd, reshape, transpose
+    from paddle.tensor.math import multiply
+    if soft_label:
+        shape = list(loss.shape)
+        return reshape(matmul(cast(label, weight.dtype), weight), [-1] + shape[1:])
+    if input.shape[axis] != weight.shape[-1]:
+        raise ValueError("input's class_dimension(%d) must equal to weight's class_dimension(%d) when weight is provided" %
+                         (input.shape[axis], weight.shape[-1]))
+    seen = label != ignore_index
+    valid, rank = multiply(cast(seen, label.dtype), label), len(label.shape)
+    if axis % rank != rank - 1:
+        valid = transpose(valid, [i for i in range(rank) if i != axis % rank] + [axis % rank])
+    gathered = reshape(gather_nd(weight, valid), [-1] + list(label.shape[1:]))
+    return multiply(gathered, cast(seen, weight.dtype))
+
+
+def _ignores(label, ignore_index):
+    """Whether rows are left out: looked up in eager mode, in programs what the number allows."""
+    if mode.eager:
+        return bool((label.numpy() == ignore_index).any())
+    return ignore_index >= 0
+
+
+def _mean_of_counted(loss, label, weights, soft_label, ignore_index, name):
+    """The mean over the rows whose label is not ignore_index, or by the weights of classes."""
     from paddle.tensor.manipulation import cast
-    from paddle.tensor.math import clip
-    counted = cast(label != ignore_index, loss.dtype)
-    return sum(loss) / clip(sum(counted), min=1.0)
+    if weights is not None:
+        total = sum(weights)
+        return sum(loss) / (total + cast(total == 0.0, total.dtype))
+    if soft_label or not _ignores(label, ignore_index):
+        return mean(loss, name=name)
+    count = sum(cast(label != ignore_index, loss.dtype))
+    return sum(loss) / (count + cast(count == 0.0, count.dtype))
 
 
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
@@ -106,13 +146,13 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     """binary_cross_entropy of sigmoid(logit)."""
     from paddle.tensor.math import add, multiply
     _check(reduction, "binary_cross_entropy_with_logits")
-    need(logit, "logit", "binary_cross_entropy_with_logits")
-    need(label, "label", "binary_cross_entropy_with_logits")
-    one_ = fill([1], 1.0, logit.dtype)
-    loss = one("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", {"X": logit, "Label": label},
-               {"ignore_index": -100, "normalize": False})
+    inputs = {"X": need(logit, "logit", "binary_cross_entropy_with_logits"),
+              "Label": need(label, "label", "binary_cross_entropy_with_logits")}
+    one_ = fill([1], 1.0, logit.dtype) if pos_weight is not None or not mode.eager else None
     if pos_weight is not None:
-        loss = multiply(loss, add(multiply(label, subtract(pos_weight, one_)), one_))
+        inputs["pos_weight"] = add(multiply(label, subtract(pos_weight, one_)), one_)
+    loss = one("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", inputs,
+               {"ignore_index": -100, "normalize": False})
     if weight is not None:
         loss = multiply(loss, weight)
     return _reduced(loss, reduction)
@@ -150,23 +190,43 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
 
 def kl_div(input, label, reduction="mean", name=None):
     """label * (log(label) - input)"""
-    loss = one("kl_div", "kldiv_loss", {"X": need(input, "input", "kl_div"), "Target": need(label, "label", "kl_div")},
-               {"reduction": "none"}, slot="Loss")
+    from paddle.tensor.manipulation import cast
+    need(input, "input", "kl_div")
+    need(label, "label", "kl_div")
+    if is_float(input) and is_float(label) and input.dtype != label.dtype:
+        input, label = cast(input, "float64"), cast(label, "float64")
+    loss = one("kl_div", "kldiv_loss", {"X": input, "Target": label}, {"reduction": "none"}, slot="Loss")
     if reduction == "batchmean":
-        return sum(loss) / input.shape[0]
+        if mode.eager or input.shape[0] > 0:
+            return sum(loss) / input.shape[0] if input.shape else sum(loss)
+        from paddle.tensor.attribute import shape
+        return sum(loss) / cast(shape(input)[0], loss.dtype)
     return _reduced(loss, reduction)
 
 
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     """-input[label]"""
+    from paddle.tensor.manipulation import reshape
     _check(reduction, "nll_loss")
-    inputs = {"X": need(input, "input", "nll_loss"), "Label": need(label, "label", "nll_loss")}
+    need(input, "input", "nll_loss")
+    need(label, "label", "nll_loss")
+    shape, rank = list(input.shape), len(input.shape)
+    if rank - 1 != len(label.shape) and rank != len(label.shape):
+        raise ValueError("Expected input_dims - 1 = label_dims or input_dims == label_dims (got input_dims%d, label_dims%d)" %
+                         (rank, len(label.shape)))
+    if rank < 2:
+        raise ValueError("Expected 2 or more dimensions (got %d)" % rank)
+    if shape[1] < 1:
+        raise ValueError("Expected 1 or more classess (got num classes%d)" % shape[1])
+    if rank not in (2, 4):
+        input, label = reshape(input, [shape[0], shape[1], 1, -1]), reshape(label, [shape[0], 1, -1])
+    inputs = {"X": input, "Label": label}
     if weight is not None:
         inputs["Weight"] = weight
     call = Call("nll_loss", name)
     out, total = call.var(), call.var()
     call.op("nll_loss", inputs, {"Out": out, "Total_weight": total}, {"reduction": reduction, "ignore_index": ignore_index})
-    return out
+    return reshape(out, [shape[0]] + shape[2:]) if rank not in (2, 4) and reduction == "none" else out
 
 
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):

@@ -140,10 +140,12 @@ class XavierNormal(_Xavier):
 
 def calculate_gain(nonlinearity, param=None):
     """The factor that keeps the variance behind a nonlinearity."""
+    if param is not None and not isinstance(param, (bool, int, float)):
+        raise AssertionError("param must be a number, but received %s" % type(param))
     if nonlinearity == "leaky_relu":
-        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    known = {"sigmoid": 1.0, "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv1d_transpose": 1.0,
-             "conv2d_transpose": 1.0, "conv3d_transpose": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
+        return math.sqrt(2.0 / (1 + float(0.01 if param is None else param) ** 2))
+    known = {"sigmoid": 1, "linear": 1, "conv1d": 1, "conv2d": 1, "conv3d": 1, "conv1d_transpose": 1,
+             "conv2d_transpose": 1, "conv3d_transpose": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
     if nonlinearity not in known:
         raise ValueError("nonlinearity function %s is not suppported now." % nonlinearity)
     return known[nonlinearity]
@@ -181,12 +183,33 @@ class KaimingNormal(_Kaiming):
     _uniform = False
 
 
-class Assign(Initializer):
-    """Given values: an array, a list or a tuple."""
+_LISTS = {"float32": "fp32_values", "int32": "int32_values", "int64": "int64_values", "float64": "fp64_values",
+          "bool": "bool_values"}
+
+
+class _Values(Initializer):
+    """Values that are worked out here and written as a constant."""
+
+    def _write(self, var, block, value):
+        kind = var.dtype.dtype if block is None else value.dtype.name
+        if block is None:
+            var.set(value.astype(kind).reshape(var.shape))
+            return
+        if kind not in _LISTS:
+            raise TypeError("%s: values of type %s cannot be written into a program" % (type(self).__name__, kind))
+        _append(block, "assign_value", {}, {"Out": var},
+                {"shape": list(value.shape), "dtype": core.BY_DTYPE[kind], _LISTS[kind]: value.ravel().tolist()})
+
+
+class Assign(_Values):
+    """Given values: an array, a list, a tuple or a tensor."""
 
     def __init__(self, value, name=None):
         import numpy
-        self._value = numpy.asarray(value)
+        if not isinstance(value, (numpy.ndarray, list, tuple, Tensor)):
+            raise TypeError("The type of 'value' in Assign must be numpy.ndarray, list, tuple or Tensor, but received %s." %
+                            type(value))
+        self._value = value.numpy() if isinstance(value, Tensor) else numpy.asarray(value)
         if self._value.dtype == numpy.float64:
             self._value = self._value.astype("float32")
         if self._value.size > 1024 * 1024 * 1024:
@@ -194,12 +217,75 @@ class Assign(Initializer):
         self._spec = ("values", {"values": self._value})
 
     def _fill(self, var, block):
-        lists = {"float32": "fp32_values", "int32": "int32_values", "int64": "int64_values", "float64": "fp64_values"}
-        kind = self._value.dtype.name
-        if kind not in lists:
-            raise TypeError("Assign: values of type %s cannot be written into a program" % kind)
-        _append(block, "assign_value", {}, {"Out": var},
-                {"shape": list(self._value.shape), "dtype": core.BY_DTYPE[kind], lists[kind]: self._value.ravel().tolist()})
+        if block is None and list(var.shape) != list(self._value.shape):
+            raise ValueError("Assign: the values have the shape %s, but %s has %s" %
+                             (list(self._value.shape), var.name, list(var.shape)))
+        self._write(var, block, self._value)
+
+
+class Bilinear(_Values):
+    """Filters [out, in, n, n] of a transposed convolution that interpolates."""
+
+    def _fill(self, var, block):
+        import numpy
+        shape = list(var.shape)
+        if len(shape) != 4:
+            raise ValueError("the length of shape must be 4.")
+        if shape[2] != shape[3]:
+            raise ValueError("shape[2] must be equal to shape[3].")
+        size = shape[3]
+        half = math.ceil(size / 2.0)
+        center = (2 * half - 1 - half % 2) / (2.0 * half)
+        place = numpy.arange(int(numpy.prod(shape)))
+        x, y = place % size, place / size % size
+        value = (1 - abs(x / half - center)) * (1 - abs(y / half - center))
+        self._write(var, block, value.astype("float32").reshape(shape))
+
+
+class Dirac(_Values):
+    """Filters that give back their input: ones in the middle of the diagonal."""
+
+    def __init__(self, groups=1, name=None):
+        if not isinstance(groups, int) or groups <= 0:
+            raise AssertionError(" 'groups' must be a positive integer. ")
+        self._groups = groups
+
+    def _fill(self, var, block):
+        import numpy
+        shape = list(var.shape)
+        if len(shape) not in (3, 4, 5):
+            raise AssertionError("Only Tensor with 3/4/5 dimensions can be initialized by Dirac")
+        if shape[0] % self._groups:
+            raise AssertionError("Tensor 0-dimension must be divisible by groups")
+        value, count = numpy.zeros(shape, "float32"), shape[0] // self._groups
+        for group in range(self._groups):
+            for i in range(min(count, shape[1])):
+                value[(group * count + i, i) + tuple(d // 2 for d in shape[2:])] = 1.0
+        self._write(var, block, value)
+
+
+class Orthogonal(_Values):
+    """Rows or columns that stand at right angles, times gain."""
+
+    def __init__(self, gain=1.0, name=None):
+        if gain is None:
+            raise AssertionError("gain should not be None")
+        self._gain = gain
+
+    def _fill(self, var, block):
+        import numpy
+        shape = list(var.shape)
+        if len(shape) < 2:
+            raise AssertionError("Only Tensor with 2 or more dimensions can be initialized by Orthogonal")
+        if block is not None:
+            raise NotImplementedError("Orthogonal in a program: Skiff has no op qr; nearest: XavierNormal, or set the value after "
+                                      "the startup program has run")
+        rows, columns = shape[0], int(numpy.prod(shape[1:]))
+        drawn = _native.eager_one("gaussian_random", {}, {"shape": [max(rows, columns), min(rows, columns)], "mean": 0.0,
+                                                          "std": 1.0, "seed": 0, "dtype": var.dtype})
+        q, r = numpy.linalg.qr(drawn.numpy())
+        q = q * numpy.sign(numpy.diag(r))
+        self._write(var, block, (q.T if rows < columns else q).reshape(shape) * numpy.asarray(self._gain, q.dtype))
 
 
 # Paddle's other names for them
@@ -211,6 +297,10 @@ _global = [None, None]
 
 def set_global_initializer(weight_init, bias_init=None):
     """For parameters whose attribute names no initializer; None: Paddle's own again."""
+    for arg, value in (("weight_init", weight_init), ("bias_init", bias_init)):
+        if value is not None and not isinstance(value, Initializer):
+            raise TypeError("The type of '%s' in set_global_initializer must be Initializer or None, but received %s." %
+                            (arg, type(value)))
     _global[:] = [weight_init, bias_init]
 
 

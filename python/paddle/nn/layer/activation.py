@@ -1,51 +1,58 @@
-"""Activations and losses as layers."""
+"""Activations as layers."""
 from paddle import _names
 from paddle.nn import functional as F
 from paddle.nn import initializer as init
+from paddle.nn.layer._declared import NEEDED, layer
 from paddle.nn.layer.layers import Layer
 
 
-def _layer(function, class_name, *names, **defaults):
-    """function as a layer; names: its arguments after the tensor, with their defaults."""
-
-    class Activation(Layer):
-        def __init__(self, *args, **kwargs):
-            super(Activation, self).__init__()
-            kwargs.pop("name", None)
-            values = dict(defaults)
-            if len(args) > len(names) + 1:
-                raise TypeError("%s takes at most %d arguments" % (class_name, len(names) + 1))
-            values.update(zip(names, args))
-            for key, value in kwargs.items():
-                if key not in names:
-                    raise TypeError("%s got an unexpected keyword argument '%s'" % (class_name, key))
-                values[key] = value
-            self._values = values
-
-        def forward(self, x):
-            return function(x, **self._values)
-
-    Activation.__name__ = Activation.__qualname__ = class_name
-    Activation.__doc__ = "nn.functional.%s as a layer." % function.__name__
-    return Activation
+def _activation(function, class_name, *fields, **options):
+    return layer(function, class_name, "nn.functional.%s as a layer." % function.__name__, fields, options.pop("prefix", "_"),
+                 **options)
 
 
-ReLU = _layer(F.relu, "ReLU")
-ReLU6 = _layer(F.relu6, "ReLU6")
-Sigmoid = _layer(F.sigmoid, "Sigmoid")
-Tanh = _layer(F.tanh, "Tanh")
-Softsign = _layer(F.softsign, "Softsign")
-Silu = _layer(F.silu, "Silu")
-Swish = _layer(F.swish, "Swish")
-LogSigmoid = _layer(F.log_sigmoid, "LogSigmoid")
-Softmax = _layer(F.softmax, "Softmax", "axis", axis=-1)
-LogSoftmax = _layer(F.log_softmax, "LogSoftmax", "axis", axis=-1)
-LeakyReLU = _layer(F.leaky_relu, "LeakyReLU", "negative_slope", negative_slope=0.01)
-ELU = _layer(F.elu, "ELU", "alpha", alpha=1.0)
-SELU = _layer(F.selu, "SELU", "scale", "alpha")
-GELU = _layer(F.gelu, "GELU", "approximate", approximate=False)
-Softplus = _layer(F.softplus, "Softplus", "beta", "threshold", beta=1, threshold=20)
-Hardsigmoid = _layer(F.hardsigmoid, "Hardsigmoid")
+ReLU = _activation(F.relu, "ReLU")
+ReLU6 = _activation(F.relu6, "ReLU6")
+Sigmoid = _activation(F.sigmoid, "Sigmoid", prefix="")
+Tanh = _activation(F.tanh, "Tanh")
+Softsign = _activation(F.softsign, "Softsign")
+Silu = _activation(F.silu, "Silu")
+Swish = _activation(F.swish, "Swish")
+Mish = _activation(F.mish, "Mish")
+LogSigmoid = _activation(F.log_sigmoid, "LogSigmoid")
+Hardsigmoid = _activation(F.hardsigmoid, "Hardsigmoid", prefix="")
+Hardswish = _activation(F.hardswish, "Hardswish")
+Tanhshrink = _activation(F.tanhshrink, "Tanhshrink")
+Softmax = _activation(F.softmax, "Softmax", ("axis", -1))
+LogSoftmax = _activation(F.log_softmax, "LogSoftmax", ("axis", -1))
+LeakyReLU = _activation(F.leaky_relu, "LeakyReLU", ("negative_slope", 0.01))
+ELU = _activation(F.elu, "ELU", ("alpha", 1.0))
+CELU = _activation(F.celu, "CELU", ("alpha", 1.0))
+SELU = _activation(F.selu, "SELU", ("scale", 1.0507009873554804934193349852946), ("alpha", 1.6732632423543772848170429916717))
+GELU = _activation(F.gelu, "GELU", ("approximate", False))
+Softplus = _activation(F.softplus, "Softplus", ("beta", 1), ("threshold", 20))
+Hardtanh = _activation(F.hardtanh, "Hardtanh", ("min", -1.0), ("max", 1.0))
+Hardshrink = _activation(F.hardshrink, "Hardshrink", ("threshold", 0.5))
+Softshrink = _activation(F.softshrink, "Softshrink", ("threshold", 0.5))
+ThresholdedReLU = _activation(F.thresholded_relu, "ThresholdedReLU", ("threshold", 1.0))
+Maxout = _activation(F.maxout, "Maxout", ("groups", NEEDED), ("axis", 1))
+GLU = _activation(F.glu, "GLU", ("axis", -1))
+
+
+class Softmax2D(Layer):
+    """softmax over the channels of [batch, channels, height, width]."""
+
+    def __init__(self, name=None):
+        super(Softmax2D, self).__init__()
+        self._name = name
+
+    def forward(self, x):
+        if len(x.shape) not in (3, 4):
+            raise AssertionError("Softmax2D requires a 3D or 4D tensor as input. Received: %dD." % len(x.shape))
+        return F.softmax(x, axis=-3, name=self._name)
+
+    def extra_repr(self):
+        return "name=%s" % self._name if self._name else ""
 
 
 class PReLU(Layer):
@@ -53,118 +60,35 @@ class PReLU(Layer):
 
     def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):
         super(PReLU, self).__init__()
+        self._num_parameters, self._init, self._weight_attr = num_parameters, init, weight_attr
         self._data_format, self._name = data_format, name
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=_constant(init))
 
     def forward(self, x):
         return F.prelu(x, self._weight, self._data_format)
 
+    def extra_repr(self):
+        return "num_parameters=%s, data_format=%s, init=%s, dtype=%s%s" % (
+            self._num_parameters, self._data_format, self._init, self._dtype, ", name=%s" % self._name if self._name else "")
+
 
 def _constant(value):
     return init.Constant(value)
 
 
-class _Loss(Layer):
-    def __init__(self, reduction="mean", name=None, **more):
-        super(_Loss, self).__init__()
-        if reduction not in ("sum", "mean", "none"):
-            raise ValueError("The value of 'reduction' in %s should be 'sum', 'mean' or 'none', but received %s, which is not "
-                             "allowed." % (type(self).__name__, reduction))
-        self.reduction, self.name, self._more = reduction, name, more
+class RReLU(Layer):
+    """x, or a random factor between lower and upper times x below zero."""
 
+    def __init__(self, lower=1.0 / 8.0, upper=1.0 / 3.0, name=None):
+        super(RReLU, self).__init__()
+        self._lower, self._upper, self._name = lower, upper, name
 
-class CrossEntropyLoss(_Loss):
-    """nn.functional.cross_entropy as a layer."""
+    def forward(self, x):
+        return F.rrelu(x, self._lower, self._upper, self.training)
 
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1, use_softmax=True,
-                 label_smoothing=0.0, name=None):
-        super(CrossEntropyLoss, self).__init__(reduction, name, weight=weight, ignore_index=ignore_index,
-                                               soft_label=soft_label, axis=axis, use_softmax=use_softmax,
-                                               label_smoothing=label_smoothing)
-
-    def forward(self, input, label):
-        return F.cross_entropy(input, label, reduction=self.reduction, name=self.name, **self._more)
-
-
-class BCELoss(_Loss):
-    """nn.functional.binary_cross_entropy as a layer."""
-
-    def __init__(self, weight=None, reduction="mean", name=None):
-        super(BCELoss, self).__init__(reduction, name, weight=weight)
-
-    def forward(self, input, label):
-        return F.binary_cross_entropy(input, label, self._more["weight"], self.reduction, self.name)
-
-
-class BCEWithLogitsLoss(_Loss):
-    """nn.functional.binary_cross_entropy_with_logits as a layer."""
-
-    def __init__(self, weight=None, reduction="mean", pos_weight=None, name=None):
-        super(BCEWithLogitsLoss, self).__init__(reduction, name, weight=weight, pos_weight=pos_weight)
-
-    def forward(self, logit, label):
-        return F.binary_cross_entropy_with_logits(logit, label, self._more["weight"], self.reduction,
-                                                  self._more["pos_weight"], self.name)
-
-
-class MSELoss(Layer):
-    """(input - label)^2, reduced."""
-
-    def __init__(self, reduction="mean"):
-        super(MSELoss, self).__init__()
-        self.reduction = reduction
-
-    def forward(self, input, label):
-        return F.mse_loss(input, label, self.reduction)
-
-
-class L1Loss(_Loss):
-    """|input - label|, reduced."""
-
-    def forward(self, input, label):
-        return F.l1_loss(input, label, self.reduction, self.name)
-
-
-class SmoothL1Loss(_Loss):
-    """Huber's loss."""
-
-    def __init__(self, reduction="mean", delta=1.0, name=None):
-        super(SmoothL1Loss, self).__init__(reduction, name, delta=delta)
-
-    def forward(self, input, label):
-        return F.smooth_l1_loss(input, label, self.reduction, self._more["delta"], self.name)
-
-
-class KLDivLoss(Layer):
-    """label * (log(label) - input), reduced."""
-
-    def __init__(self, reduction="mean"):
-        super(KLDivLoss, self).__init__()
-        self.reduction = reduction
-
-    def forward(self, input, label):
-        return F.kl_div(input, label, self.reduction)
-
-
-class NLLLoss(_Loss):
-    """-input[label]"""
-
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean", name=None):
-        super(NLLLoss, self).__init__(reduction, name, weight=weight, ignore_index=ignore_index)
-
-    def forward(self, input, label):
-        return F.nll_loss(input, label, self._more["weight"], self._more["ignore_index"], self.reduction, self.name)
-
-
-class MarginRankingLoss(Layer):
-    """max(0, -label * (input - other) + margin)"""
-
-    def __init__(self, margin=0.0, reduction="mean", name=None):
-        super(MarginRankingLoss, self).__init__()
-        self.margin, self.reduction, self.name = margin, reduction, name
-
-    def forward(self, input, other, label):
-        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction, self.name)
+    def extra_repr(self):
+        return "lower=%s, upper=%s, training=%s, dtype=%s%s" % (self._lower, self._upper, self.training, self._dtype,
+                                                                ", name=%s" % self._name if self._name else "")
 
 
 __getattr__ = _names.guard(__name__)

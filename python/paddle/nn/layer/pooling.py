@@ -1,0 +1,28 @@
+"""Pooling as layers."""
+from paddle import _names
+from paddle.nn import functional as F
+from paddle.nn.layer._declared import NEEDED, layer
+
+_WINDOW = (("kernel_size", NEEDED), ("stride", None), ("padding", 0))
+_SHOWN = ("kernel_size", "stride", "padding")
+
+
+def _pool(function, class_name, fields, **options):
+    return layer(function, class_name, "nn.functional.%s as a layer." % function.__name__, fields, **options)
+
+
+MaxPool1D = _pool(F.max_pool1d, "MaxPool1D", _WINDOW + (("return_mask", False), ("ceil_mode", False)), shown=_SHOWN)
+MaxPool2D = _pool(F.max_pool2d, "MaxPool2D", _WINDOW + (("return_mask", False), ("ceil_mode", False), ("data_format", "NCHW")),
+                  shown=_SHOWN, also=(("kernel_size", "ksize"),))
+AvgPool1D = _pool(F.avg_pool1d, "AvgPool1D", _WINDOW + (("exclusive", True), ("ceil_mode", False)), shown=_SHOWN)
+AvgPool2D = _pool(F.avg_pool2d, "AvgPool2D", _WINDOW + (("ceil_mode", False), ("exclusive", True), ("divisor_override", None),
+                                                        ("data_format", "NCHW")),
+                  shown=_SHOWN, also=(("kernel_size", "ksize"), ("divisor_override", "divisor")))
+AdaptiveAvgPool1D = _pool(F.adaptive_avg_pool1d, "AdaptiveAvgPool1D", (("output_size", NEEDED),))
+AdaptiveMaxPool1D = _pool(F.adaptive_max_pool1d, "AdaptiveMaxPool1D", (("output_size", NEEDED), ("return_mask", False)))
+AdaptiveAvgPool2D = _pool(F.adaptive_avg_pool2d, "AdaptiveAvgPool2D", (("output_size", NEEDED), ("data_format", "NCHW")),
+                          prefix="_", shown=("output_size",))
+AdaptiveMaxPool2D = _pool(F.adaptive_max_pool2d, "AdaptiveMaxPool2D", (("output_size", NEEDED), ("return_mask", False)),
+                          prefix="_")
+
+__getattr__ = _names.guard(__name__)
