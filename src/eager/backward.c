@@ -132,10 +132,47 @@ static enum skiff_status op1(struct skiff_eager *e, const char *type, const char
     return status;
 }
 
+/* May it be written to? Rows always, float32 tensors by our own loop. */
 static bool is_only_ours(const struct skiff_eager_tensor *t)
 {
-    return t->refs == 1 && t->box->refs == 1 && t->box->value.kind == VALUE_TENSOR &&
-           t->box->value.tensor.dtype == DTYPE_FP32;
+    const struct skiff_tensor *v = &t->box->value;
+    return t->refs == 1 && t->box->refs == 1 &&
+           (v->kind == VALUE_ROWS || (v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_FP32));
+}
+
+/* Rows of two pieces one after the other are their sum: ids may stand twice, and whoever uses the
+ * gradient merges them once. Room is doubled, so that many pieces cost no more than their bytes. */
+static enum skiff_status append_rows(struct skiff_tensor *to, const struct skiff_tensor *more,
+                                     struct skiff_error *err)
+{
+    struct tensor *t = &to->tensor;
+    size_t have = to->sel.nrows, add = more->sel.nrows, bytes = tensor_bytes(t);
+    struct shape shape = t->shape;
+    shape.dims[0] = (int64_t)(have + add);
+    if (bytes + tensor_bytes(&more->tensor) > t->cap || have + add > to->sel.rows_cap) {
+        struct skiff_tensor wide = {0};
+        struct shape room = shape;
+        room.dims[0] *= 2;
+        TRY(value_as_rows_shape(&wide, t->dtype, &room, to->sel.height, err));
+        memcpy(wide.tensor.data, t->data, bytes);
+        memcpy(wide.sel.rows, to->sel.rows, have * sizeof(*wide.sel.rows));
+        value_deinit(to);
+        *to = wide;
+    }
+    TRY(value_as_rows_shape(to, t->dtype, &shape, more->sel.height, err));
+    memcpy((char *)to->tensor.data + bytes, more->tensor.data, tensor_bytes(&more->tensor));
+    memcpy(to->sel.rows + have, more->sel.rows, add * sizeof(*to->sel.rows));
+    return SKIFF_OK;
+}
+
+static bool are_alike(const struct skiff_tensor *a, const struct skiff_tensor *b)
+{
+    bool same = a->kind == b->kind && a->tensor.dtype == b->tensor.dtype &&
+                a->tensor.shape.ndim == b->tensor.shape.ndim;
+    int first = a->kind == VALUE_ROWS;
+    for (int i = first; same && i < a->tensor.shape.ndim; i++)
+        same = a->tensor.shape.dims[i] == b->tensor.shape.dims[i];
+    return same;
 }
 
 /* *sum += more; takes `more` over. */
@@ -147,11 +184,14 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
         return SKIFF_OK;
     }
     struct skiff_eager_tensor *pair[2] = {*sum, more}, *total;
-    const struct tensor *a = &(*sum)->box->value.tensor, *b = &more->box->value.tensor;
+    struct skiff_tensor *a = &(*sum)->box->value, *b = &more->box->value;
     enum skiff_status status = SKIFF_OK;
-    if (!w->create && is_only_ours(*sum) && more->box->value.kind == VALUE_TENSOR &&
-        b->dtype == DTYPE_FP32 && shape_equal(&a->shape, &b->shape)) {
-        math_axpy_f32(tensor_numel(a), 1.0f, tensor_f32(b), tensor_f32(a));
+    if (!w->create && is_only_ours(*sum) && are_alike(a, b)) {
+        if (a->kind == VALUE_ROWS)
+            status = append_rows(a, b, err);
+        else
+            math_axpy_f32(tensor_numel(&a->tensor), 1.0f, tensor_f32(&b->tensor),
+                          tensor_f32(&a->tensor));
     } else {
         status = op1(w->e, "sum", "X", 2, pair, NULL, 0, &total, err);
         if (status == SKIFF_OK) {
