@@ -140,31 +140,6 @@ static bool is_only_ours(const struct skiff_eager_tensor *t)
            (v->kind == VALUE_ROWS || (v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_FP32));
 }
 
-/* Rows of two pieces one after the other are their sum: ids may stand twice, and whoever uses the
- * gradient merges them once. Room is doubled, so that many pieces cost no more than their bytes. */
-static enum skiff_status append_rows(struct skiff_tensor *to, const struct skiff_tensor *more,
-                                     struct skiff_error *err)
-{
-    struct tensor *t = &to->tensor;
-    size_t have = to->sel.nrows, add = more->sel.nrows, bytes = tensor_bytes(t);
-    struct shape shape = t->shape;
-    shape.dims[0] = (int64_t)(have + add);
-    if (bytes + tensor_bytes(&more->tensor) > t->cap || have + add > to->sel.rows_cap) {
-        struct skiff_tensor wide = {0};
-        struct shape room = shape;
-        room.dims[0] *= 2;
-        TRY(value_as_rows_shape(&wide, t->dtype, &room, to->sel.height, err));
-        memcpy(wide.tensor.data, t->data, bytes);
-        memcpy(wide.sel.rows, to->sel.rows, have * sizeof(*wide.sel.rows));
-        value_deinit(to);
-        *to = wide;
-    }
-    TRY(value_as_rows_shape(to, t->dtype, &shape, more->sel.height, err));
-    memcpy((char *)to->tensor.data + bytes, more->tensor.data, tensor_bytes(&more->tensor));
-    memcpy(to->sel.rows + have, more->sel.rows, add * sizeof(*to->sel.rows));
-    return SKIFF_OK;
-}
-
 static bool are_alike(const struct skiff_tensor *a, const struct skiff_tensor *b)
 {
     bool same = a->kind == b->kind && a->tensor.dtype == b->tensor.dtype &&
@@ -188,7 +163,7 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
     enum skiff_status status = SKIFF_OK;
     if (!w->create && is_only_ours(*sum) && are_alike(a, b)) {
         if (a->kind == VALUE_ROWS)
-            status = append_rows(a, b, err);
+            status = value_append_rows(a, b, err);
         else
             math_axpy_f32(tensor_numel(&a->tensor), 1.0f, tensor_f32(&b->tensor),
                           tensor_f32(&a->tensor));

@@ -107,6 +107,37 @@ enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
     return SKIFF_OK;
 }
 
+static enum skiff_status rows_room(struct skiff_tensor *v, size_t nrows, struct skiff_error *err)
+{
+    struct skiff_tensor wide = {0};
+    struct shape room = v->tensor.shape;
+    room.dims[0] = (int64_t)nrows;
+    TRY(value_as_rows_shape(&wide, v->tensor.dtype, &room, v->sel.height, err));
+    if (v->sel.nrows) {
+        memcpy(wide.tensor.data, v->tensor.data, tensor_bytes(&v->tensor));
+        memcpy(wide.sel.rows, v->sel.rows, v->sel.nrows * sizeof *wide.sel.rows);
+    }
+    value_deinit(v);
+    *v = wide;
+    return SKIFF_OK;
+}
+
+enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_tensor *more,
+                                    struct skiff_error *err)
+{
+    size_t have = to->sel.nrows, add = more->sel.nrows, bytes = tensor_bytes(&to->tensor);
+    struct shape shape = to->tensor.shape;
+    shape.dims[0] = (int64_t)(have + add);
+    if (bytes + tensor_bytes(&more->tensor) > to->tensor.cap || have + add > to->sel.rows_cap)
+        TRY(rows_room(to, 2 * (have + add), err));
+    TRY(value_as_rows_shape(to, to->tensor.dtype, &shape, more->sel.height, err));
+    if (add) {
+        memcpy((char *)to->tensor.data + bytes, more->tensor.data, tensor_bytes(&more->tensor));
+        memcpy(to->sel.rows + have, more->sel.rows, add * sizeof *to->sel.rows);
+    }
+    return SKIFF_OK;
+}
+
 static enum skiff_status array_room(struct value_array *a, size_t n, struct skiff_error *err)
 {
     if (n <= a->cap)

@@ -83,6 +83,10 @@ enum skiff_status value_as_rows(struct skiff_tensor *v, enum dtype dtype, size_t
 enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
                                       const struct shape *value_shape, int64_t height,
                                       struct skiff_error *err);
+/* The rows of `more` behind those of `to` (same type and width): their sum, as ids may stand twice.
+ * Room is doubled, so that many pieces cost no more than their bytes. */
+enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_tensor *more,
+                                    struct skiff_error *err);
 /* Makes it an array (if it is not one yet) of at least n items. */
 enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_error *err);
 enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
