@@ -15,7 +15,17 @@
  *                 b x > threshold                     sigmoid(b x), or 1
  *   gelu          x Phi(x), or its tanh form          Phi(x) + x phi(x)
  *   elu, selu, hard_sigmoid, softsign, logsigmoid, exp, log, log1p, log2, sqrt, rsqrt, square, abs,
- *   reciprocal, pow, erf, sin, cos: as their names say; floor, ceil, round: gradient 0;
+ *   reciprocal, pow, erf, sin, cos, tan, acos, asin, atan, sinh, cosh, asinh, acosh, atanh, expm1,
+ *   log10: as their names say; floor, ceil, round, trunc: gradient 0;
+ *   mish          x tanh(softplus x), softplus x = x above the threshold
+ *   celu          x > 0 ? x : a (e^(x/a) - 1)         x > 0 ? 1 : e^(x/a)
+ *   hard_swish    x min(max(x + o, 0), t) / s         (2 x + o) / s; 0 below, 1 above
+ *   brelu         x cut to [t_min, t_max]             1 between them
+ *   soft_relu     log(1 + e^x), x cut to +-t          1 - e^-out, 0 where |out| >= t
+ *   hard_shrink, softshrink, tanh_shrink, thresholded_relu: x, x less the threshold (or tanh x), or
+ *                 0 near 0 (below the threshold)
+ *   stanh         b tanh(a x)
+ *   logit         log(x / (1 - x)), x cut to [eps, 1 - eps] unless eps is 0
  *   sign: its gradient is a `scale` op with factor 0.
  * abs, sqrt and square also work on the values of SelectedRows, row by row as they stand. */
 #include "ops/ops_common.h"
@@ -30,6 +40,7 @@
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define TWO_OVER_SQRT_PI 1.12837916709551257390
 #define LN2 0.69314718055994530942
+#define LN10 2.30258509299404568402
 
 typedef void (*map_f32)(int64_t n, const float *x, float *out, const float *p);
 typedef void (*map_f64)(int64_t n, const double *x, double *out, const float *p);
@@ -97,6 +108,32 @@ DEFINE_MAP(floor, floor(x));
 DEFINE_MAP(ceil, ceil(x));
 DEFINE_MAP(round, round(x));
 DEFINE_MAP(sign, (x > 0) - (x < 0));
+DEFINE_MAP(trunc, trunc(x));
+DEFINE_MAP(tan, tan(x));
+DEFINE_MAP(acos, acos(x));
+DEFINE_MAP(asin, asin(x));
+DEFINE_MAP(atan, atan(x));
+DEFINE_MAP(sinh, sinh(x));
+DEFINE_MAP(cosh, cosh(x));
+DEFINE_MAP(asinh, asinh(x));
+DEFINE_MAP(acosh, acosh(x));
+DEFINE_MAP(atanh, atanh(x));
+DEFINE_MAP(expm1, expm1(x));
+DEFINE_MAP(log10, log10(x));
+#define SOFTPLUS_TO(t, x) ((x) > (t) ? (x) : log1p(exp(x)))
+DEFINE_MAP(mish, x *tanh(SOFTPLUS_TO(p[0], x)));
+DEFINE_MAP(celu, x > 0 ? x : p[0] * expm1(x / p[0]));
+DEFINE_MAP(hard_swish, x *fmin(fmax(x + p[2], K(0)), K(p[0])) / p[1]);
+DEFINE_MAP(brelu, fmin(fmax(x, K(p[0])), K(p[1])));
+DEFINE_MAP(soft_relu, log(1 + exp(fmin(fmax(x, K(-p[0])), K(p[0])))));
+DEFINE_MAP(hard_shrink, x > p[0] || x < -p[0] ? x : 0);
+DEFINE_MAP(softshrink, x > p[0] ? x - p[0] : x < -p[0] ? x + p[0] : 0);
+DEFINE_MAP(tanh_shrink, x - tanh(x));
+DEFINE_MAP(thresholded_relu, x > p[0] ? x : 0);
+DEFINE_MAP(stanh, p[1] * tanh(p[0] * x));
+#define CUT_TO_EPS(x) ((x) < K(p[0]) ? K(p[0]) : (x) > 1 - K(p[0]) ? 1 - K(p[0]) : (x))
+DEFINE_MAP(logit,
+           p[0] == 0 && (x < 0 || x > 1) ? K(NAN) : log(CUT_TO_EPS(x) / (1 - CUT_TO_EPS(x))));
 #undef KX
 
 /* hot ones come from the math library in float */
@@ -159,6 +196,29 @@ DEFINE_SLOPE(pow, d *K(p[0]) * pow(v, K(p[0] - 1)));
 DEFINE_SLOPE(erf, d *K(TWO_OVER_SQRT_PI) * exp(-v * v));
 DEFINE_SLOPE(sin, d *cos(v));
 DEFINE_SLOPE(cos, -d *sin(v));
+DEFINE_SLOPE(tan, d / (cos(v) * cos(v)));
+DEFINE_SLOPE(acos, -d / sqrt(1 - v * v));
+DEFINE_SLOPE(asin, d / sqrt(1 - v * v));
+DEFINE_SLOPE(atan, d / (1 + v * v));
+DEFINE_SLOPE(sinh, d *cosh(v));
+DEFINE_SLOPE(cosh, d *sinh(v));
+DEFINE_SLOPE(asinh, d / sqrt(v * v + 1));
+DEFINE_SLOPE(acosh, d / sqrt(v * v - 1));
+DEFINE_SLOPE(atanh, d / (1 - v * v));
+DEFINE_SLOPE(expm1, d *v + d);
+DEFINE_SLOPE(log10, d / (v * K(LN10)));
+#define TANH_SOFTPLUS tanh(SOFTPLUS_TO(p[0], v))
+DEFINE_SLOPE(mish, d *(TANH_SOFTPLUS +
+                       v * (1 - TANH_SOFTPLUS * TANH_SOFTPLUS) * (1 - exp(-SOFTPLUS_TO(p[0], v)))));
+DEFINE_SLOPE(celu, v > 0 ? d : d * exp(v / p[0]));
+DEFINE_SLOPE(hard_swish, v + p[2] >= p[0] ? d : v + p[2] > 0 ? d * (2 * v + p[2]) / p[1] : 0);
+DEFINE_SLOPE(brelu, v > p[0] && v < p[1] ? d : 0);
+DEFINE_SLOPE(soft_relu, v > -p[0] && v < p[0] ? d * (1 - exp(-v)) : 0);
+DEFINE_SLOPE(hard_shrink, v > p[0] || v < -p[0] ? d : 0);
+DEFINE_SLOPE(tanh_shrink, d *tanh(v) * tanh(v));
+DEFINE_SLOPE(thresholded_relu, v > p[0] ? d : 0);
+DEFINE_SLOPE(stanh, d *p[0] * p[1] * (1 - tanh(p[0] * v) * tanh(p[0] * v)));
+DEFINE_SLOPE(logit, v<p[0] || v> 1 - p[0] ? 0 : d / (v * (1 - v)));
 #undef KX
 
 /* The first `n` attributes of the kind as floats. */
@@ -228,14 +288,14 @@ static enum skiff_status run_slope(struct kernel *k, slope_f32 f32, slope_f64 f6
 #define DEFINE_RUN(name, nparams)                                                  \
     static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err) \
     {                                                                              \
-        float p[2] = {0};                                                          \
+        float p[3] = {0};                                                          \
         read_params(k, nparams, p);                                                \
         return run_map(k, name##_map_f32, name##_map_f64, p, err);                 \
     }
 #define DEFINE_GRAD_RUN(name, nparams)                                                  \
     static enum skiff_status name##_grad_run(struct kernel *k, struct skiff_error *err) \
     {                                                                                   \
-        float p[2] = {0};                                                               \
+        float p[3] = {0};                                                               \
         read_params(k, nparams, p);                                                     \
         return run_slope(k, name##_slope_f32, name##_slope_f64, p, err);                \
     }
@@ -273,6 +333,29 @@ DEFINE_RUN(floor, 0);
 DEFINE_RUN(ceil, 0);
 DEFINE_RUN(round, 0);
 DEFINE_RUN(sign, 0);
+DEFINE_RUN(trunc, 0);
+DEFINE_BOTH(tan, 0);
+DEFINE_BOTH(acos, 0);
+DEFINE_BOTH(asin, 0);
+DEFINE_BOTH(atan, 0);
+DEFINE_BOTH(sinh, 0);
+DEFINE_BOTH(cosh, 0);
+DEFINE_BOTH(asinh, 0);
+DEFINE_BOTH(acosh, 0);
+DEFINE_BOTH(atanh, 0);
+DEFINE_BOTH(expm1, 0);
+DEFINE_BOTH(log10, 0);
+DEFINE_BOTH(mish, 1);
+DEFINE_BOTH(celu, 1);
+DEFINE_BOTH(hard_swish, 3);
+DEFINE_BOTH(brelu, 2);
+DEFINE_BOTH(soft_relu, 1);
+DEFINE_BOTH(hard_shrink, 1);
+DEFINE_RUN(softshrink, 1);
+DEFINE_BOTH(tanh_shrink, 0);
+DEFINE_BOTH(thresholded_relu, 1);
+DEFINE_BOTH(stanh, 2);
+DEFINE_BOTH(logit, 1);
 
 static enum skiff_status pow_run(struct kernel *k, struct skiff_error *err)
 {
@@ -355,6 +438,18 @@ static const struct op_attr_spec hard_sigmoid_attrs[] = {
 static const struct op_attr_spec elu_attrs[] = {A_FLOAT("alpha", 1.0f), {0}};
 static const struct op_attr_spec selu_attrs[] = {
     A_FLOAT("scale", 1.0507009873554805f), A_FLOAT("alpha", 1.6732632423543772f), {0}};
+static const struct op_attr_spec mish_attrs[] = {A_FLOAT("threshold", 20.0f), {0}};
+static const struct op_attr_spec hard_swish_attrs[] = {
+    A_FLOAT("threshold", 6.0f), A_FLOAT("scale", 6.0f), A_FLOAT("offset", 3.0f), {0}};
+static const struct op_attr_spec brelu_attrs[] = {
+    A_FLOAT("t_min", 0.0f), A_FLOAT("t_max", 24.0f), {0}};
+static const struct op_attr_spec soft_relu_attrs[] = {A_FLOAT("threshold", 40.0f), {0}};
+static const struct op_attr_spec hard_shrink_attrs[] = {A_FLOAT("threshold", 0.5f), {0}};
+static const struct op_attr_spec softshrink_attrs[] = {A_FLOAT("lambda", 0.5f), {0}};
+static const struct op_attr_spec thresholded_attrs[] = {A_FLOAT("threshold", 1.0f), {0}};
+static const struct op_attr_spec stanh_attrs[] = {
+    A_FLOAT("scale_a", 0.67f), A_FLOAT("scale_b", 1.7159f), {0}};
+static const struct op_attr_spec logit_attrs[] = {A_FLOAT("eps", 1e-6f), {0}};
 static const struct op_attr_spec pow_attrs[] = {A_FLOAT("factor", 1.0f), {0}};
 
 #define GRAD_BY_X "X Out@GRAD -> X@GRAD"
@@ -376,6 +471,9 @@ static const struct op_attr_spec pow_attrs[] = {A_FLOAT("factor", 1.0f), {0}};
     FORWARD(#name, name, a, GRAD_BY_X, __VA_ARGS__), BACKWARD(#name, name, a, grad_x_in, )
 #define BY_OUT(name, a, ...) \
     FORWARD(#name, name, a, GRAD_BY_OUT, __VA_ARGS__), BACKWARD(#name, name, a, grad_out_in, )
+#define BY_X_2X(name, a)                                       \
+    FORWARD(#name, name, a, GRAD_BY_X, .generations = GEN_2X), \
+        BACKWARD(#name, name, a, grad_x_in, .generations = GEN_2X)
 #define STEP(name)                                                                  \
     FORWARD(#name, name, plain, "Out@GRAD -> X@GRAD", ),                            \
     {                                                                               \
@@ -433,6 +531,37 @@ const struct op_kind ops_activation[] = {
     STEP(floor),
     STEP(ceil),
     STEP(round),
+    FORWARD("trunc", trunc, none, "Out@GRAD -> X@GRAD", .generations = GEN_2X),
+    {.type = "trunc_grad",
+     .generations = GEN_2X,
+     .ins = grad_none_in,
+     .outs = dx_out,
+     .attrs = none,
+     .run = zero_grad_run},
+    BY_X_2X(tan, none),
+    BY_X_2X(sinh, none),
+    BY_X_2X(cosh, none),
+    BY_X_2X(asinh, none),
+    BY_X_2X(acosh, none),
+    BY_X_2X(atanh, none),
+    BY_X_2X(log10, none),
+    BY_X(mish, mish_attrs, ),
+    BY_X_2X(celu, elu_attrs),
+    BY_X_2X(logit, logit_attrs),
+    FORWARD("expm1", expm1, none, GRAD_BY_OUT, .generations = GEN_2X),
+    BACKWARD("expm1", expm1, none, grad_out_in, .generations = GEN_2X),
+    BY_X(acos, none, ),
+    BY_X(asin, none, ),
+    BY_X(atan, none, ),
+    BY_X(hard_swish, hard_swish_attrs, ),
+    BY_X(brelu, brelu_attrs, ),
+    BY_OUT(soft_relu, soft_relu_attrs, ),
+    BY_X(hard_shrink, hard_shrink_attrs, ),
+    FORWARD("softshrink", softshrink, softshrink_attrs, GRAD_BY_X, ),
+    BACKWARD("softshrink", hard_shrink, softshrink_attrs, grad_x_in, ),
+    BY_X(tanh_shrink, plain, ),
+    BY_X(thresholded_relu, thresholded_attrs, ),
+    BY_X(stanh, stanh_attrs, ),
     {.type = "sign",
      .ins = x_in,
      .outs = out_out,

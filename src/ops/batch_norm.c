@@ -9,7 +9,7 @@
  * Gradient, h = (X - m) s, n elements per channel:
  *   dBias = sum dY, dScale = sum dY h
  *   dX = Scale s (dY - dBias / n - h dScale / n); with global statistics Scale s dY */
-#include <math.h>
+#include <tgmath.h>
 
 #include "ops/seq_common.h"
 
@@ -50,13 +50,13 @@ static enum skiff_status bn_check(const struct infer *c, int first, int last,
                                   struct skiff_error *err)
 {
     const struct shape *x = infer_in(c, 0, 0);
-    TRY(infer_want(c, 0, DTYPE_FP32, err));
+    TRY(infer_want_float(c, 0, err));
     if (x->ndim < 2 || x->ndim > 5)
         return infer_fail(c, 0, 0, err, "must have 2 to 5 dimensions");
     int64_t channels = x->dims[channel_axis(c->attr, x)];
     for (int s = first; s <= last; s++) {
         const struct shape *p = infer_in(c, s, 0);
-        TRY(infer_want(c, s, DTYPE_FP32, err));
+        TRY(infer_want(c, s, infer_in_dtype(c, 0, 0), err));
         if (p && (c->running || p->ndim) && (p->ndim != 1 || !dims_agree(p->dims[0], channels)))
             return infer_fail(c, s, 0, err, "must have one value for each of %lld channels",
                               (long long)channels);
@@ -70,30 +70,33 @@ static enum skiff_status bn_infer(struct infer *c, struct skiff_error *err)
     struct shape x = *infer_in(c, IN_X, 0), reserve = SHAPE(c->running ? 0 : -1);
     struct shape channels = SHAPE(x.dims[channel_axis(c->attr, &x)]);
     TRY(infer_same(c, IN_X, OUT_Y, err));
-    TRY(infer_out(c, OUT_MEAN, 0, DTYPE_FP32, &channels, err));
-    TRY(infer_out(c, OUT_VARIANCE, 0, DTYPE_FP32, &channels, err));
+    TRY(infer_out(c, OUT_MEAN, 0, infer_in_dtype(c, 0, 0), &channels, err));
+    TRY(infer_out(c, OUT_VARIANCE, 0, infer_in_dtype(c, 0, 0), &channels, err));
     if (c->running || c->kind->generations == GEN_1X || !test_mode(c->attr)) {
-        TRY(infer_out(c, OUT_SAVED_MEAN, 0, DTYPE_FP32, &channels, err));
-        TRY(infer_out(c, OUT_SAVED_VARIANCE, 0, DTYPE_FP32, &channels, err));
+        TRY(infer_out(c, OUT_SAVED_MEAN, 0, infer_in_dtype(c, 0, 0), &channels, err));
+        TRY(infer_out(c, OUT_SAVED_VARIANCE, 0, infer_in_dtype(c, 0, 0), &channels, err));
     }
-    return infer_out(c, OUT_RESERVE, 0, DTYPE_FP32, &reserve, err);
+    return infer_out(c, OUT_RESERVE, 0, infer_in_dtype(c, 0, 0), &reserve, err);
 }
 
-static void channel_stats(struct rows3 r, const float *x, int64_t c, float *mean, float *variance)
+#define EACH_OF_CHANNEL(r, c, at)                                                                  \
+    for (int64_t o_ = 0; o_ < (r).outer; o_++)                                                     \
+        for (int64_t at = (o_ * (r).channels + (c)) * (r).inner, end_ = at + (r).inner; at < end_; \
+             at++)
+
+static void channel_stats(struct rows3 r, const struct tensor *t, int64_t c, double *mean,
+                          double *variance)
 {
-    double sum = 0, square = 0;
+    double sum = 0, square = 0, m = 0;
     int64_t n = r.outer * r.inner;
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = 0; i < r.inner; i++)
-            sum += x[(o * r.channels + c) * r.inner + i];
-    double m = sum / (double)n;
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = 0; i < r.inner; i++) {
-            double d = x[(o * r.channels + c) * r.inner + i] - m;
-            square += d * d;
-        }
-    *mean = (float)m;
-    *variance = (float)(square / (double)n);
+    DISPATCH_FLOAT(t->dtype, T, {
+        const T *x = t->data;
+        EACH_OF_CHANNEL(r, c, at) sum += (double)x[at];
+        m = sum / (double)n;
+        EACH_OF_CHANNEL(r, c, at) square += ((double)x[at] - m) * ((double)x[at] - m);
+    })
+    *mean = m;
+    *variance = square / (double)n;
 }
 
 static float momentum_of(const struct kernel *k)
@@ -102,45 +105,51 @@ static float momentum_of(const struct kernel *k)
     return given && tensor_numel(given) ? (float)tensor_read_number(given) : k->attr[AT_MOMENTUM].f;
 }
 
-/* Statistics of one channel into the outputs; gives mean and 1 / sqrt(variance + epsilon). */
-static void channel_prepare(struct kernel *k, struct rows3 r, int64_t c, float *m, float *s)
+/* Statistics of one channel into the outputs; gives mean and 1 / sqrt(variance + epsilon), rounded
+ * to the element type. */
+static void channel_prepare(struct kernel *k, struct rows3 r, int64_t c, double *m_out,
+                            double *s_out)
 {
-    const float *mean = kernel_in_f32(k, IN_MEAN), *variance = kernel_in_f32(k, IN_VARIANCE);
-    float *mean_out = kernel_out_f32(k, OUT_MEAN), *variance_out = kernel_out_f32(k, OUT_VARIANCE);
-    float *saved_mean = kernel_out_f32(k, OUT_SAVED_MEAN),
-          *saved_s = kernel_out_f32(k, OUT_SAVED_VARIANCE);
-    float old_mean = mean[c], old_variance = variance[c], v = old_variance;
-    *m = old_mean;
-    if (!uses_global(k->attr)) {
-        float keep = momentum_of(k);
-        channel_stats(r, tensor_f32(kernel_in(k, IN_X)), c, m, &v);
-        old_mean = old_mean * keep + *m * (1.0f - keep);
-        old_variance = old_variance * keep + v * (1.0f - keep);
-    }
-    *s = 1.0f / sqrtf(v + k->attr[AT_EPSILON].f);
-    if (mean_out)
-        mean_out[c] = old_mean;
-    if (variance_out)
-        variance_out[c] = old_variance;
-    if (saved_mean)
-        saved_mean[c] = *m;
-    if (saved_s)
-        saved_s[c] = *s;
+    double batch_mean = 0, batch_variance = 0;
+    bool global = uses_global(k->attr);
+    float keep = momentum_of(k);
+    if (!global)
+        channel_stats(r, kernel_in(k, IN_X), c, &batch_mean, &batch_variance);
+    DISPATCH_FLOAT(kernel_in(k, IN_X)->dtype, T, {
+        T *mean_out = kernel_out_data(k, OUT_MEAN),
+          *variance_out = kernel_out_data(k, OUT_VARIANCE);
+        T *saved_mean = kernel_out_data(k, OUT_SAVED_MEAN);
+        T *saved_s = kernel_out_data(k, OUT_SAVED_VARIANCE);
+        T mean = ((const T *)kernel_in_data(k, IN_MEAN))[c], m = global ? mean : (T)batch_mean;
+        T variance = ((const T *)kernel_in_data(k, IN_VARIANCE))[c];
+        T v = global ? variance : (T)batch_variance;
+        T s = 1.0f / sqrt(v + k->attr[AT_EPSILON].f);
+        if (mean_out)
+            mean_out[c] = global ? mean : mean * keep + m * (1.0f - keep);
+        if (variance_out)
+            variance_out[c] = global ? variance : variance * keep + v * (1.0f - keep);
+        if (saved_mean)
+            saved_mean[c] = m;
+        if (saved_s)
+            saved_s[c] = s;
+        *m_out = (double)m;
+        *s_out = (double)s;
+    })
 }
 
 /* A single element has no variance: it passes through. */
 static void single_pass(struct kernel *k, struct rows3 r)
 {
     const struct tensor *x = kernel_in(k, IN_X);
-    if (kernel_out(k, OUT_Y)->data != x->data)
-        rows_move(kernel_out(k, OUT_Y)->data, x->data, r.channels, sizeof(float));
+    size_t bytes = (size_t)r.channels * dtype_size(x->dtype);
+    memmove(kernel_out(k, OUT_Y)->data, x->data, bytes);
     for (int side = 0; side < 2; side++) {
-        float *saved = kernel_out_f32(k, OUT_SAVED_MEAN + side),
-              *stat = kernel_out_f32(k, OUT_MEAN + side);
+        void *saved = kernel_out_data(k, OUT_SAVED_MEAN + side);
+        void *stat = kernel_out_data(k, OUT_MEAN + side);
         if (saved)
-            floats_zero(saved, r.channels);
-        if (stat && stat != kernel_in_f32(k, IN_MEAN + side))
-            rows_move(stat, kernel_in_f32(k, IN_MEAN + side), r.channels, sizeof(float));
+            memset(saved, 0, bytes);
+        if (stat)
+            memmove(stat, kernel_in(k, IN_MEAN + side)->data, bytes);
     }
 }
 
@@ -148,8 +157,6 @@ static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, IN_X);
     struct rows3 r = rows3_of(k, &x->shape);
-    const float *scale = kernel_in_f32(k, IN_SCALE), *bias = kernel_in_f32(k, IN_BIAS);
-    float *y = tensor_f32(kernel_out(k, OUT_Y));
     if (r.outer * r.inner == 0)
         return SKIFF_OK;
     if (r.outer * r.inner == 1 && !uses_global(k->attr)) {
@@ -157,14 +164,15 @@ static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
         return SKIFF_OK;
     }
     for (int64_t c = 0; c < r.channels; c++) {
-        float m, s;
+        double m = 0, s = 0;
         channel_prepare(k, r, c, &m, &s);
-        float by = s * (scale ? scale[c] : 1.0f), add = (bias ? bias[c] : 0.0f) - m * by;
-        for (int64_t o = 0; o < r.outer; o++)
-            for (int64_t i = 0; i < r.inner; i++) {
-                int64_t at = (o * r.channels + c) * r.inner + i;
-                y[at] = tensor_f32(x)[at] * by + add;
-            }
+        DISPATCH_FLOAT(x->dtype, T, {
+            const T *scale = kernel_in_data(k, IN_SCALE), *bias = kernel_in_data(k, IN_BIAS);
+            const T *from = x->data;
+            T *y = kernel_out(k, OUT_Y)->data;
+            T by = (T)s * (scale ? scale[c] : 1.0f), add = (bias ? bias[c] : 0.0f) - (T)m * by;
+            EACH_OF_CHANNEL(r, c, at) y[at] = from[at] * by + add;
+        })
     }
     return SKIFF_OK;
 }
@@ -174,37 +182,40 @@ static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status bn_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(bn_check(c, GR_SCALE, GR_VARIANCE, err));
-    TRY(infer_want(c, GR_DY, DTYPE_FP32, err));
+    TRY(infer_want(c, GR_DY, infer_in_dtype(c, 0, 0), err));
     TRY(infer_want_alike(c, GR_DY, GR_X, err));
     struct shape x = *infer_in(c, GR_X, 0), channels = SHAPE(x.dims[channel_axis(c->attr, &x)]);
     TRY(infer_like(c, GR_X, 0, err));
-    TRY(infer_out(c, 1, 0, DTYPE_FP32, &channels, err));
-    return infer_out(c, 2, 0, DTYPE_FP32, &channels, err);
+    TRY(infer_out(c, 1, 0, infer_in_dtype(c, 0, 0), &channels, err));
+    return infer_out(c, 2, 0, infer_in_dtype(c, 0, 0), &channels, err);
 }
 
-static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, float m, float s, bool global)
+static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, bool global)
 {
-    const float *x = tensor_f32(kernel_in(k, GR_X)), *dy = tensor_f32(kernel_in(k, GR_DY));
-    const float *scale = kernel_in_f32(k, GR_SCALE);
-    float *dx = kernel_out_f32(k, 0), *dscale = kernel_out_f32(k, 1), *dbias = kernel_out_f32(k, 2);
     double sum = 0, sum_h = 0, n = (double)(r.outer * r.inner);
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = 0; i < r.inner; i++) {
-            int64_t at = (o * r.channels + c) * r.inner + i;
-            sum += dy[at];
-            sum_h += dy[at] * (x[at] - m) * s;
+    DISPATCH_FLOAT(kernel_in(k, GR_X)->dtype, T, {
+        const T *x = kernel_in(k, GR_X)->data, *dy = kernel_in(k, GR_DY)->data;
+        const T *scale = kernel_in_data(k, GR_SCALE);
+        const T *means = kernel_in_data(k, global ? GR_MEAN : GR_SAVED_MEAN);
+        const T *spread = kernel_in_data(k, global ? GR_VARIANCE : GR_SAVED_VARIANCE);
+        T *dx = kernel_out_data(k, 0), *dscale = kernel_out_data(k, 1);
+        T *dbias = kernel_out_data(k, 2), m = means[c];
+        T s = global ? 1.0f / sqrt(spread[c] + k->attr[AT_EPSILON].f) : spread[c];
+        EACH_OF_CHANNEL(r, c, at)
+        {
+            sum += (double)dy[at];
+            sum_h += (double)(dy[at] * (x[at] - m) * s);
         }
-    if (dscale)
-        dscale[c] = (float)sum_h;
-    if (dbias)
-        dbias[c] = (float)sum;
-    float by = (scale ? scale[c] : 1.0f) * s;
-    float mean_dy = global ? 0.0f : (float)(sum / n), mean_h = global ? 0.0f : (float)(sum_h / n);
-    for (int64_t o = 0; dx && o < r.outer; o++)
-        for (int64_t i = 0; i < r.inner; i++) {
-            int64_t at = (o * r.channels + c) * r.inner + i;
-            dx[at] = by * (dy[at] - mean_dy - (x[at] - m) * s * mean_h);
-        }
+        if (dscale)
+            dscale[c] = (T)sum_h;
+        if (dbias)
+            dbias[c] = (T)sum;
+        T by = (scale ? scale[c] : 1.0f) * s;
+        T mean_dy = global ? 0 : (T)(sum / n), mean_h = global ? 0 : (T)(sum_h / n);
+        if (dx)
+            EACH_OF_CHANNEL(r, c, at)
+        dx[at] = by * (dy[at] - mean_dy - (x[at] - m) * s * mean_h);
+    })
 }
 
 static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
@@ -214,21 +225,17 @@ static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
     bool global = uses_global(k->attr);
     if (r.outer * r.inner == 1 && !global) {
         if (kernel_wants(k, 0))
-            rows_move(kernel_out(k, 0)->data, kernel_in(k, GR_DY)->data, r.channels, sizeof(float));
+            memmove(kernel_out(k, 0)->data, kernel_in(k, GR_DY)->data, tensor_bytes(x));
         for (int s = 1; s <= 2; s++)
             if (kernel_wants(k, s))
-                floats_zero(tensor_f32(kernel_out(k, s)), r.channels);
+                tensor_clear(kernel_out(k, s));
         return SKIFF_OK;
     }
-    int mean_slot = global ? GR_MEAN : GR_SAVED_MEAN;
-    TRY(kernel_want_floats(k, mean_slot, r.channels, err));
-    TRY(kernel_want_floats(k, global ? GR_VARIANCE : GR_SAVED_VARIANCE, r.channels, err));
-    for (int64_t c = 0; c < r.channels; c++) {
-        float m = kernel_in_f32(k, mean_slot)[c];
-        float s = global ? 1.0f / sqrtf(kernel_in_f32(k, GR_VARIANCE)[c] + k->attr[AT_EPSILON].f)
-                         : kernel_in_f32(k, GR_SAVED_VARIANCE)[c];
-        channel_grad(k, r, c, m, s, global);
-    }
+    TRY(kernel_want_elements(k, global ? GR_MEAN : GR_SAVED_MEAN, x->dtype, r.channels, err));
+    TRY(kernel_want_elements(k, global ? GR_VARIANCE : GR_SAVED_VARIANCE, x->dtype, r.channels,
+                             err));
+    for (int64_t c = 0; c < r.channels; c++)
+        channel_grad(k, r, c, global);
     return SKIFF_OK;
 }
 

@@ -1,23 +1,30 @@
-/* conv2d and depthwise_conv2d: Input [N, C, H, W], Filter [M, C / groups, kh, kw], as a product of
- * matrices, image by image and group by group:
+/* conv2d, depthwise_conv2d and their transposes: between an image [N, C, H, W] and a map
+ * [N, M, oh, ow], with Filter [M, C / groups, kh, kw], as products of matrices, image by image and
+ * group by group:
  *
- *   columns [C/g * kh * kw, oh * ow] of an image;  Output = Filter columns (+ Bias)
- *   dFilter += dOutput columns^T;  dInput += spread(Filter^T dOutput);  dBias = sum of dOutput
- *   oh = (H + top + bottom - (dilation (kh - 1) + 1)) / stride + 1
+ *   columns [C/g * kh * kw, oh * ow] of an image
+ *   map_from_image     map = Filter columns                   conv2d; Input@GRAD of the transpose
+ *   image_from_map     image = spread(Filter^T map)           Input@GRAD of conv2d; the transpose
+ *   filter_from_both   dFilter += map columns^T               Filter@GRAD of either
+ *   oh = (H + top + bottom - (dilation (kh - 1) + 1)) / stride + 1; the transpose solves it for H,
+ *   adds output_padding, or takes output_size
  *
  * paddings: [h, w] or [top, bottom, left, right]; padding_algorithm SAME (ceil(H / stride) rows,
- * the odd one at the end, dilation 1) and VALID (none) win over them. depthwise_conv2d is the same
- * with groups = C. Only the layout NCHW is known. */
+ * the odd one at the end, dilation 1) and VALID (none) win over them. Depthwise ones are the same
+ * with groups = C. NHWC: channels last in image and map, the filter stays as it is. */
 #include "ops/seq_common.h"
 #include "tensor/math.h"
 
 enum { IN_INPUT, IN_FILTER, IN_DOUT, IN_BIAS };         /* gradient op: all four */
 enum { FWD_INPUT, FWD_FILTER, FWD_BIAS, FWD_RESIDUAL }; /* forward op in 1.x: bias third */
 enum { AT_STRIDES, AT_PADDINGS, AT_ALGORITHM, AT_GROUPS, AT_DILATIONS, AT_FORMAT };
+enum { AT_OUT_SIZE = AT_FORMAT + 1, AT_OUT_PADDING }; /* transposes */
 
 struct conv {
+    enum dtype dtype;
+    bool last;                            /* NHWC */
     int64_t n, channels, groups, filters; /* channels and filters of all groups */
-    int64_t in[2], out[2], kernel[2];     /* height, width */
+    int64_t in[2], out[2], kernel[2];     /* height, width of image, map and filter */
     int64_t stride[2], dilation[2], before[2], after[2];
 };
 
@@ -30,6 +37,7 @@ static enum skiff_status lists_check(const struct infer *c, struct skiff_error *
 {
     const struct attr_value *s = &c->attr[AT_STRIDES], *p = &c->attr[AT_PADDINGS];
     const struct attr_value *d = &c->attr[AT_DILATIONS];
+    const char *format = c->attr[AT_FORMAT].s;
     bool fits = s->n == 2 && d->n == 2 && (p->n == 2 || p->n == 4) && s->ints[0] > 0 &&
                 s->ints[1] > 0 && d->ints[0] > 0 && d->ints[1] > 0;
     for (int i = 0; fits && i < p->n; i++)
@@ -40,14 +48,15 @@ static enum skiff_status lists_check(const struct infer *c, struct skiff_error *
             "strides (%d), dilations (%d) and paddings (%d values) must be 2, 2 and 2 "
             "or 4 numbers, strides and dilations positive",
             s->n, d->n, p->n);
-    if (c->attr[AT_FORMAT].s && !name_is(c->attr[AT_FORMAT].s, "NCHW") &&
-        !name_is(c->attr[AT_FORMAT].s, "AnyLayout"))
-        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, only NCHW is known",
-                         c->kind->type, c->attr[AT_FORMAT].s);
+    if (format && !name_is(format, "NCHW") && !name_is(format, "AnyLayout") &&
+        !name_is(format, "NHWC"))
+        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, must be NCHW or NHWC",
+                         c->kind->type, format);
     return SKIFF_OK;
 }
 
-static void padding_of(const struct infer *c, struct conv *v, int axis)
+/* `size` of the Input's axis, the one that SAME keeps. */
+static void padding_of(const struct infer *c, struct conv *v, int axis, int64_t size)
 {
     const struct attr_value *p = &c->attr[AT_PADDINGS];
     const char *algorithm = c->attr[AT_ALGORITHM].s;
@@ -58,44 +67,67 @@ static void padding_of(const struct infer *c, struct conv *v, int axis)
     if (!name_is(algorithm, "SAME"))
         return;
     v->dilation[axis] = 1;
-    int64_t rows = (v->in[axis] + v->stride[axis] - 1) / v->stride[axis];
-    int64_t sum = (rows - 1) * v->stride[axis] + v->kernel[axis] - v->in[axis];
+    int64_t rows = (size + v->stride[axis] - 1) / v->stride[axis];
+    int64_t sum = (rows - 1) * v->stride[axis] + v->kernel[axis] - size;
     sum = sum > 0 ? sum : 0;
     v->before[axis] = sum / 2;
     v->after[axis] = sum - sum / 2;
 }
 
-/* Checks everything and fills v; out is -1 where the input's size is not known. */
-static enum skiff_status conv_of(const struct infer *c, struct conv *v, struct skiff_error *err)
+/* Types, ranks, lists, and what does not depend on sizes; *x = dims of Input as N, C, H, W. */
+static enum skiff_status conv_begin(const struct infer *c, struct conv *v, struct shape *x,
+                                    struct skiff_error *err)
 {
-    TRY(infer_want(c, IN_INPUT, DTYPE_FP32, err));
-    TRY(infer_want(c, IN_FILTER, DTYPE_FP32, err));
+    TRY(infer_want_float(c, IN_INPUT, err));
+    TRY(infer_want(c, IN_FILTER, infer_in_dtype(c, IN_INPUT, 0), err));
     TRY(infer_want_rank(c, IN_INPUT, 4, err));
     TRY(infer_want_rank(c, IN_FILTER, 4, err));
     TRY(lists_check(c, err));
-    const struct shape *x = infer_in(c, IN_INPUT, 0), *f = infer_in(c, IN_FILTER, 0);
-    *v = (struct conv){.n = x->dims[0],
-                       .channels = x->dims[1],
+    const struct shape *f = infer_in(c, IN_FILTER, 0);
+    *x = *infer_in(c, IN_INPUT, 0);
+    *v = (struct conv){.dtype = infer_in_dtype(c, IN_INPUT, 0),
+                       .last = name_is(c->attr[AT_FORMAT].s, "NHWC"),
                        .groups = c->attr[AT_GROUPS].i,
                        .filters = f->dims[0]};
-    if (v->groups < 1 || v->filters < 0 || v->filters % v->groups ||
-        !dims_agree(v->channels, f->dims[1] * v->groups))
-        return infer_fail(c, IN_FILTER, 0, err,
-                          "does not fit %lld input channels in %lld groups: [filters, channels / "
-                          "groups, height, width] is wanted",
-                          (long long)v->channels, (long long)v->groups);
+    if (v->last)
+        *x = SHAPE(x->dims[0], x->dims[3], x->dims[1], x->dims[2]);
+    v->n = x->dims[0];
     for (int a = 0; a < 2; a++) {
-        v->in[a] = x->dims[2 + a];
         v->kernel[a] = f->dims[2 + a];
         v->stride[a] = c->attr[AT_STRIDES].ints[a];
         v->dilation[a] = c->attr[AT_DILATIONS].ints[a];
-        v->out[a] = -1;
+        v->in[a] = v->out[a] = -1;
+        if (v->kernel[a] < 1)
+            return infer_fail(c, IN_FILTER, 0, err, "must have a height and a width");
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status groups_fail(const struct infer *c, const struct conv *v, int64_t channels,
+                                     const char *dims, struct skiff_error *err)
+{
+    return infer_fail(c, IN_FILTER, 0, err,
+                      "does not fit %lld input channels in %lld groups: %s is wanted",
+                      (long long)channels, (long long)v->groups, dims);
+}
+
+/* Checks everything and fills v; out is -1 where the input's size is not known. */
+static enum skiff_status conv_of(const struct infer *c, struct conv *v, struct skiff_error *err)
+{
+    struct shape x;
+    TRY(conv_begin(c, v, &x, err));
+    v->channels = x.dims[1];
+    if (v->groups < 1 || v->filters < 0 || v->filters % v->groups ||
+        !dims_agree(v->channels, infer_in(c, IN_FILTER, 0)->dims[1] * v->groups))
+        return groups_fail(c, v, v->channels, "[filters, channels / groups, height, width]", err);
+    for (int a = 0; a < 2; a++) {
+        v->in[a] = x.dims[2 + a];
         if (v->in[a] < 0)
             continue;
-        padding_of(c, v, a);
+        padding_of(c, v, a, v->in[a]);
         int64_t span = v->dilation[a] * (v->kernel[a] - 1) + 1;
         int64_t room = v->in[a] + v->before[a] + v->after[a] - span;
-        if (room < 0 || v->kernel[a] < 1)
+        if (room < 0)
             return infer_fail(c, IN_INPUT, 0, err, "is smaller than the filter (%lld of %lld)",
                               (long long)v->in[a], (long long)span);
         v->out[a] = room / v->stride[a] + 1;
@@ -103,10 +135,92 @@ static enum skiff_status conv_of(const struct infer *c, struct conv *v, struct s
     return SKIFF_OK;
 }
 
-static enum skiff_status conv_of_kernel(struct kernel *k, struct conv *v, struct skiff_error *err)
+/* The image's size of axis a, when several give this map: output_size, or the smallest and
+ * output_padding. */
+static enum skiff_status image_size(const struct infer *c, struct conv *v, int a,
+                                    struct skiff_error *err)
+{
+    const struct attr_value *size = &c->attr[AT_OUT_SIZE];
+    const struct attr_value *more = &c->attr[AT_OUT_PADDING];
+    int64_t least = (v->out[a] - 1) * v->stride[a] - v->before[a] - v->after[a] +
+                    v->dilation[a] * (v->kernel[a] - 1) + 1;
+    v->in[a] = least;
+    if (size->n == 2)
+        v->in[a] = size->ints[a];
+    else if (more->n == 2)
+        v->in[a] += more->ints[a];
+    if (v->in[a] >= least && v->in[a] < least + v->stride[a] && least > 0)
+        return SKIFF_OK;
+    return infer_fail(c, IN_INPUT, 0, err,
+                      "gives a size of %lld on axis %d, must be in [%lld, %lld)",
+                      (long long)v->in[a], 2 + a, (long long)(least > 0 ? least : 1),
+                      (long long)(least + v->stride[a]));
+}
+
+/* The same for a transpose: Input is the map. */
+static enum skiff_status transpose_of(const struct infer *c, struct conv *v,
+                                      struct skiff_error *err)
+{
+    struct shape x;
+    TRY(conv_begin(c, v, &x, err));
+    v->channels = infer_in(c, IN_FILTER, 0)->dims[1] * v->groups;
+    if (v->groups < 1 || v->filters < 0 || v->filters % v->groups ||
+        !dims_agree(v->filters, x.dims[1]))
+        return groups_fail(c, v, x.dims[1], "[channels, results / groups, height, width]", err);
+    for (int a = 0; a < 2; a++) {
+        v->out[a] = x.dims[2 + a];
+        if (v->out[a] < 0)
+            continue;
+        padding_of(c, v, a, v->out[a]);
+        TRY(image_size(c, v, a, err));
+    }
+    return SKIFF_OK;
+}
+
+typedef enum skiff_status (*conv_rule)(const struct infer *c, struct conv *v,
+                                       struct skiff_error *err);
+
+static enum skiff_status conv_of_kernel(struct kernel *k, conv_rule rule, struct conv *v,
+                                        struct skiff_error *err)
 {
     struct infer c = {.kind = k->kind, .attr = k->attr, .running = true, .kernel = k};
-    return conv_of(&c, v, err);
+    return rule(&c, v, err);
+}
+
+/* ---- sizes and places ---- */
+
+static int64_t map_width(const struct conv *v)
+{
+    return v->out[0] * v->out[1];
+}
+static int64_t columns_depth(const struct conv *v)
+{
+    return v->channels / v->groups * v->kernel[0] * v->kernel[1];
+}
+static void *moved(const struct conv *v, const void *p, int64_t elements)
+{
+    return (char *)(uintptr_t)p + elements * (int64_t)dtype_size(v->dtype);
+}
+/* Part i of n * groups: the group's planes of one image, its rows of the filter, of one map. */
+static void *image_at(const struct conv *v, const void *image, int64_t i)
+{
+    int64_t plane = v->in[0] * v->in[1], g = i % v->groups, channels = v->channels / v->groups;
+    return moved(v, image,
+                 i / v->groups * v->channels * plane + g * channels * (v->last ? 1 : plane));
+}
+static void *filter_at(const struct conv *v, const void *filter, int64_t i)
+{
+    return moved(v, filter, i % v->groups * (v->filters / v->groups) * columns_depth(v));
+}
+static void *map_at(const struct conv *v, const void *map, int64_t i)
+{
+    int64_t width = map_width(v), g = i % v->groups, filters = v->filters / v->groups;
+    return moved(v, map, i / v->groups * v->filters * width + g * filters * (v->last ? 1 : width));
+}
+/* A group's map is [filters, width], or its transpose with all filters in a row (NHWC). */
+static int64_t map_row(const struct conv *v)
+{
+    return v->last ? v->filters : map_width(v);
 }
 
 /* ---- columns ---- */
@@ -119,46 +233,118 @@ static int64_t input_at(const struct conv *v, int axis, int64_t o, int64_t k)
     return at >= 0 && at < v->in[axis] ? at : -1;
 }
 
-/* One row of the columns: channel c of the group, kernel position (kh, kw). */
-static void column_row(const struct conv *v, const float *image, int64_t kh, int64_t kw, float *row)
+/* One row of the columns, of one channel and kernel position (kh, kw): read from the image, or
+ * added to it. */
+static void column_row(const struct conv *v, void *image, int64_t kh, int64_t kw, void *columns,
+                       bool spread)
 {
-    for (int64_t oh = 0; oh < v->out[0]; oh++) {
-        int64_t h = input_at(v, 0, oh, kh);
-        for (int64_t ow = 0; ow < v->out[1]; ow++, row++) {
-            int64_t w = input_at(v, 1, ow, kw);
-            *row = h < 0 || w < 0 ? 0.0f : image[h * v->in[1] + w];
+    int64_t pixel = v->last ? v->channels : 1;
+    DISPATCH_FLOAT(v->dtype, T, {
+        T *plane = image;
+        T *row = columns;
+        for (int64_t oh = 0; oh < v->out[0]; oh++) {
+            int64_t h = input_at(v, 0, oh, kh);
+            for (int64_t ow = 0; ow < v->out[1]; ow++, row++) {
+                int64_t w = input_at(v, 1, ow, kw), at = (h * v->in[1] + w) * pixel;
+                bool inside = h >= 0 && w >= 0;
+                if (!spread)
+                    *row = inside ? plane[at] : 0;
+                else if (inside)
+                    plane[at] += *row;
+            }
         }
-    }
-}
-
-static void column_row_spread(const struct conv *v, const float *row, int64_t kh, int64_t kw,
-                              float *image)
-{
-    for (int64_t oh = 0; oh < v->out[0]; oh++) {
-        int64_t h = input_at(v, 0, oh, kh);
-        for (int64_t ow = 0; ow < v->out[1]; ow++, row++) {
-            int64_t w = input_at(v, 1, ow, kw);
-            if (h >= 0 && w >= 0)
-                image[h * v->in[1] + w] += *row;
-        }
-    }
+    })
 }
 
 /* columns <-> image of one group (channels / groups planes); image is read, or added to. */
-static void columns_walk(const struct conv *v, float *image, float *columns, bool spread)
+static void columns_walk(const struct conv *v, void *image, void *columns, bool spread)
 {
-    int64_t channels = v->channels / v->groups, plane = v->in[0] * v->in[1];
-    int64_t width = v->out[0] * v->out[1];
+    int64_t channels = v->channels / v->groups, plane = v->last ? 1 : v->in[0] * v->in[1];
+    int64_t row = 0, width = map_width(v);
     for (int64_t c = 0; c < channels; c++)
         for (int64_t kh = 0; kh < v->kernel[0]; kh++)
-            for (int64_t kw = 0; kw < v->kernel[1]; kw++, columns += width)
-                if (spread)
-                    column_row_spread(v, columns, kh, kw, image + c * plane);
-                else
-                    column_row(v, image + c * plane, kh, kw, columns);
+            for (int64_t kw = 0; kw < v->kernel[1]; kw++, row++)
+                column_row(v, moved(v, image, c * plane), kh, kw, moved(v, columns, row * width),
+                           spread);
 }
 
-/* ---- forward ---- */
+static enum skiff_status columns_make(struct kernel *k, const struct conv *v, void **out,
+                                      struct skiff_error *err)
+{
+    int64_t n = columns_depth(v) * map_width(v) * (int64_t)(dtype_size(v->dtype) / sizeof(float));
+    float *columns;
+    TRY(kernel_floats(k, n, &columns, err));
+    *out = columns;
+    return SKIFF_OK;
+}
+
+/* ---- the three products ---- */
+
+static enum skiff_status map_from_image(struct kernel *k, const struct conv *v, const void *image,
+                                        const void *filter, void *map, struct skiff_error *err)
+{
+    int64_t width = map_width(v), filters = v->filters / v->groups, depth = columns_depth(v);
+    void *columns;
+    TRY(columns_make(k, v, &columns, err));
+    for (int64_t i = 0; i < v->n * v->groups; i++) {
+        columns_walk(v, image_at(v, image, i), columns, false);
+        if (v->last)
+            gemm(v->dtype, true, true, width, filters, depth, 1.0f, columns, width,
+                 filter_at(v, filter, i), depth, 0.0f, map_at(v, map, i), v->filters);
+        else
+            gemm(v->dtype, false, false, filters, width, depth, 1.0f, filter_at(v, filter, i),
+                 depth, columns, width, 0.0f, map_at(v, map, i), width);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status image_from_map(struct kernel *k, const struct conv *v, const void *map,
+                                        const void *filter, struct tensor *image,
+                                        struct skiff_error *err)
+{
+    int64_t width = map_width(v), filters = v->filters / v->groups, depth = columns_depth(v);
+    void *columns;
+    TRY(columns_make(k, v, &columns, err));
+    tensor_clear(image);
+    for (int64_t i = 0; i < v->n * v->groups; i++) {
+        gemm(v->dtype, true, v->last, depth, width, filters, 1.0f, filter_at(v, filter, i), depth,
+             map_at(v, map, i), map_row(v), 0.0f, columns, width);
+        columns_walk(v, image_at(v, image->data, i), columns, true);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status filter_from_both(struct kernel *k, const struct conv *v, const void *image,
+                                          const void *map, struct tensor *filter,
+                                          struct skiff_error *err)
+{
+    int64_t width = map_width(v), filters = v->filters / v->groups, depth = columns_depth(v);
+    void *columns;
+    TRY(columns_make(k, v, &columns, err));
+    tensor_clear(filter);
+    for (int64_t i = 0; i < v->n * v->groups; i++) {
+        columns_walk(v, image_at(v, image, i), columns, false);
+        gemm(v->dtype, v->last, true, filters, depth, width, 1.0f, map_at(v, map, i), map_row(v),
+             columns, width, 1.0f, filter_at(v, filter->data, i), depth);
+    }
+    return SKIFF_OK;
+}
+
+/* Channel of element `at` of a map. */
+static int64_t filter_of(const struct conv *v, int64_t at)
+{
+    return (v->last ? at : at / map_width(v)) % v->filters;
+}
+
+/* ---- conv2d ---- */
+
+static struct shape layout(const struct conv *v, int64_t channels, const int64_t size[2])
+{
+    struct shape s = SHAPE(v->n, channels, size[0], size[1]);
+    if (v->last)
+        s = SHAPE(v->n, size[0], size[1], channels);
+    return s;
+}
 
 static enum skiff_status conv_infer(struct infer *c, struct skiff_error *err)
 {
@@ -169,8 +355,10 @@ static enum skiff_status conv_infer(struct infer *c, struct skiff_error *err)
         return infer_fail(c, FWD_RESIDUAL, 0, err, "fused residuals are not supported");
     if (has_bias && c->running && shape_numel(infer_in(c, FWD_BIAS, 0)) != v.filters)
         return infer_fail(c, FWD_BIAS, 0, err, "must have one value per filter");
-    struct shape out = SHAPE(v.n, v.filters, v.out[0], v.out[1]);
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &out, err));
+    if (has_bias)
+        TRY(infer_want(c, FWD_BIAS, v.dtype, err));
+    struct shape out = layout(&v, v.filters, v.out);
+    TRY(infer_out(c, 0, 0, v.dtype, &out, err));
     infer_share_lod(c, IN_INPUT, 0, 0, 0);
     return SKIFF_OK;
 }
@@ -178,30 +366,21 @@ static enum skiff_status conv_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status conv_run(struct kernel *k, struct skiff_error *err)
 {
     struct conv v;
-    TRY(conv_of_kernel(k, &v, err));
-    const float *filter = tensor_f32(kernel_in(k, IN_FILTER));
-    const float *bias = k->kind->ins[FWD_BIAS].name && kernel_has(k, FWD_BIAS)
-                            ? tensor_f32(kernel_in(k, FWD_BIAS))
-                            : NULL;
-    int64_t width = v.out[0] * v.out[1], filters = v.filters / v.groups;
-    int64_t depth = v.channels / v.groups * v.kernel[0] * v.kernel[1];
-    int64_t in_group = v.channels / v.groups * v.in[0] * v.in[1];
-    float *columns;
-    TRY(kernel_floats(k, depth * width, &columns, err));
-    for (int64_t i = 0; i < v.n * v.groups; i++) {
-        float *out = tensor_f32(kernel_out(k, 0)) + i * filters * width;
-        int64_t g = i % v.groups;
-        columns_walk(&v, tensor_f32(kernel_in(k, IN_INPUT)) + i * in_group, columns, false);
-        math_gemm_f32(false, false, filters, width, depth, 1.0f, filter + g * filters * depth,
-                      depth, columns, width, 0.0f, out, width);
-        for (int64_t f = 0; bias && f < filters; f++)
-            for (int64_t p = 0; p < width; p++)
-                out[f * width + p] += bias[g * filters + f];
-    }
+    TRY(conv_of_kernel(k, conv_of, &v, err));
+    struct tensor *out = kernel_out(k, 0);
+    TRY(map_from_image(k, &v, kernel_in(k, IN_INPUT)->data, kernel_in(k, IN_FILTER)->data,
+                       out->data, err));
+    if (!k->kind->ins[FWD_BIAS].name || !kernel_has(k, FWD_BIAS))
+        return SKIFF_OK;
+    int64_t n = tensor_numel(out);
+    DISPATCH_FLOAT(v.dtype, T, {
+        const T *bias = kernel_in(k, FWD_BIAS)->data;
+        T *map = out->data;
+        for (int64_t i = 0; i < n; i++)
+            map[i] += bias[filter_of(&v, i)];
+    })
     return SKIFF_OK;
 }
-
-/* ---- gradient ---- */
 
 static enum skiff_status conv_grad_infer(struct infer *c, struct skiff_error *err)
 {
@@ -210,50 +389,73 @@ static enum skiff_status conv_grad_infer(struct infer *c, struct skiff_error *er
     TRY(infer_like(c, IN_INPUT, 0, err));
     TRY(infer_like(c, IN_FILTER, 1, err));
     struct shape bias = SHAPE(v.filters);
-    return infer_has(c, IN_BIAS) ? infer_out(c, 2, 0, DTYPE_FP32, &bias, err) : SKIFF_OK;
-}
-
-static void bias_grad(const struct conv *v, const float *dout, float *dbias)
-{
-    int64_t width = v->out[0] * v->out[1];
-    floats_zero(dbias, v->filters);
-    for (int64_t i = 0; i < v->n * v->filters; i++)
-        for (int64_t p = 0; p < width; p++)
-            dbias[i % v->filters] += dout[i * width + p];
+    return infer_has(c, IN_BIAS) ? infer_out(c, 2, 0, v.dtype, &bias, err) : SKIFF_OK;
 }
 
 static enum skiff_status conv_grad_run(struct kernel *k, struct skiff_error *err)
 {
     struct conv v;
-    TRY(conv_of_kernel(k, &v, err));
-    int64_t width = v.out[0] * v.out[1], filters = v.filters / v.groups;
-    int64_t depth = v.channels / v.groups * v.kernel[0] * v.kernel[1];
-    int64_t in_group = v.channels / v.groups * v.in[0] * v.in[1];
-    TRY(kernel_want_floats(k, IN_DOUT, v.n * v.filters * width, err));
-    float *dx = kernel_wants(k, 0) ? tensor_f32(kernel_out(k, 0)) : NULL, *columns;
-    float *df = kernel_wants(k, 1) ? tensor_f32(kernel_out(k, 1)) : NULL;
-    TRY(kernel_floats(k, depth * width, &columns, err));
-    if (dx)
-        floats_zero(dx, tensor_numel(kernel_out(k, 0)));
-    if (df)
-        floats_zero(df, tensor_numel(kernel_out(k, 1)));
-    for (int64_t i = 0; i < v.n * v.groups; i++) {
-        const float *dout = tensor_f32(kernel_in(k, IN_DOUT)) + i * filters * width;
-        int64_t at = i % v.groups * filters * depth;
-        if (df) {
-            columns_walk(&v, tensor_f32(kernel_in(k, IN_INPUT)) + i * in_group, columns, false);
-            math_gemm_f32(false, true, filters, depth, width, 1.0f, dout, width, columns, width,
-                          1.0f, df + at, depth);
-        }
-        if (dx) {
-            math_gemm_f32(true, false, depth, width, filters, 1.0f,
-                          tensor_f32(kernel_in(k, IN_FILTER)) + at, depth, dout, width, 0.0f,
-                          columns, width);
-            columns_walk(&v, dx + i * in_group, columns, true);
-        }
-    }
-    if (kernel_grad(k, 2, IN_BIAS))
-        bias_grad(&v, tensor_f32(kernel_in(k, IN_DOUT)), kernel_grad(k, 2, IN_BIAS));
+    TRY(conv_of_kernel(k, conv_of, &v, err));
+    int64_t n = v.n * v.filters * map_width(&v);
+    TRY(kernel_want_elements(k, IN_DOUT, v.dtype, n, err));
+    const void *dout = kernel_in(k, IN_DOUT)->data;
+    if (kernel_wants(k, 1))
+        TRY(filter_from_both(k, &v, kernel_in(k, IN_INPUT)->data, dout, kernel_out(k, 1), err));
+    if (kernel_wants(k, 0))
+        TRY(image_from_map(k, &v, dout, kernel_in(k, IN_FILTER)->data, kernel_out(k, 0), err));
+    if (!kernel_grad(k, 2, IN_BIAS))
+        return SKIFF_OK;
+    tensor_clear(kernel_out(k, 2));
+    DISPATCH_FLOAT(v.dtype, T, {
+        const T *d = dout;
+        T *dbias = kernel_out(k, 2)->data;
+        for (int64_t i = 0; i < n; i++)
+            dbias[filter_of(&v, i)] += d[i];
+    })
+    return SKIFF_OK;
+}
+
+/* ---- conv2d_transpose ---- */
+
+static enum skiff_status transpose_infer(struct infer *c, struct skiff_error *err)
+{
+    struct conv v;
+    TRY(transpose_of(c, &v, err));
+    if (infer_has(c, FWD_BIAS))
+        return infer_fail(c, FWD_BIAS, 0, err, "a fused bias is not supported; add it afterwards");
+    struct shape out = layout(&v, v.channels, v.in);
+    TRY(infer_out(c, 0, 0, v.dtype, &out, err));
+    infer_share_lod(c, IN_INPUT, 0, 0, 0);
+    return SKIFF_OK;
+}
+
+static enum skiff_status transpose_run(struct kernel *k, struct skiff_error *err)
+{
+    struct conv v;
+    TRY(conv_of_kernel(k, transpose_of, &v, err));
+    return image_from_map(k, &v, kernel_in(k, IN_INPUT)->data, kernel_in(k, IN_FILTER)->data,
+                          kernel_out(k, 0), err);
+}
+
+static enum skiff_status transpose_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    struct conv v;
+    TRY(transpose_of(c, &v, err));
+    TRY(infer_like(c, IN_INPUT, 0, err));
+    return infer_like(c, IN_FILTER, 1, err);
+}
+
+static enum skiff_status transpose_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    struct conv v;
+    TRY(conv_of_kernel(k, transpose_of, &v, err));
+    TRY(kernel_want_elements(k, IN_DOUT, v.dtype, v.n * v.channels * v.in[0] * v.in[1], err));
+    const void *dout = kernel_in(k, IN_DOUT)->data;
+    if (kernel_wants(k, 1))
+        TRY(filter_from_both(k, &v, dout, kernel_in(k, IN_INPUT)->data, kernel_out(k, 1), err));
+    if (kernel_wants(k, 0))
+        TRY(map_from_image(k, &v, dout, kernel_in(k, IN_FILTER)->data, kernel_out(k, 0)->data,
+                           err));
     return SKIFF_OK;
 }
 
@@ -314,6 +516,44 @@ static const struct op_attr_spec depthwise_attrs_2x[] = {CONV_ATTRS,
         .type = name "_grad", .generations = gen, .ins = conv_grad_ins, .outs = conv_grad_outs, \
         .attrs = attr_table, .infer = conv_grad_infer, .run = conv_grad_run                     \
     }
+
+static const struct op_slot transpose_ins[] = {
+    {"Input", 0}, {"Filter", 0}, {"Bias", SLOT_OPTIONAL}, {0}};
+static const struct op_slot transpose_grad_ins[] = {
+    {"Input", 0}, {"Filter", 0}, {"Output@GRAD", 0}, {0}};
+static const struct op_slot transpose_grad_outs[] = {
+    {"Input@GRAD", SLOT_OPTIONAL}, {"Filter@GRAD", SLOT_OPTIONAL}, {0}};
+#define TRANSPOSE_ATTRS                                                                            \
+    A_INTS_DEF("strides", 1, 1), A_INTS_DEF("paddings", 0, 0),                                     \
+        A_STR("padding_algorithm", "EXPLICIT"), A_INT("groups", 1), A_INTS_DEF("dilations", 1, 1), \
+        A_STR("data_format", "NCHW"), A_INTS("output_size"),                                       \
+        AF_LIST("output_padding", ATTR_INTS, ATTR_ONLY_2X)
+static const struct op_attr_spec transpose_attrs_1x[] = {TRANSPOSE_ATTRS,
+                                                         A_BOOL("is_test", false),
+                                                         A_BOOL("use_cudnn", false),
+                                                         A_BOOL("use_mkldnn", false),
+                                                         A_BOOL("fuse_relu", false),
+                                                         A_STR("fuse_activation", ""),
+                                                         A_FLOAT("fuse_alpha", 0.0f),
+                                                         A_FLOAT("fuse_beta", 0.0f),
+                                                         A_INT("workspace_size_MB", 512),
+                                                         {0}};
+static const struct op_attr_spec transpose_attrs_2x[] = {TRANSPOSE_ATTRS, {0}};
+
+#define TRANSPOSE_ROWS(name, gen, attr_table)                                            \
+    {.type = name,                                                                       \
+     .generations = gen,                                                                 \
+     .ins = transpose_ins,                                                               \
+     .outs = conv_outs,                                                                  \
+     .attrs = attr_table,                                                                \
+     .grad = GRAD_2X,                                                                    \
+     .infer = transpose_infer,                                                           \
+     .run = transpose_run},                                                              \
+    {                                                                                    \
+        .type = name "_grad", .generations = gen, .ins = transpose_grad_ins,             \
+        .outs = transpose_grad_outs, .attrs = attr_table, .infer = transpose_grad_infer, \
+        .run = transpose_grad_run                                                        \
+    }
 #define GRAD_1X "Input Filter Bias Output@GRAD -> Input@GRAD Filter@GRAD Bias@GRAD"
 #define GRAD_2X "Input Filter Output@GRAD -> Input@GRAD Filter@GRAD"
 
@@ -322,4 +562,8 @@ const struct op_kind ops_conv[] = {
     CONV_ROWS("conv2d", GEN_2X, conv_ins_2x, conv_attrs_2x, GRAD_2X),
     CONV_ROWS("depthwise_conv2d", GEN_1X, conv_ins_1x, conv_attrs_1x, GRAD_1X),
     CONV_ROWS("depthwise_conv2d", GEN_2X, conv_ins_2x, depthwise_attrs_2x, GRAD_2X),
+    TRANSPOSE_ROWS("conv2d_transpose", GEN_1X, transpose_attrs_1x),
+    TRANSPOSE_ROWS("conv2d_transpose", GEN_2X, transpose_attrs_2x),
+    TRANSPOSE_ROWS("depthwise_conv2d_transpose", GEN_1X, transpose_attrs_1x),
+    TRANSPOSE_ROWS("depthwise_conv2d_transpose", GEN_2X, transpose_attrs_2x),
     {0}};

@@ -7,8 +7,6 @@
  * is an error. cross_entropy2 keeps MatchX = X[label] (0 when ignored) and XShape = dims of X, so
  * that its gradient op (cross_entropy_grad2) needs neither X nor its data.
  * A hard label has the rank of X with a last dimension of 1, or one rank less. */
-#include <math.h>
-
 #include "ops/seq_common.h"
 
 enum { IN_X, IN_LABEL, IN_DY };
@@ -21,7 +19,8 @@ static enum skiff_status y_shape(const struct infer *c, const struct shape *x, i
                                  bool soft, struct shape *out, struct skiff_error *err)
 {
     const struct shape *label = infer_in(c, label_slot, 0);
-    TRY(soft ? infer_want(c, label_slot, DTYPE_FP32, err) : infer_want_int(c, label_slot, err));
+    TRY(soft ? infer_want(c, label_slot, infer_in_dtype(c, IN_X, 0), err)
+             : infer_want_int(c, label_slot, err));
     bool same_rank = label->ndim == x->ndim;
     bool fits = x->ndim >= 1 && (same_rank || (!soft && label->ndim == x->ndim - 1));
     for (int i = 0; fits && i < x->ndim - 1; i++)
@@ -56,9 +55,9 @@ static enum skiff_status labels_check(const struct kernel *k, int slot, int64_t 
 static enum skiff_status xent_infer(struct infer *c, struct skiff_error *err)
 {
     struct shape y;
-    TRY(infer_want(c, IN_X, DTYPE_FP32, err));
+    TRY(infer_want_float(c, IN_X, err));
     TRY(y_shape(c, infer_in(c, IN_X, 0), IN_LABEL, c->attr[AT_SOFT].b, &y, err));
-    TRY(infer_out(c, OUT_Y, 0, DTYPE_FP32, &y, err));
+    TRY(infer_out(c, OUT_Y, 0, infer_in_dtype(c, IN_X, 0), &y, err));
     infer_share_lod(c, IN_X, 0, OUT_Y, 0);
     return SKIFF_OK;
 }
@@ -68,30 +67,28 @@ static enum skiff_status xent_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, IN_X), *label = kernel_in(k, IN_LABEL);
     int64_t classes = x->shape.dims[x->shape.ndim - 1];
     int64_t rows = shape_rows(&x->shape, x->shape.ndim - 1), ignore = k->attr[AT_IGNORE].i;
-    float *y = tensor_f32(kernel_out(k, OUT_Y));
-    if (k->attr[AT_SOFT].b) {
-        for (int64_t i = 0; i < rows; i++) {
-            const float *p = tensor_f32(x) + i * classes, *l = tensor_f32(label) + i * classes;
-            float sum = 0;
-            for (int64_t j = 0; j < classes; j++)
-                sum += l[j] * log_finite_f32(p[j]);
-            y[i] = -sum;
+    bool soft = k->attr[AT_SOFT].b;
+    if (!soft)
+        TRY(labels_check(k, IN_LABEL, classes, ignore, err));
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *p = x->data, *weight = label->data;
+        T *y = kernel_out(k, OUT_Y)->data;
+        for (int64_t i = 0; i < rows; i++, p += classes, weight += soft ? classes : 0) {
+            T sum = 0;
+            for (int64_t j = 0; soft && j < classes; j++)
+                sum += weight[j] * LOG_FINITE(p[j]);
+            int64_t l = soft ? ignore : tensor_int_at(label, i);
+            y[i] = soft ? -sum : l == ignore ? 0 : -LOG_FINITE(p[l]);
         }
-        return SKIFF_OK;
-    }
-    TRY(labels_check(k, IN_LABEL, classes, ignore, err));
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t l = tensor_int_at(label, i);
-        y[i] = l == ignore ? 0 : -log_finite_f32(tensor_f32(x)[i * classes + l]);
-    }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status xent_grad_infer(struct infer *c, struct skiff_error *err)
 {
     struct shape y;
-    TRY(infer_want(c, IN_X, DTYPE_FP32, err));
-    TRY(infer_want(c, IN_DY, DTYPE_FP32, err));
+    TRY(infer_want_float(c, IN_X, err));
+    TRY(infer_want(c, IN_DY, infer_in_dtype(c, IN_X, 0), err));
     TRY(y_shape(c, infer_in(c, IN_X, 0), IN_LABEL, c->attr[AT_SOFT].b, &y, err));
     return infer_same(c, IN_X, 0, err);
 }
@@ -111,23 +108,23 @@ static enum skiff_status xent_grad_run(struct kernel *k, struct skiff_error *err
     const struct tensor *x = kernel_in(k, IN_X), *label = kernel_in(k, IN_LABEL);
     int64_t classes = x->shape.dims[x->shape.ndim - 1], n = tensor_numel(x);
     int64_t rows = shape_rows(&x->shape, x->shape.ndim - 1), ignore = k->attr[AT_IGNORE].i;
-    const float *dy = tensor_f32(kernel_in(k, IN_DY)), *p = tensor_f32(x);
+    bool soft = k->attr[AT_SOFT].b;
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
-    float *dx = tensor_f32(kernel_out(k, 0));
     TRY(dy_check(k, IN_DY, rows, err));
-    if (k->attr[AT_SOFT].b) {
+    if (!soft)
+        TRY(labels_check(k, IN_LABEL, classes, ignore, err));
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *dy = kernel_in(k, IN_DY)->data, *p = x->data, *weight = label->data;
+        T *dx = kernel_out(k, 0)->data;
         for (int64_t i = 0; i < n; i++)
-            dx[i] = -tensor_f32(label)[i] * dy[i / classes] / p[i];
-        return SKIFF_OK;
-    }
-    TRY(labels_check(k, IN_LABEL, classes, ignore, err));
-    floats_zero(dx, n);
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t l = tensor_int_at(label, i);
-        if (l != ignore)
-            dx[i * classes + l] = -dy[i] / p[i * classes + l];
-    }
+            dx[i] = soft ? -weight[i] * dy[i / classes] / p[i] : 0;
+        for (int64_t i = 0; !soft && i < rows; i++) {
+            int64_t l = tensor_int_at(label, i);
+            if (l != ignore)
+                dx[i * classes + l] = -dy[i] / p[i * classes + l];
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -136,16 +133,16 @@ static enum skiff_status xent_grad_run(struct kernel *k, struct skiff_error *err
 static enum skiff_status xent2_infer(struct infer *c, struct skiff_error *err)
 {
     struct shape y, x = *infer_in(c, IN_X, 0);
-    TRY(infer_want(c, IN_X, DTYPE_FP32, err));
+    TRY(infer_want_float(c, IN_X, err));
     TRY(y_shape(c, &x, IN_LABEL, false, &y, err));
     if (x.ndim + 1 > TENSOR_MAX_DIMS)
         return infer_fail(c, IN_X, 0, err, "has too many dimensions");
     struct shape match = x, xshape = x;
     match.dims[x.ndim - 1] = 1;
     xshape.dims[xshape.ndim++] = 0;
-    TRY(infer_out(c, OUT_Y, 0, DTYPE_FP32, &y, err));
-    TRY(infer_out(c, OUT_MATCH_X, 0, DTYPE_FP32, &match, err));
-    TRY(infer_out(c, OUT_XSHAPE, 0, DTYPE_FP32, &xshape, err));
+    TRY(infer_out(c, OUT_Y, 0, infer_in_dtype(c, IN_X, 0), &y, err));
+    TRY(infer_out(c, OUT_MATCH_X, 0, infer_in_dtype(c, IN_X, 0), &match, err));
+    TRY(infer_out(c, OUT_XSHAPE, 0, infer_in_dtype(c, IN_X, 0), &xshape, err));
     infer_share_lod(c, IN_X, 0, OUT_Y, 0);
     infer_share_lod(c, IN_X, 0, OUT_XSHAPE, 0);
     return SKIFF_OK;
@@ -156,16 +153,18 @@ static enum skiff_status xent2_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, IN_X), *label = kernel_in(k, IN_LABEL);
     int64_t classes = x->shape.dims[x->shape.ndim - 1];
     int64_t rows = shape_rows(&x->shape, x->shape.ndim - 1), ignore = k->attr[AT_IGNORE].i;
-    float *y = tensor_f32(kernel_out(k, OUT_Y));
-    struct tensor *match = kernel_out(k, OUT_MATCH_X);
     TRY(labels_check(k, IN_LABEL, classes, ignore, err));
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t l = tensor_int_at(label, i);
-        float p = l == ignore ? 0 : tensor_f32(x)[i * classes + l];
-        y[i] = l == ignore ? 0 : -log_finite_f32(p);
-        if (match)
-            tensor_f32(match)[i] = p;
-    }
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *from = x->data;
+        T *y = kernel_out(k, OUT_Y)->data, *match = kernel_out_data(k, OUT_MATCH_X);
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t l = tensor_int_at(label, i);
+            T p = l == ignore ? 0 : from[i * classes + l];
+            y[i] = l == ignore ? 0 : -LOG_FINITE(p);
+            if (match)
+                match[i] = p;
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -176,9 +175,9 @@ static enum skiff_status xent2_grad_infer(struct infer *c, struct skiff_error *e
         return infer_fail(c, G2_XSHAPE, 0, err, "must hold the dims of X and a 0");
     x.ndim--;
     TRY(y_shape(c, &x, G2_LABEL, false, &y, err));
-    TRY(infer_want(c, G2_MATCH_X, DTYPE_FP32, err));
-    TRY(infer_want(c, G2_DY, DTYPE_FP32, err));
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &x, err));
+    TRY(infer_want_float(c, G2_MATCH_X, err));
+    TRY(infer_want(c, G2_DY, infer_in_dtype(c, G2_MATCH_X, 0), err));
+    TRY(infer_out(c, 0, 0, infer_in_dtype(c, G2_MATCH_X, 0), &x, err));
     infer_share_lod(c, G2_XSHAPE, 0, 0, 0);
     return SKIFF_OK;
 }
@@ -188,19 +187,22 @@ static enum skiff_status xent2_grad_run(struct kernel *k, struct skiff_error *er
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     struct tensor *dx = kernel_out(k, 0);
-    const struct tensor *label = kernel_in(k, G2_LABEL), *match = kernel_in(k, G2_MATCH_X);
+    const struct tensor *label = kernel_in(k, G2_LABEL);
     int64_t classes = dx->shape.dims[dx->shape.ndim - 1];
     int64_t rows = shape_rows(&dx->shape, dx->shape.ndim - 1), ignore = k->attr[AT_IGNORE].i;
-    const float *dy = tensor_f32(kernel_in(k, G2_DY));
     TRY(dy_check(k, G2_DY, rows, err));
     TRY(dy_check(k, G2_MATCH_X, rows, err));
     TRY(labels_check(k, G2_LABEL, classes, ignore, err));
-    floats_zero(tensor_f32(dx), rows * classes);
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t l = tensor_int_at(label, i);
-        if (l != ignore)
-            tensor_f32(dx)[i * classes + l] = -dy[i] / tensor_f32(match)[i];
-    }
+    tensor_clear(dx);
+    DISPATCH_FLOAT(dx->dtype, T, {
+        const T *dy = kernel_in(k, G2_DY)->data, *match = kernel_in(k, G2_MATCH_X)->data;
+        T *to = dx->data;
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t l = tensor_int_at(label, i);
+            if (l != ignore)
+                to[i * classes + l] = -dy[i] / match[i];
+        }
+    })
     return SKIFF_OK;
 }
 

@@ -22,7 +22,7 @@ static bool upscales(const struct attr_value *attr)
 
 static enum skiff_status dropout_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(infer_want(c, 0, DTYPE_FP32, err));
+    TRY(infer_want_float(c, 0, err));
     float p = c->attr[AT_PROB].f;
     const char *impl = c->attr[AT_IMPL].s;
     if (!(p >= 0 && p <= 1))
@@ -55,32 +55,30 @@ static enum skiff_status dropout_source(const struct kernel *k, struct random_so
 static enum skiff_status dropout_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    struct tensor *mask = kernel_out(k, 1);
-    float *out = tensor_f32(kernel_out(k, 0)), p = k->attr[AT_PROB].f;
+    float p = k->attr[AT_PROB].f;
     int64_t n = tensor_numel(x);
-    bool upscale = upscales(k->attr);
+    bool upscale = upscales(k->attr), test = k->attr[AT_IS_TEST].b;
     struct random_source r;
-    if (k->attr[AT_IS_TEST].b) {
-        float by = upscale ? 1.0f : 1.0f - p;
-        for (int64_t i = 0; i < n; i++)
-            out[i] = tensor_f32(x)[i] * by;
-        return SKIFF_OK;
-    }
-    if (p < 1.0f)
+    uint8_t *mask = test ? NULL : kernel_out_data(k, 1);
+    if (p < 1.0f && !test)
         TRY(dropout_source(k, &r, err));
-    for (int64_t i = 0; i < n; i++) {
-        bool keep = p < 1.0f && !(random_float(&r) < p);
-        float v = tensor_f32(x)[i];
-        out[i] = !keep ? 0.0f : upscale ? v / (1.0f - p) : v;
-        if (mask)
-            ((uint8_t *)mask->data)[i] = keep;
-    }
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *in = x->data;
+        T *out = kernel_out(k, 0)->data, by = upscale ? 1.0f : 1.0f - p;
+        for (int64_t i = 0; i < n; i++) {
+            bool keep = test || (p < 1.0f && !(random_float(&r) < p));
+            T v = in[i];
+            out[i] = test ? v * by : !keep ? 0 : upscale ? v / (1.0f - p) : v;
+            if (mask)
+                mask[i] = keep;
+        }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status dropout_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(infer_want(c, 1, DTYPE_FP32, err));
+    TRY(infer_want_float(c, 1, err));
     if (!c->attr[AT_IS_TEST].b) {
         TRY(infer_want(c, 0, DTYPE_UINT8, err));
         TRY(infer_want_alike(c, 0, 1, err));
@@ -90,15 +88,20 @@ static enum skiff_status dropout_grad_infer(struct infer *c, struct skiff_error 
 
 static enum skiff_status dropout_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const struct tensor *mask = kernel_in(k, 0), *dout = kernel_in(k, 1);
+    const struct tensor *dout = kernel_in(k, 1);
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
-    float *dx = tensor_f32(kernel_out(k, 0)), p = k->attr[AT_PROB].f;
+    float p = k->attr[AT_PROB].f;
     int64_t n = tensor_numel(dout);
     bool upscale = upscales(k->attr), test = k->attr[AT_IS_TEST].b;
+    const uint8_t *mask = test ? NULL : kernel_in(k, 0)->data;
     float by = test ? (upscale ? 1.0f : 1.0f - p) : upscale && p < 1.0f ? 1.0f / (1.0f - p) : 1.0f;
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = test || ((const uint8_t *)mask->data)[i] ? tensor_f32(dout)[i] * by : 0.0f;
+    DISPATCH_FLOAT(dout->dtype, T, {
+        const T *d = dout->data;
+        T *dx = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = test || mask[i] ? d[i] * by : 0;
+    })
     return SKIFF_OK;
 }
 

@@ -9,7 +9,7 @@
  *
  * prelu: Out = x > 0 ? x : alpha x, alpha one value (all), one per channel (channel) or one per
  *   element of a sample (element); dX = dO or alpha dO, dAlpha = sum of x dO where x <= 0 */
-#include <math.h>
+#include <tgmath.h>
 
 #include "ops/seq_common.h"
 
@@ -20,14 +20,14 @@ static enum skiff_status ln_check(const struct infer *c, struct skiff_error *err
 {
     const struct shape *x = infer_in(c, LN_X, 0);
     int axis = c->attr[LN_AXIS].i;
-    TRY(infer_want(c, LN_X, DTYPE_FP32, err));
+    TRY(infer_want_float(c, LN_X, err));
     if (axis < 1 || axis >= x->ndim)
         return infer_fail(c, LN_X, 0, err, "begin_norm_axis is %d, must be in [1, %d)", axis,
                           x->ndim);
     int64_t cols = dims_product(x, axis, x->ndim);
     for (int s = LN_SCALE; s <= LN_BIAS; s++) {
         const struct shape *p = infer_in(c, s, 0);
-        TRY(infer_want(c, s, DTYPE_FP32, err));
+        TRY(infer_want(c, s, infer_in_dtype(c, LN_X, 0), err));
         if (p && !dims_agree(dims_product(p, 0, p->ndim), cols))
             return infer_fail(c, s, 0, err, "must have %lld values", (long long)cols);
     }
@@ -42,8 +42,8 @@ static enum skiff_status ln_infer(struct infer *c, struct skiff_error *err)
     if (c->kind->generations == GEN_1X)
         stat = SHAPE(dims_product(&x, 0, c->attr[LN_AXIS].i));
     TRY(infer_same(c, LN_X, 0, err));
-    TRY(infer_out(c, 1, 0, DTYPE_FP32, &stat, err));
-    return infer_out(c, 2, 0, DTYPE_FP32, &stat, err);
+    TRY(infer_out(c, 1, 0, infer_in_dtype(c, LN_X, 0), &stat, err));
+    return infer_out(c, 2, 0, infer_in_dtype(c, LN_X, 0), &stat, err);
 }
 
 static enum skiff_status ln_run(struct kernel *k, struct skiff_error *err)
@@ -51,32 +51,34 @@ static enum skiff_status ln_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, LN_X);
     int64_t rows = shape_rows(&x->shape, k->attr[LN_AXIS].i);
     int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
-    const float *scale = kernel_in_f32(k, LN_SCALE), *bias = kernel_in_f32(k, LN_BIAS);
-    float *mean = kernel_out_f32(k, 1), *variance = kernel_out_f32(k, 2);
-    for (int64_t r = 0; r < rows; r++) {
-        const float *from = tensor_f32(x) + r * cols;
-        float *to = tensor_f32(kernel_out(k, 0)) + r * cols;
-        double sum = 0, square = 0;
-        for (int64_t i = 0; i < cols; i++)
-            sum += from[i];
-        double m = sum / (double)cols;
-        for (int64_t i = 0; i < cols; i++)
-            square += (from[i] - m) * (from[i] - m);
-        float v = (float)(square / (double)cols), s = 1.0f / sqrtf(v + k->attr[LN_EPSILON].f);
-        for (int64_t i = 0; i < cols; i++)
-            to[i] = (from[i] - (float)m) * s * (scale ? scale[i] : 1.0f) + (bias ? bias[i] : 0.0f);
-        if (mean)
-            mean[r] = (float)m;
-        if (variance)
-            variance[r] = v;
-    }
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *scale = kernel_in_data(k, LN_SCALE), *bias = kernel_in_data(k, LN_BIAS);
+        T *mean = kernel_out_data(k, 1), *variance = kernel_out_data(k, 2);
+        for (int64_t r = 0; r < rows; r++) {
+            const T *from = (T *)x->data + r * cols;
+            T *to = (T *)kernel_out(k, 0)->data + r * cols;
+            double sum = 0, square = 0;
+            for (int64_t i = 0; i < cols; i++)
+                sum += (double)from[i];
+            double m = sum / (double)cols;
+            for (int64_t i = 0; i < cols; i++)
+                square += ((double)from[i] - m) * ((double)from[i] - m);
+            T v = (T)(square / (double)cols), s = 1.0f / sqrt(v + k->attr[LN_EPSILON].f);
+            for (int64_t i = 0; i < cols; i++)
+                to[i] = (from[i] - (T)m) * s * (scale ? scale[i] : 1.0f) + (bias ? bias[i] : 0.0f);
+            if (mean)
+                mean[r] = (T)m;
+            if (variance)
+                variance[r] = v;
+        }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status ln_grad_check(struct infer *c, struct skiff_error *err)
 {
     TRY(ln_check(c, err));
-    TRY(infer_want(c, LN_DY, DTYPE_FP32, err));
+    TRY(infer_want(c, LN_DY, infer_in_dtype(c, LN_X, 0), err));
     TRY(infer_want_alike(c, LN_DY, LN_X, err));
     if (infer_has(c, LN_SCALE))
         TRY(infer_like(c, LN_SCALE, 1, err));
@@ -92,50 +94,53 @@ static enum skiff_status ln_grad_infer(struct infer *c, struct skiff_error *err)
                                           : infer_grad_of(c, LN_X, 0, err);
 }
 
-static void ln_grad_row(const float *x, const float *dy, const float *scale, float m, float s,
-                        int64_t cols, float *dx)
-{
-    double sum = 0, sum_h = 0;
-    for (int64_t i = 0; i < cols; i++) {
-        float g = dy[i] * (scale ? scale[i] : 1.0f);
-        sum += g;
-        sum_h += g * (x[i] - m) * s;
+/* dX of one row, from its mean m and s. */
+#define LN_GRAD_ROW(T, x, dy, scale, m, s, cols, dx)                                \
+    {                                                                               \
+        double sum_ = 0, sum_h_ = 0;                                                \
+        for (int64_t i = 0; i < cols; i++) {                                        \
+            T g_ = dy[i] * (scale ? scale[i] : 1.0f);                               \
+            sum_ += (double)g_;                                                     \
+            sum_h_ += (double)(g_ * (x[i] - m) * s);                                \
+        }                                                                           \
+        T mean_g_ = (T)(sum_ / (double)cols), mean_h_ = (T)(sum_h_ / (double)cols); \
+        for (int64_t i = 0; i < cols; i++) {                                        \
+            T g_ = dy[i] * (scale ? scale[i] : 1.0f);                               \
+            dx[i] = s * (g_ - mean_g_ - (x[i] - m) * s * mean_h_);                  \
+        }                                                                           \
     }
-    float mean_g = (float)(sum / (double)cols), mean_h = (float)(sum_h / (double)cols);
-    for (int64_t i = 0; i < cols; i++) {
-        float g = dy[i] * (scale ? scale[i] : 1.0f);
-        dx[i] = s * (g - mean_g - (x[i] - m) * s * mean_h);
-    }
-}
 
 static enum skiff_status ln_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, LN_X);
     int64_t rows = shape_rows(&x->shape, k->attr[LN_AXIS].i);
     int64_t cols = shape_cols(&x->shape, k->attr[LN_AXIS].i);
-    TRY(kernel_want_floats(k, LN_MEAN, rows, err));
-    TRY(kernel_want_floats(k, LN_VARIANCE, rows, err));
-    float *dx = kernel_out_f32(k, 0), *dscale = kernel_grad(k, 1, LN_SCALE);
-    float *dbias = kernel_grad(k, 2, LN_BIAS);
-    for (int64_t i = 0; i < cols; i++) {
-        if (dscale)
-            dscale[i] = 0;
-        if (dbias)
-            dbias[i] = 0;
-    }
-    for (int64_t r = 0; r < rows; r++) {
-        const float *from = tensor_f32(x) + r * cols, *dy = kernel_in_f32(k, LN_DY) + r * cols;
-        float m = kernel_in_f32(k, LN_MEAN)[r];
-        float s = 1.0f / sqrtf(kernel_in_f32(k, LN_VARIANCE)[r] + k->attr[LN_EPSILON].f);
+    TRY(kernel_want_elements(k, LN_MEAN, x->dtype, rows, err));
+    TRY(kernel_want_elements(k, LN_VARIANCE, x->dtype, rows, err));
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *dys = kernel_in_data(k, LN_DY), *means = kernel_in_data(k, LN_MEAN);
+        const T *variances = kernel_in_data(k, LN_VARIANCE), *scale = kernel_in_data(k, LN_SCALE);
+        T *dx = kernel_out_data(k, 0), *dscale = kernel_grad(k, 1, LN_SCALE);
+        T *dbias = kernel_grad(k, 2, LN_BIAS);
         for (int64_t i = 0; i < cols; i++) {
             if (dscale)
-                dscale[i] += dy[i] * (from[i] - m) * s;
+                dscale[i] = 0;
             if (dbias)
-                dbias[i] += dy[i];
+                dbias[i] = 0;
         }
-        if (dx)
-            ln_grad_row(from, dy, kernel_in_f32(k, LN_SCALE), m, s, cols, dx + r * cols);
-    }
+        for (int64_t r = 0; r < rows; r++) {
+            const T *from = (T *)x->data + r * cols, *dy = dys + r * cols;
+            T m = means[r], s = 1.0f / sqrt(variances[r] + k->attr[LN_EPSILON].f);
+            for (int64_t i = 0; i < cols; i++) {
+                if (dscale)
+                    dscale[i] += dy[i] * (from[i] - m) * s;
+                if (dbias)
+                    dbias[i] += dy[i];
+            }
+            if (dx)
+                LN_GRAD_ROW(T, from, dy, scale, m, s, cols, (dx + r * cols))
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -174,8 +179,8 @@ static enum skiff_status prelu_check(const struct infer *c, struct prelu_step *s
                                      struct skiff_error *err)
 {
     const struct shape *alpha = infer_in(c, PR_ALPHA, 0);
-    TRY(infer_want(c, PR_X, DTYPE_FP32, err));
-    TRY(infer_want(c, PR_ALPHA, DTYPE_FP32, err));
+    TRY(infer_want_float(c, PR_X, err));
+    TRY(infer_want(c, PR_ALPHA, infer_in_dtype(c, PR_X, 0), err));
     TRY(prelu_steps(c, step, err));
     if (!dims_agree(dims_product(alpha, 0, alpha->ndim), step->count))
         return infer_fail(c, PR_ALPHA, 0, err, "must have %lld values for mode '%s'",
@@ -199,13 +204,15 @@ static enum skiff_status prelu_step_of(struct kernel *k, struct prelu_step *out,
 
 static enum skiff_status prelu_run(struct kernel *k, struct skiff_error *err)
 {
-    const float *x = kernel_in_f32(k, PR_X), *alpha = kernel_in_f32(k, PR_ALPHA);
     int64_t n = tensor_numel(kernel_in(k, PR_X));
     struct prelu_step step;
     TRY(prelu_step_of(k, &step, err));
-    float *out = tensor_f32(kernel_out(k, 0));
-    for (int64_t i = 0; i < n; i++)
-        out[i] = x[i] > 0 ? x[i] : alpha[i / step.inner % step.count] * x[i];
+    DISPATCH_FLOAT(kernel_in(k, PR_X)->dtype, T, {
+        const T *x = kernel_in_data(k, PR_X), *alpha = kernel_in_data(k, PR_ALPHA);
+        T *out = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            out[i] = x[i] > 0 ? x[i] : alpha[i / step.inner % step.count] * x[i];
+    })
     return SKIFF_OK;
 }
 
@@ -213,7 +220,7 @@ static enum skiff_status prelu_grad_infer(struct infer *c, struct skiff_error *e
 {
     struct prelu_step step;
     TRY(prelu_check(c, &step, err));
-    TRY(infer_want(c, PR_DOUT, DTYPE_FP32, err));
+    TRY(infer_want(c, PR_DOUT, infer_in_dtype(c, PR_X, 0), err));
     TRY(infer_want_alike(c, PR_DOUT, PR_X, err));
     TRY(infer_like(c, PR_X, 0, err));
     return infer_like(c, PR_ALPHA, 1, err);
@@ -221,21 +228,23 @@ static enum skiff_status prelu_grad_infer(struct infer *c, struct skiff_error *e
 
 static enum skiff_status prelu_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    const float *x = kernel_in_f32(k, PR_X), *alpha = kernel_in_f32(k, PR_ALPHA),
-                *dout = kernel_in_f32(k, PR_DOUT);
     int64_t n = tensor_numel(kernel_in(k, PR_X));
     struct prelu_step step;
     TRY(prelu_step_of(k, &step, err));
-    float *dx = kernel_out_f32(k, 0), *dalpha = kernel_out_f32(k, 1);
-    if (dalpha)
-        floats_zero(dalpha, step.count);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t a = i / step.inner % step.count;
-        if (dx)
-            dx[i] = x[i] > 0 ? dout[i] : alpha[a] * dout[i];
-        if (dalpha && !(x[i] > 0))
-            dalpha[a] += x[i] * dout[i];
-    }
+    DISPATCH_FLOAT(kernel_in(k, PR_X)->dtype, T, {
+        const T *x = kernel_in_data(k, PR_X), *alpha = kernel_in_data(k, PR_ALPHA),
+                *dout = kernel_in_data(k, PR_DOUT);
+        T *dx = kernel_out_data(k, 0), *dalpha = kernel_out_data(k, 1);
+        for (int64_t i = 0; dalpha && i < step.count; i++)
+            dalpha[i] = 0;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t a = i / step.inner % step.count;
+            if (dx)
+                dx[i] = x[i] > 0 ? dout[i] : alpha[a] * dout[i];
+            if (dalpha && !(x[i] > 0))
+                dalpha[a] += x[i] * dout[i];
+        }
+    })
     return SKIFF_OK;
 }
 

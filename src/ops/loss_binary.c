@@ -14,8 +14,8 @@
  *               reduction mean, sum, batchmean (sum / rows): dL is one number, divided alike
  *   huber_loss  r = Y - X (kept as Residual); |r| <= d: r^2/2, else d (|r| - d/2)
  *               dX = -dO clip(r, -d, d), dY = -dX */
-#include <math.h>
 #include <string.h>
+#include <tgmath.h>
 
 #include "ops/seq_common.h"
 
@@ -34,10 +34,7 @@ static enum skiff_status loss_grad_infer(struct infer *c, struct skiff_error *er
     return infer_like(c, 0, 0, err);
 }
 
-static float softplus_of_minus_abs(float x)
-{
-    return logf(1.0f + expf(-fabsf(x)));
-}
+#define SOFTPLUS_OF_MINUS_ABS(x) (log(1.0f + exp(-fabs(x))))
 
 /* ---- sigmoid_cross_entropy_with_logits ---- */
 
@@ -57,32 +54,38 @@ static enum skiff_status sc_grad_infer(struct infer *c, struct skiff_error *err)
     return infer_like(c, 0, 0, err);
 }
 
-static bool sc_ignored(const struct kernel *k, float label)
+static bool sc_ignored(const struct kernel *k, double label)
 {
     return (int)label == k->attr[SC_IGNORE].i;
 }
 
-static float sc_scale(const struct kernel *k, const float *label, int64_t n)
+/* What a normalised loss is divided by: the labels that count. */
+static int64_t sc_count(const struct kernel *k, const struct tensor *label)
 {
+    int64_t n = tensor_numel(label), count = 0;
     if (!k->attr[SC_NORMALIZE].b)
-        return 1.0f;
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; i++)
-        count += !sc_ignored(k, label[i]);
-    return count ? 1.0f / (float)count : 0.0f;
+        return 1;
+    DISPATCH_FLOAT(label->dtype, T, {
+        const T *l = label->data;
+        for (int64_t i = 0; i < n; i++)
+            count += !sc_ignored(k, (double)l[i]);
+    })
+    return count;
 }
 
 static enum skiff_status sc_run(struct kernel *k, struct skiff_error *err)
 {
-    int64_t n = tensor_numel(kernel_in(k, SC_X));
-    const float *x = tensor_f32(kernel_in(k, SC_X)), *l = tensor_f32(kernel_in(k, SC_LABEL));
-    const float *w = kernel_has(k, SC_POS_WEIGHT) ? tensor_f32(kernel_in(k, SC_POS_WEIGHT)) : NULL;
-    float *out = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
-    for (int64_t i = 0; i < n; i++) {
-        float tail = softplus_of_minus_abs(x[i]);
-        float loss = fmaxf(x[i], 0) - x[i] * l[i] + (w ? w[i] : 1.0f) * tail;
-        out[i] = sc_ignored(k, l[i]) ? 0.0f : loss * scale;
-    }
+    int64_t n = tensor_numel(kernel_in(k, SC_X)), count = sc_count(k, kernel_in(k, SC_LABEL));
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *x = kernel_in(k, SC_X)->data, *l = kernel_in(k, SC_LABEL)->data;
+        const T *w = kernel_in_data(k, SC_POS_WEIGHT);
+        T *out = kernel_out(k, 0)->data, scale = count ? 1.0f / (T)count : 0.0f;
+        for (int64_t i = 0; i < n; i++) {
+            T tail = SOFTPLUS_OF_MINUS_ABS(x[i]);
+            T loss = fmax(x[i], 0.0f) - x[i] * l[i] + (w ? w[i] : 1.0f) * tail;
+            out[i] = sc_ignored(k, (double)l[i]) ? 0 : loss * scale;
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -90,16 +93,17 @@ static enum skiff_status sc_grad_run(struct kernel *k, struct skiff_error *err)
 {
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
-    int64_t n = tensor_numel(kernel_in(k, SCG_X));
-    const float *x = tensor_f32(kernel_in(k, SCG_X)), *l = tensor_f32(kernel_in(k, SCG_LABEL));
-    const float *dout = tensor_f32(kernel_in(k, SCG_DOUT));
-    const float *w =
-        kernel_has(k, SCG_POS_WEIGHT) ? tensor_f32(kernel_in(k, SCG_POS_WEIGHT)) : NULL;
-    float *dx = tensor_f32(kernel_out(k, 0)), scale = sc_scale(k, l, n);
-    for (int64_t i = 0; i < n; i++) {
-        float slope = sigmoid_f32(x[i]) * (w ? w[i] : 1.0f) - l[i];
-        dx[i] = sc_ignored(k, l[i]) ? 0.0f : dout[i] * slope * scale;
-    }
+    int64_t n = tensor_numel(kernel_in(k, SCG_X)), count = sc_count(k, kernel_in(k, SCG_LABEL));
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *x = kernel_in(k, SCG_X)->data, *l = kernel_in(k, SCG_LABEL)->data;
+        const T *dout = kernel_in(k, SCG_DOUT)->data;
+        const T *w = kernel_in_data(k, SCG_POS_WEIGHT);
+        T *dx = kernel_out(k, 0)->data, scale = count ? 1.0f / (T)count : 0.0f;
+        for (int64_t i = 0; i < n; i++) {
+            T slope = SIGMOID(x[i]) * (w ? w[i] : 1.0f) - l[i];
+            dx[i] = sc_ignored(k, (double)l[i]) ? 0 : dout[i] * slope * scale;
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -108,10 +112,12 @@ static enum skiff_status sc_grad_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status log_loss_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
-    float *out = tensor_f32(kernel_out(k, 0)), e = k->attr[0].f;
-    for (int64_t i = 0; i < n; i++)
-        out[i] = -l[i] * logf(p[i] + e) - (1.0f - l[i]) * logf(1.0f - p[i] + e);
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *p = kernel_in(k, 0)->data, *l = kernel_in(k, 1)->data;
+        T *out = kernel_out(k, 0)->data, e = k->attr[0].f;
+        for (int64_t i = 0; i < n; i++)
+            out[i] = -l[i] * log(p[i] + e) - (1.0f - l[i]) * log(1.0f - p[i] + e);
+    })
     return SKIFF_OK;
 }
 
@@ -120,11 +126,13 @@ static enum skiff_status log_loss_grad_run(struct kernel *k, struct skiff_error 
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
-    const float *dloss = tensor_f32(kernel_in(k, 2));
-    float *dp = tensor_f32(kernel_out(k, 0)), e = k->attr[0].f;
-    for (int64_t i = 0; i < n; i++)
-        dp[i] = dloss[i] * (-(l[i] / (p[i] + e)) + (1.0f - l[i]) / (1.0f - p[i] + e));
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *p = kernel_in(k, 0)->data, *l = kernel_in(k, 1)->data;
+        const T *dloss = kernel_in(k, 2)->data;
+        T *dp = kernel_out(k, 0)->data, e = k->attr[0].f;
+        for (int64_t i = 0; i < n; i++)
+            dp[i] = dloss[i] * (-(l[i] / (p[i] + e)) + (1.0f - l[i]) / (1.0f - p[i] + e));
+    })
     return SKIFF_OK;
 }
 
@@ -133,16 +141,19 @@ static enum skiff_status log_loss_grad_run(struct kernel *k, struct skiff_error 
 static enum skiff_status bce_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
-    float *out = tensor_f32(kernel_out(k, 0));
-    for (int64_t i = 0; i < n; i++) {
-        if (!(p[i] >= 0 && p[i] <= 1))
-            return kernel_fail(k, SKIFF_RANGE, err,
-                               "input X (%s): element %lld is %g, must be a probability in [0, 1]",
-                               kernel_in_name(k, 0, 0), (long long)i, p[i]);
-        out[i] =
-            (l[i] - 1.0f) * fmaxf(logf(1.0f - p[i]), -100.0f) - l[i] * fmaxf(logf(p[i]), -100.0f);
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *p = kernel_in(k, 0)->data, *l = kernel_in(k, 1)->data;
+        T *out = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++) {
+            if (!(p[i] >= 0 && p[i] <= 1))
+                return kernel_fail(
+                    k, SKIFF_RANGE, err,
+                    "input X (%s): element %lld is %g, must be a probability in [0, 1]",
+                    kernel_in_name(k, 0, 0), (long long)i, (double)p[i]);
+            out[i] =
+                (l[i] - 1.0f) * fmax(log(1.0f - p[i]), -100.0f) - l[i] * fmax(log(p[i]), -100.0f);
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -151,11 +162,13 @@ static enum skiff_status bce_grad_run(struct kernel *k, struct skiff_error *err)
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *p = tensor_f32(kernel_in(k, 0)), *l = tensor_f32(kernel_in(k, 1));
-    const float *dout = tensor_f32(kernel_in(k, 2));
-    float *dx = tensor_f32(kernel_out(k, 0));
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = dout[i] * ((p[i] - l[i]) / fmaxf((1.0f - p[i]) * p[i], 1e-12f));
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *p = kernel_in(k, 0)->data, *l = kernel_in(k, 1)->data;
+        const T *dout = kernel_in(k, 2)->data;
+        T *dx = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = dout[i] * ((p[i] - l[i]) / fmax((1.0f - p[i]) * p[i], 1e-12f));
+    })
     return SKIFF_OK;
 }
 
@@ -183,40 +196,42 @@ static enum skiff_status kl_infer(struct infer *c, struct skiff_error *err)
                          "op kldiv_loss: reduction is '%s', must be none, mean, sum or batchmean",
                          r ? r : "");
     struct shape s = kl_reduces(c->attr) ? one_number(c) : *infer_in(c, 0, 0);
-    return infer_out(c, 0, 0, DTYPE_FP32, &s, err);
+    return infer_out(c, 0, 0, infer_in_dtype(c, 0, 0), &s, err);
 }
 
 /* What the summed loss is divided by. */
-static float kl_divisor(const struct kernel *k, const struct tensor *x)
+static int64_t kl_divisor(const struct kernel *k, const struct tensor *x)
 {
     if (!strcmp(k->attr[0].s, "mean"))
-        return (float)tensor_numel(x);
-    return !strcmp(k->attr[0].s, "batchmean") && x->shape.ndim ? (float)x->shape.dims[0] : 1.0f;
+        return tensor_numel(x);
+    return !strcmp(k->attr[0].s, "batchmean") && x->shape.ndim ? x->shape.dims[0] : 1;
 }
 
 static enum skiff_status kl_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, 0);
-    const float *t = tensor_f32(kernel_in(k, 1));
-    float *out = tensor_f32(kernel_out(k, 0));
     int64_t n = tensor_numel(x);
     bool reduces = kl_reduces(k->attr);
     double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float loss = t[i] <= 0 ? 0.0f : t[i] * (logf(t[i]) - tensor_f32(x)[i]);
-        sum += loss;
-        if (!reduces)
-            out[i] = loss;
-    }
-    if (reduces)
-        out[0] = (float)(sum / kl_divisor(k, x));
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *t = kernel_in(k, 1)->data;
+        T *out = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++) {
+            T loss = t[i] <= 0 ? 0.0f : t[i] * (log(t[i]) - ((T *)x->data)[i]);
+            sum += (double)loss;
+            if (!reduces)
+                out[i] = loss;
+        }
+        if (reduces)
+            out[0] = (T)(sum / (double)kl_divisor(k, x));
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status kl_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(infer_want_floats_alike(c, 2, err));
-    TRY(infer_want(c, 2, DTYPE_FP32, err));
+    TRY(infer_want(c, 2, infer_in_dtype(c, 0, 0), err));
     return infer_like(c, 0, 0, err);
 }
 
@@ -225,18 +240,19 @@ static enum skiff_status kl_grad_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, 0), *dloss = kernel_in(k, 2);
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
-    const float *t = tensor_f32(kernel_in(k, 1));
-    float *dx = tensor_f32(kernel_out(k, 0));
     int64_t n = tensor_numel(x);
     bool reduces = kl_reduces(k->attr);
     if (tensor_numel(dloss) != (reduces ? 1 : n))
         return kernel_fail(k, SKIFF_SHAPE, err, "input Loss@GRAD (%s) has %lld values",
                            kernel_in_name(k, 2, 0), (long long)tensor_numel(dloss));
-    float scale = 1.0f / kl_divisor(k, x);
-    for (int64_t i = 0; i < n; i++) {
-        float d = reduces ? tensor_f32(dloss)[0] * scale : tensor_f32(dloss)[i];
-        dx[i] = t[i] <= 0 ? 0.0f : -t[i] * d;
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *t = kernel_in(k, 1)->data;
+        T *dx = kernel_out(k, 0)->data, scale = 1.0f / (T)kl_divisor(k, x);
+        for (int64_t i = 0; i < n; i++) {
+            T d = reduces ? ((T *)dloss->data)[0] * scale : ((T *)dloss->data)[i];
+            dx[i] = t[i] <= 0 ? 0.0f : -t[i] * d;
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -252,15 +268,17 @@ static enum skiff_status huber_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status huber_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *x = tensor_f32(kernel_in(k, 0)), *y = tensor_f32(kernel_in(k, 1));
-    float *out = tensor_f32(kernel_out(k, 0)), d = k->attr[0].f;
-    struct tensor *residual = kernel_out(k, 1);
-    for (int64_t i = 0; i < n; i++) {
-        float r = y[i] - x[i], a = fabsf(r);
-        if (residual)
-            tensor_f32(residual)[i] = r;
-        out[i] = a <= d ? 0.5f * r * r : d * (a - 0.5f * d);
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *x = kernel_in(k, 0)->data, *y = kernel_in(k, 1)->data;
+        T *out = kernel_out(k, 0)->data, d = k->attr[0].f;
+        T *residual = kernel_out_data(k, 1);
+        for (int64_t i = 0; i < n; i++) {
+            T r = y[i] - x[i], a = fabs(r);
+            if (residual)
+                residual[i] = r;
+            out[i] = a <= d ? 0.5f * r * r : d * (a - 0.5f * d);
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -274,15 +292,17 @@ static enum skiff_status huber_grad_infer(struct infer *c, struct skiff_error *e
 static enum skiff_status huber_grad_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *residual = tensor_f32(kernel_in(k, 0)), *dout = tensor_f32(kernel_in(k, 1));
-    float d = k->attr[0].f;
-    for (int side = 0; side < 2; side++) {
-        if (!kernel_wants(k, side))
-            continue;
-        float *to = tensor_f32(kernel_out(k, side)), sign = side ? 1.0f : -1.0f;
-        for (int64_t i = 0; i < n; i++)
-            to[i] = sign * fmaxf(fminf(residual[i], d), -d) * dout[i];
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *residual = kernel_in(k, 0)->data, *dout = kernel_in(k, 1)->data;
+        T d = k->attr[0].f;
+        for (int side = 0; side < 2; side++) {
+            if (!kernel_wants(k, side))
+                continue;
+            T *to = kernel_out(k, side)->data, sign = side ? 1.0f : -1.0f;
+            for (int64_t i = 0; i < n; i++)
+                to[i] = sign * fmax(fmin(residual[i], d), -d) * dout[i];
+        }
+    })
     return SKIFF_OK;
 }
 

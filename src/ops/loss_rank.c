@@ -12,16 +12,13 @@
  *       label < -1: b(x,0); < 0: b(x,1); < 1: b(x,0) + b(x,label); else b(x,1) + b(x,label-1)
  *       gradient: p = sigmoid of x cut to the bounds; p, p - 1, 2p - label; 0 at the bounds
  *   nll_loss   Out = -w_l X[l], Total_weight = sum w_l; reduction mean divides by it */
-#include <math.h>
 #include <string.h>
+#include <tgmath.h>
 
 #include "ops/seq_common.h"
 
 /* log(1 + exp x) without overflow */
-static float softplus(float x)
-{
-    return fmaxf(x, 0) + logf(1.0f + expf(-fabsf(x)));
-}
+#define SOFTPLUS(x) (fmax(x, 0.0f) + log(1.0f + exp(-fabs(x))))
 
 /* ---- smooth_l1_loss ---- */
 
@@ -34,36 +31,38 @@ static enum skiff_status smooth_infer(struct infer *c, struct skiff_error *err)
     struct shape x = *infer_in(c, SL_X, 0), out = {.ndim = 2, .dims = {x.dims[0], 1}};
     if (x.ndim < 2)
         return infer_fail(c, SL_X, 0, err, "must have at least 2 dimensions");
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &x, err));
-    return infer_out(c, 1, 0, DTYPE_FP32, &out, err);
+    TRY(infer_out(c, 0, 0, infer_in_dtype(c, SL_X, 0), &x, err));
+    return infer_out(c, 1, 0, infer_in_dtype(c, SL_X, 0), &out, err);
 }
 
 static enum skiff_status smooth_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, SL_X);
-    const float *y = tensor_f32(kernel_in(k, SL_Y));
-    const float *inside = kernel_in_f32(k, SL_INSIDE), *outside = kernel_in_f32(k, SL_OUTSIDE);
-    float *out = tensor_f32(kernel_out(k, 1)), s = k->attr[0].f * k->attr[0].f;
-    struct tensor *diff = kernel_out(k, 0);
     int64_t rows = x->shape.dims[0], width = shape_cols(&x->shape, 1);
-    for (int64_t r = 0; r < rows; r++) {
-        float sum = 0;
-        for (int64_t i = r * width; i < (r + 1) * width; i++) {
-            float d = (tensor_f32(x)[i] - y[i]) * (inside ? inside[i] : 1.0f), a = fabsf(d);
-            if (diff)
-                tensor_f32(diff)[i] = d;
-            float loss = a < 1.0f / s ? 0.5f * d * d * s : a - 0.5f / s;
-            sum += loss * (outside ? outside[i] : 1.0f);
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *y = kernel_in(k, SL_Y)->data;
+        const T *inside = kernel_in_data(k, SL_INSIDE), *outside = kernel_in_data(k, SL_OUTSIDE);
+        T *out = kernel_out(k, 1)->data, s = k->attr[0].f * k->attr[0].f;
+        T *diff = kernel_out_data(k, 0);
+        for (int64_t r = 0; r < rows; r++) {
+            T sum = 0;
+            for (int64_t i = r * width; i < (r + 1) * width; i++) {
+                T d = (((T *)x->data)[i] - y[i]) * (inside ? inside[i] : 1.0f), a = fabs(d);
+                if (diff)
+                    diff[i] = d;
+                T loss = a < 1.0f / s ? 0.5f * d * d * s : a - 0.5f / s;
+                sum += loss * (outside ? outside[i] : 1.0f);
+            }
+            out[r] = sum;
         }
-        out[r] = sum;
-    }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status smooth_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(infer_want_floats_alike(c, 3, err));
-    TRY(infer_want(c, SLG_DOUT, DTYPE_FP32, err));
+    TRY(infer_want(c, SLG_DOUT, infer_in_dtype(c, SLG_DIFF, 0), err));
     TRY(infer_like(c, SLG_DIFF, 0, err));
     return infer_like(c, SLG_DIFF, 1, err);
 }
@@ -71,23 +70,25 @@ static enum skiff_status smooth_grad_infer(struct infer *c, struct skiff_error *
 static enum skiff_status smooth_grad_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *diff = kernel_in(k, SLG_DIFF), *dout = kernel_in(k, SLG_DOUT);
-    const float *inside = kernel_in_f32(k, SLG_INSIDE), *outside = kernel_in_f32(k, SLG_OUTSIDE);
-    float s = k->attr[0].f * k->attr[0].f;
     int64_t n = tensor_numel(diff), width = shape_cols(&diff->shape, 1);
     if (tensor_numel(dout) * width != n)
         return kernel_fail(k, SKIFF_SHAPE, err, "input Out@GRAD (%s) must have one value per row",
                            kernel_in_name(k, SLG_DOUT, 0));
-    for (int side = 0; side < 2; side++) {
-        if (!kernel_wants(k, side))
-            continue;
-        float *to = tensor_f32(kernel_out(k, side)), sign = side ? -1.0f : 1.0f;
-        for (int64_t i = 0; i < n; i++) {
-            float d = tensor_f32(diff)[i];
-            float slope = fabsf(d) < 1.0f / s ? s * d : (float)((d > 0) - (d < 0));
-            float w = (inside ? inside[i] : 1.0f) * (outside ? outside[i] : 1.0f);
-            to[i] = sign * slope * w * tensor_f32(dout)[i / width];
+    DISPATCH_FLOAT(diff->dtype, T, {
+        const T *inside = kernel_in_data(k, SLG_INSIDE), *outside = kernel_in_data(k, SLG_OUTSIDE);
+        T s = k->attr[0].f * k->attr[0].f;
+        for (int side = 0; side < 2; side++) {
+            if (!kernel_wants(k, side))
+                continue;
+            T *to = kernel_out(k, side)->data, sign = side ? -1.0f : 1.0f;
+            for (int64_t i = 0; i < n; i++) {
+                T d = ((T *)diff->data)[i];
+                T slope = fabs(d) < 1.0f / s ? s * d : (T)((d > 0) - (d < 0));
+                T w = (inside ? inside[i] : 1.0f) * (outside ? outside[i] : 1.0f);
+                to[i] = sign * slope * w * ((T *)dout->data)[i / width];
+            }
         }
-    }
+    })
     return SKIFF_OK;
 }
 
@@ -103,23 +104,26 @@ static enum skiff_status margin_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status margin_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *x1 = tensor_f32(kernel_in(k, 0)), *x2 = tensor_f32(kernel_in(k, 1));
-    const float *label = tensor_f32(kernel_in(k, 2));
-    struct tensor *active = kernel_out(k, 0);
-    float *out = tensor_f32(kernel_out(k, 1)), margin = k->attr[0].f;
-    for (int64_t i = 0; i < n; i++) {
-        float loss = -label[i] * (x1[i] - x2[i]) + margin;
-        out[i] = loss > 0 ? loss : 0;
-        if (active)
-            tensor_f32(active)[i] = loss > 0 ? 1 : 0;
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *x1 = kernel_in(k, 0)->data, *x2 = kernel_in(k, 1)->data;
+        const T *label = kernel_in(k, 2)->data;
+        T *active = kernel_out_data(k, 0);
+        T *out = kernel_out(k, 1)->data, margin = k->attr[0].f;
+        for (int64_t i = 0; i < n; i++) {
+            T loss = -label[i] * (x1[i] - x2[i]) + margin;
+            out[i] = loss > 0 ? loss : 0;
+            if (active)
+                active[i] = loss > 0 ? 1 : 0;
+        }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status two_grads_infer(struct infer *c, struct skiff_error *err)
 {
+    TRY(infer_want_float(c, 0, err));
     for (int i = 0; i < 4 && c->kind->ins[i].name; i++) {
-        TRY(infer_want(c, i, DTYPE_FP32, err));
+        TRY(infer_want(c, i, infer_in_dtype(c, 0, 0), err));
         TRY(infer_want_alike(c, i, 0, err));
     }
     TRY(infer_like(c, 0, 0, err));
@@ -129,15 +133,17 @@ static enum skiff_status two_grads_infer(struct infer *c, struct skiff_error *er
 static enum skiff_status margin_grad_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *label = tensor_f32(kernel_in(k, 0)), *active = tensor_f32(kernel_in(k, 1));
-    const float *dout = tensor_f32(kernel_in(k, 2));
-    for (int side = 0; side < 2; side++) {
-        if (!kernel_wants(k, side))
-            continue;
-        float *to = tensor_f32(kernel_out(k, side)), sign = side ? 1.0f : -1.0f;
-        for (int64_t i = 0; i < n; i++)
-            to[i] = sign * dout[i] * active[i] * label[i];
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *label = kernel_in(k, 0)->data, *active = kernel_in(k, 1)->data;
+        const T *dout = kernel_in(k, 2)->data;
+        for (int side = 0; side < 2; side++) {
+            if (!kernel_wants(k, side))
+                continue;
+            T *to = kernel_out(k, side)->data, sign = side ? 1.0f : -1.0f;
+            for (int64_t i = 0; i < n; i++)
+                to[i] = sign * dout[i] * active[i] * label[i];
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -152,26 +158,30 @@ static enum skiff_status rank_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status rank_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *label = tensor_f32(kernel_in(k, 0));
-    const float *left = tensor_f32(kernel_in(k, 1)), *right = tensor_f32(kernel_in(k, 2));
-    float *out = tensor_f32(kernel_out(k, 0));
-    for (int64_t i = 0; i < n; i++)
-        out[i] = softplus(left[i] - right[i]) - label[i] * (left[i] - right[i]);
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *label = kernel_in(k, 0)->data;
+        const T *left = kernel_in(k, 1)->data, *right = kernel_in(k, 2)->data;
+        T *out = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            out[i] = SOFTPLUS(left[i] - right[i]) - label[i] * (left[i] - right[i]);
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status rank_grad_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *label = tensor_f32(kernel_in(k, 0)), *dout = tensor_f32(kernel_in(k, 3));
-    const float *left = tensor_f32(kernel_in(k, 1)), *right = tensor_f32(kernel_in(k, 2));
-    for (int side = 0; side < 2; side++) {
-        if (!kernel_wants(k, side))
-            continue;
-        float *to = tensor_f32(kernel_out(k, side)), sign = side ? -1.0f : 1.0f;
-        for (int64_t i = 0; i < n; i++)
-            to[i] = sign * dout[i] * (sigmoid_f32(left[i] - right[i]) - label[i]);
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *label = kernel_in(k, 0)->data, *dout = kernel_in(k, 3)->data;
+        const T *left = kernel_in(k, 1)->data, *right = kernel_in(k, 2)->data;
+        for (int side = 0; side < 2; side++) {
+            if (!kernel_wants(k, side))
+                continue;
+            T *to = kernel_out(k, side)->data, sign = side ? -1.0f : 1.0f;
+            for (int64_t i = 0; i < n; i++)
+                to[i] = sign * dout[i] * (SIGMOID(left[i] - right[i]) - label[i]);
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -181,7 +191,7 @@ enum { BPR_X, BPR_LABEL, BPR_DY };
 
 static enum skiff_status bpr_check(const struct infer *c, struct skiff_error *err)
 {
-    TRY(infer_want(c, BPR_X, DTYPE_FP32, err));
+    TRY(infer_want_float(c, BPR_X, err));
     TRY(infer_want_int(c, BPR_LABEL, err));
     const struct shape *x = infer_in(c, BPR_X, 0), *label = infer_in(c, BPR_LABEL, 0);
     bool fits = x->ndim >= 2 && label->ndim == x->ndim && dims_agree(label->dims[x->ndim - 1], 1);
@@ -199,7 +209,7 @@ static enum skiff_status bpr_infer(struct infer *c, struct skiff_error *err)
     TRY(bpr_check(c, err));
     struct shape y = *infer_in(c, BPR_X, 0);
     y.dims[y.ndim - 1] = 1;
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &y, err));
+    TRY(infer_out(c, 0, 0, infer_in_dtype(c, BPR_X, 0), &y, err));
     infer_share_lod(c, BPR_X, 0, 0, 0);
     return SKIFF_OK;
 }
@@ -218,24 +228,26 @@ static enum skiff_status bpr_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, BPR_X);
     int64_t classes = x->shape.dims[x->shape.ndim - 1];
     int64_t rows = shape_rows(&x->shape, x->shape.ndim - 1);
-    float *y = tensor_f32(kernel_out(k, 0));
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t l;
-        TRY(bpr_label(k, r, classes, &l, err));
-        const float *row = tensor_f32(x) + r * classes;
-        float sum = 0;
-        for (int64_t j = 0; j < classes; j++)
-            if (j != l)
-                sum += softplus(row[j] - row[l]);
-        y[r] = sum / (float)(classes - 1);
-    }
+    DISPATCH_FLOAT(x->dtype, T, {
+        T *y = kernel_out(k, 0)->data;
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t l;
+            TRY(bpr_label(k, r, classes, &l, err));
+            const T *row = (T *)x->data + r * classes;
+            T sum = 0;
+            for (int64_t j = 0; j < classes; j++)
+                if (j != l)
+                    sum += SOFTPLUS(row[j] - row[l]);
+            y[r] = sum / (T)(classes - 1);
+        }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status bpr_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(bpr_check(c, err));
-    TRY(infer_want(c, BPR_DY, DTYPE_FP32, err));
+    TRY(infer_want(c, BPR_DY, infer_in_dtype(c, BPR_X, 0), err));
     return infer_same(c, BPR_X, 0, err);
 }
 
@@ -250,20 +262,22 @@ static enum skiff_status bpr_grad_run(struct kernel *k, struct skiff_error *err)
         return kernel_fail(k, SKIFF_SHAPE, err,
                            "input Y@GRAD (%s) must have one value per row of X",
                            kernel_in_name(k, BPR_DY, 0));
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t l;
-        TRY(bpr_label(k, r, classes, &l, err));
-        const float *row = tensor_f32(x) + r * classes;
-        float *dx = tensor_f32(kernel_out(k, 0)) + r * classes, sum = 0;
-        float scale = tensor_f32(dy)[r] / (float)(classes - 1);
-        for (int64_t j = 0; j < classes; j++) {
-            if (j == l)
-                continue;
-            dx[j] = scale * sigmoid_f32(row[j] - row[l]);
-            sum += dx[j];
+    DISPATCH_FLOAT(x->dtype, T, {
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t l;
+            TRY(bpr_label(k, r, classes, &l, err));
+            const T *row = (T *)x->data + r * classes;
+            T *dx = (T *)kernel_out(k, 0)->data + r * classes, sum = 0;
+            T scale = ((T *)dy->data)[r] / (T)(classes - 1);
+            for (int64_t j = 0; j < classes; j++) {
+                if (j == l)
+                    continue;
+                dx[j] = scale * SIGMOID(row[j] - row[l]);
+                sum += dx[j];
+            }
+            dx[l] = -sum;
         }
-        dx[l] = -sum;
-    }
+    })
     return SKIFF_OK;
 }
 
@@ -280,19 +294,21 @@ static enum skiff_status ts_infer(struct infer *c, struct skiff_error *err)
 static enum skiff_status ts_run(struct kernel *k, struct skiff_error *err)
 {
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *xs = tensor_f32(kernel_in(k, 0)), *labels = tensor_f32(kernel_in(k, 1));
-    float *y = tensor_f32(kernel_out(k, 0));
-    for (int64_t i = 0; i < n; i++) {
-        float x = xs[i], l = labels[i], b0 = softplus(x), b1 = b0 - x;
-        if (l < -1.0f)
-            y[i] = b0;
-        else if (l < 0.0f)
-            y[i] = b1;
-        else if (l < 1.0f)
-            y[i] = b0 + b0 - x * l;
-        else
-            y[i] = b1 + b0 - x * (l - 1.0f);
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *xs = kernel_in(k, 0)->data, *labels = kernel_in(k, 1)->data;
+        T *y = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++) {
+            T x = xs[i], l = labels[i], b0 = SOFTPLUS(x), b1 = b0 - x;
+            if (l < -1.0f)
+                y[i] = b0;
+            else if (l < 0.0f)
+                y[i] = b1;
+            else if (l < 1.0f)
+                y[i] = b0 + b0 - x * l;
+            else
+                y[i] = b1 + b0 - x * (l - 1.0f);
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -307,14 +323,16 @@ static enum skiff_status ts_grad_run(struct kernel *k, struct skiff_error *err)
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     int64_t n = tensor_numel(kernel_in(k, 0));
-    const float *x = tensor_f32(kernel_in(k, 0)), *label = tensor_f32(kernel_in(k, 1));
-    const float *dy = tensor_f32(kernel_in(k, 2));
-    float *dx = tensor_f32(kernel_out(k, 0)), up = k->attr[TS_UP].f, low = k->attr[TS_LOW].f;
-    for (int64_t i = 0; i < n; i++) {
-        float p = sigmoid_f32(fmaxf(fminf(x[i], up), low)), l = label[i];
-        float slope = l < -1.0f ? p : l < 0.0f ? p - 1.0f : 2.0f * p - l;
-        dx[i] = x[i] >= up || x[i] <= low ? 0.0f : slope * dy[i];
-    }
+    DISPATCH_FLOAT(kernel_in(k, 0)->dtype, T, {
+        const T *x = kernel_in(k, 0)->data, *label = kernel_in(k, 1)->data;
+        const T *dy = kernel_in(k, 2)->data;
+        T *dx = kernel_out(k, 0)->data, up = k->attr[TS_UP].f, low = k->attr[TS_LOW].f;
+        for (int64_t i = 0; i < n; i++) {
+            T p = SIGMOID(fmax(fmin(x[i], up), low)), l = label[i];
+            T slope = l < -1.0f ? p : l < 0.0f ? p - 1.0f : 2.0f * p - l;
+            dx[i] = x[i] >= up || x[i] <= low ? 0.0f : slope * dy[i];
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -326,9 +344,9 @@ enum { NLL_IGNORE, NLL_REDUCTION };
 /* X [N, C] or [N, C, ...] seen as [N, C, inner]; Label [N, ...]. */
 static enum skiff_status nll_check(const struct infer *c, struct skiff_error *err)
 {
-    TRY(infer_want(c, NLL_X, DTYPE_FP32, err));
+    TRY(infer_want_float(c, NLL_X, err));
     TRY(infer_want_int(c, NLL_LABEL, err));
-    TRY(infer_want(c, NLL_WEIGHT, DTYPE_FP32, err));
+    TRY(infer_want(c, NLL_WEIGHT, infer_in_dtype(c, NLL_X, 0), err));
     const struct shape *x = infer_in(c, NLL_X, 0), *label = infer_in(c, NLL_LABEL, 0);
     bool fits =
         x->ndim >= 2 && label->ndim == x->ndim - 1 && dims_agree(x->dims[0], label->dims[0]);
@@ -353,58 +371,57 @@ static enum skiff_status nll_infer(struct infer *c, struct skiff_error *err)
     TRY(nll_check(c, err));
     struct shape one = {.ndim = c->kind->generations == GEN_2X ? 0 : 1, .dims = {1}};
     struct shape out = strcmp(c->attr[NLL_REDUCTION].s, "none") ? one : *infer_in(c, NLL_LABEL, 0);
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &out, err));
-    return infer_out(c, 1, 0, DTYPE_FP32, &one, err);
+    TRY(infer_out(c, 0, 0, infer_in_dtype(c, NLL_X, 0), &out, err));
+    return infer_out(c, 1, 0, infer_in_dtype(c, NLL_X, 0), &one, err);
 }
 
-/* Position of the label's score in X and its weight; weight 0 when it is ignored. */
-static enum skiff_status nll_at(const struct kernel *k, int64_t i, int64_t *at, float *weight,
+/* Position of the label's score in X and its class; -1 when it is ignored. */
+static enum skiff_status nll_at(const struct kernel *k, int64_t i, int64_t *at, int64_t *class,
                                 struct skiff_error *err)
 {
     const struct shape *x = &kernel_in(k, NLL_X)->shape;
     int64_t classes = x->dims[1], inner = shape_cols(x, 2);
     int64_t l = tensor_int_at(kernel_in(k, NLL_LABEL), i);
-    const float *w = kernel_in_f32(k, NLL_WEIGHT);
-    *weight = 0;
-    *at = -1;
+    *at = *class = -1;
     if (l == k->attr[NLL_IGNORE].l)
         return SKIFF_OK;
     if (l < 0 || l >= classes)
         return kernel_bad_index(k, NLL_LABEL, i, l, classes, "classes of X", err);
     *at = (i / inner * classes + l) * inner + i % inner;
-    *weight = w ? w[l] : 1.0f;
+    *class = l;
     return SKIFF_OK;
 }
 
 static enum skiff_status nll_run(struct kernel *k, struct skiff_error *err)
 {
-    const float *x = tensor_f32(kernel_in(k, NLL_X));
-    float *out = tensor_f32(kernel_out(k, 0)), total = 0, sum = 0;
-    int64_t n = tensor_numel(kernel_in(k, NLL_LABEL));
+    int64_t n = tensor_numel(kernel_in(k, NLL_LABEL)), at, class;
     const char *reduction = k->attr[NLL_REDUCTION].s;
     bool none = !strcmp(reduction, "none");
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at;
-        float w;
-        TRY(nll_at(k, i, &at, &w, err));
-        float loss = at < 0 ? 0.0f : -w * x[at];
-        if (none)
-            out[i] = loss;
-        sum += loss;
-        total += w;
-    }
-    if (!none)
-        out[0] = !strcmp(reduction, "mean") && total != 0 ? sum / total : sum;
-    if (kernel_wants(k, 1))
-        tensor_f32(kernel_out(k, 1))[0] = none ? 0 : total;
+    DISPATCH_FLOAT(kernel_in(k, NLL_X)->dtype, T, {
+        const T *x = kernel_in(k, NLL_X)->data, *weight = kernel_in_data(k, NLL_WEIGHT);
+        T *out = kernel_out(k, 0)->data, total = 0, sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            TRY(nll_at(k, i, &at, &class, err));
+            T w = at < 0 ? 0 : weight ? weight[class] : 1;
+            T loss = at < 0 ? 0.0f : -w * x[at];
+            if (none)
+                out[i] = loss;
+            sum += loss;
+            total += w;
+        }
+        if (!none)
+            out[0] = !strcmp(reduction, "mean") && total != 0 ? sum / total : sum;
+        if (kernel_wants(k, 1))
+            ((T *)kernel_out(k, 1)->data)[0] = none ? 0 : total;
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status nll_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(nll_check(c, err));
-    TRY(infer_want(c, NLL_DOUT, DTYPE_FP32, err));
-    TRY(infer_want(c, NLL_TOTAL, DTYPE_FP32, err));
+    TRY(infer_want(c, NLL_DOUT, infer_in_dtype(c, NLL_X, 0), err));
+    TRY(infer_want(c, NLL_TOTAL, infer_in_dtype(c, NLL_X, 0), err));
     return infer_like(c, NLL_X, 0, err);
 }
 
@@ -412,7 +429,7 @@ static enum skiff_status nll_grad_run(struct kernel *k, struct skiff_error *err)
 {
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
-    int64_t n = tensor_numel(kernel_in(k, NLL_LABEL));
+    int64_t n = tensor_numel(kernel_in(k, NLL_LABEL)), at, class;
     const char *reduction = k->attr[NLL_REDUCTION].s;
     const struct tensor *dout = kernel_in(k, NLL_DOUT), *total = kernel_in(k, NLL_TOTAL);
     bool none = !strcmp(reduction, "none");
@@ -420,15 +437,17 @@ static enum skiff_status nll_grad_run(struct kernel *k, struct skiff_error *err)
     if (tensor_numel(dout) != (none ? n : 1) || tensor_numel(total) < 1)
         return kernel_fail(k, SKIFF_SHAPE, err, "input Out@GRAD (%s) does not fit reduction '%s'",
                            kernel_in_name(k, NLL_DOUT, 0), reduction);
-    float by = !strcmp(reduction, "mean") && tensor_f32(total)[0] != 0 ? tensor_f32(total)[0] : 1;
-    floats_zero(tensor_f32(dx), tensor_numel(dx));
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at;
-        float w;
-        TRY(nll_at(k, i, &at, &w, err));
-        if (at >= 0)
-            tensor_f32(dx)[at] = -w * tensor_f32(dout)[none ? i : 0] / by;
-    }
+    DISPATCH_FLOAT(dx->dtype, T, {
+        const T *weight = kernel_in_data(k, NLL_WEIGHT);
+        T by = !strcmp(reduction, "mean") && ((T *)total->data)[0] != 0 ? ((T *)total->data)[0] : 1;
+        tensor_clear(dx);
+        for (int64_t i = 0; i < n; i++) {
+            TRY(nll_at(k, i, &at, &class, err));
+            if (at >= 0)
+                ((T *)dx->data)[at] =
+                    -(weight ? weight[class] : 1) * ((T *)dout->data)[none ? i : 0] / by;
+        }
+    })
     return SKIFF_OK;
 }
 

@@ -29,16 +29,11 @@ struct product {
     struct broadcast batch;
 };
 
-static void gemm(enum dtype t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
-                 const void *a, const void *b, bool add, void *c)
+/* Matrices without gaps. */
+static void product_of(enum dtype t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha,
+                       const void *a, const void *b, bool add, void *c)
 {
-    int64_t lda = ta ? m : k, ldb = tb ? k : n;
-    if (m == 0 || n == 0)
-        return;
-    if (t == DTYPE_FP32)
-        math_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, add, c, n);
-    else
-        math_gemm_f64(ta, tb, m, n, k, (double)alpha, a, lda, b, ldb, add, c, n);
+    gemm(t, ta, tb, m, n, k, alpha, a, ta ? m : k, b, tb ? k : n, add ? 1.0f : 0.0f, c, n);
 }
 
 static const void *at(const void *p, int64_t matrix, int64_t size, enum dtype t)
@@ -64,10 +59,10 @@ static void product_forward(const struct product *p, enum dtype t, const void *x
     struct broadcast_walk w;
     for (broadcast_start(&w, b); broadcast_more(&w); broadcast_step(&w, b))
         for (int64_t i = 0; i < b->dims[last]; i++)
-            gemm(t, p->tx, p->ty, p->m, p->n, p->k, p->alpha,
-                 at(x, w.x + i * b->sx[last], p->m * p->k, t),
-                 at(y, w.y + i * b->sy[last], p->k * p->n, t), false,
-                 (void *)at(out, w.out + i, p->m * p->n, t));
+            product_of(t, p->tx, p->ty, p->m, p->n, p->k, p->alpha,
+                       at(x, w.x + i * b->sx[last], p->m * p->k, t),
+                       at(y, w.y + i * b->sy[last], p->k * p->n, t), false,
+                       (void *)at(out, w.out + i, p->m * p->n, t));
 }
 
 static bool batch_repeats(const struct broadcast *b, const int64_t *stride)
@@ -98,13 +93,13 @@ static void product_grad(const struct product *p, enum dtype t, const void *x, c
             void *to_x = dx ? (void *)at(dx->data, ix, m * k, t) : NULL;
             void *to_y = dy ? (void *)at(dy->data, iy, k * n, t) : NULL;
             if (to_x && !p->tx)
-                gemm(t, false, !p->ty, m, k, n, p->alpha, d1, y1, add_x, to_x);
+                product_of(t, false, !p->ty, m, k, n, p->alpha, d1, y1, add_x, to_x);
             else if (to_x)
-                gemm(t, p->ty, true, k, m, n, p->alpha, y1, d1, add_x, to_x);
+                product_of(t, p->ty, true, k, m, n, p->alpha, y1, d1, add_x, to_x);
             if (to_y && !p->ty)
-                gemm(t, !p->tx, false, k, n, m, p->alpha, x1, d1, add_y, to_y);
+                product_of(t, !p->tx, false, k, n, m, p->alpha, x1, d1, add_y, to_y);
             else if (to_y)
-                gemm(t, true, p->tx, n, k, m, p->alpha, d1, x1, add_y, to_y);
+                product_of(t, true, p->tx, n, k, m, p->alpha, d1, x1, add_y, to_y);
         }
 }
 

@@ -10,6 +10,7 @@
 #include "program/grad.h"
 #include "program/infer.h"
 #include "program/kernel.h"
+#include "tensor/math.h"
 
 /* ---- element types -------------------------------------------------------------------------
  * DISPATCH_xxx(dtype, T, statements) runs the statements with T a typedef of the C type; for a
@@ -141,6 +142,19 @@ static inline void bytes_copy(void *to, const void *from, size_t n)
         memcpy(to, from, n);
 }
 
+/* math_gemm_f32 or math_gemm_f64 */
+static inline void gemm(enum dtype t, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                        float alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
+                        float beta, void *c, int64_t ldc)
+{
+    if (m == 0 || n == 0)
+        return;
+    if (t == DTYPE_FP32)
+        math_gemm_f32(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    else
+        math_gemm_f64(ta, tb, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
+}
+
 /* ---- small integer inputs ------------------------------------------------------------------ */
 /* Reads an int32/int64 tensor as numbers; -1 when it holds more than max, or another type. */
 int tensor_read_ints(const struct tensor *t, int64_t *out, int max);
@@ -168,6 +182,20 @@ void strided_copy(const struct strided *s, size_t elem, const void *src, void *d
 void strided_add(const struct strided *s, enum dtype dtype, const void *src, void *dst);
 /* Row-major strides of a shape. */
 void shape_strides(const struct shape *s, int64_t *out);
+
+/* Strides of `in` seen as `out`, ranks aligned at the end: 0 where it is repeated. False: it does
+ * not fit. */
+bool repeat_strides(const struct shape *in, const struct shape *out, int64_t *strides);
+/* Offset of place i of a shape (row-major number) under other strides. */
+static inline int64_t strides_at(const struct shape *s, const int64_t *strides, int64_t i)
+{
+    int64_t off = 0;
+    for (int d = s->ndim - 1; d >= 0; d--) {
+        off += i % s->dims[d] * strides[d];
+        i /= s->dims[d];
+    }
+    return off;
+}
 
 /* A tensor seen as [outer, n, inner] around an axis. */
 struct lines {

@@ -1,4 +1,4 @@
-/* pool2d and max_pool2d_with_index over [N, C, H, W].
+/* pool2d and max_pool2d_with_index over [N, C, H, W]; pool2d also over [N, H, W, C] (NHWC).
  *
  * Windows: plain: ksize, strides, paddings ([h, w] or [top, bottom, left, right]), cut to the
  * image; adaptive: ksize is the size of the result, window i = [floor(i H / out), ceil((i + 1) H /
@@ -27,7 +27,10 @@ enum {
 enum { MI_KSIZE, MI_GLOBAL, MI_STRIDES, MI_PADDINGS, MI_ADAPTIVE };
 
 struct pool {
-    int64_t planes, in[2], out[2], ksize[2], stride[2], before[2], after[2];
+    enum dtype dtype;
+    int64_t planes, channels; /* planes = N C */
+    bool last;                /* NHWC */
+    int64_t in[2], out[2], ksize[2], stride[2], before[2], after[2];
     bool adaptive, exclusive, ceil, full_window; /* full_window: 1.x divides by the whole ksize */
 };
 
@@ -103,21 +106,25 @@ static enum skiff_status pool_of(const struct infer *c, bool with_index, struct 
                                  struct skiff_error *err)
 {
     struct pool_attrs a = attrs_of(c->kind, c->attr, with_index);
-    TRY(infer_want(c, 0, DTYPE_FP32, err));
+    TRY(infer_want_float(c, 0, err));
     TRY(infer_want_rank(c, 0, 4, err));
     TRY(lists_check(c, &a, err));
     const struct shape *x = infer_in(c, 0, 0);
-    if (!with_index && c->attr[P2_FORMAT].s && strcmp(c->attr[P2_FORMAT].s, "NCHW") &&
-        strcmp(c->attr[P2_FORMAT].s, "AnyLayout"))
-        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, only NCHW is known",
-                         c->kind->type, c->attr[P2_FORMAT].s);
-    *p = (struct pool){.planes = dims_product(x, 0, 2),
+    const char *format = with_index ? NULL : c->attr[P2_FORMAT].s;
+    bool last = format && !strcmp(format, "NHWC");
+    if (format && !last && strcmp(format, "NCHW") && strcmp(format, "AnyLayout"))
+        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, must be NCHW or NHWC",
+                         c->kind->type, format);
+    *p = (struct pool){.dtype = infer_in_dtype(c, 0, 0),
+                       .planes = x->dims[0] < 0 ? -1 : x->dims[0] * x->dims[last ? 3 : 1],
+                       .channels = x->dims[last ? 3 : 1],
+                       .last = last,
                        .adaptive = a.adaptive && !a.global,
                        .exclusive = a.exclusive,
                        .ceil = a.ceil,
                        .full_window = c->kind->generations == GEN_1X};
     for (int i = 0; i < 2; i++) {
-        p->in[i] = x->dims[2 + i];
+        p->in[i] = x->dims[(last ? 1 : 2) + i];
         p->out[i] = -1;
         if (p->in[i] < 0) {
             p->out[i] = a.global ? 1 : p->adaptive ? a.ksize->ints[i] : -1;
@@ -163,24 +170,45 @@ static struct window window_at(const struct pool *p, const int64_t at[2])
     return w;
 }
 
-/* Position of the first largest value in the plane; -1 for a window outside of it. */
-static int64_t window_max(const struct pool *p, const struct window *w, const float *plane)
+/* Element `at` of plane n lies at plane_at(n) + at * pixel_step, of `size` elements each. */
+static int64_t plane_at(const struct pool *p, int64_t n, int64_t size)
 {
-    int64_t best = -1;
-    for (int64_t h = w->from[0]; h < w->to[0]; h++)
-        for (int64_t x = w->from[1]; x < w->to[1]; x++)
-            if (best < 0 || plane[h * p->in[1] + x] > plane[best])
-                best = h * p->in[1] + x;
+    return p->last ? n / p->channels * p->channels * size + n % p->channels : n * size;
+}
+static int64_t pixel_step(const struct pool *p)
+{
+    return p->last ? p->channels : 1;
+}
+
+#define EACH_OF_WINDOW(p, w, at)                                                               \
+    for (int64_t h_ = (w)->from[0]; h_ < (w)->to[0]; h_++)                                     \
+        for (int64_t at = h_ * (p)->in[1] + (w)->from[1], end_ = h_ * (p)->in[1] + (w)->to[1]; \
+             at < end_; at++)
+
+/* Position of the first largest value in the plane; -1 for a window outside of it. */
+static int64_t window_max(const struct pool *p, const struct window *w, const void *plane)
+{
+    int64_t best = -1, step = pixel_step(p);
+    DISPATCH_FLOAT(p->dtype, T, {
+        const T *x = plane;
+        EACH_OF_WINDOW(p, w, at)
+        if (best < 0 || x[at * step] > x[best * step])
+            best = at;
+    })
     return best;
 }
 
-static float window_mean(const struct pool *p, const struct window *w, const float *plane)
+static double window_mean(const struct pool *p, const struct window *w, const void *plane)
 {
-    float sum = 0;
-    for (int64_t h = w->from[0]; h < w->to[0]; h++)
-        for (int64_t x = w->from[1]; x < w->to[1]; x++)
-            sum += plane[h * p->in[1] + x];
-    return sum / (float)w->size;
+    int64_t step = pixel_step(p);
+    double mean = 0;
+    DISPATCH_FLOAT(p->dtype, T, {
+        const T *x = plane;
+        T sum = 0;
+        EACH_OF_WINDOW(p, w, at) sum += x[at * step];
+        mean = (double)(sum / (T)w->size);
+    })
+    return mean;
 }
 
 /* ---- shapes ---- */
@@ -188,8 +216,8 @@ static float window_mean(const struct pool *p, const struct window *w, const flo
 static struct shape pooled(const struct shape *x, const struct pool *p)
 {
     struct shape s = *x;
-    s.dims[2] = p->out[0];
-    s.dims[3] = p->out[1];
+    s.dims[p->last ? 1 : 2] = p->out[0];
+    s.dims[p->last ? 2 : 3] = p->out[1];
     return s;
 }
 
@@ -213,7 +241,7 @@ static enum skiff_status pool_infer(struct infer *c, struct skiff_error *err)
     TRY(type_check(c, err));
     TRY(pool_of(c, false, &p, err));
     struct shape out = pooled(infer_in(c, 0, 0), &p);
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &out, err));
+    TRY(infer_out(c, 0, 0, p.dtype, &out, err));
     infer_share_lod(c, 0, 0, 0, 0);
     return SKIFF_OK;
 }
@@ -223,31 +251,37 @@ static enum skiff_status index_infer(struct infer *c, struct skiff_error *err)
     struct pool p;
     TRY(pool_of(c, true, &p, err));
     struct shape out = pooled(infer_in(c, 0, 0), &p);
-    TRY(infer_out(c, 0, 0, DTYPE_FP32, &out, err));
+    TRY(infer_out(c, 0, 0, p.dtype, &out, err));
     return infer_out(c, 1, 0, DTYPE_INT32, &out, err);
 }
 
 /* ---- kernels ---- */
 
-static void pool_forward(const struct pool *p, bool max, const float *x, float *out, int32_t *mask)
+static void pool_forward(const struct pool *p, bool max, const void *x, void *out, int32_t *mask)
 {
-    for (int64_t n = 0; n < p->planes; n++, x += p->in[0] * p->in[1])
-        for (int64_t h = 0; h < p->out[0]; h++)
-            for (int64_t w = 0; w < p->out[1]; w++, out++) {
-                struct window win = window_at(p, (int64_t[]){h, w});
-                int64_t best = max ? window_max(p, &win, x) : 0;
-                *out = !max ? window_mean(p, &win, x) : best < 0 ? -FLT_MAX : x[best];
+    int64_t windows = p->out[0] * p->out[1], step = pixel_step(p);
+    DISPATCH_FLOAT(p->dtype, T, {
+        for (int64_t n = 0; n < p->planes; n++) {
+            const T *plane = (const T *)x + plane_at(p, n, p->in[0] * p->in[1]);
+            T *to = (T *)out + plane_at(p, n, windows);
+            for (int64_t i = 0; i < windows; i++) {
+                struct window win = window_at(p, (int64_t[]){i / p->out[1], i % p->out[1]});
+                int64_t best = max ? window_max(p, &win, plane) : 0;
+                to[i * step] = !max       ? (T)window_mean(p, &win, plane)
+                               : best < 0 ? -FLT_MAX
+                                          : plane[best * step];
                 if (mask)
                     *mask++ = (int32_t)best;
             }
+        }
+    })
 }
 
 static enum skiff_status pool_run(struct kernel *k, struct skiff_error *err)
 {
     struct pool p;
     TRY(pool_of_kernel(k, false, &p, err));
-    pool_forward(&p, is_max(k->attr), tensor_f32(kernel_in(k, 0)), tensor_f32(kernel_out(k, 0)),
-                 NULL);
+    pool_forward(&p, is_max(k->attr), kernel_in(k, 0)->data, kernel_out(k, 0)->data, NULL);
     return SKIFF_OK;
 }
 
@@ -255,8 +289,7 @@ static enum skiff_status index_run(struct kernel *k, struct skiff_error *err)
 {
     struct pool p;
     TRY(pool_of_kernel(k, true, &p, err));
-    pool_forward(&p, true, tensor_f32(kernel_in(k, 0)), tensor_f32(kernel_out(k, 0)),
-                 kernel_wants(k, 1) ? tensor_i32(kernel_out(k, 1)) : NULL);
+    pool_forward(&p, true, kernel_in(k, 0)->data, kernel_out(k, 0)->data, kernel_out_data(k, 1));
     return SKIFF_OK;
 }
 
@@ -264,15 +297,23 @@ enum { PG_X, PG_OUT, PG_DOUT }; /* with index: Mask in place of Out */
 
 static enum skiff_status pool_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(infer_want(c, PG_X, DTYPE_FP32, err));
+    TRY(infer_want_float(c, PG_X, err));
     return infer_like(c, PG_X, 0, err);
 }
 
-static void average_spread(const struct pool *p, const struct window *w, float d, float *plane)
+/* The gradient of one window into its plane. */
+static void window_spread(const struct pool *p, bool max, const struct window *w, const void *plane,
+                          double dout, void *dplane)
 {
-    for (int64_t h = w->from[0]; h < w->to[0]; h++)
-        for (int64_t x = w->from[1]; x < w->to[1]; x++)
-            plane[h * p->in[1] + x] += d / (float)w->size;
+    int64_t step = pixel_step(p), best = max ? window_max(p, w, plane) : -1;
+    DISPATCH_FLOAT(p->dtype, T, {
+        T *dx = dplane, d = (T)dout;
+        if (best >= 0)
+            dx[best * step] += d;
+        if (!max)
+            EACH_OF_WINDOW(p, w, at)
+        dx[at * step] += d / (T)w->size;
+    })
 }
 
 static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err)
@@ -281,22 +322,21 @@ static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(pool_of_kernel(k, false, &p, err));
-    TRY(kernel_want_floats(k, PG_DOUT, p.planes * p.out[0] * p.out[1], err));
-    const float *x = tensor_f32(kernel_in(k, PG_X)), *dout = tensor_f32(kernel_in(k, PG_DOUT));
-    float *dx = tensor_f32(kernel_out(k, 0));
-    int64_t plane = p.in[0] * p.in[1];
-    bool max = is_max(k->attr);
-    floats_zero(dx, p.planes * plane);
-    for (int64_t n = 0; n < p.planes; n++, x += plane, dx += plane)
-        for (int64_t h = 0; h < p.out[0]; h++)
-            for (int64_t w = 0; w < p.out[1]; w++, dout++) {
-                struct window win = window_at(&p, (int64_t[]){h, w});
-                int64_t best = max ? window_max(&p, &win, x) : -1;
-                if (!max)
-                    average_spread(&p, &win, *dout, dx);
-                else if (best >= 0)
-                    dx[best] += *dout;
+    int64_t windows = p.out[0] * p.out[1], step = pixel_step(&p);
+    TRY(kernel_want_elements(k, PG_DOUT, p.dtype, p.planes * windows, err));
+    tensor_clear(kernel_out(k, 0));
+    DISPATCH_FLOAT(p.dtype, T, {
+        for (int64_t n = 0; n < p.planes; n++) {
+            int64_t at = plane_at(&p, n, p.in[0] * p.in[1]);
+            const T *x = (const T *)kernel_in(k, PG_X)->data + at;
+            const T *dout = (const T *)kernel_in(k, PG_DOUT)->data + plane_at(&p, n, windows);
+            T *dx = (T *)kernel_out(k, 0)->data + at;
+            for (int64_t i = 0; i < windows; i++) {
+                struct window win = window_at(&p, (int64_t[]){i / p.out[1], i % p.out[1]});
+                window_spread(&p, is_max(k->attr), &win, x, (double)dout[i * step], dx);
             }
+        }
+    })
     return SKIFF_OK;
 }
 
@@ -308,19 +348,22 @@ static enum skiff_status index_grad_run(struct kernel *k, struct skiff_error *er
     TRY(pool_of_kernel(k, true, &p, err));
     const struct tensor *mask = kernel_in(k, PG_OUT);
     int64_t windows = p.out[0] * p.out[1], plane = p.in[0] * p.in[1], n = p.planes * windows;
-    TRY(kernel_want_floats(k, PG_DOUT, n, err));
+    TRY(kernel_want_elements(k, PG_DOUT, p.dtype, n, err));
     if (mask->dtype != DTYPE_INT32 || tensor_numel(mask) != n)
         return kernel_fail(k, SKIFF_SHAPE, err, "input Mask (%s) must be %lld int32 values",
                            kernel_in_name(k, PG_OUT, 0), (long long)n);
-    float *dx = tensor_f32(kernel_out(k, 0));
-    floats_zero(dx, p.planes * plane);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = tensor_i32(mask)[i];
-        if (at >= plane)
-            return kernel_bad_index(k, PG_OUT, i, at, plane, "positions of a plane", err);
-        if (at >= 0)
-            dx[i / windows * plane + at] += tensor_f32(kernel_in(k, PG_DOUT))[i];
-    }
+    tensor_clear(kernel_out(k, 0));
+    for (int64_t i = 0; i < n; i++)
+        if (tensor_i32(mask)[i] >= plane)
+            return kernel_bad_index(k, PG_OUT, i, tensor_i32(mask)[i], plane,
+                                    "positions of a plane", err);
+    DISPATCH_FLOAT(p.dtype, T, {
+        const T *dout = kernel_in(k, PG_DOUT)->data;
+        T *dx = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            if (tensor_i32(mask)[i] >= 0)
+                dx[i / windows * plane + tensor_i32(mask)[i]] += dout[i];
+    })
     return SKIFF_OK;
 }
 

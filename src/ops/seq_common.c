@@ -20,6 +20,15 @@ enum skiff_status infer_want(const struct infer *c, int slot, enum dtype want,
                      dtype_name(infer_in_dtype(c, slot, 0)));
 }
 
+enum skiff_status infer_want_float(const struct infer *c, int slot, struct skiff_error *err)
+{
+    if (!infer_has(c, slot) || dtype_is_float(infer_in_dtype(c, slot, 0)))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_DTYPE, "op %s, input %s (%s): must be float32 or float64, is %s",
+                     c->kind->type, slot_name(c, slot), infer_in_name(c, slot, 0),
+                     dtype_name(infer_in_dtype(c, slot, 0)));
+}
+
 enum skiff_status infer_want_int(const struct infer *c, int slot, struct skiff_error *err)
 {
     if (!infer_has(c, slot))
@@ -57,8 +66,9 @@ enum skiff_status infer_want_alike(const struct infer *c, int a, int b, struct s
 
 enum skiff_status infer_want_floats_alike(const struct infer *c, int n, struct skiff_error *err)
 {
-    for (int i = 0; i < n; i++) {
-        TRY(infer_want(c, i, DTYPE_FP32, err));
+    TRY(infer_want_float(c, 0, err));
+    for (int i = 1; i < n; i++) {
+        TRY(infer_want(c, i, infer_in_dtype(c, 0, 0), err));
         TRY(infer_want_alike(c, i, 0, err));
     }
     return SKIFF_OK;
@@ -119,17 +129,23 @@ enum skiff_status kernel_lod(const struct kernel *k, int slot, int i, const stru
     return SKIFF_OK;
 }
 
+enum skiff_status kernel_want_elements(const struct kernel *k, int slot, enum dtype dtype,
+                                       int64_t n, struct skiff_error *err)
+{
+    const struct tensor *t = kernel_in(k, slot);
+    if (t && t->dtype == dtype && tensor_numel(t) == n)
+        return SKIFF_OK;
+    char text[160];
+    return kernel_fail(k, SKIFF_SHAPE, err, "input %s (%s) %s of %s must have %lld %s values",
+                       k->kind->ins[slot].name, kernel_in_name(k, slot, 0),
+                       t ? shape_text(&t->shape, text) : "(absent)",
+                       t ? dtype_name(t->dtype) : "nothing", (long long)n, dtype_name(dtype));
+}
+
 enum skiff_status kernel_want_floats(const struct kernel *k, int slot, int64_t n,
                                      struct skiff_error *err)
 {
-    const struct tensor *t = kernel_in(k, slot);
-    if (t && t->dtype == DTYPE_FP32 && tensor_numel(t) == n)
-        return SKIFF_OK;
-    char text[160];
-    return kernel_fail(k, SKIFF_SHAPE, err, "input %s (%s) %s of %s must have %lld float32 values",
-                       k->kind->ins[slot].name, kernel_in_name(k, slot, 0),
-                       t ? shape_text(&t->shape, text) : "(absent)",
-                       t ? dtype_name(t->dtype) : "nothing", (long long)n);
+    return kernel_want_elements(k, slot, DTYPE_FP32, n, err);
 }
 
 enum skiff_status kernel_make_lod(struct tensor *out, int64_t n, int64_t **out_off,
@@ -198,4 +214,15 @@ float log_finite_f32(float x)
 {
     float l = logf(x);
     return isinf(l) ? (l > 0 ? 1e20f : -1e20f) : l;
+}
+
+double sigmoid_f64(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+double log_finite_f64(double x)
+{
+    double l = log(x);
+    return isinf(l) ? (l > 0 ? 1e20 : -1e20) : l;
 }

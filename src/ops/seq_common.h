@@ -49,6 +49,8 @@
 /* The input must be of this element type. */
 enum skiff_status infer_want(const struct infer *c, int slot, enum dtype want,
                              struct skiff_error *err);
+/* float32 or float64. */
+enum skiff_status infer_want_float(const struct infer *c, int slot, struct skiff_error *err);
 /* int32 or int64. */
 enum skiff_status infer_want_int(const struct infer *c, int slot, struct skiff_error *err);
 /* The input must have this rank. */
@@ -56,7 +58,8 @@ enum skiff_status infer_want_rank(const struct infer *c, int slot, int rank,
                                   struct skiff_error *err);
 /* Two inputs must have the same shape, as far as it is known. */
 enum skiff_status infer_want_alike(const struct infer *c, int a, int b, struct skiff_error *err);
-/* Inputs 0..n-1 are float32 and of one shape (absent ones are passed over). */
+/* Inputs 0..n-1 are float32 or float64, all the same, and of one shape (absent ones are passed
+ * over). */
 enum skiff_status infer_want_floats_alike(const struct infer *c, int n, struct skiff_error *err);
 /* At run time: the input must carry at least one lod level that fits its rows. */
 enum skiff_status infer_want_lod(const struct infer *c, int slot, struct skiff_error *err);
@@ -89,12 +92,20 @@ static inline float *kernel_out_f32(const struct kernel *k, int slot)
 {
     return kernel_wants(k, slot) ? tensor_f32(kernel_out(k, slot)) : NULL;
 }
+/* The same for elements of any type. */
+static inline const void *kernel_in_data(const struct kernel *k, int slot)
+{
+    return kernel_has(k, slot) ? kernel_in(k, slot)->data : NULL;
+}
+static inline void *kernel_out_data(const struct kernel *k, int slot)
+{
+    return kernel_wants(k, slot) ? kernel_out(k, slot)->data : NULL;
+}
 /* Room for the gradient of an input; NULL when it is not wanted, or when the input is absent, so
  * that its size is not known. */
-static inline float *kernel_grad(const struct kernel *k, int out_slot, int in_slot)
+static inline void *kernel_grad(const struct kernel *k, int out_slot, int in_slot)
 {
-    return kernel_wants(k, out_slot) && kernel_has(k, in_slot) ? tensor_f32(kernel_out(k, out_slot))
-                                                               : NULL;
+    return kernel_has(k, in_slot) ? kernel_out_data(k, out_slot) : NULL;
 }
 /* Element of an int32 or int64 tensor. */
 static inline int64_t tensor_int_at(const struct tensor *t, int64_t i)
@@ -109,8 +120,11 @@ enum skiff_status kernel_floats(struct kernel *k, int64_t n, float **out, struct
 /* The lowest lod level of an input, checked against its rows; fails when there is none. */
 enum skiff_status kernel_lod(const struct kernel *k, int slot, int i, const struct lod_level **out,
                              struct skiff_error *err);
-/* The input must be float32 with exactly n elements (a gradient that must
- * fit its forward value). */
+/* The input must have this type and exactly n elements (a gradient that must fit its forward
+ * value). */
+enum skiff_status kernel_want_elements(const struct kernel *k, int slot, enum dtype dtype,
+                                       int64_t n, struct skiff_error *err);
+/* The same for float32. */
 enum skiff_status kernel_want_floats(const struct kernel *k, int slot, int64_t n,
                                      struct skiff_error *err);
 /* Makes the output's lod one level of n offsets, for the caller to fill. */
@@ -131,6 +145,15 @@ int64_t ids_find(const int64_t *ids, int64_t n, int64_t id);
 float sigmoid_f32(float x);
 /* log that gives -1e20 for 0 (and 1e20 for infinity), as Paddle's cross entropies count it. */
 float log_finite_f32(float x);
+double sigmoid_f64(double x);
+double log_finite_f64(double x);
+/* The same by the type of x, for loops over either. */
+#define SIGMOID(x) _Generic((x), float : sigmoid_f32, default : sigmoid_f64)(x)
+#define LOG_FINITE(x) _Generic((x), float : log_finite_f32, default : log_finite_f64)(x)
+#define ZERO_ELEMENTS(p, n)                \
+    for (int64_t z_ = 0; z_ < (n); z_++) { \
+        (p)[z_] = 0;                       \
+    }
 
 /* Copies n rows of `bytes` each. */
 static inline void rows_move(void *to, const void *from, int64_t n, size_t bytes)

@@ -36,11 +36,10 @@ static struct rows3 rows3_of(const struct shape *s, int32_t axis)
     return r;
 }
 
-static enum skiff_status axis_check(const struct infer *c, int slot, int32_t axis, bool doubles,
+static enum skiff_status axis_check(const struct infer *c, int slot, int32_t axis,
                                     struct skiff_error *err)
 {
-    if (infer_in_dtype(c, slot, 0) != DTYPE_FP64 || !doubles)
-        TRY(infer_want(c, slot, DTYPE_FP32, err));
+    TRY(infer_want_float(c, slot, err));
     const struct shape *s = infer_in(c, slot, 0);
     if (s->ndim == 0 && (axis == 0 || axis == -1))
         return SKIFF_OK;
@@ -138,7 +137,7 @@ static bool is_f64(const struct tensor *t)
 
 static enum skiff_status softmax_infer(struct infer *c, struct skiff_error *err)
 {
-    TRY(axis_check(c, 0, c->attr[0].i, true, err));
+    TRY(axis_check(c, 0, c->attr[0].i, err));
     return infer_same(c, 0, 0, err);
 }
 
@@ -156,7 +155,7 @@ static enum skiff_status softmax_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status softmax_grad_check(struct infer *c, struct skiff_error *err)
 {
-    TRY(axis_check(c, 0, c->attr[0].i, true, err));
+    TRY(axis_check(c, 0, c->attr[0].i, err));
     TRY(infer_want(c, 1, infer_in_dtype(c, 0, 0), err));
     return infer_want_alike(c, 1, 0, err);
 }
@@ -259,8 +258,9 @@ static enum skiff_status sx_label_check(const struct infer *c, int x_slot, int l
 {
     const struct shape *x = infer_in(c, x_slot, 0), *label = infer_in(c, label_slot, 0);
     bool soft = c->attr[SX_SOFT].b;
-    TRY(axis_check(c, x_slot, c->attr[SX_AXIS].i, false, err));
-    TRY(soft ? infer_want(c, label_slot, DTYPE_FP32, err) : infer_want_int(c, label_slot, err));
+    TRY(axis_check(c, x_slot, c->attr[SX_AXIS].i, err));
+    TRY(soft ? infer_want(c, label_slot, infer_in_dtype(c, x_slot, 0), err)
+             : infer_want_int(c, label_slot, err));
     int axis = axis_of(c->attr[SX_AXIS].i, x->ndim);
     bool fits = x->ndim > 0 && label->ndim == x->ndim;
     for (int i = 0; fits && i < x->ndim; i++)
@@ -278,8 +278,8 @@ static enum skiff_status sx_infer(struct infer *c, struct skiff_error *err)
     TRY(sx_label_check(c, SX_LOGITS, SX_LABEL, err));
     struct shape s = *infer_in(c, SX_LOGITS, 0), loss = s;
     loss.dims[axis_of(c->attr[SX_AXIS].i, s.ndim)] = 1;
-    TRY(infer_out(c, SX_SOFTMAX, 0, DTYPE_FP32, &s, err));
-    TRY(infer_out(c, SX_LOSS, 0, DTYPE_FP32, &loss, err));
+    TRY(infer_out(c, SX_SOFTMAX, 0, infer_in_dtype(c, SX_LOGITS, 0), &s, err));
+    TRY(infer_out(c, SX_LOSS, 0, infer_in_dtype(c, SX_LOGITS, 0), &loss, err));
     infer_share_lod(c, SX_LOGITS, 0, SX_SOFTMAX, 0);
     infer_share_lod(c, SX_LOGITS, 0, SX_LOSS, 0);
     return SKIFF_OK;
@@ -298,69 +298,53 @@ static enum skiff_status sx_labels_in_range(const struct kernel *k, int slot, in
     return SKIFF_OK;
 }
 
-static float sx_loss_soft(struct rows3 r, const float *p, const float *label)
+/* p = the probabilities of all rows. */
+static void sx_probabilities(const struct kernel *k, struct rows3 r, const struct tensor *x,
+                             void *p)
 {
-    float loss = 0;
-    for (int64_t j = 0; j < r.classes; j++)
-        loss -= label[j * r.inner] * log_finite_f32(p[j * r.inner]);
-    return loss;
+    if (!tensor_numel(x))
+        return;
+    if (!use_softmax(k->attr))
+        memmove(p, x->data, tensor_bytes(x));
+    else if (is_f64(x))
+        softmax_forward_f64(r, false, x->data, p);
+    else
+        softmax_forward(r, tensor_f32(x), p);
 }
 
 static enum skiff_status sx_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, SX_LOGITS), *label = kernel_in(k, SX_LABEL);
     struct rows3 r = rows3_of(&x->shape, k->attr[SX_AXIS].i);
-    float *loss = tensor_f32(kernel_out(k, SX_LOSS)), *p;
-    int64_t n = tensor_numel(x);
-    if (!k->attr[SX_SOFT].b)
+    void *given = kernel_out_data(k, SX_SOFTMAX);
+    bool soft = k->attr[SX_SOFT].b;
+    if (!soft)
         TRY(sx_labels_in_range(k, SX_LABEL, r.classes, err));
-    if (kernel_wants(k, SX_SOFTMAX))
-        p = tensor_f32(kernel_out(k, SX_SOFTMAX));
-    else
-        TRY(kernel_floats(k, n, &p, err));
-    if (use_softmax(k->attr))
-        softmax_forward(r, tensor_f32(x), p);
-    else if (n && p != tensor_f32(x))
-        memcpy(p, x->data, (size_t)n * sizeof(float));
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = 0; i < r.inner; i++) {
-            int64_t base = o * r.classes * r.inner + i, at = o * r.inner + i;
-            if (k->attr[SX_SOFT].b) {
-                loss[at] = sx_loss_soft(r, p + base, tensor_f32(label) + base);
-                continue;
-            }
-            int64_t l = tensor_int_at(label, at);
-            loss[at] = l == k->attr[SX_IGNORE].i ? 0 : -log_finite_f32(p[base + l * r.inner]);
+    if (!kernel_wants(k, SX_SOFTMAX))
+        TRY(kernel_scratch(k, tensor_bytes(x) + 1, &given, err));
+    sx_probabilities(k, r, x, given);
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *p = given, *weight = label->data;
+        T *loss = kernel_out(k, SX_LOSS)->data;
+        for (int64_t at = 0; at < r.outer * r.inner; at++) {
+            int64_t base = at / r.inner * r.classes * r.inner + at % r.inner;
+            int64_t l = soft ? 0 : tensor_int_at(label, at);
+            T sum = 0;
+            for (int64_t j = 0; soft && j < r.classes; j++)
+                sum -= weight[base + j * r.inner] * LOG_FINITE(p[base + j * r.inner]);
+            loss[at] = soft                        ? sum
+                       : l == k->attr[SX_IGNORE].i ? 0
+                                                   : -LOG_FINITE(p[base + l * r.inner]);
         }
+    })
     return SKIFF_OK;
 }
 
 static enum skiff_status sx_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(sx_label_check(c, SXG_SOFTMAX, SXG_LABEL, err));
-    TRY(infer_want(c, SXG_DLOSS, DTYPE_FP32, err));
+    TRY(infer_want(c, SXG_DLOSS, infer_in_dtype(c, SXG_SOFTMAX, 0), err));
     return infer_like(c, SXG_SOFTMAX, 0, err);
-}
-
-static void sx_grad_soft(struct rows3 r, bool softmax, const float *p, const float *label,
-                         float dloss, float *dx)
-{
-    for (int64_t j = 0; j < r.classes; j++) {
-        int64_t at = j * r.inner;
-        dx[at] = softmax ? (p[at] - label[at]) * dloss : -label[at] / p[at] * dloss;
-    }
-}
-
-static void sx_grad_hard(struct rows3 r, bool softmax, const float *p, int64_t label, float dloss,
-                         float *dx)
-{
-    for (int64_t j = 0; j < r.classes; j++)
-        dx[j * r.inner] = softmax ? p[j * r.inner] * dloss : 0;
-    int64_t at = label * r.inner;
-    if (softmax)
-        dx[at] -= dloss;
-    else
-        dx[at] = -dloss / p[at];
 }
 
 static enum skiff_status sx_grad_run(struct kernel *k, struct skiff_error *err)
@@ -378,19 +362,23 @@ static enum skiff_status sx_grad_run(struct kernel *k, struct skiff_error *err)
     bool soft = k->attr[SX_SOFT].b, whole = use_softmax(k->attr);
     if (!soft)
         TRY(sx_labels_in_range(k, SXG_LABEL, r.classes, err));
-    for (int64_t o = 0; o < r.outer; o++)
-        for (int64_t i = 0; i < r.inner; i++) {
-            int64_t base = o * r.classes * r.inner + i, at = o * r.inner + i;
-            const float *p = tensor_f32(softmax) + base;
-            float *dx = tensor_f32(kernel_out(k, 0)) + base, d = tensor_f32(dloss)[at];
-            if (soft)
-                sx_grad_soft(r, whole, p, tensor_f32(label) + base, d, dx);
-            else if (tensor_int_at(label, at) != k->attr[SX_IGNORE].i)
-                sx_grad_hard(r, whole, p, tensor_int_at(label, at), d, dx);
-            else
-                for (int64_t j = 0; j < r.classes; j++)
-                    dx[j * r.inner] = 0;
+    DISPATCH_FLOAT(softmax->dtype, T, {
+        const T *weight = label->data, *p = softmax->data, *up = dloss->data;
+        T *dx = kernel_out(k, 0)->data;
+        for (int64_t row = 0; row < r.outer * r.inner; row++) {
+            int64_t base = row / r.inner * r.classes * r.inner + row % r.inner;
+            int64_t l = soft ? 0 : tensor_int_at(label, row);
+            bool ignored = !soft && l == k->attr[SX_IGNORE].i;
+            for (int64_t j = 0; j < r.classes; j++) {
+                int64_t at = base + j * r.inner;
+                T target = soft ? weight[at] : (T)(j == l), d = ignored ? 0 : up[row];
+                if (whole)
+                    dx[at] = soft ? (p[at] - target) * d : p[at] * d - target * d;
+                else
+                    dx[at] = soft || (j == l && !ignored) ? -target / p[at] * d : 0;
+            }
         }
+    })
     return SKIFF_OK;
 }
 
