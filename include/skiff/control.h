@@ -36,8 +36,8 @@ SKIFF_API struct skiff_var *skiff_select_input(struct skiff_net *net, int n,
 
 /* Rows by a condition, a bool for each row: blocks for those where it holds and for the others. */
 struct skiff_if_else;
-SKIFF_API struct skiff_if_else *
-skiff_if_else_create(struct skiff_net *net, struct skiff_var *condition, const char *name);
+SKIFF_API struct skiff_if_else *skiff_if_else_create(struct skiff_net *net,
+                                                     struct skiff_var *condition, const char *name);
 SKIFF_API void skiff_if_else_begin(struct skiff_if_else *e, bool side);
 SKIFF_API struct skiff_var *skiff_if_else_input(struct skiff_if_else *e, struct skiff_var *x);
 SKIFF_API void skiff_if_else_output(struct skiff_if_else *e, struct skiff_var *v);

@@ -207,12 +207,10 @@ static PyObject *static_memory_like(struct control_object *o, PyObject *args, Py
     struct skiff_var *v = var_of(ref, "ref");
     if (!v || !dims_of(shape, "shape", &dims))
         return NULL;
-    return var_if_ok(o->net,
-                     skiff_static_rnn_memory_like(o->c, dims, v, value, init_dim, ref_dim));
+    return var_if_ok(o->net, skiff_static_rnn_memory_like(o->c, dims, v, value, init_dim, ref_dim));
 }
 
-static bool two_vars(PyObject *args, PyObject *keywords, struct skiff_var **a,
-                     struct skiff_var **b)
+static bool two_vars(PyObject *args, PyObject *keywords, struct skiff_var **a, struct skiff_var **b)
 {
     PyObject *memory, *now;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO", KEYWORDS("memory", "now"), &memory,
@@ -367,12 +365,12 @@ static PyMethodDef dynamic_methods[] = {
     METHOD0("results", dynamic_results, "The results, after the end."),
     {0}};
 
-#define CONTROL_CLASS(id, name)                                                        \
-    static PyType_Slot id##_slots[] = {{Py_tp_dealloc, control_dealloc},               \
-                                       {Py_tp_traverse, control_traverse},             \
-                                       {Py_tp_methods, id##_methods},                  \
-                                       {Py_tp_doc, "Made by a Net: see _native.pyi."}, \
-                                       {0}};                                           \
+#define CONTROL_CLASS(id, name)                                                              \
+    static PyType_Slot id##_slots[] = {{Py_tp_dealloc, control_dealloc},                     \
+                                       {Py_tp_traverse, control_traverse},                   \
+                                       {Py_tp_methods, id##_methods},                        \
+                                       {Py_tp_doc, "Made by a Net: see _native.pyi."},       \
+                                       {0}};                                                 \
     static PyType_Spec id##_spec = {"skiff._native." name, sizeof(struct control_object), 0, \
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, id##_slots}
 CONTROL_CLASS(branch, "Branch");

@@ -9,8 +9,8 @@
 /* What a block reads from outside, and what it writes. */
 void control_uses(const struct skiff_block *b, struct str_map *reads, struct str_map *writes);
 /* The variables of those names that `b` sees. Fails on an unknown one if `all` is set. */
-int control_resolve(struct skiff_net *net, const struct skiff_block *b,
-                    const struct str_map *names, bool all, struct skiff_var **out);
+int control_resolve(struct skiff_net *net, const struct skiff_block *b, const struct str_map *names,
+                    bool all, struct skiff_var **out);
 /* A variable for what the op keeps of its block's runs. */
 struct skiff_var *control_scopes(struct skiff_net *net, struct skiff_block *b);
 /* The block around the one that is open. */

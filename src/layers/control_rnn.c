@@ -426,8 +426,10 @@ void skiff_dynamic_rnn_update(struct skiff_dynamic_rnn *r, struct skiff_var *mem
             push(net, &r->update_arrays, &r->nupdate_arrays, m->array);
             return;
         }
-    net_fail(net, SKIFF_INVALID, "dynamic_rnn: %s is not a memory; invoke memory before "
-             "update_memory", memory->name);
+    net_fail(net, SKIFF_INVALID,
+             "dynamic_rnn: %s is not a memory; invoke memory before "
+             "update_memory",
+             memory->name);
 }
 
 static void write_item(struct skiff_dynamic_rnn *r, struct skiff_var *x, struct skiff_var *array)

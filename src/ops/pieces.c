@@ -59,8 +59,7 @@ enum skiff_status pieces_join(struct kernel *k, const struct piece *p, int64_t n
     enum skiff_status status = value_as_tensor(out, like->dtype, &s, err);
     if (status == SKIFF_OK) {
         for (int l = 0; l < skip; l++)
-            bytes_copy(lod->level[l].off, above->level[l].off,
-                       (size_t)counts[l] * sizeof(int64_t));
+            bytes_copy(lod->level[l].off, above->level[l].off, (size_t)counts[l] * sizeof(int64_t));
         pieces_fill(p, n, level, levels, lod, skip, out->tensor.data,
                     (size_t)shape_cols(&s, 1) * dtype_size(like->dtype));
         lod_unref(out->tensor.lod);

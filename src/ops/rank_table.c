@@ -41,7 +41,8 @@ static enum skiff_status want_table(struct kernel *k, int slot, const struct ten
         bool fits = r->index >= 0 && r->index < n && !seen[r->index] && r->length >= 0 &&
                     (!i || r->length <= r[-1].length);
         if (!fits)
-            return kernel_fail(k, SKIFF_INVALID, err, "%s is no rank table: row %lld is [%lld, %lld]",
+            return kernel_fail(k, SKIFF_INVALID, err,
+                               "%s is no rank table: row %lld is [%lld, %lld]",
                                kernel_in_name(k, slot, 0), (long long)i, (long long)r->index,
                                (long long)r->length);
         seen[r->index] = true;
@@ -139,11 +140,10 @@ static enum skiff_status check_ranks(struct kernel *k, const struct tensor *x, i
 {
     int64_t n = table->shape.dims[0];
     if (!x->lod || level >= x->lod->nlevels || x->lod->level[level].n - 1 != n)
-        return kernel_fail(k, SKIFF_SHAPE, err, "the rank table has %lld sequences, %s has %lld",
-                           (long long)n, kernel_in_name(k, 0, 0),
-                           (long long)(x->lod && level < x->lod->nlevels
-                                           ? x->lod->level[level].n - 1
-                                           : 0));
+        return kernel_fail(
+            k, SKIFF_SHAPE, err, "the rank table has %lld sequences, %s has %lld", (long long)n,
+            kernel_in_name(k, 0, 0),
+            (long long)(x->lod && level < x->lod->nlevels ? x->lod->level[level].n - 1 : 0));
     const int64_t *off = x->lod->level[level].off;
     for (int64_t i = 0; i < n; i++) {
         const struct rank *r = &table_rows(table)[i];
@@ -202,14 +202,14 @@ static enum skiff_status check_items(struct kernel *k, const struct skiff_tensor
         const struct skiff_tensor *item = (size_t)t < x->array.count ? x->array.items[t] : NULL;
         if (!item || item->kind != VALUE_TENSOR || item->tensor.shape.ndim < 1 ||
             unit_count(&item->tensor, 0) != m)
-            return kernel_fail(k, SKIFF_SHAPE, err,
-                               "item %lld of %s has %lld rows or sequences, the rank table says %lld",
-                               (long long)t, kernel_in_name(k, 0, 0),
-                               (long long)(item && item->kind == VALUE_TENSOR &&
-                                                   item->tensor.shape.ndim
-                                               ? unit_count(&item->tensor, 0)
-                                               : 0),
-                               (long long)m);
+            return kernel_fail(
+                k, SKIFF_SHAPE, err,
+                "item %lld of %s has %lld rows or sequences, the rank table says %lld",
+                (long long)t, kernel_in_name(k, 0, 0),
+                (long long)(item && item->kind == VALUE_TENSOR && item->tensor.shape.ndim
+                                ? unit_count(&item->tensor, 0)
+                                : 0),
+                (long long)m);
         const struct tensor *a = &item->tensor, *b = &x->array.items[0]->tensor;
         if (a->dtype != b->dtype || shape_cols(&a->shape, 1) != shape_cols(&b->shape, 1) ||
             (a->lod ? a->lod->nlevels : 0) != (b->lod ? b->lod->nlevels : 0))
@@ -272,7 +272,8 @@ static enum skiff_status from_array_run(struct kernel *k, struct skiff_error *er
 
 static enum skiff_status swap_grad(struct grad_build *g, const char *type)
 {
-    const char *from = grad_name(g, op_out1(g->fwd, "Out")), *to = grad_name(g, op_in1(g->fwd, "X"));
+    const char *from = grad_name(g, op_out1(g->fwd, "Out")),
+               *to = grad_name(g, op_in1(g->fwd, "X"));
     const char *table = op_in1(g->fwd, "RankTable");
     if (g->unwanted(g, to))
         return SKIFF_OK;
@@ -312,8 +313,8 @@ static enum skiff_status shrink_run(struct kernel *k, struct skiff_error *err)
         n++;
     if (n > units)
         return kernel_fail(k, SKIFF_SHAPE, err,
-                           "%lld sequences are longer than %lld, but %s has %lld rows", (long long)n,
-                           (long long)t, kernel_in_name(k, 0, 0), (long long)units);
+                           "%lld sequences are longer than %lld, but %s has %lld rows",
+                           (long long)n, (long long)t, kernel_in_name(k, 0, 0), (long long)units);
     TRY(kernel_scratch(k, (size_t)(n + 1) * sizeof(struct piece), &room, err));
     struct piece *p = room;
     for (int64_t u = 0; u < n; u++)

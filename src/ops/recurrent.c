@@ -39,7 +39,7 @@ static void steps_destroy(struct value_kept *k)
 /* The block's own values, found when the op is prepared. */
 struct links {
     bool keep;
-    struct skiff_tensor **inputs, **ex, **states, **outputs; /* recurrent */
+    struct skiff_tensor **inputs, **ex, **states, **outputs;                     /* recurrent */
     struct skiff_tensor **d_inputs, **d_ex, **d_states, **d_outputs, **d_params; /* its gradient */
 };
 
@@ -48,8 +48,8 @@ static void links_release(struct kernel *k)
     struct links *l = k->state;
     if (!l)
         return;
-    struct skiff_tensor **all[] = {l->inputs,   l->ex,   l->states,   l->outputs, l->d_inputs,
-                                   l->d_ex,     l->d_states, l->d_outputs, l->d_params};
+    struct skiff_tensor **all[] = {l->inputs, l->ex,       l->states,    l->outputs, l->d_inputs,
+                                   l->d_ex,   l->d_states, l->d_outputs, l->d_params};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(l);
@@ -72,10 +72,8 @@ static enum skiff_status rec_prepare(struct kernel *k, struct skiff_error *err)
     TRY(check_states(k, err));
     struct links *l = k->state = mem_must(sizeof *l);
     l->keep = control_is_kept(k, "step_scopes");
-    l->inputs =
-        control_inner(k, block, op_in(k->op, "inputs"), "", &k->in[REC_INPUTS], true);
-    l->outputs =
-        control_inner(k, block, op_out(k->op, "outputs"), "", &k->out[REC_OUTPUTS], true);
+    l->inputs = control_inner(k, block, op_in(k->op, "inputs"), "", &k->in[REC_INPUTS], true);
+    l->outputs = control_inner(k, block, op_out(k->op, "outputs"), "", &k->out[REC_OUTPUTS], true);
     l->ex = control_named(k, block, &k->attr[REC_EX], "");
     l->states = control_named(k, block, &k->attr[REC_STATES], "");
     return SKIFF_OK;
@@ -223,8 +221,8 @@ static enum skiff_status rec_grad_prepare(struct kernel *k, struct skiff_error *
     TRY(control_check_block(k, block, err));
     TRY(check_states(k, err));
     struct links *l = k->state = mem_must(sizeof *l);
-    l->d_inputs = control_inner(k, block, op_in(k->op, "inputs"), GRAD_SUFFIX,
-                                &k->out[RGRAD_D_INPUTS], true);
+    l->d_inputs =
+        control_inner(k, block, op_in(k->op, "inputs"), GRAD_SUFFIX, &k->out[RGRAD_D_INPUTS], true);
     l->d_params = control_inner(k, block, op_in(k->op, "parameters"), GRAD_SUFFIX,
                                 &k->out[RGRAD_D_PARAMS], true);
     l->d_outputs = control_inner(k, block, op_in(k->op, "outputs"), GRAD_SUFFIX,
@@ -329,7 +327,8 @@ static const struct op_slot rec_ins[] = {{"inputs", SLOT_LIST | SLOT_OPTIONAL},
                                          {"initial_states", SLOT_LIST | SLOT_OPTIONAL},
                                          {"parameters", SLOT_LIST | SLOT_OPTIONAL},
                                          {0}};
-static const struct op_slot rec_outs[] = {{"outputs", SLOT_LIST}, {"step_scopes", SLOT_OPTIONAL}, {0}};
+static const struct op_slot rec_outs[] = {
+    {"outputs", SLOT_LIST}, {"step_scopes", SLOT_OPTIONAL}, {0}};
 static const struct op_attr_spec rec_attrs[] = {A_BLOCK("sub_block"),
                                                 A_BOOL("has_states", false),
                                                 A_STRS("ex_states"),
@@ -338,21 +337,19 @@ static const struct op_attr_spec rec_attrs[] = {A_BLOCK("sub_block"),
                                                 A_BOOL("is_train", true),
                                                 A_STRS("skip_eager_deletion_vars"),
                                                 {0}};
-static const struct op_slot rec_grad_ins[] = {{"inputs", SLOT_LIST | SLOT_OPTIONAL},
-                                              {"initial_states", SLOT_LIST | SLOT_OPTIONAL},
-                                              {"parameters", SLOT_LIST | SLOT_OPTIONAL},
-                                              {"outputs", SLOT_LIST | SLOT_OPTIONAL},
-                                              {"outputs@GRAD", SLOT_LIST | SLOT_OPTIONAL},
-                                              {"step_scopes", 0},
-                                              {"step_scopes@GRAD", SLOT_OPTIONAL},
-                                              {0}};
+static const struct op_slot rec_grad_ins[] = {
+    {"inputs", SLOT_LIST | SLOT_OPTIONAL},       {"initial_states", SLOT_LIST | SLOT_OPTIONAL},
+    {"parameters", SLOT_LIST | SLOT_OPTIONAL},   {"outputs", SLOT_LIST | SLOT_OPTIONAL},
+    {"outputs@GRAD", SLOT_LIST | SLOT_OPTIONAL}, {"step_scopes", 0},
+    {"step_scopes@GRAD", SLOT_OPTIONAL},         {0}};
 static const struct op_slot rec_grad_outs[] = {{"inputs@GRAD", SLOT_LIST},
                                                {"initial_states@GRAD", SLOT_LIST},
                                                {"parameters@GRAD", SLOT_LIST},
                                                {0}};
 static const struct op_slot pass_ins[] = {{"X", 0}, {0}};
 static const struct op_slot pass_outs[] = {{"Out", 0}, {0}};
-static const struct op_slot pass_grad_ins[] = {{"X", 0}, {"Out", SLOT_OPTIONAL}, {"Out@GRAD", SLOT_OPTIONAL}, {0}};
+static const struct op_slot pass_grad_ins[] = {
+    {"X", 0}, {"Out", SLOT_OPTIONAL}, {"Out@GRAD", SLOT_OPTIONAL}, {0}};
 static const struct op_slot pass_grad_outs[] = {{"X@GRAD", 0}, {0}};
 static const struct op_attr_spec pass_attrs[] = {A_INT("dtype", DTYPE_FP32), {0}};
 
