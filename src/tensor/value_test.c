@@ -154,10 +154,10 @@ static void array_value(void **state)
 }
 
 static int freed;
-static void count_free(void *p)
+static void count_free(struct value_kept *k)
 {
     freed++;
-    free(p);
+    free(k);
 }
 
 static void kinds_change(void **state)
@@ -175,12 +175,17 @@ static void kinds_change(void **state)
     value_clear(&v);
 
     freed = 0;
-    v.kind = VALUE_SCOPES;
-    v.opaque = malloc(8);
-    v.opaque_free = count_free;
-    struct skiff_error err;
-    assert_int_equal(value_copy(&other, &v, &err), SKIFF_UNSUPPORTED);
+    struct value_kept *kept = malloc(sizeof *kept);
+    *kept = (struct value_kept){0, count_free};
+    value_keep(&v, kept);
+    assert_int_equal(v.kind, VALUE_SCOPES);
+    assert_int_equal(value_copy(&other, &v, NULL), SKIFF_OK);
+    assert_ptr_equal(other.kept, kept);
+    assert_int_equal(value_copy(&other, &v, NULL), SKIFF_OK);
+    assert_int_equal(kept->refs, 2);
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_int_equal(freed, 0);
+    value_clear(&other);
     assert_int_equal(freed, 1);
     value_deinit(&v);
     assert_int_equal(freed, 1);

@@ -1,6 +1,6 @@
 """paddle.nn.layer: the modules of the layers."""
 from paddle import _names
-from paddle.nn.layer import activation, common, container, layers, transformer
+from paddle.nn.layer import activation, common, container, layers, rnn, transformer
 from paddle.nn.layer.layers import Layer  # noqa: F401
 
 LAYERS = {
@@ -12,6 +12,7 @@ LAYERS = {
     "activation": "ReLU ReLU6 Sigmoid Tanh Softsign Silu Swish LogSigmoid Softmax LogSoftmax LeakyReLU ELU SELU GELU Softplus "
                   "Hardsigmoid PReLU CrossEntropyLoss BCELoss BCEWithLogitsLoss MSELoss L1Loss SmoothL1Loss KLDivLoss NLLLoss "
                   "MarginRankingLoss",
+    "rnn": "RNNCellBase SimpleRNNCell LSTMCell GRUCell RNN BiRNN SimpleRNN LSTM GRU",
     "transformer": "MultiHeadAttention TransformerEncoderLayer",
 }
 
