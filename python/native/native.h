@@ -160,6 +160,13 @@ void nets_forget(struct skiff_program *p);
 PyObject *net_backward(struct net_object *n, PyObject *args, PyObject *keywords);
 PyObject *net_gradients(struct net_object *n, PyObject *args, PyObject *keywords);
 
+/* Methods of Net in control.c. */
+PyObject *net_branch_begin(struct net_object *n, PyObject *args, PyObject *keywords);
+PyObject *net_select_input(struct net_object *n, PyObject *args, PyObject *keywords);
+PyObject *net_if_else(struct net_object *n, PyObject *args, PyObject *keywords);
+PyObject *net_static_rnn(struct net_object *n, PyObject *args, PyObject *keywords);
+PyObject *net_dynamic_rnn(struct net_object *n, PyObject *args, PyObject *keywords);
+
 /* ---- errors ---- */
 
 /* Raises for err; always NULL. */
@@ -246,6 +253,7 @@ bool block_init(PyObject *m);
 bool var_init(PyObject *m);
 bool op_init(PyObject *m);
 bool net_init(PyObject *m);
+bool control_init(PyObject *m);
 bool optimizer_init(PyObject *m);
 bool tensor_init(PyObject *m);
 bool scope_init(PyObject *m);

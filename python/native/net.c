@@ -515,6 +515,11 @@ static PyMethodDef methods[] = {
     METHOD("gradients", net_gradients, "fluid.gradients."),
     METHOD0("switch_begin", net_switch_begin, "A Switch."),
     METHOD("while_begin", net_while_begin, "A While loop."),
+    METHOD("branch_begin", net_branch_begin, "A block that runs if a condition holds."),
+    METHOD("select_input", net_select_input, "The input whose number the mask is."),
+    METHOD("if_else", net_if_else, "Blocks for the rows where a condition holds, or not."),
+    METHOD("static_rnn", net_static_rnn, "Steps of sequences of one length."),
+    METHOD("dynamic_rnn", net_dynamic_rnn, "Steps of sequences of any length."),
     {0}};
 
 static PyGetSetDef attributes[] = {

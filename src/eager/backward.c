@@ -132,10 +132,22 @@ static enum skiff_status op1(struct skiff_eager *e, const char *type, const char
     return status;
 }
 
+/* May it be written to? Rows always, float32 tensors by our own loop. */
 static bool is_only_ours(const struct skiff_eager_tensor *t)
 {
-    return t->refs == 1 && t->box->refs == 1 && t->box->value.kind == VALUE_TENSOR &&
-           t->box->value.tensor.dtype == DTYPE_FP32;
+    const struct skiff_tensor *v = &t->box->value;
+    return t->refs == 1 && t->box->refs == 1 &&
+           (v->kind == VALUE_ROWS || (v->kind == VALUE_TENSOR && v->tensor.dtype == DTYPE_FP32));
+}
+
+static bool are_alike(const struct skiff_tensor *a, const struct skiff_tensor *b)
+{
+    bool same = a->kind == b->kind && a->tensor.dtype == b->tensor.dtype &&
+                a->tensor.shape.ndim == b->tensor.shape.ndim;
+    int first = a->kind == VALUE_ROWS;
+    for (int i = first; same && i < a->tensor.shape.ndim; i++)
+        same = a->tensor.shape.dims[i] == b->tensor.shape.dims[i];
+    return same;
 }
 
 /* *sum += more; takes `more` over. */
@@ -147,11 +159,14 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
         return SKIFF_OK;
     }
     struct skiff_eager_tensor *pair[2] = {*sum, more}, *total;
-    const struct tensor *a = &(*sum)->box->value.tensor, *b = &more->box->value.tensor;
+    struct skiff_tensor *a = &(*sum)->box->value, *b = &more->box->value;
     enum skiff_status status = SKIFF_OK;
-    if (!w->create && is_only_ours(*sum) && more->box->value.kind == VALUE_TENSOR &&
-        b->dtype == DTYPE_FP32 && shape_equal(&a->shape, &b->shape)) {
-        math_axpy_f32(tensor_numel(a), 1.0f, tensor_f32(b), tensor_f32(a));
+    if (!w->create && is_only_ours(*sum) && are_alike(a, b)) {
+        if (a->kind == VALUE_ROWS)
+            status = value_append_rows(a, b, err);
+        else
+            math_axpy_f32(tensor_numel(&a->tensor), 1.0f, tensor_f32(&b->tensor),
+                          tensor_f32(&a->tensor));
     } else {
         status = op1(w->e, "sum", "X", 2, pair, NULL, 0, &total, err);
         if (status == SKIFF_OK) {

@@ -27,13 +27,28 @@
 #include "program/bind.h"
 #include "program/rights.h"
 
+/* A gradient block has its own gradients of the variables that its forward block has, also where
+ * somebody outside has one of the same name: a step of a sequence and the sequence (recurrent). */
+static bool is_local_grad(const struct skiff_program *p, int b, const char *name)
+{
+    size_t n = strlen(name), cut = strlen(GRAD_SUFFIX);
+    int forward = p->blocks[b]->forward_idx;
+    char var[256];
+    if (forward < 0 || n <= cut || n - cut >= sizeof var ||
+        strcmp(name + n - cut, GRAD_SUFFIX) != 0)
+        return false;
+    memcpy(var, name, n - cut);
+    var[n - cut] = '\0';
+    return block_own_var(p->blocks[forward], var) != NULL;
+}
+
 /* Where a name is declared, as block_find_var sees it from block b: the block itself, the forward
  * block that a gradient block belongs to, then the parents. -1: nowhere. */
 static int declaring_block(const struct skiff_program *p, int b, const char *name)
 {
     for (; b >= 0; b = p->blocks[b]->parent) {
         int forward = p->blocks[b]->forward_idx;
-        if (block_own_var(p->blocks[b], name))
+        if (block_own_var(p->blocks[b], name) || is_local_grad(p, b, name))
             return b;
         if (forward >= 0 && block_own_var(p->blocks[forward], name))
             return forward;
@@ -63,7 +78,9 @@ struct skiff_tensor *plan_resolve(struct plan *plan, int block, const char *name
 {
     *out_var = NULL;
     int at = declaring_block(plan->program, block, name);
-    if (at >= 0 && var_persistable(block_own_var(plan->program->blocks[at], name)))
+    const struct skiff_var *declared =
+        at >= 0 ? block_own_var(plan->program->blocks[at], name) : NULL;
+    if (declared && var_persistable(declared))
         return scope_var(plan->scope, name);
     if (at < 0)
         at = block;

@@ -63,7 +63,9 @@ static enum skiff_status env_restore_block(struct run_env *env, int block, void 
 static struct skiff_tensor *env_find(struct run_env *env, int block, const char *name)
 {
     struct plan_var *v;
-    return plan_resolve(plan_of(env), block, name, &v);
+    struct plan *plan = plan_of(env);
+    /* the plan keeps the name of a variable that it sees for the first time */
+    return plan_resolve(plan, block, arena_strdup(&plan->arena, name), &v);
 }
 
 void plan_env_init(struct plan *plan, const struct plan_options *options)

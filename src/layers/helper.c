@@ -165,6 +165,9 @@ static void set_attr(struct skiff_program *p, struct skiff_op *op, const struct 
     case PART_STR:
         op_set_string(p, op, part->name, part->s);
         break;
+    case PART_STRS:
+        op_set_strings(p, op, part->name, part->n, part->strs);
+        break;
     case PART_LONGS:
         set_longs(p, op, part, type);
         break;
@@ -403,6 +406,16 @@ struct skiff_var *layer_unary(struct skiff_net *net, const char *type, const cha
 
 /* ---- checks and small things ---- */
 
+/* Also a variable that an inner block has one of the same name for (the steps of a recurrent net). */
+static bool is_seen(const struct skiff_block *b, const struct skiff_var *v)
+{
+    for (;; b = b->program->blocks[b->parent])
+        if (block_own_var(b, v->name) == v)
+            return true;
+        else if (b->parent < 0)
+            return false;
+}
+
 bool net_has(struct skiff_net *net, const char *layer, const char *what, const struct skiff_var *v)
 {
     if (net_failed(net))
@@ -411,7 +424,7 @@ bool net_has(struct skiff_net *net, const char *layer, const char *what, const s
         net_fail(net, SKIFF_INVALID, "layer %s: argument %s is NULL", layer, what);
         return false;
     }
-    if (block_find_var(net->frame->block, v->name) != v) {
+    if (!is_seen(net->frame->block, v)) {
         net_fail(net, SKIFF_INVALID,
                  "layer %s: argument %s (%s) is not a variable of the current main program", layer,
                  what, v->name);

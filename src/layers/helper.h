@@ -24,6 +24,7 @@ enum part_kind {
     PART_FLOAT,
     PART_BOOL,
     PART_STR,
+    PART_STRS,
     PART_LONGS,
     PART_FLOATS,
     PART_BOOLS,
@@ -43,6 +44,7 @@ struct part {
         int64_t i;
         double f;
         const char *s;
+        const char *const *strs;
         const int64_t *longs;
         const double *floats;
         const bool *bools;
@@ -86,6 +88,10 @@ struct part {
 #define P_STR(name, v)         \
     {                          \
         PART_STR, name, .s = v \
+    }
+#define P_STRS(name, count, list)            \
+    {                                        \
+        PART_STRS, name, count, .strs = list \
     }
 #define P_LONGS(name, count, list)             \
     {                                          \

@@ -1,12 +1,14 @@
 /* Comparisons, logic and bits: equal, not_equal, less_than, less_equal, greater_than,
- * greater_equal, logical_and/or/xor/not, bitwise_and/or/xor, isfinite.
+ * greater_equal, logical_and/or/xor/not, bitwise_and/or/xor/not, isclose, allclose, equal_all;
+ * isnan_v2, isinf_v2, isfinite_v2, and isnan, isinf, isfinite of 1.x.
  *
  * Comparisons and logic give bool, with the broadcasting of elementwise.c; a number is true when it
- * is not 0. Bits keep the type of X. isfinite (1.x) gives one bool for the whole tensor. None has a
- * gradient. */
+ * is not 0. Bits keep the type of X. isclose: |x - y| <= atol + rtol |y|. isfinite (1.x) gives one
+ * bool for the whole tensor, isnan and isinf (1.x) whether there is any. None has a gradient. */
 #include "ops/ops_common.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { X, Y };
 
@@ -95,14 +97,135 @@ static enum skiff_status logical_not_run(struct kernel *k, struct skiff_error *e
     return SKIFF_OK;
 }
 
-static enum skiff_status isfinite_run(struct kernel *k, struct skiff_error *err)
+static enum skiff_status bitwise_not_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    const uint8_t *p = x->data;
+    uint8_t *out = kernel_out(k, 0)->data;
+    TRY(kernel_check_dtype(k, X, dtype_has_bits, "an integer or bool", err));
+    for (size_t i = 0; i < tensor_bytes(x); i++)
+        out[i] = x->dtype == DTYPE_BOOL ? !p[i] : (uint8_t)~p[i];
+    return SKIFF_OK;
+}
+
+/* ---- which kind of number ---- */
+
+static bool is_nan(double v)
+{
+    return isnan(v);
+}
+static bool is_inf(double v)
+{
+    return isinf(v);
+}
+static bool is_finite(double v)
+{
+    return isfinite(v);
+}
+
+static enum skiff_status each_is(struct kernel *k, bool (*is)(double), struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     int64_t n = tensor_numel(x);
-    bool all = true;
-    DISPATCH_FLOAT(x->dtype, T, const T *p = x->data;
-                   for (int64_t i = 0; i < n && all; i++) all = isfinite(p[i]))
-    *(bool *)kernel_out(k, 0)->data = all;
+    bool *out = kernel_out(k, 0)->data;
+    TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
+    DISPATCH_NUMBER(x->dtype, T, {
+        const T *p = x->data;
+        for (int64_t i = 0; i < n; i++)
+            out[i] = is((double)p[i]);
+    })
+    return SKIFF_OK;
+}
+
+/* Does any element differ from `all` in being so? */
+static enum skiff_status whole_is(struct kernel *k, bool (*is)(double), bool all,
+                                  struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    int64_t n = tensor_numel(x), i = 0;
+    TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
+    DISPATCH_NUMBER(x->dtype, T, {
+        const T *p = x->data;
+        for (; i < n && is((double)p[i]) == all;)
+            i++;
+    })
+    *(bool *)kernel_out(k, 0)->data = (i < n) != all;
+    return SKIFF_OK;
+}
+
+#define DEFINE_IS(name, test, all)                                                    \
+    static enum skiff_status name##_v2_run(struct kernel *k, struct skiff_error *err) \
+    {                                                                                 \
+        return each_is(k, test, err);                                                 \
+    }                                                                                 \
+    static enum skiff_status name##_run(struct kernel *k, struct skiff_error *err)    \
+    {                                                                                 \
+        return whole_is(k, test, all, err);                                           \
+    }
+DEFINE_IS(isnan, is_nan, false)
+DEFINE_IS(isinf, is_inf, false)
+DEFINE_IS(isfinite, is_finite, true)
+
+/* ---- equal within a tolerance, or as wholes ---- */
+enum { CLOSE_RTOL_TENSOR = 2, CLOSE_ATOL_TENSOR };
+enum { CLOSE_RTOL, CLOSE_ATOL, CLOSE_NAN };
+
+static double tolerance(const struct kernel *k, int slot, int attr)
+{
+    if (k->kind->generations == GEN_1X)
+        return (double)k->attr[attr].f;
+    return kernel_in(k, slot) ? tensor_read_number(kernel_in(k, slot))
+                              : strtod(k->attr[attr].s, NULL);
+}
+
+static enum skiff_status close_run(struct kernel *k, bool each, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);
+    int64_t n = tensor_numel(x);
+    bool *out = kernel_out(k, 0)->data, nan_too = k->attr[CLOSE_NAN].b, all = true;
+    double rtol = tolerance(k, CLOSE_RTOL_TENSOR, CLOSE_RTOL);
+    double atol = tolerance(k, CLOSE_ATOL_TENSOR, CLOSE_ATOL);
+    TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
+    TRY(kernel_check_same_dtype(k, Y, X, err));
+    if (!shape_equal(&x->shape, &y->shape))
+        return kernel_fail(k, SKIFF_SHAPE, err, "Input and Other differ in shape");
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *p = x->data, *q = y->data;
+        for (int64_t i = 0; i < n; i++) {
+            double a = (double)p[i], b = (double)q[i];
+            bool near = a == b || fabs(a - b) <= atol + rtol * fabs(b);
+            near = near || (nan_too && isnan(a) && isnan(b));
+            all = all && near;
+            if (each)
+                out[i] = near;
+        }
+    })
+    if (!each)
+        *out = all;
+    return SKIFF_OK;
+}
+static enum skiff_status isclose_run(struct kernel *k, struct skiff_error *err)
+{
+    return close_run(k, true, err);
+}
+static enum skiff_status allclose_run(struct kernel *k, struct skiff_error *err)
+{
+    return close_run(k, false, err);
+}
+
+static enum skiff_status equal_all_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X), *y = kernel_in(k, Y);
+    int64_t n = tensor_numel(x), i = 0;
+    TRY(kernel_check_dtype(k, X, dtype_is_any, "a number or bool", err));
+    TRY(kernel_check_same_dtype(k, Y, X, err));
+    bool same = shape_equal(&x->shape, &y->shape);
+    DISPATCH_ALL(x->dtype, T, {
+        const T *p = x->data, *q = y->data;
+        for (; same && i < n && p[i] == q[i];)
+            i++;
+    })
+    *(bool *)kernel_out(k, 0)->data = same && i == n;
     return SKIFF_OK;
 }
 
@@ -125,6 +248,15 @@ static enum skiff_status not_infer(struct infer *c, struct skiff_error *err)
     infer_share_lod(c, X, 0, 0, 0);
     return SKIFF_OK;
 }
+static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_same(c, X, 0, err);
+}
+static enum skiff_status one_bool_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape one = {.ndim = c->kind->generations == GEN_1X, .dims = {1}};
+    return infer_out(c, 0, 0, DTYPE_BOOL, &one, err);
+}
 static enum skiff_status isfinite_infer(struct infer *c, struct skiff_error *err)
 {
     struct shape one = SHAPE(1);
@@ -137,6 +269,13 @@ static const struct op_slot outs[] = {{"Out", 0}, {0}};
 static const struct op_attr_spec compare_attrs[] = {
     A_INT("axis", -1), A_BOOL("force_cpu", false), {0}};
 static const struct op_attr_spec none[] = {{0}};
+static const struct op_slot close_in_1x[] = {{"Input", 0}, {"Other", 0}, {0}};
+static const struct op_slot close_in[] = {
+    {"Input", 0}, {"Other", 0}, {"Rtol", SLOT_OPTIONAL}, {"Atol", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec close_attrs_1x[] = {
+    A_FLOAT("rtol", 1e-5f), A_FLOAT("atol", 1e-8f), A_BOOL("equal_nan", false), {0}};
+static const struct op_attr_spec close_attrs[] = {
+    A_STR("rtol", "1e-5"), A_STR("atol", "1e-8"), A_BOOL("equal_nan", false), {0}};
 
 #define KIND(name, in, a, rule, ...)                                                          \
     {                                                                                         \
@@ -158,6 +297,16 @@ const struct op_kind ops_compare[] = {
     KIND(bitwise_and, xy, none, bits_infer, .generations = GEN_2X),
     KIND(bitwise_or, xy, none, bits_infer, .generations = GEN_2X),
     KIND(bitwise_xor, xy, none, bits_infer, .generations = GEN_2X),
+    KIND(bitwise_not, x_only, none, same_infer, .generations = GEN_2X),
     KIND(isfinite, x_only, none, isfinite_infer, .generations = GEN_1X),
+    KIND(isnan, x_only, none, isfinite_infer, .generations = GEN_1X),
+    KIND(isinf, x_only, none, isfinite_infer, .generations = GEN_1X),
+    KIND(isfinite_v2, x_only, none, not_infer, .generations = GEN_2X),
+    KIND(isnan_v2, x_only, none, not_infer, .generations = GEN_2X),
+    KIND(isinf_v2, x_only, none, not_infer, .generations = GEN_2X),
+    KIND(isclose, close_in, close_attrs, not_infer, .generations = GEN_2X),
+    KIND(allclose, close_in_1x, close_attrs_1x, one_bool_infer, .generations = GEN_1X),
+    KIND(allclose, close_in, close_attrs, one_bool_infer, .generations = GEN_2X),
+    KIND(equal_all, xy, none, one_bool_infer, .generations = GEN_2X),
     {0},
 };

@@ -1,5 +1,6 @@
 /* Out = X op Y with Paddle's broadcasting (ops_common.h): add, sub, mul, div, max, min, pow, mod,
- * floordiv, for float32, float64, int32, int64. Gradients are in elementwise_grad.c.
+ * floordiv, for float32, float64, int32, int64; fmax, fmin, which pass over NaN, and atan2 (2.x).
+ * Gradients are in elementwise_grad.c.
  *
  * div of integers truncates. mod of floats has the sign of Y: r = fmod(x, y), plus y when r and y
  * differ in sign. mod and floordiv of integers: 1.x truncates as C does (floordiv of floats too);
@@ -86,6 +87,9 @@ DEFINE_LOOPS(div, x / y, div_trunc(x, y), true);
 DEFINE_LOOPS(max, x > y ? x : y, x > y ? x : y, false);
 DEFINE_LOOPS(min, x < y ? x : y, x < y ? x : y, false);
 DEFINE_LOOPS(pow, pow(x, y), pow_int(x, y), false);
+DEFINE_LOOPS(fmax, fmax(x, y), x > y ? x : y, false);
+DEFINE_LOOPS(fmin, fmin(x, y), x < y ? x : y, false);
+DEFINE_LOOPS(atan2, atan2(x, y), atan2((double)x, (double)y), false);
 DEFINE_LOOPS(mod_1x, fmod_floor(x, y), mod_trunc(x, y), true);
 DEFINE_LOOPS(mod_2x, fmod_floor(x, y), mod_floor(x, y), true);
 DEFINE_LOOPS(floordiv_1x, trunc(x / y), div_trunc(x, y), true);
@@ -153,6 +157,9 @@ DEFINE_RUN(div);
 DEFINE_RUN(max);
 DEFINE_RUN(min);
 DEFINE_RUN(pow);
+DEFINE_RUN(fmax);
+DEFINE_RUN(fmin);
+DEFINE_RUN(atan2);
 DEFINE_RUN(mod_1x);
 DEFINE_RUN(mod_2x);
 DEFINE_RUN(floordiv_1x);
@@ -179,6 +186,10 @@ static const struct op_attr_spec attrs[] = {
     {0},
 };
 
+static const struct op_slot atan2_ins[] = {{"X1", 0}, {"X2", 0}, {0}};
+static const struct op_attr_spec no_axis[] = {
+    {.name = "axis", .type = ATTR_INT, .flags = ATTR_HIDDEN, .def = {.i = -1}}, {0}};
+
 #define BINARY(t, fn, ...)                                                  \
     {                                                                       \
         .type = "elementwise_" t, .ins = ins, .outs = outs, .attrs = attrs, \
@@ -194,6 +205,16 @@ const struct op_kind ops_elementwise[] = {
     BINARY("max", max, .grad = GRAD),
     BINARY("min", min, .grad = GRAD),
     BINARY("pow", pow, .grad = GRAD),
+    BINARY("fmax", fmax, .grad = GRAD, .generations = GEN_2X),
+    BINARY("fmin", fmin, .grad = GRAD, .generations = GEN_2X),
+    {.type = "atan2",
+     .generations = GEN_2X,
+     .ins = atan2_ins,
+     .outs = outs,
+     .attrs = no_axis,
+     .grad = "X1 X2 Out@GRAD -> X1@GRAD X2@GRAD",
+     .infer = elementwise_infer,
+     .run = atan2_run},
     BINARY("mod", mod_1x, .generations = GEN_1X, .flags = OP_NO_GRAD_NEEDED),
     BINARY("mod", mod_2x, .generations = GEN_2X, .flags = OP_NO_GRAD_NEEDED),
     BINARY("floordiv", floordiv_1x, .generations = GEN_1X, .flags = OP_NO_GRAD_NEEDED),

@@ -7,7 +7,10 @@
  *   div   d / y              -d out / y
  *   max   x > y ? d : 0      x > y ? 0 : d      (on ties all of it goes to Y, as in Paddle)
  *   min   x < y ? d : 0      x < y ? 0 : d
+ *   fmax  x >= y ? d : 0     x >= y ? 0 : d     (an operand beside a NaN gets it all)
+ *   fmin  x <= y ? d : 0     x <= y ? 0 : d
  *   pow   d y x^(y-1)        d log(x) x^y
+ *   atan2 d y / (x^2 + y^2)  -d x / (x^2 + y^2)
  *
  * each summed over the places that one element was repeated to. One walk over the result computes
  * both; an operand that is not repeated is written directly, a repeated one is cleared and added
@@ -64,6 +67,11 @@ DEFINE_LOOPS(mul, d *y, d *x);
 DEFINE_LOOPS(div, d / y, -d *o / y);
 DEFINE_LOOPS(max, x > y ? d : 0, x > y ? 0 : d);
 DEFINE_LOOPS(min, x < y ? d : 0, x < y ? 0 : d);
+#define TO_X_MAX (x >= y || isnan(y))
+#define TO_X_MIN (x <= y || isnan(y))
+DEFINE_LOOPS(fmax, TO_X_MAX ? d : 0, TO_X_MAX ? 0 : d);
+DEFINE_LOOPS(fmin, TO_X_MIN ? d : 0, TO_X_MIN ? 0 : d);
+DEFINE_LOOPS(atan2, d *y / (x * x + y * y), -d *x / (x * x + y * y));
 DEFINE_LOOPS(pow, d *y *pow(x, y - 1), d *log(x) * pow(x, y));
 
 /* add and sub read only d: x, y, out point at d to keep one form of loop */
@@ -201,6 +209,9 @@ DEFINE_RUN(div);
 DEFINE_RUN(max);
 DEFINE_RUN(min);
 DEFINE_RUN(pow);
+DEFINE_RUN(fmax);
+DEFINE_RUN(fmin);
+DEFINE_RUN(atan2);
 
 static enum skiff_status grad_infer(struct infer *c, struct skiff_error *err)
 {
@@ -224,6 +235,12 @@ static const struct op_attr_spec attrs[] = {
     {0},
 };
 
+static const struct op_slot atan2_ins[] = {{"X1", 0}, {"X2", 0}, {"Out" GRAD_SUFFIX, 0}, {0}};
+static const struct op_slot atan2_outs[] = {
+    {"X1" GRAD_SUFFIX, SLOT_OPTIONAL}, {"X2" GRAD_SUFFIX, SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec no_axis[] = {
+    {.name = "axis", .type = ATTR_INT, .flags = ATTR_HIDDEN, .def = {.i = -1}}, {0}};
+
 #define BINARY_GRAD(name, in, ...)                                                     \
     {                                                                                  \
         .type = "elementwise_" #name "_grad", .ins = in, .outs = outs, .attrs = attrs, \
@@ -238,5 +255,14 @@ const struct op_kind ops_elementwise_grad[] = {
     BINARY_GRAD(max, ins, ),
     BINARY_GRAD(min, ins, ),
     BINARY_GRAD(pow, ins, ),
+    BINARY_GRAD(fmax, ins, .generations = GEN_2X),
+    BINARY_GRAD(fmin, ins, .generations = GEN_2X),
+    {.type = "atan2_grad",
+     .generations = GEN_2X,
+     .ins = atan2_ins,
+     .outs = atan2_outs,
+     .attrs = no_axis,
+     .infer = grad_infer,
+     .run = atan2_grad_run},
     {0},
 };

@@ -1,5 +1,5 @@
-/* Picking elements by index or mask: gather, index_select, gather_nd, scatter, where, where_index,
- * masked_select.
+/* Picking elements by index or mask: gather, index_select, gather_nd, scatter, scatter_nd_add,
+ * index_add, where, where_index, masked_select.
  *
  *   gather         Out = X at Index along an axis (1.x: axis 0). Gradient: rows of Out@GRAD added
  *                  at Index; in 1.x with `overwrite` (its default) a repeated index keeps the last
@@ -8,6 +8,8 @@
  *                  or, not overwriting, set to zero and the updates added
  *                  gradient: Updates@GRAD = rows of Out@GRAD; X@GRAD = Out@GRAD, in 2.x with the
  *                  rows Ids zero (1.x leaves them, as its CPU kernel does)
+ *   scatter_nd_add X with Updates added at the coordinates of Index; index_add the same along an
+ *                  axis. Gradient: Out@GRAD, and what was picked from it
  *   where          Condition ? X : Y
  *   where_index    coordinates of what is not zero
  *   masked_select  the elements where Mask is true, in order
@@ -183,17 +185,18 @@ static int64_t nd_offset(const struct shape *x, const struct tensor *index, int 
     return off * shape_cols(x, depth);
 }
 
-static enum skiff_status nd_run(struct kernel *k, const struct shape *x, const struct tensor *part,
-                                const struct tensor *whole, bool take, struct skiff_error *err)
+static enum skiff_status nd_run(struct kernel *k, int slot, const struct shape *x,
+                                const struct tensor *part, const struct tensor *whole, bool take,
+                                struct skiff_error *err)
 {
-    const struct tensor *index = kernel_in(k, INDEX);
+    const struct tensor *index = kernel_in(k, slot);
     if (index->shape.ndim < 1 || index->shape.dims[index->shape.ndim - 1] > x->ndim)
         return kernel_fail(k, SKIFF_SHAPE, err, "input Index (%s) does not fit X",
-                           kernel_in_name(k, INDEX, 0));
+                           kernel_in_name(k, slot, 0));
     int depth = (int)index->shape.dims[index->shape.ndim - 1];
     int64_t n = shape_rows(&index->shape, index->shape.ndim - 1), inner = shape_cols(x, depth);
     size_t elem = dtype_size(part->dtype);
-    TRY(kernel_check_dtype(k, INDEX, dtype_is_index, "int32 or int64", err));
+    TRY(kernel_check_dtype(k, slot, dtype_is_index, "int32 or int64", err));
     if (tensor_numel(part) != n * inner || part->dtype != whole->dtype)
         return kernel_fail(k, SKIFF_SHAPE, err, "Out@GRAD does not fit X and Index");
     for (int64_t i = 0; i < n; i++) {
@@ -201,7 +204,7 @@ static enum skiff_status nd_run(struct kernel *k, const struct shape *x, const s
         if (off < 0)
             return kernel_fail(k, SKIFF_RANGE, err,
                                "input Index (%s): tuple %lld lies outside of X",
-                               kernel_in_name(k, INDEX, 0), (long long)i);
+                               kernel_in_name(k, slot, 0), (long long)i);
         char *in_part = (char *)part->data + (size_t)(i * inner) * elem;
         char *in_whole = (char *)whole->data + (size_t)off * elem;
         if (take)
@@ -215,7 +218,7 @@ static enum skiff_status nd_run(struct kernel *k, const struct shape *x, const s
 static enum skiff_status gather_nd_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
-    return nd_run(k, &x->shape, kernel_out(k, 0), x, true, err);
+    return nd_run(k, INDEX, &x->shape, kernel_out(k, 0), x, true, err);
 }
 
 static enum skiff_status gather_nd_grad_run(struct kernel *k, struct skiff_error *err)
@@ -225,7 +228,7 @@ static enum skiff_status gather_nd_grad_run(struct kernel *k, struct skiff_error
         return SKIFF_OK;
     TRY(kernel_check_dtype(k, 2, dtype_is_number, "a number", err));
     tensor_clear(dx);
-    return nd_run(k, &dx->shape, kernel_in(k, 2), dx, false, err);
+    return nd_run(k, INDEX, &dx->shape, kernel_in(k, 2), dx, false, err);
 }
 
 static enum skiff_status gather_nd_infer(struct infer *c, struct skiff_error *err)
@@ -314,6 +317,90 @@ static enum skiff_status scatter_1x_grad_run(struct kernel *k, struct skiff_erro
 static enum skiff_status scatter_2x_grad_run(struct kernel *k, struct skiff_error *err)
 {
     return scatter_grad(k, true, err);
+}
+
+/* ---- scatter_nd_add, index_add ---- */
+enum { AD_X, AD_INDEX, AD_VALUE };
+enum { ADG_INDEX, ADG_VALUE, ADG_DOUT };
+
+static enum skiff_status add_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_same(c, AD_X, 0, err);
+}
+static enum skiff_status add_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(infer_grad_of(c, ADG_DOUT, SG_DX, err));
+    return infer_grad_of(c, ADG_VALUE, SG_DUPDATES, err);
+}
+
+/* Out = X, for the updates to be added. */
+static enum skiff_status add_begin(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, AD_X);
+    struct tensor *out = kernel_out(k, 0);
+    TRY(kernel_check_dtype(k, AD_X, dtype_is_number, "a number", err));
+    TRY(kernel_check_same_dtype(k, AD_VALUE, AD_X, err));
+    if (out->data != x->data)
+        bytes_copy(out->data, x->data, tensor_bytes(x));
+    return SKIFF_OK;
+}
+
+static enum skiff_status scatter_nd_add_run(struct kernel *k, struct skiff_error *err)
+{
+    TRY(add_begin(k, err));
+    return nd_run(k, AD_INDEX, &kernel_in(k, AD_X)->shape, kernel_in(k, AD_VALUE), kernel_out(k, 0),
+                  false, err);
+}
+
+static enum skiff_status scatter_nd_add_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *d = kernel_in(k, ADG_DOUT);
+    struct tensor *dx = kernel_out(k, SG_DX), *du = kernel_out(k, SG_DUPDATES);
+    if (du)
+        TRY(nd_run(k, ADG_INDEX, &d->shape, du, d, true, err));
+    if (dx)
+        bytes_copy(dx->data, d->data, tensor_bytes(d));
+    return SKIFF_OK;
+}
+
+/* The lines of a whole along the axis; `part` must be as large with Index in place of it. */
+static enum skiff_status add_lines(const struct kernel *k, int index_slot,
+                                   const struct tensor *whole, const struct tensor *part,
+                                   struct lines *l, struct skiff_error *err)
+{
+    int axis = axis_of(k->attr[0].i, whole->shape.ndim);
+    if (axis < 0)
+        return kernel_fail(k, SKIFF_SHAPE, err, "axis %d is out of range", k->attr[0].i);
+    *l = shape_lines(&whole->shape, axis);
+    TRY(check_index(k, index_slot, l->n, err));
+    if (part->dtype != whole->dtype ||
+        tensor_numel(part) != l->outer * tensor_numel(kernel_in(k, index_slot)) * l->inner)
+        return kernel_fail(k, SKIFF_SHAPE, err, "AddValue does not fit X and Index");
+    return SKIFF_OK;
+}
+
+static enum skiff_status index_add_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *value = kernel_in(k, AD_VALUE);
+    struct lines l;
+    TRY(add_begin(k, err));
+    TRY(add_lines(k, AD_INDEX, kernel_out(k, 0), value, &l, err));
+    move_rows(l, kernel_in(k, AD_INDEX), value->dtype, value->data, kernel_out(k, 0)->data, ADD);
+    return SKIFF_OK;
+}
+
+static enum skiff_status index_add_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *d = kernel_in(k, ADG_DOUT);
+    struct tensor *dx = kernel_out(k, SG_DX), *dv = kernel_out(k, SG_DUPDATES);
+    struct lines l;
+    if (dv) {
+        TRY(add_lines(k, ADG_INDEX, d, dv, &l, err));
+        move_rows(l, kernel_in(k, ADG_INDEX), d->dtype, d->data, dv->data, TAKE);
+    }
+    if (dx)
+        bytes_copy(dx->data, d->data, tensor_bytes(d));
+    return SKIFF_OK;
 }
 
 /* ---- where ---- */
@@ -502,6 +589,15 @@ static const struct op_slot out_out[] = {{"Out", 0}, {0}};
 static const struct op_slot y_out[] = {{"Y", 0}, {0}};
 static const struct op_slot dx_out[] = {{"X" GRAD_SUFFIX, SLOT_OPTIONAL}, {0}};
 
+static const struct op_slot nd_add_in[] = {{"X", 0}, {"Index", 0}, {"Updates", 0}, {0}};
+static const struct op_slot nd_add_grad_in[] = {
+    {"Index", 0}, {"Updates", SLOT_SHAPE_ONLY}, DOUT_SLOT, {0}};
+static const struct op_slot index_add_in[] = {{"X", 0}, {"Index", 0}, {"AddValue", 0}, {0}};
+static const struct op_slot index_add_grad_in[] = {
+    {"Index", 0}, {"AddValue", SLOT_SHAPE_ONLY}, DOUT_SLOT, {0}};
+static const struct op_slot index_add_grad_out[] = {
+    {"X" GRAD_SUFFIX, SLOT_OPTIONAL}, {"AddValue" GRAD_SUFFIX, SLOT_OPTIONAL}, {0}};
+
 static const struct op_attr_spec none[] = {{0}};
 static const struct op_attr_spec overwrite_attrs[] = {A_BOOL("overwrite", true), {0}};
 static const struct op_attr_spec axis_attrs[] = {A_INT("axis", 0), {0}};
@@ -535,6 +631,14 @@ const struct op_kind ops_gather[] = {
          scatter_grad_infer, scatter_1x_grad_run, ),
     KIND("scatter_grad", GEN_2X, scatter_grad_in, scatter_grad_out, overwrite_attrs,
          scatter_grad_infer, scatter_2x_grad_run, ),
+    KIND("scatter_nd_add", 0, nd_add_in, out_out, none, add_infer, scatter_nd_add_run,
+         .grad = "Index Updates Out@GRAD -> X@GRAD Updates@GRAD"),
+    KIND("scatter_nd_add_grad", 0, nd_add_grad_in, scatter_grad_out, none, add_grad_infer,
+         scatter_nd_add_grad_run, ),
+    KIND("index_add", GEN_2X, index_add_in, out_out, axis_attrs, add_infer, index_add_run,
+         .grad = "Index AddValue Out@GRAD -> X@GRAD AddValue@GRAD"),
+    KIND("index_add_grad", GEN_2X, index_add_grad_in, index_add_grad_out, axis_attrs,
+         add_grad_infer, index_add_grad_run, ),
     KIND("where", GEN_1X, where_in, out_out, none, where_infer, where_run,
          .grad = "!where_grad: Condition X Y Out@GRAD -> X@GRAD Y@GRAD"),
     KIND("where", GEN_2X, where_in, out_out, none, where_infer, where_run,

@@ -2,6 +2,8 @@
  *   write_to_array          Out[I] = X; the array grows as needed
  *   read_from_array         Out = X[I]; with X_W (gradient of a write) what the array lacks is zero
  *   tensor_array_to_tensor  the items one after the other along axis, or stacked on a new axis
+ *   lod_array_length        the number of items
+ *   is_empty                has the tensor no elements?
  * Writing and reading are each other's gradients. */
 #include <string.h>
 
@@ -253,6 +255,40 @@ static enum skiff_status join_grad_run(struct kernel *k, struct skiff_error *err
     return SKIFF_OK;
 }
 
+/* ---- lod_array_length, is_empty ---- */
+
+static enum skiff_status length_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape one = SHAPE(1);
+    return infer_out(c, 0, 0, DTYPE_INT64, &one, err);
+}
+
+static enum skiff_status length_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct skiff_tensor *x = kernel_in_value(k, 0, 0);
+    struct shape one = SHAPE(1);
+    TRY(kernel_out_resize(k, 0, 0, DTYPE_INT64, &one, err));
+    *tensor_i64(kernel_out(k, 0)) = x->kind == VALUE_ARRAY ? (int64_t)x->array.count : 0;
+    return SKIFF_OK;
+}
+
+static enum skiff_status empty_infer_1x(struct infer *c, struct skiff_error *err)
+{
+    struct shape one = SHAPE(1);
+    return infer_out(c, 0, 0, DTYPE_BOOL, &one, err);
+}
+
+static enum skiff_status empty_infer_2x(struct infer *c, struct skiff_error *err)
+{
+    return infer_out(c, 0, 0, DTYPE_BOOL, &(struct shape){0}, err);
+}
+
+static enum skiff_status empty_run(struct kernel *k, struct skiff_error *err)
+{
+    *(bool *)kernel_out(k, 0)->data = tensor_numel(kernel_in(k, 0)) == 0;
+    return SKIFF_OK;
+}
+
 /* ---- table ---- */
 
 static const struct op_slot write_ins[] = {{"X", 0}, {"I", 0}, {0}};
@@ -300,4 +336,27 @@ const struct op_kind ops_array[] = {{.type = "write_to_array",
                                      .infer = join_grad_infer,
                                      .run = join_grad_run,
                                      .infer_kind = array_out_kind},
+                                    {.type = "lod_array_length",
+                                     .flags = ARRAYS | OP_EMPTY_OK | OP_NO_GRAD_NEEDED,
+                                     .ins = join_ins,
+                                     .outs = out_only,
+                                     .attrs = no_attrs,
+                                     .infer = length_infer,
+                                     .run = length_run},
+                                    {.type = "is_empty",
+                                     .generations = GEN_1X,
+                                     .flags = OP_NO_GRAD_NEEDED,
+                                     .ins = join_ins,
+                                     .outs = out_only,
+                                     .attrs = no_attrs,
+                                     .infer = empty_infer_1x,
+                                     .run = empty_run},
+                                    {.type = "is_empty",
+                                     .generations = GEN_2X,
+                                     .flags = OP_NO_GRAD_NEEDED,
+                                     .ins = join_ins,
+                                     .outs = out_only,
+                                     .attrs = no_attrs,
+                                     .infer = empty_infer_2x,
+                                     .run = empty_run},
                                     {0}};

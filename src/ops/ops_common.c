@@ -133,6 +133,22 @@ double tensor_read_number(const struct tensor *t)
     return v;
 }
 
+bool repeat_strides(const struct shape *in, const struct shape *out, int64_t *strides)
+{
+    int pad = out->ndim - in->ndim;
+    int64_t stride = 1;
+    if (pad < 0)
+        return false;
+    for (int i = out->ndim - 1; i >= 0; i--) {
+        int64_t d = i < pad ? 1 : in->dims[i - pad];
+        if (d != 1 && d != out->dims[i])
+            return false;
+        strides[i] = d == 1 ? 0 : stride;
+        stride *= d;
+    }
+    return true;
+}
+
 void shape_strides(const struct shape *s, int64_t *out)
 {
     int64_t n = 1;

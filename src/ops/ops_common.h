@@ -183,6 +183,20 @@ void strided_add(const struct strided *s, enum dtype dtype, const void *src, voi
 /* Row-major strides of a shape. */
 void shape_strides(const struct shape *s, int64_t *out);
 
+/* Strides of `in` seen as `out`, ranks aligned at the end: 0 where it is repeated. False: it does
+ * not fit. */
+bool repeat_strides(const struct shape *in, const struct shape *out, int64_t *strides);
+/* Offset of place i of a shape (row-major number) under other strides. */
+static inline int64_t strides_at(const struct shape *s, const int64_t *strides, int64_t i)
+{
+    int64_t off = 0;
+    for (int d = s->ndim - 1; d >= 0; d--) {
+        off += i % s->dims[d] * strides[d];
+        i /= s->dims[d];
+    }
+    return off;
+}
+
 /* A tensor seen as [outer, n, inner] around an axis. */
 struct lines {
     int64_t outer, n, inner;

@@ -1,10 +1,8 @@
-/* Control flow: ops that run a sub-block.
- *   conditional_block  runs it if the condition holds
- *   select_input       Out = X[Mask]
- *   while              runs it as long as the condition holds; keeps what each iteration left in
- *                      the block's own variables (StepScopes) for the gradient
- *   while_grad         goes through the iterations backwards: brings their variables back, runs the
- *                      gradient block, and adds up the gradients of variables from outside
+/* Loops.
+ *   while       runs its block as long as the condition holds; keeps what each iteration left in the
+ *               block's own variables (StepScopes) for the gradient
+ *   while_grad  goes through the iterations backwards: brings their variables back, runs the
+ *               gradient block, and adds up the gradients of variables from outside
  *
  * Loop-carried variables of the outside that the block overwrites (with another op than one that
  * updates in place) are kept per iteration too, as they were before it. */
@@ -12,66 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/ops_common.h"
-#include "tensor/math.h"
-
-static enum skiff_status no_shapes(struct infer *c, struct skiff_error *err)
-{
-    return SKIFF_OK;
-}
-
-static enum skiff_status read_bool(struct kernel *k, int slot, bool *out, struct skiff_error *err)
-{
-    const struct skiff_tensor *v = kernel_in_value(k, slot, 0);
-    if (!v || v->kind != VALUE_TENSOR || v->tensor.dtype != DTYPE_BOOL ||
-        tensor_numel(&v->tensor) != 1)
-        return kernel_fail(k, SKIFF_INVALID, err, "the condition %s must be one bool%s",
-                           kernel_in_name(k, slot, 0),
-                           v && v->kind == VALUE_NONE ? "; it has no value" : "");
-    *out = *(const bool *)v->tensor.data;
-    return SKIFF_OK;
-}
-
-/* ---- conditional_block ---- */
-
-enum { COND_COND, COND_INPUT };
-enum { COND_BLOCK, COND_SCALAR };
-
-static enum skiff_status cond_run(struct kernel *k, struct skiff_error *err)
-{
-    bool go = true;
-    if (k->attr[COND_SCALAR].b)
-        TRY(read_bool(k, COND_COND, &go, err));
-    else
-        for (int i = 0; i < kernel_in_count(k, COND_INPUT); i++) {
-            const struct skiff_tensor *v = kernel_in_value(k, COND_INPUT, i);
-            go = go && v && v->kind == VALUE_TENSOR && tensor_numel(&v->tensor) > 0;
-        }
-    return go ? k->env->run_block(k->env, k->attr[COND_BLOCK].i, err) : SKIFF_OK;
-}
-
-/* ---- select_input ---- */
-
-static enum skiff_status select_infer(struct infer *c, struct skiff_error *err)
-{
-    return infer_same(c, 0, 0, err);
-}
-
-static enum skiff_status select_run(struct kernel *k, struct skiff_error *err)
-{
-    const struct tensor *mask = kernel_in(k, 1);
-    if (!mask || tensor_numel(mask) != 1 || !(dtype_is_index(mask->dtype)))
-        return kernel_fail(k, SKIFF_INVALID, err, "Mask must be one integer");
-    int64_t i = (int64_t)tensor_read_number(mask);
-    if (i < 0 || i >= kernel_in_count(k, 0))
-        return kernel_fail(k, SKIFF_RANGE, err, "Mask is %lld, but there are %d inputs",
-                           (long long)i, kernel_in_count(k, 0));
-    const struct skiff_tensor *x = kernel_in_value(k, 0, (int)i);
-    if (!x || x->kind == VALUE_NONE)
-        return kernel_fail(k, SKIFF_STATE, err, "the chosen input %s has no value",
-                           kernel_in_name(k, 0, (int)i));
-    return value_copy(kernel_out_value(k, 0, 0), x, err);
-}
+#include "ops/control.h"
 
 /* ---- while ---- */
 
@@ -85,6 +24,7 @@ struct iteration {
     struct skiff_tensor **carried; /* values of the X that are carried, before the iteration */
 };
 struct iterations {
+    struct value_kept kept;
     void (*free_saved)(void *);
     int block, ncarried;
     int *carried; /* positions in X */
@@ -92,9 +32,9 @@ struct iterations {
     int n, cap;
 };
 
-static void iterations_free(void *p)
+static void iterations_destroy(struct value_kept *k)
 {
-    struct iterations *s = p;
+    struct iterations *s = (struct iterations *)k;
     for (int i = 0; i < s->n; i++) {
         if (s->at[i].block)
             s->free_saved(s->at[i].block);
@@ -133,6 +73,7 @@ static struct iterations *iterations_start(struct kernel *k)
     const struct loop *loop = k->state;
     struct iterations *s = mem_must(sizeof *s);
     int nx = kernel_in_count(k, WHILE_X);
+    s->kept.destroy = iterations_destroy;
     s->free_saved = k->env->free_saved;
     s->block = k->attr[WHILE_BLOCK].i;
     s->carried = mem_must((size_t)(nx + 1) * sizeof *s->carried);
@@ -167,28 +108,17 @@ static enum skiff_status run_kept(struct kernel *k, struct iterations *s, struct
     return k->env->save_block(k->env, s->block, &it->block, err);
 }
 
-static enum skiff_status check_block(const struct kernel *k, int block, struct skiff_error *err)
-{
-    if (block > 0 && block < k->env->program->nblocks)
-        return SKIFF_OK;
-    return kernel_fail(k, SKIFF_FORMAT, err, "sub_block is %d of %d blocks", block,
-                       k->env->program->nblocks);
-}
-
 /* Iterations are kept only for a gradient op that asks for them. */
 static enum skiff_status while_prepare(struct kernel *k, struct skiff_error *err)
 {
-    const struct skiff_program *p = k->env->program;
-    const char *scopes = op_out1(k->op, "StepScopes");
     int nx = kernel_in_count(k, WHILE_X), block = k->attr[WHILE_BLOCK].i;
-    TRY(check_block(k, block, err));
+    TRY(control_check_block(k, block, err));
     struct loop *loop = k->state = mem_must(sizeof *loop);
-    for (int b = 0; scopes && b < p->nblocks; b++)
-        for (int i = 0; i < p->blocks[b]->nops; i++)
-            loop->keep = loop->keep || op_reads(p->blocks[b]->ops[i], scopes);
+    loop->keep = control_is_kept(k, "StepScopes");
     loop->carried = mem_must((size_t)(nx + 1) * sizeof *loop->carried);
     for (int i = 0; i < nx; i++)
-        loop->carried[i] = is_carried(p->blocks[block], kernel_in_name(k, WHILE_X, i));
+        loop->carried[i] =
+            is_carried(k->env->program->blocks[block], kernel_in_name(k, WHILE_X, i));
     return SKIFF_OK;
 }
 
@@ -211,13 +141,11 @@ static enum skiff_status while_run(struct kernel *k, struct skiff_error *err)
         if (((const struct loop *)k->state)->keep && !k->attr[WHILE_IS_TEST].b &&
             !k->env->is_test) {
             s = iterations_start(k);
-            scopes->kind = VALUE_SCOPES;
-            scopes->opaque = s;
-            scopes->opaque_free = iterations_free;
+            value_keep(scopes, &s->kept);
         }
     }
     for (;;) {
-        TRY(read_bool(k, WHILE_CONDITION, &go, err));
+        TRY(control_read_bool(k, WHILE_CONDITION, &go, err));
         if (!go)
             return SKIFF_OK;
         if (s)
@@ -306,30 +234,58 @@ static enum skiff_status while_make_grad(struct grad_build *g, struct skiff_erro
 enum { WGRAD_X, WGRAD_OUT, WGRAD_SCOPES, WGRAD_OUT_GRAD };
 enum { WGRAD_BLOCK, WGRAD_IS_TEST, WGRAD_SKIP, WGRAD_INSIDE };
 
-/* What the gradient block knows under names of its own; NULL: it sees the outer one. */
+/* What the gradient block knows under names of its own; NULL: it sees the outer one.
+ *
+ * A gradient that is read as Out@GRAD and written as X@GRAD belongs to a variable that each iteration
+ * makes of the one before: it is handed on from iteration to iteration, where all others are added
+ * up. Where the body makes it of other things alone, only the last iteration has part in it. */
 struct inner {
     struct skiff_tensor **grads; /* by X@GRAD */
     struct skiff_tensor **links; /* by Out@GRAD */
+    bool *handed_on;             /* by X@GRAD */
+    bool *once;                  /* by Out@GRAD: for the last iteration only */
 };
+
+static bool lists(const struct attr_value *names, const char *var)
+{
+    size_t n = strlen(var);
+    for (int i = 0; i < names->n; i++)
+        if (!strncmp(names->strings[i], var, n) && !strcmp(names->strings[i] + n, GRAD_SUFFIX))
+            return true;
+    return false;
+}
+
+/* Does the loop's block make the variable anew in each iteration, and not of itself? */
+static bool is_made_anew(const struct kernel *k, int block, const char *grad)
+{
+    const struct skiff_program *p = k->env->program;
+    const struct op_arg *out = op_in(k->op, "Out");
+    int forward = p->blocks[block]->forward_idx;
+    for (int i = 0; forward >= 0 && out && i < out->n; i++) {
+        size_t n = strlen(out->names[i]);
+        if (!strncmp(grad, out->names[i], n) && !strcmp(grad + n, GRAD_SUFFIX))
+            return is_carried(p->blocks[forward], out->names[i]) &&
+                   !block_writes(p->blocks[block], grad);
+    }
+    return false;
+}
 
 static enum skiff_status while_grad_prepare(struct kernel *k, struct skiff_error *err)
 {
-    int block = k->attr[WGRAD_BLOCK].i, ngrads = kernel_out_count(k, 0),
-        nlinks = kernel_in_count(k, WGRAD_OUT_GRAD);
+    int block = k->attr[WGRAD_BLOCK].i, nlinks = kernel_in_count(k, WGRAD_OUT_GRAD);
+    int nx = kernel_out_count(k, 0);
     const struct attr_value *inside = &k->attr[WGRAD_INSIDE];
-    TRY(check_block(k, block, err));
+    TRY(control_check_block(k, block, err));
     struct inner *in = k->state = mem_must(sizeof *in);
-    in->grads = mem_must((size_t)(ngrads + 1) * sizeof *in->grads);
+    in->grads = control_inner(k, block, op_in(k->op, "X"), GRAD_SUFFIX, &k->out[0], true);
+    in->handed_on = mem_must((size_t)(nx + 1) * sizeof *in->handed_on);
+    for (int i = 0; i < nx; i++)
+        in->handed_on[i] = lists(inside, kernel_in_name(k, WGRAD_X, i));
     in->links = mem_must((size_t)(nlinks + 1) * sizeof *in->links);
-    for (int i = 0; i < ngrads; i++) {
-        struct skiff_tensor *outer = kernel_out_value(k, 0, i);
-        if (outer)
-            in->grads[i] = k->env->find(k->env, block, kernel_out_name(k, 0, i));
-        if (in->grads[i] == outer)
-            in->grads[i] = NULL;
-    }
+    in->once = mem_must((size_t)(nlinks + 1) * sizeof *in->once);
     for (int i = 0; i < nlinks && i < inside->n; i++) {
         in->links[i] = k->env->find(k->env, block, inside->strings[i]);
+        in->once[i] = is_made_anew(k, block, inside->strings[i]);
         if (in->links[i] == kernel_in_value(k, WGRAD_OUT_GRAD, i))
             in->links[i] = NULL;
     }
@@ -342,43 +298,28 @@ static void while_grad_release(struct kernel *k)
     if (in) {
         free(in->grads);
         free(in->links);
+        free(in->handed_on);
+        free(in->once);
     }
     free(in);
     k->state = NULL;
 }
 
-/* Gradients of outputs that the block knows under a name of its own. */
-static enum skiff_status link_out_grads(struct kernel *k, struct skiff_error *err)
+/* Before the iterations: the block's own gradients of outputs are those from outside; what nothing
+ * outside depends on begins with zeros. */
+static enum skiff_status link_grads(struct kernel *k, struct skiff_error *err)
 {
     const struct inner *in = k->state;
     for (int i = 0; i < kernel_in_count(k, WGRAD_OUT_GRAD); i++) {
         const struct skiff_tensor *outer = kernel_in_value(k, WGRAD_OUT_GRAD, i);
-        if (outer && in->links[i] && outer->kind != VALUE_NONE)
+        if (in->links[i] && outer)
             TRY(value_copy(in->links[i], outer, err));
     }
-    return SKIFF_OK;
-}
-
-static enum skiff_status add_up(struct kernel *k, int i, bool first, struct skiff_error *err)
-{
-    struct skiff_tensor *outer = kernel_out_value(k, 0, i),
-                        *inner = ((const struct inner *)k->state)->grads[i];
-    char a[160], b[160];
-    if (!inner || inner->kind == VALUE_NONE)
-        return SKIFF_OK;
-    if (first || outer->kind == VALUE_NONE || inner->kind == VALUE_ARRAY)
-        return value_copy(outer, inner, err);
-    if (inner->kind != VALUE_TENSOR || outer->kind != VALUE_TENSOR ||
-        inner->tensor.dtype != DTYPE_FP32 || outer->tensor.dtype != DTYPE_FP32)
-        return kernel_fail(k, SKIFF_UNSUPPORTED, err,
-                           "gradient %s: only float32 tensors are added up over iterations",
-                           kernel_out_name(k, 0, i));
-    if (tensor_numel(&inner->tensor) != tensor_numel(&outer->tensor))
-        return kernel_fail(k, SKIFF_SHAPE, err, "gradient %s is %s in one iteration, %s in another",
-                           kernel_out_name(k, 0, i), shape_text(&inner->tensor.shape, a),
-                           shape_text(&outer->tensor.shape, b));
-    math_axpy_f32(tensor_numel(&outer->tensor), 1, tensor_f32(&inner->tensor),
-                  tensor_f32(&outer->tensor));
+    for (int i = 0; i < kernel_out_count(k, 0); i++) {
+        struct skiff_tensor *v = in->grads[i] ? in->grads[i] : kernel_out_value(k, 0, i);
+        if (in->handed_on[i] && v && v->kind == VALUE_NONE)
+            TRY(control_zeros(v, kernel_in_value(k, WGRAD_X, i), err));
+    }
     return SKIFF_OK;
 }
 
@@ -386,27 +327,34 @@ static enum skiff_status iteration_back(struct kernel *k, const struct iteration
                                         struct skiff_error *err)
 {
     const struct iteration *it = &s->at[n];
+    const struct inner *in = k->state;
     TRY(k->env->restore_block(k->env, s->block, it->block, err));
     for (int c = 0; c < s->ncarried; c++)
         TRY(value_copy(kernel_in_value(k, WGRAD_X, s->carried[c]), it->carried[c], err));
-    TRY(link_out_grads(k, err));
     TRY(k->env->run_block(k->env, k->attr[WGRAD_BLOCK].i, err));
     for (int i = 0; i < kernel_out_count(k, 0); i++)
-        TRY(add_up(k, i, n == s->n - 1, err));
+        if (kernel_out_value(k, 0, i))
+            TRY(control_add(k, kernel_out_name(k, 0, i), kernel_out_value(k, 0, i), in->grads[i],
+                            in->handed_on[i] || n == s->n - 1, err));
+    for (int i = 0; i < kernel_in_count(k, WGRAD_OUT_GRAD); i++) {
+        struct skiff_tensor *v =
+            in->links[i] ? in->links[i] : kernel_in_value(k, WGRAD_OUT_GRAD, i);
+        if (in->once[i] && v && v->kind == VALUE_TENSOR)
+            tensor_clear(&v->tensor);
+    }
     return SKIFF_OK;
 }
 
-/* A loop that never ran: its inputs had no part in the result. */
+/* A loop that never ran: its inputs had no part in the result, but as what they were before. */
 static enum skiff_status zero_grads(struct kernel *k, struct skiff_error *err)
 {
+    const struct inner *in = k->state;
     for (int i = 0; i < kernel_out_count(k, 0); i++) {
-        const struct skiff_tensor *x = kernel_in_value(k, WGRAD_X, i);
-        struct skiff_tensor *out = kernel_out_value(k, 0, i);
-        if (!out || !x || x->kind != VALUE_TENSOR)
-            continue;
-        TRY(kernel_out_resize(k, 0, i, x->tensor.dtype, &x->tensor.shape, err));
-        if (tensor_bytes(&out->tensor))
-            memset(out->tensor.data, 0, tensor_bytes(&out->tensor));
+        struct skiff_tensor *v = kernel_out_value(k, 0, i);
+        if (in->handed_on[i] && in->grads[i] && v)
+            TRY(value_copy(v, in->grads[i], err));
+        else if (!in->handed_on[i])
+            TRY(control_zeros(v, kernel_in_value(k, WGRAD_X, i), err));
     }
     return SKIFF_OK;
 }
@@ -415,13 +363,14 @@ static enum skiff_status while_grad_run(struct kernel *k, struct skiff_error *er
 {
     enum skiff_status status = SKIFF_OK;
     struct skiff_tensor *scopes = kernel_in_value(k, WGRAD_SCOPES, 0);
-    if (!scopes || scopes->kind != VALUE_SCOPES || !scopes->opaque)
+    if (!scopes || scopes->kind != VALUE_SCOPES)
         return kernel_fail(k, SKIFF_STATE, err,
                            "the loop kept nothing for its gradient (did it run with is_test?)");
-    const struct iterations *s = scopes->opaque;
+    const struct iterations *s = (const struct iterations *)scopes->kept;
     struct skiff_tensor *last = mem_must((size_t)(s->ncarried + 1) * sizeof *last);
     for (int c = 0; c < s->ncarried; c++)
         TRY_OUT(value_copy(&last[c], kernel_in_value(k, WGRAD_X, s->carried[c]), err));
+    TRY_OUT(link_grads(k, err));
     if (!s->n)
         TRY_OUT(zero_grads(k, err));
     for (int n = s->n; n-- > 0;)
@@ -435,20 +384,19 @@ out:
     return status;
 }
 
+/* The gradient of an array is an array. */
+static void while_grad_kinds(struct infer *c)
+{
+    const struct op_arg *x = op_in(c->op, "X");
+    for (int i = 0; x && i < x->n && i < infer_out_count(c, 0); i++) {
+        const struct skiff_var *v = block_find_var(c->block, x->names[i]);
+        if (v && v->kind == VAR_LOD_TENSOR_ARRAY)
+            infer_out_kind(c, 0, i, v->kind);
+    }
+}
+
 /* ---- table ---- */
 
-#define CONTROL (OP_RUNS_BLOCK | OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK)
-
-static const struct op_slot cond_ins[] = {
-    {"Cond", SLOT_LIST | SLOT_OPTIONAL}, {"Input", SLOT_LIST | SLOT_OPTIONAL}, {0}};
-static const struct op_slot cond_outs[] = {{"Out", SLOT_LIST}, {"Scope", SLOT_OPTIONAL}, {0}};
-static const struct op_attr_spec cond_attrs[] = {A_BLOCK("sub_block"),
-                                                 A_BOOL("is_scalar_condition", false),
-                                                 A_STRS("skip_eager_deletion_vars"),
-                                                 {0}};
-static const struct op_slot select_ins[] = {{"X", SLOT_LIST}, {"Mask", 0}, {0}};
-static const struct op_slot select_outs[] = {{"Out", 0}, {0}};
-static const struct op_attr_spec no_attrs[] = {{0}};
 static const struct op_slot while_ins[] = {
     {"X", SLOT_LIST | SLOT_OPTIONAL}, {"Condition", SLOT_LIST}, {0}};
 static const struct op_slot while_outs[] = {{"Out", SLOT_LIST}, {"StepScopes", 0}, {0}};
@@ -466,38 +414,24 @@ static const struct op_attr_spec while_grad_attrs[] = {A_BLOCK("sub_block"),
                                                        A_STRS("original_output_grad"),
                                                        {0}};
 
-const struct op_kind ops_control[] = {
-    {.type = "conditional_block",
-     .flags = CONTROL,
-     .ins = cond_ins,
-     .outs = cond_outs,
-     .attrs = cond_attrs,
-     .infer = no_shapes,
-     .run = cond_run},
-    {.type = "select_input",
-     .flags = OP_OWN_SHAPE | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK,
-     .ins = select_ins,
-     .outs = select_outs,
-     .attrs = no_attrs,
-     .infer = select_infer,
-     .run = select_run},
-    {.type = "while",
-     .flags = CONTROL,
-     .ins = while_ins,
-     .outs = while_outs,
-     .attrs = while_attrs,
-     .make_grad = while_make_grad,
-     .infer = no_shapes,
-     .prepare = while_prepare,
-     .release = while_release,
-     .run = while_run},
-    {.type = "while_grad",
-     .flags = CONTROL,
-     .ins = while_grad_ins,
-     .outs = while_grad_outs,
-     .attrs = while_grad_attrs,
-     .infer = no_shapes,
-     .prepare = while_grad_prepare,
-     .release = while_grad_release,
-     .run = while_grad_run},
-    {0}};
+const struct op_kind ops_control[] = {{.type = "while",
+                                       .flags = CONTROL,
+                                       .ins = while_ins,
+                                       .outs = while_outs,
+                                       .attrs = while_attrs,
+                                       .make_grad = while_make_grad,
+                                       .infer = control_no_shapes,
+                                       .prepare = while_prepare,
+                                       .release = while_release,
+                                       .run = while_run},
+                                      {.type = "while_grad",
+                                       .flags = CONTROL,
+                                       .ins = while_grad_ins,
+                                       .outs = while_grad_outs,
+                                       .attrs = while_grad_attrs,
+                                       .infer = control_no_shapes,
+                                       .prepare = while_grad_prepare,
+                                       .release = while_grad_release,
+                                       .run = while_grad_run,
+                                       .infer_kind = while_grad_kinds},
+                                      {0}};

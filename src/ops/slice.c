@@ -3,9 +3,10 @@
  *   slice          X[start : end] on the named axes; negative numbers count from the end, all are
  *                  clamped; axes in decrease_axis (of size 1) go away. When none is left 1.x gives
  *                  [1], 2.x a 0-D tensor. Starts and ends: list of tensors, tensor, attribute
- *   strided_slice  the same with a stride, which may be negative; as in Paddle 2.6 an end before
- *                  the beginning counts as 0, so that going backwards stops before element 0
- *   flip, roll     an axis turned round; elements moved on by `shifts`, coming in again at the
+ *   strided_slice  the same with a stride, which may be negative. Going backwards in 2.x an end of
+ *                  -1 means down to element 0, and one before the beginning counts as 0, so that
+ *                  it stops before element 0; in 1.x that one goes down to element 0
+ *   flip, reverse, roll  an axis turned round; elements moved on by `shifts`, coming in again at the
  *                  start
  *   tril_triu      zero above (below) a diagonal of the last two dims
  * The gradients are the same walks backwards. */
@@ -17,9 +18,13 @@ enum { X };
 
 /* ---- slice and strided_slice ---- */
 enum { STARTS, ENDS, STARTS_LIST, ENDS_LIST, STRIDES, STRIDES_LIST, NSLOTS };
-/* positions of the slots above; -1: not there */
-static const int slice_slots[NSLOTS] = {1, 2, 3, 4, -1, -1};
-static const int strided_slots[NSLOTS] = {1, 3, 2, 4, 5, 6};
+struct cut_rule {
+    int slot[NSLOTS]; /* positions of the slots above; -1: not there */
+    bool minus_one;   /* backwards: an end of -1 lies before element 0 */
+};
+static const struct cut_rule slice_rule = {{1, 2, 3, 4, -1, -1}, false};
+static const struct cut_rule strided_rule_1x = {{1, 3, 2, 4, 5, 6}, false};
+static const struct cut_rule strided_rule_2x = {{1, 3, 2, 4, 5, 6}, true};
 enum { SLICE_DOUT = 5, STRIDED_DOUT = 7 };
 enum { A_AXES, A_STARTS, A_ENDS, A_FLAGS, A_DECREASE, A_STRIDES };
 
@@ -30,13 +35,13 @@ struct cut {
 };
 
 /* The numbers of one attribute, or of the inputs that replace it; -1 on failure. */
-static int read_numbers(const struct kernel *k, const int *slots, int tensor, int list,
+static int read_numbers(const struct kernel *k, const struct cut_rule *rule, int tensor, int list,
                         const struct attr_value *attr, int64_t *out)
 {
-    if (k && slots[list] >= 0 && kernel_in_count(k, slots[list]))
-        return kernel_read_int_list(k, slots[list], out, TENSOR_MAX_DIMS);
-    if (k && slots[tensor] >= 0 && kernel_in(k, slots[tensor]))
-        return tensor_read_ints(kernel_in(k, slots[tensor]), out, TENSOR_MAX_DIMS);
+    if (k && rule->slot[list] >= 0 && kernel_in_count(k, rule->slot[list]))
+        return kernel_read_int_list(k, rule->slot[list], out, TENSOR_MAX_DIMS);
+    if (k && rule->slot[tensor] >= 0 && kernel_in(k, rule->slot[tensor]))
+        return tensor_read_ints(kernel_in(k, rule->slot[tensor]), out, TENSOR_MAX_DIMS);
     if (attr->n > TENSOR_MAX_DIMS)
         return -1;
     for (int i = 0; i < attr->n; i++)
@@ -50,11 +55,13 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 }
 
 /* One axis: where it starts, how many elements. */
-static int64_t cut_axis(int64_t n, int64_t start, int64_t end, int64_t step, int64_t *first)
+static int64_t cut_axis(int64_t n, int64_t start, int64_t end, int64_t step, bool minus_one,
+                        int64_t *first)
 {
+    bool to_the_front = minus_one && step < 0 && end == -1;
     if (start < 0)
         start += n;
-    if (end < 0)
+    if (end < 0 && !to_the_front)
         end += n;
     if (step > 0) {
         start = clamp(start, 0, n);
@@ -63,22 +70,22 @@ static int64_t cut_axis(int64_t n, int64_t start, int64_t end, int64_t step, int
         return end > start ? (end - start + step - 1) / step : 0;
     }
     start = clamp(start, -1, n - 1);
-    end = clamp(end, 0, n);
+    end = clamp(end, to_the_front || !minus_one ? -1 : 0, n);
     *first = start;
     return start > end ? (start - end - step - 1) / -step : 0;
 }
 
 /* Fills the cut; k NULL while building (numbers from inputs are then unknown). Returns NULL, or
  * what is wrong. */
-static const char *cut_init(struct cut *cut, const struct kernel *k, const int *slots,
+static const char *cut_init(struct cut *cut, const struct kernel *k, const struct cut_rule *rule,
                             const struct attr_value *attr, const struct shape *in, bool from_inputs)
 {
     int64_t starts[TENSOR_MAX_DIMS], ends[TENSOR_MAX_DIMS], steps[TENSOR_MAX_DIMS];
     const struct attr_value *axes = &attr[A_AXES], *flags = &attr[A_FLAGS];
-    bool strided = slots[STRIDES] >= 0;
-    int ns = read_numbers(k, slots, STARTS, STARTS_LIST, &attr[A_STARTS], starts);
-    int ne = read_numbers(k, slots, ENDS, ENDS_LIST, &attr[A_ENDS], ends);
-    int nt = strided ? read_numbers(k, slots, STRIDES, STRIDES_LIST, &attr[A_STRIDES], steps) : 0;
+    bool strided = rule->slot[STRIDES] >= 0;
+    int ns = read_numbers(k, rule, STARTS, STARTS_LIST, &attr[A_STARTS], starts);
+    int ne = read_numbers(k, rule, ENDS, ENDS_LIST, &attr[A_ENDS], ends);
+    int nt = strided ? read_numbers(k, rule, STRIDES, STRIDES_LIST, &attr[A_STRIDES], steps) : 0;
     *cut = (struct cut){.in = *in, .out = *in};
     for (int i = 0; i < in->ndim; i++)
         cut->step[i] = 1;
@@ -98,7 +105,8 @@ static const char *cut_init(struct cut *cut, const struct kernel *k, const int *
         cut->step[a] = strided ? steps[i] : 1;
         if (cut->step[a] == 0)
             return "a stride is 0";
-        cut->out.dims[a] = cut_axis(in->dims[a], starts[i], ends[i], cut->step[a], &cut->first[a]);
+        cut->out.dims[a] = cut_axis(in->dims[a], starts[i], ends[i], cut->step[a], rule->minus_one,
+                                    &cut->first[a]);
     }
     for (int i = 0; i < attr[A_DECREASE].n; i++) {
         int a = axis_of(attr[A_DECREASE].ints[i], in->ndim);
@@ -109,20 +117,20 @@ static const char *cut_init(struct cut *cut, const struct kernel *k, const int *
     return NULL;
 }
 
-static bool has_input_numbers(const struct infer *c, const int *slots)
+static bool has_input_numbers(const struct infer *c, const struct cut_rule *rule)
 {
     for (int i = 0; i < NSLOTS; i++)
-        if (slots[i] >= 0 && infer_in_count(c, slots[i]))
+        if (rule->slot[i] >= 0 && infer_in_count(c, rule->slot[i]))
             return true;
     return false;
 }
 
-static enum skiff_status cut_shape(struct infer *c, const int *slots, bool keep_one,
+static enum skiff_status cut_shape(struct infer *c, const struct cut_rule *rule, bool keep_one,
                                    struct skiff_error *err)
 {
     struct cut cut;
-    const char *wrong = cut_init(&cut, c->running ? c->kernel : NULL, slots, c->attr,
-                                 infer_in(c, X, 0), has_input_numbers(c, slots));
+    const char *wrong = cut_init(&cut, c->running ? c->kernel : NULL, rule, c->attr,
+                                 infer_in(c, X, 0), has_input_numbers(c, rule));
     if (wrong)
         return infer_fail(c, X, 0, err, "%s", wrong);
     struct shape out = {0};
@@ -138,15 +146,19 @@ static enum skiff_status cut_shape(struct infer *c, const int *slots, bool keep_
 }
 static enum skiff_status slice_1x_infer(struct infer *c, struct skiff_error *err)
 {
-    return cut_shape(c, slice_slots, true, err);
+    return cut_shape(c, &slice_rule, true, err);
 }
 static enum skiff_status slice_2x_infer(struct infer *c, struct skiff_error *err)
 {
-    return cut_shape(c, slice_slots, false, err);
+    return cut_shape(c, &slice_rule, false, err);
 }
-static enum skiff_status strided_slice_infer(struct infer *c, struct skiff_error *err)
+static enum skiff_status strided_slice_1x_infer(struct infer *c, struct skiff_error *err)
 {
-    return cut_shape(c, strided_slots, false, err);
+    return cut_shape(c, &strided_rule_1x, false, err);
+}
+static enum skiff_status strided_slice_2x_infer(struct infer *c, struct skiff_error *err)
+{
+    return cut_shape(c, &strided_rule_2x, false, err);
 }
 
 /* The walk over the part: strides in the whole and in the part; *first is the whole's offset. */
@@ -164,14 +176,15 @@ static void cut_walk(const struct cut *cut, struct strided *s, int64_t *first)
     }
 }
 
-static enum skiff_status cut_run(struct kernel *k, const int *slots, struct skiff_error *err)
+static enum skiff_status cut_run(struct kernel *k, const struct cut_rule *rule,
+                                 struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, 0);
     struct cut cut;
     struct strided s;
     int64_t first;
-    const char *wrong = cut_init(&cut, k, slots, k->attr, &x->shape, false);
+    const char *wrong = cut_init(&cut, k, rule, k->attr, &x->shape, false);
     if (wrong)
         return kernel_fail(k, SKIFF_SHAPE, err, "%s", wrong);
     cut_walk(&cut, &s, &first);
@@ -182,7 +195,7 @@ static enum skiff_status cut_run(struct kernel *k, const int *slots, struct skif
     return SKIFF_OK;
 }
 
-static enum skiff_status cut_grad_run(struct kernel *k, const int *slots, int dout_slot,
+static enum skiff_status cut_grad_run(struct kernel *k, const struct cut_rule *rule, int dout_slot,
                                       struct skiff_error *err)
 {
     const struct tensor *d = kernel_in(k, dout_slot);
@@ -192,7 +205,7 @@ static enum skiff_status cut_grad_run(struct kernel *k, const int *slots, int do
     int64_t first;
     if (!dx)
         return SKIFF_OK;
-    const char *wrong = cut_init(&cut, k, slots, k->attr, &kernel_in(k, X)->shape, false);
+    const char *wrong = cut_init(&cut, k, rule, k->attr, &kernel_in(k, X)->shape, false);
     if (wrong)
         return kernel_fail(k, SKIFF_SHAPE, err, "%s", wrong);
     if (tensor_numel(d) != shape_numel(&cut.out) || d->dtype != dx->dtype)
@@ -212,19 +225,27 @@ static enum skiff_status cut_grad_run(struct kernel *k, const int *slots, int do
 
 static enum skiff_status slice_run(struct kernel *k, struct skiff_error *err)
 {
-    return cut_run(k, slice_slots, err);
+    return cut_run(k, &slice_rule, err);
 }
 static enum skiff_status slice_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    return cut_grad_run(k, slice_slots, SLICE_DOUT, err);
+    return cut_grad_run(k, &slice_rule, SLICE_DOUT, err);
 }
-static enum skiff_status strided_slice_run(struct kernel *k, struct skiff_error *err)
+static enum skiff_status strided_slice_1x_run(struct kernel *k, struct skiff_error *err)
 {
-    return cut_run(k, strided_slots, err);
+    return cut_run(k, &strided_rule_1x, err);
 }
-static enum skiff_status strided_slice_grad_run(struct kernel *k, struct skiff_error *err)
+static enum skiff_status strided_slice_1x_grad_run(struct kernel *k, struct skiff_error *err)
 {
-    return cut_grad_run(k, strided_slots, STRIDED_DOUT, err);
+    return cut_grad_run(k, &strided_rule_1x, STRIDED_DOUT, err);
+}
+static enum skiff_status strided_slice_2x_run(struct kernel *k, struct skiff_error *err)
+{
+    return cut_run(k, &strided_rule_2x, err);
+}
+static enum skiff_status strided_slice_2x_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    return cut_grad_run(k, &strided_rule_2x, STRIDED_DOUT, err);
 }
 static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
 {
@@ -257,7 +278,7 @@ static enum skiff_status flip_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status flip_make_grad(struct grad_build *g, struct skiff_error *err)
 {
-    struct skiff_op *op = grad_pass_back(g, "flip", false, "Out", "X");
+    struct skiff_op *op = grad_pass_back(g, g->fwd->type, false, "Out", "X");
     const struct op_attr_value *axis = op_attr(g->fwd, "axis");
     if (op && axis)
         op_set_ints(g->program, op, "axis", axis->value.n, axis->value.ints);
@@ -409,17 +430,23 @@ static const struct op_attr_spec tril_1x_attrs[] = {
     "Input StartsTensor StartsTensorList EndsTensor EndsTensorList StridesTensor " \
     "StridesTensorList Out@GRAD -> Input@GRAD"
 
+#define STRIDED(g)                                                                             \
+    KIND("strided_slice", GEN_##g##X, strided_in, out_out, strided_attrs,                      \
+         strided_slice_##g##x_infer, strided_slice_##g##x_run, .grad = STRIDED_GRAD),          \
+        KIND("strided_slice_grad", GEN_##g##X, strided_grad_in, input_grad_out, strided_attrs, \
+             same_infer, strided_slice_##g##x_grad_run, )
+
 const struct op_kind ops_slice[] = {
     KIND("slice", GEN_1X, slice_in, out_out, slice_attrs, slice_1x_infer, slice_run,
          .grad = SLICE_GRAD),
     KIND("slice", GEN_2X, slice_in, out_out, slice_attrs, slice_2x_infer, slice_run,
          .grad = SLICE_GRAD),
     KIND("slice_grad", 0, slice_grad_in, input_grad_out, slice_attrs, same_infer, slice_grad_run, ),
-    KIND("strided_slice", 0, strided_in, out_out, strided_attrs, strided_slice_infer,
-         strided_slice_run, .grad = STRIDED_GRAD),
-    KIND("strided_slice_grad", 0, strided_grad_in, input_grad_out, strided_attrs, same_infer,
-         strided_slice_grad_run, ),
+    STRIDED(1),
+    STRIDED(2),
     KIND("flip", GEN_2X, x_in, out_out, flip_attrs, same_infer, flip_run,
+         .make_grad = flip_make_grad),
+    KIND("reverse", 0, x_in, out_out, flip_attrs, same_infer, flip_run,
          .make_grad = flip_make_grad),
     KIND("roll", GEN_2X, roll_in, out_out, roll_attrs, same_infer, roll_run,
          .grad = "X ShiftsTensor Out@GRAD -> X@GRAD"),

@@ -196,8 +196,8 @@ static enum skiff_status block_grads(struct backward *b, struct skiff_block *blo
 
 /* The gradient block of an op that runs a block (while, conditional_block). */
 static enum skiff_status sub_grads(struct backward *b, const struct skiff_block *block,
-                                   const struct skiff_op *op, struct skiff_block **out,
-                                   struct skiff_error *err)
+                                   const struct skiff_op *op, const struct skiff_block *target,
+                                   struct skiff_block **out, struct skiff_error *err)
 {
     const struct op_attr_value *a = op_attr(op, "sub_block");
     *out = NULL;
@@ -207,8 +207,7 @@ static enum skiff_status sub_grads(struct backward *b, const struct skiff_block 
         return error_set(err, SKIFF_INVALID, "op %s of block %d cannot run block %d of %d",
                          op->type, block->idx, a->value.i, b->nblocks);
     struct skiff_block *sub = b->p->blocks[a->value.i];
-    struct skiff_block *grad = program_add_block(b->p, 0);
-    grad->parent = sub->idx;
+    struct skiff_block *grad = program_add_block(b->p, target->idx);
     grad->forward_idx = sub->idx;
     bool kept = b->use_wanted;
     b->use_wanted = false;
@@ -276,15 +275,15 @@ static void note_vars(struct backward *b, const struct skiff_op *fwd, const stru
 }
 
 static enum skiff_status op_grads(struct backward *b, struct skiff_block *block,
-                                  const struct skiff_op *op, struct grad_ops *all,
-                                  struct skiff_error *err)
+                                  const struct skiff_op *op, const struct skiff_block *target,
+                                  struct grad_ops *all, struct skiff_error *err)
 {
     struct grad_build g = {.program = b->p,
                            .block = block,
                            .fwd = op,
                            .unwanted = grad_unwanted,
                            .user = &b->no_grad[block->idx]};
-    TRY(sub_grads(b, block, op, &g.grad_block, err));
+    TRY(sub_grads(b, block, op, target, &g.grad_block, err));
     TRY(grad_build_ops(&g, err));
     const struct op_attr_value *device = op_attr(op, "op_device");
     for (int i = 0; i < g.nops; i++) {
@@ -311,7 +310,7 @@ static enum skiff_status block_grads(struct backward *b, struct skiff_block *blo
     str_map_init(&known);
     enum skiff_status status = SKIFF_OK;
     for (int i = npath - 1; i >= 0; i--)
-        TRY_OUT(op_grads(b, block, path[i], &all, err));
+        TRY_OUT(op_grads(b, block, path[i], target, &all, err));
     grad_ops_add_up(&all, block->idx);
     grad_ops_drop_unwanted(&all, &b->no_grad[block->idx]);
     for (int i = 0; i < npath; i++) {
@@ -365,14 +364,50 @@ static void rename_taken(struct backward *b, struct skiff_block *block, int star
     }
 }
 
-static bool reads_missing_grads_only(const struct skiff_block *block, const struct skiff_op *op)
+/* Does the op that runs this gradient block hand the gradient on from one run to the next? `runner`
+ * NULL: nobody does. */
+static bool handed_on(struct skiff_program *p, const struct skiff_op *runner, const char *grad)
+{
+    if (!runner)
+        return false;
+    const struct op_attr_value *states = op_attr(runner, "states");
+    for (int i = 0; states && states->type == ATTR_STRINGS && i < states->value.n; i++)
+        if (!strcmp(with_grad(p, states->value.strings[i]), grad))
+            return true;
+    return op_reads(runner, grad) && op_writes(runner, grad);
+}
+
+/* Declares the gradients that come from the run before and that no op has written yet. */
+static void make_handed_on(struct skiff_block *block, const struct skiff_op *op,
+                           const struct skiff_op *runner)
+{
+    for (int s = 0; s < op->nins; s++)
+        for (int k = 0; k < op->ins[s].n; k++) {
+            const char *name = op->ins[s].names[k];
+            if (!is_grad(name) || block_find_var(block, name) ||
+                !handed_on(block->program, runner, name))
+                continue;
+            const struct skiff_var *fwd = block_find_var(block, strip_grad(block->program, name));
+            struct skiff_var *v = block_add_var(block, name);
+            v->has_tensor = true;
+            v->dtype = fwd ? fwd->dtype : DTYPE_FP32;
+            if (fwd) {
+                v->shape = fwd->shape;
+                v->kind = fwd->kind;
+            }
+        }
+}
+
+static bool reads_missing_grads_only(const struct skiff_block *block, const struct skiff_op *op,
+                                     const struct skiff_op *runner)
 {
     int grads = 0, there = 0;
     for (int s = 0; s < op->nins; s++)
         for (int k = 0; k < op->ins[s].n; k++)
             if (is_grad(op->ins[s].names[k])) {
                 grads++;
-                there += block_find_var(block, op->ins[s].names[k]) != NULL;
+                there += block_find_var(block, op->ins[s].names[k]) != NULL ||
+                         handed_on(block->program, runner, op->ins[s].names[k]);
             }
     return grads > 0 && there == 0;
 }
@@ -390,9 +425,20 @@ static void drop_missing_pieces(const struct skiff_block *block, struct skiff_op
     x->n = n;
 }
 
+/* Does the gradient go to the op that runs this block alone? Then the block has a variable of its own
+ * for it, although one of that name is seen outside. (Fluid's takes the outer one, whose gradient is
+ * then lost or doubled.) */
+static bool is_for_runner(struct skiff_program *p, const struct skiff_block *block,
+                          const struct skiff_op *runner, const char *grad)
+{
+    return runner && is_grad(grad) && !block_own_var(block, grad) &&
+           op_reads(runner, strip_grad(p, grad)) && !op_reads(runner, grad);
+}
+
 /* Makes the variables that the op writes; new ones take type and shape of the forward ones. */
 static enum skiff_status make_vars(struct backward *b, struct skiff_block *block,
-                                   struct skiff_op *op, struct skiff_error *err)
+                                   const struct skiff_op *runner, struct skiff_op *op,
+                                   struct skiff_error *err)
 {
     struct str_map fresh;
     enum skiff_status status;
@@ -400,7 +446,8 @@ static enum skiff_status make_vars(struct backward *b, struct skiff_block *block
     for (int s = 0; s < op->nouts; s++)
         for (int k = 0; k < op->outs[s].n; k++) {
             const char *name = op->outs[s].names[k];
-            if (!strcmp(name, EMPTY_VAR) || block_find_var(block, name))
+            if (!strcmp(name, EMPTY_VAR) ||
+                (block_find_var(block, name) && !is_for_runner(b->p, block, runner, name)))
                 continue;
             struct skiff_var *v = block_add_var(block, name);
             v->has_tensor = true;
@@ -429,23 +476,24 @@ out:
 }
 
 static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *block, int start,
-                                       struct skiff_error *err)
+                                       const struct skiff_op *runner, struct skiff_error *err)
 {
     for (int i = start; i < block->nops;) {
         struct skiff_op *op = block->ops[i];
         const struct op_attr_value *sub = op_attr(op, "sub_block");
         if (sub && sub->type == ATTR_BLOCK && sub->value.i >= b->nblocks)
-            TRY(make_all_vars(b, b->p->blocks[sub->value.i], 0, err));
+            TRY(make_all_vars(b, b->p->blocks[sub->value.i], 0, op, err));
         int outs = 0;
         for (int s = 0; s < op->nouts; s++)
             for (int k = 0; k < op->outs[s].n; k++)
                 outs += strcmp(op->outs[s].names[k], EMPTY_VAR) != 0;
-        if (!outs || reads_missing_grads_only(block, op)) {
+        if (!outs || reads_missing_grads_only(block, op, runner)) {
             block_remove_ops(block, i, 1);
             continue;
         }
+        make_handed_on(block, op, runner);
         drop_missing_pieces(block, op);
-        TRY(make_vars(b, block, op, err));
+        TRY(make_vars(b, block, runner, op, err));
         i++;
     }
     return SKIFF_OK;
@@ -562,7 +610,7 @@ static enum skiff_status run_backward(struct backward *b, struct skiff_var *loss
     enum skiff_status status = block_grads(b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(b, root, start, &none);
-        status = make_all_vars(b, root, start, err);
+        status = make_all_vars(b, root, start, NULL, err);
     }
     if (status < 0)
         block_remove_ops(root, start, root->nops - start);
@@ -659,7 +707,7 @@ enum skiff_status append_gradients(struct skiff_program *p, struct skiff_var *co
     enum skiff_status status = block_grads(&b, root, path, npath, root, err);
     if (status == SKIFF_OK) {
         rename_taken(&b, root, start, &given);
-        status = make_all_vars(&b, root, start, err);
+        status = make_all_vars(&b, root, start, NULL, err);
     }
     if (status < 0)
         block_remove_ops(root, start, root->nops - start);

@@ -28,8 +28,8 @@ struct run_env {
     enum skiff_status (*restore_block)(struct run_env *env, int block, void *saved,
                                        struct skiff_error *err);
     void (*free_saved)(void *saved);
-    /* The value behind a name as seen from `block`; NULL. For while_grad's bookkeeping, not for hot
-     * paths. */
+    /* The value behind a name as seen from `block`; NULL. For preparing ops that run blocks, not for
+     * hot paths. */
     struct skiff_tensor *(*find)(struct run_env *env, int block, const char *name);
     struct mt64 *generator; /* the default generator of 2.x (paddle.seed) */
     int32_t program_seed;

@@ -11,12 +11,19 @@
 /* More items than any loop writes; a larger count comes from a wrong index. */
 #define ARRAY_MAX ((size_t)1 << 24)
 
-static void value_drop_opaque(struct skiff_tensor *v)
+static void value_drop_kept(struct skiff_tensor *v)
 {
-    if (v->opaque && v->opaque_free)
-        v->opaque_free(v->opaque);
-    v->opaque = NULL;
-    v->opaque_free = NULL;
+    if (v->kept && --v->kept->refs == 0)
+        v->kept->destroy(v->kept);
+    v->kept = NULL;
+}
+
+void value_keep(struct skiff_tensor *v, struct value_kept *kept)
+{
+    kept->refs++; /* first: it may be the one that v holds */
+    value_clear(v);
+    v->kind = VALUE_SCOPES;
+    v->kept = kept;
 }
 
 void value_deinit(struct skiff_tensor *v)
@@ -29,7 +36,7 @@ void value_deinit(struct skiff_tensor *v)
             mem_free(v->array.items[i]);
         }
     mem_free(v->array.items);
-    value_drop_opaque(v);
+    value_drop_kept(v);
     value_set_lag(v, NULL);
     *v = (struct skiff_tensor){0};
 }
@@ -42,7 +49,7 @@ void value_clear(struct skiff_tensor *v)
     for (size_t i = 0; i < v->array.count; i++)
         value_clear(v->array.items[i]);
     v->array.count = 0;
-    value_drop_opaque(v);
+    value_drop_kept(v);
     value_set_lag(v, NULL);
     v->kind = VALUE_NONE;
 }
@@ -104,6 +111,37 @@ enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
     v->sel.nrows = nrows;
     v->sel.height = height;
     v->sel.distinct = false;
+    return SKIFF_OK;
+}
+
+static enum skiff_status rows_room(struct skiff_tensor *v, size_t nrows, struct skiff_error *err)
+{
+    struct skiff_tensor wide = {0};
+    struct shape room = v->tensor.shape;
+    room.dims[0] = (int64_t)nrows;
+    TRY(value_as_rows_shape(&wide, v->tensor.dtype, &room, v->sel.height, err));
+    if (v->sel.nrows) {
+        memcpy(wide.tensor.data, v->tensor.data, tensor_bytes(&v->tensor));
+        memcpy(wide.sel.rows, v->sel.rows, v->sel.nrows * sizeof *wide.sel.rows);
+    }
+    value_deinit(v);
+    *v = wide;
+    return SKIFF_OK;
+}
+
+enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_tensor *more,
+                                    struct skiff_error *err)
+{
+    size_t have = to->sel.nrows, add = more->sel.nrows, bytes = tensor_bytes(&to->tensor);
+    struct shape shape = to->tensor.shape;
+    shape.dims[0] = (int64_t)(have + add);
+    if (bytes + tensor_bytes(&more->tensor) > to->tensor.cap || have + add > to->sel.rows_cap)
+        TRY(rows_room(to, 2 * (have + add), err));
+    TRY(value_as_rows_shape(to, to->tensor.dtype, &shape, more->sel.height, err));
+    if (add) {
+        memcpy((char *)to->tensor.data + bytes, more->tensor.data, tensor_bytes(&more->tensor));
+        memcpy(to->sel.rows + have, more->sel.rows, add * sizeof *to->sel.rows);
+    }
     return SKIFF_OK;
 }
 
@@ -178,9 +216,10 @@ enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor 
     case VALUE_ARRAY:
         return value_copy_array(to, from, err);
     case VALUE_SCOPES:
-        break;
+        value_keep(to, from->kept);
+        return SKIFF_OK;
     }
-    return error_set(err, SKIFF_UNSUPPORTED, "the scopes kept by a while loop cannot be copied");
+    return error_set(err, SKIFF_INVALID, "a value of kind %d cannot be copied", (int)from->kind);
 }
 
 void value_set_lag(struct skiff_tensor *v, struct lag *lag)

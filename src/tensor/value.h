@@ -17,7 +17,13 @@ enum value_kind {
     VALUE_TENSOR,
     VALUE_ROWS,   /* SelectedRows */
     VALUE_ARRAY,  /* LoDTensorArray */
-    VALUE_SCOPES, /* what a while loop keeps of its iterations for the backward loop */
+    VALUE_SCOPES, /* what an op that runs a block keeps of the runs for its gradient */
+};
+
+/* Shared by all copies of such a value; it does not change once there is a second one. */
+struct value_kept {
+    int refs; /* values that hold it */
+    void (*destroy)(struct value_kept *k);
 };
 
 struct selected_rows {
@@ -65,10 +71,9 @@ struct skiff_tensor {
     enum value_kind kind;
     struct tensor tensor;     /* TENSOR; the [nrows, width] value of ROWS */
     struct selected_rows sel; /* ROWS */
-    struct value_array array; /* ARRAY; SCOPES keep theirs in `opaque` */
-    void *opaque;             /* SCOPES: owned through opaque_free */
-    void (*opaque_free)(void *);
-    struct lag *lag; /* NULL: everything is up to date; read it with value_lag */
+    struct value_array array; /* ARRAY */
+    struct value_kept *kept;  /* SCOPES */
+    struct lag *lag;          /* NULL: everything is up to date; read it with value_lag */
 };
 
 void value_deinit(struct skiff_tensor *v); /* frees everything, back to {0} */
@@ -83,10 +88,15 @@ enum skiff_status value_as_rows(struct skiff_tensor *v, enum dtype dtype, size_t
 enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
                                       const struct shape *value_shape, int64_t height,
                                       struct skiff_error *err);
+/* The rows of `more` behind those of `to` (same type and width): their sum, as ids may stand twice.
+ * Room is doubled, so that many pieces cost no more than their bytes. */
+enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_tensor *more,
+                                    struct skiff_error *err);
 /* Makes it an array (if it is not one yet) of at least n items. */
 enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_error *err);
 enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
-                             struct skiff_error *err);
+                             struct skiff_error *err);            /* SCOPES are shared */
+void value_keep(struct skiff_tensor *v, struct value_kept *kept); /* makes it SCOPES */
 
 void value_set_lag(struct skiff_tensor *v, struct lag *lag); /* takes a reference; NULL drops it */
 /* Threads that share a value may come upon a lag that another one has just attached: it is

@@ -77,6 +77,34 @@ static void rows_value(void **state)
     value_deinit(&copy);
 }
 
+/* Pieces of 0 to 4 rows, one behind the other: all ids and values are there, in order. */
+static void rows_one_behind_the_other(void **state)
+{
+    struct skiff_tensor sum = {0}, piece = {0};
+    assert_int_equal(value_as_rows(&sum, DTYPE_FP32, 0, 2, 100, NULL), SKIFF_OK);
+    int next = 0;
+    for (int round = 0; round < 50; round++) {
+        int n = round % 5;
+        assert_int_equal(value_as_rows(&piece, DTYPE_FP32, (size_t)n, 2, 100, NULL), SKIFF_OK);
+        for (int i = 0; i < n; i++, next++) {
+            piece.sel.rows[i] = next % 7;
+            tensor_f32(&piece.tensor)[2 * i] = (float)next;
+            tensor_f32(&piece.tensor)[2 * i + 1] = (float)-next;
+        }
+        assert_int_equal(value_append_rows(&sum, &piece, NULL), SKIFF_OK);
+    }
+    assert_int_equal(sum.sel.nrows, next);
+    assert_int_equal(sum.tensor.shape.dims[0], next);
+    assert_int_equal(sum.sel.height, 100);
+    for (int i = 0; i < next; i++) {
+        assert_int_equal(sum.sel.rows[i], i % 7);
+        assert_true(tensor_f32(&sum.tensor)[2 * i] == (float)i);
+        assert_true(tensor_f32(&sum.tensor)[2 * i + 1] == (float)-i);
+    }
+    value_deinit(&sum);
+    value_deinit(&piece);
+}
+
 static void rows_refuse(void **state)
 {
     struct skiff_tensor v = {0};
@@ -126,10 +154,10 @@ static void array_value(void **state)
 }
 
 static int freed;
-static void count_free(void *p)
+static void count_free(struct value_kept *k)
 {
     freed++;
-    free(p);
+    free(k);
 }
 
 static void kinds_change(void **state)
@@ -147,12 +175,17 @@ static void kinds_change(void **state)
     value_clear(&v);
 
     freed = 0;
-    v.kind = VALUE_SCOPES;
-    v.opaque = malloc(8);
-    v.opaque_free = count_free;
-    struct skiff_error err;
-    assert_int_equal(value_copy(&other, &v, &err), SKIFF_UNSUPPORTED);
+    struct value_kept *kept = malloc(sizeof *kept);
+    *kept = (struct value_kept){0, count_free};
+    value_keep(&v, kept);
+    assert_int_equal(v.kind, VALUE_SCOPES);
+    assert_int_equal(value_copy(&other, &v, NULL), SKIFF_OK);
+    assert_ptr_equal(other.kept, kept);
+    assert_int_equal(value_copy(&other, &v, NULL), SKIFF_OK);
+    assert_int_equal(kept->refs, 2);
     assert_int_equal(value_as_tensor(&v, DTYPE_FP32, &s, NULL), SKIFF_OK);
+    assert_int_equal(freed, 0);
+    value_clear(&other);
     assert_int_equal(freed, 1);
     value_deinit(&v);
     assert_int_equal(freed, 1);
@@ -227,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensor_value_reuses_memory),
         cmocka_unit_test(rows_value),
+        cmocka_unit_test(rows_one_behind_the_other),
         cmocka_unit_test(rows_refuse),
         cmocka_unit_test(array_value),
         cmocka_unit_test(kinds_change),

@@ -7,7 +7,4 @@ for _classes in layer.LAYERS.values():
     for _name in _classes.split():
         globals()[_name] = getattr(layer, _name)
 
-_names.REASONS.setdefault("GRU", "recurrent layers of 2.x are not there; nearest: fluid.layers.dynamic_gru, gru_unit")
-_names.REASONS.setdefault("LSTM", "recurrent layers of 2.x are not there; nearest: fluid.layers.dynamic_lstm, lstm_unit")
-
 __getattr__ = _names.guard(__name__)

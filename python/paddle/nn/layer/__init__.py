@@ -1,6 +1,6 @@
 """paddle.nn.layer: the modules of the layers."""
 from paddle import _names
-from paddle.nn.layer import activation, common, container, conv, layers, loss, norm, pooling, transformer, vision
+from paddle.nn.layer import activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer, vision
 from paddle.nn.layer.layers import Layer  # noqa: F401
 
 LAYERS = {
@@ -21,6 +21,7 @@ LAYERS = {
     "loss": "CrossEntropyLoss BCELoss BCEWithLogitsLoss MSELoss L1Loss SmoothL1Loss KLDivLoss NLLLoss MarginRankingLoss "
             "HingeEmbeddingLoss CosineEmbeddingLoss TripletMarginLoss TripletMarginWithDistanceLoss SoftMarginLoss "
             "MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss GaussianNLLLoss HSigmoidLoss",
+    "rnn": "RNNCellBase SimpleRNNCell LSTMCell GRUCell RNN BiRNN SimpleRNN LSTM GRU",
     "transformer": "MultiHeadAttention TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer TransformerDecoder "
                    "Transformer",
 }

@@ -1,0 +1,107 @@
+/* Collective operations: every rank calls the same ones in the same order.
+ *
+ *   struct collective *c = ...;                      thread, net or mpi (engine.h of each)
+ *   collective_all_reduce(c, grad, n, DTYPE_FP32, COLLECTIVE_SUM, &err);
+ *
+ * Ranks are 0 .. size-1. Every call has a tag made of its kind, type, count and root; ranks that
+ * call different things are told so by name instead of mixing their bytes. A rank that is dead,
+ * silent or gone is named by all others within the engine's silence (10 s), and every later call of
+ * the group fails with the same message: nothing hangs.
+ *
+ * Results do not depend on timing: for a given engine-independent number of ranks the order of
+ * additions is fixed (ascending ranks within a piece), so a job repeats bit by bit, and all ranks
+ * hold the same bits.
+ *
+ * Non-blocking calls are carried out in the order in which they were started, by the group's own
+ * thread, while the caller computes; buffers belong to the call until wait. Blocking calls wait for
+ * those started before. One thread per rank calls. */
+#ifndef COLLECTIVE_COLLECTIVE_H
+#define COLLECTIVE_COLLECTIVE_H
+
+#include "tensor/tensor.h"
+
+struct collective;
+struct collective_work;
+
+enum collective_op { COLLECTIVE_SUM, COLLECTIVE_MAX, COLLECTIVE_MIN, COLLECTIVE_PROD };
+
+int collective_rank(const struct collective *c);
+int collective_size(const struct collective *c);
+const char *collective_engine(const struct collective *c); /* "thread", "net", "mpi" */
+void collective_destroy(struct collective *c);             /* NULL is fine */
+
+/* In place over n elements; float16, bfloat16, float32, float64, int8/16/32/64, uint8, bool. */
+enum skiff_status collective_all_reduce(struct collective *c, void *data, int64_t n,
+                                        enum dtype dtype, enum collective_op op,
+                                        struct skiff_error *err);
+/* Only root's data changes. */
+enum skiff_status collective_reduce(struct collective *c, void *data, int64_t n, enum dtype dtype,
+                                    enum collective_op op, int root, struct skiff_error *err);
+/* `in` has size * n elements, `out` gets piece `rank` of their reduction. */
+enum skiff_status collective_reduce_scatter(struct collective *c, const void *in, void *out,
+                                            int64_t n, enum dtype dtype, enum collective_op op,
+                                            struct skiff_error *err);
+/* out: size * bytes, by rank. in may be its own place in out. */
+enum skiff_status collective_all_gather(struct collective *c, const void *in, size_t bytes,
+                                        void *out, struct skiff_error *err);
+/* Pieces of different sizes: *out is mem_alloc'ed (mem_free), sizes[i] by rank. */
+enum skiff_status collective_all_gather_any(struct collective *c, const void *in, size_t bytes,
+                                            void **out, size_t *sizes, struct skiff_error *err);
+enum skiff_status collective_gather(struct collective *c, const void *in, size_t bytes, void *out,
+                                    int root, struct skiff_error *err);
+enum skiff_status collective_broadcast(struct collective *c, void *data, size_t bytes, int root,
+                                       struct skiff_error *err);
+enum skiff_status collective_scatter(struct collective *c, const void *in, size_t bytes, void *out,
+                                     int root, struct skiff_error *err);
+/* Piece i of `in` (in_bytes[i], at the sum of those before) goes to rank i; what comes is laid out
+ * in the same way by out_bytes, which all ranks know. */
+enum skiff_status collective_all_to_all(struct collective *c, const void *in,
+                                        const size_t *in_bytes, void *out, const size_t *out_bytes,
+                                        struct skiff_error *err);
+enum skiff_status collective_barrier(struct collective *c, struct skiff_error *err);
+enum skiff_status collective_send(struct collective *c, int to, const void *data, size_t bytes,
+                                  struct skiff_error *err);
+enum skiff_status collective_recv(struct collective *c, int from, void *data, size_t bytes,
+                                  struct skiff_error *err);
+
+/* The same without waiting; NULL and err filled when it could not be started. */
+struct collective_work *collective_start_all_reduce(struct collective *c, void *data, int64_t n,
+                                                    enum dtype dtype, enum collective_op op,
+                                                    struct skiff_error *err);
+struct collective_work *collective_start_broadcast(struct collective *c, void *data, size_t bytes,
+                                                   int root, struct skiff_error *err);
+struct collective_work *collective_start_send(struct collective *c, int to, const void *data,
+                                              size_t bytes, struct skiff_error *err);
+struct collective_work *collective_start_recv(struct collective *c, int from, void *data,
+                                              size_t bytes, struct skiff_error *err);
+bool collective_done(const struct collective_work *w);
+/* Waits, frees w, gives its result. */
+enum skiff_status collective_wait(struct collective_work *w, struct skiff_error *err);
+
+/* A group of some ranks (all ranks of c call it, with the same list); *out NULL for those outside
+ * of it. Ranks inside are numbered in the order of the list. */
+enum skiff_status collective_split(struct collective *c, const int *ranks, int n,
+                                   struct collective **out, struct skiff_error *err);
+
+/* ---- engines ---- */
+
+/* size groups of one process, for a thread each (ParallelExecutor over several CPUs). */
+enum skiff_status collective_thread(int size, struct collective **out, struct skiff_error *err);
+
+struct collective_net_options {
+    const char *const *endpoints; /* host:port of every rank, in rank order */
+    int size, rank;
+    const char *secret; /* of the job; src/net/greeting.h */
+    int64_t start_ms;   /* how long a rank may be late; 0: 180 s */
+    int64_t silence_ms; /* 0: 10 s */
+    const char
+        *describe; /* what must be the same everywhere (a hash of the program): told if not */
+};
+/* Ring and tree over src/net; ranks of one host move their bytes through shared memory. */
+enum skiff_status collective_net(const struct collective_net_options *o, struct collective **out,
+                                 struct skiff_error *err);
+/* Started by mpirun or srun: rank and size come from MPI. SKIFF_UNSUPPORTED: built without it. */
+enum skiff_status collective_mpi(struct collective **out, struct skiff_error *err);
+bool collective_mpi_present(void); /* has an MPI launcher started this process? */
+
+#endif
