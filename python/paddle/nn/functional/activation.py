@@ -1,6 +1,7 @@
 """Activations."""
 from paddle import _names
 from paddle._op import Call, need, one, type_number
+from paddle._tensor_methods import in_place
 from paddle.tensor.math import sigmoid, tanh
 
 
@@ -13,11 +14,12 @@ def _plain(kind, call=None):
     return function
 
 
-relu = relu_ = _plain("relu")
+relu = _plain("relu")
+relu_ = in_place(relu)
 softsign = _plain("softsign")
 silu = _plain("silu")
 log_sigmoid = _plain("logsigmoid", "log_sigmoid")
-tanh_ = tanh
+tanh_ = in_place(tanh)
 
 
 def relu6(x, name=None):
@@ -85,7 +87,7 @@ def softmax(x, axis=-1, dtype=None, name=None):
     return call.one("softmax", {"X": x}, {"axis": axis, "use_cudnn": True})
 
 
-softmax_ = softmax
+softmax_ = in_place(softmax)
 
 
 def log_softmax(x, axis=-1, dtype=None, name=None):
