@@ -52,6 +52,12 @@ SKIFF_API void skiff_eager_tensor_unref(struct skiff_eager_tensor *t); /* NULL i
 SKIFF_API struct skiff_eager_tensor *skiff_eager_detach(struct skiff_eager_tensor *t);
 /* From now on `t` has the memory, and the place in the notes, of `from`. */
 SKIFF_API void skiff_eager_become(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from);
+/* An op in place: `from`, which was computed of `t` after the mark and is nobody else's, gives it
+ * its value and its place in the notes; the value that the ops have read stays for backward. Who
+ * shares the memory of t sees the new value. */
+SKIFF_API uint64_t skiff_eager_mark(const struct skiff_eager *e);
+SKIFF_API void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from,
+                                uint64_t mark);
 /* What it holds (skiff/executor.h), up to date. Who writes to it says so with
  * skiff_eager_touched. Valid as long as the tensor. */
 SKIFF_API struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t);
@@ -61,7 +67,10 @@ SKIFF_API bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool stop);
 SKIFF_API bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t);
 /* Borrowed; NULL: none. */
-SKIFF_API struct skiff_eager_tensor *skiff_eager_grad_of(const struct skiff_eager_tensor *t);
+SKIFF_API struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t);
+/* Its gradient, if there is one, becomes zero (selected rows: none); the bytes are written when
+ * somebody asks for them. */
+SKIFF_API void skiff_eager_clear_grad(struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad);
 /* backward leaves the gradient also in this interior tensor. */
 SKIFF_API void skiff_eager_retain_grad(struct skiff_eager_tensor *t);

@@ -146,13 +146,32 @@ static bool put_attrs(struct keep *k, const char *type, PyObject *dict, struct s
     return true;
 }
 
+/* Paddle's classes: two types where one is wanted are a wrong value, a type that no kernel takes is
+ * a RuntimeError. */
+static void raise_op_error(const struct op_args *ins, struct skiff_error *err)
+{
+    const char *first = NULL;
+    if (err->code == SKIFF_DTYPE) {
+        err->code = SKIFF_STATE;
+        for (int i = 0; i < ins->n; i++)
+            for (int j = 0; j < ins->slots[i].n; j++) {
+                struct skiff_eager_tensor *t = ins->slots[i].tensors[j];
+                const char *dtype = t ? skiff_tensor_dtype(skiff_eager_value(t)) : first;
+                if (first && strcmp(first, dtype))
+                    err->code = SKIFF_INVALID;
+                first = dtype;
+            }
+    }
+    raise_error(err);
+}
+
 static bool run_op(const char *type, const struct op_args *ins, const struct op_args *outs,
                    const struct skiff_op_attr *attrs, int nattrs)
 {
     struct skiff_error err;
     struct skiff_op_call call = {type, ins->slots, outs->slots, ins->n, outs->n, attrs, nattrs};
     if (skiff_eager_op(engine, &call, &err) < 0) {
-        raise_error(&err);
+        raise_op_error(ins, &err);
         return false;
     }
     return true;
@@ -307,6 +326,7 @@ static struct skiff_eager_tensor *call_hook(void *user, struct skiff_eager_tenso
                                             bool *failed, struct skiff_error *err)
 {
     PyObject *given = eager_wrap(skiff_eager_tensor_ref(grad));
+    Py_INCREF((PyObject *)user); /* the hook may remove itself */
     PyObject *got = given ? PyObject_CallFunctionObjArgs(user, given, NULL) : NULL;
     struct skiff_eager_tensor *other =
         got && got != Py_None ? eager_of(got, "what a hook returns") : NULL;
@@ -318,6 +338,7 @@ static struct skiff_eager_tensor *call_hook(void *user, struct skiff_eager_tenso
     }
     Py_XDECREF(given);
     Py_XDECREF(got);
+    Py_DECREF((PyObject *)user);
     return other;
 }
 
@@ -506,6 +527,27 @@ static PyObject *eager_become(struct eager_object *o, PyObject *from)
     Py_RETURN_NONE;
 }
 
+/* _take(from, mark): an op in place, see skiff_eager_take. */
+static PyObject *eager_take(struct eager_object *o, PyObject *args)
+{
+    PyObject *from;
+    unsigned long long mark;
+    if (!PyArg_ParseTuple(args, "OK", &from, &mark))
+        return NULL;
+    struct skiff_eager_tensor *t = eager_of(from, "a tensor");
+    if (!t)
+        return NULL;
+    skiff_eager_take(o->t, t, mark);
+    Py_INCREF((PyObject *)o);
+    return (PyObject *)o;
+}
+
+static PyObject *eager_clear_grad(struct eager_object *o, PyObject *unused)
+{
+    skiff_eager_clear_grad(o->t);
+    Py_RETURN_NONE;
+}
+
 static PyObject *eager_touched(struct eager_object *o, PyObject *unused)
 {
     skiff_eager_touched(o->t);
@@ -579,6 +621,44 @@ static PyObject *eager_set_generator(PyObject *self, PyObject *state)
     Py_RETURN_NONE;
 }
 
+static PyObject *eager_mark(PyObject *self, PyObject *unused)
+{
+    return PyLong_FromUnsignedLongLong(skiff_eager_mark(engine));
+}
+
+/* eager_scalar(number, dtype): a tensor without dimensions */
+static PyObject *eager_scalar(PyObject *self, PyObject *args)
+{
+    double value;
+    const char *dtype;
+    struct skiff_error err;
+    if (!PyArg_ParseTuple(args, "ds", &value, &dtype))
+        return NULL;
+    struct skiff_eager_tensor *t = skiff_eager_tensor_create(engine);
+    struct skiff_tensor *v = skiff_eager_value(t);
+    if (skiff_tensor_resize(v, dtype, 0, NULL, &err) < 0) {
+        skiff_eager_tensor_unref(t);
+        return raise_error(&err);
+    }
+    void *to = skiff_tensor_data(v);
+    if (!strcmp(dtype, "float32"))
+        *(float *)to = (float)value;
+    else if (!strcmp(dtype, "float64"))
+        *(double *)to = value;
+    else if (!strcmp(dtype, "int64"))
+        *(int64_t *)to = (int64_t)value;
+    else if (!strcmp(dtype, "int32"))
+        *(int32_t *)to = (int32_t)value;
+    else if (!strcmp(dtype, "bool"))
+        *(bool *)to = value != 0;
+    else {
+        skiff_eager_tensor_unref(t);
+        PyErr_Format(PyExc_TypeError, "a scalar of %s", dtype);
+        return NULL;
+    }
+    return eager_wrap(t);
+}
+
 static PyObject *eager_noting(PyObject *self, PyObject *unused)
 {
     return PyBool_FromLong(skiff_eager_noting(engine));
@@ -602,6 +682,9 @@ static PyMethodDef methods[] = {
     METHOD0("_numpy", eager_numpy, "A numpy array of its own."),
     METHOD0("_detach", eager_detach, "A tensor with the same memory and no gradient."),
     METHOD1("_become", eager_become, "Takes memory and place in the notes of another tensor."),
+    {"_take", (PyCFunction)(void (*)(void))eager_take, METH_VARARGS,
+     PyDoc_STR("Takes value and place in the notes of a result, in its own memory.")},
+    METHOD0("_clear_grad", eager_clear_grad, "Its gradient becomes zero."),
     METHOD0("_touched", eager_touched, "Somebody has written to its memory."),
     METHOD0("_retain_grad", eager_retain, "backward leaves the gradient here too."),
     METHOD0("_rows", eager_rows, "Ids of selected rows; None for others."),
@@ -630,6 +713,8 @@ static PyMethodDef functions[] = {
     METHOD1("eager_seed", eager_seed, "Seeds the generator."),
     METHOD0("eager_generator", eager_generator, "State of the generator."),
     METHOD1("eager_set_generator", eager_set_generator, "Another state of the generator."),
+    METHOD0("eager_mark", eager_mark, "How many notes have been made: for _take."),
+    {"eager_scalar", eager_scalar, METH_VARARGS, PyDoc_STR("A tensor of one number.")},
     METHOD0("eager_noting", eager_noting, "Whether ops are noted."),
     METHOD1("eager_set_noting", eager_set_noting, "Sets it; gives what it was."),
     {0}};

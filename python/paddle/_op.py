@@ -73,11 +73,11 @@ def one(call, kind, inputs, attrs=None, name=None, slot="Out", dtype=None, stop_
     return Call(call, name).one(kind, inputs, attrs, slot, dtype, stop_gradient)
 
 
-def named(kind, inputs, attrs=None, name=None, dtype=None):
+def named(kind, inputs, attrs=None, name=None, dtype=None, call=None):
     """An op whose result has the call's own name (elementwise_add_0), or the given one."""
     if mode.eager:
         return _run_one(kind, inputs, attrs)
-    out = _create_var(net.block, name or net.name(kind), dtype=dtype, persistable=False)
+    out = _create_var(net.block, name or net.name(call or kind), dtype=dtype, persistable=False)
     _append(net.block, kind, inputs, {"Out": out}, attrs)
     return out
 

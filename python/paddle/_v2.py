@@ -8,7 +8,7 @@ TENSOR = {
     "linalg": "matmul mm bmm dot norm t transpose",
     "logic": "equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
              "bitwise_and bitwise_or bitwise_xor is_tensor",
-    "manipulation": "cast concat reshape reshape_ unsqueeze unsqueeze_ squeeze squeeze_ flatten stack unstack unbind split "
+    "manipulation": "cast concat reshape unsqueeze squeeze flatten stack unstack unbind split "
                     "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
     "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
             "multiply divide maximum minimum mod remainder floor_mod floor_divide pow neg scale clip add_n sum max min amax "
@@ -19,6 +19,17 @@ TENSOR = {
 }
 
 WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for name in names.split()}
+#: those that have a form in place, under the name with a _ behind it
+INPLACE = (
+    "abs acos acosh add addmm asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clip cos cosh cumprod "
+    "cumsum digamma divide equal erf erfinv exp flatten floor floor_divide floor_mod frac gcd greater_equal greater_than hypot "
+    "i0 index_add index_fill index_put lcm ldexp lerp less_equal less_than lgamma log log10 log1p log2 logical_and logical_not "
+    "logical_or logical_xor logit masked_fill mod multiply nan_to_num neg not_equal polygamma pow put_along_axis reciprocal "
+    "remainder renorm reshape round rsqrt scale scatter sigmoid sin sinh sqrt square squeeze subtract t tan tanh transpose tril "
+    "triu trunc unsqueeze where").split()
+for _name in INPLACE:
+    if _name in WHERE:
+        WHERE[_name + "_"] = "paddle.tensor"
 for _name in ("enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype seed get_rng_state "
               "set_rng_state get_cuda_rng_state set_cuda_rng_state no_grad is_grad_enabled "
               "set_grad_enabled ParamAttr save load CPUPlace CUDAPlace CUDAPinnedPlace get_flags set_flags iinfo").split():
@@ -28,8 +39,9 @@ for _name in ("set_device get_device is_compiled_with_cuda is_compiled_with_rocm
     WHERE[_name] = "paddle.device"
 for _name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split():
     WHERE[_name] = "paddle._dtypes"
-WHERE.update({"Tensor": "paddle.fluid.framework:Variable", "DataParallel": "paddle.distributed", "core": "paddle.base",
+WHERE.update({"Tensor": "paddle.tensor", "grad": "paddle.autograd", "set_printoptions": "paddle._tensor_print",
+              "enable_grad": "paddle.framework", "DataParallel": "paddle.distributed", "core": "paddle.base",
               "dtype": "paddle.fluid.core:VarType"})
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate")
+              "distributed", "incubate", "autograd")

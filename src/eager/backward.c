@@ -178,12 +178,18 @@ static enum skiff_status add_up(struct walk *w, struct skiff_eager_tensor **sum,
     return status;
 }
 
-static enum skiff_status call_hooks(struct hook *h, struct skiff_eager_tensor **grad,
+/* Hooks may remove themselves and others: the next one is looked for by its number. */
+static enum skiff_status call_hooks(struct hook *const *hooks, struct skiff_eager_tensor **grad,
                                     struct skiff_error *err)
 {
-    while (h) {
+    for (int64_t last = 0;;) {
         bool failed = false;
-        struct hook *next = h->next; /* it may remove itself */
+        struct hook *h = *hooks;
+        while (h && h->number <= last)
+            h = h->next;
+        if (!h)
+            return SKIFF_OK;
+        last = h->number;
         struct skiff_eager_tensor *other = h->call(h->user, *grad, &failed, err);
         if (failed)
             return err->code;
@@ -191,9 +197,7 @@ static enum skiff_status call_hooks(struct hook *h, struct skiff_eager_tensor **
             skiff_eager_tensor_unref(*grad);
             *grad = other;
         }
-        h = next;
     }
-    return SKIFF_OK;
 }
 
 /* Is this place one that grad() asks for? */
@@ -230,17 +234,22 @@ static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *
     t->pending = NULL;
     if (!grad)
         return SKIFF_OK;
-    enum skiff_status status = call_hooks(t->hooks, &grad, err);
+    enum skiff_status status = call_hooks(&t->hooks, &grad, err);
     if (status == SKIFF_OK)
         capture_at(w, NULL, 0, t, grad);
     if (status == SKIFF_OK && w->into_leaves) {
         struct skiff_eager_tensor *sum = t->grad;
+        if (grad->user) { /* of a hook, or given to backward: it stays as it is */
+            struct skiff_eager_tensor *own = skiff_eager_detach(grad);
+            skiff_eager_tensor_unref(grad);
+            grad = own;
+        }
         t->grad = NULL;
         grad->refs++;
         status = add_up(w, &sum, grad, err);
         t->grad = sum;
-        if (!w->create)
-            t->grad->stop_gradient = true;
+        t->cleared = false;
+        t->grad->stop_gradient = false;
     }
     skiff_eager_tensor_unref(grad);
     return status;
@@ -401,7 +410,7 @@ static enum skiff_status meet_outputs(struct walk *w, struct note *n, bool *any,
         if (!o->grad)
             continue;
         *any = true;
-        TRY(call_hooks(o->hooks, &o->grad, err));
+        TRY(call_hooks(&o->hooks, &o->grad, err));
         if (o->retain)
             skiff_eager_set_grad(o->retain, o->grad);
         capture_at(w, n, i, NULL, o->grad);

@@ -179,7 +179,8 @@ struct skiff_eager_tensor {
     struct skiff_eager *engine;
     int refs;
     struct box *box;
-    bool stop_gradient, retains;
+    bool stop_gradient;
+    bool cleared; /* the gradient is zero, and is made when it is asked for (skiff_eager_grad_of) */
     struct note *note; /* that made it; a reference; NULL: a leaf */
     int out;
     struct skiff_eager_tensor *grad;

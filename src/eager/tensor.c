@@ -165,6 +165,90 @@ void skiff_eager_become(struct skiff_eager_tensor *t, struct skiff_eager_tensor 
     t->stop_gradient = from->stop_gradient;
 }
 
+/* ---- writing in place ---- */
+
+/* Notes made after number `since` have read or written what two boxes held: the boxes have changed
+ * places. */
+static void redirect(struct note *n, uint64_t since, struct box *a, struct box *b)
+{
+    struct skiff_eager *e = n->engine;
+    if (n->number <= since || n->walk == e->walks)
+        return;
+    n->walk = e->walks;
+    for (int i = 0; i < n->nin + n->nout; i++) {
+        struct saved *s = &n->saved[i];
+        struct box *other = s->box == a ? b : s->box == b ? a : NULL;
+        if (!other)
+            continue;
+        box_ref(other);
+        box_unref(s->box);
+        *s = (struct saved){other, other->version};
+    }
+    for (int i = 0; i < n->nin; i++)
+        if (n->edges[i].note)
+            redirect(n->edges[i].note, since, a, b);
+}
+
+static void swap_bytes(char *a, char *b, size_t n)
+{
+    char part[4096];
+    while (n) {
+        size_t k = n < sizeof(part) ? n : sizeof(part);
+        memcpy(part, a, k);
+        memcpy(a, b, k);
+        memcpy(b, part, k);
+        a += k, b += k, n -= k;
+    }
+}
+
+/* Who shares the memory of `a` (detached tensors, views) sees what comes; false: does not fit. */
+static bool swap_contents(struct box *a, struct box *b)
+{
+    value_settle(&a->value);
+    value_settle(&b->value);
+    if (a->refs == 1) {
+        struct skiff_tensor value = a->value;
+        a->value = b->value;
+        b->value = value;
+        return true;
+    }
+    struct tensor *x = &a->value.tensor, *y = &b->value.tensor, x_before = *x;
+    size_t bytes = a->value.kind == VALUE_TENSOR ? tensor_bytes(x) : 0;
+    if (a->value.kind != VALUE_TENSOR || b->value.kind != VALUE_TENSOR || tensor_bytes(y) != bytes)
+        return false;
+    swap_bytes(x->data, y->data, bytes);
+    x->dtype = y->dtype, x->shape = y->shape, x->lod = y->lod;
+    y->dtype = x_before.dtype, y->shape = x_before.shape, y->lod = x_before.lod;
+    return true;
+}
+
+uint64_t skiff_eager_mark(const struct skiff_eager *e)
+{
+    return e->notes;
+}
+
+void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager_tensor *from, uint64_t since)
+{
+    if (t == from || t->box == from->box)
+        return;
+    if (!swap_contents(t->box, from->box)) {
+        bool stop = t->stop_gradient;
+        skiff_eager_become(t, from);
+        t->stop_gradient = t->note ? t->stop_gradient : stop;
+        return;
+    }
+    t->box->version++;
+    if (!from->note)
+        return;
+    t->engine->walks++;
+    redirect(from->note, since, t->box, from->box);
+    from->note->refs++;
+    leave_note(t);
+    t->note = from->note;
+    t->out = from->out;
+    t->stop_gradient = false;
+}
+
 struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t)
 {
     value_settle(&t->box->value);
@@ -196,9 +280,27 @@ bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t)
     return !t->note || t->stop_gradient;
 }
 
-struct skiff_eager_tensor *skiff_eager_grad_of(const struct skiff_eager_tensor *t)
+struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t)
 {
-    return t->grad;
+    struct skiff_error err;
+    if (t->grad || !t->cleared)
+        return t->grad;
+    const struct tensor *like = &t->box->value.tensor;
+    struct skiff_eager_tensor *zeros = skiff_eager_tensor_create(t->engine);
+    if (value_as_tensor(&zeros->box->value, like->dtype, &like->shape, &err) < 0) {
+        skiff_eager_tensor_unref(zeros);
+        return NULL;
+    }
+    memset(zeros->box->value.tensor.data, 0, tensor_bytes(&zeros->box->value.tensor));
+    zeros->stop_gradient = false;
+    return t->grad = zeros;
+}
+
+void skiff_eager_clear_grad(struct skiff_eager_tensor *t)
+{
+    t->cleared = t->cleared || (t->grad && t->grad->box->value.kind == VALUE_TENSOR);
+    skiff_eager_tensor_unref(t->grad);
+    t->grad = NULL;
 }
 
 void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad)
@@ -207,6 +309,7 @@ void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tenso
         grad->refs++;
     skiff_eager_tensor_unref(t->grad);
     t->grad = grad;
+    t->cleared = false;
 }
 
 void skiff_eager_retain_grad(struct skiff_eager_tensor *t)

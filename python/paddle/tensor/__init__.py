@@ -1,5 +1,5 @@
-"""paddle.tensor: functions that append ops to the program, and the methods of Variables made of them."""
-from paddle import _names
+"""paddle.tensor: functions that run ops or append them to the program, and the methods of Tensors and Variables made of them."""
+from paddle import _names, _tensor_methods
 from paddle._v2 import TENSOR
 from paddle.tensor import attribute, creation, linalg, logic, manipulation, math, random, search, stat
 
@@ -21,5 +21,8 @@ METHODS = (
     "unbind split chunk strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip matmul mm bmm dot "
     "norm t transpose tril triu clone argmax argmin argsort sort topk where nonzero masked_select index_select mean var std "
     "numel rank is_floating_point is_integer").split()
+
+_tensor_methods.install(globals())
+globals().update(_tensor_methods.inplace_forms(globals()))
 
 __getattr__ = _names.guard(__name__)

@@ -1,6 +1,8 @@
 """New tensors: constants, ranges, copies, parameters."""
 from paddle import _names
+from paddle._mode import mode
 from paddle._op import Value, Call, check_static, fill, need, net, one, type_number
+from paddle._tensor import Tensor
 from paddle.fluid import core
 from paddle.fluid.framework import dtype_name
 from paddle.framework import get_default_dtype
@@ -50,7 +52,7 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
     out = one("range", "range", {"Start": ends[0], "End": ends[1], "Step": ends[2]}, name=name, dtype=dtype_name(dtype),
               stop_gradient=True)
     numbers = (start, end, step)
-    if not any(isinstance(v, Value) for v in numbers):
+    if not mode.eager and not any(isinstance(v, Value) for v in numbers):
         import math
         out.shape = [max(0, int(math.ceil((end - start) / step)))]
     return out
@@ -63,6 +65,12 @@ def assign(x, output=None):
         out = call.var() if output is None else output
         call.op("assign", {"X": x}, {"Out": out})
         return out
+    if mode.eager:
+        made = Tensor(_eager_array(x))
+        if output is None:
+            return made
+        output.set(made.numpy(), made._dtype)
+        return output
     import numpy
     value = numpy.asarray(x)
     if value.dtype == numpy.float64 and not isinstance(x, (numpy.ndarray, numpy.generic)):
@@ -88,8 +96,44 @@ def _constant(value, output=None):
     return out
 
 
+def _eager_array(data):
+    """A numpy array; lists may hold tensors. Floats of Python have the default type."""
+    import numpy
+    if isinstance(data, (list, tuple)) and any(isinstance(d, (Tensor, list, tuple)) for d in data):
+        data = [_eager_array(d) for d in data]
+        try:
+            return numpy.stack(data)
+        except ValueError:
+            raise ValueError("to_tensor: lists that are nested must have the same lengths, but the shapes are %s" %
+                             ", ".join(str(list(d.shape)) for d in data)) from None
+    if isinstance(data, Tensor):
+        return data.numpy()
+    array = numpy.asarray(data)
+    if array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
+        array = array.astype(get_default_dtype()) if get_default_dtype() != "bfloat16" else array.astype("float32")
+    if array.dtype.kind not in "fiub":
+        raise ValueError("to_tensor: a tensor cannot be made of %s" % (
+            "elements of the type %s" % array.dtype if array.dtype.kind != "O" else type(data).__name__))
+    return array
+
+
+def _eager_tensor(data, dtype, stop_gradient):
+    if isinstance(data, Tensor):
+        out = data if dtype is None or data.dtype == type_number(dtype) else data.detach().astype(dtype)
+        out = out.detach().clone()
+    else:
+        array = _eager_array(data)
+        out = Tensor(array if dtype is None or dtype_name(dtype) == "bfloat16" else array.astype(dtype_name(dtype), copy=False))
+        if dtype is not None and dtype_name(dtype) == "bfloat16":
+            out = out.astype(dtype)
+    out.stop_gradient = stop_gradient
+    return out
+
+
 def to_tensor(data, dtype=None, place=None, stop_gradient=True):
-    """A constant of the program."""
+    """A tensor of an array, a list, a number or another tensor; in programs a constant."""
+    if mode.eager:
+        return _eager_tensor(data, dtype, stop_gradient)
     if isinstance(data, Value):
         return data
     import numpy
@@ -109,14 +153,11 @@ def clone(x, name=None):
 
 
 def _triangle(call, x, diagonal, name):
-    check_static(call)
     need(x, "x", call)
     if len(x.shape) < 2:
         raise ValueError("x shape in %s must be at least 2-D" % call)
-    from paddle._op import _append, _create_var
-    out = _create_var(net.block, name or net.name(call), persistable=False)
-    _append(net.block, "tril_triu", {"X": x}, {"Out": out}, {"diagonal": diagonal, "lower": call == "tril"})
-    return out
+    from paddle._op import named
+    return named("tril_triu", {"X": x}, {"diagonal": diagonal, "lower": call == "tril"}, name, call=call)
 
 
 def tril(x, diagonal=0, name=None):

@@ -2,6 +2,7 @@
 from builtins import slice as builtin_slice
 
 from paddle import _names
+from paddle._mode import mode
 from paddle._op import Value, Call, dims, int_tensor, need, need_all, one, type_number
 from paddle.fluid._build import net
 from paddle.fluid.framework import Variable
@@ -58,11 +59,6 @@ def reshape(x, shape, name=None):
     return out
 
 
-def reshape_(x, shape, name=None):
-    """reshape; programs have no operations in place."""
-    return reshape(x, shape, name)
-
-
 def transpose(x, perm, name=None):
     """Dimensions in another order."""
     need(x, "x", "transpose")
@@ -93,17 +89,11 @@ def unsqueeze(x, axis, name=None):
     return _with_shape("unsqueeze2", "unsqueeze2", x, {"axes": axes}, name)
 
 
-unsqueeze_ = unsqueeze
-
-
 def squeeze(x, axis=None, name=None):
     """Without dimensions of size 1 (None: all of them)."""
     need(x, "x", "squeeze")
     axes = [] if axis is None else dims(axis, "axis", "squeeze")
     return _with_shape("squeeze", "squeeze2", x, {"axes": axes}, name)
-
-
-squeeze_ = squeeze
 
 
 def flatten(x, start_axis=0, stop_axis=-1, name=None):
@@ -149,8 +139,9 @@ def split(x, num_or_sections, axis=0, name=None):
     if isinstance(num_or_sections, int):
         size = x.shape[axis]
         if size > 0 and size % num_or_sections:
-            raise AssertionError("The input's size along the split dimension must be evenly divisible by Attr(num_or_sections)."
-                                 " But %d is not evenly divisible by %d. " % (num_or_sections, size))
+            error = ValueError if mode.eager else AssertionError
+            raise error("The input's size along the split dimension must be evenly divisible by Attr(num_or_sections). But %d "
+                        "is not evenly divisible by %d. " % (num_or_sections, size))
         count, attrs = num_or_sections, {"num": num_or_sections, "sections": []}
     else:
         sections = dims(num_or_sections, "num_or_sections", "split")

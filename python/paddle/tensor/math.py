@@ -1,8 +1,10 @@
 """Arithmetic: element by element, reductions, sums of lists."""
 from paddle import _names
 from paddle._op import Value, Call, dims, fill, named, need, need_all, number, one, type_number
+from paddle.fluid import core
 from paddle.fluid.framework import Variable
 
+_WHOLE = [core.BY_DTYPE[_name] for _name in ("int32", "int64")]
 FLOAT_MAX = 3.4028234663852886e+38
 
 
@@ -15,8 +17,17 @@ def _unary(kind, call=None):
     return function
 
 
-for _kind in ("abs ceil cos erf exp floor log log1p log2 reciprocal round rsqrt sigmoid sign sin sqrt square tanh").split():
+for _kind in ("abs ceil cos erf floor log log1p log2 reciprocal round rsqrt sigmoid sign sin sqrt square tanh").split():
     globals()[_kind] = _unary(_kind)
+
+
+def exp(x, name=None):
+    """exp of every element; whole numbers become floats."""
+    need(x, "x", "exp")
+    if x.dtype in _WHOLE:
+        from paddle.tensor.manipulation import cast
+        x = cast(x, "float32")
+    return one("exp", "exp", {"X": x}, name=name)
 
 
 def _binary(kind, call):

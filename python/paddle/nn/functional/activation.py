@@ -2,6 +2,7 @@
 from paddle import _names
 from paddle._mode import mode
 from paddle._op import Call, need, one, type_number
+from paddle._tensor_methods import in_place
 from paddle.tensor.math import sigmoid, tanh
 
 
@@ -216,24 +217,8 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
     return add(cast(places, x.dtype) - still, soft)
 
 
-def _in_place(function):
-    """The function, whose result the first argument becomes."""
-    def inplace(x, *args, **kwargs):
-        out = function(x, *args, **kwargs)
-        if not mode.eager:
-            return out
-        if x.is_leaf and not x.stop_gradient:
-            raise ValueError("Leaf Var (%s) that doesn't stop gradient can't use inplace strategy." % x.name)
-        x._become(out)
-        return x
-
-    inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
-    inplace.__doc__ = "%s in place." % function.__name__
-    return inplace
-
-
-relu_, tanh_, softmax_, elu_ = (_in_place(function) for function in (relu, tanh, softmax, elu))
-leaky_relu_, hardtanh_, thresholded_relu_ = (_in_place(f) for f in (leaky_relu, hardtanh, thresholded_relu))
+relu_, tanh_, softmax_, elu_ = (in_place(function) for function in (relu, tanh, softmax, elu))
+leaky_relu_, hardtanh_, thresholded_relu_ = (in_place(f) for f in (leaky_relu, hardtanh, thresholded_relu))
 
 __getattr__ = _names.guard(__name__)
 __all__ = ["sigmoid"]
