@@ -261,6 +261,11 @@ static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *
     if (status == SKIFF_OK && w->into_leaves) {
         struct skiff_eager_tensor *sum = t->grad;
         t->grad = NULL;
+        if (t->grad_is_zero) {
+            skiff_eager_tensor_unref(sum);
+            sum = NULL;
+            t->grad_is_zero = false;
+        }
         grad->refs++;
         status = add_up(w, &sum, grad, err);
         t->grad = sum;

@@ -183,6 +183,7 @@ struct skiff_eager_tensor {
     struct note *note; /* that made it; a reference; NULL: a leaf */
     int out;
     struct skiff_eager_tensor *grad;
+    bool grad_is_zero;  /* grad stands for zeros, which nobody has needed yet */
     struct hook *hooks; /* of a leaf */
     void *user;
     /* during a walk */

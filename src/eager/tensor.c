@@ -198,7 +198,35 @@ bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t)
 
 struct skiff_eager_tensor *skiff_eager_grad_of(const struct skiff_eager_tensor *t)
 {
+    if (t->grad_is_zero) {
+        struct tensor *zeros = &t->grad->box->value.tensor;
+        memset(zeros->data, 0, tensor_bytes(zeros));
+        ((struct skiff_eager_tensor *)t)->grad_is_zero = false;
+    }
     return t->grad;
+}
+
+/* Zeros are only written when somebody looks at them: mostly the next backward comes first and puts
+ * its gradient there. */
+void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero)
+{
+    struct skiff_eager_tensor *grad = t->grad;
+    if (!grad)
+        return;
+    if (!to_zero || grad->box->value.kind != VALUE_TENSOR) {
+        skiff_eager_set_grad(t, NULL);
+        return;
+    }
+    if (grad->refs > 1 || grad->box->refs > 1) { /* others keep what they see */
+        const struct tensor *old = &grad->box->value.tensor;
+        struct skiff_eager_tensor *fresh = skiff_eager_tensor_create(t->engine);
+        struct skiff_error err;
+        if (value_as_tensor(&fresh->box->value, old->dtype, &old->shape, &err) < 0)
+            abort(); /* no memory for what is as large as what is there: as mem_must */
+        skiff_eager_set_grad(t, fresh);
+        skiff_eager_tensor_unref(fresh);
+    }
+    t->grad_is_zero = true;
 }
 
 void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad)
@@ -207,6 +235,7 @@ void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tenso
         grad->refs++;
     skiff_eager_tensor_unref(t->grad);
     t->grad = grad;
+    t->grad_is_zero = false;
 }
 
 void skiff_eager_retain_grad(struct skiff_eager_tensor *t)
