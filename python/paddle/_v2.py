@@ -31,4 +31,4 @@ WHERE.update({"Tensor": "paddle.fluid.framework:Variable", "DataParallel": "padd
               "dtype": "paddle.fluid.core:VarType"})
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate")
+              "distributed", "incubate", "jit")
