@@ -30,5 +30,8 @@ for _name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64
 WHERE.update({"Tensor": "paddle.fluid.framework:Variable", "DataParallel": "paddle.distributed", "core": "paddle.base",
               "dtype": "paddle.fluid.core:VarType"})
 
+for _name in "Model summary flops".split():
+    WHERE[_name] = "paddle.hapi"
+
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate", "jit")
+              "distributed", "incubate", "jit", "hapi", "amp", "callbacks")
