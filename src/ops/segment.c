@@ -48,7 +48,7 @@ static enum skiff_status ids_check(const struct kernel *k, int slot, int64_t lim
     return SKIFF_OK;
 }
 
-/* Out is cleared; counts of groups, of any number type or NULL. */
+/* Out and the int32 counts of the groups are cleared. */
 static void pool_forward(const struct paths *p, const struct tensor *x, struct tensor *out,
                          struct tensor *counts)
 {
