@@ -10,7 +10,8 @@ static void host_print(void *user, const char *text)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    PyObject *r = s && print_function ? PyObject_CallFunctionObjArgs(print_function, s, NULL) : NULL;
+    PyObject *r =
+        s && print_function ? PyObject_CallFunctionObjArgs(print_function, s, NULL) : NULL;
     Py_XDECREF(s);
     Py_XDECREF(r);
     PyErr_Clear(); /* a closed stdout ends no training */
@@ -67,8 +68,8 @@ static void describe(struct skiff_error *err)
     PyErr_Restore(type, value, trace);
 }
 
-static enum skiff_status host_call(void *user, int id, const struct skiff_tensor *const *in, int nin,
-                                   struct skiff_tensor *const *out, int nout,
+static enum skiff_status host_call(void *user, int id, const struct skiff_tensor *const *in,
+                                   int nin, struct skiff_tensor *const *out, int nout,
                                    struct skiff_error *err)
 {
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -91,7 +92,8 @@ const struct skiff_host python_host = {NULL, host_print, host_call};
 static PyObject *set_host(PyObject *m, PyObject *args, PyObject *keywords)
 {
     PyObject *print, *call;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO", KEYWORDS("print", "call"), &print, &call))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO", KEYWORDS("print", "call"), &print,
+                                     &call))
         return NULL;
     Py_INCREF(print);
     Py_INCREF(call);

@@ -177,8 +177,8 @@ static enum skiff_status print_run(struct kernel *k, struct skiff_error *err)
     int *times = k->state, most = k->attr[PRINT_FIRST_N].i;
     if (kernel_out_value(k, 0, 0))
         TRY(value_copy(kernel_out_value(k, 0, 0), kernel_in_value(k, 0, 0), err));
-    bool now = !strcmp(phase, "BOTH") ||
-               !strcmp(phase, k->attr[PRINT_FORWARD].b ? "FORWARD" : "BACKWARD");
+    bool now =
+        !strcmp(phase, "BOTH") || !strcmp(phase, k->attr[PRINT_FORWARD].b ? "FORWARD" : "BACKWARD");
     if (!now || (most > 0 && *times >= most))
         return SKIFF_OK;
     ++*times;
@@ -195,7 +195,8 @@ static enum skiff_status print_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status print_grad(struct grad_build *g, struct skiff_error *err)
 {
-    const char *from = grad_name(g, op_out1(g->fwd, "Out")), *to = grad_name(g, op_in1(g->fwd, "In"));
+    const char *from = grad_name(g, op_out1(g->fwd, "Out")),
+               *to = grad_name(g, op_in1(g->fwd, "In"));
     if (g->unwanted(g, to))
         return SKIFF_OK;
     struct skiff_op *op = grad_op(g, "print", true);
@@ -235,8 +236,9 @@ static enum skiff_status func_run(struct kernel *k, struct skiff_error *err)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err,
                            "function %d is Python's; run the program from Python",
                            k->attr[FUNC_ID].i);
-    return host->call(host->user, k->attr[FUNC_ID].i, (const struct skiff_tensor *const *)k->in[0].v,
-                      k->in[0].n, k->out[0].v, k->out[0].n, err);
+    return host->call(host->user, k->attr[FUNC_ID].i,
+                      (const struct skiff_tensor *const *)k->in[0].v, k->in[0].n, k->out[0].v,
+                      k->out[0].n, err);
 }
 
 static bool is_skipped(const struct op_attr_value *skip, const char *name)
@@ -283,21 +285,20 @@ static enum skiff_status func_grad(struct grad_build *g, struct skiff_error *err
 
 static const struct op_slot print_ins[] = {{"In", 0}, {0}};
 static const struct op_slot print_outs[] = {{"Out", SLOT_OPTIONAL}, {0}};
-static const struct op_attr_spec print_attrs[] = {
-    A_INT("first_n", -1),
-    A_STR("message", ""),
-    A_INT("summarize", 20),
-    A_BOOL("print_tensor_name", true),
-    A_BOOL("print_tensor_type", true),
-    A_BOOL("print_tensor_shape", true),
-    A_BOOL("print_tensor_lod", true),
-    A_STR("print_phase", "BOTH"),
-    A_BOOL("is_forward", true),
-    {.name = "print_tensor_layout",
-     .type = ATTR_BOOLEAN,
-     .flags = ATTR_ONLY_2X,
-     .def = {.b = true}},
-    {0}};
+static const struct op_attr_spec print_attrs[] = {A_INT("first_n", -1),
+                                                  A_STR("message", ""),
+                                                  A_INT("summarize", 20),
+                                                  A_BOOL("print_tensor_name", true),
+                                                  A_BOOL("print_tensor_type", true),
+                                                  A_BOOL("print_tensor_shape", true),
+                                                  A_BOOL("print_tensor_lod", true),
+                                                  A_STR("print_phase", "BOTH"),
+                                                  A_BOOL("is_forward", true),
+                                                  {.name = "print_tensor_layout",
+                                                   .type = ATTR_BOOLEAN,
+                                                   .flags = ATTR_ONLY_2X,
+                                                   .def = {.b = true}},
+                                                  {0}};
 static const struct op_slot assert_ins[] = {{"Cond", 0}, {"Data", SLOT_LIST | SLOT_OPTIONAL}, {0}};
 static const struct op_slot no_outs[] = {{0}};
 static const struct op_attr_spec assert_attrs[] = {A_LONG("summarize", -1), {0}};
@@ -308,29 +309,29 @@ static const struct op_attr_spec func_attrs[] = {A_INT("forward_callable_id", 0)
                                                  A_STRS("backward_skip_vars"),
                                                  {0}};
 
-const struct op_kind ops_host[] = {{.type = "print",
-                                    .flags = OP_OWN_SHAPE,
-                                    .ins = print_ins,
-                                    .outs = print_outs,
-                                    .attrs = print_attrs,
-                                    .make_grad = print_grad,
-                                    .prepare = print_prepare,
-                                    .release = print_release,
-                                    .run = print_run},
-                                   {.type = "assert",
-                                    .flags = OP_OWN_SHAPE | OP_NO_GRAD_NEEDED | OP_EMPTY_OK,
-                                    .ins = assert_ins,
-                                    .outs = no_outs,
-                                    .attrs = assert_attrs,
-                                    .infer = control_no_shapes,
-                                    .run = assert_run},
-                                   {.type = "py_func",
-                                    .flags = OP_OWN_SHAPE | OP_SIDE_EFFECT | OP_ROWS_OK |
-                                             OP_ARRAY_OK | OP_EMPTY_OK,
-                                    .ins = func_ins,
-                                    .outs = func_outs,
-                                    .attrs = func_attrs,
-                                    .make_grad = func_grad,
-                                    .infer = control_no_shapes,
-                                    .run = func_run},
-                                   {0}};
+const struct op_kind ops_host[] = {
+    {.type = "print",
+     .flags = OP_OWN_SHAPE,
+     .ins = print_ins,
+     .outs = print_outs,
+     .attrs = print_attrs,
+     .make_grad = print_grad,
+     .prepare = print_prepare,
+     .release = print_release,
+     .run = print_run},
+    {.type = "assert",
+     .flags = OP_OWN_SHAPE | OP_NO_GRAD_NEEDED | OP_EMPTY_OK,
+     .ins = assert_ins,
+     .outs = no_outs,
+     .attrs = assert_attrs,
+     .infer = control_no_shapes,
+     .run = assert_run},
+    {.type = "py_func",
+     .flags = OP_OWN_SHAPE | OP_SIDE_EFFECT | OP_ROWS_OK | OP_ARRAY_OK | OP_EMPTY_OK,
+     .ins = func_ins,
+     .outs = func_outs,
+     .attrs = func_attrs,
+     .make_grad = func_grad,
+     .infer = control_no_shapes,
+     .run = func_run},
+    {0}};
