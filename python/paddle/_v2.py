@@ -7,7 +7,7 @@ TENSOR = {
                 "create_parameter complex",
     "linalg": "matmul mm bmm dot norm t transpose",
     "logic": "equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
-             "bitwise_and bitwise_or bitwise_xor is_tensor",
+             "bitwise_and bitwise_or bitwise_xor is_tensor is_empty",
     "manipulation": "cast concat reshape unsqueeze squeeze flatten stack unstack unbind split "
                     "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
     "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "

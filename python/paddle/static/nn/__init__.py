@@ -9,6 +9,8 @@ from paddle.fluid._build import net
 from paddle.fluid.layers import sequence_lod
 from paddle.framework import make_parameter, to_attr
 from paddle.nn import initializer as init
+from paddle.static.nn import control_flow  # noqa: F401
+from paddle.static.nn.control_flow import case, cond, py_func, switch_case, while_loop  # noqa: F401
 from paddle.tensor.creation import create_parameter  # noqa: F401
 
 
