@@ -16,6 +16,7 @@ TENSOR = {
     "random": "uniform rand randn standard_normal normal randint randperm multinomial",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
+    "shard": "shard_index",
 }
 
 WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for name in names.split()}
@@ -31,4 +32,4 @@ WHERE.update({"Tensor": "paddle.fluid.framework:Variable", "DataParallel": "padd
               "dtype": "paddle.fluid.core:VarType"})
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate")
+              "distributed", "incubate", "geometric", "common_ops_import")
