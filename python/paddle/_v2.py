@@ -16,6 +16,7 @@ TENSOR = {
     "random": "uniform rand randn standard_normal normal randint randint_like randperm multinomial bernoulli poisson",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
+    "shard": "shard_index",
 }
 
 WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for name in names.split()}
@@ -47,4 +48,4 @@ for _name in "Model summary flops".split():
     WHERE[_name] = "paddle.hapi"
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks")
+              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks", "geometric", "common_ops_import")
