@@ -71,8 +71,7 @@ static struct skiff_op_arg *call_args(struct arena *a, const struct op_arg *args
 static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
                             const struct skiff_op *op, struct skiff_error *err)
 {
-    struct skiff_op_attr *attrs =
-        arena_alloc(&r->arena, (size_t)(op->nattrs + 1) * sizeof(*attrs));
+    struct skiff_op_attr *attrs = arena_alloc(&r->arena, (size_t)(op->nattrs + 1) * sizeof(*attrs));
     int nattrs = 0;
     for (int i = 0; i < op->nattrs && op->kind; i++) {
         const char *name = op->attrs[i].name;
