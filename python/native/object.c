@@ -75,8 +75,7 @@ static bool write_tensor(struct writing *w, PyObject *o)
         return false;
     if (w->names)
         skiff_pickler_begin(w->to, SKIFF_OBJECT_TUPLE);
-    bool ok = (!name || write_text(w, name)) &&
-              fits(skiff_pickler_array(w->to, value, &err), &err);
+    bool ok = (!name || write_text(w, name)) && fits(skiff_pickler_array(w->to, value, &err), &err);
     if (w->names)
         skiff_pickler_finish(w->to, SKIFF_OBJECT_TUPLE);
     Py_XDECREF(name);
@@ -132,10 +131,11 @@ static bool write_known(struct writing *w, PyObject *o)
     else if (PyObject_IsInstance(o, w->scalar))
         return write_scalar(w, o);
     else {
-        PyErr_Format(PyExc_ValueError,
-                     "paddle.save cannot write a %R: it writes numbers, texts, arrays, tensors, and "
-                     "lists, tuples and dicts of them (of a Layer: its state_dict())",
-                     Py_TYPE(o));
+        PyErr_Format(
+            PyExc_ValueError,
+            "paddle.save cannot write a %R: it writes numbers, texts, arrays, tensors, and "
+            "lists, tuples and dicts of them (of a Layer: its state_dict())",
+            Py_TYPE(o));
         return false;
     }
     return true;

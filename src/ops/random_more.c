@@ -199,8 +199,8 @@ static const struct op_attr_spec exponential_attrs[] = {A_FLOAT("lambda", 1.0f),
         .outs = out_outs, .attrs = attr_table, .infer = like_x, .run = kernel                      \
     }
 
-const struct op_kind ops_random_more[] = {DRAW_ROW("bernoulli", no_attrs, bernoulli_run),
-                                          DRAW_ROW("exponential", exponential_attrs,
-                                                   exponential_run),
-                                          DRAW_ROW("poisson", no_attrs, poisson_run),
-                                          {0}};
+const struct op_kind ops_random_more[] = {
+    DRAW_ROW("bernoulli", no_attrs, bernoulli_run),
+    DRAW_ROW("exponential", exponential_attrs, exponential_run),
+    DRAW_ROW("poisson", no_attrs, poisson_run),
+    {0}};
