@@ -195,7 +195,7 @@ SKIFF_API void skiff_eager_optimizer_destroy(struct skiff_eager_optimizer *opt);
  * the optimizer's rule. */
 SKIFF_API enum skiff_status skiff_eager_optimizer_step(struct skiff_eager_optimizer *opt,
                                                        double rate, struct skiff_error *err);
-/* skiff_eager_clear_grad for all parameters. */
+/* The parameters' gradients become zeros, or go (to_zero false). Selected rows always go. */
 SKIFF_API void skiff_eager_optimizer_clear_grad(struct skiff_eager_optimizer *opt, bool to_zero);
 /* The i-th accumulator, borrowed, and its name; made by the first step of its parameter. NULL past
  * the last. */
