@@ -97,6 +97,15 @@ struct skiff_eager_tensor *skiff_eager_tensor_create(struct skiff_eager *e)
     return t;
 }
 
+struct skiff_eager_tensor *skiff_eager_tensor_take(struct skiff_eager *e,
+                                                   struct skiff_tensor *value)
+{
+    struct skiff_eager_tensor *t = skiff_eager_tensor_create(e);
+    t->box->value = *value;
+    free(value);
+    return t;
+}
+
 struct skiff_eager_tensor *skiff_eager_tensor_ref(struct skiff_eager_tensor *t)
 {
     t->refs++;

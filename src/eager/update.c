@@ -469,9 +469,24 @@ static void count_members(const struct skiff_eager_optimizer *opt, struct update
             s->members[s->nmembers++] = i;
 }
 
+/* As Paddle has it for this one optimizer. */
+static enum skiff_status check_decay(const struct skiff_eager_optimizer *opt,
+                                     struct skiff_error *err)
+{
+    bool refuses = !strcmp(opt->kind->info.type, "adam") && opt->o.regularization.kind;
+    for (int i = 0; refuses && i < opt->nparams; i++)
+        if (opt->signature[i] == ROWS)
+            return error_set(err, SKIFF_STATE,
+                             "parameter %s: Adam don't support weight_decay with sparse "
+                             "parameters, please set it to None.",
+                             opt->params[i].p.name);
+    return SKIFF_OK;
+}
+
 static enum skiff_status set_make(struct skiff_eager_optimizer *opt, struct update_set *s,
                                   struct skiff_error *err)
 {
+    TRY(check_decay(opt, err));
     s->signature = mem_must((size_t)opt->nparams + 1);
     memcpy(s->signature, opt->signature, (size_t)opt->nparams);
     count_members(opt, s);
