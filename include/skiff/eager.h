@@ -128,6 +128,23 @@ SKIFF_API void skiff_eager_note_own(struct skiff_eager *e, int nins,
                                     struct skiff_eager_tensor *const *outs,
                                     const struct skiff_eager_own *own);
 
+/* ---- programs ---- */
+
+/* A program whose ops run as if they were called one after the other, with gradients: what tracing
+ * wrote, a model that is trained on. `ins`: names of what a run is given (data, parameters, state),
+ * `outs`: of what it gives. Ops that run blocks are SKIFF_UNSUPPORTED. The program may go. */
+struct skiff_eager_replay;
+SKIFF_API enum skiff_status
+skiff_eager_replay_create(struct skiff_eager *e, const struct skiff_program *p, int nins,
+                          const char *const *ins, int nouts, const char *const *outs,
+                          struct skiff_eager_replay **out, struct skiff_error *err);
+SKIFF_API void skiff_eager_replay_destroy(struct skiff_eager_replay *r); /* NULL is fine */
+/* `out` gets new references. State among `ins` (running means) is written to. */
+SKIFF_API enum skiff_status skiff_eager_replay_run(struct skiff_eager_replay *r,
+                                                   struct skiff_eager_tensor *const *ins,
+                                                   struct skiff_eager_tensor **out,
+                                                   struct skiff_error *err);
+
 /* ---- gradients ---- */
 
 /* Gradients of the sum of all elements (grads[i]: weighted by them) into the leaves. */

@@ -6,6 +6,11 @@
 
 static struct skiff_eager *engine;
 
+struct skiff_eager *eager_engine(void)
+{
+    return engine;
+}
+
 /* ---- objects ---- */
 
 /* One object for a tensor as long as it lives: what a script has put on it stays. Takes t over. */
@@ -222,7 +227,7 @@ static PyObject *eager_one(PyObject *self, PyObject *args)
 /* ---- gradients ---- */
 
 /* A list of Tensors and Nones; NULL with an exception. */
-static struct skiff_eager_tensor **list_of(struct keep *k, PyObject *o, const char *what, int *n)
+struct skiff_eager_tensor **eager_list(struct keep *k, PyObject *o, const char *what, int *n)
 {
     PyObject *list = PySequence_List(o);
     if (!keep_object(k, list))
@@ -237,7 +242,7 @@ static struct skiff_eager_tensor **list_of(struct keep *k, PyObject *o, const ch
     return to;
 }
 
-static PyObject *wrap_list(struct skiff_eager_tensor **t, int n)
+PyObject *eager_wrap_list(struct skiff_eager_tensor **t, int n)
 {
     PyObject *list = PyList_New(n);
     for (int i = 0; i < n; i++) {
@@ -267,8 +272,8 @@ static PyObject *eager_backward(PyObject *self, PyObject *args, PyObject *keywor
                                      KEYWORDS("tensors", "grad_tensors", "retain_graph"), &tensors,
                                      &grads, &retain))
         return NULL;
-    struct skiff_eager_tensor **t = list_of(&k, tensors, "a tensor", &n);
-    bool ok = t && (grads == Py_None || (g = list_of(&k, grads, "a gradient", &ngrads)));
+    struct skiff_eager_tensor **t = eager_list(&k, tensors, "a tensor", &n);
+    bool ok = t && (grads == Py_None || (g = eager_list(&k, grads, "a gradient", &ngrads)));
     if (ok && g && ngrads != n) {
         PyErr_Format(PyExc_ValueError, "%d tensors, but %d gradients", n, ngrads);
         ok = false;
@@ -296,13 +301,13 @@ static PyObject *eager_grad(PyObject *self, PyObject *args, PyObject *keywords)
                                      &outputs, &inputs, &weights, &retain, &create, &unused,
                                      &no_grad))
         return NULL;
-    struct skiff_eager_tensor **from = list_of(&k, outputs, "an output", &n);
-    struct skiff_eager_tensor **to = from ? list_of(&k, inputs, "an input", &m) : NULL;
+    struct skiff_eager_tensor **from = eager_list(&k, outputs, "an output", &n);
+    struct skiff_eager_tensor **to = from ? eager_list(&k, inputs, "an input", &m) : NULL;
     bool ok = to != NULL;
     if (ok && weights != Py_None)
-        ok = (o.weights = list_of(&k, weights, "a gradient", &nweights)) != NULL;
+        ok = (o.weights = eager_list(&k, weights, "a gradient", &nweights)) != NULL;
     if (ok && no_grad != Py_None)
-        ok = (o.no_grad = list_of(&k, no_grad, "a tensor", &o.nno_grad)) != NULL;
+        ok = (o.no_grad = eager_list(&k, no_grad, "a tensor", &o.nno_grad)) != NULL;
     o.retain_graph = retain;
     o.create_graph = create;
     o.allow_unused = unused;
@@ -310,7 +315,7 @@ static PyObject *eager_grad(PyObject *self, PyObject *args, PyObject *keywords)
     if (got && skiff_eager_grad(engine, n, from, m, to, &o, got, &err) < 0)
         raise_unless_raised(&err);
     else if (got)
-        result = wrap_list(got, m);
+        result = eager_wrap_list(got, m);
     keep_end(&k);
     return result;
 }
@@ -387,7 +392,7 @@ static enum skiff_status own_backward(void *user, struct skiff_eager_tensor *con
             Py_CLEAR(list);
     }
     got = list ? PyObject_CallFunctionObjArgs(own->callable, list, NULL) : NULL;
-    struct skiff_eager_tensor **to = got ? list_of(&k, got, "what backward returns", &n) : NULL;
+    struct skiff_eager_tensor **to = got ? eager_list(&k, got, "what backward returns", &n) : NULL;
     for (int i = 0; to && i < n && i < own->nins; i++)
         in_grads[i] = to[i] ? skiff_eager_tensor_ref(to[i]) : NULL;
     keep_end(&k);
@@ -407,8 +412,8 @@ static PyObject *eager_note(PyObject *self, PyObject *args)
     int nin, nout = 0;
     if (!PyArg_ParseTuple(args, "OOO", &ins, &outs, &callable))
         return NULL;
-    struct skiff_eager_tensor **in = list_of(&k, ins, "an input", &nin);
-    struct skiff_eager_tensor **out = in ? list_of(&k, outs, "an output", &nout) : NULL;
+    struct skiff_eager_tensor **in = eager_list(&k, ins, "an input", &nin);
+    struct skiff_eager_tensor **out = in ? eager_list(&k, outs, "an output", &nout) : NULL;
     struct own *own = out ? calloc(1, sizeof(*own)) : NULL;
     if (own) {
         *own = (struct own){callable, nin, nout};
@@ -735,5 +740,5 @@ bool eager_init(PyObject *m)
 {
     engine = skiff_eager_create();
     return class_add(m, &spec, "EagerTensor", &base_class[CLASS_EAGER]) &&
-           module_functions(m, functions);
+           module_functions(m, functions) && replay_init(m);
 }

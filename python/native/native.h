@@ -265,6 +265,11 @@ bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
+bool replay_init(PyObject *m);
+struct skiff_eager *eager_engine(void);
+/* A list of Tensors and Nones (NULL); NULL with an exception. */
+struct skiff_eager_tensor **eager_list(struct keep *k, PyObject *o, const char *what, int *n);
+PyObject *eager_wrap_list(struct skiff_eager_tensor **t, int n); /* takes them over */
 
 /* skiff_executor_train and _infer for an Executor object's method (dataset.c). */
 PyObject *executor_train(struct skiff_executor *e, struct program_object *p,

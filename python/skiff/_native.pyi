@@ -676,3 +676,10 @@ def join_job(program: Program, scope: Scope) -> bool:
     """Does that waiting now; True when this was the whole run."""
 def leave_job(program: Program) -> None:
     """exe.close(): this process has done its part of the program's job. Without a job: nothing."""
+
+class Replay:
+    """A program whose ops run in eager mode as if they were called one after the other, with gradients. inputs: names of the
+    variables that a run is given; outputs: names of those it gives. NotImplementedError: the program has ops that run blocks."""
+
+    def __init__(self, program: Program, inputs: Sequence[str], outputs: Sequence[str]) -> None: ...
+    def run(self, tensors: Sequence["EagerTensor"]) -> List["EagerTensor"]: ...

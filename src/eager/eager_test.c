@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "eager/eager.h"
+#include "program/program.h"
 
 typedef struct skiff_eager_tensor *tensor_p;
 
@@ -196,13 +197,54 @@ static void test_errors(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* y = square(x) * w, traced by hand; run twice, with gradients; the second part without any. */
+static void test_replay(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    struct skiff_program *p = program_create();
+    skiff_program_set_generation(p, 2);
+    struct skiff_block *b = program_root(p);
+    const char *lines[][4] = {{"square", "x", NULL, "s"}, {"elementwise_mul", "s", "w", "y"}};
+    for (int i = 0; i < 2; i++) {
+        struct skiff_op *op = skiff_block_insert_op(b, -1, lines[i][0]);
+        op_set_in(p, op, "X", 1, &lines[i][1]);
+        if (lines[i][2])
+            op_set_in(p, op, "Y", 1, &lines[i][2]);
+        op_set_out(p, op, "Out", 1, &lines[i][3]);
+        assert_int_equal(skiff_op_finish(b, op, SKIFF_NO_INFER, &err), SKIFF_OK);
+    }
+    struct skiff_eager_replay *r = NULL, *none = NULL;
+    const char *ins[] = {"x", "w"}, *outs[] = {"y", "x"}, *wrong[] = {"z"};
+    assert_int_equal(skiff_eager_replay_create(e, p, 2, ins, 2, outs, &r, &err), SKIFF_OK);
+    assert_true(skiff_eager_replay_create(e, p, 1, ins, 1, outs, &none, &err) == SKIFF_STATE);
+    assert_true(strstr(err.message, "reads variable w"));
+    assert_true(skiff_eager_replay_create(e, p, 2, ins, 1, wrong, &none, &err) == SKIFF_STATE);
+    assert_true(strstr(err.message, "its result z"));
+    program_destroy(p);
+    tensor_p x = make(e, 2, (float[]){3, -1}, false), w = make(e, 2, (float[]){10, 20}, true);
+    for (int i = 1; i <= 2; i++) {
+        tensor_p in[] = {x, w}, out[2];
+        assert_int_equal(skiff_eager_replay_run(r, in, out, &err), SKIFF_OK);
+        assert_true(at(out[0], 0) == 90.0f && at(out[0], 1) == 20.0f && out[1] == x);
+        assert_int_equal(skiff_eager_backward(e, 1, out, NULL, false, &err), SKIFF_OK);
+        assert_true(at(w->grad, 0) == 9.0f * (float)i && at(w->grad, 1) == 1.0f * (float)i);
+        skiff_eager_tensor_unref(out[0]);
+        skiff_eager_tensor_unref(out[1]);
+    }
+    skiff_eager_tensor_unref(x);
+    skiff_eager_tensor_unref(w);
+    skiff_eager_replay_destroy(r);
+    skiff_eager_destroy(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
         cmocka_unit_test(test_hooks),       cmocka_unit_test(test_overwritten),
         cmocka_unit_test(test_noting),      cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
