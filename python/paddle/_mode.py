@@ -2,12 +2,14 @@
 
 
 class _Mode(object):
-    """`eager`: functions run at once and give Tensors; otherwise they append to programs and give Variables."""
+    """`eager`: functions run at once and give Tensors; otherwise they append to programs and give Variables.
+    `trace`: who writes down what a function of eager mode does (paddle.jit), or None."""
 
-    __slots__ = ("eager",)
+    __slots__ = ("eager", "trace")
 
     def __init__(self):
         self.eager = True
+        self.trace = None
 
 
 mode = _Mode()

@@ -20,7 +20,11 @@ _create_var = _native.Block.create_var
 
 def _append(block, kind, inputs, outputs, attrs=None):
     """Appends an op; what is made only of variables without gradient has none either."""
+    if mode.trace is not None:
+        inputs, outputs = mode.trace.owned(inputs), mode.trace.owned(outputs)
     _append_op(block, kind, inputs, outputs, attrs)
+    if mode.trace is not None and not mode.trace.notes():
+        inputs = {}
     for value in inputs.values():
         for var in value if isinstance(value, (list, tuple)) else (value,):
             if not var.stop_gradient:

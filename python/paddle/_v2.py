@@ -45,3 +45,4 @@ WHERE.update({"Tensor": "paddle.tensor", "grad": "paddle.autograd", "set_printop
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
               "distributed", "incubate", "autograd")
+SUBMODULES += ("jit",)

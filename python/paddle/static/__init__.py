@@ -14,24 +14,12 @@ from paddle.fluid.framework import (Operator, Parameter, Program, Variable, cpu_
 from paddle.framework import WeightNormParamAttr, get_default_dtype  # noqa: F401
 from paddle.static import io, nn  # noqa: F401
 from paddle.static.executor import Executor  # noqa: F401
+from paddle.static.input import InputSpec  # noqa: F401
 from paddle.static.io import (deserialize_persistables, deserialize_program, is_persistable, load,  # noqa: F401
                               load_from_file, load_inference_model, load_program_state, load_vars, normalize_program, save,
                               save_inference_model, save_to_file, save_vars, serialize_persistables, serialize_program,
                               set_program_state)
 from paddle.tensor.creation import create_global_var, create_parameter, global_state  # noqa: F401
-
-
-class InputSpec(object):
-    """Shape, type and name of an input."""
-
-    def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
-        self.shape = tuple(-1 if d is None else d for d in shape)
-        self.dtype = core.BY_DTYPE[dtype_name(dtype)]
-        self.name, self.stop_gradient = name, stop_gradient
-
-    def __repr__(self):
-        return "InputSpec(shape=%s, dtype=%s, name=%s, stop_gradient=%s)" % (self.shape, self.dtype, self.name,
-                                                                           self.stop_gradient)
 
 
 def data(name, shape, dtype=None, lod_level=0):

@@ -1,0 +1,230 @@
+"""paddle.jit.to_static: functions and layers that run as traced programs."""
+import functools
+import inspect
+
+from paddle._mode import mode
+from paddle._tensor import Tensor
+from paddle.jit.run import Runner
+from paddle.jit.trace import NeedsValue, Trace, flatten, pack
+from paddle.static.input import InputSpec
+
+_switch = {"on": True}
+
+
+def enable_to_static(enable_to_static_bool):
+    """Whether to_static functions run as programs; if not, as they are written."""
+    if not isinstance(enable_to_static_bool, bool):
+        raise TypeError("enable_to_static_bool should be a bool, but received %s" % type(enable_to_static_bool))
+    _switch["on"] = enable_to_static_bool
+
+
+def not_to_static(func=None):
+    """The function is never traced: what it computes of variables is not possible, of tensors it is."""
+    if func is None:
+        return not_to_static
+    func._skiff_not_to_static = True
+    return func
+
+
+def ignore_module(modules):
+    """Accepted: nothing of modules is rewritten here, so there is nothing to leave out."""
+
+
+class Concrete(object):
+    """A function traced for one kind of arguments."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.main_program, self.inputs = trace.program, list(trace.feeds)
+        self.parameters = list(trace.tensors.values())
+        self.outputs = [trace.program.global_block().var(name) for name in trace.fetches]
+        self._runner = None
+
+    def __call__(self, tensors):
+        if self._runner is None:
+            t = self.trace
+            self._runner = Runner(t.program, t.feeds, t.tensors, t.fetches)
+        return pack(self.trace.form, iter(self._runner(tensors)))
+
+
+def _as_tensors(value):
+    """Arrays among arguments become tensors."""
+    import numpy
+    if isinstance(value, numpy.ndarray):
+        return Tensor(value)
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_as_tensors(v) for v in value)
+    if isinstance(value, dict):
+        return {key: _as_tensors(v) for key, v in value.items()}
+    return value
+
+
+def _key_of(value):
+    """What another trace is needed for when it is another."""
+    if isinstance(value, Tensor):
+        return "T", tuple(value.shape), value._dtype, value.stop_gradient
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, tuple(_key_of(v) for v in value)
+    if isinstance(value, dict):
+        return "dict", tuple((k, _key_of(v)) for k, v in value.items())
+    if isinstance(value, (int, float, str, bool, bytes, type(None))):
+        return type(value).__name__, value
+    return "id", id(value)
+
+
+class StaticFunction(object):
+    """A function that is traced when it is called with a new kind of arguments, and then run as a program. Where it looks at
+    values (if tensor: ...) it runs as it is written instead."""
+
+    def __init__(self, function, input_spec=None, layer=None, **options):
+        self._function, self._input_spec, self._layer = function, input_spec, layer
+        self._options, self._cache, self._as_written = options, {}, False
+        self._last = None
+        functools.update_wrapper(self, function, updated=())
+
+    def __get__(self, instance, owner):
+        """A method: every instance has a StaticFunction of its own."""
+        if instance is None:
+            return self
+        name = "_static_" + self._function.__name__
+        found = instance.__dict__.get(name)
+        if found is None:
+            found = StaticFunction(self._function.__get__(instance, owner), self._input_spec, instance, **self._options)
+            instance.__dict__[name] = found
+        return found
+
+    @property
+    def dygraph_function(self):
+        return self._function
+
+    @property
+    def program_cache(self):
+        return self._cache
+
+    def rollback(self):
+        """The function as it was written."""
+        if self._layer is not None and self._layer.__dict__.get("forward") is self:
+            del self._layer.__dict__["forward"]
+        return self._function
+
+    def __call__(self, *args, **kwargs):
+        if not mode.eager or not _switch["on"] or self._as_written:
+            return self._function(*args, **kwargs)
+        args, kwargs = _as_tensors(args), _as_tensors(kwargs)
+        training = self._layer.training if self._layer is not None else None
+        key = (_key_of(args), _key_of(kwargs), training)
+        concrete = self._cache.get(key)
+        if concrete is None:
+            try:
+                concrete = self.trace(args, kwargs)
+            except NeedsValue:
+                self._as_written = True
+                return self._function(*args, **kwargs)
+            self._cache[key] = concrete
+        self._last = concrete
+        tensors = []
+        flatten((args, kwargs), tensors)
+        return concrete(tensors)
+
+    # ---- tracing ----
+
+    def _layers(self):
+        from paddle.nn import Layer
+        owner = self._layer if self._layer is not None else getattr(self._function, "__self__", None)
+        return [owner] if isinstance(owner, Layer) else []
+
+    def _names(self):
+        """Names of the positional parameters."""
+        try:
+            return [p.name for p in inspect.signature(self._function).parameters.values()
+                    if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        except (TypeError, ValueError):
+            return []
+
+    def trace(self, args, kwargs):
+        """The program for such arguments: Tensors, InputSpecs and other values, nested."""
+        trace, names = Trace(), self._names()
+
+        def stand_in(value, name):
+            if isinstance(value, InputSpec):
+                return trace.input(value.name or name, value.shape, value.dtype.dtype, value.stop_gradient)
+            if isinstance(value, Tensor):
+                return trace.input(name, value.shape, value._dtype, value.stop_gradient)
+            if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+                return type(value)(stand_in(v, "%s_%d" % (name, i)) for i, v in enumerate(value))
+            if isinstance(value, dict):
+                return {key: stand_in(v, str(key)) for key, v in value.items()}
+            return value
+
+        args = tuple(stand_in(v, names[i] if i < len(names) else "input_%d" % i) for i, v in enumerate(args))
+        kwargs = {key: stand_in(v, key) for key, v in kwargs.items()}
+        trace.run(self._function, args, kwargs, self._layers())
+        return Concrete(trace)
+
+    def specified(self, input_spec=None):
+        """The program for the given specs, for those of to_static, or of the last call."""
+        spec = input_spec if input_spec is not None else self._input_spec
+        if spec is not None:
+            return self.trace(tuple(_specs(spec)), {})
+        if self._last is not None:
+            return self._last
+        if not self._names():
+            return self.trace((), {})
+        raise ValueError("%s has not been called, so that its inputs are not known: give input_spec to paddle.jit.save or "
+                         "paddle.jit.to_static" % getattr(self._function, "__name__", "the function"))
+
+    @property
+    def concrete_program(self):
+        return self.specified()
+
+    @property
+    def main_program(self):
+        return self.specified().main_program
+
+    @property
+    def inputs(self):
+        concrete = self.specified()
+        return [concrete.main_program.global_block().var(name) for name in concrete.inputs]
+
+    @property
+    def outputs(self):
+        return self.specified().outputs
+
+    @property
+    def code(self):
+        """The source: nothing is rewritten."""
+        return inspect.getsource(self._function)
+
+
+def _specs(spec):
+    """Tensors among specs become specs."""
+    if isinstance(spec, (list, tuple)):
+        return type(spec)(_specs(s) for s in spec)
+    if isinstance(spec, dict):
+        return {key: _specs(s) for key, s in spec.items()}
+    if isinstance(spec, Tensor):
+        return InputSpec(spec.shape, spec.dtype, None, spec.stop_gradient)
+    return spec
+
+
+def to_static(function=None, input_spec=None, build_strategy=None, backend=None, **kwargs):
+    """A function, method or layer that runs as a program: a decorator, with or without arguments, or a call."""
+    def decorated(function):
+        from paddle.nn import Layer
+        if isinstance(function, Layer):
+            if isinstance(function.forward, StaticFunction):
+                function.forward._input_spec = input_spec or function.forward._input_spec
+            else:
+                function.__dict__["forward"] = StaticFunction(function.forward, input_spec, function, **kwargs)
+            return function
+        if isinstance(function, StaticFunction):
+            return function
+        if not callable(function):
+            raise TypeError("paddle.jit.to_static takes a function or a Layer, but received %s" % type(function))
+        if getattr(function, "_skiff_not_to_static", False):
+            return function
+        owner = getattr(function, "__self__", None)
+        made = StaticFunction(function, input_spec, owner if isinstance(owner, Layer) else None, **kwargs)
+        return made
+
+    return decorated if function is None else decorated(function)
