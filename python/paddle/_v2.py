@@ -45,4 +45,7 @@ WHERE.update({"Tensor": "paddle.tensor", "grad": "paddle.autograd", "set_printop
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
               "distributed", "incubate", "autograd")
-SUBMODULES += ("jit",)
+
+for _name in "Model summary flops".split():
+    WHERE[_name] = "paddle.hapi"
+SUBMODULES += ("jit", "hapi", "amp", "callbacks")

@@ -175,7 +175,7 @@ def _read(prefix, params, infos):
 
 
 def _tensor_of(var, scope, info):
-    array = scope.find_var(var.name).get_tensor().numpy()
+    array = scope.find(var.name).numpy()
     trained = info.get("trainable") if info is not None else True if var.dtype.dtype.startswith("float") else None
     if trained is None:
         out = Tensor(array)
