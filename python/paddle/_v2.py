@@ -48,4 +48,4 @@ SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularize
 
 for _name in "Model summary flops".split():
     WHERE[_name] = "paddle.hapi"
-SUBMODULES += ("jit", "hapi", "amp", "callbacks")
+SUBMODULES += ("jit", "hapi", "amp", "callbacks", "inference")

@@ -1,6 +1,7 @@
 """paddle.jit.save and load: PATH.pdmodel, PATH.pdiparams, PATH.pdiparams.info."""
 import os
 import pickle
+import tempfile
 
 from skiff import _native
 
@@ -47,7 +48,14 @@ def _write(concrete, path, names, output_spec):
     for name, tensor in trace.tensors.items():
         scope.set(name, tensor._numpy())
     program = trace.program.clone(for_test=True)
-    _native.save_inference_prefix(scope, program, trace.feeds, fetches, path)
+    folder, name = os.path.split(path)
+    with tempfile.TemporaryDirectory(dir=folder or ".", prefix=".jit-") as place:  # whole, or not at all
+        _native.save_inference_prefix(scope, program, trace.feeds, fetches, os.path.join(place, name))
+        if os.path.exists(path + ".skiff_manifest.yaml"):  # of another save: it would not fit these files
+            os.remove(path + ".skiff_manifest.yaml")
+        for end in (".pdiparams", ".pdmodel"):
+            if os.path.exists(os.path.join(place, name + end)):
+                os.replace(os.path.join(place, name + end), path + end)
     kept = {var.name for var in _native.read_program(path + ".pdmodel").list_vars()}
     return {name: _info(tensor, names) for name, tensor in trace.tensors.items() if name in kept}
 
