@@ -68,9 +68,9 @@ SKIFF_API void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool 
 SKIFF_API bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t);
 /* Borrowed; NULL: none. */
 SKIFF_API struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t);
-/* Its gradient, if there is one, becomes zero (selected rows: none); the bytes are written when
- * somebody asks for them. */
-SKIFF_API void skiff_eager_clear_grad(struct skiff_eager_tensor *t);
+/* Its gradient, if there is one, goes, or becomes zero (selected rows always go); the zeros are made
+ * when somebody asks for them. */
+SKIFF_API void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero);
 SKIFF_API void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad);
 /* backward leaves the gradient also in this interior tensor. */
 SKIFF_API void skiff_eager_retain_grad(struct skiff_eager_tensor *t);
@@ -165,6 +165,45 @@ SKIFF_API enum skiff_status
 skiff_eager_grad(struct skiff_eager *e, int n, struct skiff_eager_tensor *const *outputs, int m,
                  struct skiff_eager_tensor *const *inputs, const struct skiff_eager_grad_options *o,
                  struct skiff_eager_tensor **out, struct skiff_error *err);
+
+/* ---- optimizers ---- */
+
+/* A parameter and what its optimizer shall know of it. */
+struct skiff_eager_parameter {
+    struct skiff_eager_tensor *tensor;    /* gets a reference */
+    const char *name;                     /* accumulators are named after it; copied */
+    double learning_rate;                 /* factor of the rate; 0: 1, SKIFF_ZERO: 0 */
+    struct skiff_regularizer regularizer; /* kind 0: the optimizer's own */
+    bool no_clip, no_decay;               /* no_decay: of adamw and lamb */
+    uint64_t reserved[4];
+};
+struct skiff_eager_optimizer;
+/* type, o: as for skiff_optimizer_create in programs of 2.x; the rate is said in each step. What
+ * the functions in `o` get is named as the parameter. names: whose counters number the
+ * accumulators (<parameter>_moment1_0); it must outlive the optimizer; NULL: own ones. */
+SKIFF_API enum skiff_status skiff_eager_optimizer_create(struct skiff_eager *e, const char *type,
+                                                         const struct skiff_optimizer_options *o,
+                                                         const struct skiff_eager_parameter *params,
+                                                         int n, struct skiff_net *names,
+                                                         struct skiff_eager_optimizer **out,
+                                                         struct skiff_error *err);
+SKIFF_API void skiff_eager_optimizer_destroy(struct skiff_eager_optimizer *opt); /* NULL is fine */
+/* Updates the parameters that have a gradient, by the passes of static training: clipping, decay,
+ * the optimizer's rule. */
+SKIFF_API enum skiff_status skiff_eager_optimizer_step(struct skiff_eager_optimizer *opt,
+                                                       double rate, struct skiff_error *err);
+/* skiff_eager_clear_grad for all parameters. */
+SKIFF_API void skiff_eager_optimizer_clear_grad(struct skiff_eager_optimizer *opt, bool to_zero);
+/* The i-th accumulator, borrowed, and its name; made by the first step of its parameter. NULL past
+ * the last. */
+SKIFF_API struct skiff_eager_tensor *
+skiff_eager_optimizer_accumulator(const struct skiff_eager_optimizer *opt, int i,
+                                  const char **out_name);
+/* Other values for all accumulators, also for those that are still to be made: each must be named.
+ * NOT_FOUND: one is not (here, or in a later step). */
+SKIFF_API enum skiff_status
+skiff_eager_optimizer_set_state(struct skiff_eager_optimizer *opt, int n, const char *const *names,
+                                struct skiff_eager_tensor *const *tensors, struct skiff_error *err);
 
 #ifdef __cplusplus
 }

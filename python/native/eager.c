@@ -13,8 +13,7 @@ struct skiff_eager *eager_engine(void)
 
 /* ---- objects ---- */
 
-/* One object for a tensor as long as it lives: what a script has put on it stays. Takes t over. */
-static PyObject *eager_wrap(struct skiff_eager_tensor *t)
+PyObject *eager_wrap(struct skiff_eager_tensor *t)
 {
     PyObject *known = skiff_eager_user(t);
     if (known) {
@@ -63,7 +62,7 @@ static void eager_dealloc(struct eager_object *o)
     class_free((PyObject *)o);
 }
 
-static struct skiff_eager_tensor *eager_of(PyObject *o, const char *what)
+struct skiff_eager_tensor *eager_of(PyObject *o, const char *what)
 {
     if (PyObject_TypeCheck(o, base_class[CLASS_EAGER]))
         return ((struct eager_object *)o)->t;
@@ -549,7 +548,7 @@ static PyObject *eager_take(struct eager_object *o, PyObject *args)
 
 static PyObject *eager_clear_grad(struct eager_object *o, PyObject *unused)
 {
-    skiff_eager_clear_grad(o->t);
+    skiff_eager_clear_grad(o->t, true);
     Py_RETURN_NONE;
 }
 
@@ -676,11 +675,6 @@ static PyObject *eager_set_noting(PyObject *self, PyObject *value)
         return NULL;
     return PyBool_FromLong(skiff_eager_set_noting(engine, noting));
 }
-
-#define METHOD1(name, function, doc)                                          \
-    {                                                                         \
-        name, (PyCFunction)(void (*)(void))(function), METH_O, PyDoc_STR(doc) \
-    }
 
 static PyMethodDef methods[] = {
     METHOD("set", eager_set, "Another content."),

@@ -145,6 +145,9 @@ struct skiff_block *var_block(struct program_object *p, const struct skiff_var *
 struct program_object *net_main(struct net_object *n); /* borrowed */
 struct program_object *net_startup(struct net_object *n);
 PyObject *tensor_wrap(struct skiff_tensor *t); /* takes t over */
+/* One object for a tensor as long as it lives: what a script has put on it stays. Takes t over. */
+PyObject *eager_wrap(struct skiff_eager_tensor *t);
+struct skiff_eager *eager_engine(void); /* the process' one */
 PyObject *tensor_of_scope(struct scope_object *s, const char *name);
 struct skiff_tensor *tensor_value(struct tensor_object *o); /* settled */
 PyObject *tensor_numpy_copy(struct skiff_tensor *from);     /* a numpy array of its own */
@@ -199,7 +202,8 @@ bool truth_of(PyObject *o, const char *what, bool *out);
 const char *name_of(PyObject *o, const char *what); /* str or Var */
 /* str, Var or a sequence of them -> kept array of names. None: 0 names. */
 bool names_of(struct keep *k, PyObject *o, const char *what, const char ***out, int *n);
-struct skiff_var *var_of(PyObject *o, const char *what); /* NULL with TypeError */
+struct skiff_var *var_of(PyObject *o, const char *what);            /* NULL with TypeError */
+struct skiff_eager_tensor *eager_of(PyObject *o, const char *what); /* borrowed; NULL: TypeError */
 bool vars_of(struct keep *k, PyObject *o, const char *what, struct skiff_var ***out, int *n);
 bool dims_of(PyObject *o, const char *what, struct skiff_dims *out);
 bool longs_of(struct keep *k, PyObject *o, const char *what, int64_t **out, int64_t *n);
@@ -208,6 +212,12 @@ bool initializer_of(struct keep *k, PyObject *o, struct skiff_initializer *out);
 bool regularizer_of(PyObject *o, struct skiff_regularizer *out);
 /* net: who keeps a callable alive; NULL: none may be given. */
 bool clip_of(struct keep *k, PyObject *o, struct net_object *net, struct skiff_clip *out);
+/* optimizer.c: the optimizer of that type; NULL: there is none. One option of it by name; false
+ * with an exception. */
+const struct skiff_optimizer_info *optimizer_info_of(const char *type, int generation);
+bool optimizer_option_set(struct keep *k, struct net_object *net,
+                          const struct skiff_optimizer_info *info, const char *name,
+                          PyObject *value, struct skiff_optimizer_options *o);
 /* *out NULL: defaults; SKIFF_NO_PARAM for False. */
 bool param_attr_of(struct keep *k, PyObject *o, struct net_object *net,
                    const struct skiff_param_attr **out);
@@ -265,6 +275,7 @@ bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
+bool eager_update_init(PyObject *m);
 bool replay_init(PyObject *m);
 struct skiff_eager *eager_engine(void);
 /* A list of Tensors and Nones (NULL); NULL with an exception. */
@@ -284,6 +295,10 @@ PyObject *executor_train(struct skiff_executor *e, struct program_object *p,
 #define METHOD0(name, function, doc)                                               \
     {                                                                              \
         name, (PyCFunction)(void (*)(void))(function), METH_NOARGS, PyDoc_STR(doc) \
+    }
+#define METHOD1(name, function, doc)                                          \
+    {                                                                         \
+        name, (PyCFunction)(void (*)(void))(function), METH_O, PyDoc_STR(doc) \
     }
 /* For tables of attributes: getter(self, NULL), setter(self, value, NULL). */
 #define ATTRIBUTE(name, get, set, doc)                                                           \

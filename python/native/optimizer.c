@@ -138,7 +138,7 @@ static void optimizer_dealloc(struct optimizer_object *o)
     class_free((PyObject *)o);
 }
 
-static const struct skiff_optimizer_info *info_of(const char *type, int generation)
+const struct skiff_optimizer_info *optimizer_info_of(const char *type, int generation)
 {
     const struct skiff_optimizer_info *info;
     for (int i = 0; (info = skiff_optimizer_info(i, generation)); i++)
@@ -178,10 +178,9 @@ static bool setting_set(struct net_object *net, const struct skiff_optimizer_set
     }
 }
 
-/* One option by name; false with an exception. */
-static bool option_set(struct keep *k, struct net_object *net,
-                       const struct skiff_optimizer_info *info, const char *name, PyObject *value,
-                       struct skiff_optimizer_options *o)
+bool optimizer_option_set(struct keep *k, struct net_object *net,
+                          const struct skiff_optimizer_info *info, const char *name,
+                          PyObject *value, struct skiff_optimizer_options *o)
 {
     if (value == Py_None)
         return true;
@@ -222,11 +221,11 @@ static PyObject *optimizer_new(PyTypeObject *type, PyObject *args, PyObject *key
         return NULL;
     /* a type that is not known is refused by skiff_optimizer_create */
     const struct skiff_optimizer_info *info =
-        info_of(name, skiff_program_generation(net_main(net)->p));
-    bool ok = !info || !rate || option_set(&k, net, info, "learning_rate", rate, &o);
+        optimizer_info_of(name, skiff_program_generation(net_main(net)->p));
+    bool ok = !info || !rate || optimizer_option_set(&k, net, info, "learning_rate", rate, &o);
     while (ok && info && keywords && PyDict_Next(keywords, &at, &key, &value)) {
         const char *option = text_of(key, "an option");
-        ok = option && option_set(&k, net, info, option, value, &o);
+        ok = option && optimizer_option_set(&k, net, info, option, value, &o);
     }
     struct skiff_optimizer *opt = ok ? skiff_optimizer_create(net->net, name, &o) : NULL;
     keep_end(&k);

@@ -31,7 +31,7 @@ def _signature(row, settings):
                              [inspect.Parameter(name, kind, default=_default(name, settings)) for name in names])
 
 
-def _option(class_name, setting, value):
+def option(class_name, setting, value):
     """What the native optimizer takes for an argument's value."""
     name, kind = setting["argument"], setting["kind"]
     if kind in ("test", "test_name", "factor"):
@@ -63,15 +63,15 @@ def _make(row, base, name, module):
         common, options = {}, {}
         for argument, value in list(given.arguments.items())[1:]:
             if argument in settings:
-                option = _option(name, settings[argument], value)
-                (common if argument == "learning_rate" else options)[settings[argument]["name"]] = option
+                given_option = option(name, settings[argument], value)
+                (common if argument == "learning_rate" else options)[settings[argument]["name"]] = given_option
             elif argument in COMMON:
                 common[argument] = value
         base.__init__(self, options=options, **common)
 
     __init__.__signature__ = signature
     return type(name, (base,), {"__init__": __init__, "__doc__": row["about"], "__module__": module,
-                                "__qualname__": name, "_type": row["type"]})
+                                "__qualname__": name, "_type": row["type"], "_settings": settings})
 
 
 def classes(generation, base, suffix, module):

@@ -43,9 +43,9 @@ WHERE.update({"Tensor": "paddle.tensor", "grad": "paddle.autograd", "set_printop
               "enable_grad": "paddle.framework", "DataParallel": "paddle.distributed", "core": "paddle.base",
               "dtype": "paddle.fluid.core:VarType"})
 
-SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate", "autograd")
-
 for _name in "Model summary flops".split():
     WHERE[_name] = "paddle.hapi"
-SUBMODULES += ("jit", "hapi", "amp", "callbacks", "inference")
+
+SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
+              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks",
+              "inference")

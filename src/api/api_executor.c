@@ -341,7 +341,7 @@ enum skiff_status skiff_executor_run(struct skiff_executor *e, const struct skif
     if (nfetches > FEW_FETCHES)
         values = mem_must((size_t)nfetches * sizeof(*values));
     for (int i = 0; i < nfeeds; i++)
-        inner[i] = (struct feed){feeds[i].name, &feeds[i].tensor->tensor};
+        inner[i] = (struct feed){feeds[i].name, &feeds[i].tensor->tensor, NULL};
     for (int i = 0; i < nfetches; i++)
         if (out[i])
             values[i] = *out[i]; /* lent for the run, so that its memory is reused */

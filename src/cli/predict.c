@@ -154,7 +154,7 @@ static enum skiff_status compute(struct ring *r, struct skiff_executor *e, struc
     const struct skiff_model *m = r->job->model;
     if (b->batch.rows) {
         for (int i = 0; i < m->nfeeds; i++)
-            feeds[i] = (struct feed){m->feeds[i], batch_tensor(&b->batch, r->slots[i])};
+            feeds[i] = (struct feed){m->feeds[i], batch_tensor(&b->batch, r->slots[i]), NULL};
         TRY(executor_run(e, m->program, feeds, m->nfeeds, m->fetches, 1, out, err));
         TRY(check_shape(r, b, &out->tensor, err));
     }

@@ -296,9 +296,11 @@ struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t)
     return t->grad = zeros;
 }
 
-void skiff_eager_clear_grad(struct skiff_eager_tensor *t)
+/* Zeros are only made when somebody looks at them: mostly the next backward comes first. */
+void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero)
 {
-    t->cleared = t->cleared || (t->grad && t->grad->box->value.kind == VALUE_TENSOR);
+    t->cleared =
+        to_zero && (t->cleared || (t->grad && t->grad->box->value.kind == VALUE_TENSOR));
     skiff_eager_tensor_unref(t->grad);
     t->grad = NULL;
 }

@@ -29,7 +29,8 @@ struct executor_options {
 
 struct feed {
     const char *name;
-    const struct tensor *tensor; /* borrowed during run */
+    const struct tensor *tensor;      /* borrowed during run */
+    const struct selected_rows *rows; /* not NULL: selected rows, `tensor` is their value */
 };
 
 struct skiff_executor *executor_create(struct skiff_scope *scope,

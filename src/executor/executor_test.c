@@ -87,7 +87,7 @@ static struct tensor make_x(int64_t rows)
 static enum skiff_status run(struct rig *r, const struct tensor *x, const char *fetch,
                              struct skiff_tensor *out, struct skiff_error *err)
 {
-    struct feed feed = {"x", x};
+    struct feed feed = {"x", x, NULL};
     return executor_run(r->e, r->p, &feed, 1, &fetch, 1, out, err);
 }
 
@@ -154,7 +154,7 @@ static void test_slab_is_shared(void **state)
     struct plan_options options = {.generator = &generator};
     assert_int_equal(plan_create(r.p, r.scope, &options, feeds, 1, fetches, 1, &plan, NULL),
                      SKIFF_OK);
-    struct feed feed = {"x", &x};
+    struct feed feed = {"x", &x, NULL};
     struct skiff_tensor y = {0};
     for (int i = 0; i < 2; i++)
         assert_int_equal(plan_run(plan, &feed, &y, NULL), SKIFF_OK);
@@ -209,7 +209,7 @@ static void test_messages(void **state)
     expect_message(&r, &x, "nowhere", SKIFF_NOT_FOUND,
                    (const char *[]){"nowhere", "not in the program", NULL});
     struct skiff_error err = {0};
-    struct feed wrong = {"no_such_input", &x};
+    struct feed wrong = {"no_such_input", &x, NULL};
     assert_int_equal(executor_run(r.e, r.p, &wrong, 1, NULL, 0, NULL, &err), SKIFF_NOT_FOUND);
     assert_non_null(strstr(err.message, "no_such_input"));
     add_op(r.p, "rellu", "y", NULL, "z");
@@ -255,7 +255,7 @@ static void test_fed_bools_are_0_or_1(void **state)
     rig_open(&r, true);
     assert_int_equal(tensor_resize(&x, DTYPE_BOOL, &(struct shape){2, {1, 4}}, &err), SKIFF_OK);
     memcpy(x.data, (uint8_t[]){0, 1, 3, 1}, 4);
-    struct feed feed = {"x", &x};
+    struct feed feed = {"x", &x, NULL};
     assert_int_equal(executor_run(r.e, r.p, &feed, 1, NULL, 0, NULL, &err), SKIFF_INVALID);
     assert_non_null(
         strstr(err.message, "fed variable x: element 2 is the byte 3; a bool is 0 or 1"));
@@ -281,7 +281,7 @@ static void test_optional_input_without_a_value(void **state)
     assert_int_equal(tensor_resize(&x, DTYPE_FP32, &(struct shape){2, {1, 4}}, &err), SKIFF_OK);
     for (int i = 0; i < 4; i++)
         tensor_f32(&x)[i] = (float)i;
-    struct feed feed = {"x", &x};
+    struct feed feed = {"x", &x, NULL};
     assert_int_equal(executor_run(r.e, r.p, &feed, 1, &y, 1, &out, &err), SKIFF_STATE);
     assert_non_null(strstr(err.message, "op 0 scale: input ScaleTensor: variable s has no value"));
     value_deinit(&out);

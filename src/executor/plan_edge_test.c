@@ -147,7 +147,7 @@ static void test_block_with_two_owners(void **state)
     rig_open(&r, text, false);
     for (int step = 0; step < 3; step++) {
         struct tensor x = floats(5, 4, (float)step);
-        assert_int_equal(run(&r, &(struct feed){"x", &x}, 1, "y", &y), SKIFF_OK);
+        assert_int_equal(run(&r, &(struct feed){"x", &x, NULL}, 1, "y", &y), SKIFF_OK);
         for (int i = 0; i < 20; i++)
             assert_true(tensor_f32(&y.tensor)[i] == 20 * (float)(i + step));
         tensor_deinit(&x);
@@ -168,7 +168,7 @@ static void test_program_that_grows(void **state)
                  "  op scale {X:[x]} -> {Out:[y]} scale=2.0\n}\n",
                  no_fuse);
         struct tensor x = floats(1, 4, 1);
-        struct feed feed = {"x", &x};
+        struct feed feed = {"x", &x, NULL};
         const char *name = "y";
         assert_int_equal(run(&r, &feed, 1, "y", &y), SKIFF_OK);
         assert_true(tensor_f32(&y.tensor)[0] == 2);
@@ -236,7 +236,7 @@ static void test_undeclared_feeds(void **state)
     set_table(&fused);
     for (int k = 0; k < 8; k++) { /* one after the other, in one plan */
         struct tensor ids = ids_of(k & 1 ? DTYPE_INT32 : DTYPE_INT64, k & 2 ? 2 : 1);
-        struct feed feeds[] = {{"ids", &ids}, {"x", &x}};
+        struct feed feeds[] = {{"ids", &ids, NULL}, {"x", &x, NULL}};
         struct skiff_tensor a = {0}, b = {0};
         if (run(&plain, feeds, 2, "y", &a) < 0 || run(&fused, feeds, 2, "y", &b) < 0)
             fail_msg("%s%s", plain.err.message, fused.err.message);

@@ -132,14 +132,17 @@ static enum skiff_status check_feed(const struct skiff_var *v, const struct tens
 }
 
 /* The value points at the caller's bytes, unless the program writes to it or keeps it. */
-static enum skiff_status take_feed(const struct plan_feed *f, const struct tensor *t,
+static enum skiff_status take_feed(const struct plan_feed *f, const struct feed *given,
                                    struct skiff_error *err)
 {
     struct skiff_tensor *value = f->value;
+    const struct tensor *t = given->tensor;
     TRY(check_feed(f->declared, t, err));
     value_settle(value);
     if (f->borrows) {
-        value->kind = VALUE_TENSOR;
+        value->kind = given->rows ? VALUE_ROWS : VALUE_TENSOR;
+        if (given->rows)
+            value->sel = *given->rows;
         struct lod *lod = lod_ref(t->lod);
         lod_unref(value->tensor.lod);
         value->tensor = *t;
@@ -148,6 +151,9 @@ static enum skiff_status take_feed(const struct plan_feed *f, const struct tenso
         value->tensor.cap = tensor_bytes(t);
         return SKIFF_OK;
     }
+    if (given->rows)
+        return value_copy(
+            value, &(struct skiff_tensor){VALUE_ROWS, .tensor = *t, .sel = *given->rows}, err);
     TRY(value_as_tensor(value, t->dtype, &t->shape, err));
     return tensor_copy(&value->tensor, t, err);
 }
@@ -160,6 +166,8 @@ static void release_feeds(struct plan *plan)
             continue;
         lod_unref(value->tensor.lod);
         value->tensor = (struct tensor){0};
+        if (value->kind == VALUE_ROWS)
+            value->sel = (struct selected_rows){0};
         value->kind = VALUE_NONE;
     }
 }
@@ -193,7 +201,7 @@ enum skiff_status plan_run(struct plan *plan, const struct feed *feeds, struct s
     enum skiff_status status = SKIFF_OK;
     forget_locals(plan);
     for (int i = 0; i < plan->nfeeds; i++)
-        TRY_OUT(take_feed(&plan->feeds[i], feeds[i].tensor, err));
+        TRY_OUT(take_feed(&plan->feeds[i], &feeds[i], err));
     TRY_OUT(plan_run_block(plan, plan->root, err));
     for (int i = 0; i < plan->nfetches; i++)
         TRY_OUT(give_fetch(&plan->fetches[i], &out[i], err));

@@ -1,5 +1,6 @@
 #include "executor/scope.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -7,7 +8,8 @@
 
 struct skiff_scope {
     pthread_mutex_t lock;       /* guards the map; values are not guarded */
-    struct str_map vars;        /* owned name -> owned struct skiff_tensor */
+    struct str_map vars;        /* owned name -> struct skiff_tensor, owned unless it is lent */
+    struct str_map lent;        /* names (those of vars) whose values are others' */
     struct skiff_scope *parent; /* a reference; NULL: none */
     int refs;                   /* atomic */
 };
@@ -17,6 +19,7 @@ struct skiff_scope *scope_create(void)
     struct skiff_scope *s = mem_must(sizeof(*s));
     pthread_mutex_init(&s->lock, NULL);
     str_map_init(&s->vars);
+    str_map_init(&s->lent);
     s->refs = 1;
     return s;
 }
@@ -41,11 +44,14 @@ void scope_destroy(struct skiff_scope *s)
     scope_destroy(s->parent);
     for (size_t i = 0; i < s->vars.count; i++) {
         struct str_map_entry *e = &s->vars.entries[i];
-        value_deinit(e->value);
-        free(e->value);
+        if (!str_map_has(&s->lent, e->key)) {
+            value_deinit(e->value);
+            free(e->value);
+        }
         free((char *)e->key);
     }
     str_map_deinit(&s->vars);
+    str_map_deinit(&s->lent);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -60,6 +66,17 @@ struct skiff_tensor *scope_own(struct skiff_scope *s, const char *name)
     }
     pthread_mutex_unlock(&s->lock);
     return v;
+}
+
+void scope_lend(struct skiff_scope *s, const char *name, struct skiff_tensor *value)
+{
+    pthread_mutex_lock(&s->lock);
+    assert(!str_map_has(&s->vars, name) || str_map_has(&s->lent, name));
+    const char *key = str_map_has(&s->vars, name) ? name : mem_must_strdup(name);
+    if (key != name)
+        str_map_put(&s->lent, key, s);
+    str_map_put(&s->vars, key, value);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* Not settled. */

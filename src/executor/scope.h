@@ -15,6 +15,9 @@ struct skiff_scope *scope_create(void);
  * states). */
 struct skiff_scope *scope_create_child(struct skiff_scope *parent);
 struct skiff_tensor *scope_own(struct skiff_scope *s, const char *name); /* made when absent */
+/* From now on the name stands for a value of the caller's, which outlives the scope and all plans
+ * that were made with it. The name is new, or was lent before. */
+void scope_lend(struct skiff_scope *s, const char *name, struct skiff_tensor *value);
 struct skiff_scope *scope_ref(struct skiff_scope *s);
 void scope_destroy(struct skiff_scope *s); /* gives one reference back; NULL is fine */
 struct skiff_tensor *scope_var(struct skiff_scope *s, const char *name); /* made when absent */

@@ -25,7 +25,7 @@ static void feed_batch(struct dataset_source *s, int thread, int which, const st
     int n = 0;
     for (int i = 0; i < schema->count; i++)
         if (!s->passed_over[i])
-            feeds[n++] = (struct feed){schema->slots[i].name, batch_tensor(b, i)};
+            feeds[n++] = (struct feed){schema->slots[i].name, batch_tensor(b, i), NULL};
     *out = (struct trainer_batch){feeds, n, b->rows};
 }
 

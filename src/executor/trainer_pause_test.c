@@ -87,9 +87,9 @@ static void fill(struct feeder *f, int b, struct mt64 *r)
         tensor_f32(&t[1])[2 * i + 1] = (float)mt64_double(r);
         tensor_i64(&t[2])[i] = tensor_i64(&t[0])[i] < TABLE / 3;
     }
-    f->feeds[b][0] = (struct feed){"C1", &t[0]};
-    f->feeds[b][1] = (struct feed){"dense_input", &t[1]};
-    f->feeds[b][2] = (struct feed){"label", &t[2]};
+    f->feeds[b][0] = (struct feed){"C1", &t[0], NULL};
+    f->feeds[b][1] = (struct feed){"dense_input", &t[1], NULL};
+    f->feeds[b][2] = (struct feed){"label", &t[2], NULL};
 }
 
 static void feeder_init(struct feeder *f)

@@ -104,15 +104,15 @@ static void memory_init(struct memory_source *m)
                 batch->t[s].lod->level[0].off[i] = i;
             for (int i = 0; i < ROWS; i++)
                 tensor_i64(&batch->t[s])[i] = (int64_t)(mt64_double(&r) * 50);
-            batch->feeds[s] = (struct feed){names[s], &batch->t[s]};
+            batch->feeds[s] = (struct feed){names[s], &batch->t[s], NULL};
         }
         for (int i = 0; i < ROWS; i++) {
             tensor_f32(&batch->t[SLOTS])[2 * i] = (float)mt64_double(&r);
             tensor_f32(&batch->t[SLOTS])[2 * i + 1] = (float)mt64_double(&r);
             tensor_i64(&batch->t[SLOTS + 1])[i] = tensor_i64(&batch->t[0])[i] < 20;
         }
-        batch->feeds[SLOTS] = (struct feed){"dense_input", &batch->t[SLOTS]};
-        batch->feeds[SLOTS + 1] = (struct feed){"label", &batch->t[SLOTS + 1]};
+        batch->feeds[SLOTS] = (struct feed){"dense_input", &batch->t[SLOTS], NULL};
+        batch->feeds[SLOTS + 1] = (struct feed){"label", &batch->t[SLOTS + 1], NULL};
     }
 }
 

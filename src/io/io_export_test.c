@@ -95,7 +95,7 @@ static void saved_model_predicts(void **state)
         char path[128];
         snprintf(path, sizeof path, SAVED "inference_default_case/feed/0/%s", m.feeds[i]);
         MUST(tensor_file_read(path, &in[i], err_));
-        feed[i] = (struct feed){m.feeds[i], &in[i]};
+        feed[i] = (struct feed){m.feeds[i], &in[i], NULL};
     }
     struct skiff_tensor out = {0};
     struct tensor want = {0};

@@ -1,9 +1,10 @@
-/* Joining and cutting along one axis: concat, split, stack, unstack.
+/* Joining and cutting along one axis: concat, split, stack, unstack, unbind; and meshgrid.
  *
  * All four move [outer, n_i * inner] blocks between one whole and its parts. concat: the lod is
  * that of the first part; along axis 0 the lods are appended. Inputs without elements are passed
  * over. split hands its lod to every part unless axis is 0; its gradient is a concat with the same
- * attributes. stack and unstack put in and take out an axis. */
+ * attributes. stack and unstack put in and take out an axis; unbind is unstack with a stack as its
+ * gradient. meshgrid repeats the i-th of n vectors along all of n axes but the i-th. */
 #include "ops/ops_common.h"
 
 #include <string.h>
@@ -247,20 +248,34 @@ static enum skiff_status split_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-static enum skiff_status split_make_grad(struct grad_build *g, struct skiff_error *err)
+/* Input `slot` of a gradient op = the gradients of Out. */
+static void use_out_grads(struct grad_build *g, struct skiff_op *op, const char *slot)
 {
     const struct op_arg *out = op_out(g->fwd, "Out");
-    const char *dx = grad_name(g, op_in1(g->fwd, "X"));
-    if (g->unwanted && g->unwanted(g, dx))
-        return SKIFF_OK;
     const char **names =
         arena_alloc(&g->program->arena, (size_t)out->n * sizeof(*names)); /* copied by the setter */
     for (int i = 0; i < out->n; i++)
         names[i] = grad_name(g, out->names[i]);
-    struct skiff_op *op = grad_op(g, "concat", true);
-    op_set_in(g->program, op, "X", out->n, names);
-    grad_use(g, op, "AxisTensor");
-    op_set_out(g->program, op, "Out", 1, &dx);
+    op_set_in(g->program, op, slot, out->n, names);
+}
+
+/* The gradient of what cuts X into Out: an op that joins. */
+static struct skiff_op *joined_grad(struct grad_build *g, const char *type, const char *out_slot)
+{
+    const char *dx = grad_name(g, op_in1(g->fwd, "X"));
+    if (g->unwanted && g->unwanted(g, dx))
+        return NULL;
+    struct skiff_op *op = grad_op(g, type, true);
+    use_out_grads(g, op, "X");
+    op_set_out(g->program, op, out_slot, 1, &dx);
+    return op;
+}
+
+static enum skiff_status split_make_grad(struct grad_build *g, struct skiff_error *err)
+{
+    struct skiff_op *op = joined_grad(g, "concat", "Out");
+    if (op)
+        grad_use(g, op, "AxisTensor");
     return SKIFF_OK;
 }
 
@@ -338,6 +353,106 @@ static enum skiff_status unstack_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+static enum skiff_status unbind_make_grad(struct grad_build *g, struct skiff_error *err)
+{
+    joined_grad(g, "stack", "Y");
+    return SKIFF_OK;
+}
+
+/* ---- meshgrid ---- */
+enum { MESH_X, MESH_DOUT };
+
+static enum skiff_status mesh_shape(const struct infer *c, struct shape *out,
+                                    struct skiff_error *err)
+{
+    int n = infer_in_count(c, MESH_X);
+    *out = (struct shape){.ndim = n};
+    if (n < 1 || n > TENSOR_MAX_DIMS)
+        return infer_fail(c, MESH_X, 0, err, "%d vectors, must be 1 to %d", n, TENSOR_MAX_DIMS);
+    for (int i = 0; i < n; i++) {
+        const struct shape *s = infer_in(c, MESH_X, i);
+        if (!s || s->ndim > 1)
+            return infer_fail(c, MESH_X, i, err, "must be a vector");
+        out->dims[i] = s->ndim ? s->dims[0] : 1;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status mesh_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape out;
+    TRY(mesh_shape(c, &out, err));
+    for (int i = 0; i < infer_out_count(c, 0); i++)
+        TRY(infer_out(c, 0, i, infer_in_dtype(c, MESH_X, i), &out, err));
+    return SKIFF_OK;
+}
+
+/* Place j of grid i holds element j / inner % n of vector i, by the lines around axis i. */
+static enum skiff_status mesh_run(struct kernel *k, struct skiff_error *err)
+{
+    for (int i = 0; i < kernel_out_count(k, 0); i++) {
+        const struct tensor *x = kernel_in_at(k, MESH_X, i);
+        struct tensor *out = kernel_out_at(k, 0, i);
+        if (!out)
+            continue;
+        struct lines l = shape_lines(&out->shape, i);
+        size_t elem = dtype_size(x->dtype);
+        for (int64_t j = 0; j < tensor_numel(out); j++)
+            memcpy((char *)out->data + (size_t)j * elem,
+                   (const char *)x->data + (size_t)(j / l.inner % l.n) * elem, elem);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status mesh_grad_infer(struct infer *c, struct skiff_error *err)
+{
+    for (int i = 0; i < infer_out_count(c, 0); i++) {
+        struct shape s = *infer_in(c, MESH_X, i);
+        TRY(infer_out(c, 0, i, infer_in_dtype(c, MESH_X, i), &s, err));
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status mesh_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    for (int i = 0; i < kernel_out_count(k, 0); i++) {
+        const struct tensor *d = kernel_in_at(k, MESH_DOUT, i);
+        struct tensor *dx = kernel_out_at(k, 0, i);
+        if (!dx)
+            continue;
+        tensor_clear(dx);
+        if (!d)
+            continue;
+        if (d->shape.ndim != kernel_in_count(k, MESH_X) || d->dtype != dx->dtype ||
+            d->shape.dims[i] != tensor_numel(dx) || !dtype_is_float(d->dtype))
+            return kernel_fail(k, SKIFF_SHAPE, err, "gradient %d (%s) does not fit its vector", i,
+                               kernel_in_name(k, MESH_DOUT, i));
+        struct lines l = shape_lines(&d->shape, i);
+        DISPATCH_FLOAT(d->dtype, T, {
+            for (int64_t j = 0; j < tensor_numel(d); j++)
+                ((T *)dx->data)[j / l.inner % l.n] += ((const T *)d->data)[j];
+        })
+    }
+    return SKIFF_OK;
+}
+
+/* 2.x calls the gradients `outputs`. */
+static enum skiff_status mesh_make_grad(struct grad_build *g, struct skiff_error *err)
+{
+    bool is_2x = g->fwd->kind->generations == GEN_2X;
+    struct skiff_op *op = grad_op(g, "meshgrid_grad", true);
+    grad_use(g, op, "X");
+    use_out_grads(g, op, is_2x ? "outputs" GRAD_SUFFIX : "Out" GRAD_SUFFIX);
+    if (!grad_make_in_grad(g, op, "X"))
+        g->nops--;
+    return SKIFF_OK;
+}
+
+static const struct op_slot mesh_grad_in_1x[] = {
+    {"X", SLOT_LIST | SLOT_SHAPE_ONLY}, {"Out" GRAD_SUFFIX, SLOT_LIST}, {0}};
+static const struct op_slot mesh_grad_in_2x[] = {
+    {"X", SLOT_LIST | SLOT_SHAPE_ONLY}, {"outputs" GRAD_SUFFIX, SLOT_LIST}, {0}};
+static const struct op_attr_spec no_attrs[] = {{0}};
 static const struct op_slot concat_in[] = {{"X", SLOT_LIST}, {"AxisTensor", SLOT_OPTIONAL}, {0}};
 static const struct op_slot concat_grad_in[] = {
     {"X", SLOT_LIST | SLOT_SHAPE_ONLY}, {"AxisTensor", SLOT_OPTIONAL}, {"Out" GRAD_SUFFIX, 0}, {0}};
@@ -377,6 +492,20 @@ static const struct op_attr_spec axis_attrs[] = {A_INT("axis", 0), {0}};
 static const struct op_attr_spec unstack_1x_attrs[] = {
     A_INT("axis", 0), A_REQ("num", ATTR_INT), {0}};
 static const struct op_attr_spec unstack_attrs[] = {A_INT("axis", 0), A_INT("num", 0), {0}};
+
+#define MESH(gen, grad_in)                                                            \
+    {.type = "meshgrid",                                                              \
+     .generations = gen,                                                              \
+     .ins = list_in,                                                                  \
+     .outs = out_list,                                                                \
+     .attrs = no_attrs,                                                               \
+     .make_grad = mesh_make_grad,                                                     \
+     .infer = mesh_infer,                                                             \
+     .run = mesh_run},                                                                \
+    {                                                                                 \
+        .type = "meshgrid_grad", .generations = gen, .ins = grad_in, .outs = dx_list, \
+        .attrs = no_attrs, .infer = mesh_grad_infer, .run = mesh_grad_run             \
+    }
 
 const struct op_kind ops_concat[] = {
     {.type = "concat",
@@ -439,6 +568,15 @@ const struct op_kind ops_concat[] = {
      .grad = "Y@GRAD -> X@GRAD",
      .infer = unstack_infer,
      .run = unstack_run},
+    {.type = "unbind",
+     .ins = x_in,
+     .outs = out_list,
+     .attrs = axis_attrs,
+     .make_grad = unbind_make_grad,
+     .infer = unstack_infer,
+     .run = unstack_run},
+    MESH(GEN_1X, mesh_grad_in_1x),
+    MESH(GEN_2X, mesh_grad_in_2x),
     {.type = "unstack_grad",
      .ins = dy_list_in,
      .outs = dx_out,

@@ -192,7 +192,8 @@ static enum skiff_status run_once(struct run *r, struct skiff_program *p, bool n
         {.dtype = DTYPE_INT64, .shape = SHAPE(2, 1), .data = (void *)ids_b, .cap = 16},
         {.dtype = DTYPE_FP32, .shape = SHAPE(3, WIDTH), .data = da, .cap = sizeof da},
         {.dtype = DTYPE_FP32, .shape = SHAPE(2, WIDTH), .data = db, .cap = sizeof db}};
-    struct feed feeds[] = {{"a", &t[0]}, {"b", &t[1]}, {"ea@GRAD", &t[2]}, {"eb@GRAD", &t[3]}};
+    struct feed feeds[] = {
+        {"a", &t[0], NULL}, {"b", &t[1], NULL}, {"ea@GRAD", &t[2], NULL}, {"eb@GRAD", &t[3], NULL}};
     const char *fetches[] = {"ea", "eb"};
     struct executor_options o = {.no_fuse = no_fuse};
     memset(r, 0, sizeof *r);
@@ -369,7 +370,7 @@ static void cutting(void **state)
     struct skiff_scope *scope = scope_create();
     struct skiff_executor *e = executor_create(scope, &(struct executor_options){0});
     struct tensor t = {.dtype = DTYPE_FP32, .shape = SHAPE(3, 2), .data = x, .cap = sizeof x};
-    struct feed feed = {"x", &t};
+    struct feed feed = {"x", &t, NULL};
     const char *fetches[] = {"y0", "y1"};
     struct skiff_tensor got[2] = {0};
     add_var(p, "x", DTYPE_FP32, SHAPE(3, 2), false);

@@ -75,7 +75,7 @@ static void write_files(void)
                        .data = b_data,
                        .cap = sizeof(b_data),
                        .owner = TENSOR_BORROWED};
-    struct feed feeds[] = {{"a", &a}, {"b", &b}};
+    struct feed feeds[] = {{"a", &a, NULL}, {"b", &b, NULL}};
     struct skiff_error err = {0};
     add_file_op(p, "save", "X", true, 1, (const char *[]){"a"}, "one");
     add_file_op(p, "save_combine", "X", true, 2, (const char *[]){"a", "b"}, "all");
@@ -139,7 +139,7 @@ static void test_no_overwrite(void **state)
                        .data = a_data,
                        .cap = sizeof(a_data),
                        .owner = TENSOR_BORROWED};
-    struct feed feeds[] = {{"a", &a}};
+    struct feed feeds[] = {{"a", &a, NULL}};
     struct skiff_error err = {0};
     write_files();
     struct skiff_op *op = add_file_op(p, "save", "X", true, 1, (const char *[]){"a"}, "one");

@@ -292,6 +292,51 @@ static enum skiff_status range_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* ---- linspace ---- */
+enum { LS_START, LS_STOP, LS_NUM };
+
+static enum dtype linspace_type(const struct op_kind *kind, const struct attr_value *attr,
+                                enum dtype start)
+{
+    return kind->attrs[0].name ? (enum dtype)attr[0].i : start;
+}
+
+static enum skiff_status linspace_infer(struct infer *c, struct skiff_error *err)
+{
+    struct shape s = SHAPE(-1);
+    return infer_out(c, 0, 0, linspace_type(c->kind, c->attr, infer_in_dtype(c, LS_START, 0)), &s,
+                     err);
+}
+
+/* As Paddle: the second half counts from the stop. */
+static enum skiff_status linspace_run(struct kernel *k, struct skiff_error *err)
+{
+    enum dtype t = linspace_type(k->kind, k->attr, kernel_in(k, LS_START)->dtype);
+    double start = tensor_read_number(kernel_in(k, LS_START));
+    double stop = tensor_read_number(kernel_in(k, LS_STOP)), num = 0;
+    num = tensor_read_number(kernel_in(k, LS_NUM));
+    if (!(num >= 1 && num < 1e15) || !dtype_is_number(t))
+        return kernel_fail(k, SKIFF_RANGE, err, "input Num (%s) is %g, must be positive",
+                           kernel_in_name(k, LS_NUM, 0), num);
+    int64_t n = (int64_t)num;
+    struct shape s = SHAPE(n);
+    TRY(kernel_out_resize(k, 0, 0, t, &s, err));
+    if (!kernel_out(k, 0))
+        return SKIFF_OK;
+    DISPATCH_NUMBER(t, T, {
+        typedef typeof(_Generic((T)0, float : 0.0f, default : 0.0)) S;
+        S first = (S)(T)start, last = (S)(T)stop, step = n > 1 ? (last - first) / (S)(n - 1) : 0;
+        T *o = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            o[i] = (T)(i < n / 2 || n == 1 ? first + step * (S)i : last - step * (S)(n - 1 - i));
+    })
+    return SKIFF_OK;
+}
+
+static const struct op_slot linspace_in[] = {{"Start", 0}, {"Stop", 0}, {"Num", 0}, {0}};
+static const struct op_attr_spec linspace_none[] = {{0}};
+static const struct op_attr_spec linspace_attrs[] = {A_INT("dtype", DTYPE_FP32), {0}};
+
 static const struct op_slot no_in[] = {{0}};
 static const struct op_slot fill_constant_in[] = {{"ValueTensor", SLOT_OPTIONAL},
                                                   {"ShapeTensor", SLOT_OPTIONAL},
@@ -346,5 +391,21 @@ const struct op_kind ops_fill[] = {
     KIND("size", input_shape_in, none, size_2x_infer, size_run, NO_GRAD, .generations = GEN_2X),
     KIND("range", range_in, none, range_infer, range_run,
          .flags = OP_NO_GRAD_NEEDED | OP_OWN_SHAPE),
+    {.type = "linspace",
+     .generations = GEN_1X,
+     .flags = OP_OWN_SHAPE | OP_NO_GRAD_NEEDED,
+     .ins = linspace_in,
+     .outs = out_out,
+     .attrs = linspace_none,
+     .infer = linspace_infer,
+     .run = linspace_run},
+    {.type = "linspace",
+     .generations = GEN_2X,
+     .flags = OP_OWN_SHAPE | OP_NO_GRAD_NEEDED,
+     .ins = linspace_in,
+     .outs = out_out,
+     .attrs = linspace_attrs,
+     .infer = linspace_infer,
+     .run = linspace_run},
     {0},
 };

@@ -347,6 +347,16 @@ static enum skiff_status cumsum_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 0, 0, infer_in_dtype(c, X, 0), &s, err);
 }
 
+/* 1.x: cumsum itself, the other way round. */
+static enum skiff_status cumsum_make_grad(struct grad_build *g, struct skiff_error *err)
+{
+    struct skiff_op *op = grad_pass_back(g, "cumsum", true, "Out", "X");
+    const struct op_attr_value *reverse = op_attr(g->fwd, "reverse");
+    if (op)
+        op_set_bool(g->program, op, "reverse", !(reverse && reverse->value.b));
+    return SKIFF_OK;
+}
+
 static const struct op_slot x_in[] = {{"X", 0}, {0}};
 static const struct op_slot out_out[] = {{"Out", 0}, {0}};
 static const struct op_slot grad_in[] = {{"X", 0}, {"Out" GRAD_SUFFIX, 0}, {0}};
@@ -417,6 +427,14 @@ const struct op_kind ops_norm[] = {
      .attrs = norm_attrs,
      .infer = same_as_x_infer,
      .run = l2_norm_grad_run},
+    {.type = "cumsum",
+     .generations = GEN_1X,
+     .ins = x_in,
+     .outs = out_out,
+     .attrs = cumsum_attrs,
+     .make_grad = cumsum_make_grad,
+     .infer = cumsum_infer,
+     .run = cumsum_run},
     {.type = "cumsum",
      .generations = GEN_2X,
      .ins = x_in,

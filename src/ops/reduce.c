@@ -1,11 +1,12 @@
-/* Reductions over dims: reduce_sum, mean, max, min, prod, all, any, and `mean` of everything.
+/* Reductions over dims: reduce_sum, mean, max, min, amax, amin, prod, all, any, and `mean` of
+ * everything.
  *
  * Result dims: reduced dims go away, or become 1 with keep_dim; when nothing is left 1.x gives [1],
  * 2.x a 0-D tensor. An empty dim list, or reduce_all, means all dims. 1.x passes the lod on unless
  * dim 0 is reduced, 2.x drops it. out_dtype >= 0: that is the type of the sum.
  *
- *   gradients:  sum d;  mean d / count;  max, min: d at every element that equals the result;
- *               prod: d times the product of the other elements */
+ *   gradients:  sum d;  mean d / count;  max, min: d at every element that equals the result, and
+ *               for amax, amin divided among them; prod: d times the product of the others */
 #include "ops/ops_common.h"
 
 #include <string.h>
@@ -101,7 +102,7 @@ static enum skiff_status kernel_plan(const struct kernel *k, struct reduce_plan 
         }                                                          \
     } while (0)
 
-enum reduce_how { HOW_SUM, HOW_MEAN, HOW_MAX, HOW_MIN, HOW_PROD };
+enum reduce_how { HOW_SUM, HOW_MEAN, HOW_MAX, HOW_MIN, HOW_PROD, HOW_SHARE };
 
 /* float32 sums over dims that lie together */
 static bool sum_fast(const struct tensor *x, struct tensor *out, const struct reduce_plan *p,
@@ -230,9 +231,12 @@ static void reduce_grad_to(const struct tensor *x, const struct tensor *out,
             } else if (how == HOW_PROD) PROD_GRAD(T);
             else {
                 T best = ((const T *)out->data)[o];
+                int64_t ties = 0;
+                EACH_REDUCED(T, px, ties += v == best);
+                T each = how == HOW_SHARE && ties ? d / (T)ties : d;
                 for (int64_t j = 0; j < p.reduce_count; j++) {
                     int64_t at = reduce_offset(&p, j);
-                    pdx[at] = px[at] == best ? d : 0;
+                    pdx[at] = px[at] == best ? each : 0;
                 }
             })
     }
@@ -287,6 +291,7 @@ DEFINE_GRAD_RUN(reduce_mean, HOW_MEAN);
 DEFINE_GRAD_RUN(reduce_max, HOW_MAX);
 DEFINE_GRAD_RUN(reduce_min, HOW_MIN);
 DEFINE_GRAD_RUN(reduce_prod, HOW_PROD);
+DEFINE_GRAD_RUN(reduce_share, HOW_SHARE);
 
 /* ---- mean ---- */
 static enum skiff_status mean_run(struct kernel *k, struct skiff_error *err)
@@ -331,6 +336,12 @@ static const struct op_slot axis_in[] = {
 static const struct op_slot out_out[] = {{"Out", 0}, {0}};
 static const struct op_slot spread_in[] = {{"X", SLOT_SHAPE_ONLY}, {"Out" GRAD_SUFFIX, 0}, {0}};
 static const struct op_slot choose_in[] = {{"X", 0}, {"Out" GRAD_SUFFIX, 0}, {"Out", 0}, {0}};
+static const struct op_slot share_in[] = {{"X", 0},
+                                          {"Out" GRAD_SUFFIX, 0},
+                                          {"Out", 0},
+                                          {"AxisTensor", SLOT_OPTIONAL},
+                                          {"AxisTensorList", SLOT_LIST | SLOT_OPTIONAL},
+                                          {0}};
 static const struct op_slot dx_out[] = {{"X" GRAD_SUFFIX, SLOT_OPTIONAL}, {0}};
 
 #define REST                                                                       \
@@ -357,6 +368,20 @@ static const struct op_attr_spec none[] = {{0}};
         .type = #name "_grad", .ins = grad_slots, .outs = dx_out, .attrs = attrs, \
         .infer = grad_infer, .run = name##_grad_run                               \
     }
+/* reduce_amax, reduce_amin (2.x) */
+#define SHARE(name, fn)                                                               \
+    {.type = name,                                                                    \
+     .generations = GEN_2X,                                                           \
+     .ins = axis_in,                                                                  \
+     .outs = out_out,                                                                 \
+     .attrs = long_attrs,                                                             \
+     .grad = "X Out AxisTensor AxisTensorList Out@GRAD -> X@GRAD",                    \
+     .infer = reduce_2x_infer,                                                        \
+     .run = fn},                                                                      \
+    {                                                                                 \
+        .type = name "_grad", .generations = GEN_2X, .ins = share_in, .outs = dx_out, \
+        .attrs = long_attrs, .infer = grad_infer, .run = reduce_share_grad_run        \
+    }
 #define SPREAD "X Out@GRAD -> X@GRAD"
 #define CHOOSE "X Out Out@GRAD -> X@GRAD"
 #define NO_GRAD .flags = OP_NO_GRAD_NEEDED
@@ -367,6 +392,8 @@ const struct op_kind ops_reduce[] = {
     REDUCE(reduce_max, reduce_2x_infer, CHOOSE, choose_in),
     REDUCE(reduce_min, reduce_2x_infer, CHOOSE, choose_in),
     REDUCE(reduce_prod, reduce_2x_infer, CHOOSE, choose_in),
+    SHARE("reduce_amax", reduce_max_run),
+    SHARE("reduce_amin", reduce_min_run),
     FORWARD(reduce_all, GEN_1X, x_in, attrs, reduce_1x_infer, NO_GRAD),
     FORWARD(reduce_all, GEN_2X, axis_in, long_attrs, reduce_2x_infer, NO_GRAD),
     FORWARD(reduce_any, GEN_1X, x_in, attrs, reduce_1x_infer, NO_GRAD),

@@ -1,5 +1,5 @@
 /* Ops that pass a tensor on, changed element by element or not at all: scale, cast, clip,
- * increment, assign.
+ * increment, assign, label_smooth.
  *
  *   scale      s x + b, or s (x + b) when not bias_after_scale; integers: s and b are converted to
  *              the element type first. SelectedRows: the values, the rows stay
@@ -8,7 +8,9 @@
  *   clip       min(max(x, lo), hi); SelectedRows are merged first (rows summed, ascending)
  *              gradient: d where lo < x < hi (bounds excluded)
  *   increment  x + step, one element; its "gradient" takes the step back, as loops need it
- *   assign     a copy of a tensor, SelectedRows or a tensor array */
+ *   assign     a copy of a tensor, SelectedRows or a tensor array
+ *   label_smooth  (1 - e) x + e p_j of a row of n classes, p = PriorDist or 1 / n;
+ *              gradient: (1 - e) d */
 #include "ops/ops_common.h"
 
 #include <math.h>
@@ -291,6 +293,44 @@ static enum skiff_status assign_make_grad(struct grad_build *g, struct skiff_err
     return SKIFF_OK;
 }
 
+/* ---- label_smooth ---- */
+enum { LS_PRIOR = 1 };
+
+static enum skiff_status smooth_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X), *prior = kernel_in(k, LS_PRIOR);
+    int64_t n = tensor_numel(x), classes = x->shape.ndim ? x->shape.dims[x->shape.ndim - 1] : 1;
+    float e = k->attr[0].f;
+    TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
+    if (prior && (tensor_numel(prior) != classes || prior->dtype != x->dtype))
+        return kernel_fail(k, SKIFF_SHAPE, err, "input PriorDist (%s) must be like a row of X",
+                           kernel_in_name(k, LS_PRIOR, 0));
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *p = x->data, *share = prior ? prior->data : NULL;
+        T *out = kernel_out(k, 0)->data;
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (1 - e) * p[i] + e * (share ? share[i % classes] : 1 / (T)classes);
+    })
+    return SKIFF_OK;
+}
+
+static enum skiff_status smooth_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *d = kernel_in(k, 0);
+    int64_t n = tensor_numel(d);
+    TRY(kernel_check_dtype(k, 0, dtype_is_float, "float32 or float64", err));
+    if (kernel_out(k, 0))
+        DISPATCH_FLOAT(d->dtype, T, {
+            T *dx = kernel_out(k, 0)->data;
+            for (int64_t i = 0; i < n; i++)
+                dx[i] = (1 - k->attr[0].f) * ((const T *)d->data)[i];
+        })
+    return SKIFF_OK;
+}
+
+static const struct op_slot smooth_in[] = {{"X", 0}, {"PriorDist", SLOT_OPTIONAL}, {0}};
+static const struct op_slot dout_in[] = {{"Out" GRAD_SUFFIX, 0}, {0}};
+static const struct op_attr_spec smooth_attrs[] = {A_FLOAT("epsilon", 0.0f), {0}};
 static const struct op_slot x_in[] = {{"X", 0}, {0}};
 static const struct op_slot scale_in[] = {{"X", 0}, {"ScaleTensor", SLOT_OPTIONAL}, {0}};
 static const struct op_slot assign_in[] = {{"X", SLOT_OPTIONAL}, {0}};
@@ -358,5 +398,18 @@ const struct op_kind ops_scale[] = {
      .make_grad = assign_make_grad,
      .infer = assign_infer,
      .run = assign_run},
+    {.type = "label_smooth",
+     .ins = smooth_in,
+     .outs = out_out,
+     .attrs = smooth_attrs,
+     .grad = "Out@GRAD -> X@GRAD",
+     .infer = same_infer,
+     .run = smooth_run},
+    {.type = "label_smooth_grad",
+     .ins = dout_in,
+     .outs = dx_out,
+     .attrs = smooth_attrs,
+     .infer = same_infer,
+     .run = smooth_grad_run},
     {0},
 };

@@ -1,5 +1,5 @@
-/* Ordering and counting along an axis: arg_max, arg_min, argsort, top_k, top_k_v2, one_hot,
- * one_hot_v2.
+/* Ordering and counting along an axis: arg_max, arg_min, argsort, top_k, top_k_v2, kthvalue, mode,
+ * one_hot, one_hot_v2.
  *
  *   arg_max, arg_min   the first of equal elements; `flatten` takes the tensor as one line
  *   argsort            stable
@@ -9,6 +9,8 @@
  *   top_k_v2           any axis, largest or smallest; equal values: as found by quick selection
  *                      (nth_element) and a sort, or by partial_sort when 64 k < n
  *                      gradient of both: Out@GRAD put at Indices
+ *   kthvalue           the k-th smallest; mode: the most frequent, the smallest of several, and
+ *                      where it stands last; gradient: Out@GRAD put there
  *   one_hot            [.., 1] -> [.., depth]; one_hot_v2 appends the dim. An id outside
  *                      [0, depth) is an error, or gives a zero row with allow_out_of_range */
 #include "ops/ops_common.h"
@@ -396,6 +398,129 @@ static enum skiff_status topk_v2_grad_run(struct kernel *k, struct skiff_error *
     return topk_grad(k, k->attr[TKA_AXIS].i, err);
 }
 
+static enum skiff_status argsort_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *d = kernel_in(k, TG_DOUT);
+    if (!kernel_out(k, 0) || d->shape.ndim)
+        return topk_grad(k, k->attr[0].i, err);
+    bytes_copy(kernel_out(k, 0)->data, d->data, tensor_bytes(d));
+    return SKIFF_OK;
+}
+
+/* ---- kthvalue, mode: one element of every line ---- */
+enum { KV_K, KV_AXIS, KV_KEEP };
+enum { MO_AXIS, MO_KEEP };
+
+static enum skiff_status one_of_line_infer(struct infer *c, int64_t axis, bool keep,
+                                           struct skiff_error *err)
+{
+    struct shape s = *infer_in(c, X, 0);
+    int a = 0;
+    if (s.ndim)
+        TRY(infer_axis(c, X, "axis", axis, s.ndim, &a, err));
+    if (keep && s.ndim)
+        s.dims[a] = 1;
+    else if (s.ndim) {
+        s.ndim--;
+        memmove(s.dims + a, s.dims + a + 1, (size_t)(s.ndim - a) * sizeof(s.dims[0]));
+    }
+    enum dtype t = infer_in_dtype(c, X, 0);
+    TRY(infer_out(c, 0, 0, t, &s, err));
+    return infer_out(c, 1, 0, DTYPE_INT64, &s, err);
+}
+static enum skiff_status kthvalue_infer(struct infer *c, struct skiff_error *err)
+{
+    return one_of_line_infer(c, c->attr[KV_AXIS].i, c->attr[KV_KEEP].b, err);
+}
+static enum skiff_status mode_infer(struct infer *c, struct skiff_error *err)
+{
+    return one_of_line_infer(c, c->attr[MO_AXIS].i, c->attr[MO_KEEP].b, err);
+}
+
+/* Of items in order: the last one of the longest run, the first such run. */
+static struct item most_frequent(const struct item *items, int64_t n)
+{
+    struct item best = items[0];
+    for (int64_t i = 0, longest = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && items[end].v == items[i].v;)
+            end++;
+        if (end - i > longest) {
+            longest = end - i;
+            best = items[end - 1];
+        }
+    }
+    return best;
+}
+
+/* kth 0: the mode. */
+static enum skiff_status one_of_line(struct kernel *k, int64_t axis, int64_t kth,
+                                     struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    struct tensor *index = kernel_out(k, 1);
+    struct lines l = {1, 1, 1};
+    struct item *items;
+    if (x->shape.ndim)
+        l = shape_lines(&x->shape, axis_of(axis, x->shape.ndim));
+    TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
+    if (l.n < 1 || kth < 0 || kth > l.n)
+        return kernel_fail(k, SKIFF_RANGE, err, "k is %lld, must lie in [1, %lld]", (long long)kth,
+                           (long long)l.n);
+    TRY(kernel_scratch(k, (size_t)l.n * sizeof(*items), (void **)&items, err));
+    for (int64_t o = 0; o < l.outer; o++)
+        for (int64_t i = 0; i < l.inner; i++) {
+            read_line(x, l, o, i, items);
+            qsort(items, (size_t)l.n, sizeof(*items), stable_up);
+            struct item one = kth ? items[kth - 1] : most_frequent(items, l.n);
+            write_line(x, l, o, i, 1, &one, kernel_out(k, 0), index ? tensor_i64(index) : NULL);
+        }
+    return SKIFF_OK;
+}
+static enum skiff_status kthvalue_run(struct kernel *k, struct skiff_error *err)
+{
+    int64_t kth = k->attr[KV_K].i;
+    return one_of_line(k, k->attr[KV_AXIS].i, kth > 0 ? kth : -1, err);
+}
+static enum skiff_status mode_run(struct kernel *k, struct skiff_error *err)
+{
+    return one_of_line(k, k->attr[MO_AXIS].i, 0, err);
+}
+
+static enum skiff_status one_of_line_grad(struct kernel *k, int64_t axis, struct skiff_error *err)
+{
+    const struct tensor *d = kernel_in(k, TG_DOUT), *index = kernel_in(k, TG_INDICES);
+    struct tensor *dx = kernel_out(k, 0);
+    struct lines l = {1, 1, 1};
+    if (!dx)
+        return SKIFF_OK;
+    int a = axis_of(axis, dx->shape.ndim);
+    if (a >= 0)
+        l = shape_lines(&dx->shape, a);
+    int64_t n = l.outer * l.inner;
+    if (tensor_numel(d) != n || tensor_numel(index) != n || index->dtype != DTYPE_INT64 ||
+        d->dtype != dx->dtype || (a < 0 && dx->shape.ndim))
+        return kernel_fail(k, SKIFF_SHAPE, err, "X, Indices and Out@GRAD do not fit");
+    size_t elem = dtype_size(d->dtype);
+    tensor_clear(dx);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = tensor_i64(index)[i];
+        if (at < 0 || at >= l.n)
+            return kernel_fail(k, SKIFF_RANGE, err, "index %lld lies outside of X", (long long)at);
+        at = (i / l.inner * l.n + at) * l.inner + i % l.inner;
+        memcpy((char *)dx->data + (size_t)at * elem, (const char *)d->data + (size_t)i * elem,
+               elem);
+    }
+    return SKIFF_OK;
+}
+static enum skiff_status kthvalue_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    return one_of_line_grad(k, k->attr[KV_AXIS].i, err);
+}
+static enum skiff_status mode_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    return one_of_line_grad(k, k->attr[MO_AXIS].i, err);
+}
+
 /* ---- one_hot ---- */
 enum { OH_DEPTH_TENSOR = 1 };
 enum { OH_DEPTH, OH_DTYPE, OH_ANY };
@@ -473,6 +598,9 @@ static const struct op_attr_spec arg_2x_attrs[] = {A_REQ("axis", ATTR_LONG),
                                                    {0}};
 static const struct op_attr_spec argsort_attrs[] = {
     A_INT("axis", -1), A_BOOL("descending", false), {0}};
+static const struct op_attr_spec kthvalue_attrs[] = {
+    A_INT("k", 1), A_INT("axis", -1), A_BOOL("keepdim", false), {0}};
+static const struct op_attr_spec mode_attrs[] = {A_INT("axis", -1), A_BOOL("keepdim", false), {0}};
 static const struct op_attr_spec topk_attrs[] = {A_INT("k", 1), {0}};
 static const struct op_attr_spec topk_v2_attrs[] = {
     A_INT("k", 1), A_INT("axis", -1), A_BOOL("largest", true), A_BOOL("sorted", true), {0}};
@@ -491,7 +619,16 @@ const struct op_kind ops_topk[] = {
     KIND("arg_max", GEN_2X, x_in, out_out, arg_2x_attrs, arg_infer, arg_max_run, NO_GRAD),
     KIND("arg_min", GEN_1X, x_in, out_out, arg_1x_attrs, arg_infer, arg_min_run, NO_GRAD),
     KIND("arg_min", GEN_2X, x_in, out_out, arg_2x_attrs, arg_infer, arg_min_run, NO_GRAD),
-    KIND("argsort", 0, x_in, order_out, argsort_attrs, argsort_infer, argsort_run, ),
+    KIND("argsort", 0, x_in, order_out, argsort_attrs, argsort_infer, argsort_run,
+         .grad = "X Indices Out@GRAD -> X@GRAD"),
+    KIND("argsort_grad", 0, topk_grad_in, dx_out, argsort_attrs, grad_infer, argsort_grad_run, ),
+    KIND("kthvalue", GEN_2X, x_in, order_out, kthvalue_attrs, kthvalue_infer, kthvalue_run,
+         .grad = "X Indices Out@GRAD -> X@GRAD"),
+    KIND("kthvalue_grad", GEN_2X, topk_grad_in, dx_out, kthvalue_attrs, grad_infer,
+         kthvalue_grad_run, ),
+    KIND("mode", GEN_2X, x_in, order_out, mode_attrs, mode_infer, mode_run,
+         .grad = "X Indices Out@GRAD -> X@GRAD"),
+    KIND("mode_grad", GEN_2X, topk_grad_in, dx_out, mode_attrs, grad_infer, mode_grad_run, ),
     KIND("top_k", 0, topk_in, order_out, topk_attrs, topk_infer, topk_run,
          .grad = "!X Indices Out@GRAD -> X@GRAD"),
     KIND("top_k_grad", 0, topk_grad_in, dx_out, none, grad_infer, topk_grad_run, ),

@@ -9,14 +9,23 @@
 #include "passes/backward.h"
 #include "rules/optimizer.h"
 
+/* Who keeps accumulators over several programs (src/eager) names them. *there: it has a value
+ * already, so that no op fills it. NULL: the net has failed. */
+struct accumulator_names {
+    const char *(*name)(void *user, const struct skiff_var *param,
+                        const struct optimizer_accumulator *a, const char *stem, bool *there);
+    void *user;
+};
+
 struct skiff_optimizer {
     struct skiff_net *net;
     const struct optimizer_kind *kind;
     struct skiff_optimizer_options o; /* defaults filled in */
     struct skiff_var *rate;           /* learning rate in rate_program */
     const struct skiff_program *rate_program;
-    enum dtype rate_dtype;       /* of the loss */
-    struct str_map accumulators; /* "<param>\n<accumulator>" -> struct skiff_var */
+    enum dtype rate_dtype;              /* of the loss */
+    struct str_map accumulators;        /* "<param>\n<accumulator>" -> struct skiff_var */
+    struct accumulator_names own_names; /* name NULL: the net's counters name them */
 };
 
 /* update.c: presets and ranges of the row's settings (false: the net has failed); learning rate,

@@ -124,6 +124,8 @@ static void make_accumulator(struct skiff_optimizer *opt, const struct skiff_var
     if (net_failed(net))
         return;
     if (accumulator_of(opt, param, a)) {
+        if (opt->own_names.name) /* a parameter that is listed twice */
+            return;
         net_fail(net, SKIFF_STATE,
                  "optimizer %s: accumulator %s exists for parameter %s; minimize was called "
                  "before with this optimizer",
@@ -133,14 +135,21 @@ static void make_accumulator(struct skiff_optimizer *opt, const struct skiff_var
     const char *stem =
         opt->o.name ? arena_printf(&net->arena, "%s_%s_%s", param->name, opt->o.name, a->name)
                     : arena_printf(&net->arena, "%s_%s", param->name, a->name);
+    bool there = false;
+    const char *name = opt->own_names.name
+                           ? opt->own_names.name(opt->own_names.user, param, a, stem, &there)
+                           : names_next(net->names, stem);
+    if (!name)
+        return;
     struct shape one = SHAPE(1);
-    struct skiff_var *v = net_global_var(net, names_next(net->names, stem), param->dtype,
-                                         a->scalar ? &one : &param->shape, true);
+    struct skiff_var *v =
+        net_global_var(net, name, param->dtype, a->scalar ? &one : &param->shape, true);
     if (!a->scalar)
         v->kind = param->kind;
     double start = a->start == OPTIMIZER_NO_FIELD ? 0 : number_at(&opt->o, a->start);
     struct skiff_initializer init = skiff_init_constant(start);
-    net_init_var(net, v, &init);
+    if (!there)
+        net_init_var(net, v, &init);
     str_map_put(&opt->accumulators, accumulator_key(opt, param, a->name), v);
 }
 

@@ -69,7 +69,7 @@ static void attempt_in(struct bed *bed, struct grad_case *c)
     for (int i = 0; i < c->ninit; i++)
         value_copy(scope_var(bed->scope, c->init_name[i]), &c->init[i], NULL);
     for (int i = 0; i < c->nfeeds; i++)
-        feeds[i] = (struct feed){c->feed_name[i], &c->feed[i]};
+        feeds[i] = (struct feed){c->feed_name[i], &c->feed[i], NULL};
     enum skiff_status status =
         executor_run(bed->executor, c->program, feeds, c->nfeeds, (const char *const *)c->grad_name,
                      c->ngrads, out, &err);

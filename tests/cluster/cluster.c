@@ -229,7 +229,7 @@ static void feed_batch(const struct cluster_spec *s, struct samples *d, int firs
             lod_make(&t->lod, 1, &counts, NULL);
             memcpy(t->lod->level[0].off, off, (size_t)counts * sizeof *off);
         }
-        feeds[k] = (struct feed){in->name, t};
+        feeds[k] = (struct feed){in->name, t, NULL};
     }
 }
 

@@ -100,7 +100,7 @@ static void side_run(struct side *s, const struct skiff_program *p, const struct
                      int n)
 {
     struct skiff_error err = {0};
-    struct feed feeds[] = {{"ids", ids}, {"x", x}, {"y", y}};
+    struct feed feeds[] = {{"ids", ids, NULL}, {"x", x, NULL}, {"y", y, NULL}};
     must(executor_run(s->e, inner(p), feeds, ids ? 3 : 0, fetches, n, s->out, &err), &err);
 }
 

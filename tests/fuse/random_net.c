@@ -695,7 +695,7 @@ int random_net_batch(struct random_net *r, int64_t rows, struct feed feeds[RANDO
             fill_classes(r, in, rows);
         else
             fill_numbers(r, in, rows);
-        feeds[i] = (struct feed){in->name, &in->tensor};
+        feeds[i] = (struct feed){in->name, &in->tensor, NULL};
     }
     return r->ninputs;
 }

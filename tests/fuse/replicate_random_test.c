@@ -75,7 +75,7 @@ static bool run_seed(uint64_t seed, bool no_fuse)
         int n = random_net_batch(&net, 5, feeds);
         for (int i = 0; i < DEVICES * n; i++)
             copies[i] = (struct feed){replicate_name(joint, feeds[i % n].name, i / n, &names),
-                                      feeds[i % n].tensor};
+                                      feeds[i % n].tensor, NULL};
         must(executor_run(e1, main, feeds, n, NULL, 0, NULL, &err), seed, &err);
         must(executor_run(e2, joint, copies, DEVICES * n, NULL, 0, NULL, &err), seed, &err);
     }

@@ -85,7 +85,7 @@ static void run(const struct skiff_program *p, const struct inputs *in, bool fus
     for (int i = 0; i < in->n; i++) {
         const struct skiff_var *v = block_find_var(program_root(p), in->names[i]);
         if (v && !var_persistable(v) && in->values[i].kind == VALUE_TENSOR)
-            feeds[nfeeds++] = (struct feed){in->names[i], &in->values[i].tensor};
+            feeds[nfeeds++] = (struct feed){in->names[i], &in->values[i].tensor, NULL};
         else
             value_copy(scope_var(scope, in->names[i]), &in->values[i], NULL);
     }

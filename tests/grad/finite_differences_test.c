@@ -174,7 +174,7 @@ static enum skiff_status run_once(struct run *r, double *loss, struct skiff_erro
     if (!r->executor)
         r->executor = executor_create(r->scope, &options);
     for (int i = 0; i < c->nfeeds; i++)
-        feeds[i] = (struct feed){c->feed_name[i], &c->feed[i]};
+        feeds[i] = (struct feed){c->feed_name[i], &c->feed[i], NULL};
     TRY(executor_run(r->executor, c->program, feeds, c->nfeeds, r->fetch, r->nout + c->ngrads,
                      r->out, err));
     *loss = 0;

@@ -45,7 +45,7 @@ static void predict(struct skiff_scope *s, const struct skiff_model *m, const ch
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%s", feed_dir, m->feeds[i]);
         must(tensor_file_read(path.data, &in[i], &err));
-        feeds[i] = (struct feed){m->feeds[i], &in[i]};
+        feeds[i] = (struct feed){m->feeds[i], &in[i], NULL};
         buf_deinit(&path);
     }
     struct skiff_tensor v = {0};

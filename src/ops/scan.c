@@ -1,0 +1,187 @@
+/* Running products and running log-sum-exps along an axis: cumprod, logcumsumexp (2.x); cumsum is in
+ * norm.c.
+ *
+ *   cumprod       y_j = x_0 .. x_j;             dX_i = sum over j >= i of d_j y_j / x_i, without
+ *                                               dividing, so that zeros do no harm
+ *   logcumsumexp  y_j = log sum_{i<=j} e^x_i;   dX_i = sum over j >= i of d_j e^(x_i - y_j)
+ *                 may leave out the element itself (exclusive), or run from the end (reverse) */
+#include "ops/seq_common.h"
+
+#include <tgmath.h>
+
+enum { X, DOUT, OUT };
+enum { L_AXIS, L_FLATTEN, L_EXCLUSIVE, L_REVERSE };
+
+static enum skiff_status same_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_same(c, X, 0, err);
+}
+
+static enum skiff_status scan_lines(const struct kernel *k, int64_t axis, bool flatten,
+                                    struct lines *l, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    int a = axis_of(axis, x->shape.ndim);
+    *l = (struct lines){1, tensor_numel(x), 1};
+    TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
+    if (flatten || x->shape.ndim == 0)
+        return SKIFF_OK;
+    if (a < 0)
+        return kernel_fail(k, SKIFF_SHAPE, err, "axis %lld is out of range for %d dims",
+                           (long long)axis, x->shape.ndim);
+    *l = shape_lines(&x->shape, a);
+    return SKIFF_OK;
+}
+
+/* Offset of the first element of line i. */
+static int64_t line_at(struct lines l, int64_t i)
+{
+    return i / l.inner * l.n * l.inner + i % l.inner;
+}
+
+/* ---- cumprod ---- */
+
+static enum skiff_status cumprod_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    struct lines l;
+    TRY(scan_lines(k, k->attr[0].i, false, &l, err));
+    DISPATCH_NUMBER(x->dtype, T, {
+        for (int64_t i = 0; i < l.outer * l.inner; i++) {
+            const T *p = (const T *)x->data + line_at(l, i);
+            T *q = (T *)kernel_out(k, 0)->data + line_at(l, i), product = 1;
+            for (int64_t j = 0; j < l.n; j++) {
+                product = (T)WRAP_MUL(product, p[j * l.inner]);
+                q[j * l.inner] = product;
+            }
+        }
+    })
+    return SKIFF_OK;
+}
+
+static enum skiff_status cumprod_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    struct lines l;
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    TRY(scan_lines(k, k->attr[0].i, false, &l, err));
+    TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
+    TRY(kernel_want_elements(k, DOUT, x->dtype, tensor_numel(x), err));
+    DISPATCH_FLOAT(x->dtype, T, {
+        for (int64_t i = 0; i < l.outer * l.inner; i++) {
+            const T *p = (const T *)x->data + line_at(l, i);
+            const T *d = (const T *)kernel_in(k, DOUT)->data + line_at(l, i);
+            T *dx = (T *)kernel_out(k, 0)->data + line_at(l, i);
+            double before = 1;
+            for (int64_t j = 0; j < l.n; j++) {
+                double others = before, sum = 0;
+                for (int64_t m = j; m < l.n; m++) {
+                    others *= m > j ? (double)p[m * l.inner] : 1;
+                    sum += (double)d[m * l.inner] * others;
+                }
+                before *= (double)p[j * l.inner];
+                dx[j * l.inner] = (T)sum;
+            }
+        }
+    })
+    return SKIFF_OK;
+}
+
+/* ---- logcumsumexp ---- */
+
+static enum skiff_status lse_infer(struct infer *c, struct skiff_error *err)
+{
+    if (!c->attr[L_FLATTEN].b)
+        return infer_same(c, X, 0, err);
+    struct shape s = SHAPE(dims_product(infer_in(c, X, 0), 0, infer_in(c, X, 0)->ndim));
+    return infer_out(c, 0, 0, infer_in_dtype(c, X, 0), &s, err);
+}
+
+/* log(e^a + e^b) */
+static double log_add(double a, double b)
+{
+    double top = a > b ? a : b, low = a > b ? b : a;
+    return isinf(top) ? top : top + log1p(exp(low - top));
+}
+
+static enum skiff_status lse_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    bool exclusive = k->attr[L_EXCLUSIVE].b, reverse = k->attr[L_REVERSE].b;
+    struct lines l;
+    TRY(scan_lines(k, k->attr[L_AXIS].i, k->attr[L_FLATTEN].b, &l, err));
+    TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
+    DISPATCH_FLOAT(x->dtype, T, {
+        for (int64_t i = 0; i < l.outer * l.inner; i++) {
+            const T *p = (const T *)x->data + line_at(l, i);
+            T *q = (T *)kernel_out(k, 0)->data + line_at(l, i);
+            double sum = -(double)INFINITY;
+            for (int64_t j = 0; j < l.n; j++) {
+                int64_t at = (reverse ? l.n - 1 - j : j) * l.inner;
+                double next = log_add(sum, (double)p[at]);
+                q[at] = (T)(exclusive ? sum : next);
+                sum = next;
+            }
+        }
+    })
+    return SKIFF_OK;
+}
+
+static enum skiff_status lse_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    bool exclusive = k->attr[L_EXCLUSIVE].b, reverse = k->attr[L_REVERSE].b;
+    struct lines l;
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    TRY(scan_lines(k, k->attr[L_AXIS].i, k->attr[L_FLATTEN].b, &l, err));
+    TRY(kernel_check_dtype(k, X, dtype_is_float, "float32 or float64", err));
+    for (int slot = DOUT; slot <= OUT; slot++)
+        TRY(kernel_want_elements(k, slot, x->dtype, tensor_numel(x), err));
+    DISPATCH_FLOAT(x->dtype, T, {
+        for (int64_t i = 0; i < l.outer * l.inner; i++) {
+            const T *p = (const T *)x->data + line_at(l, i);
+            const T *d = (const T *)kernel_in(k, DOUT)->data + line_at(l, i);
+            const T *y = (const T *)kernel_in(k, OUT)->data + line_at(l, i);
+            T *dx = (T *)kernel_out(k, 0)->data + line_at(l, i);
+            for (int64_t j = 0; j < l.n; j++) {
+                int64_t from = reverse ? 0 : j + exclusive, to = reverse ? j - exclusive : l.n - 1;
+                double sum = 0;
+                for (int64_t m = from; m <= to; m++)
+                    sum += (double)d[m * l.inner] * exp((double)(p[j * l.inner] - y[m * l.inner]));
+                dx[j * l.inner] = (T)sum;
+            }
+        }
+    })
+    return SKIFF_OK;
+}
+
+static const struct op_slot x_in[] = {{"X", 0}, {0}};
+static const struct op_slot out_out[] = {{"Out", 0}, {0}};
+static const struct op_slot grad_in[] = {{"X", 0}, {"Out@GRAD", 0}, {"Out", 0}, {0}};
+static const struct op_slot dx_out[] = {{"X@GRAD", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec cumprod_attrs[] = {A_INT("dim", 0), {0}};
+static const struct op_attr_spec lse_attrs[] = {A_INT("axis", -1),
+                                                A_BOOL("flatten", false),
+                                                A_BOOL("exclusive", false),
+                                                A_BOOL("reverse", false),
+                                                {0}};
+
+#define SCAN(name, a, rule, fn)                                                                  \
+    {.type = name,                                                                               \
+     .generations = GEN_2X,                                                                      \
+     .ins = x_in,                                                                                \
+     .outs = out_out,                                                                            \
+     .attrs = a,                                                                                 \
+     .grad = "X Out Out@GRAD -> X@GRAD",                                                         \
+     .infer = rule,                                                                              \
+     .run = fn##_run},                                                                           \
+    {                                                                                            \
+        .type = name "_grad", .generations = GEN_2X, .ins = grad_in, .outs = dx_out, .attrs = a, \
+        .infer = same_infer, .run = fn##_grad_run                                                \
+    }
+
+const struct op_kind ops_scan[] = {SCAN("cumprod", cumprod_attrs, same_infer, cumprod),
+                                   SCAN("logcumsumexp", lse_attrs, lse_infer, lse),
+                                   {0}};
