@@ -94,12 +94,23 @@ SKIFF_API struct skiff_tensor *skiff_scope_var(struct skiff_scope *s, const char
 SKIFF_API void skiff_scope_names(const struct skiff_scope *s,
                                  void (*each)(void *user, const char *name), void *user);
 
+/* Who runs programs, for ops that speak to it: print and assert, py_func. Functions may be NULL, and
+ * are called by the thread that runs. It outlives the executor. */
+struct skiff_host {
+    void *user;
+    void (*print)(void *user, const char *text); /* whole lines */
+    /* Fills `out` with what function `id` makes of `in`; entries may be NULL. */
+    enum skiff_status (*call)(void *user, int id, const struct skiff_tensor *const *in, int nin,
+                              struct skiff_tensor *const *out, int nout, struct skiff_error *err);
+};
+
 struct skiff_executor_options {
     bool no_fuse; /* run programs op by op, as they are written */
     bool is_test;
     bool has_seed; /* seed of the default 2.x generator (paddle.seed) */
     uint64_t seed;
-    uint64_t reserved[4];
+    const struct skiff_host *host; /* or NULL */
+    uint64_t reserved[3];
 };
 
 struct skiff_feed {

@@ -42,8 +42,11 @@ static PyObject *executor_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     struct executor_object *e = (struct executor_object *)class_alloc(type);
     if (!e)
         return NULL;
-    e->options = (struct skiff_executor_options){
-        .no_fuse = no_fuse, .is_test = is_test, .has_seed = seeded, .seed = (uint64_t)number};
+    e->options = (struct skiff_executor_options){.no_fuse = no_fuse,
+                                                 .is_test = is_test,
+                                                 .has_seed = seeded,
+                                                 .seed = (uint64_t)number,
+                                                 .host = &python_host};
     if (scope && scope != Py_None)
         Py_INCREF(scope);
     else

@@ -134,8 +134,10 @@ static PyObject *raise_as(PyObject *type, const struct skiff_error *err)
     PyObject *text =
         PyUnicode_DecodeUTF8(err->message, (Py_ssize_t)strlen(err->message), "replace");
     PyObject *e = NULL;
-    if (!text)
+    if (!text || PyErr_Occurred()) { /* a function that C called has raised its own */
+        Py_XDECREF(text);
         return NULL;
+    }
     if (err->sys_errno && (err->code == SKIFF_IO || err->code == SKIFF_NOT_FOUND))
         e = PyObject_CallFunction(PyExc_OSError, "iO", err->sys_errno, text);
     else
@@ -170,8 +172,7 @@ bool net_ok(struct net_object *n)
     if (skiff_net_check(n->net, &err) == SKIFF_OK)
         return true;
     skiff_net_forget(n->net);
-    if (!PyErr_Occurred()) /* a callback may have raised its own */
-        raise_error(&err);
+    raise_error(&err);
     return false;
 }
 
@@ -226,9 +227,10 @@ static bool fill(PyObject *m)
 {
     return PyModule_AddStringConstant(m, "__version__", skiff_version()) == 0 && errors_init(m) &&
            program_init(m) && block_init(m) && var_init(m) && op_init(m) && net_init(m) &&
-           control_init(m) && optimizer_init(m) && tensor_init(m) && scope_init(m) &&
-           executor_init(m) && dataset_init(m) && io_init(m) && split_init(m) && metric_init(m) &&
-           fleet_init(m) && layers_init(m) && eager_init(m) && eager_update_init(m);
+           control_init(m) && host_init(m) && optimizer_init(m) && tensor_init(m) &&
+           scope_init(m) && executor_init(m) && dataset_init(m) && io_init(m) && split_init(m) &&
+           metric_init(m) && fleet_init(m) && layers_init(m) && eager_init(m) &&
+           eager_update_init(m);
 }
 
 PyMODINIT_FUNC PyInit__native(void);

@@ -264,6 +264,8 @@ bool var_init(PyObject *m);
 bool op_init(PyObject *m);
 bool net_init(PyObject *m);
 bool control_init(PyObject *m);
+bool host_init(PyObject *m);
+extern const struct skiff_host python_host; /* what executors tell things to */
 bool optimizer_init(PyObject *m);
 bool tensor_init(PyObject *m);
 bool scope_init(PyObject *m);

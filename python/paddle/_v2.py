@@ -7,7 +7,7 @@ TENSOR = {
                 "create_parameter complex",
     "linalg": "matmul mm bmm dot norm t transpose",
     "logic": "equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
-             "bitwise_and bitwise_or bitwise_xor is_tensor",
+             "bitwise_and bitwise_or bitwise_xor is_tensor is_empty",
     "manipulation": "cast concat reshape unsqueeze squeeze flatten stack unstack unbind split "
                     "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
     "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
@@ -16,6 +16,7 @@ TENSOR = {
     "random": "uniform rand randn standard_normal normal randint randint_like randperm multinomial bernoulli poisson",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
+    "shard": "shard_index",
 }
 
 WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for name in names.split()}
@@ -47,5 +48,5 @@ for _name in "Model summary flops".split():
     WHERE[_name] = "paddle.hapi"
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
-              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks",
+              "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks", "geometric", "common_ops_import",
               "inference")

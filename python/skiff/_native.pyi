@@ -261,6 +261,8 @@ def op_info(type: str, generation: int = 1) -> Dict[str, Any]:
     """{"inputs": [(slot, list?, optional?)], "outputs": [...], "attrs": [(name, "INT", default or None, required?)]};
     KeyError when there is no such op; the message has the nearest name."""
 
+def set_host(print: Callable[[str], Any], call: Callable[[int, List[Optional[Tensor]], int], List[Any]]) -> None:
+    """What print ops write with, and what py_func ops call: (number, inputs, number of outputs) -> outputs."""
 def set_classes(**classes: Type) -> None:
     """Program=, Block=, Var=, Parameter=, Op=, Tensor=, Scope=: the classes (subclasses of this module's; Parameter of Var) of
     which the module makes instances. They are made without calling __init__; a method `_skiff_made(self)`, where the class has

@@ -3,11 +3,13 @@
  * checked here. */
 #include <skiff/executor.h>
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "executor/executor.h"
+#include "program/kernel.h"
 
 static enum skiff_status shape_from(int ndim, const int64_t *dims, struct shape *out,
                                     struct skiff_error *err)
@@ -283,6 +285,10 @@ void skiff_scope_names(const struct skiff_scope *s, void (*each)(void *user, con
     str_map_deinit(&names);
 }
 
+_Static_assert(sizeof(struct skiff_host) == sizeof(struct run_host) &&
+                   offsetof(struct skiff_host, call) == offsetof(struct run_host, call),
+               "the public face of a host and the executor's are one");
+
 struct skiff_executor *skiff_executor_create(struct skiff_scope *scope,
                                              const struct skiff_executor_options *options)
 {
@@ -291,7 +297,8 @@ struct skiff_executor *skiff_executor_create(struct skiff_scope *scope,
         o = (struct executor_options){.no_fuse = options->no_fuse,
                                       .is_test = options->is_test,
                                       .has_seed = options->has_seed,
-                                      .seed = options->seed};
+                                      .seed = options->seed,
+                                      .host = (const struct run_host *)options->host};
     return executor_create(scope, &o);
 }
 

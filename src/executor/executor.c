@@ -52,6 +52,7 @@ struct skiff_executor *executor_create(struct skiff_scope *scope,
     e->options.profile = options->profile;
     e->options.part_of = options->part_of;
     e->options.part_user = options->part_user;
+    e->options.host = options->host;
     e->options.generator = &e->generator;
     mt64_seed_seq(&e->generator, options->has_seed ? options->seed : rng_entropy());
     return e;

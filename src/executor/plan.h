@@ -88,6 +88,7 @@ struct plan_options {
     void *part_user;
     int block; /* which one to run; not 0 only without fuse, feeds and fetches (server blocks) */
     struct mt64 *generator;
+    const struct run_host *host;
 };
 
 enum skiff_status plan_create(const struct skiff_program *p, struct skiff_scope *scope,

@@ -76,6 +76,7 @@ void plan_env_init(struct plan *plan, const struct plan_options *options)
                                  .restore_block = env_restore_block,
                                  .free_saved = env_free_saved,
                                  .find = env_find,
+                                 .host = options->host,
                                  .generator = options->generator,
                                  .program_seed = plan->program->random_seed,
                                  .is_test = options->is_test,

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "ops/control.h"
+#include "ops/seq_common.h"
 
 /* ---- conditional_block ---- */
 
@@ -229,10 +230,11 @@ static enum skiff_status spread_run(struct kernel *k, struct skiff_error *err)
 static const struct op_slot cond_ins[] = {
     {"Cond", SLOT_LIST | SLOT_OPTIONAL}, {"Input", SLOT_LIST | SLOT_OPTIONAL}, {0}};
 static const struct op_slot cond_outs[] = {{"Out", SLOT_LIST}, {"Scope", SLOT_OPTIONAL}, {0}};
-static const struct op_attr_spec cond_attrs[] = {A_BLOCK("sub_block"),
-                                                 A_BOOL("is_scalar_condition", false),
-                                                 A_STRS("skip_eager_deletion_vars"),
-                                                 {0}};
+static const struct op_attr_spec cond_attrs[] = {
+    A_BLOCK("sub_block"),
+    A_BOOL("is_scalar_condition", false),
+    AF_LIST("skip_eager_deletion_vars", ATTR_STRINGS, ATTR_ONLY_1X),
+    {0}};
 static const struct op_slot cond_grad_ins[] = {{"Cond", SLOT_LIST | SLOT_OPTIONAL},
                                                {"Input", SLOT_LIST | SLOT_OPTIONAL},
                                                {"Out", SLOT_LIST | SLOT_OPTIONAL},

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "ops/control.h"
+#include "ops/seq_common.h"
 
 /* ---- while ---- */
 
@@ -401,18 +402,22 @@ static const struct op_slot while_ins[] = {
     {"X", SLOT_LIST | SLOT_OPTIONAL}, {"Condition", SLOT_LIST}, {0}};
 static const struct op_slot while_outs[] = {{"Out", SLOT_LIST}, {"StepScopes", 0}, {0}};
 static const struct op_attr_spec while_attrs[] = {
-    A_BLOCK("sub_block"), A_BOOL("is_test", false), A_STRS("skip_eager_deletion_vars"), {0}};
+    A_BLOCK("sub_block"),
+    A_BOOL("is_test", false),
+    AF_LIST("skip_eager_deletion_vars", ATTR_STRINGS, ATTR_ONLY_1X),
+    {0}};
 static const struct op_slot while_grad_ins[] = {{"X", SLOT_LIST},
                                                 {"Out", SLOT_LIST | SLOT_OPTIONAL},
                                                 {"StepScopes", 0},
                                                 {"Out@GRAD", SLOT_LIST | SLOT_OPTIONAL},
                                                 {0}};
 static const struct op_slot while_grad_outs[] = {{"X@GRAD", SLOT_LIST}, {0}};
-static const struct op_attr_spec while_grad_attrs[] = {A_BLOCK("sub_block"),
-                                                       A_BOOL("is_test", false),
-                                                       A_STRS("skip_eager_deletion_vars"),
-                                                       A_STRS("original_output_grad"),
-                                                       {0}};
+static const struct op_attr_spec while_grad_attrs[] = {
+    A_BLOCK("sub_block"),
+    A_BOOL("is_test", false),
+    AF_LIST("skip_eager_deletion_vars", ATTR_STRINGS, ATTR_ONLY_1X),
+    A_STRS("original_output_grad"),
+    {0}};
 
 const struct op_kind ops_control[] = {{.type = "while",
                                        .flags = CONTROL,

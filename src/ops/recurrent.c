@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "ops/control.h"
+#include "ops/seq_common.h"
 
 enum { REC_INPUTS, REC_INIT, REC_PARAMS };
 enum { REC_OUTPUTS, REC_SCOPES };
@@ -329,14 +330,15 @@ static const struct op_slot rec_ins[] = {{"inputs", SLOT_LIST | SLOT_OPTIONAL},
                                          {0}};
 static const struct op_slot rec_outs[] = {
     {"outputs", SLOT_LIST}, {"step_scopes", SLOT_OPTIONAL}, {0}};
-static const struct op_attr_spec rec_attrs[] = {A_BLOCK("sub_block"),
-                                                A_BOOL("has_states", false),
-                                                A_STRS("ex_states"),
-                                                A_STRS("states"),
-                                                A_BOOL("reverse", false),
-                                                A_BOOL("is_train", true),
-                                                A_STRS("skip_eager_deletion_vars"),
-                                                {0}};
+static const struct op_attr_spec rec_attrs[] = {
+    A_BLOCK("sub_block"),
+    A_BOOL("has_states", false),
+    A_STRS("ex_states"),
+    A_STRS("states"),
+    A_BOOL("reverse", false),
+    A_BOOL("is_train", true),
+    AF_LIST("skip_eager_deletion_vars", ATTR_STRINGS, ATTR_ONLY_1X),
+    {0}};
 static const struct op_slot rec_grad_ins[] = {
     {"inputs", SLOT_LIST | SLOT_OPTIONAL},       {"initial_states", SLOT_LIST | SLOT_OPTIONAL},
     {"parameters", SLOT_LIST | SLOT_OPTIONAL},   {"outputs", SLOT_LIST | SLOT_OPTIONAL},

@@ -19,7 +19,8 @@ enum { G_DX, G_DUPDATES };
 static enum skiff_status scatter_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(infer_want_int(c, S_IDS, err));
-    TRY(infer_want_rank(c, S_X, 2, err));
+    if (c->running)
+        TRY(infer_want_rank(c, S_X, 2, err));
     TRY(infer_want_lod(c, S_IDS, err));
     TRY(infer_want_lod(c, S_UPDATES, err));
     if (infer_in_dtype(c, S_X, 0) != infer_in_dtype(c, S_UPDATES, 0))

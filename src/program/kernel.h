@@ -14,6 +14,16 @@ struct kernel_slot {
 
 struct skiff_scope;
 
+/* Who runs programs: ops speak to it (ops/host_ops.c). Functions may be NULL; several threads may call
+ * them at once. */
+struct run_host {
+    void *user;
+    void (*print)(void *user, const char *text);
+    /* The host's function of a number (py_func); entries of in and out may be NULL. */
+    enum skiff_status (*call)(void *user, int id, const struct skiff_tensor *const *in, int nin,
+                              struct skiff_tensor *const *out, int nout, struct skiff_error *err);
+};
+
 /* What the executor offers to kernels. One per running thread. */
 struct run_env {
     uint64_t run;                        /* number of this run, among all of the executor */
@@ -31,7 +41,8 @@ struct run_env {
     /* The value behind a name as seen from `block`; NULL. For preparing ops that run blocks, not for
      * hot paths. */
     struct skiff_tensor *(*find)(struct run_env *env, int block, const char *name);
-    struct mt64 *generator; /* the default generator of 2.x (paddle.seed) */
+    const struct run_host *host; /* or NULL */
+    struct mt64 *generator;      /* the default generator of 2.x (paddle.seed) */
     int32_t program_seed;
     bool is_test;
     bool defer_rows; /* optimizers may leave rows behind (value.h: lag); false: they sweep */

@@ -58,6 +58,15 @@ def _check_executor(executor):
         raise TypeError("executor must be a fluid.Executor, but got %s" % type(executor))
 
 
+def program_of_vars(main_program, vars):
+    """The program that save_vars and load_vars mean: without one, that of the variables (None: the default one)."""
+    if main_program is None and vars:
+        for var in vars:
+            if isinstance(var, framework.Variable):
+                return var.block.program
+    return main_program
+
+
 def _chosen(program, vars, predicate):
     """Names of the variables that save_vars and load_vars mean."""
     if vars is None:
@@ -80,7 +89,7 @@ def _job(program):
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     """The chosen variables: one file each, or all in one when filename is given."""
     _check_executor(executor)
-    program = _program(main_program, "save_vars")
+    program = _program(program_of_vars(main_program, vars), "save_vars")
     _native.save_vars(global_scope(), program, _chosen(program, vars, predicate), _folder(dirname), filename)
 
 
@@ -111,7 +120,7 @@ def save_persistables(executor, dirname, main_program=None, filename=None):
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     """The counterpart of save_vars."""
     _check_executor(executor)
-    program = _program(main_program, "load_vars")
+    program = _program(program_of_vars(main_program, vars), "load_vars")
     _native.load_vars(global_scope(), program, _chosen(program, vars, predicate), _existing(dirname), filename)
 
 

@@ -109,6 +109,9 @@ class RecomputeOptimizer(Optimizer):
     def _set_checkpoints(self, checkpoints):
         self._checkpoints = checkpoints
 
+    def load(self, stat_dict):
+        raise NotImplementedError("load function is not supported by Recompute Optimizer for now")
+
     def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
         return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
 

@@ -1,5 +1,6 @@
 """paddle.optimizer.lr: schedules. An executor asks the schedule for the rate before each run; step() moves it on."""
 import math
+import warnings
 
 from paddle import _names
 
@@ -28,18 +29,32 @@ class LRScheduler(object):
     def step(self, epoch=None):
         """One further, or to that epoch."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self.last_lr = self.get_lr()
+        closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        self.last_lr = closed() if closed else self.get_lr()
+        self._tell()
+
+    def _tell(self):
         if self.verbose:
             print("Epoch %s: %s set learning rate to %s." % (self.last_epoch, type(self).__name__, self.last_lr))
 
-    def state_dict(self):
-        return {"last_epoch": self.last_epoch, "last_lr": self.last_lr}
+    def state_keys(self):
+        """Says in self.keys which attributes are saved."""
+        self.keys = ["last_epoch", "last_lr"]
 
-    state_keys = state_dict
+    def state_dict(self):
+        self.state_keys()
+        return {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
 
     def set_state_dict(self, state_dict):
-        self.last_epoch = state_dict["last_epoch"]
-        self.last_lr = state_dict["last_lr"]
+        self.state_keys()
+        for key in self.keys:
+            if key not in state_dict:
+                raise RuntimeError("Please check whether state_dict is correct for optimizer. Can't find [ %s ] in state_dict" %
+                                   key)
+            self.__dict__[key] = state_dict[key]
+        if len(state_dict) > len(self.keys):
+            warnings.warn("There are some unused values in state_dict. Maybe the optimizer have different 'LearningRateDecay' "
+                          "when invoking state_dict and set_dict")
 
     set_dict = set_state_dict
 
@@ -135,6 +150,21 @@ class LinearWarmup(LRScheduler):
         self.learning_rate, self.warmup_steps, self.start_lr, self.end_lr = learning_rate, warmup_steps, start_lr, end_lr
         super(LinearWarmup, self).__init__(start_lr, last_epoch, verbose)
 
+    def state_dict(self):
+        state = super(LinearWarmup, self).state_dict()
+        if isinstance(self.learning_rate, LRScheduler):
+            state["LinearWarmup_LR"] = self.learning_rate.state_dict()
+        return state
+
+    def set_state_dict(self, state_dict):
+        state = dict(state_dict)
+        inner = state.pop("LinearWarmup_LR", None)
+        super(LinearWarmup, self).set_state_dict(state)
+        if isinstance(self.learning_rate, LRScheduler) and inner is not None:
+            self.learning_rate.set_state_dict(inner)
+
+    set_dict = set_state_dict
+
     def get_lr(self):
         if self.last_epoch < self.warmup_steps:
             return (self.end_lr - self.start_lr) * float(self.last_epoch) / float(self.warmup_steps) + self.start_lr
@@ -218,5 +248,11 @@ class CosineAnnealingDecay(LRScheduler):
         return (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / \
             (1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)) * (self.last_lr - self.eta_min) + self.eta_min
 
+    def _get_closed_form_lr(self):
+        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+
+
+from paddle.optimizer.lr_cycles import (CosineAnnealingWarmRestarts, CyclicLR, LinearLR, MultiplicativeDecay,  # noqa: E402,F401
+                                        OneCycleLR, ReduceOnPlateau)
 
 __getattr__ = _names.guard(__name__)

@@ -15,6 +15,7 @@ from paddle.framework import WeightNormParamAttr, get_default_dtype  # noqa: F40
 from paddle.static import io, nn  # noqa: F401
 from paddle.static.executor import Executor  # noqa: F401
 from paddle.static.input import InputSpec  # noqa: F401
+from paddle.static.nn.control_flow import Print, py_func  # noqa: F401
 from paddle.static.io import (deserialize_persistables, deserialize_program, is_persistable, load,  # noqa: F401
                               load_from_file, load_inference_model, load_program_state, load_vars, normalize_program, save,
                               save_inference_model, save_to_file, save_vars, serialize_persistables, serialize_program,
@@ -130,5 +131,4 @@ def ctr_metric_bundle(input, label, ins_tag_weight=None):
     return tuple(states)
 
 
-_names.REASONS.setdefault("py_func", "Python functions inside a program are not there; compute between two runs instead")
 __getattr__ = _names.guard(__name__)

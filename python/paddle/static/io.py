@@ -6,7 +6,7 @@ from skiff import _native
 from paddle import _names
 from paddle.fluid import executor as _executor
 from paddle.fluid.framework import Program, Variable, default_main_program
-from paddle.fluid.io import _saved_names
+from paddle.fluid.io import _saved_names, program_of_vars
 
 
 def _scope():
@@ -182,12 +182,14 @@ def _chosen(program, vars, predicate):
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     """Variables, one file each, or all in one."""
     os.makedirs(dirname, exist_ok=True)
-    _native.save_vars(_scope(), _program(main_program), _chosen(main_program, vars, predicate), dirname, filename)
+    program = _program(program_of_vars(main_program, vars))
+    _native.save_vars(_scope(), program, _chosen(program, vars, predicate), dirname, filename)
 
 
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     """What save_vars wrote."""
-    _native.load_vars(_scope(), _program(main_program), _chosen(main_program, vars, predicate), dirname, filename)
+    program = _program(program_of_vars(main_program, vars))
+    _native.load_vars(_scope(), program, _chosen(program, vars, predicate), dirname, filename)
 
 
 __getattr__ = _names.guard(__name__)

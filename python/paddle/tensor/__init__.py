@@ -1,12 +1,13 @@
 """paddle.tensor: functions that run ops or append them to the program, and the methods of Tensors and Variables made of them."""
 from paddle import _names, _tensor_methods
 from paddle._v2 import TENSOR
-from paddle.tensor import attribute, creation, linalg, logic, manipulation, math, random, search, stat
+from paddle.tensor import array, attribute, creation, linalg, logic, manipulation, math, random, search, shard, stat
 
 #: module -> functions: those of paddle.*, and those that only paddle.tensor.* has
 FUNCTIONS = dict(TENSOR)
-for _module, _more in (("creation", " create_tensor create_global_var"), ("math", " sigmoid"), ("random", " gaussian")):
-    FUNCTIONS[_module] += _more
+for _module, _more in (("creation", " create_tensor create_global_var"), ("math", " sigmoid"), ("random", " gaussian"),
+                       ("array", "create_array array_write array_read array_length tensor_array_to_tensor")):
+    FUNCTIONS[_module] = FUNCTIONS.get(_module, "") + _more
 
 for _module, _functions in FUNCTIONS.items():
     for _name in _functions.split():

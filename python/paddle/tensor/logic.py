@@ -45,6 +45,11 @@ def logical_not(x, out=None, name=None):
     return out
 
 
+def is_empty(x, name=None):
+    """Whether x has no elements."""
+    return Call("is_empty", name).one("is_empty", {"X": need(x, "x", "is_empty")}, stop_gradient=True)
+
+
 def is_tensor(x):
     """Whether x is a Variable."""
     return isinstance(x, Value)

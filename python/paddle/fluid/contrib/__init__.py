@@ -4,5 +4,7 @@ from paddle import _names
 _WHERE = {word: "paddle.fluid.contrib.trainer:" + word for word in (
     "Trainer", "CheckpointConfig", "BeginEpochEvent", "EndEpochEvent", "BeginStepEvent", "EndStepEvent")}
 _WHERE["Inferencer"] = "paddle.fluid.contrib.inferencer:Inferencer"
-_WHERE["fused_embedding_seq_pool"] = "paddle.fluid.contrib.layers:fused_embedding_seq_pool"
+for _word in ("fused_embedding_seq_pool tdm_child tdm_sampler shuffle_batch partial_concat partial_sum match_matrix_tensor "
+              "sequence_topk_avg_pooling var_conv_2d rank_attention ctr_metric_bundle").split():
+    _WHERE[_word] = "paddle.fluid.contrib.layers:" + _word
 __getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("trainer", "inferencer", "layers"))

@@ -12,7 +12,8 @@ _attr = ParamAttr._to_attr
 
 __all__ = ["cross_entropy", "bpr_loss", "square_error_cost", "rank_loss", "margin_rank_loss",
            "sigmoid_cross_entropy_with_logits", "teacher_student_sigmoid_loss", "huber_loss", "kldiv_loss", "mse_loss",
-           "nce", "hsigmoid", "softmax_with_cross_entropy", "log_loss", "smooth_l1", "npair_loss", "dice_loss"]
+           "nce", "hsigmoid", "softmax_with_cross_entropy", "log_loss", "smooth_l1", "npair_loss", "dice_loss",
+           "sampled_softmax_with_cross_entropy", "center_loss"]
 
 
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):
@@ -174,6 +175,59 @@ def dice_loss(input, label, epsilon=0.00001, name=None):
     overlap = nn.reduce_sum(input * label, dim=dims)
     both = nn.reduce_sum(input, dim=dims) + nn.reduce_sum(label, dim=dims)
     return nn.reduce_mean(1 - overlap * 2 / (both + epsilon))
+
+
+def sampled_softmax_with_cross_entropy(logits, label, num_samples, num_true=1, remove_accidental_hits=True,
+                                       use_customized_samples=False, customized_samples=None,
+                                       customized_probabilities=None, seed=0):
+    """Cross entropy of the softmax over the true classes and num_samples others, drawn log-uniformly or given."""
+    check_dtype(logits, "logits", "sampled_softmax_with_cross_entropy", ("float32",))
+    check_dtype(label, "label", "sampled_softmax_with_cross_entropy", ("int64",))
+    helper = LayerHelper("sample_logits")
+
+    def var(dtype):
+        return helper.create_variable_for_type_inference(dtype=dtype)
+
+    given = use_customized_samples
+    samples = customized_samples if given else var("int64")
+    chances = customized_probabilities if given else var(logits.dtype)
+    sampled, sampled_label, soft = var(logits.dtype), var("int64"), var(logits.dtype)
+    inputs = {"Logits": [logits], "Labels": [label]}
+    if given:
+        inputs.update(CustomizedSamples=[samples], CustomizedProbabilities=[chances])
+    helper.append_op(type="sample_logits", inputs=inputs,
+                     outputs={"Samples": [samples], "Probabilities": [chances], "SampledLabels": [sampled_label],
+                              "SampledLogits": [sampled], "LogitsDim": [var(logits.dtype)], "LabelsDim": [var("int64")]},
+                     attrs={"use_customized_samples": given, "uniq": True, "num_samples": num_samples, "seed": seed,
+                            "remove_accidental_hits": remove_accidental_hits})
+    loss, softmax = var(logits.dtype), var(logits.dtype)
+    helper.append_op(type="one_hot", inputs={"X": [sampled_label]}, outputs={"Out": [soft]}, attrs={"depth": num_samples + 1})
+    helper.append_op(type="softmax_with_cross_entropy", inputs={"Logits": [sampled], "Label": [soft]},
+                     outputs={"Softmax": [softmax], "Loss": [loss]},
+                     attrs={"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False})
+    return loss / num_true
+
+
+def center_loss(input, label, num_classes, alpha, param_attr, update_center=True):
+    """Half the squared distance to the center of the row's class; centers follow by alpha."""
+    from paddle.fluid.framework import Variable
+    from paddle.fluid.initializer import Constant
+    check_dtype(input, "input", "center_loss", ("float32", "float64"))
+    check_dtype(label, "label", "center_loss", ("int32", "int64"))
+    helper = LayerHelper("center_loss")
+    centers = helper.create_parameter(param_attr, [num_classes, input.shape[1]], input.dtype)
+    centers.stop_gradient = True
+    if not isinstance(alpha, Variable):
+        rate = helper.create_global_variable(True, name="centerloss_alpha", shape=[1], dtype="float32", stop_gradient=True)
+        helper.set_variable_initializer(rate, Constant(float(alpha)))
+        alpha = rate
+    apart = helper.create_variable_for_type_inference(dtype=input.dtype)
+    loss = helper.create_variable_for_type_inference(dtype=input.dtype)
+    helper.append_op(type="center_loss",
+                     inputs={"X": [input], "Label": [label], "Centers": [centers], "CenterUpdateRate": [alpha]},
+                     outputs={"SampleCenterDiff": [apart], "Loss": [loss], "CentersOut": [centers]},
+                     attrs={"cluster_num": num_classes, "need_update": update_center})
+    return loss
 
 
 __getattr__ = _names.guard(__name__)

@@ -4,7 +4,7 @@ from skiff import _native
 from paddle import _names
 from paddle.fluid._build import net
 from paddle.fluid.framework import dtype_name
-from paddle.fluid.layer_helper import check_dtype, check_variable
+from paddle.fluid.layer_helper import check_dtype, check_variable, simple_op
 from paddle.fluid.param_attr import ParamAttr
 
 _layers = _native.layers
@@ -13,7 +13,7 @@ _attr = ParamAttr._to_attr
 __all__ = ["sequence_conv", "sequence_softmax", "sequence_pool", "sequence_concat", "sequence_first_step",
            "sequence_last_step", "sequence_slice", "sequence_expand", "sequence_expand_as", "sequence_pad",
            "sequence_unpad", "sequence_reshape", "sequence_enumerate", "sequence_mask", "sequence_reverse", "lod_reset",
-           "continuous_value_model", "filter_by_instag"]
+           "continuous_value_model", "filter_by_instag", "sequence_scatter", "lod_append", "add_position_encoding"]
 
 
 def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, padding_start=None, bias_attr=None,
@@ -129,6 +129,31 @@ def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
     """(rows whose tags are among filter_tag, weights of the loss)"""
     check_variable(ins, "ins", "filter_by_instag")
     return _layers.filter_by_instag(net, ins, ins_tag, filter_tag, bool(is_lod), out_val_if_empty)
+
+
+def sequence_scatter(input, index, updates, name=None):
+    """input with sequence i of updates added to row i, each at the column that index says."""
+    check_dtype(input, "input", "sequence_scatter", ("float32", "float64", "int32", "int64"))
+    check_dtype(index, "index", "sequence_scatter", ("int32", "int64"))
+    check_dtype(updates, "updates", "sequence_scatter", ("float32", "float64", "int32", "int64"))
+    return simple_op("sequence_scatter", {"X": [input], "Ids": [index], "Updates": [updates]}, name=name)
+
+
+def lod_append(x, level):
+    """x with one more level of lengths below: the offsets of a list, or of a variable."""
+    from paddle.fluid.framework import Variable
+    check_dtype(x, "x", "lod_append", ("float32", "float64", "int32", "int64"))
+    if isinstance(level, Variable):
+        return simple_op("lod_reset", {"X": [x], "Y": [level]}, {"append": True}, layer="lod_append")
+    if not hasattr(level, "__iter__"):
+        raise ValueError("Input(level) must be list, tuple or Variable.")
+    return simple_op("lod_reset", {"X": [x]}, {"append": True, "target_lod": [int(v) for v in level]}, layer="lod_append")
+
+
+def add_position_encoding(input, alpha, beta, name=None):
+    """alpha * input + beta * the sines and cosines of the places in the sequence."""
+    check_dtype(input, "input", "add_position_encoding", ("float32", "float64"))
+    return simple_op("add_position_encoding", {"X": [input]}, {"alpha": alpha, "beta": beta}, name=name)
 
 
 __getattr__ = _names.guard(__name__)

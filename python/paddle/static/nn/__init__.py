@@ -9,6 +9,8 @@ from paddle.fluid._build import net
 from paddle.fluid.layers import sequence_lod
 from paddle.framework import make_parameter, to_attr
 from paddle.nn import initializer as init
+from paddle.static.nn import control_flow  # noqa: F401
+from paddle.static.nn.control_flow import case, cond, py_func, switch_case, while_loop  # noqa: F401
 from paddle.tensor.creation import create_parameter  # noqa: F401
 
 
@@ -180,7 +182,10 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
 
 
 for _kind in ("sequence_concat sequence_enumerate sequence_expand sequence_expand_as sequence_first_step sequence_last_step "
-              "sequence_pad sequence_reshape sequence_reverse sequence_slice sequence_softmax sequence_unpad").split():
+              "sequence_pad sequence_reshape sequence_reverse sequence_slice sequence_softmax sequence_unpad "
+              "sequence_scatter").split():
     globals()[_kind] = _sequence(_kind)
+
+from paddle.static.nn.ctr import data_norm, nce  # noqa: E402,F401 (they need the names above)
 
 __getattr__ = _names.guard(__name__)
