@@ -108,10 +108,7 @@ static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
     c.ins = call_args(&r->arena, op->ins, op->nins);
     c.outs = call_outs(&r->arena, op, &c.nouts);
     c.nattrs = nattrs;
-    struct call *found = call_find(r->engine, &c, err);
-    if (found)
-        found->refs++;
-    return found;
+    return call_make(r->engine, &c, b->program->generation, err);
 }
 
 static enum skiff_status number_ins(struct skiff_eager_replay *r, const struct skiff_op *op,
