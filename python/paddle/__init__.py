@@ -3,13 +3,20 @@
 `paddle.fluid` is Fluid 1.8, the rest is Paddle 2.x in static mode (paddle.enable_static()). Nothing is loaded before it is
 asked for: a data generator process imports little more than itself.
 """
-from paddle import _names, _v2
-from paddle.batch import batch
+import sys
 
-__version__ = "1.8.5"
-full_version = __version__
+from paddle import _names, _v2, _which
+from paddle.batch import batch
 
 _SUBMODULES = ("fluid", "reader", "dataset", "compat", "distributed", "version") + _v2.SUBMODULES
 
 _names.install_finder()
-__getattr__, __dir__ = _names.lazy(__name__, _v2.WHERE, _SUBMODULES)
+_find, __dir__ = _names.lazy(__name__, _v2.WHERE, _SUBMODULES, 4)
+
+
+def __getattr__(name):
+    if name in ("__version__", "full_version"):
+        return _which.version()
+    if name == "fluid":
+        _which.asked_for_fluid(sys._getframe(1))
+    return _find(name)

@@ -54,8 +54,9 @@ def missing(module, name, have, depth=2):
     raise MissingName(line)
 
 
-def lazy(module, where, submodules=()):
-    """(__getattr__, __dir__) of a module. where: name -> "module" or "module:attribute"."""
+def lazy(module, where, submodules=(), depth=3):
+    """(__getattr__, __dir__) of a module. where: name -> "module" or "module:attribute"; depth: calls between who asks and
+    the answer."""
 
     def find(name):
         import importlib
@@ -67,7 +68,7 @@ def lazy(module, where, submodules=()):
             value = importlib.import_module(module + "." + name)
         else:
             missing(module, name, set(where) | set(submodules) |
-                    {word for word in space if not word.startswith("_")}, 3)
+                    {word for word in space if not word.startswith("_")}, depth)
         space[name] = value
         return value
 

@@ -248,13 +248,13 @@ static enum skiff_status build_op(struct skiff_program *p, const struct skiff_op
     return skiff_op_finish(b, op, SKIFF_NO_INFER, err);
 }
 
-static struct call *call_make(struct skiff_eager *e, const struct skiff_op_call *c,
-                              struct skiff_error *err)
+struct call *call_make(struct skiff_eager *e, const struct skiff_op_call *c, int generation,
+                       struct skiff_error *err)
 {
     struct skiff_program *p = program_create();
     struct skiff_op *op = NULL;
     struct call *made = NULL;
-    skiff_program_set_generation(p, 2);
+    skiff_program_set_generation(p, generation);
     if (build_op(p, c, &op, err) == SKIFF_OK && call_of_op(e, p, op, &made, err) < 0)
         made = NULL;
     program_destroy(p);
@@ -296,7 +296,7 @@ struct call *call_find(struct skiff_eager *e, const struct skiff_op_call *c,
         if (at->hash == hash && at->key_bytes == cache->key.len &&
             !memcmp(at->key, cache->key.data, at->key_bytes))
             return at;
-    struct call *made = call_make(e, c, err);
+    struct call *made = call_make(e, c, GEN_2X, err);
     if (!made)
         return NULL;
     if (cache->count == MOST)

@@ -75,6 +75,9 @@ struct call_cache {
 
 struct call *call_find(struct skiff_eager *e, const struct skiff_op_call *c,
                        struct skiff_error *err); /* borrowed from the cache; NULL */
+/* A call of its own, with the meaning that its type has in that generation; NULL. */
+struct call *call_make(struct skiff_eager *e, const struct skiff_op_call *c, int generation,
+                       struct skiff_error *err);
 /* A call of its own for a loose op of a program. Its arguments are renamed by number. */
 enum skiff_status call_of_op(struct skiff_eager *e, struct skiff_program *p, struct skiff_op *op,
                              struct call **out, struct skiff_error *err);

@@ -68,6 +68,31 @@ static struct skiff_op_arg *call_args(struct arena *a, const struct op_arg *args
     return out;
 }
 
+static bool is_left_out(const struct op_slot *slot, const struct op_arg *arg)
+{
+    return (slot->flags & SLOT_EXTRA) && !(slot->flags & SLOT_LIST) && (!arg || !arg->n);
+}
+
+/* Saved programs lack outputs that only gradients read (dropout's Mask): they are there again. */
+static struct skiff_op_arg *call_outs(struct arena *a, const struct skiff_op *op, int *n)
+{
+    static struct skiff_eager_tensor *const there = (struct skiff_eager_tensor *)&is_absent;
+    const struct op_slot *slots = op->kind ? op->kind->outs : NULL;
+    int more = 0;
+    for (const struct op_slot *slot = slots; slot && slot->name; slot++)
+        more++;
+    struct skiff_op_arg *given = call_args(a, op->outs, op->nouts);
+    struct skiff_op_arg *out = arena_alloc(a, (size_t)(op->nouts + more + 1) * sizeof(*out));
+    memcpy(out, given, (size_t)op->nouts * sizeof(*out));
+    *n = op->nouts;
+    for (const struct op_slot *slot = slots; slot && slot->name; slot++) {
+        const struct op_arg *arg = op_out(op, slot->name);
+        if (is_left_out(slot, arg))
+            out[(*n)++] = (struct skiff_op_arg){slot->name, 1, &there};
+    }
+    return out;
+}
+
 static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
                             const struct skiff_op *op, struct skiff_error *err)
 {
@@ -78,17 +103,11 @@ static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
         if (op_kind_attr(op->kind, name) >= 0 && skiff_op_attr(b, op, name, &attrs[nattrs].value))
             attrs[nattrs++].name = name;
     }
-    struct skiff_op_call c = {op->type,
-                              call_args(&r->arena, op->ins, op->nins),
-                              call_args(&r->arena, op->outs, op->nouts),
-                              op->nins,
-                              op->nouts,
-                              attrs,
-                              nattrs};
-    struct call *found = call_find(r->engine, &c, err);
-    if (found)
-        found->refs++;
-    return found;
+    struct skiff_op_call c = {.type = op->type, .nins = op->nins, .attrs = attrs};
+    c.ins = call_args(&r->arena, op->ins, op->nins);
+    c.outs = call_outs(&r->arena, op, &c.nouts);
+    c.nattrs = nattrs;
+    return call_make(r->engine, &c, b->program->generation, err);
 }
 
 static enum skiff_status number_ins(struct skiff_eager_replay *r, const struct skiff_op *op,
@@ -127,6 +146,10 @@ static void number_outs(struct skiff_eager_replay *r, const struct skiff_op *op,
     s->fresh = arena_alloc(&r->arena, (size_t)(s->call->nout + 1) * sizeof(*s->fresh));
     for (const struct op_slot *slot = s->call->kernel.kind->outs; slot && slot->name; slot++) {
         const struct op_arg *arg = op_out(op, slot->name);
+        if (is_left_out(slot, arg)) {
+            s->fresh[at] = true;
+            s->outs[at++] = r->nvars++;
+        }
         for (int j = 0; arg && j < arg->n; j++, at++) {
             s->outs[at] = is_absent(arg->names[j]) ? -1 : number_new(r, arg->names[j]);
             s->fresh[at] = s->outs[at] >= r->nins && !reads(s, s->outs[at]);

@@ -1,5 +1,7 @@
 """paddle.fluid as in PaddlePaddle 1.8, on Skiff. docs/python.md lists the differences."""
-from paddle import _names
+import sys
+
+from paddle import _names, _which
 
 _F = "paddle.fluid."
 _WHERE = {}
@@ -29,4 +31,10 @@ _SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core",
                "initializer", "layers", "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average")
 
 __all__ = sorted(_WHERE)
-__getattr__, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES)
+_find, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES, 4)
+_which.asked_for_fluid(sys._getframe(1))
+
+
+def __getattr__(name):
+    _which.asked_for_fluid(sys._getframe(1))
+    return _find(name)

@@ -165,7 +165,7 @@ class Model(object):
             prefix = path
         if not os.path.exists(prefix + ".pdparams"):
             raise AssertionError("Failed to load parameters: there is no %s.pdparams" % prefix)
-        state = paddle.load(prefix + ".pdparams")
+        state = paddle.load(prefix + ".pdparams", return_numpy=True)
         for key, param in self.network.state_dict().items():
             wrong = None
             if key not in state:

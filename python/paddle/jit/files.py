@@ -1,6 +1,8 @@
 """paddle.jit.save and load: PATH.pdmodel, PATH.pdiparams, PATH.pdiparams.info."""
 import os
 import pickle
+import tempfile
+import warnings
 
 from skiff import _native
 
@@ -47,7 +49,14 @@ def _write(concrete, path, names, output_spec):
     for name, tensor in trace.tensors.items():
         scope.set(name, tensor._numpy())
     program = trace.program.clone(for_test=True)
-    _native.save_inference_prefix(scope, program, trace.feeds, fetches, path)
+    folder, name = os.path.split(path)
+    with tempfile.TemporaryDirectory(dir=folder or ".", prefix=".jit-") as place:  # whole, or not at all
+        _native.save_inference_prefix(scope, program, trace.feeds, fetches, os.path.join(place, name))
+        if os.path.exists(path + ".skiff_manifest.yaml"):  # of another save: it would not fit these files
+            os.remove(path + ".skiff_manifest.yaml")
+        for end in (".pdiparams", ".pdmodel"):
+            if os.path.exists(os.path.join(place, name + end)):
+                os.replace(os.path.join(place, name + end), path + end)
     kept = {var.name for var in _native.read_program(path + ".pdmodel").list_vars()}
     return {name: _info(tensor, names) for name, tensor in trace.tensors.items() if name in kept}
 
@@ -88,10 +97,12 @@ def _functions(layer):
 
 
 class TranslatedLayer(Layer):
-    """A saved program as a layer: its parameters are param_0 .. in the order of their names; buffers likewise."""
+    """A saved program as a layer: its parameters are param_0 .. in the order of their names; buffers likewise. As in Paddle
+    2.6.2 its parameters get no gradients, unless it was loaded with fine_tune=True."""
 
-    def __init__(self, programs, tensors):
+    def __init__(self, programs, tensors, fine_tune=False):
         super().__init__()
+        self.__dict__["_fine_tune"] = fine_tune
         self.__dict__["_programs"] = programs  # {method: (program, feeds, fetches)}
         self.__dict__["_tensors"] = tensors    # {name in the program: tensor}
         self.__dict__["_runners"] = {}
@@ -119,11 +130,22 @@ class TranslatedLayer(Layer):
         if len(inputs) != count:
             raise ValueError("%s of this model takes %d inputs (%s), but received %d" %
                              (method, count, ", ".join(self._programs[method][1]), len(inputs)))
-        outs = runner([v if isinstance(v, Tensor) else Tensor(v) for v in inputs])
+        noting = _native.eager_set_noting(self._fine_tune and _native.eager_noting())
+        try:
+            outs = runner([v if isinstance(v, Tensor) else Tensor(v) for v in inputs])
+        finally:
+            _native.eager_set_noting(noting)
         return outs[0] if len(outs) == 1 else outs
 
     def forward(self, *inputs):
         return self._call("forward", inputs)
+
+    def train(self):
+        """Dropout and normalization as in training."""
+        if not self._fine_tune:
+            warnings.warn("a loaded model gets no gradients, as in Paddle 2.6.2: it computes as in training and does not learn. "
+                          "paddle.jit.load(path, fine_tune=True) makes it learn")
+        super().train()
 
     def program(self, method_name="forward"):
         """The program of a method."""
@@ -188,7 +210,7 @@ def _tensor_of(var, scope, info):
 
 
 def load(path, **configs):
-    """The model that jit.save or static.save_inference_model wrote, as a layer."""
+    """The model that jit.save or static.save_inference_model wrote, as a layer. fine_tune=True: it can be trained on."""
     if path.endswith(".pdmodel"):
         path = path[:-len(".pdmodel")]
     if not os.path.exists(path + ".pdmodel"):
@@ -206,7 +228,7 @@ def load(path, **configs):
             prefix = os.path.join(folder, "%s.%s" % (name, method))
             programs[method], more = _read(prefix, prefix + ".pdiparams", infos)
             tensors.update({key: value for key, value in more.items() if key not in tensors})
-    return TranslatedLayer(programs, tensors)
+    return TranslatedLayer(programs, tensors, configs.get("fine_tune", False))
 
 
 class _SafeUnpickler(pickle.Unpickler):
