@@ -3,11 +3,13 @@ from skiff import _native
 
 from paddle import _names
 from paddle.fluid._build import net
+from paddle.fluid.contrib import rnn_impl
+from paddle.fluid.contrib.rnn_impl import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm  # noqa: F401
 from paddle.fluid.framework import dtype_name
 from paddle.fluid.layer_helper import check_dtype
 from paddle.fluid.param_attr import ParamAttr
 
-__all__ = ["fused_embedding_seq_pool"]
+__all__ = ["fused_embedding_seq_pool"] + rnn_impl.__all__
 
 
 def fused_embedding_seq_pool(input, size, is_sparse=False, padding_idx=None, combiner="sum", param_attr=None,
