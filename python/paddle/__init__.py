@@ -8,6 +8,8 @@ from paddle.batch import batch
 
 __version__ = "1.8.5"
 full_version = __version__
+#: of Paddle's source; Skiff is none
+__git_commit__ = "skiff"
 
 _SUBMODULES = ("fluid", "reader", "dataset", "compat", "distributed", "version") + _v2.SUBMODULES
 
