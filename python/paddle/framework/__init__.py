@@ -305,4 +305,4 @@ class iinfo(object):
         self.min, self.max, self.bits, self.dtype = int(info.min), int(info.max), info.bits, dtype_name(dtype)
 
 
-__getattr__ = _names.guard(__name__)
+__getattr__, __dir__ = _names.lazy(__name__, {}, ("io_utils",))

@@ -2,10 +2,10 @@
 programs are Fluid 1.8.5's, operator for operator and name for name."""
 from paddle import _names
 from paddle.fluid.layers import (control_flow, crf, distributions, host, io, learning_rate_scheduler, loss, metric_op, nn, ops,
-                                 sequence_lod, tensor)
+                                 rnn, sequence_lod, tensor)
 
 __all__ = []
-for _module in (nn, io, tensor, ops, control_flow, host, loss, metric_op, sequence_lod, learning_rate_scheduler, crf,
+for _module in (nn, io, tensor, ops, control_flow, host, rnn, loss, metric_op, sequence_lod, learning_rate_scheduler, crf,
                 distributions):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
