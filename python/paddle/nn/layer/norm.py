@@ -3,6 +3,7 @@ from paddle import _names
 from paddle._op import Call
 from paddle.nn import functional as F
 from paddle.nn import initializer as init
+from paddle.nn.functional.norm import group_norm
 from paddle.nn.layer._declared import NEEDED, layer
 from paddle.nn.layer.layers import Layer
 
@@ -40,7 +41,7 @@ class GroupNorm(Layer):
         self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
+        return group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
 
     def extra_repr(self):
         return "num_groups=%d, num_channels=%d, epsilon=%s" % (self._num_groups, self._num_channels, self._epsilon)
