@@ -47,7 +47,7 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
         whole = all(isinstance(v, Value) and v.dtype.dtype in ("int32", "int64") or
                     not isinstance(v, Value) and hasattr(v, "__index__") for v in (start, end, step))
         dtype = "int64" if whole else get_default_dtype()
-    ends = [v if isinstance(v, Value) else fill([1], v, dtype, on_cpu=True)
+    ends = [_as_type(v, dtype_name(dtype)) if isinstance(v, Value) else fill([1], v, dtype, on_cpu=True)
             for v in (start, end, step)]
     out = one("range", "range", {"Start": ends[0], "End": ends[1], "Step": ends[2]}, name=name, dtype=dtype_name(dtype),
               stop_gradient=True)
@@ -56,6 +56,11 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
         import math
         out.shape = [max(0, int(math.ceil((end - start) / step)))]
     return out
+
+
+def _as_type(x, name):
+    from paddle.tensor.manipulation import cast
+    return x if x.dtype.dtype == name else cast(x, name)
 
 
 def assign(x, output=None):
