@@ -52,7 +52,8 @@ static inline uint16_t float16_of(float v)
         return sign | 0x7c00;
     int exponent;
     frexpf(a, &exponent);
-    exponent = exponent < -13 ? -13 : exponent; /* below: without the leading 1 */
+    if (exponent < -13 || a == 0) /* below: without the leading 1 */
+        exponent = -13;
     uint32_t scaled = (uint32_t)nearbyintf(ldexpf(a, 11 - exponent)); /* 0 .. 2048 */
     return (uint16_t)(sign + (uint16_t)((uint32_t)(exponent + 13) << 10) + scaled);
 }
