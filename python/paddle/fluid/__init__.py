@@ -24,7 +24,11 @@ for _module, _words in (
         ("clip", "ErrorClipByValue"),
         ("contrib.trainer", "Trainer CheckpointConfig BeginEpochEvent EndEpochEvent BeginStepEvent EndStepEvent"),
         ("contrib.inferencer", "Inferencer"),
-        ("dygraph.base", "enable_dygraph disable_dygraph enable_imperative disable_imperative")):
+        ("dygraph.base", "enable_dygraph disable_dygraph enable_imperative disable_imperative"),
+        ("dygraph.checkpoint", "save_dygraph load_dygraph"), ("dygraph.layers", "Layer"),
+        ("dygraph.nn", "Conv2D Conv3D Pool2D Linear BatchNorm Dropout Embedding GRUUnit InstanceNorm LayerNorm NCE PRelu "
+                       "BilinearTensorProduct Conv2DTranspose Conv3DTranspose GroupNorm SpectralNorm TreeConv MSELoss L1Loss "
+                       "NLLLoss BCELoss")):
     for _word in _words.split():
         _WHERE[_word] = _F + _module + ":" + _word
 _SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core", "param_attr", "data_feeder", "dataset",

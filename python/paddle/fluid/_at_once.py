@@ -14,8 +14,8 @@ from paddle._mode import mode, switched
 _MOST = 256
 
 
-def at_once(function):
-    """The function; inside a guard it runs."""
+def at_once(function, generation=1):
+    """The function; inside a guard it runs, by the operators of that generation."""
     if not inspect.isfunction(function):
         return function
     cache = {}
@@ -24,12 +24,15 @@ def at_once(function):
     def call(*args, **kwargs):
         if not mode.guard or mode.trace is not None:
             return function(*args, **kwargs)
-        return _run(function, cache, args, kwargs)
+        return _run(function, generation, cache, args, kwargs)
 
     return call
 
 
-def _run(function, cache, args, kwargs):
+def _run(function, generation, cache, args, kwargs):
+    from paddle.fluid.dygraph._forms import FORMS
+    if function.__name__ in FORMS:
+        return FORMS[function.__name__](*args, **kwargs)
     from paddle.jit.function import key_of
     from paddle.jit.trace import flatten
     kept = []
@@ -38,16 +41,16 @@ def _run(function, cache, args, kwargs):
     if found is None:
         if len(cache) >= _MOST:
             cache.clear()
-        found = cache[key] = _traced(function, args, kwargs), kept
+        found = cache[key] = _traced(function, generation, args, kwargs), kept
     tensors = []
     flatten((args, kwargs), tensors)
     return found[0](tensors)
 
 
-def _traced(function, args, kwargs):
+def _traced(function, generation, args, kwargs):
     from paddle.jit.function import Concrete, stand_in
     from paddle.jit.trace import Trace
-    trace = Trace(generation=1)
+    trace = Trace(generation)
     args = tuple(stand_in(trace, value, "x%d" % i) for i, value in enumerate(args))
     kwargs = {key: stand_in(trace, value, key) for key, value in kwargs.items()}
     trace.run(function, args, kwargs)

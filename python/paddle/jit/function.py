@@ -9,6 +9,8 @@ from paddle.jit.trace import NeedsValue, Trace, flatten, pack
 from paddle.static.input import InputSpec
 
 _switch = {"on": True}
+#: the Concrete that ran last (fluid's ProgramTranslator saves it)
+last_called = None
 
 
 def enable_to_static(enable_to_static_bool):
@@ -140,7 +142,8 @@ class StaticFunction(object):
                 return self._function(*args, **kwargs)
             concrete.kept = kept
             self._cache[key] = concrete
-        self._last = concrete
+        global last_called
+        self._last = last_called = concrete
         tensors = []
         flatten((args, kwargs), tensors)
         return concrete(tensors)

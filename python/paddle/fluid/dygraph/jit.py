@@ -111,8 +111,16 @@ class ProgramTranslator(object):
         """The source: nothing is rewritten."""
         return self._static(dygraph_func).code
 
+    def get_program_cache(self):
+        """Itself: every declarative function keeps its own programs."""
+        return self
+
     def save_inference_model(self, dirname, feed=None, fetch=None):
-        raise NotImplementedError("ProgramTranslator.save_inference_model: use paddle.jit.save, or TracedLayer")
+        """The program of the declarative function that was called last."""
+        from paddle.jit import function
+        if function.last_called is None:
+            raise RuntimeError("ProgramTranslator.save_inference_model: no declarative function has been called yet")
+        TracedLayer(function.last_called).save_inference_model(dirname, feed, fetch)
 
 
 def _tensors(value):
