@@ -48,6 +48,9 @@ SKIFF_API bool skiff_eager_noting(const struct skiff_eager *e);
 SKIFF_API struct skiff_eager_tensor *skiff_eager_tensor_create(struct skiff_eager *e);
 SKIFF_API struct skiff_eager_tensor *skiff_eager_tensor_ref(struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_tensor_unref(struct skiff_eager_tensor *t); /* NULL is fine */
+/* A tensor of its own with that value, which it takes over. */
+SKIFF_API struct skiff_eager_tensor *skiff_eager_tensor_take(struct skiff_eager *e,
+                                                             struct skiff_tensor *value);
 /* Another tensor with the same memory and no gradient. */
 SKIFF_API struct skiff_eager_tensor *skiff_eager_detach(struct skiff_eager_tensor *t);
 /* From now on `t` has the memory, and the place in the notes, of `from`. */
@@ -192,7 +195,7 @@ SKIFF_API void skiff_eager_optimizer_destroy(struct skiff_eager_optimizer *opt);
  * the optimizer's rule. */
 SKIFF_API enum skiff_status skiff_eager_optimizer_step(struct skiff_eager_optimizer *opt,
                                                        double rate, struct skiff_error *err);
-/* skiff_eager_clear_grad for all parameters. */
+/* The parameters' gradients become zeros, or go (to_zero false). Selected rows always go. */
 SKIFF_API void skiff_eager_optimizer_clear_grad(struct skiff_eager_optimizer *opt, bool to_zero);
 /* The i-th accumulator, borrowed, and its name; made by the first step of its parameter. NULL past
  * the last. */

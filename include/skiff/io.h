@@ -131,6 +131,69 @@ SKIFF_API const char *skiff_state_name(const struct skiff_state *s, int i);
 SKIFF_API enum skiff_status skiff_state_get(const struct skiff_state *s, int i,
                                             struct skiff_tensor **out, struct skiff_error *err);
 
+/* ---- objects ---- */
+
+/* What paddle.save writes beyond states: numbers, texts, arrays, and tuples, lists and dicts of
+ * them, as a pickle. Reading executes nothing; what a pickle cannot be without executing is refused
+ * by name. */
+struct skiff_pickle;
+struct skiff_object; /* of a pickle, and as long as it */
+enum skiff_object_kind {
+    SKIFF_OBJECT_NONE,
+    SKIFF_OBJECT_BOOL,
+    SKIFF_OBJECT_INT,
+    SKIFF_OBJECT_FLOAT,
+    SKIFF_OBJECT_TEXT,
+    SKIFF_OBJECT_BYTES,
+    SKIFF_OBJECT_TUPLE,
+    SKIFF_OBJECT_LIST,
+    SKIFF_OBJECT_DICT,
+    SKIFF_OBJECT_ARRAY,
+    SKIFF_OBJECT_OTHER, /* a type, not a value */
+};
+SKIFF_API enum skiff_status skiff_pickle_open(const char *path, struct skiff_pickle **out,
+                                              struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_pickle_parse(const void *bytes, size_t n, const char *what,
+                                               struct skiff_pickle **out, struct skiff_error *err);
+SKIFF_API void skiff_pickle_close(struct skiff_pickle *p); /* NULL is fine */
+SKIFF_API const struct skiff_object *skiff_pickle_root(const struct skiff_pickle *p);
+SKIFF_API enum skiff_object_kind skiff_object_kind(const struct skiff_object *o);
+SKIFF_API int64_t skiff_object_int(const struct skiff_object *o); /* also of a bool */
+SKIFF_API double skiff_object_float(const struct skiff_object *o);
+/* Of a text (UTF-8) or bytes; not ended by 0. */
+SKIFF_API const char *skiff_object_text(struct skiff_pickle *p, const struct skiff_object *o,
+                                        size_t *out_n);
+/* Of a tuple or list; of a dict: keys and values in turns. The same object may stand in several
+ * places, also inside of itself. */
+SKIFF_API size_t skiff_object_count(const struct skiff_object *o);
+SKIFF_API const struct skiff_object *skiff_object_item(const struct skiff_object *o, size_t i);
+/* A copy of the array; bfloat16 is numpy's uint16, as in Paddle. */
+SKIFF_API enum skiff_status skiff_object_array(struct skiff_pickle *p, const struct skiff_object *o,
+                                               struct skiff_tensor **out, struct skiff_error *err);
+
+/* Writing: open, the pieces of one object in order, end. path NULL: into memory. The file is
+ * there, whole, after end; close instead of end leaves what was there before. */
+struct skiff_pickler;
+SKIFF_API enum skiff_status skiff_pickler_open(const char *path, int protocol,
+                                               struct skiff_pickler **out, struct skiff_error *err);
+SKIFF_API void skiff_pickler_none(struct skiff_pickler *p);
+SKIFF_API void skiff_pickler_bool(struct skiff_pickler *p, bool v);
+SKIFF_API void skiff_pickler_int(struct skiff_pickler *p, int64_t v);
+SKIFF_API void skiff_pickler_float(struct skiff_pickler *p, double v);
+SKIFF_API enum skiff_status skiff_pickler_text(struct skiff_pickler *p, const char *text, size_t n,
+                                               struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_pickler_bytes(struct skiff_pickler *p, const void *bytes,
+                                                size_t n, struct skiff_error *err);
+SKIFF_API enum skiff_status
+skiff_pickler_array(struct skiff_pickler *p, const struct skiff_tensor *t, struct skiff_error *err);
+/* A tuple, list or dict: begin, its items (keys and values in turns), finish. */
+SKIFF_API void skiff_pickler_begin(struct skiff_pickler *p, enum skiff_object_kind kind);
+SKIFF_API void skiff_pickler_finish(struct skiff_pickler *p, enum skiff_object_kind kind);
+/* Both end the pickler. In memory, *out_bytes gets what was written; free() it. */
+SKIFF_API enum skiff_status skiff_pickler_end(struct skiff_pickler *p, void **out_bytes,
+                                              size_t *out_n, struct skiff_error *err);
+SKIFF_API void skiff_pickler_close(struct skiff_pickler *p); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

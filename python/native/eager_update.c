@@ -22,9 +22,9 @@ static bool parameter_of(PyObject *row, struct skiff_eager_parameter *p)
 {
     PyObject *tensor, *regularizer;
     int clipped, decayed;
-    if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "OsdOpp", &tensor, &p->name,
-                                                 &p->learning_rate, &regularizer, &clipped,
-                                                 &decayed))
+    if (!PyTuple_Check(row) ||
+        !PyArg_ParseTuple(row, "OsdOpp", &tensor, &p->name, &p->learning_rate, &regularizer,
+                          &clipped, &decayed))
         return false;
     if (p->learning_rate == 0)
         p->learning_rate = SKIFF_ZERO;
@@ -144,7 +144,8 @@ static PyObject *eager_optimizer_set_state(struct eager_optimizer_object *o, PyO
     }
     size_t most = (size_t)PyDict_Size(dict) + 1;
     const char **names = keep_alloc(&k, most * sizeof(*names));
-    struct skiff_eager_tensor **tensors = keep_alloc(&k, most * sizeof(struct skiff_eager_tensor *));
+    struct skiff_eager_tensor **tensors =
+        keep_alloc(&k, most * sizeof(struct skiff_eager_tensor *));
     bool ok = names && tensors;
     while (ok && PyDict_Next(dict, &at, &key, &value)) {
         names[n] = text_of(key, "a name");

@@ -278,6 +278,7 @@ bool fleet_init(PyObject *m);
 bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
 bool eager_update_init(PyObject *m);
+bool object_init(PyObject *m);
 bool replay_init(PyObject *m);
 struct skiff_eager *eager_engine(void);
 /* A list of Tensors and Nones (NULL); NULL with an exception. */

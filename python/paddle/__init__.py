@@ -8,6 +8,9 @@ import sys
 from paddle import _names, _v2, _which
 from paddle.batch import batch
 
+#: of Paddle's source; Skiff is none
+__git_commit__ = "skiff"
+
 _SUBMODULES = ("fluid", "reader", "dataset", "compat", "distributed", "version") + _v2.SUBMODULES
 
 _names.install_finder()

@@ -488,6 +488,8 @@ class Parameter(Tensor):
         memo[id(self)] = new
         for key, value in self.__dict__.items():
             setattr(new, key, copy.deepcopy(value, memo))
+        from paddle.fluid._build import net
+        new._name = self.name + net.name("_deepcopy")
         new.set(self._numpy(), self._dtype)
         new.stop_gradient = self.stop_gradient
         return new

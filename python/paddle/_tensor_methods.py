@@ -113,10 +113,7 @@ def normal_(self, mean=0.0, std=1.0, name=None):
 
 def exponential_(self, lam=1.0, name=None):
     """Filled with numbers of an exponential distribution."""
-    from paddle.tensor.random import uniform
-    with _native_silence():
-        out = -(1.0 - uniform(self.shape, self.dtype, 0.0, 1.0)).log() / lam
-    return _drawn(self, out)
+    return _drawn(self, _native.eager_one("exponential", {"X": self._detach()}, {"lambda": float(lam)}))
 
 
 class _native_silence(object):

@@ -40,7 +40,7 @@ for _name in ("set_device get_device is_compiled_with_cuda is_compiled_with_rocm
     WHERE[_name] = "paddle.device"
 for _name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split():
     WHERE[_name] = "paddle._dtypes"
-WHERE.update({"Tensor": "paddle.tensor", "grad": "paddle.autograd", "set_printoptions": "paddle._tensor_print",
+WHERE.update({"Tensor": "paddle._tensor", "grad": "paddle.autograd", "set_printoptions": "paddle._tensor_print",
               "enable_grad": "paddle.framework", "DataParallel": "paddle.distributed", "core": "paddle.base",
               "dtype": "paddle.fluid.core:VarType"})
 

@@ -25,9 +25,26 @@ static void dir_print(struct buf *out, const char *path)
     buf_printf(out, "%.*s", slash ? (int)(slash - path + (slash == path)) : 1, slash ? path : ".");
 }
 
-/* A tensor or a state, compared with the manifest beside it. */
-static enum skiff_status read_one(const char *path, struct skiff_tensor *tensor,
-                                  struct state *state, struct skiff_error *err)
+/* What a file is read as: the one that is not NULL. */
+struct read_as {
+    struct skiff_tensor *tensor;
+    struct state *state;
+    struct buf *bytes;
+};
+
+static enum skiff_status read_as(const char *path, const struct file_sum *want,
+                                 const struct read_as *as, struct skiff_error *err)
+{
+    if (as->tensor)
+        return value_file_read_checked(path, want, as->tensor, err);
+    if (as->state)
+        return pickle_file_read_checked(path, want, as->state, err);
+    return file_read_checked(path, want, as->bytes, err);
+}
+
+/* Compared with the manifest beside it. */
+static enum skiff_status read_one(const char *path, const struct read_as *as,
+                                  struct skiff_error *err)
 {
     struct model_reader r = MODEL_READER_INIT;
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
@@ -39,8 +56,7 @@ static enum skiff_status read_one(const char *path, struct skiff_tensor *tensor,
         TRY_OUT(model_reader_open(&r, dir.data, file, err));
         status = model_reader_sum(&r, file, &want, err);
         if (status == SKIFF_OK)
-            status = tensor ? value_file_read_checked(path, want, tensor, err)
-                            : pickle_file_read_checked(path, want, state, err);
+            status = read_as(path, want, as, err);
     } while (model_reader_close(&r, status));
 out:
     buf_deinit(&dir);
@@ -51,7 +67,7 @@ enum skiff_status skiff_tensor_read(const char *path, struct skiff_tensor **out,
                                     struct skiff_error *err)
 {
     struct skiff_tensor *t = tensor_new();
-    enum skiff_status status = read_one(path, t, NULL, err);
+    enum skiff_status status = read_one(path, &(struct read_as){.tensor = t}, err);
     if (status < 0)
         skiff_tensor_destroy(t);
     else
@@ -84,11 +100,22 @@ enum skiff_status skiff_state_read(const char *path, struct skiff_state **out,
                                    struct skiff_error *err)
 {
     struct skiff_state *s = skiff_state_create();
-    enum skiff_status status = read_one(path, NULL, &s->state, err);
+    enum skiff_status status = read_one(path, &(struct read_as){.state = &s->state}, err);
     if (status < 0)
         skiff_state_destroy(s);
     else
         *out = s;
+    return status;
+}
+
+enum skiff_status skiff_pickle_open(const char *path, struct skiff_pickle **out,
+                                    struct skiff_error *err)
+{
+    struct buf bytes = BUF_INIT;
+    enum skiff_status status = read_one(path, &(struct read_as){.bytes = &bytes}, err);
+    if (status == SKIFF_OK)
+        status = pickle_object_read(&bytes, path, out, err);
+    buf_deinit(&bytes);
     return status;
 }
 

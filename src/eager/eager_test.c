@@ -244,7 +244,7 @@ int main(void)
         cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
         cmocka_unit_test(test_hooks),       cmocka_unit_test(test_overwritten),
         cmocka_unit_test(test_noting),      cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_errors),      cmocka_unit_test(test_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,9 +203,15 @@ enum skiff_status op_run(struct skiff_eager *e, struct call *c,
 {
     struct recipe *r = NULL;
     const struct op_kind *kind = c->kernel.kind;
-    bool noted = e->noting && (kind->grad || kind->make_grad) && wanted_inputs(e, c, ins);
-    if (noted)
-        TRY(recipe_of(e, c, e->wanted, &r, err));
+    if (e->noting && wanted_inputs(e, c, ins)) {
+        if (kind->grad || kind->make_grad || op_kind_second(kind))
+            TRY(recipe_of(e, c, e->wanted, &r, err));
+        else if (op_kind_is_gradient(kind))
+            return error_set(err, SKIFF_STATE,
+                             "op %s doesn't have any grad op: derivatives of second order do not "
+                             "go through it. Without them, set create_graph to False",
+                             kind->type);
+    }
     TRY(run_values(e, c, ins, outs, err));
     if (r) {
         note_op(e, c, r, ins, outs);

@@ -97,6 +97,15 @@ struct skiff_eager_tensor *skiff_eager_tensor_create(struct skiff_eager *e)
     return t;
 }
 
+struct skiff_eager_tensor *skiff_eager_tensor_take(struct skiff_eager *e,
+                                                   struct skiff_tensor *value)
+{
+    struct skiff_eager_tensor *t = skiff_eager_tensor_create(e);
+    t->box->value = *value;
+    free(value);
+    return t;
+}
+
 struct skiff_eager_tensor *skiff_eager_tensor_ref(struct skiff_eager_tensor *t)
 {
     t->refs++;
@@ -299,8 +308,7 @@ struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t)
 /* Zeros are only made when somebody looks at them: mostly the next backward comes first. */
 void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero)
 {
-    t->cleared =
-        to_zero && (t->cleared || (t->grad && t->grad->box->value.kind == VALUE_TENSOR));
+    t->cleared = to_zero && (t->cleared || (t->grad && t->grad->box->value.kind == VALUE_TENSOR));
     skiff_eager_tensor_unref(t->grad);
     t->grad = NULL;
 }

@@ -48,7 +48,8 @@ struct skiff_eager_optimizer {
     struct arena arena; /* of names */
     const struct optimizer_kind *kind;
     struct skiff_optimizer_options o;
-    struct skiff_net *names, *own_names; /* names the accumulators; own: NULL when it is another's */
+    struct skiff_net *names,
+        *own_names; /* names the accumulators; own: NULL when it is another's */
     struct parameter *params;
     int nparams;
     struct skiff_scope *scope;
@@ -274,14 +275,14 @@ static struct accumulator *add_accumulator(struct skiff_eager_optimizer *opt, co
     return a;
 }
 
-static enum skiff_status check_state(const char *name, const struct tensor *given,
-                                     enum dtype dtype, const struct shape *shape,
-                                     struct skiff_error *err)
+static enum skiff_status check_state(const char *name, const struct tensor *given, enum dtype dtype,
+                                     const struct shape *shape, struct skiff_error *err)
 {
     char have[160], want[160];
     if (given->dtype == dtype && shape_equal(&given->shape, shape))
         return SKIFF_OK;
-    return error_set(err, SKIFF_SHAPE, "state of %s must be %s %s, but is %s %s: it belongs to "
+    return error_set(err, SKIFF_SHAPE,
+                     "state of %s must be %s %s, but is %s %s: it belongs to "
                      "another model",
                      name, dtype_name(dtype), shape_text(shape, want), dtype_name(given->dtype),
                      shape_text(&given->shape, have));
@@ -408,8 +409,7 @@ static struct skiff_param_grad declare_pair(struct skiff_eager_optimizer *opt,
                             .regularizer = p->p.regularizer,
                         });
     return (struct skiff_param_grad){
-        param,
-        declare(b, grad_name, value, letter == ROWS ? VAR_SELECTED_ROWS : VAR_LOD_TENSOR)};
+        param, declare(b, grad_name, value, letter == ROWS ? VAR_SELECTED_ROWS : VAR_LOD_TENSOR)};
 }
 
 /* Clipping, decay and updates for the members of the set. */
@@ -427,8 +427,8 @@ static enum skiff_status build_program(struct skiff_eager_optimizer *opt,
         made->own_names = (struct accumulator_names){name_accumulator, opt};
         made->rate_dtype = pairs[0].param->dtype;
     }
-    enum skiff_status status = made ? skiff_optimizer_apply(made, pairs, n, err)
-                                    : skiff_net_check(opt->building, err);
+    enum skiff_status status =
+        made ? skiff_optimizer_apply(made, pairs, n, err) : skiff_net_check(opt->building, err);
     if (status == SKIFF_OK)
         opt->rate = scope_var(opt->scope, skiff_optimizer_rate(made)->name);
     free(pairs);
@@ -448,11 +448,11 @@ static enum skiff_status run_startup(struct skiff_eager_optimizer *opt, struct s
 static enum skiff_status make_plan(struct skiff_eager_optimizer *opt, struct update_set *s,
                                    struct skiff_error *err)
 {
-    const char **feeds = arena_alloc(&opt->building->arena,
-                                     (size_t)(s->nmembers + 1) * sizeof(*feeds));
+    const char **feeds =
+        arena_alloc(&opt->building->arena, (size_t)(s->nmembers + 1) * sizeof(*feeds));
     for (int i = 0; i < s->nmembers; i++)
-        feeds[i] = arena_printf(&opt->building->arena, "%s@GRAD",
-                                opt->params[s->members[i]].p.name);
+        feeds[i] =
+            arena_printf(&opt->building->arena, "%s@GRAD", opt->params[s->members[i]].p.name);
     return plan_create(skiff_net_main(opt->building), opt->scope,
                        &(struct plan_options){.fuse = true, .generator = &opt->engine->generator},
                        feeds, s->nmembers, NULL, 0, &s->plan, err);
@@ -464,13 +464,29 @@ static void count_members(const struct skiff_eager_optimizer *opt, struct update
     s->feeds = mem_must((size_t)(opt->nparams + 1) * sizeof(*s->feeds));
     s->members = mem_must((size_t)(opt->nparams + 1) * sizeof(*s->members));
     for (int i = 0; i < opt->nparams; i++)
-        if (s->signature[i] != WITHOUT && find_parameter(opt, opt->params[i].p.name) == &opt->params[i])
+        if (s->signature[i] != WITHOUT &&
+            find_parameter(opt, opt->params[i].p.name) == &opt->params[i])
             s->members[s->nmembers++] = i;
+}
+
+/* As Paddle has it for this one optimizer. */
+static enum skiff_status check_decay(const struct skiff_eager_optimizer *opt,
+                                     struct skiff_error *err)
+{
+    bool refuses = !strcmp(opt->kind->info.type, "adam") && opt->o.regularization.kind;
+    for (int i = 0; refuses && i < opt->nparams; i++)
+        if (opt->signature[i] == ROWS)
+            return error_set(err, SKIFF_STATE,
+                             "parameter %s: Adam don't support weight_decay with sparse "
+                             "parameters, please set it to None.",
+                             opt->params[i].p.name);
+    return SKIFF_OK;
 }
 
 static enum skiff_status set_make(struct skiff_eager_optimizer *opt, struct update_set *s,
                                   struct skiff_error *err)
 {
+    TRY(check_decay(opt, err));
     s->signature = mem_must((size_t)opt->nparams + 1);
     memcpy(s->signature, opt->signature, (size_t)opt->nparams);
     count_members(opt, s);
@@ -529,10 +545,10 @@ static enum skiff_status check_member(const struct parameter *p, struct skiff_er
         return error_set(err, SKIFF_STATE, "parameter %s has no value", p->p.name);
     if (grad->tensor.dtype != value->tensor.dtype ||
         (grad->kind == VALUE_TENSOR && !shape_equal(&grad->tensor.shape, &value->tensor.shape)))
-        return error_set(err, SKIFF_SHAPE, "the gradient of parameter %s is %s %s; it must be %s %s",
-                         p->p.name, dtype_name(grad->tensor.dtype),
-                         shape_text(&grad->tensor.shape, have), dtype_name(value->tensor.dtype),
-                         shape_text(&value->tensor.shape, want));
+        return error_set(err, SKIFF_SHAPE,
+                         "the gradient of parameter %s is %s %s; it must be %s %s", p->p.name,
+                         dtype_name(grad->tensor.dtype), shape_text(&grad->tensor.shape, have),
+                         dtype_name(value->tensor.dtype), shape_text(&value->tensor.shape, want));
     return SKIFF_OK;
 }
 
@@ -546,9 +562,9 @@ static enum skiff_status look(struct skiff_eager_optimizer *opt, bool *out_any,
         struct skiff_eager_tensor *t = p->p.tensor, *grad = NULL;
         if (!t->stop_gradient)
             grad = skiff_eager_grad_of(t);
-        opt->signature[i] = !grad || grad->box->value.kind == VALUE_NONE   ? WITHOUT
-                            : grad->box->value.kind == VALUE_ROWS ? ROWS
-                                                                  : DENSE;
+        opt->signature[i] = !grad || grad->box->value.kind == VALUE_NONE ? WITHOUT
+                            : grad->box->value.kind == VALUE_ROWS        ? ROWS
+                                                                         : DENSE;
         if (opt->signature[i] == WITHOUT)
             continue;
         TRY(check_member(p, err));
@@ -584,8 +600,8 @@ enum skiff_status skiff_eager_optimizer_step(struct skiff_eager_optimizer *opt, 
     set_rate(opt, rate);
     for (int i = 0; i < s->nmembers; i++) {
         const struct skiff_tensor *g = skiff_eager_value(opt->params[s->members[i]].p.tensor->grad);
-        s->feeds[i] = (struct feed){.tensor = &g->tensor,
-                                    .rows = g->kind == VALUE_ROWS ? &g->sel : NULL};
+        s->feeds[i] =
+            (struct feed){.tensor = &g->tensor, .rows = g->kind == VALUE_ROWS ? &g->sel : NULL};
     }
     return plan_run(s->plan, s->feeds, NULL, err);
 }

@@ -7,7 +7,7 @@
  *   op            Out                                 X@GRAD / Out@GRAD
  *   relu          max(x, 0)                           out > 0
  *   relu6         min(max(x, 0), t)                   0 < out < t            (t = 6 in 2.x)
- *   leaky_relu    x > 0 ? x : a x                     v > 0 ? 1 : a          (v: Out 1.x, X 2.x)
+ *   leaky_relu    x > 0 ? x : a x                     1.x: v = Out, v > 0 ? 1 : a; 2.x: x < 0 ? a : 1
  *   sigmoid       1 / (1 + e^-x)                      out (1 - out)
  *   tanh          tanh x                              1 - out^2
  *   swish, silu   x sigmoid(b x)                      s + b x s (1 - s)      (b = 1 in 2.x)
@@ -166,6 +166,7 @@ DEFINE_HOT_SLOPE(tanh, MATH_ACT_TANH, d *(1 - v * v));
 DEFINE_SLOPE(relu6, v > 0 && v < p[0] ? d : 0);
 DEFINE_SLOPE(relu6_2x, v > 0 && v < 6 ? d : 0);
 DEFINE_SLOPE(leaky_relu, v > 0 ? d : p[0] * d);
+DEFINE_SLOPE(leaky_relu_2x, v < 0 ? p[0] * d : d);
 DEFINE_SLOPE(swish, d *SIG(p[0] * v) * (1 + p[0] * v * (1 - SIG(p[0] * v))));
 DEFINE_SLOPE(silu, d *SIG(v) * (1 + v * (1 - SIG(v))));
 DEFINE_SLOPE(softplus, d *SIG(v));
@@ -305,6 +306,7 @@ DEFINE_BOTH(relu, 0);
 DEFINE_BOTH(relu6, 1);
 DEFINE_BOTH(relu6_2x, 0);
 DEFINE_BOTH(leaky_relu, 1);
+DEFINE_GRAD_RUN(leaky_relu_2x, 1);
 DEFINE_BOTH(sigmoid, 0);
 DEFINE_BOTH(tanh, 0);
 DEFINE_BOTH(swish, 1);
@@ -495,7 +497,7 @@ const struct op_kind ops_activation[] = {
     FORWARD("leaky_relu", leaky_relu, leaky_attrs, GRAD_BY_OUT, .generations = GEN_1X),
     BACKWARD("leaky_relu", leaky_relu, leaky_attrs, grad_out_in, .generations = GEN_1X),
     FORWARD("leaky_relu", leaky_relu, leaky_attrs, GRAD_BY_X, .generations = GEN_2X),
-    BACKWARD("leaky_relu", leaky_relu, leaky_attrs, grad_x_in, .generations = GEN_2X),
+    BACKWARD("leaky_relu", leaky_relu_2x, leaky_attrs, grad_x_in, .generations = GEN_2X),
     FORWARD("swish", swish, swish_attrs, GRAD_BY_X, .generations = GEN_1X),
     BACKWARD("swish", swish, swish_attrs, grad_x_in, .generations = GEN_1X),
     FORWARD("swish", silu, none, GRAD_BY_X, .generations = GEN_2X),

@@ -1,10 +1,10 @@
-/* Repeating a tensor along its dims: expand (1.x), tile, expand_v2, expand_as_v2 (2.x).
+/* Repeating a tensor along its dims: expand, expand_as (1.x), tile, expand_v2, expand_as_v2 (2.x).
  *
  * All are Out[o] = X[o mod dims of X], dims aligned at the end; the gradient sums over the repeats.
  *   expand, tile   dim = repeat times dim of X; the shorter of the two lists is padded with 1 in
  *                  front (tile only: expand wants equal lengths)
  *   expand_v2      dim as asked for; -1 keeps that of X; X has the same dim or 1
- *   expand_as_v2   dims of Y, else of the attribute
+ *   expand_as_v2   dims of Y, else of the attribute; expand_as: multiples of X's dims
  * Times and shapes come from the list of tensors, else the tensor, else the attribute. */
 #include "ops/ops_common.h"
 
@@ -177,6 +177,23 @@ static enum skiff_status expand_as_infer(struct infer *c, struct skiff_error *er
     return expand_to(c, n, want, err);
 }
 
+static enum skiff_status expand_as_1x_infer(struct infer *c, struct skiff_error *err)
+{
+    const struct shape *x = infer_in(c, X, 0), *y = infer_in(c, 1, 0);
+    struct shape out = *y;
+    bool fits = x->ndim == y->ndim;
+    for (int i = 0; fits && i < x->ndim; i++)
+        fits = x->dims[i] < 0 || y->dims[i] < 0 || (x->dims[i] && y->dims[i] % x->dims[i] == 0);
+    if (!fits)
+        return infer_fail(c, X, 0, err, "target_tensor (%s) must be a multiple of it, dim by dim",
+                          infer_in_name(c, 1, 0));
+    return give_shape(c, &out, err);
+}
+static enum skiff_status as_1x_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    return repeat_grad(k, 2, err);
+}
+
 static enum skiff_status grad_infer(struct infer *c, struct skiff_error *err)
 {
     return infer_same(c, X, 0, err);
@@ -195,6 +212,10 @@ INS(expand_v2, "Shape", "expand_shapes_tensor");
 INS(tile, "RepeatTimes", "repeat_times_tensor");
 static const struct op_slot as_in[] = {{"X", 0}, {"Y", SLOT_OPTIONAL | SLOT_SHAPE_ONLY}, {0}};
 static const struct op_slot as_grad_in[] = {{"X", SLOT_SHAPE_ONLY}, {"Out" GRAD_SUFFIX, 0}, {0}};
+static const struct op_slot as_1x_in[] = {{"X", 0}, {"target_tensor", SLOT_SHAPE_ONLY}, {0}};
+static const struct op_slot as_1x_grad_in[] = {
+    {"X", SLOT_SHAPE_ONLY}, {"target_tensor", SLOT_SHAPE_ONLY}, {"Out" GRAD_SUFFIX, 0}, {0}};
+static const struct op_attr_spec none[] = {{0}};
 static const struct op_slot out_out[] = {{"Out", 0}, {0}};
 static const struct op_slot dx_out[] = {{"X" GRAD_SUFFIX, SLOT_OPTIONAL}, {0}};
 static const struct op_attr_spec expand_attrs[] = {A_INTS("expand_times"), {0}};
@@ -217,6 +238,9 @@ const struct op_kind ops_expand[] = {
     REPEAT("expand", 0, expand_in, expand_attrs, expand_infer,
            "X ExpandTimes expand_times_tensor Out@GRAD -> X@GRAD"),
     REPEAT_GRAD("expand", 0, expand_grad_in, expand_attrs, repeat_grad_run),
+    REPEAT("expand_as", GEN_1X, as_1x_in, none, expand_as_1x_infer,
+           "X target_tensor Out@GRAD -> X@GRAD"),
+    REPEAT_GRAD("expand_as", GEN_1X, as_1x_grad_in, none, as_1x_grad_run),
     REPEAT("tile", GEN_2X, tile_in, tile_attrs, tile_infer,
            "X RepeatTimes repeat_times_tensor Out@GRAD -> X@GRAD"),
     REPEAT_GRAD("tile", GEN_2X, tile_grad_in, tile_attrs, repeat_grad_run),

@@ -1,5 +1,5 @@
 /* Ops that make tensors from attributes or shapes: fill_constant, fill_constant_batch_size_like,
- * fill_zeros_like, fill_any_like, assign_value, shape, size, range.
+ * fill_zeros_like, fill_any_like, assign_value, shape, size, range, linspace.
  *
  * fill_constant: shape from ShapeTensor, else ShapeTensorList, else the attribute; value from
  * ValueTensor, else str_value when it is not empty, else value. An integer str_value is taken
@@ -130,18 +130,8 @@ enum { FBA_SHAPE, FBA_IN_IDX, FBA_OUT_IDX, FBA_DTYPE, FBA_VALUE, FBA_STR };
 
 static enum skiff_status batch_like_infer(struct infer *c, struct skiff_error *err)
 {
-    const struct shape *in = infer_in(c, 0, 0);
-    const struct attr_value *a = &c->attr[FBA_SHAPE];
-    int from = c->attr[FBA_IN_IDX].i, to = c->attr[FBA_OUT_IDX].i;
-    const struct lod_level *level = lod_last(infer_in_lod(c, 0, 0));
-    struct shape s = {.ndim = a->n};
-    if (a->n > TENSOR_MAX_DIMS || from < 0 || from >= in->ndim || to < 0 || to >= a->n)
-        return infer_fail(c, 0, 0, err, "input_dim_idx %d or output_dim_idx %d is out of range",
-                          from, to);
-    for (int i = 0; i < a->n; i++)
-        s.dims[i] = a->ints[i];
-    s.dims[to] = from == 0 && level ? level->n - 1 : in->dims[from];
-    return infer_out(c, 0, 0, (enum dtype)c->attr[FBA_DTYPE].i, &s, err);
+    return infer_batch_like(c, &c->attr[FBA_SHAPE], c->attr[FBA_IN_IDX].i, c->attr[FBA_OUT_IDX].i,
+                            (enum dtype)c->attr[FBA_DTYPE].i, err);
 }
 
 static enum skiff_status batch_like_run(struct kernel *k, struct skiff_error *err)

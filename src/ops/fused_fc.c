@@ -1,7 +1,7 @@
 /* fused_fc: Out = act(X W + Bias), one step for mul, elementwise_add and an activation.
  *
- * X [.., k] is read as [m, k] (x_num_col_dims leading dims make the rows), W is [k, n], Bias [n] or
- * absent. Gradient:
+ * X [.., k] is read as [m, k] (x_num_col_dims leading dims make the rows; -1: all but the last, as
+ * many as X has when it runs), W is [k, n], Bias [n] or absent. Gradient:
  *   D         = Out@GRAD * act'(Out)    in scratch; Out@GRAD itself without activation
  *   X@GRAD    = D W^T
  *   W@GRAD    = X^T D
@@ -18,11 +18,16 @@ static const struct op_slot fc_outs[] = {{"Out", 0}, {0}};
 static const struct op_attr_spec fc_attrs[] = {
     A_INT("x_num_col_dims", 1), A_INT("act", MATH_ACT_NONE), {0}};
 
+static int row_dims(const struct attr_value *attr, const struct shape *x)
+{
+    return attr[FC_ATTR_COLS].i < 0 ? x->ndim - 1 : attr[FC_ATTR_COLS].i;
+}
+
 static enum skiff_status fc_infer(struct infer *c, struct skiff_error *err)
 {
     const struct shape *x = infer_in(c, FC_X, 0), *w = infer_in(c, FC_W, 0);
-    int cols = c->attr[FC_ATTR_COLS].i;
-    if (w->ndim != 2 || x->ndim <= cols)
+    int cols = row_dims(c->attr, x);
+    if (w->ndim != 2 || x->ndim <= cols || cols < 1)
         return infer_fail(c, FC_W, 0, err,
                           "the weight must be a matrix and X must have more than %d dims", cols);
     int64_t k = dims_product(x, cols, x->ndim);
@@ -58,7 +63,7 @@ static enum skiff_status fc_run(struct kernel *k, struct skiff_error *err)
     TRY(check_f32(k, 3, err));
     const struct tensor *x = kernel_in(k, FC_X), *w = kernel_in(k, FC_W),
                         *bias = kernel_in(k, FC_BIAS);
-    int64_t m = shape_rows(&x->shape, k->attr[FC_ATTR_COLS].i);
+    int64_t m = shape_rows(&x->shape, row_dims(k->attr, &x->shape));
     math_fc_f32(m, w->shape.dims[1], w->shape.dims[0], tensor_f32(x), tensor_f32(w),
                 bias ? tensor_f32(bias) : NULL, k->attr[FC_ATTR_ACT].i,
                 tensor_f32(kernel_out(k, 0)));
@@ -76,8 +81,8 @@ static const struct op_slot fcg_outs[] = {
 static enum skiff_status fcg_infer(struct infer *c, struct skiff_error *err)
 {
     const struct shape x = *infer_in(c, FG_X, 0), w = *infer_in(c, FG_W, 0);
-    int cols = c->attr[FC_ATTR_COLS].i;
-    if (w.ndim != 2 || x.ndim <= cols)
+    int cols = row_dims(c->attr, &x);
+    if (w.ndim != 2 || x.ndim <= cols || cols < 1)
         return infer_fail(c, FG_W, 0, err,
                           "the weight must be a matrix and X must have more than %d dims", cols);
     if (dims_conflict(dims_product(&x, cols, x.ndim), w.dims[0]))
@@ -105,7 +110,7 @@ static enum skiff_status fcg_run(struct kernel *k, struct skiff_error *err)
     struct tensor *dx = kernel_out(k, FG_DX), *dw = kernel_out(k, FG_DW),
                   *dbias = kernel_out(k, FG_DBIAS);
     enum math_act act = k->attr[FC_ATTR_ACT].i;
-    int64_t m = shape_rows(&x->shape, k->attr[FC_ATTR_COLS].i);
+    int64_t m = shape_rows(&x->shape, row_dims(k->attr, &x->shape));
     int64_t kk = w->shape.dims[0], n = w->shape.dims[1];
     const float *d = tensor_f32(dout);
     if (act != MATH_ACT_NONE) {

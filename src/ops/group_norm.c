@@ -5,7 +5,7 @@
  *   Y = h Scale + Bias
  *   dX = s (g - mean(g) - h mean(g h));  dScale = sum of dY h, dBias = sum of dY, per channel
  * instance_norm has one channel to a group. It keeps m and s; group_norm keeps m and v. The
- * gradient op of group_norm in 1.x has no X: h = (Y - Bias) / Scale. */
+ * gradient op of group_norm in 1.x has neither X nor Mean: h = (Y - Bias) / Scale. */
 #include "ops/seq_common.h"
 
 #include <tgmath.h>
@@ -137,7 +137,7 @@ static void group_backward(const struct view *v, enum dtype t, const struct grou
     int64_t first = g % v->groups * v->per_group;
     DISPATCH_FLOAT(t, T, {
         const T *x = a->x, *y = a->y, *dy = a->dy, *scale = a->scale, *bias = a->bias;
-        T *dx = a->dx, *dscale = a->dscale, *dbias = a->dbias, m = ((const T *)a->mean)[g];
+        T *dx = a->dx, *dscale = a->dscale, *dbias = a->dbias, m = x ? ((const T *)a->mean)[g] : 0;
         T s = ((const T *)a->spread)[g];
         double sum = 0, sum_h = 0;
         s = a->has_s ? s : 1 / sqrt(s + (T)a->epsilon);
@@ -221,7 +221,8 @@ static enum skiff_status group_grad_run(struct kernel *k, struct skiff_error *er
     TRY(group_view(&c, GG_DY, &v, err));
     int from = kernel_has(k, GG_X) ? GG_X : GG_Y;
     TRY(kernel_want_elements(k, from, dy->dtype, tensor_numel(dy), err));
-    TRY(kernel_want_elements(k, GG_MEAN, dy->dtype, v.n * v.groups, err));
+    if (from == GG_X)
+        TRY(kernel_want_elements(k, GG_MEAN, dy->dtype, v.n * v.groups, err));
     TRY(kernel_want_elements(k, GG_VARIANCE, dy->dtype, v.n * v.groups, err));
     struct group_grad a = {.x = kernel_in_data(k, GG_X),
                            .y = kernel_in_data(k, GG_Y),
@@ -291,9 +292,10 @@ static const struct op_slot group_outs[] = {
     {"Y", 0}, {"Mean", SLOT_EXTRA}, {"Variance", SLOT_EXTRA}, {0}};
 static const struct op_slot instance_outs[] = {
     {"Y", 0}, {"SavedMean", SLOT_EXTRA}, {"SavedVariance", SLOT_EXTRA}, {0}};
-static const struct op_slot group_grad_ins[] = {
-    {"X", SLOT_OPTIONAL}, {"Scale", SLOT_OPTIONAL}, {"Bias", SLOT_OPTIONAL}, {"Y", SLOT_OPTIONAL},
-    {"Mean", 0},          {"Variance", 0},          {"Y@GRAD", 0},           {0}};
+static const struct op_slot group_grad_ins[] = {{"X", SLOT_OPTIONAL},    {"Scale", SLOT_OPTIONAL},
+                                                {"Bias", SLOT_OPTIONAL}, {"Y", SLOT_OPTIONAL},
+                                                {"Mean", SLOT_OPTIONAL}, {"Variance", 0},
+                                                {"Y@GRAD", 0},           {0}};
 static const struct op_slot instance_grad_ins[] = {
     {"X", 0}, {"Scale", SLOT_OPTIONAL}, {"SavedMean", 0}, {"SavedVariance", 0}, {"Y@GRAD", 0}, {0}};
 static const struct op_slot grad_outs[] = {
@@ -320,7 +322,7 @@ static const struct op_attr_spec instance_attrs[] = {A_FLOAT("epsilon", 1e-5f), 
     }
 
 const struct op_kind ops_group_norm[] = {
-    GROUP(GEN_1X, group_attrs_1x, "Scale Bias Y Mean Variance Y@GRAD"),
+    GROUP(GEN_1X, group_attrs_1x, "Scale Bias Y Variance Y@GRAD"),
     GROUP(GEN_2X, group_attrs_2x, "X Scale Bias Y Mean Variance Y@GRAD"),
     {.type = "instance_norm",
      .ins = ins,

@@ -62,6 +62,21 @@ enum skiff_status infer_like(struct infer *c, int in_slot, int out_slot, struct 
     return infer_out(c, out_slot, 0, infer_in_dtype(c, in_slot, 0), &s, err);
 }
 
+enum skiff_status infer_batch_like(struct infer *c, const struct attr_value *dims, int from, int to,
+                                   enum dtype dtype, struct skiff_error *err)
+{
+    const struct shape *in = infer_in(c, 0, 0);
+    const struct lod_level *level = lod_last(infer_in_lod(c, 0, 0));
+    struct shape s = {.ndim = dims->n};
+    if (dims->n > TENSOR_MAX_DIMS || from < 0 || from >= in->ndim || to < 0 || to >= dims->n)
+        return infer_fail(c, 0, 0, err, "input_dim_idx %d or output_dim_idx %d is out of range",
+                          from, to);
+    for (int i = 0; i < dims->n; i++)
+        s.dims[i] = dims->ints[i];
+    s.dims[to] = from == 0 && level ? level->n - 1 : in->dims[from];
+    return infer_out(c, 0, 0, dtype, &s, err);
+}
+
 enum skiff_status infer_xshape(struct infer *c, int in_slot, int out_slot, struct skiff_error *err)
 {
     const struct shape *x = infer_in(c, in_slot, 0);

@@ -123,6 +123,10 @@ enum skiff_status infer_grad_of(struct infer *c, int in_slot, int out_slot,
                                 struct skiff_error *err);
 /* Output dtype and shape = those of an input, no lod. */
 enum skiff_status infer_like(struct infer *c, int in_slot, int out_slot, struct skiff_error *err);
+/* Out of the *_batch_size_like ops: the attribute's dims, with dim `to` as dim `from` of Input; an
+ * Input with lod counts its sequences when `from` is 0. */
+enum skiff_status infer_batch_like(struct infer *c, const struct attr_value *dims, int from, int to,
+                                   enum dtype dtype, struct skiff_error *err);
 /* "XShape" outputs (reshape2 ...): [0] + dims of the input, with its lod. */
 enum skiff_status infer_xshape(struct infer *c, int in_slot, int out_slot, struct skiff_error *err);
 /* X@GRAD from XShape: dims without the leading 0; lod of XShape. */

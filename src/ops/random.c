@@ -1,12 +1,12 @@
-/* Random tensors: uniform_random, gaussian_random, truncated_gaussian_random, randint, randperm,
- * multinomial, sampling_id. With a seed they give Paddle's stream, bit for bit (random_source.h).
+/* Random tensors: uniform_random, gaussian_random, both *_batch_size_like, truncated_gaussian_random,
+ * randint, randperm, multinomial, sampling_id. With a seed they give Paddle's stream, bit for bit (random_source.h).
  *
  *   uniform     u * (max - min) + min, then diag_val on diag_num places diag_step + 1 apart
  *   gaussian    polar method: x, y in (-1,1) until 0 < x^2 + y^2 <= 1; m = sqrt(-2 ln r2 / r2);
  *               y m comes first, x m next; times std plus mean
  *   truncated   p = Phi(-2) + (Phi(2) - Phi(-2)) u; sqrt(2) erfinv(2p - 1) std + mean
  *   randint     [low, high)
- *   randperm    0 .. n-1 in the order of libstdc++'s std::shuffle, two swaps with one draw (2.x)
+ *   randperm    0 .. n-1 in the order of libstdc++'s std::shuffle, two swaps with one draw
  *   multinomial by the cumulated probabilities of a row; without replacement the category taken is
  *               removed and the others scaled up (2.x)
  *   sampling_id one draw r in [min, max] a row: the first column where the running sum passes r */
@@ -135,15 +135,12 @@ static enum skiff_status uniform_diag(const struct kernel *k, int64_t offset, in
     return SKIFF_OK;
 }
 
-static enum skiff_status uniform_run(struct kernel *k, struct skiff_error *err)
+/* Out has its size. */
+static enum skiff_status uniform_fill(struct kernel *k, struct skiff_error *err)
 {
-    struct shape s;
-    int64_t n;
+    int64_t n = kernel_out(k, 0) ? tensor_numel(kernel_out(k, 0)) : 0;
     struct random_source r;
     float min = k->attr[UN_MIN].f, max = k->attr[UN_MAX].f;
-    TRY(want_float_dtype(k, UN_DTYPE, err));
-    TRY(shape_of_attr(k->kind, &k->attr[UN_SHAPE], false, &s, err));
-    TRY(random_resize(k, UN_DTYPE, true, &s, &n, err));
     random_source_init(&r, k, k->attr[UN_SEED].i);
     struct tensor *out = kernel_out(k, 0);
     int64_t whole, offset = random_offset(k, n, &whole);
@@ -154,6 +151,28 @@ static enum skiff_status uniform_run(struct kernel *k, struct skiff_error *err)
         else
             tensor_f64(out)[i] = random_double(&r) * ((double)max - (double)min) + (double)min;
     return n ? uniform_diag(k, offset, whole, err) : SKIFF_OK;
+}
+
+static enum skiff_status uniform_run(struct kernel *k, struct skiff_error *err)
+{
+    struct shape s;
+    int64_t n;
+    TRY(want_float_dtype(k, UN_DTYPE, err));
+    TRY(shape_of_attr(k->kind, &k->attr[UN_SHAPE], false, &s, err));
+    TRY(random_resize(k, UN_DTYPE, true, &s, &n, err));
+    return uniform_fill(k, err);
+}
+
+/* 1.x; attributes as above, then the two dims */
+static enum skiff_status uniform_like_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_batch_like(c, &c->attr[UN_SHAPE], c->attr[UN_DTYPE + 1].i, c->attr[UN_DTYPE + 2].i,
+                            (enum dtype)c->attr[UN_DTYPE].i, err);
+}
+static enum skiff_status uniform_like_run(struct kernel *k, struct skiff_error *err)
+{
+    TRY(want_float_dtype(k, UN_DTYPE, err));
+    return uniform_fill(k, err);
 }
 
 /* ---- gaussian_random ---- */
@@ -210,25 +229,39 @@ static enum skiff_status gaussian_infer(struct infer *c, struct skiff_error *err
     return random_out(c, GA_DTYPE, true, &s, err);
 }
 
-static enum skiff_status gaussian_run(struct kernel *k, struct skiff_error *err)
+/* Out has its size. */
+static enum skiff_status gaussian_fill(struct kernel *k, struct skiff_error *err)
 {
-    struct shape s;
-    int64_t n;
+    struct tensor *out = kernel_out(k, 0);
+    int64_t n = out ? tensor_numel(out) : 0;
     struct random_source r;
     float mean = k->attr[GA_MEAN].f, std = k->attr[GA_STD].f;
     TRY(want_float_dtype(k, GA_DTYPE, err));
-    TRY(shape_of_attr(k->kind, &k->attr[GA_SHAPE], false, &s, err));
-    TRY(random_resize(k, GA_DTYPE, true, &s, &n, err));
     random_source_init(&r, k, k->attr[GA_SEED].i);
     if (!n)
         return SKIFF_OK;
-    struct tensor *out = kernel_out(k, 0);
     int64_t whole, offset = random_offset(k, n, &whole);
     if (out->dtype == DTYPE_FP32)
         gaussian_f32(&r, mean, std, tensor_f32(out), offset, n);
     else
         gaussian_f64(&r, mean, std, tensor_f64(out), offset, n);
     return SKIFF_OK;
+}
+
+static enum skiff_status gaussian_run(struct kernel *k, struct skiff_error *err)
+{
+    struct shape s;
+    int64_t n;
+    TRY(want_float_dtype(k, GA_DTYPE, err));
+    TRY(shape_of_attr(k->kind, &k->attr[GA_SHAPE], false, &s, err));
+    TRY(random_resize(k, GA_DTYPE, true, &s, &n, err));
+    return gaussian_fill(k, err);
+}
+
+static enum skiff_status gaussian_like_infer(struct infer *c, struct skiff_error *err)
+{
+    return infer_batch_like(c, &c->attr[GA_SHAPE], c->attr[GA_DTYPE + 1].i, c->attr[GA_DTYPE + 2].i,
+                            (enum dtype)c->attr[GA_DTYPE].i, err);
 }
 
 /* ---- truncated_gaussian_random ---- */
@@ -534,6 +567,25 @@ static const struct op_attr_spec gaussian_attrs[] = {A_LONGS("shape"),
                                                      A_INT("dtype", 5),
                                                      A_BOOL("use_mkldnn", false),
                                                      {0}};
+#define LIKE_DIMS A_INT("input_dim_idx", 0), A_INT("output_dim_idx", 0)
+static const struct op_attr_spec uniform_like_attrs[] = {A_REQ("shape", ATTR_INTS),
+                                                         A_FLOAT("min", -1.0f),
+                                                         A_FLOAT("max", 1.0f),
+                                                         A_INT("seed", 0),
+                                                         A_INT("diag_num", 0),
+                                                         A_INT("diag_step", 0),
+                                                         A_FLOAT("diag_val", 1.0f),
+                                                         A_INT("dtype", 5),
+                                                         LIKE_DIMS,
+                                                         {0}};
+static const struct op_attr_spec gaussian_like_attrs[] = {A_REQ("shape", ATTR_INTS),
+                                                          A_FLOAT("mean", 0.0f),
+                                                          A_FLOAT("std", 1.0f),
+                                                          A_INT("seed", 0),
+                                                          A_INT("dtype", 5),
+                                                          LIKE_DIMS,
+                                                          {0}};
+static const struct op_slot like_ins[] = {{"Input", SLOT_SHAPE_ONLY}, {0}};
 static const struct op_attr_spec truncated_attrs[] = {
     A_REQ("shape", ATTR_INTS), A_FLOAT("mean", 0.0f), A_FLOAT("std", 1.0f),
     A_INT("seed", 0),          A_INT("dtype", 5),     {0}};
@@ -564,7 +616,11 @@ const struct op_kind ops_random[] = {
     RANDOM_ROWS("truncated_gaussian_random", OP_OWN_SHAPE, no_ins, truncated_attrs, truncated_infer,
                 truncated_run),
     RANDOM_ROWS("randint", OP_OWN_SHAPE, shape_ins, randint_attrs, randint_infer, randint_run),
-    RANDOM_ROW("randperm", GEN_2X, 0, no_ins, randperm_attrs, randperm_infer, randperm_run),
+    RANDOM_ROWS("randperm", 0, no_ins, randperm_attrs, randperm_infer, randperm_run),
+    RANDOM_ROW("uniform_random_batch_size_like", GEN_1X, 0, like_ins, uniform_like_attrs,
+               uniform_like_infer, uniform_like_run),
+    RANDOM_ROW("gaussian_random_batch_size_like", GEN_1X, 0, like_ins, gaussian_like_attrs,
+               gaussian_like_infer, gaussian_fill),
     RANDOM_ROW("multinomial", GEN_2X, 0, x_ins, multinomial_attrs, multinomial_infer,
                multinomial_run),
     RANDOM_ROWS("sampling_id", 0, x_ins, sampling_attrs, sampling_infer, sampling_run),

@@ -1,10 +1,9 @@
 /* Random tensors by their own inputs (2.x): every element of X is a parameter of its draw.
  *
  *   bernoulli    1 if u < x, else 0
- *   exponential  -ln(u) / lambda; X gives the shape
+ *   exponential  -ln(1 - u) / lambda; X gives the shape
  *   poisson      x < 12: how many draws until their product is below exp(-x); else Devroye's
  *                rejection, as libstdc++'s std::poisson_distribution, a new one for every element */
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 
@@ -60,12 +59,9 @@ static enum skiff_status exponential_run(struct kernel *k, struct skiff_error *e
     struct random_source r;
     if (!(lambda > 0))
         return kernel_fail(k, SKIFF_RANGE, err, "attribute lambda is %g, must be above 0", lambda);
-    double least = (x->dtype == DTYPE_FP32 ? FLT_EPSILON : DBL_EPSILON) / 2;
     random_source_init(&r, k, 0);
-    for (int64_t i = 0, n = tensor_numel(x); i < n; i++) {
-        double u = draw_as(&r, x);
-        set_element(kernel_out(k, 0), i, -1.0 / lambda * (u >= 1 - least ? -least : log(u)));
-    }
+    for (int64_t i = 0, n = tensor_numel(x); i < n; i++)
+        set_element(kernel_out(k, 0), i, -log(1.0 - draw_as(&r, x)) / lambda);
     return SKIFF_OK;
 }
 
@@ -199,8 +195,8 @@ static const struct op_attr_spec exponential_attrs[] = {A_FLOAT("lambda", 1.0f),
         .outs = out_outs, .attrs = attr_table, .infer = like_x, .run = kernel                      \
     }
 
-const struct op_kind ops_random_more[] = {DRAW_ROW("bernoulli", no_attrs, bernoulli_run),
-                                          DRAW_ROW("exponential", exponential_attrs,
-                                                   exponential_run),
-                                          DRAW_ROW("poisson", no_attrs, poisson_run),
-                                          {0}};
+const struct op_kind ops_random_more[] = {
+    DRAW_ROW("bernoulli", no_attrs, bernoulli_run),
+    DRAW_ROW("exponential", exponential_attrs, exponential_run),
+    DRAW_ROW("poisson", no_attrs, poisson_run),
+    {0}};

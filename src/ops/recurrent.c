@@ -329,7 +329,7 @@ static const struct op_slot rec_ins[] = {{"inputs", SLOT_LIST | SLOT_OPTIONAL},
                                          {"parameters", SLOT_LIST | SLOT_OPTIONAL},
                                          {0}};
 static const struct op_slot rec_outs[] = {
-    {"outputs", SLOT_LIST}, {"step_scopes", SLOT_OPTIONAL}, {0}};
+    {"outputs", SLOT_LIST | SLOT_OPTIONAL}, {"step_scopes", SLOT_OPTIONAL}, {0}};
 static const struct op_attr_spec rec_attrs[] = {
     A_BLOCK("sub_block"),
     A_BOOL("has_states", false),

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "tensor/math.h"
+#include "tensor/half.h"
 
 enum { X };
 
@@ -89,11 +90,43 @@ static inline int32_t whole32(double v)
                         : FROM_FLOAT(D, p[i]), default \
                         : p[i])
 
+#define TO_HALF(S)                  \
+    const S *p = x->data;           \
+    uint16_t *o = out->data;        \
+    for (int64_t i = 0; i < n; i++) \
+    o[i] = half_of(out->dtype, (float)p[i])
+#define OF_HALF(D)                  \
+    const uint16_t *p = x->data;    \
+    D *o = out->data;               \
+    for (int64_t i = 0; i < n; i++) \
+    o[i] = (D)FROM_FLOAT(D, half_value(x->dtype, p[i]))
+
+/* From or to half precision. */
+static void cast_half(const struct tensor *x, struct tensor *out, int64_t n)
+{
+    if (!dtype_is_half(out->dtype)) {
+        DISPATCH_ALL(out->dtype, D, OF_HALF(D))
+    } else if (!dtype_is_half(x->dtype)) {
+        DISPATCH_ALL(x->dtype, S, TO_HALF(S))
+    } else {
+        const uint16_t *p = x->data;
+        uint16_t *o = out->data;
+        for (int64_t i = 0; i < n; i++)
+            o[i] = half_of(out->dtype, half_value(x->dtype, p[i]));
+    }
+}
+
 static enum skiff_status cast_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, X);
     struct tensor *out = kernel_out(k, 0);
     int64_t n = tensor_numel(x);
+    bool half_in = dtype_is_half(x->dtype), half_out = dtype_is_half(out->dtype);
+    if ((half_in || half_out) && (half_in || dtype_is_any(x->dtype)) &&
+        (half_out || dtype_is_any(out->dtype))) {
+        cast_half(x, out, n);
+        return SKIFF_OK;
+    }
     TRY(kernel_check_dtype(k, X, dtype_is_any, "a number or bool", err));
     if (!dtype_is_any(out->dtype))
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "cannot cast to %s", dtype_name(out->dtype));

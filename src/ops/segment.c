@@ -131,7 +131,8 @@ static enum skiff_status segment_infer(struct infer *c, struct skiff_error *err)
         return infer_fail(c, SP_X, 0, err, "must have rows");
     s.dims[0] = -1;
     TRY(infer_out(c, 0, 0, t, &s, err));
-    return infer_out(c, 1, 0, t, &ids, err);
+    return c->attr[0].s && !strcmp(c->attr[0].s, "MEAN") ? infer_out(c, 1, 0, t, &ids, err)
+                                                         : SKIFF_OK;
 }
 
 static enum skiff_status segment_paths(const struct kernel *k, struct paths *p,
@@ -204,9 +205,12 @@ static enum skiff_status graph_infer(struct infer *c, struct skiff_error *err)
     TRY(infer_want_int(c, GS_DST, err));
     if (s.ndim < 1)
         return infer_fail(c, GS_X, 0, err, "must have rows");
-    s.dims[0] = graph_rows(c, s.dims[0]);
+    s.dims[0] = c->running ? graph_rows(c, s.dims[0]) : -1;
     struct shape counts = SHAPE(s.dims[0]);
+    const char *how = c->attr[GA_HOW].s;
     TRY(infer_out(c, 0, 0, infer_in_dtype(c, GS_X, 0), &s, err));
+    if (!c->running && how && strcmp(how, "MEAN")) /* not declared; kept all the same */
+        return SKIFF_OK;
     return infer_out(c, 1, 0, DTYPE_INT32, &counts, err);
 }
 

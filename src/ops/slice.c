@@ -5,7 +5,8 @@
  *                  [1], 2.x a 0-D tensor. Starts and ends: list of tensors, tensor, attribute
  *   strided_slice  the same with a stride, which may be negative. Going backwards in 2.x an end of
  *                  -1 means down to element 0, and one before the beginning counts as 0, so that
- *                  it stops before element 0; in 1.x that one goes down to element 0
+ *                  it stops before element 0; in 1.x that one goes down to element 0, and steps are
+ *                  counted from the end
  *   flip, reverse, roll  an axis turned round; elements moved on by `shifts`, coming in again at the
  *                  start
  *   tril_triu      zero above (below) a diagonal of the last two dims
@@ -71,8 +72,9 @@ static int64_t cut_axis(int64_t n, int64_t start, int64_t end, int64_t step, boo
     }
     start = clamp(start, -1, n - 1);
     end = clamp(end, to_the_front || !minus_one ? -1 : 0, n);
-    *first = start;
-    return start > end ? (start - end - step - 1) / -step : 0;
+    int64_t count = start > end ? (start - end - step - 1) / -step : 0;
+    *first = minus_one ? start : end + 1 - (count - 1) * step;
+    return count;
 }
 
 /* Fills the cut; k NULL while building (numbers from inputs are then unknown). Returns NULL, or

@@ -168,15 +168,18 @@ static enum skiff_status write_numbers(struct kernel *k, int slot, enum dtype t,
 
 /* ---- unique ---- */
 enum { U_OUT, U_INDEX, U_COUNTS, U_INDICES }; /* unique_with_counts of 1.x: the first three */
-enum { U_DTYPE, U_AXIS, U_SORTED };
+enum { U_DTYPE, U_AXIS, U_SORTED, U_FIRST, U_INVERSE, U_NUMBERS };
+enum { C_INVERSE = U_AXIS + 1, C_NUMBERS }; /* unique_consecutive */
 
-/* Lengths are known when the op runs. */
+/* Lengths are known when the op runs. `wanted` says which of Index, Counts, Indices are asked for
+ * (NULL: all there are). */
 static enum skiff_status unknown_lengths(struct infer *c, const struct attr_value *axis,
-                                         enum dtype t, struct skiff_error *err)
+                                         const bool *wanted, struct skiff_error *err)
 {
-    struct shape s = *infer_in(c, 0, 0), line = SHAPE(-1), all = SHAPE(-1);
+    struct shape s = *infer_in(c, 0, 0), line = SHAPE(-1);
+    enum dtype t = (enum dtype)c->attr[U_DTYPE].i;
+    struct shape all = SHAPE(dims_product(&s, 0, s.ndim));
     if (!axis || !axis->n) {
-        all = SHAPE(dims_product(&s, 0, s.ndim));
         s = line;
     } else {
         int a;
@@ -185,18 +188,24 @@ static enum skiff_status unknown_lengths(struct infer *c, const struct attr_valu
         s.dims[a] = -1;
     }
     TRY(infer_out(c, U_OUT, 0, infer_in_dtype(c, 0, 0), &s, err));
-    TRY(infer_out(c, U_INDEX, 0, t, &all, err));
-    for (int slot = U_COUNTS; c->kind->outs[U_INDEX].name && c->kind->outs[slot].name; slot++)
-        TRY(infer_out(c, slot, 0, t, &line, err));
+    for (int slot = U_INDEX; c->kind->outs[slot].name; slot++)
+        if (!wanted || wanted[slot - U_INDEX])
+            TRY(infer_out(c, slot, 0, t, slot == U_INDEX ? &all : &line, err));
     return SKIFF_OK;
 }
 static enum skiff_status unique_1x_infer(struct infer *c, struct skiff_error *err)
 {
-    return unknown_lengths(c, NULL, (enum dtype)c->attr[U_DTYPE].i, err);
+    return unknown_lengths(c, NULL, NULL, err);
 }
 static enum skiff_status unique_infer(struct infer *c, struct skiff_error *err)
 {
-    return unknown_lengths(c, &c->attr[U_AXIS], (enum dtype)c->attr[U_DTYPE].i, err);
+    bool wanted[] = {c->attr[U_INVERSE].b, c->attr[U_NUMBERS].b, c->attr[U_FIRST].b};
+    return unknown_lengths(c, &c->attr[U_AXIS], wanted, err);
+}
+static enum skiff_status consecutive_infer(struct infer *c, struct skiff_error *err)
+{
+    bool wanted[] = {c->attr[C_INVERSE].b, c->attr[C_NUMBERS].b};
+    return unknown_lengths(c, &c->attr[U_AXIS], wanted, err);
 }
 
 static enum skiff_status unique_by(struct kernel *k, enum group_order how,
@@ -411,7 +420,7 @@ const struct op_kind ops_unique[] = {
     KIND("unique_with_counts", 0, x_in, counts_out, dtype_attrs, unique_1x_infer, unique_1x_run,
          OP_OWN_SHAPE),
     KIND("unique", GEN_2X, x_in, unique_out, unique_attrs, unique_infer, unique_run, OP_OWN_SHAPE),
-    KIND("unique_consecutive", GEN_2X, x_in, consecutive_out, consecutive_attrs, unique_infer,
+    KIND("unique_consecutive", GEN_2X, x_in, consecutive_out, consecutive_attrs, consecutive_infer,
          consecutive_run, OP_OWN_SHAPE),
     KIND("searchsorted", GEN_2X, search_in, out_out, search_attrs, search_infer, search_run, 0),
     KIND("bincount", GEN_2X, bincount_in, out_out, bincount_attrs, bincount_infer, bincount_run,

@@ -19,7 +19,8 @@ struct fc_match {
     struct skiff_op *matmul_grad, *add_grad, *act_grad; /* all NULL in a program without backward */
     const char *x, *w, *bias, *t0, *t1, *t2;            /* t2 == t1 without activation */
     const char *dout;
-    int cols; /* x_num_col_dims */
+    int cols;        /* x_num_col_dims */
+    bool any_number; /* of leading dims will do: a matmul, and a bias for the last dim */
 };
 
 /* A plain X [.., k] times W [k, n] in float32, and how many leading dims of X make its rows; 0: not
@@ -64,6 +65,7 @@ static bool match_forward(const struct graph *g, struct skiff_op *matmul, struct
     m->add = graph_reader(g, m->t0, "X", FUSE_ADD);
     if (!m->add || !(m->bias = op_in1(m->add, "Y")) || !is_bias(g, m->add, m->cols, m->w))
         return false;
+    m->any_number = !op_attr(matmul, "x_num_col_dims") && attr_int(m->add, "axis", -1) == -1;
     m->t1 = m->t2 = op_out1(m->add, "Out");
     m->act = m->t1 ? graph_reader(g, m->t1, "X", FUSE_ACT) : NULL;
     if (m->act)
@@ -170,7 +172,7 @@ static void set_one_out(struct graph *g, struct skiff_op *op, const char *slot, 
 
 static void set_attrs(struct graph *g, struct skiff_op *op, const struct fc_match *m, int role)
 {
-    op_set_int(g->program, op, "x_num_col_dims", m->cols);
+    op_set_int(g->program, op, "x_num_col_dims", m->any_number ? -1 : m->cols);
     op_set_int(g->program, op, "act", m->act ? m->act->kind->fuse_arg : 0);
     op_set_int(g->program, op, "op_role", role);
 }

@@ -143,5 +143,8 @@ enum skiff_status grad_build_ops(struct grad_build *g, struct skiff_error *err)
                          g->fwd->type);
     if (kind->make_grad)
         return kind->make_grad(g, err);
-    return kind->grad ? follow_line(g, err) : SKIFF_OK;
+    if (kind->grad)
+        return follow_line(g, err);
+    const struct op_second *second = op_kind_second(kind);
+    return second ? second->make_grad(g, err) : SKIFF_OK;
 }

@@ -195,6 +195,16 @@ const struct op_kind *op_kind_at(int i);                         /* every row */
 int op_kind_slot(const struct op_slot *slots, const char *name); /* position, or -1 */
 int op_kind_attr(const struct op_kind *k, const char *name);
 
+/* Gradients of gradient ops: derivatives of second order. Defined in src/ops/grad_grad.c, ends with
+ * {0}; a gradient op that it does not list has none. */
+struct op_second {
+    const char *type;
+    enum skiff_status (*make_grad)(struct grad_build *g, struct skiff_error *err);
+};
+extern const struct op_second op_seconds[];
+bool op_kind_is_gradient(const struct op_kind *k);               /* by its type: "..._grad" */
+const struct op_second *op_kind_second(const struct op_kind *k); /* NULL: none */
+
 /* Defined in src/ops/op_list.c: NULL-terminated list of family tables, each ending with {0}. */
 extern const struct op_kind *const op_families[];
 

@@ -92,3 +92,18 @@ int op_kind_attr(const struct op_kind *k, const char *name)
             return i;
     return -1;
 }
+
+bool op_kind_is_gradient(const struct op_kind *k)
+{
+    size_t n = strlen(k->type), tail = strlen("_grad");
+    return n > tail && !strcmp(k->type + n - tail, "_grad");
+}
+
+const struct op_second *op_kind_second(const struct op_kind *k)
+{
+    if (op_kind_is_gradient(k))
+        for (const struct op_second *s = op_seconds; s->type; s++)
+            if (!strcmp(s->type, k->type))
+                return s;
+    return NULL;
+}

@@ -46,8 +46,8 @@ enum skiff_status global_find(struct machine *m, struct node_text module, struct
             return SKIFF_OK;
         }
     error_set(m->err, SKIFF_UNSUPPORTED,
-              "%s: the pickle asks for %.*s.%.*s; only dicts of numpy arrays are read, and "
-              "nothing in a file is executed",
+              "%s: the pickle asks for %.*s.%.*s; only numbers, texts, numpy arrays and lists, "
+              "tuples and dicts of them are read, and nothing in a file is executed",
               m->what, (int)(module.n < 80 ? module.n : 80), (const char *)module.p,
               (int)(name.n < 80 ? name.n : 80), (const char *)name.p);
     return SKIFF_UNSUPPORTED;

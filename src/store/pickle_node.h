@@ -111,4 +111,11 @@ enum skiff_status global_call(struct machine *m, enum global_id global, const st
 /* Gives `state` to an ndarray or a dtype. */
 enum skiff_status node_build(struct machine *m, struct node *object, const struct node *state);
 
+/* Bytes that stand as latin-1 text; gives how many. `to` has room for the text. */
+size_t node_latin1_decode(const struct node_text *s, uint8_t *to);
+struct tensor;
+/* The array as a tensor; `name` is for messages. */
+enum skiff_status node_to_tensor(struct machine *m, const char *name, const struct node_array *a,
+                                 struct tensor *out);
+
 #endif

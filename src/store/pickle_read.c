@@ -28,12 +28,15 @@ static enum skiff_status latin1_length(struct machine *m, const struct node_text
     return SKIFF_OK;
 }
 
-static void latin1_decode(const struct node_text *s, uint8_t *to)
+size_t node_latin1_decode(const struct node_text *s, uint8_t *to)
 {
+    size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
         uint8_t c = s->p[i];
-        *to++ = c < 0x80 ? c : (uint8_t)(c << 6 | (s->p[++i] & 0x3f));
+        bool two = c >= 0x80 && i + 1 < s->n;
+        to[n++] = two ? (uint8_t)(c << 6 | (s->p[++i] & 0x3f)) : c;
     }
+    return n;
 }
 
 static void bytes_swap(uint8_t *p, size_t count, size_t size)
@@ -94,8 +97,8 @@ static enum skiff_status size_check(struct machine *m, const char *name, enum dt
                      m->what, name, dtype_name(type), shape_text(shape, text), have);
 }
 
-static enum skiff_status array_to_tensor(struct machine *m, const char *name,
-                                         const struct node_array *a, struct tensor *out)
+enum skiff_status node_to_tensor(struct machine *m, const char *name, const struct node_array *a,
+                                 struct tensor *out)
 {
     if (!a->data)
         return error_set(m->err, SKIFF_FORMAT, "%s: array %s was never filled", m->what, name);
@@ -120,7 +123,7 @@ static enum skiff_status array_to_tensor(struct machine *m, const char *name,
         TRY(mem_alloc(have, "an array in Fortran order", &plain, m->err));
     uint8_t *to = turn ? plain : out->data;
     if (a->data->kind == N_LATIN1)
-        latin1_decode(&a->data->s, to);
+        node_latin1_decode(&a->data->s, to);
     else
         memcpy(to, a->data->s.p, have);
     if (a->dtype->dtype.swapped) {
@@ -213,7 +216,7 @@ static enum skiff_status entry_fill(struct machine *m, const char *name, const s
         TRY(key_copy(m, own, &own_name));
     if (array->kind == N_ARRAY) {
         struct tensor t = {0};
-        TRY(array_to_tensor(m, name, &array->array, &t));
+        TRY(node_to_tensor(m, name, &array->array, &t));
         struct state_entry *e = state_add(out, name);
         e->tensor = t;
         e->param_name = own_name ? mem_must_strdup(own_name) : NULL;

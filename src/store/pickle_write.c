@@ -9,6 +9,7 @@
 #include "store/file.h"
 #include "store/model_dir.h"
 #include "store/pickle.h"
+#include "store/pickle_parts.h"
 
 enum seen {
     SEEN_RECONSTRUCT,
@@ -47,7 +48,6 @@ struct pickler {
 };
 
 #define BATCH 1000 /* items per SETITEMS, as Python does it */
-#define TEXT_MAX UINT32_MAX
 
 static enum skiff_status flush(struct pickler *p)
 {
@@ -114,28 +114,33 @@ static void global_once(struct pickler *p, int what, const char *module_and_name
     put_seen(p, what);
 }
 
-static void integer(struct pickler *p, int64_t v)
+void pickle_integer(struct buf *b, int64_t v)
 {
     if (v >= 0 && v < 256) {
-        buf_char(&p->b, 'K');
-        buf_char(&p->b, (char)v);
+        buf_char(b, 'K');
+        buf_char(b, (char)v);
     } else if (v >= 0 && v < 65536) {
-        buf_char(&p->b, 'M');
-        buf_char(&p->b, (char)v);
-        buf_char(&p->b, (char)(v >> 8));
+        buf_char(b, 'M');
+        buf_char(b, (char)v);
+        buf_char(b, (char)(v >> 8));
     } else if (v >= INT32_MIN && v <= INT32_MAX) {
-        buf_char(&p->b, 'J');
-        buf_u32(&p->b, (uint32_t)v);
+        buf_char(b, 'J');
+        buf_u32(b, (uint32_t)v);
     } else {
         /* LONG1: as few bytes of two's complement as hold the value */
         int n = 8;
         while (n > 1 && (v >> (8 * (n - 1) - 1) == 0 || v >> (8 * (n - 1) - 1) == -1))
             n--;
-        buf_char(&p->b, '\x8a');
-        buf_char(&p->b, (char)n);
+        buf_char(b, '\x8a');
+        buf_char(b, (char)n);
         for (int i = 0; i < n; i++)
-            buf_char(&p->b, (char)(v >> (8 * i)));
+            buf_char(b, (char)(v >> (8 * i)));
     }
+}
+
+static void integer(struct pickler *p, int64_t v)
+{
+    pickle_integer(&p->b, v);
 }
 
 static void shape_tuple(struct pickler *p, const struct shape *s)
@@ -215,7 +220,7 @@ static enum skiff_status latin1_text(struct pickler *p, const uint8_t *bytes, si
     return SKIFF_OK;
 }
 
-static size_t latin1_length(const uint8_t *bytes, size_t n)
+size_t pickle_latin1_length(const uint8_t *bytes, size_t n)
 {
     size_t len = n;
     for (size_t i = 0; i < n; i++)
@@ -234,8 +239,8 @@ static enum skiff_status data_object(struct pickler *p, const struct tensor *t)
         put_seen(p, SEEN_EMPTY_BYTES);
         return SKIFF_OK;
     }
-    size_t len = latin1_length(t->data, n);
-    if (len > TEXT_MAX) {
+    size_t len = pickle_latin1_length(t->data, n);
+    if (len > PICKLE_TEXT_MAX) {
         buf_char(&p->b, '\x8e'); /* BINBYTES8 */
         buf_u64(&p->b, n);
         TRY(flush(p));
@@ -262,6 +267,13 @@ static int dtype_code(enum dtype t)
         if (dtype_codes[i].dtype == t)
             return i;
     return -1;
+}
+
+const char *pickle_dtype_code(enum dtype t, bool *out_one_byte)
+{
+    int i = dtype_code(t);
+    *out_one_byte = i >= 0 && dtype_codes[i].one_byte;
+    return i >= 0 ? dtype_codes[i].code : NULL;
 }
 
 static enum skiff_status array_object(struct pickler *p, const struct tensor *t)
@@ -347,7 +359,8 @@ static enum skiff_status state_check(const char *path, const struct state *s, in
             return error_set(err, SKIFF_SHAPE, "cannot write %s: the shape of %s is not known",
                              path, e->name);
         size_t bytes = tensor_bytes(&e->tensor);
-        if (bytes > TEXT_MAX / 2 && latin1_length(e->tensor.data, bytes) > TEXT_MAX)
+        if (bytes > PICKLE_TEXT_MAX / 2 &&
+            pickle_latin1_length(e->tensor.data, bytes) > PICKLE_TEXT_MAX)
             *out_protocol = 4;
     }
     return SKIFF_OK;

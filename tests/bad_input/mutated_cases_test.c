@@ -347,7 +347,7 @@ static void try_op(void *user, const char *dir, const char *name)
 
 static void test_mutations(void **state)
 {
-    static const char *const sets[] = {"ops", "ops26"};
+    static const char *const sets[] = {"ops", "ops26", "ops_more", "ops26_more"};
     char golden[512], path[PATH_MAX_LEN];
     const char *build = getenv("BUILD") ? getenv("BUILD") : "build";
     snprintf(golden, sizeof(golden), "%s", getenv("GOLDEN") ? getenv("GOLDEN") : "");
@@ -358,7 +358,7 @@ static void test_mutations(void **state)
     signal(SIGSEGV, on_crash);
     signal(SIGFPE, on_crash);
     signal(SIGBUS, on_crash);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         path_join(path, golden, sets[i]);
         each_entry(path, try_op, NULL);
     }

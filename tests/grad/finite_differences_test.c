@@ -47,6 +47,7 @@ static const struct {
     {"lookup_table_v2/negative_padding", PADDING},
     {"ops26/lookup_table_v2/layer", PADDING},
     {"sample_logits/hits_removed", NO_STEP},
+    {"soft_relu/threshold", "the gradient is cut where Out, not X, passes the threshold"},
     {"softmax/masked", NO_STEP},
     {"softmax_with_cross_entropy/far_apart", NO_STEP},
     {"sigmoid_cross_entropy_with_logits/pos_weight",
@@ -66,6 +67,8 @@ static const struct {
 static const struct {
     const char *type, *tested_by;
 } unrecorded[] = {
+    {"label_smooth_grad", "made from the forward case by test_unrecorded_gradients"},
+    {"spectral_norm_grad", "made from the forward case by test_unrecorded_gradients"},
     {"filter_by_instag_grad", "made from the forward case by test_unrecorded_gradients"},
     {"save", "src/ops/file_ops_test.c"},
     {"save_combine", "src/ops/file_ops_test.c"},

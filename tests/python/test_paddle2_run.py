@@ -380,7 +380,7 @@ class Names(unittest.TestCase):
             with self.assertRaisesRegex(AttributeError, words):
                 getattr(where, name)
         with self.assertRaises(ImportError):
-            from paddle.nn import Transformer  # noqa: F401
+            from paddle.nn import CTCLoss  # noqa: F401
 
     def test_modes(self):
         code = ("import paddle\nprint(paddle.in_dynamic_mode(), type(paddle.ones([2])).__name__)\npaddle.enable_static()\n"

@@ -2,7 +2,7 @@
 from paddle import _names
 
 _WHERE = {
-    "core": "paddle.fluid.core:", "framework": "paddle.fluid.framework:", "unique_name": "paddle.fluid.unique_name:",
+    "core": "paddle.fluid.core:", "framework": "paddle.base.framework:", "unique_name": "paddle.fluid.unique_name:",
     "executor": "paddle.fluid.executor:", "initializer": "paddle.nn.initializer:", "layers": "paddle.fluid.layers:",
     "io": "paddle.fluid.io:", "backward": "paddle.fluid.backward:",
     "DatasetFactory": "paddle.fluid", "Executor": "paddle.static", "Program": "paddle.static", "Scope": "paddle.static",

@@ -12,4 +12,4 @@ for _word in ("all_reduce", "all_gather", "broadcast", "reduce", "scatter", "sen
     _names.REASONS.setdefault(_word, "collective training of several processes is not there; nearest: parameter servers "
                                      "(paddle.distributed.fleet) and fleet.util.all_reduce")
 
-__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("launch", "launch_ps", "fleet", "parallel", "entry_attr"))
+__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("launch", "launch_ps", "fleet", "parallel", "entry_attr", "io"))

@@ -190,6 +190,10 @@ class LoDTensor(_native.Tensor):
     def _copy(self, place=None):
         return self.copy()
 
+    def cpu(self):
+        """A copy: everything is in the memory of the CPU."""
+        return self.copy()
+
     def _set_dims(self, dims):
         import numpy
         _native.Tensor.set(self, numpy.zeros(dims, "float32"))

@@ -56,10 +56,14 @@ class DatasetBase(object):
         self._native.set_vars(self.use_var)
 
     def set_hdfs_config(self, fs_name, fs_ugi):
+        if not fs_name and not fs_ugi:
+            return
         raise NotImplementedError("set_hdfs_config: Skiff reads local files; mount the file system, or read it in the pipe "
                                   "command")
 
     def set_download_cmd(self, download_cmd):
+        if download_cmd in ("", "cat"):
+            return
         raise NotImplementedError("set_download_cmd: put the download into the pipe command")
 
     def set_format(self, key, value):
@@ -144,6 +148,10 @@ class InMemoryDataset(DatasetBase):
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
         """Pauses of global_shuffle: none here."""
+
+    def set_merge_by_lineid(self, merge_size=2):
+        """global_shuffle makes one sample of those with one line id (set_parse_ins_id); merge_size: that many, 0: any."""
+        self._native.set("merge_by_lineid", int(merge_size))
 
     def set_parse_ins_id(self, parse_ins_id):
         self._native.set("parse_ins_id", bool(parse_ins_id))

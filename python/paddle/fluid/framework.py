@@ -314,6 +314,11 @@ def _int_tensor(value):
 class Operator(_native.Op):
     """An operator of a block."""
 
+    @property
+    def desc(self):
+        from paddle.fluid.op_desc import OpDesc
+        return OpDesc(self)
+
     def __new__(cls, block, desc=None, type=None, inputs=None, outputs=None, attrs=None):
         return block.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
 

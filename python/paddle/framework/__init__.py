@@ -287,36 +287,7 @@ def make_parameter(prefix, attr, shape, dtype, is_bias=False, default_initialize
 
 # ---- files --------------------------------------------------------------------------------------
 
-
-def save(obj, path, protocol=4, **configs):
-    """Writes a state: {name: array} to PATH (.pdparams, .pdopt), or a program to PATH (.pdmodel)."""
-    import os
-    folder = os.path.dirname(path)
-    if not os.path.basename(path):
-        raise ValueError("The input path MUST be format of dirname/filename, but received a folder: %s" % path)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    if isinstance(obj, Program):
-        _native.write_program(obj, path)
-    elif isinstance(obj, dict) and all(isinstance(key, str) for key in obj):
-        _native.write_state(path, obj)
-    else:
-        raise NotImplementedError("paddle.save: a dict of names and tensors or a Program can be saved, not %s" % type(obj))
-
-
-def load(path, **configs):
-    """What paddle.save wrote: {name: tensor}, or a program (.pdmodel)."""
-    import os
-    if not os.path.exists(path) and os.path.exists(path + ".pdparams"):
-        return load_state(path)
-    if path.endswith(".pdmodel"):
-        return _native.read_program(path)
-    return _native.read_state(path)
-
-
-def load_state(prefix):
-    """PREFIX.pdparams and PREFIX.pdopt as one dict."""
-    return _native.read_saved(prefix)
+from paddle.framework.io import load, load_state, save  # noqa: E402, F401
 
 
 def get_flags(flags):
@@ -334,4 +305,4 @@ class iinfo(object):
         self.min, self.max, self.bits, self.dtype = int(info.min), int(info.max), info.bits, dtype_name(dtype)
 
 
-__getattr__ = _names.guard(__name__)
+__getattr__, __dir__ = _names.lazy(__name__, {}, ("io_utils",))

@@ -65,7 +65,10 @@ class Accuracy(Metric):
         self.reset()
 
     def compute(self, pred, label, *args):
-        """[rows, maxk]: which of the best is right."""
+        """[rows, maxk]: which of the best is right. Tensors (or variables of a program) give such; arrays an array."""
+        from paddle._op import Value
+        if isinstance(pred, Value):
+            return self._compute(pred, label)
         import numpy
         pred, label = _array(pred), _array(label)
         best = numpy.argsort(-pred, axis=-1, kind="stable")[..., :self.maxk]
@@ -73,14 +76,25 @@ class Accuracy(Metric):
             label = numpy.argmax(label, axis=-1)
         return (best == label.reshape(-1, 1)).astype("float32")
 
+    def _compute(self, pred, label):
+        import paddle
+        best = paddle.argsort(pred, descending=True)
+        best = paddle.slice(best, axes=[len(pred.shape) - 1], starts=[0], ends=[self.maxk])
+        if len(label.shape) == 1 or (len(label.shape) == 2 and label.shape[-1] == 1):
+            label = paddle.reshape(label, [-1, 1])
+        elif label.shape[-1] != 1:
+            label = paddle.argmax(label, axis=-1, keepdim=True)
+        return paddle.cast(paddle.equal(best, paddle.cast(label, "int64")), "float32")
+
     def update(self, correct, *args):
+        import numpy
         correct = _array(correct)
+        rows = numpy.prod(numpy.array(correct.shape[:-1]))
         accs = []
         for i, k in enumerate(self.topk):
             hits = correct[..., :k].sum()
-            rows = int(correct[..., 0].size)
             accs.append(float(hits) / rows)
-            self.total[i] += float(hits)
+            self.total[i] += hits
             self.count[i] += rows
         return accs[0] if len(self.topk) == 1 else accs
 
@@ -88,7 +102,7 @@ class Accuracy(Metric):
         self.total, self.count = [0.0] * len(self.topk), [0] * len(self.topk)
 
     def accumulate(self):
-        out = [t / c if c else 0.0 for t, c in zip(self.total, self.count)]
+        out = [float(t) / c if c else 0.0 for t, c in zip(self.total, self.count)]
         return out[0] if len(self.topk) == 1 else out
 
     def name(self):

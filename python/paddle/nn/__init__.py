@@ -1,6 +1,6 @@
 """paddle.nn: layers, in programs."""
 from paddle import _names
-from paddle.nn import functional, initializer, layer  # noqa: F401
+from paddle.nn import functional, initializer, layer, utils  # noqa: F401
 from paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 
 for _classes in layer.LAYERS.values():

@@ -1,11 +1,36 @@
-"""Gradient clipping, given to optimizers as grad_clip."""
+"""Gradient clipping: given to optimizers as grad_clip, or called with a list of (parameter, gradient) pairs."""
 from paddle import _names
+from paddle._op import one
+
+
+def _is_rows(grad):
+    kind = getattr(grad, "_kind", None)
+    return kind == "rows" if kind is not None else getattr(grad, "type", None) is not None and "SELECTED_ROWS" in str(grad.type)
+
+
+def _dense(grad):
+    """The rows of a sparse gradient, each once, as a tensor; a dense one as it is."""
+    if not _is_rows(grad):
+        return grad
+    merged = one("merge_selected_rows", "merge_selected_rows", {"X": grad})
+    return one("get_tensor_from_selected_rows", "get_tensor_from_selected_rows", {"X": merged})
 
 
 class ClipGradBase(object):
     """Base of the clips."""
 
     _spec = None
+
+    def __call__(self, params_grads):
+        """The pairs with clipped gradients; parameters with need_clip=False, and those without gradient, stay."""
+        from paddle.framework import no_grad
+        with no_grad():
+            chosen = [i for i, (p, g) in enumerate(params_grads) if g is not None and getattr(p, "need_clip", True)]
+            clipped = dict(zip(chosen, self._clip([params_grads[i][1] for i in chosen])))
+        return [(p, clipped.get(i, g)) for i, (p, g) in enumerate(params_grads)]
+
+    def _clip(self, grads):
+        raise NotImplementedError("%s does not clip" % type(self).__name__)
 
 
 class ClipGradByValue(ClipGradBase):
@@ -16,6 +41,12 @@ class ClipGradByValue(ClipGradBase):
         self.min = -self.max if min is None else float(min)
         self._spec = ("value", {"max": self.max, "min": self.min})
 
+    def __str__(self):
+        return "Clip Gradient By Value, min = %f, max=%f" % (self.min, self.max)
+
+    def _clip(self, grads):
+        return [one("clip", "clip", {"X": g}, {"min": self.min, "max": self.max}) for g in grads]
+
 
 class ClipGradByNorm(ClipGradBase):
     """Every gradient scaled to a norm of at most clip_norm."""
@@ -24,14 +55,34 @@ class ClipGradByNorm(ClipGradBase):
         self.clip_norm = float(clip_norm)
         self._spec = ("norm", {"clip_norm": self.clip_norm})
 
+    def __str__(self):
+        return "Gradient Clip By Norm, clip_norm=%f" % self.clip_norm
+
+    def _clip(self, grads):
+        return [one("clip_by_norm", "clip_by_norm", {"X": g}, {"max_norm": self.clip_norm}) for g in grads]
+
 
 class ClipGradByGlobalNorm(ClipGradBase):
     """All gradients scaled together so that their common norm is at most clip_norm."""
 
     def __init__(self, clip_norm, group_name="default_group", auto_skip_clip=False):
-        self.clip_norm, self.group_name = float(clip_norm), group_name
+        self.clip_norm, self.group_name, self.auto_skip_clip = float(clip_norm), group_name, auto_skip_clip
         self._spec = ("global_norm", {"clip_norm": self.clip_norm, "group_name": group_name,
                                       "need_clip": lambda var: getattr(var, "need_clip", True)})
 
+    def __str__(self):
+        return "Gradient Clip By GlobalNorm, global_norm=%f" % self.clip_norm
 
+    def _clip(self, grads):
+        import paddle
+        if not grads:
+            return []
+        squares = [paddle.sum(paddle.square(_dense(g))) for g in grads]
+        norm = paddle.sqrt(paddle.add_n(squares))
+        limit = paddle.full([], self.clip_norm, "float32")
+        factor = paddle.divide(limit, paddle.maximum(norm, limit))
+        return [one("elementwise_mul", "elementwise_mul", {"X": g, "Y": factor}, {"axis": -1}) for g in grads]
+
+
+GradientClipBase = ClipGradBase
 __getattr__ = _names.guard(__name__)

@@ -202,10 +202,12 @@ class ReduceOnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):
         """One further with this metric: a number, or a tensor or array of one."""
-        if hasattr(metrics, "numpy") and not hasattr(metrics, "block"):
+        from paddle.fluid.framework import Variable
+        static = isinstance(metrics, Variable)
+        if hasattr(metrics, "numpy") and not static:
             metrics = metrics.numpy()
         size = getattr(metrics, "size", 1)
-        if not hasattr(metrics, "__float__") or hasattr(metrics, "block"):
+        if not hasattr(metrics, "__float__") or static:
             raise TypeError("metrics must be 'int', 'float', 'np.float64', 'numpy.ndarray' or 'paddle.Tensor', but receive %s" %
                             type(metrics))
         if size != 1:

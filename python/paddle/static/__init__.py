@@ -11,6 +11,7 @@ from paddle.fluid.core import Scope  # noqa: F401
 from paddle.fluid.executor import global_scope, scope_guard  # noqa: F401
 from paddle.fluid.framework import (Operator, Parameter, Program, Variable, cpu_places, default_main_program,  # noqa: F401
                                     default_startup_program, dtype_name, name_scope, program_guard)
+from paddle.fluid.optimizer import ExponentialMovingAverage  # noqa: F401
 from paddle.framework import WeightNormParamAttr, get_default_dtype  # noqa: F401
 from paddle.static import io, nn  # noqa: F401
 from paddle.static.executor import Executor  # noqa: F401

@@ -109,43 +109,4 @@ def poisson(x, name=None):
     return one("poisson", "poisson", {"X": need(x, "x", "poisson")}, name=name, stop_gradient=True)
 
 
-# ---- in place -----------------------------------------------------------------------------------
-
-
-def _refill(x, kind, attrs, where):
-    """Other numbers in x."""
-    need(x, "x", where)
-    if not mode.eager:
-        raise RuntimeError("%s is for dynamic graphs" % where)
-    if x.is_leaf and not x.stop_gradient:
-        raise ValueError("Leaf Var (%s) that doesn't stop gradient can't use inplace strategy." % x.name)
-    x._become(one(kind, kind, {}, dict(attrs, shape=x.shape, dtype=x.dtype)))
-    return x
-
-
-def uniform_(x, min=-1.0, max=1.0, seed=0, name=None):
-    """Other numbers in x, between min and max."""
-    return _refill(x, "uniform_random", {"min": float(min), "max": float(max), "seed": seed}, "uniform_")
-
-
-def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):
-    """Other numbers in x, of the normal distribution."""
-    return _refill(x, "gaussian_random", {"mean": float(mean), "std": float(std), "seed": seed}, "gaussian_")
-
-
-def normal_(x, mean=0.0, std=1.0, name=None):
-    """Other numbers in x, of the normal distribution."""
-    return gaussian_(x, mean, std)
-
-
-def exponential_(x, lam=1.0, name=None):
-    """Other numbers in x, of the exponential distribution."""
-    need(x, "x", "exponential_")
-    out = one("exponential", "exponential", {"X": x}, {"lambda": float(lam)}, name, stop_gradient=True)
-    if not mode.eager:
-        return out
-    x._become(out)
-    return x
-
-
 __getattr__ = _names.guard(__name__)

@@ -1,7 +1,7 @@
 """paddle.utils"""
 from paddle import _names
 
-_WHERE = {}
+_WHERE = {"require_version": "paddle.fluid.framework"}
 _SUBMODULES = ("unique_name", "profiler")
 
 

@@ -27,4 +27,5 @@ for _word in "QueueDataset InMemoryDataset DatasetBase".split():
 for _word in "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator".split():
     _WHERE[_word] = "paddle.distributed.fleet.data_generator"
 
-__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("base", "dataset", "metrics", "data_generator"))
+__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("base", "dataset", "metrics", "data_generator", "utils",
+                                                         "proto"))

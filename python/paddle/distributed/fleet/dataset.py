@@ -8,12 +8,9 @@ class DatasetBase(object):
 
     def init(self, batch_size=1, thread_num=1, use_var=[], pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              download_cmd="cat", **more):
-        if fs_name or fs_ugi:
-            self.set_hdfs_config(fs_name, fs_ugi)
-        if download_cmd != "cat":
-            self.set_download_cmd(download_cmd)
-        if input_type not in (0,):
-            raise NotImplementedError("dataset.init: input_type=%r; Skiff reads one sample a line (0)" % input_type)
+        self.set_hdfs_config(fs_name, fs_ugi)
+        self.set_download_cmd(download_cmd)
+        self._set_input_type(input_type)
         self.set_batch_size(batch_size)
         self.set_thread(thread_num)
         self.set_use_var(use_var)
@@ -39,6 +36,23 @@ class DatasetBase(object):
 
     def _set_pipe_command(self, pipe_command):
         self.set_pipe_command(pipe_command)
+
+    def _set_input_type(self, input_type):
+        if input_type not in (0, 1):
+            raise ValueError("dataset.init: input_type must be 0 (a line is a sample) or 1 (a batch), but received %r" %
+                             (input_type,))
+        self._input_type = input_type
+
+    def _set_hdfs_config(self, fs_name, fs_ugi):
+        self.set_hdfs_config(fs_name, fs_ugi)
+
+    def _set_download_cmd(self, download_cmd):
+        self.set_download_cmd(download_cmd)
+
+    def _prepare(self):
+        if getattr(self, "_input_type", 0) == 1:
+            raise NotImplementedError("dataset: input_type=1 (a line is a batch) cannot be trained with here; write one sample a "
+                                      "line, and set batch_size")
 
     def _desc(self):
         return self.desc()
@@ -72,6 +86,24 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
                 raise NotImplementedError("InMemoryDataset: the setting %s=%r; Skiff has %s" %
                                           (key, value, ", ".join(sorted(known) + sorted(readers))))
 
+    def _set_queue_num(self, queue_num):
+        self.set_queue_num(queue_num)
+
+    def _set_merge_by_lineid(self, merge_size=2):
+        self.set_merge_by_lineid(merge_size)
+
+    def _set_parse_ins_id(self, parse_ins_id):
+        self.set_parse_ins_id(parse_ins_id)
+
+    def _set_parse_content(self, parse_content):
+        self.set_parse_content(parse_content)
+
+    def _set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
+        self.set_fleet_send_batch_size(fleet_send_batch_size)
+
+    def _set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
+        self.set_fleet_send_sleep_seconds(fleet_send_sleep_seconds)
+
     def _init_distributed_settings(self, **kwargs):
         self.update_settings(**kwargs)
 
@@ -95,5 +127,7 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
     def tdm_sample(self, *args, **kwargs):
         raise NotImplementedError("InMemoryDataset.tdm_sample: samplers of trees (TDM) are not there")
 
+
+from paddle.distributed.fleet.index_dataset import TreeIndex  # noqa: E402,F401
 
 __getattr__ = _names.guard(__name__)

@@ -3,12 +3,14 @@ from skiff import _native
 
 from paddle import _names
 from paddle.fluid._build import net
+from paddle.fluid.contrib import rnn_impl
+from paddle.fluid.contrib.rnn_impl import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm  # noqa: F401
 from paddle.fluid.framework import dtype_name
 from paddle.fluid.layer_helper import LayerHelper, check_dtype, check_variable, simple_op
 from paddle.fluid.param_attr import ParamAttr
 
 __all__ = ["fused_embedding_seq_pool", "tdm_child", "tdm_sampler", "shuffle_batch", "partial_concat", "partial_sum",
-           "match_matrix_tensor", "sequence_topk_avg_pooling", "var_conv_2d", "rank_attention", "ctr_metric_bundle"]
+           "match_matrix_tensor", "sequence_topk_avg_pooling", "var_conv_2d", "rank_attention", "ctr_metric_bundle"] + rnn_impl.__all__
 
 
 def fused_embedding_seq_pool(input, size, is_sparse=False, padding_idx=None, combiner="sum", param_attr=None,

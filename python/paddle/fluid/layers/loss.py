@@ -211,7 +211,6 @@ def sampled_softmax_with_cross_entropy(logits, label, num_samples, num_true=1, r
 def center_loss(input, label, num_classes, alpha, param_attr, update_center=True):
     """Half the squared distance to the center of the row's class; centers follow by alpha."""
     from paddle.fluid.framework import Variable
-    from paddle.fluid.initializer import Constant
     check_dtype(input, "input", "center_loss", ("float32", "float64"))
     check_dtype(label, "label", "center_loss", ("int32", "int64"))
     helper = LayerHelper("center_loss")
@@ -219,7 +218,8 @@ def center_loss(input, label, num_classes, alpha, param_attr, update_center=True
     centers.stop_gradient = True
     if not isinstance(alpha, Variable):
         rate = helper.create_global_variable(True, name="centerloss_alpha", shape=[1], dtype="float32", stop_gradient=True)
-        helper.set_variable_initializer(rate, Constant(float(alpha)))
+        helper.append_op(type="fill_constant", outputs={"Out": [rate]},
+                         attrs={"shape": [1], "dtype": int(rate.dtype), "value": float(alpha)})
         alpha = rate
     apart = helper.create_variable_for_type_inference(dtype=input.dtype)
     loss = helper.create_variable_for_type_inference(dtype=input.dtype)

@@ -39,8 +39,9 @@ def tdm_sampler(x, neg_samples_num_list, layer_node_num_list, leaf_node_num, tre
     lists, begin = ([], [], []), 0
     for count in neg_samples_num_list:
         end = begin + count + bool(output_positive)
-        for out, var in zip(lists, made):
-            part = reshape(slice(var, axes=[1], starts=[begin], ends=[end]), [-1, end - begin, 1])
+        parts = [slice(var, axes=[1], starts=[begin], ends=[end]) for var in made]
+        for out, part in zip(lists, parts):
+            part = reshape(part, [-1, end - begin, 1])
             part.stop_gradient = True
             out.append(part)
         begin = end

@@ -1,7 +1,7 @@
 """Linear maps, dropout, embeddings, padding, similarities."""
 from paddle import _names
 from paddle._mode import mode as _mode
-from paddle._op import Call, Value, need, net, one, type_number
+from paddle._op import Call, Value, is_float, need, net, one, type_number
 
 
 def linear(x, weight, bias=None, name=None):
@@ -123,8 +123,13 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
     index = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else rows + padding_idx
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise ValueError("padding_idx must be within [-%d, %d)" % (rows, rows))
-    return one("embedding", "lookup_table_v2", {"Ids": x, "W": weight},
-               {"is_sparse": sparse, "is_distributed": False, "remote_prefetch": sparse, "padding_idx": index}, name)
+    try:
+        return one("embedding", "lookup_table_v2", {"Ids": x, "W": weight},
+                   {"is_sparse": sparse, "is_distributed": False, "remote_prefetch": sparse, "padding_idx": index}, name)
+    except RuntimeError as error:
+        if not is_float(x):
+            raise
+        raise NotImplementedError(str(error)) from None
 
 
 def one_hot(x, num_classes, name=None):

@@ -28,9 +28,14 @@ def log_loss(input, label, epsilon=1e-4, name=None):
 def _softmax_loss(logits, label, soft_label, ignore_index, axis, numeric_stable_mode=True, use_softmax=True):
     call = Call("softmax_with_cross_entropy")
     softmax, loss = call.var(), call.var()
-    call.op("softmax_with_cross_entropy", {"Logits": logits, "Label": label}, {"Softmax": softmax, "Loss": loss},
-            {"soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode,
-             "axis": axis, "use_softmax": use_softmax})
+    try:
+        call.op("softmax_with_cross_entropy", {"Logits": logits, "Label": label}, {"Softmax": softmax, "Loss": loss},
+                {"soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode,
+                 "axis": axis, "use_softmax": use_softmax})
+    except ValueError as error:
+        if "classes of the logits" in str(error):
+            raise IndexError(str(error)) from None
+        raise
     return loss, softmax
 
 

@@ -1,0 +1,305 @@
+"""Diagonals, parts, places: tensors made of chosen elements of others."""
+from paddle import _names
+from paddle._op import Call, dims, fill, int_tensor, need, need_all, one, type_number
+from paddle.fluid.framework import Variable, dtype_name
+from paddle.framework import get_default_dtype
+
+
+# ---- diagonals -----------------------------------------------------------------------------------
+
+
+def diag(x, offset=0, padding_value=0, name=None):
+    """A matrix with the vector x on a diagonal, or the diagonal of the matrix x."""
+    return one("diag_v2", "diag_v2", {"X": need(x, "x", "diag_v2")}, {"offset": offset, "padding_value": float(padding_value)},
+               name, stop_gradient=True)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """The last dimension on the diagonal of two new ones."""
+    return one("diag_embed", "diag_embed", {"Input": need(input, "input", "diag_embed")},
+               {"offset": offset, "dim1": dim1, "dim2": dim2}, stop_gradient=True)
+
+
+def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
+    """A diagonal of two axes, as the last one."""
+    return one("diagonal", "diagonal", {"Input": need(x, "x", "diagonal")}, {"offset": offset, "axis1": axis1, "axis2": axis2}, name)
+
+
+def trace(x, offset=0, axis1=0, axis2=1, name=None):
+    """The sum of a diagonal."""
+    return one("trace", "trace", {"Input": need(x, "x", "trace")}, {"offset": offset, "axis1": axis1, "axis2": axis2}, name)
+
+
+def eye(num_rows, num_columns=None, dtype=None, name=None):
+    """Ones on the diagonal."""
+    dtype = get_default_dtype() if dtype is None else dtype
+    return one("eye", "eye", {}, {"num_rows": num_rows, "num_columns": num_rows if num_columns is None else num_columns,
+                                  "dtype": type_number(dtype)}, name, dtype=dtype_name(dtype), stop_gradient=True)
+
+
+def tril_indices(row, col, offset=0, dtype="int64"):
+    """Rows and columns of the lower triangle."""
+    return one("tril_indices", "tril_indices", {}, {"rows": row, "cols": row if col is None else col, "offset": offset,
+                                                    "dtype": type_number(dtype)}, slot="out", stop_gradient=True)
+
+
+def triu_indices(row, col=None, offset=0, dtype="int64"):
+    """Rows and columns of the upper triangle."""
+    return one("triu_indices", "triu_indices", {}, {"row": row, "col": row if col is None else col, "offset": offset,
+                                                    "dtype": type_number(dtype)}, slot="out", stop_gradient=True)
+
+
+def linspace(start, stop, num, dtype=None, name=None):
+    """num numbers from start to stop."""
+    dtype = dtype_name("float32" if dtype is None else dtype)
+    ends = [v if isinstance(v, Variable) else fill([1], v, dtype, on_cpu=True) for v in (start, stop)]
+    count = num if isinstance(num, Variable) else fill([1], num, "int32", on_cpu=True)
+    out = one("linspace", "linspace", {"Start": ends[0], "Stop": ends[1], "Num": count}, {"dtype": type_number(dtype)}, name,
+              dtype=dtype, stop_gradient=True)
+    if not isinstance(num, Variable) and list(out.shape) != [num]:
+        out.shape = [num]
+    return out
+
+
+def meshgrid(*args, **kwargs):
+    """Vectors repeated to a common grid."""
+    vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+    call = Call("meshgrid", kwargs.get("name"))
+    outs = [call.var() for _ in need_all(vectors, "input", "meshgrid")]
+    call.op("meshgrid", {"X": vectors}, {"Out": outs})
+    return outs
+
+
+def empty(shape, dtype=None, name=None):
+    """Of a shape; zeros here."""
+    return fill(shape, 0, get_default_dtype() if dtype is None else dtype, name)
+
+
+def empty_like(x, dtype=None, name=None):
+    """Of the shape of x; zeros here."""
+    from paddle.tensor.creation import zeros_like
+    return zeros_like(x, dtype, name)
+
+
+# ---- parts, orders -------------------------------------------------------------------------------
+
+
+def _numbers(values, where, tensor, tensors, attr):
+    """({slot: variables}, {attr: numbers}) of a Variable, or of a list that may hold some."""
+    values = dims(values, attr, where)
+    if isinstance(values, Variable):
+        values.stop_gradient = True
+        return {tensor: values}, {}
+    if any(isinstance(v, Variable) for v in values):
+        given = [v if isinstance(v, Variable) else int_tensor(v) for v in values]
+        return {tensors: given}, {attr: [-1 if isinstance(v, Variable) else v for v in values]}
+    return {}, {attr: values}
+
+
+def crop(x, shape=None, offsets=None, name=None):
+    """The part of `shape` that begins at `offsets`."""
+    need(x, "x", "crop_tensor")
+    inputs, attrs = {"X": x}, {}
+    for values, names in ((list(x.shape) if shape is None else shape, ("Shape", "ShapeTensor", "shape")),
+                          ([0] * len(x.shape) if offsets is None else offsets, ("Offsets", "OffsetsTensor", "offsets"))):
+        more, numbers = _numbers(values, "crop_tensor", *names)
+        inputs.update(more)
+        attrs.update(numbers)
+    return one("crop_tensor", "crop_tensor", inputs, attrs, name)
+
+
+def reverse(x, axis, name=None):
+    """Elements in opposite order along the axes."""
+    from paddle.tensor.manipulation import flip
+    return flip(x, axis, name)
+
+
+def rot90(x, k=1, axes=(0, 1), name=None):
+    """Turned by k quarters, from the first of the axes to the second."""
+    from paddle.tensor.manipulation import flip, transpose
+    need(x, "x", "rot90")
+    rank = len(x.shape)
+    a, b = [axis + rank if axis < 0 else axis for axis in axes]
+    if rank < 2 or a == b or not (0 <= a < rank and 0 <= b < rank):
+        raise ValueError("Rotation axes must be two different ones of the %d dimensions, but received axes = %s" % (rank, axes))
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    if k % 4 == 0:
+        return x
+    if k % 4 == 2:
+        return flip(flip(x, a), b)
+    return transpose(flip(x, b), order) if k % 4 == 1 else flip(transpose(x, order), b)
+
+
+def moveaxis(x, source, destination, name=None):
+    """x with some axes at other places."""
+    from paddle.tensor.manipulation import transpose
+    rank = len(need(x, "x", "moveaxis").shape)
+    source, destination = [[axis + rank if axis < 0 else axis for axis in dims(axes, "axis", "moveaxis")]
+                           for axes in (source, destination)]
+    if len(source) != len(destination) or len(set(source)) != len(source) or len(set(destination)) != len(source):
+        raise AssertionError("'source' must have the same number with 'destination', each axis once")
+    order = [axis for axis in range(rank) if axis not in source]
+    for to, axis in sorted(zip(destination, source)):
+        order.insert(to, axis)
+    return transpose(x, order, name)
+
+
+def repeat_interleave(x, repeats, axis=None, name=None):
+    """Every slice along the axis repeated; repeats: a number, or one for each slice."""
+    need(x, "x", "repeat_interleave")
+    if axis is None:
+        from paddle.tensor.manipulation import flatten
+        x, axis = flatten(x), 0
+    many = isinstance(repeats, Variable)
+    return one("repeat_interleave", "repeat_interleave", {"X": x, "RepeatsTensor": repeats} if many else {"X": x},
+               {"dim": axis, "Repeats": 0 if many else repeats}, name)
+
+
+def _ordered(kind, x, attrs, name):
+    call = Call(kind, name)
+    out, places = call.var(), call.var("int64", stop_gradient=True)
+    call.op(kind, {"X": need(x, "x", kind)}, {"Out": out, "Indices": places}, attrs)
+    places.stop_gradient = True
+    return out, places
+
+
+def kthvalue(x, k, axis=None, keepdim=False, name=None):
+    """(the k-th smallest along the axis, its place)"""
+    return _ordered("kthvalue", x, {"k": k, "axis": -1 if axis is None else axis, "keepdim": keepdim}, name)
+
+
+def mode(x, axis=-1, keepdim=False, name=None):
+    """(the most frequent along the axis, its last place)"""
+    return _ordered("mode", x, {"axis": axis, "keepdim": keepdim}, name)
+
+
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
+    """The different elements (or slices along the axis) in order; where each is first, which each element is, how many."""
+    call = Call("unique", name)
+    attrs = {"dtype": type_number(dtype), "return_index": return_index, "return_inverse": return_inverse,
+             "return_counts": return_counts, "axis": [] if axis is None else [axis], "is_sorted": True}
+    out = call.var(stop_gradient=True)
+    first, which, counts = [call.var(dtype_name(dtype), stop_gradient=True) for _ in range(3)]
+    call.op("unique", {"X": need(x, "x", "unique")}, {"Out": out, "Indices": first, "Index": which, "Counts": counts}, attrs)
+    outs = [out] + [v for v, wanted in ((first, return_index), (which, return_inverse), (counts, return_counts)) if wanted]
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
+    """Without repeated neighbours; which each element is, how many."""
+    call = Call("unique_consecutive", name)
+    out = call.var(stop_gradient=True)
+    which, counts = [call.var(dtype_name(dtype), stop_gradient=True) for _ in range(2)]
+    outputs = {"Out": out, "Index": which, "Counts": counts}
+    call.op("unique_consecutive", {"X": need(x, "x", "unique_consecutive")}, outputs,
+            {"dtype": type_number(dtype), "return_inverse": return_inverse, "return_counts": return_counts,
+             "axis": [] if axis is None else [axis]})
+    outs = [out] + [v for v, wanted in ((which, return_inverse), (counts, return_counts)) if wanted]
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=None):
+    """How many elements of the sorted row lie before each value."""
+    return one("searchsorted", "searchsorted", {"SortedSequence": need(sorted_sequence, "sorted_sequence", "searchsorted"),
+                                                "Values": need(values, "values", "searchsorted")},
+               {"out_int32": out_int32, "right": right}, name, dtype="int32" if out_int32 else "int64", stop_gradient=True)
+
+
+def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
+    """searchsorted, with the values first."""
+    return searchsorted(sorted_sequence, x, out_int32, right, name)
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+def scatter_nd_add(x, index, updates, name=None):
+    """x with updates added at coordinates."""
+    return one("scatter_nd_add", "scatter_nd_add", {"X": need(x, "x", "scatter_nd_add"), "Index": need(index, "index", "scatter_nd_add"),
+                                                    "Updates": need(updates, "updates", "scatter_nd_add")}, name=name)
+
+
+def scatter_nd(index, updates, shape, name=None):
+    """Zeros of a shape with updates added at coordinates."""
+    return scatter_nd_add(fill(shape, 0, need(updates, "updates", "scatter_nd").dtype), index, updates, name)
+
+
+def index_sample(x, index):
+    """Elements of every row by number."""
+    return one("index_sample", "index_sample", {"X": need(x, "x", "index_sample"), "Index": need(index, "index", "index_sample")})
+
+
+def _common(first, second, axis):
+    """The shape of both but for the axis, where it is the second's; unit dimensions are repeated."""
+    if len(first) != len(second):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions!")
+    shape = [max(a, b) for a, b in zip(first, second)]
+    shape[axis] = second[axis]
+    return shape
+
+
+def take_along_axis(arr, indices, axis, broadcast=True):
+    """Elements along the axis by number; unit dimensions are repeated."""
+    from paddle.tensor.manipulation import expand, unsqueeze
+    need(arr, "x", "take_along_axis")
+    rank = len(arr.shape)
+    axis = axis + rank if axis < 0 else axis
+    if broadcast:
+        while len(indices.shape) < rank:
+            indices = unsqueeze(indices, 0)
+        shape = _common(list(arr.shape), list(indices.shape), axis)
+        indices = expand(indices, shape)
+        shape[axis] = arr.shape[axis]
+        arr = expand(arr, shape)
+    return one("take_along_axis", "take_along_axis", {"Input": arr, "Index": indices}, {"Axis": axis}, slot="Result")
+
+
+def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
+    """arr with elements along the axis replaced, added to or multiplied."""
+    from paddle.tensor.manipulation import expand
+    need(arr, "x", "put_along_axis")
+    axis = axis + len(arr.shape) if axis < 0 else axis
+    if not include_self:
+        raise NotImplementedError("put_along_axis: Skiff counts the elements that are there (include_self=True)")
+    shape = list(indices.shape)
+    if broadcast:
+        shape = _common(list(arr.shape), shape, axis)
+        indices = expand(indices, shape)
+    values = expand(values, shape) if isinstance(values, Variable) else fill(shape, values, arr.dtype)
+    return one("put_along_axis", "put_along_axis", {"Input": arr, "Index": indices, "Value": values},
+               {"Axis": axis, "Reduce": reduce, "Include_self": True}, slot="Result")
+
+
+def index_add(x, index, axis, value, name=None):
+    """x with value added to slices along the axis."""
+    return one("index_add", "index_add", {"X": need(x, "x", "index_add"), "Index": need(index, "index", "index_add"),
+                                          "AddValue": need(value, "value", "index_add")}, {"axis": axis}, name)
+
+
+def index_put(x, indices, value, accumulate=False, name=None):
+    """x with value at coordinates, or where a mask holds."""
+    need(x, "x", "index_put")
+    return one("index_put", "index_put", {"x": x, "indices": need_all(list(indices), "indices", "index_put"),
+                                          "value": need(value, "value", "index_put")}, {"accumulate": accumulate}, name, slot="out")
+
+
+def index_fill(x, index, axis, value, name=None):
+    """x with slices along the axis set to a value."""
+    from paddle.tensor.manipulation import scatter, transpose
+    axis = axis + len(x.shape) if axis < 0 else axis
+    order = list(range(len(x.shape)))
+    order[0], order[axis] = axis, 0
+    turned = transpose(x, order) if axis else x
+    rows = fill([index.shape[0]] + list(turned.shape[1:]), value, x.dtype)
+    out = scatter(turned, index, rows, name=name)
+    return transpose(out, order) if axis else out
+
+
+def masked_fill(x, mask, value, name=None):
+    """x with a value where the mask holds."""
+    from paddle.tensor.search import where
+    return where(need(mask, "mask", "masked_fill"), value if isinstance(value, Variable) else fill([1], value, x.dtype), x, name)
+
+
+__getattr__ = _names.guard(__name__)
