@@ -51,6 +51,8 @@ static inline uint16_t float16_of(float v)
         return sign | 0x7e00;
     if (a >= 65536.0f)
         return sign | 0x7c00;
+    if (a == 0)
+        return sign;
     int exponent;
     frexpf(a, &exponent);
     exponent = exponent < -13 ? -13 : exponent;           /* below: without the leading 1 */
