@@ -116,8 +116,8 @@ CASES = [
 CASES_2X = [
     ("graph_send_recv", but(EDGES, Src_index=i64(0, 3)), "Out Dst_count", {}, "element 1 is 3, must be in [0, 3)"),
     ("graph_send_recv", EDGES, "Out Dst_count", dict(out_size=[2]), "input Dst_index (dst_index): element 1 is 2, must be in [0, 2)"),
-    ("graph_send_recv", but(EDGES, Dst_index=i64(1)), "Out Dst_count", {}, "must have as many edges as Dst_index"),
-    ("graph_send_recv", EDGES, "Out Dst_count", dict(reduce_op="PROD"), "reduce_op is \"PROD\", must be SUM, MEAN, MAX or MIN"),
+    ("graph_send_recv", but(EDGES, Dst_index=i64(1)), "Out Dst_count", {}, "Src_index and Dst_index differ in size"),
+    ("graph_send_recv", EDGES, "Out Dst_count", dict(reduce_op="PROD"), "'PROD' must be SUM, MEAN, MAX or MIN"),
 ]
 
 
