@@ -301,7 +301,10 @@ def _value_array(x, value):
         return value._numpy()
     if x._dtype == "bfloat16":
         return Tensor(numpy.asarray(value, "float32")).astype("bfloat16")._numpy()
-    return numpy.asarray(value)
+    array = numpy.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError("a Tensor's elements are numbers or truth values; %s cannot be assigned" % type(value).__name__)
+    return array
 
 
 def _write(x, item, value):

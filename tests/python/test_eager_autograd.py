@@ -47,6 +47,8 @@ class Backward(unittest.TestCase):
             paddle.autograd.backward([x, x])
         with self.assertRaisesRegex(AssertionError, "element 0 of inputs must be a Tensor"):
             paddle.grad(x * 2, ["x"])
+        with self.assertRaisesRegex(AssertionError, "grad: outputs must be a Tensor, or a list or tuple of at least one"):
+            paddle.grad([], [x])
         with self.assertRaisesRegex(ValueError, "0-th input does not appear"):
             paddle.grad(x * 2, [leaf(1.0)])
         with self.assertRaisesRegex(RuntimeError, "it has no gradient that could be retained"):

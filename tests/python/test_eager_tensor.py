@@ -80,6 +80,18 @@ class More(unittest.TestCase):
             paddle.to_tensor([[1, 2], [3]])
         with self.assertRaisesRegex(ValueError, "gradient of .* must have the shape"):
             x.grad = paddle.ones([3])
+        with self.assertRaisesRegex(TypeError, "a gradient must be a Tensor or None"):
+            x.grad = 5
+        with self.assertRaisesRegex(ValueError, "NoneType cannot be assigned"):
+            x[0] = None
+        with self.assertRaisesRegex(TypeError, "a hook must be callable"):
+            x.register_hook(3)
+        with self.assertRaisesRegex(ValueError, "astype: None is no data type"):
+            x.astype(None)
+        with self.assertRaisesRegex(ValueError, r"sum: the axis 5 is not in the range \[-2, 2\)"):
+            x.sum(axis=5)
+        with self.assertRaisesRegex(TypeError, "to_tensor: a tensor cannot be made of elements of the type <U1"):
+            paddle.to_tensor("a")
 
     def test_memory_is_shared(self):
         x = paddle.to_tensor([1.0, 2.0, 3.0])
