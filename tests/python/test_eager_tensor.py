@@ -140,6 +140,18 @@ class More(unittest.TestCase):
                          ["paddle.float64", "paddle.int32", "paddle.int64"])
         self.assertEqual(x.to(device="cpu", dtype="int64").tolist(), [1])
 
+    def test_broadcast(self):
+        x = paddle.to_tensor([[1.0], [2.0]], stop_gradient=False)
+        a, b = paddle.broadcast_tensors([x, paddle.ones([3])])
+        (a * 2 + b).sum().backward()
+        self.assertEqual([a.shape, b.shape, x.grad.tolist()], [[2, 3], [2, 3], [[6.0], [6.0]]])
+        self.assertEqual([paddle.broadcast_shape([2, 1, 3], [1, 3, 1]), paddle.broadcast_shape([], [2]),
+                          paddle.broadcast_shape([-1, 3], [1, 3])], [[2, 3, 3], [2], [-1, 3]])
+        with self.assertRaisesRegex(ValueError, "do not fit together: 2 and 3"):
+            paddle.broadcast_tensors([paddle.ones([2]), paddle.ones([3])])
+        with self.assertRaisesRegex(ValueError, "list of at least one tensor"):
+            paddle.broadcast_tensors([])
+
     def test_print_options(self):
         paddle.set_printoptions(precision=2, edgeitems=1, threshold=4)
         try:
