@@ -102,6 +102,10 @@ class More(unittest.TestCase):
         held = np.asarray(memoryview(paddle.to_tensor([5.0, 6.0])))
         paddle.zeros([2])
         self.assertEqual(held.tolist(), [5.0, 6.0])
+        y = paddle.to_tensor([1.0, 2.0])
+        old = np.asarray(memoryview(y))
+        y.set(np.arange(1000.0))
+        self.assertEqual([old.tolist(), y.shape], [[1.0, 2.0], [1000]])
         x.cast_("int64")  # another size: who shares keeps the old memory
         self.assertEqual([x.tolist(), view.tolist()], [[9, 3, 4], [9.0, 3.0, 4.0]])
 
