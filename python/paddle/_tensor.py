@@ -318,7 +318,8 @@ class Tensor(_native.EagerTensor):
         for key, value in self.__dict__.items():
             if key != "_name":
                 setattr(new, key, copy.deepcopy(value, memo))
-        new.name = self.name + "_deepcopy"
+        from paddle.fluid._build import net
+        new.name = self.name + net.name("_deepcopy")
         return new
 
     def __reduce__(self):

@@ -115,6 +115,7 @@ class More(unittest.TestCase):
         for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
             self.assertEqual([other.tolist(), other.stop_gradient], [[1.0, 2.0], False])
         twin = copy.deepcopy(x)
+        self.assertRegex(twin.name, "^%s_deepcopy_[0-9]+$" % x.name)
         twin.note.append("its")
         twin.set_value(np.zeros(2, "float32"))
         self.assertEqual([x.note, x.tolist()], [["mine"], [1.0, 2.0]])
