@@ -23,10 +23,10 @@ WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for
 #: those that have a form in place, under the name with a _ behind it
 INPLACE = (
     "abs acos acosh add addmm asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clip cos cosh cumprod "
-    "cumsum digamma divide equal erf erfinv exp flatten floor floor_divide floor_mod frac gcd greater_equal greater_than hypot "
+    "cumsum digamma divide equal erfinv exp flatten floor floor_divide floor_mod frac gcd greater_equal greater_than hypot "
     "i0 index_add index_fill index_put lcm ldexp lerp less_equal less_than lgamma log log10 log1p log2 logical_and logical_not "
     "logical_or logical_xor logit masked_fill mod multiply nan_to_num neg not_equal polygamma pow put_along_axis reciprocal "
-    "remainder renorm reshape round rsqrt scale scatter sigmoid sin sinh sqrt square squeeze subtract t tan tanh transpose tril "
+    "remainder renorm reshape round rsqrt scale scatter sigmoid sin sinh sqrt squeeze subtract t tan tanh transpose tril "
     "triu trunc unsqueeze where").split()
 for _name in INPLACE:
     if _name in WHERE:

@@ -117,7 +117,7 @@ def _eager_array(data):
     if array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
         array = array.astype(get_default_dtype()) if get_default_dtype() != "bfloat16" else array.astype("float32")
     if array.dtype.kind not in "fiub":
-        raise ValueError("to_tensor: a tensor cannot be made of %s" % (
+        raise (TypeError if array.dtype.kind in "US" else ValueError)("to_tensor: a tensor cannot be made of %s" % (
             "elements of the type %s" % array.dtype if array.dtype.kind != "O" else type(data).__name__))
     return array
 
