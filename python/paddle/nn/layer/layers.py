@@ -252,9 +252,10 @@ class Layer(object):
 
     def __getattr__(self, name):
         fields = self.__dict__
-        for group in ("_parameters", "_sub_layers", "_buffers"):
-            if name in fields.get(group, ()):
-                return fields[group][name]
+        if "_parameters" in fields:
+            for group in (fields["_parameters"], fields["_sub_layers"], fields["_buffers"]):
+                if name in group:
+                    return group[name]
         raise AttributeError("'%s' object has no attribute '%s'" % (type(self).__name__, name))
 
     def __delattr__(self, name):
