@@ -31,7 +31,7 @@ class Linear(Layer):
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.linear(input, self.weight, self.bias, self.name)
+        return F.linear(input, self._own("weight"), self._own("bias"), self.name)
 
     def extra_repr(self):
         return "in_features=%d, out_features=%d, dtype=%s%s" % (self.weight.shape[0], self.weight.shape[1], self._dtype,
@@ -77,7 +77,7 @@ class Embedding(Layer):
             self.weight.set(value)
 
     def forward(self, x):
-        return F.embedding(x, self.weight, self._padding_idx, self._sparse, self._name)
+        return F.embedding(x, self._own("weight"), self._padding_idx, self._sparse, self._name)
 
     def extra_repr(self):
         text = "%d, %d" % (self._num_embeddings, self._embedding_dim)

@@ -258,6 +258,11 @@ class Layer(object):
                     return group[name]
         raise AttributeError("'%s' object has no attribute '%s'" % (type(self).__name__, name))
 
+    def _own(self, name):
+        """The attribute; parameters are found without the detour that attributes take."""
+        value = self._parameters.get(name)
+        return getattr(self, name) if value is None else value
+
     def __delattr__(self, name):
         for group in (self._parameters, self._sub_layers, self._buffers):
             if name in group:
