@@ -3,13 +3,15 @@
 
 class _Mode(object):
     """`eager`: functions run at once and give Tensors; otherwise they append to programs and give Variables.
-    `trace`: who writes down what a function of eager mode does (paddle.jit), or None."""
+    `trace`: who writes down what a function of eager mode does (paddle.jit), or None.
+    `guard`: whether functions of fluid run at once too (fluid.dygraph.guard)."""
 
-    __slots__ = ("eager", "trace")
+    __slots__ = ("eager", "trace", "guard")
 
     def __init__(self):
         self.eager = True
         self.trace = None
+        self.guard = False
 
 
 mode = _Mode()

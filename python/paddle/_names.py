@@ -7,9 +7,6 @@ import sys
 
 # What people look for, and why Skiff has no such thing.
 REASONS = {
-    "dygraph": "eager execution (dygraph) is not there: build a Program and run it with an Executor",
-    "enable_dygraph": "eager execution (dygraph) is not there: build a Program and run it with an Executor",
-    "disable_dygraph": "eager execution (dygraph) is not there; static programs are always on",
     "install_check": "run `skiff doctor` in a shell instead",
     "load_op_library": "operators are written in C under src/ops",
     "cuda_profiler": "there is no CUDA device here; use fluid.profiler.profiler",

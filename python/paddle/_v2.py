@@ -10,9 +10,15 @@ TENSOR = {
              "bitwise_and bitwise_or bitwise_xor is_tensor is_empty",
     "manipulation": "cast concat reshape unsqueeze squeeze flatten stack unstack unbind split "
                     "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
-    "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
+    "elements": "acos asin atan sinh cosh tan asinh acosh atanh expm1 log10 trunc frac bitwise_not stanh logit isnan isinf isfinite "
+                "isclose allclose equal_all fmax fmin atan2 lerp kron mv addmm inner cross dist cumprod logcumsumexp multiplex "
+                "bincount histogram count_nonzero nan_to_num",
+    "picking": "diag diag_embed diagonal trace eye tril_indices triu_indices linspace meshgrid empty empty_like crop reverse "
+               "rot90 moveaxis repeat_interleave kthvalue mode unique unique_consecutive searchsorted bucketize "
+               "scatter_nd_add scatter_nd index_sample take_along_axis put_along_axis index_add index_put index_fill masked_fill",
+    "math": "abs ceil cos erf exp floor log log1p log2 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
             "multiply divide maximum minimum mod remainder floor_mod floor_divide pow neg scale clip add_n sum max min amax "
-            "amin prod all any logsumexp cumsum increment outer einsum lerp isfinite",
+            "amin prod all any logsumexp cumsum increment outer einsum",
     "random": "uniform rand randn standard_normal normal randint randint_like randperm multinomial bernoulli poisson",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
@@ -49,4 +55,4 @@ for _name in "Model summary flops".split():
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
               "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks", "geometric", "common_ops_import",
-              "inference")
+              "inference", "linalg")

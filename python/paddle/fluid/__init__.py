@@ -23,12 +23,18 @@ for _module, _words in (
         ("transpiler", "DistributeTranspiler DistributeTranspilerConfig memory_optimize release_memory"),
         ("clip", "ErrorClipByValue"),
         ("contrib.trainer", "Trainer CheckpointConfig BeginEpochEvent EndEpochEvent BeginStepEvent EndStepEvent"),
-        ("contrib.inferencer", "Inferencer")):
+        ("contrib.inferencer", "Inferencer"),
+        ("dygraph.base", "enable_dygraph disable_dygraph enable_imperative disable_imperative"),
+        ("dygraph.checkpoint", "save_dygraph load_dygraph"), ("dygraph.layers", "Layer"),
+        ("dygraph.nn", "Conv2D Conv3D Pool2D Linear BatchNorm Dropout Embedding GRUUnit InstanceNorm LayerNorm NCE PRelu "
+                       "BilinearTensorProduct Conv2DTranspose Conv3DTranspose GroupNorm SpectralNorm TreeConv MSELoss L1Loss "
+                       "NLLLoss BCELoss")):
     for _word in _words.split():
         _WHERE[_word] = _F + _module + ":" + _word
 _SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core", "param_attr", "data_feeder", "dataset",
                "lod_tensor", "input", "io", "backward", "transpiler", "communicator", "clip", "contrib", "incubate",
-               "initializer", "layers", "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average")
+               "initializer", "layers", "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average",
+               "dygraph")
 
 __all__ = sorted(_WHERE)
 _find, __dir__ = _names.lazy(__name__, _WHERE, _SUBMODULES, 4)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from skiff import _native
 
 from paddle import _names
+from paddle._mode import mode
 from paddle.fluid import core, unique_name
 from paddle.fluid._build import net
 
@@ -18,8 +19,7 @@ __all__ = ["Program", "default_startup_program", "default_main_program", "progra
            "cpu_places", "cuda_pinned_places", "in_dygraph_mode", "is_compiled_with_cuda", "Variable", "require_version",
            "device_guard", "set_flags", "get_flags", "Parameter", "Operator", "Block"]
 
-GRAD_VAR_SUFFIX = core.grad_var_suffix()
-EMPTY_VAR_NAME = core.empty_var_name()
+GRAD_VAR_SUFFIX, EMPTY_VAR_NAME = core.grad_var_suffix(), core.empty_var_name()
 VERSION = "1.8.5"
 
 
@@ -60,8 +60,8 @@ def dtype_is_floating(dtype):
 
 
 def in_dygraph_mode():
-    """False: there is no eager mode."""
-    return False
+    """Whether functions of fluid run at once (fluid.dygraph)."""
+    return mode.guard and mode.trace is None
 
 
 def grad_var_name(var_name):
@@ -325,14 +325,7 @@ class Operator(_native.Op):
     def __init__(self, *args, **kwargs):
         pass
 
-    def _set_attr(self, name, value):
-        self.set_attr(name, value)
-
-    def _rename_input(self, old_name, new_name):
-        self.rename_input(old_name, new_name)
-
-    def _rename_output(self, old_name, new_name):
-        self.rename_output(old_name, new_name)
+    _set_attr, _rename_input, _rename_output = _native.Op.set_attr, _native.Op.rename_input, _native.Op.rename_output
 
     def _block_attr_id(self, name):
         return self.attr(name)

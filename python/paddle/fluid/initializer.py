@@ -11,9 +11,12 @@ class Initializer(object):
 
     _spec = None
 
-    def __call__(self, var, block):
-        """Puts the operator that fills var into a startup block."""
+    def __call__(self, var, block=None):
+        """Puts the operator that fills var into a startup block; a parameter of eager mode is filled at once."""
         from paddle.fluid._build import net
+        if block is None:
+            from paddle.fluid._at_once import fill
+            return fill(var, self)
         net.push_programs(net.main, block.program)
         try:
             net.init_var(var, self)

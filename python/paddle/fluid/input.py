@@ -3,6 +3,7 @@ from skiff import _native
 
 from paddle import _names
 from paddle.fluid import framework
+from paddle.fluid._at_once import at_once
 from paddle.fluid._build import net
 from paddle.fluid.layer_helper import check_dtype
 from paddle.fluid.param_attr import ParamAttr
@@ -38,5 +39,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
         padding_idx=padding_idx, param_attr=ParamAttr._to_attr(param_attr),
         dtype=framework.dtype_name(dtype))
 
+
+one_hot, embedding = at_once(one_hot), at_once(embedding)
 
 __getattr__ = _names.guard(__name__)

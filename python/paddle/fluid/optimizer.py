@@ -20,7 +20,8 @@ class Optimizer(object):
     _type = None
 
     def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None, options=None):
-        if not isinstance(learning_rate, (float, framework.Variable)):
+        self._eager = framework.in_dygraph_mode()
+        if not isinstance(learning_rate, (float, framework.Variable)) and not (self._eager and callable(learning_rate)):
             raise TypeError("learning rate should be float or Variable, got %s here" % type(learning_rate))
         if regularization is not None and not isinstance(regularization, WeightDecayRegularizer):
             raise TypeError("'regularization' should be a WeightDecayRegularizer, but got %s" % type(regularization))
@@ -34,6 +35,8 @@ class Optimizer(object):
         self._options = options or {}
         self._native = None
         self.type = self._type
+        if self._eager and parameter_list is None:
+            raise AttributeError("parameter_list argument given to the Optimizer should not be None in dygraph mode.")
 
     def _rule(self):
         if self._native is None:
@@ -50,12 +53,60 @@ class Optimizer(object):
         finally:
             net.pop_programs()
 
+    # ---- eager (fluid.dygraph) ----
+
+    def _update(self):
+        """The native optimizer of the parameters, made in the first step."""
+        if self._native is None:
+            from paddle.optimizer import _eager
+            self._native = _eager.make(self._type, list(self._parameter_list), self._options, self.regularization,
+                                       self._grad_clip, self._name)
+        return self._native
+
+    def _step(self, loss, grad_clip):
+        """One step with the gradients that loss.backward() has left."""
+        if grad_clip is not None:
+            self._grad_clip = grad_clip
+        rate = self._learning_rate
+        self._rate = float(rate() if callable(rate) else rate)
+        self._update().step(self._rate)
+        return [], [(p, p.grad) for p in self._parameter_list if p.grad is not None]
+
+    def clear_gradients(self):
+        """The parameters' gradients become zeros."""
+        self._update().clear_grad(True)
+
+    def set_lr(self, value):
+        """Another rate from the next step on."""
+        self._learning_rate = float(value.numpy().reshape(-1)[0]) if hasattr(value, "numpy") else float(value)
+
+    def state_dict(self):
+        """{name: accumulator}, and the state of a schedule."""
+        state = dict(self._update().state())
+        if hasattr(self._learning_rate, "state_dict"):
+            state["LR_Scheduler"] = self._learning_rate.state_dict()
+        return state
+
+    def set_dict(self, state_dict):
+        """What state_dict gave."""
+        from paddle.optimizer import _eager
+        state = {key: value for key, value in state_dict.items() if key != "LR_Scheduler"}
+        if "LR_Scheduler" in state_dict and hasattr(self._learning_rate, "set_dict"):
+            self._learning_rate.set_dict(state_dict["LR_Scheduler"])
+        self._update().set_state(_eager.as_tensors(state))
+
+    set_state_dict = set_dict
+
+    # ---- programs ----
+
     def _global_learning_rate(self, program=None):
         """The variable of the rate."""
         return self._native.learning_rate if self._native is not None else None
 
     def current_step_lr(self):
         """The rate as a number, when it is one."""
+        if self._eager and callable(self._learning_rate):
+            return getattr(self, "_rate", None) or self._learning_rate.step()
         if isinstance(self._learning_rate, framework.Variable):
             raise RuntimeError("the learning rate is a schedule: fetch the variable %s" % self._learning_rate.name)
         return self._learning_rate
@@ -78,6 +129,8 @@ class Optimizer(object):
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, grad_clip=None):
         """Gradients and updates: (update operators, [(parameter, gradient)]). grad_clip: the argument of 1.7."""
+        if self._eager and not isinstance(loss, framework.Variable):
+            return self._step(loss, grad_clip)
         if not isinstance(loss, framework.Variable):
             raise AssertionError("The loss should be an Variable.")
         if tuple(loss.shape) not in ((1,), ()):

@@ -3,6 +3,7 @@ import queue
 import threading
 
 from paddle import _names
+from paddle._mode import mode
 from paddle.fluid import core, framework
 from paddle.fluid.data_feeder import DataFeeder
 
@@ -168,6 +169,8 @@ class _Loader(object):
             ahead.stop()
 
     def _form(self, group):
+        if mode.guard:
+            return _eager(list(group[0].values()) if isinstance(group[0], dict) else group[0])
         if not self._return_list:
             return group if isinstance(group[0], dict) else group[0]
         rows = [list(item.values()) if isinstance(item, dict) else item for item in group]
@@ -198,6 +201,12 @@ class _Loader(object):
         if item is _END:
             raise core.EOFException("There is no next data.")
         return item
+
+
+def _eager(values):
+    """Tensors of eager mode (fluid.dygraph.guard)."""
+    from paddle._tensor import Tensor
+    return [Tensor(value.numpy() if hasattr(value, "numpy") else value) for value in values]
 
 
 def _columns(rows):
@@ -300,7 +309,7 @@ class DataLoader(object):
                 item = ahead.next()
                 if item is _END:
                     return
-                yield item
+                yield _eager(item) if mode.guard and self._return_list else item
         finally:
             ahead.stop()
 

@@ -14,6 +14,10 @@ class UniqueNameGenerator(object):
         self.prefix = prefix or ""
         self._names = None
 
+    def __iter__(self):
+        """As the pair (generator, checker of names) that some scripts expect of switch()."""
+        return iter((self, None))
+
 
 def generate(key):
     """key_0, key_1, ..."""

@@ -9,6 +9,8 @@ from paddle.jit.trace import NeedsValue, Trace, flatten, pack
 from paddle.static.input import InputSpec
 
 _switch = {"on": True}
+#: the Concrete that ran last (fluid's ProgramTranslator saves it)
+last_called = None
 
 
 def enable_to_static(enable_to_static_bool):
@@ -59,17 +61,34 @@ def _as_tensors(value):
     return value
 
 
-def _key_of(value):
-    """What another trace is needed for when it is another."""
+def key_of(value, kept):
+    """What another trace is needed for when it is another. kept: gets the objects whose ids are in it, so that these stay
+    theirs."""
     if isinstance(value, Tensor):
         return "T", tuple(value.shape), value._dtype, value.stop_gradient
     if isinstance(value, (list, tuple)):
-        return type(value).__name__, tuple(_key_of(v) for v in value)
+        return type(value).__name__, tuple([key_of(v, kept) for v in value])
     if isinstance(value, dict):
-        return "dict", tuple((k, _key_of(v)) for k, v in value.items())
+        return "dict", tuple([(k, key_of(v, kept)) for k, v in value.items()])
     if isinstance(value, (int, float, str, bool, bytes, type(None))):
         return type(value).__name__, value
+    if hasattr(value, "tobytes") and hasattr(value, "dtype"):
+        return "A", value.shape, str(value.dtype), value.tobytes()
+    kept.append(value)
     return "id", id(value)
+
+
+def stand_in(trace, value, name):
+    """An argument with variables in place of tensors and specs."""
+    if isinstance(value, InputSpec):
+        return trace.input(value.name or name, value.shape, value.dtype.dtype, value.stop_gradient)
+    if isinstance(value, Tensor):
+        return trace.input(name, value.shape, value._dtype, value.stop_gradient)
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(stand_in(trace, v, "%s_%d" % (name, i)) for i, v in enumerate(value))
+    if isinstance(value, dict):
+        return {key: stand_in(trace, v, str(key)) for key, v in value.items()}
+    return value
 
 
 class StaticFunction(object):
@@ -112,7 +131,8 @@ class StaticFunction(object):
             return self._function(*args, **kwargs)
         args, kwargs = _as_tensors(args), _as_tensors(kwargs)
         training = self._layer.training if self._layer is not None else None
-        key = (_key_of(args), _key_of(kwargs), training)
+        kept = []
+        key = (key_of(args, kept), key_of(kwargs, kept), training)
         concrete = self._cache.get(key)
         if concrete is None:
             try:
@@ -120,8 +140,10 @@ class StaticFunction(object):
             except NeedsValue:
                 self._as_written = True
                 return self._function(*args, **kwargs)
+            concrete.kept = kept
             self._cache[key] = concrete
-        self._last = concrete
+        global last_called
+        self._last = last_called = concrete
         tensors = []
         flatten((args, kwargs), tensors)
         return concrete(tensors)
@@ -144,20 +166,8 @@ class StaticFunction(object):
     def trace(self, args, kwargs):
         """The program for such arguments: Tensors, InputSpecs and other values, nested."""
         trace, names = Trace(), self._names()
-
-        def stand_in(value, name):
-            if isinstance(value, InputSpec):
-                return trace.input(value.name or name, value.shape, value.dtype.dtype, value.stop_gradient)
-            if isinstance(value, Tensor):
-                return trace.input(name, value.shape, value._dtype, value.stop_gradient)
-            if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-                return type(value)(stand_in(v, "%s_%d" % (name, i)) for i, v in enumerate(value))
-            if isinstance(value, dict):
-                return {key: stand_in(v, str(key)) for key, v in value.items()}
-            return value
-
-        args = tuple(stand_in(v, names[i] if i < len(names) else "input_%d" % i) for i, v in enumerate(args))
-        kwargs = {key: stand_in(v, key) for key, v in kwargs.items()}
+        args = tuple(stand_in(trace, v, names[i] if i < len(names) else "input_%d" % i) for i, v in enumerate(args))
+        kwargs = {key: stand_in(trace, v, key) for key, v in kwargs.items()}
         trace.run(self._function, args, kwargs, self._layers())
         return Concrete(trace)
 

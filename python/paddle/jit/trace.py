@@ -90,9 +90,9 @@ class Trace(object):
     """The program of one function: `feeds` (names of its inputs), `tensors` (name: what else it needs), `fetches` (names of
     its results), `form` (how results are nested)."""
 
-    def __init__(self):
+    def __init__(self, generation=2):
         self.program, self.startup = Program(), Program()
-        self.program.generation = self.startup.generation = 2
+        self.program.generation = self.startup.generation = generation
         self.block = self.program.block(0)
         self.feeds, self.fetches, self.tensors, self.form = [], [], {}, None
         self._known = {}  # id of a tensor: its variable

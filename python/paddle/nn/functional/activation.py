@@ -193,37 +193,10 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     return call.one("log_softmax", {"X": x}, {"axis": axis})
 
 
-def _still(x):
-    """x without its gradient."""
-    if mode.eager:
-        return x.detach()
-    from paddle.tensor.creation import assign
-    out = assign(x)
-    out.stop_gradient = True
-    return out
-
-
 def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
-    """softmax of x with Gumbel noise, by the temperature; hard: a one at the largest.
-
-    Gradients as in Paddle: those of softmax alone, not divided by the temperature; of the hard form they are zero."""
-    from paddle.tensor.math import add, log, neg, scale
-    from paddle.tensor.random import uniform
-    need(x, "x", "gumbel_softmax")
-    noise = neg(log(neg(log(uniform(x.shape, x.dtype, 1e-5, 1.0)))))
-    still = _still(x)
-    moved = scale(add(still, noise), 1.0 / temperature)
-    soft = softmax(add(x, moved - still), axis)
-    if not hard:
-        return soft
-    from paddle.nn.functional.common import one_hot
-    from paddle.tensor.manipulation import cast, transpose
-    from paddle.tensor.search import argmax
-    rank, places = len(x.shape), one_hot(argmax(soft, axis=axis), x.shape[axis])
-    if axis % rank != rank - 1:
-        order = list(range(rank - 1))
-        places = transpose(places, order[:axis % rank] + [rank - 1] + order[axis % rank:])
-    return add(cast(places, x.dtype), scale(soft, 0.0))
+    """softmax of x with Gumbel noise, by the temperature; hard: a one at the largest."""
+    return one("gumbel_softmax", "gumbel_softmax", {"X": need(x, "x", "gumbel_softmax")},
+               {"temperature": float(temperature), "hard": hard, "axis": axis}, name)
 
 
 relu_, tanh_, softmax_, elu_ = (in_place(function) for function in (relu, tanh, softmax, elu))
