@@ -208,6 +208,8 @@ class Layer(object):
 
     def _take(self, group, name, value):
         """value belongs to the group from now on, and to no other."""
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
         fields = self.__dict__
         if group not in fields:
             raise ValueError("super().__init__() should be called first")
