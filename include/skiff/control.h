@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-/* A block that runs if the condition holds. is_scalar: one bool; otherwise it runs if nothing that it
- * reads from outside is without elements. */
+/* A block that runs if the condition holds. is_scalar: one bool; otherwise it runs if nothing
+ * that it reads from outside is without elements. */
 struct skiff_branch;
 SKIFF_API struct skiff_branch *skiff_branch_begin(struct skiff_net *net, int n,
                                                   struct skiff_var *const *conditions,
@@ -53,7 +53,8 @@ SKIFF_API void skiff_static_rnn_begin(struct skiff_static_rnn *r);
 SKIFF_API struct skiff_var *skiff_static_rnn_input(struct skiff_static_rnn *r, struct skiff_var *x);
 SKIFF_API struct skiff_var *skiff_static_rnn_memory(struct skiff_static_rnn *r,
                                                     struct skiff_var *init);
-/* A memory that begins with `value`; dimension init_dim of its shape is dimension ref_dim of ref. */
+/* A memory that begins with `value`; dimension init_dim of its shape is dimension ref_dim of
+ * ref. */
 SKIFF_API struct skiff_var *skiff_static_rnn_memory_like(struct skiff_static_rnn *r,
                                                          struct skiff_dims shape,
                                                          struct skiff_var *ref, double value,
@@ -64,8 +65,8 @@ SKIFF_API struct skiff_var *skiff_static_rnn_output(struct skiff_static_rnn *r,
                                                     struct skiff_var *v);
 SKIFF_API void skiff_static_rnn_end(struct skiff_static_rnn *r);
 
-/* Steps of sequences of any length (lod). Within the block rows are those of the sequences that have
- * this step, the longest sequence first. */
+/* Steps of sequences of any length (lod). Within the block rows are those of the sequences that
+ * have this step, the longest sequence first. */
 struct skiff_dynamic_rnn;
 SKIFF_API struct skiff_dynamic_rnn *skiff_dynamic_rnn_create(struct skiff_net *net,
                                                              const char *name);

@@ -71,8 +71,8 @@ SKIFF_API void skiff_eager_set_stop_gradient(struct skiff_eager_tensor *t, bool 
 SKIFF_API bool skiff_eager_is_leaf(const struct skiff_eager_tensor *t);
 /* Borrowed; NULL: none. */
 SKIFF_API struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t);
-/* Its gradient, if there is one, goes, or becomes zero (selected rows always go); the zeros are made
- * when somebody asks for them. */
+/* Its gradient, if there is one, goes, or becomes zero (selected rows always go), also for others
+ * who hold it; if nobody does, the zeros are made when somebody asks for them. */
 SKIFF_API void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero);
 SKIFF_API void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_eager_tensor *grad);
 /* backward leaves the gradient also in this interior tensor. */

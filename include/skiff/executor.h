@@ -94,8 +94,8 @@ SKIFF_API struct skiff_tensor *skiff_scope_var(struct skiff_scope *s, const char
 SKIFF_API void skiff_scope_names(const struct skiff_scope *s,
                                  void (*each)(void *user, const char *name), void *user);
 
-/* Who runs programs, for ops that speak to it: print and assert, py_func. Functions may be NULL, and
- * are called by the thread that runs. It outlives the executor. */
+/* Who runs programs, for ops that speak to it: print and assert, py_func. Functions may be NULL,
+ * and are called by the thread that runs. It outlives the executor. */
 struct skiff_host {
     void *user;
     void (*print)(void *user, const char *text); /* whole lines */

@@ -257,7 +257,13 @@ PyObject *eager_wrap_list(struct skiff_eager_tensor **t, int n)
 /* What a hook or a backward of Python's has raised goes on as it is. */
 static PyObject *raise_unless_raised(const struct skiff_error *err)
 {
-    return PyErr_Occurred() ? NULL : raise_error(err);
+    if (PyErr_Occurred())
+        return NULL;
+    if (strstr(err->message, "through the same graph a second time")) { /* Paddle's class */
+        PyErr_SetString(PyExc_SystemError, err->message);
+        return NULL;
+    }
+    return raise_error(err);
 }
 
 static PyObject *eager_backward(PyObject *self, PyObject *args, PyObject *keywords)
@@ -517,6 +523,27 @@ static PyObject *eager_numpy(struct eager_object *o, PyObject *unused)
     return tensor_numpy_copy(skiff_eager_value(o->t));
 }
 
+/* The only element as a Python number; None: there are more, or Python has no such numbers. */
+static PyObject *eager_item(struct eager_object *o, PyObject *unused)
+{
+    struct skiff_tensor *v = skiff_eager_value(o->t);
+    const void *at = skiff_tensor_data(v);
+    const char *dtype = skiff_tensor_dtype(v);
+    if (skiff_tensor_count(v) != 1 || !at)
+        Py_RETURN_NONE;
+    if (!strcmp(dtype, "float32"))
+        return PyFloat_FromDouble((double)*(const float *)at);
+    if (!strcmp(dtype, "float64"))
+        return PyFloat_FromDouble(*(const double *)at);
+    if (!strcmp(dtype, "int64"))
+        return PyLong_FromLongLong(*(const int64_t *)at);
+    if (!strcmp(dtype, "int32"))
+        return PyLong_FromLong(*(const int32_t *)at);
+    if (!strcmp(dtype, "bool"))
+        return PyBool_FromLong(*(const unsigned char *)at);
+    Py_RETURN_NONE;
+}
+
 static PyObject *eager_detach(struct eager_object *o, PyObject *unused)
 {
     return eager_wrap(skiff_eager_detach(o->t));
@@ -679,6 +706,7 @@ static PyObject *eager_set_noting(PyObject *self, PyObject *value)
 static PyMethodDef methods[] = {
     METHOD("set", eager_set, "Another content."),
     METHOD0("_numpy", eager_numpy, "A numpy array of its own."),
+    METHOD0("_item", eager_item, "Its only element as a number, or None."),
     METHOD0("_detach", eager_detach, "A tensor with the same memory and no gradient."),
     METHOD1("_become", eager_become, "Takes memory and place in the notes of another tensor."),
     {"_take", (PyCFunction)(void (*)(void))eager_take, METH_VARARGS,

@@ -50,7 +50,8 @@ static PyObject *call_with(int id, const struct skiff_tensor *const *in, int nin
     return out;
 }
 
-/* The exception stays set: raise_error lets it through. A training's own threads have the text only.
+/* The exception stays set: raise_error lets it through. A training's own threads have the text
+ * only.
  */
 static void describe(struct skiff_error *err)
 {

@@ -139,6 +139,12 @@ def fill(shape, value, dtype, name=None, on_cpu=False):
     """fill_constant, as paddle.full calls it: two names are taken, the second is used."""
     if not mode.eager:
         net.name("fill_constant")
+    elif shape.__class__ is list and dtype.__class__ is str and dtype in core.BY_DTYPE and \
+            all(d.__class__ is int for d in shape):
+        attrs = {"shape": shape, "dtype": core.BY_DTYPE[dtype], "value": value}
+        if dtype[0] != "f" or dtype == "float64":
+            attrs["str_value"] = str(float(value)) if dtype[0] == "f" else str(int(value))
+        return _run_one("fill_constant", {}, attrs)
     call = Call("fill_constant", name)
     inputs, sizes = shape_inputs(shape, "fill_constant")
     kind = dtype_name(dtype)

@@ -148,6 +148,11 @@ class Tensor(_native.EagerTensor):
     def _numel(self):
         return self._count
 
+    def data_ptr(self):
+        """Where its memory begins."""
+        import numpy
+        return numpy.asarray(memoryview(self)).ctypes.data
+
     def is_same_shape(self, y):
         return self.shape == y.shape
 
@@ -166,12 +171,15 @@ class Tensor(_native.EagerTensor):
 
     def item(self, *args):
         """The only element, or that at a place, as a Python number."""
-        import numpy
         if not args:
+            value = self._item()
+            if value is not None:
+                return value
             if self._count != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars when no input coordinates: the "
                                  "tensor has %d elements" % self._count)
             return self._numpy().item()
+        import numpy
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
             args = tuple(args[0])
         array = self._numpy()
@@ -187,8 +195,11 @@ class Tensor(_native.EagerTensor):
             raise ValueError(str(error)) from None
 
     def _only(self, what):
+        value = self._item()
+        if value is not None:
+            return value
         if self._count != 1:
-            raise TypeError("only one element variable can be converted to %s, but the shape is %s" % (what, self.shape))
+            raise AssertionError("only one element variable can be converted to %s, but the shape is %s" % (what, self.shape))
         return self._numpy().item()
 
     def __float__(self):
@@ -203,8 +214,11 @@ class Tensor(_native.EagerTensor):
         return int(self._only("python index"))
 
     def __bool__(self):
+        value = self._item()
+        if value is not None:
+            return bool(value)
         if self._count != 1:
-            raise ValueError("When Variable is used as the condition of if/while , Variable can only contain one element; the "
+            raise AssertionError("When Variable is used as the condition of if/while , Variable can only contain one element; the "
                              "shape is %s. paddle.any() and paddle.all() make one of many." % self.shape)
         return bool(self._numpy().item())
 
@@ -212,7 +226,7 @@ class Tensor(_native.EagerTensor):
 
     def __len__(self):
         if not self.ndim:
-            raise TypeError("len() of a 0-D tensor is wrong")
+            raise AssertionError("len() of a 0-D tensor is wrong")
         return self.shape[0]
 
     def __iter__(self):

@@ -9,6 +9,7 @@ from paddle._tensor import Tensor
 
 _one = _native.eager_one
 _WHOLE = slice(None)
+_BASIC = (int, slice, type(None), type(Ellipsis))
 
 
 class _Part(object):
@@ -119,6 +120,21 @@ def _split(x, item):
     return basic, arrays
 
 
+def _plain(x, item):
+    """An index of ints, slices, None and ... alone."""
+    parts = list(item) if item.__class__ is tuple else [item]
+    used = len(parts) - parts.count(None)
+    if Ellipsis in parts:
+        at = parts.index(Ellipsis)
+        parts[at:at + 1] = [_WHOLE] * (x.ndim - used + 1)
+        if Ellipsis in parts:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        used -= 1
+    if used > x.ndim:
+        raise IndexError("too many indices for tensor of dimension %d: %d" % (x.ndim, used))
+    return parts
+
+
 def _no_ids():
     import numpy
     return numpy.zeros([0], "int64")
@@ -129,10 +145,9 @@ def _no_ids():
 
 def _slice_of(part, size):
     """(start, end, step) for the ops; None: the whole."""
-    start, stop, step = _number(part.start), _number(part.stop), _number(part.step)
-    if step == 0:
+    if part.step == 0:
         raise ValueError("slice step cannot be zero")
-    start, stop, step = slice(start, stop, step).indices(size)
+    start, stop, step = part.indices(size)  # tensors are __index__'ed
     if step > 0:
         stop = max(start, stop)
         return None if start == 0 and stop == size and step == 1 else (start, stop, step)
@@ -157,7 +172,10 @@ def _basic(x, parts):
                     ends.append(found[1])
                     steps.append(found[2])
         else:
-            part = part + shape[dim] if part < 0 else part
+            size = shape[dim]
+            if not -size <= part < size:
+                _bound(part, size, dim)
+            part = part + size if part < 0 else part
             axes.append(dim)
             starts.append(part)
             ends.append(part + 1)
@@ -165,7 +183,7 @@ def _basic(x, parts):
             drop.append(dim)
         dim += 1
     if axes:
-        attrs = {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": drop, "infer_flags": [1] * len(axes)}
+        attrs = {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": drop}
         if any(step != 1 for step in steps):
             x = _strided(x, attrs, steps)
         else:
@@ -225,9 +243,18 @@ def _gathered(x, arrays):
 
 def getitem(self, item):
     """self[item]"""
-    if item.__class__ is int:
-        return _basic(self, [_bound(item, self.shape[0], 0) if self.ndim else _normal(self, item)])
-    basic, arrays = _split(self, item)
+    if item.__class__ is int and self.ndim:
+        size = self.shape[0]
+        at = item + size if item < 0 else item
+        if not 0 <= at < size:
+            _bound(item, size, 0)
+        return _one("slice", {"Input": self}, {"axes": (0,), "starts": (at,), "ends": (at + 1,), "decrease_axis": (0,)})
+    for part in item if item.__class__ is tuple else (item,):
+        if part.__class__ not in _BASIC:
+            basic, arrays = _split(self, item)
+            break
+    else:
+        basic, arrays = _plain(self, item), None
     out = _basic(self, basic)
     if arrays:
         out = _gathered(out, arrays)

@@ -48,9 +48,7 @@ def operand(x, other, sign):
         import numpy
         array = numpy.asarray(other)
         if array.dtype.kind in "fiub":
-            if array.ndim == 0:
-                return operand(x, array.item(), sign)
-            return x, Tensor(array)
+            return x, Tensor(array) if array.ndim else constant(array.item(), x)
     if other is None or isinstance(other, (list, tuple, dict, set)):
         raise ValueError("%s: the other operand must be int, float, bool or Tensor, but got %s" % (sign, type(other).__name__))
     return None
@@ -93,7 +91,8 @@ def _operator(sign, kind, unify, number=None, reverse=False):
                 return _one(kind, {"X": other, "Y": self} if reverse else {"X": self, "Y": other})
         elif number is not None and cls in _NUMBERS and self._dtype == "float32":
             return number(self, other)
-        whole = unify is _real and self._dtype not in _FLOATS and not isinstance(other, Tensor)
+        whole = unify is _real and self._dtype not in _FLOATS and not isinstance(other, Tensor) and \
+            (isinstance(other, float) or hasattr(other, "__index__"))
         both = operand(cast(self, "float32") if whole else self, other, sign)
         if both is None:
             return NotImplemented
@@ -110,7 +109,7 @@ def _truth_kind(kind, other):
     """Truth values are multiplied, and an int is added to them; nothing else."""
     if kind == "elementwise_mul":
         return "logical_and"
-    return "logical_or" if other.__class__ is int else kind
+    return "logical_or" if not isinstance(other, (bool, Tensor)) and hasattr(other, "__index__") else kind
 
 
 def _power(sign, reverse):
@@ -169,6 +168,8 @@ def _negative(self):
 def _inverted(self):
     if self._dtype == "bool":
         return _one("logical_not", {"X": self})
+    if self._dtype in _FLOATS:
+        raise RuntimeError("~ is for bool and whole numbers, but the tensor has the type %s" % self._dtype)
     return _one("elementwise_sub", {"X": constant(-1, self), "Y": self})  # -1 - x: all bits turned
 
 

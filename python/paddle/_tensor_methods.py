@@ -7,7 +7,9 @@ from paddle import _tensor_index, _tensor_math
 from paddle._tensor import Tensor
 from paddle._v2 import INPLACE
 from paddle.fluid import core
+from paddle.fluid.framework import dtype_name as _fluid_name
 
+_one = _native.eager_one
 #: functions of one tensor (the first argument) that Tensors have as methods, when they are there
 METHODS = (
     "abs acos acosh add add_n addmm all allclose amax amin angle any argmax argmin argsort asin asinh atan atan2 atanh atleast_1d "
@@ -128,21 +130,16 @@ class _native_silence(object):
 
 def astype(self, dtype):
     """A cast of it."""
-    return _one("cast", {"X": self}, {"in_dtype": core.BY_DTYPE[self._dtype], "out_dtype": core.BY_DTYPE[dtype_name(dtype)]})
+    kind = _TYPES.get(dtype)
+    if kind is None:
+        kind = _TYPES[dtype] = core.BY_DTYPE[_fluid_name(dtype)]
+    return _one("cast", {"X": self}, {"in_dtype": core.BY_DTYPE[self._dtype], "out_dtype": kind})
 
 
-_one = _native.eager_one
-
-
-def dtype_name(dtype):
-    from paddle.fluid.framework import dtype_name as name_of
-    if dtype is float:
-        return "float64"
-    if dtype is int:
-        return "int64"
-    if dtype is bool:
-        return "bool"
-    return "float64" if dtype == "float" else "int64" if dtype == "int" else name_of(dtype)
+#: what names a type, and the type
+_TYPES = dict(core.BY_DTYPE)
+_TYPES.update({float: core.BY_DTYPE["float64"], int: core.BY_DTYPE["int64"], bool: core.BY_DTYPE["bool"],
+               "float": core.BY_DTYPE["float64"], "int": core.BY_DTYPE["int64"]})
 
 
 def to(self, *args, **kwargs):
@@ -160,7 +157,7 @@ def to(self, *args, **kwargs):
             device = arg
     if isinstance(device, str) and not device.startswith("cpu") or isinstance(device, core.CUDAPlace):
         raise RuntimeError("Tensor.to: Skiff computes on the CPU; there is no device %s" % device)
-    return self if dtype is None or core.BY_DTYPE[dtype_name(dtype)] == self.dtype else astype(self, dtype)
+    return self if dtype is None or dtype == self.dtype or dtype == self._dtype else astype(self, dtype)
 
 
 def _T(self):
@@ -175,6 +172,7 @@ def clone(self):
 
 def install(functions):
     """Puts functions of paddle.tensor on Tensor; called once, when they are loaded."""
+    core.VarType._modern = True
     for name in METHODS:
         if name in functions:
             setattr(Tensor, name, functions[name])

@@ -10,9 +10,15 @@ TENSOR = {
              "bitwise_and bitwise_or bitwise_xor is_tensor is_empty",
     "manipulation": "cast concat reshape unsqueeze squeeze flatten stack unstack unbind split "
                     "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
-    "math": "abs ceil cos erf exp floor log log1p log2 log10 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
+    "elements": "acos asin atan sinh cosh tan asinh acosh atanh expm1 log10 trunc frac bitwise_not stanh logit isnan isinf isfinite "
+                "isclose allclose equal_all fmax fmin atan2 lerp kron mv addmm inner cross dist cumprod logcumsumexp multiplex "
+                "bincount histogram count_nonzero nan_to_num",
+    "picking": "diag diag_embed diagonal trace eye tril_indices triu_indices linspace meshgrid empty empty_like crop reverse "
+               "rot90 moveaxis repeat_interleave kthvalue mode unique unique_consecutive searchsorted bucketize "
+               "scatter_nd_add scatter_nd index_sample take_along_axis put_along_axis index_add index_put index_fill masked_fill",
+    "math": "abs ceil cos erf exp floor log log1p log2 reciprocal round rsqrt sign sin sqrt square tanh add subtract "
             "multiply divide maximum minimum mod remainder floor_mod floor_divide pow neg scale clip add_n sum max min amax "
-            "amin prod all any logsumexp cumsum increment outer einsum lerp isfinite",
+            "amin prod all any logsumexp cumsum increment outer einsum",
     "random": "uniform rand randn standard_normal normal randint randint_like randperm multinomial bernoulli poisson",
     "search": "argmax argmin argsort sort topk where nonzero masked_select index_select",
     "stat": "mean var std numel",
@@ -23,10 +29,10 @@ WHERE = {name: "paddle.tensor." + module for module, names in TENSOR.items() for
 #: those that have a form in place, under the name with a _ behind it
 INPLACE = (
     "abs acos acosh add addmm asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor cast ceil clip cos cosh cumprod "
-    "cumsum digamma divide equal erf erfinv exp flatten floor floor_divide floor_mod frac gcd greater_equal greater_than hypot "
+    "cumsum digamma divide equal erfinv exp flatten floor floor_divide floor_mod frac gcd greater_equal greater_than hypot "
     "i0 index_add index_fill index_put lcm ldexp lerp less_equal less_than lgamma log log10 log1p log2 logical_and logical_not "
     "logical_or logical_xor logit masked_fill mod multiply nan_to_num neg not_equal polygamma pow put_along_axis reciprocal "
-    "remainder renorm reshape round rsqrt scale scatter sigmoid sin sinh sqrt square squeeze subtract t tan tanh transpose tril "
+    "remainder renorm reshape round rsqrt scale scatter sigmoid sin sinh sqrt squeeze subtract t tan tanh transpose tril "
     "triu trunc unsqueeze where").split()
 for _name in INPLACE:
     if _name in WHERE:
@@ -49,4 +55,4 @@ for _name in "Model summary flops".split():
 
 SUBMODULES = ("static", "nn", "optimizer", "tensor", "io", "metric", "regularizer", "utils", "framework", "base", "device",
               "distributed", "incubate", "autograd", "jit", "hapi", "amp", "callbacks", "geometric", "common_ops_import",
-              "inference")
+              "inference", "linalg")

@@ -127,7 +127,8 @@ static enum skiff_status read_feeds(struct replay *r, const char *dir, const cha
         struct skiff_tensor *v = &out->values[out->n];
         *v = (struct skiff_tensor){0};
         status = read_value(r, arena_printf(&r->c->arena, "%s/%s", dir, name), name, v, err);
-        out->feeds[out->n].name = arena_printf(&r->c->arena, "%s%s", name, suffix);
+        out->feeds[out->n] =
+            (struct feed){.name = arena_printf(&r->c->arena, "%s%s", name, suffix)};
         out->n++;
     }
     for (int i = 0; i < out->n; i++)

@@ -1,9 +1,11 @@
 /* The walk back through the notes.
  *
  * First the notes that can be reached are counted: how many gradients each output and each leaf
- * waits for. Then the latest note that waits for nothing is taken, its hooks are called with the
- * summed gradients, its recipe is run, and what it gives is delivered. A leaf that has all of its
- * pieces gets them at once. With create_graph the recipe's ops are noted as well. */
+ * waits for. Then the notes that wait for nothing are taken, first come, first served: that is
+ * Paddle's order, and with it gradients are added up in Paddle's order, to the last bit (where a
+ * gradient is zero but for rounding, Adam makes steps of the rounding). A note's hooks are called
+ * with the summed gradients, its recipe is run, and what it gives is delivered. A leaf that has all
+ * of its pieces gets them at once. With create_graph the recipe's ops are noted as well. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +20,8 @@ struct capture { /* grad(): what is asked for, and where it ends up */
 
 struct walk {
     struct skiff_eager *e;
-    struct note **ready; /* a heap, largest number first */
-    int nready, cap;
+    struct note **ready; /* in the order in which they became ready; `first` is the next */
+    int first, nready, cap;
     struct note **known; /* all that were reached */
     int nknown, known_cap;
     struct skiff_eager_tensor *leaves; /* reached, by next */
@@ -30,7 +32,7 @@ struct walk {
     bool retain, create, into_leaves;
 };
 
-/* ---- the heap of notes that are ready ---- */
+/* ---- the queue of notes that are ready ---- */
 
 static void ready_push(struct walk *w, struct note *n)
 {
@@ -38,29 +40,8 @@ static void ready_push(struct walk *w, struct note *n)
         w->cap = w->cap ? 2 * w->cap : 64;
         w->ready = mem_must_grow(w->ready, (size_t)w->cap * sizeof(*w->ready));
     }
-    int i = w->nready++;
-    for (; i && w->ready[(i - 1) / 2]->number < n->number; i = (i - 1) / 2)
-        w->ready[i] = w->ready[(i - 1) / 2];
-    w->ready[i] = n;
+    w->ready[w->nready++] = n;
     n->queued = true;
-}
-
-static struct note *ready_pop(struct walk *w)
-{
-    struct note *top = w->ready[0], *last = w->ready[--w->nready];
-    int i = 0;
-    for (;;) {
-        int child = 2 * i + 1;
-        if (child + 1 < w->nready && w->ready[child + 1]->number > w->ready[child]->number)
-            child++;
-        if (child >= w->nready || w->ready[child]->number <= last->number)
-            break;
-        w->ready[i] = w->ready[child];
-        i = child;
-    }
-    if (w->nready)
-        w->ready[i] = last;
-    return top;
 }
 
 /* ---- counting ---- */
@@ -495,8 +476,8 @@ static enum skiff_status run(struct walk *w, struct skiff_error *err)
     for (int i = 0; i < w->nknown; i++)
         if (!w->known[i]->waits_for && !w->known[i]->queued)
             ready_push(w, w->known[i]);
-    while (w->nready) {
-        struct note *n = ready_pop(w);
+    while (w->first < w->nready) {
+        struct note *n = w->ready[w->first++];
         if (n->released)
             return error_set(err, SKIFF_STATE,
                              "Trying to backward through the same graph a second time, but this "

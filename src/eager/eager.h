@@ -32,6 +32,8 @@ struct pool { /* blocks that are not used now, by the power of two below their s
         size_t cap;
         struct pool_block *next;
     } * classes[POOL_CLASSES], *spare;
+    int count[POOL_CLASSES],
+        missed[POOL_CLASSES]; /* blocks there are; that were asked for in vain */
     size_t bytes;
 };
 

@@ -2,8 +2,9 @@
  *
  * A training step makes and drops the same tensors again and again. Their blocks are kept by size
  * and handed to the next outputs of that size (call.out_bytes knows it from the run before), so a
- * steady loop asks the system for nothing. What is kept is what was once in use: it does not grow
- * with the number of steps, and never beyond POOL_LIMIT. */
+ * steady loop asks the system for nothing. Of each size class no more blocks are kept than were once
+ * missing: memory that comes from elsewhere (arrays of the caller, zeros) and is asked for by nobody
+ * goes back to the system. Never more than POOL_LIMIT is kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,41 +20,59 @@ static int class_of(size_t bytes)
     return c < POOL_CLASSES ? c : POOL_CLASSES - 1;
 }
 
+/* As large as its class says, or nearly twice: what was missing in a class comes back as a block of
+ * the class or of the next one. */
+static int room_in(const struct pool *p, int c)
+{
+    return p->missed[c] + (c ? p->missed[c - 1] : 0) - p->count[c];
+}
+
 static bool pool_put(struct pool *p, void *data, size_t cap)
 {
-    if (!cap || p->bytes + cap > POOL_LIMIT)
+    int c = class_of(cap);
+    if (!cap || room_in(p, c) <= 0 || p->bytes + cap > POOL_LIMIT)
         return false;
     struct pool_block *b = p->spare;
     if (b)
         p->spare = b->next;
     else
         b = mem_must(sizeof(*b));
-    int c = class_of(cap);
     *b = (struct pool_block){data, cap, p->classes[c]};
     p->classes[c] = b;
+    p->count[c]++;
     p->bytes += cap;
     return true;
 }
 
-/* A block of at least so many bytes and not much more. */
+/* Unlinks the block at *at; gives its memory. */
+static void *pool_unlink(struct pool *p, int c, struct pool_block **at, size_t *cap)
+{
+    struct pool_block *b = *at;
+    void *data = b->data;
+    *at = b->next;
+    *cap = b->cap;
+    p->count[c]--;
+    p->bytes -= b->cap;
+    b->next = p->spare;
+    p->spare = b;
+    return data;
+}
+
+/* A block of at least so many bytes and not much more. When there is none, one that does not fit
+ * makes room in the class, so that blocks that nobody can use do not pile up. */
 static void *pool_take(struct pool *p, size_t bytes, size_t *cap)
 {
     int first = class_of(bytes);
     for (int c = first; c <= first + 1 && c < POOL_CLASSES; c++) {
         struct pool_block **at = &p->classes[c];
-        for (int i = 0; *at && i < POOL_TRIES; i++, at = &(*at)->next) {
-            struct pool_block *b = *at;
-            if (b->cap < bytes || b->cap > 2 * bytes + 256)
-                continue;
-            *at = b->next;
-            void *data = b->data;
-            *cap = b->cap;
-            p->bytes -= b->cap;
-            b->next = p->spare;
-            p->spare = b;
-            return data;
-        }
+        for (int i = 0; *at && i < POOL_TRIES; i++, at = &(*at)->next)
+            if ((*at)->cap >= bytes && (*at)->cap <= 2 * bytes + 256)
+                return pool_unlink(p, c, at, cap);
     }
+    if (p->classes[first])
+        mem_free(pool_unlink(p, first, &p->classes[first], cap));
+    else
+        p->missed[first]++;
     return NULL;
 }
 

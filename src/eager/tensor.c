@@ -308,7 +308,13 @@ struct skiff_eager_tensor *skiff_eager_grad_of(struct skiff_eager_tensor *t)
 /* Zeros are only made when somebody looks at them: mostly the next backward comes first. */
 void skiff_eager_clear_grad(struct skiff_eager_tensor *t, bool to_zero)
 {
-    t->cleared = to_zero && (t->cleared || (t->grad && t->grad->box->value.kind == VALUE_TENSOR));
+    struct skiff_eager_tensor *g = t->grad;
+    if (to_zero && g && (g->user || g->refs > 1) && g->box->value.kind == VALUE_TENSOR) {
+        memset(g->box->value.tensor.data, 0, tensor_bytes(&g->box->value.tensor));
+        g->box->version++;
+        return;
+    }
+    t->cleared = to_zero && (t->cleared || (g && g->box->value.kind == VALUE_TENSOR));
     skiff_eager_tensor_unref(t->grad);
     t->grad = NULL;
 }

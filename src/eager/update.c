@@ -349,6 +349,9 @@ static enum skiff_status set_accumulator(struct accumulator *a, int n, const cha
                                          struct skiff_error *err)
 {
     struct skiff_tensor *to = skiff_eager_value(a->tensor);
+    if (to->kind ==
+        VALUE_NONE) /* the step that made it failed: the next one takes what is loaded */
+        return SKIFF_OK;
     for (int i = 0; i < n; i++) {
         if (strcmp(names[i], a->name))
             continue;

@@ -1,5 +1,5 @@
-/* Control flow: sub-blocks that an op runs when a condition holds (branch, Switch, IfElse) or while it
- * does.
+/* Control flow: sub-blocks that an op runs when a condition holds (branch, Switch, IfElse) or
+ * while it does.
  *
  * The op lists what its block reads from outside and what it writes that is visible outside; both
  * are known only when the block is complete, so the op is put into the outer block when the body is

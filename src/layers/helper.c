@@ -406,7 +406,8 @@ struct skiff_var *layer_unary(struct skiff_net *net, const char *type, const cha
 
 /* ---- checks and small things ---- */
 
-/* Also a variable that an inner block has one of the same name for (the steps of a recurrent net). */
+/* Also a variable that an inner block has one of the same name for (the steps of a recurrent
+ * net). */
 static bool is_seen(const struct skiff_block *b, const struct skiff_var *v)
 {
     for (;; b = b->program->blocks[b->parent])

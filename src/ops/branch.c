@@ -112,8 +112,8 @@ static enum skiff_status cond_grad_prepare(struct kernel *k, struct skiff_error 
     return SKIFF_OK;
 }
 
-/* A variable that the block overwrites has one gradient, before and after: left alone when the block
- * did not run. */
+/* A variable that the block overwrites has one gradient, before and after: left alone when the
+ * block did not run. */
 static bool passes_through(const struct kernel *k, const struct skiff_tensor *v)
 {
     for (int i = 0; i < kernel_in_count(k, CGRAD_OUT_GRAD); i++)
@@ -229,7 +229,8 @@ static enum skiff_status spread_run(struct kernel *k, struct skiff_error *err)
 
 static const struct op_slot cond_ins[] = {
     {"Cond", SLOT_LIST | SLOT_OPTIONAL}, {"Input", SLOT_LIST | SLOT_OPTIONAL}, {0}};
-static const struct op_slot cond_outs[] = {{"Out", SLOT_LIST}, {"Scope", SLOT_OPTIONAL}, {0}};
+static const struct op_slot cond_outs[] = {
+    {"Out", SLOT_LIST | SLOT_OPTIONAL}, {"Scope", SLOT_OPTIONAL}, {0}};
 static const struct op_attr_spec cond_attrs[] = {
     A_BLOCK("sub_block"),
     A_BOOL("is_scalar_condition", false),

@@ -187,6 +187,8 @@ static enum skiff_status expand_as_1x_infer(struct infer *c, struct skiff_error 
     if (!fits)
         return infer_fail(c, X, 0, err, "target_tensor (%s) must be a multiple of it, dim by dim",
                           infer_in_name(c, 1, 0));
+    for (int i = 0; !c->running && i < out.ndim; i++) /* 1.8 declares zeros there */
+        out.dims[i] = -1;
     return give_shape(c, &out, err);
 }
 static enum skiff_status as_1x_grad_run(struct kernel *k, struct skiff_error *err)

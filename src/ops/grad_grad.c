@@ -90,8 +90,8 @@ static const char *scaled(struct grad_build *g, const char *x, double scale, dou
 static const char *two(struct grad_build *g, const char *type, const char *x, const char *y,
                        const char *out)
 {
-    struct skiff_op *op = grad_op(g, type, !strncmp(g->fwd->type, type, strlen(type)) ||
-                                               !strncmp(type, "elementwise", 11));
+    struct skiff_op *op = grad_op(
+        g, type, !strncmp(g->fwd->type, type, strlen(type)) || !strncmp(type, "elementwise", 11));
     out = out ? out : temporary(g);
     put_in(g, op, "X", x);
     put_in(g, op, "Y", y);
@@ -153,8 +153,8 @@ static enum skiff_status log_second(struct grad_build *g, struct skiff_error *er
 {
     const char *to, *dv = curved(g, "X", &to);
     if (dv)
-        two(g, "elementwise_div", scaled(g, dv, -1, 0, NULL),
-            one(g, "square", given(g, "X"), NULL), to);
+        two(g, "elementwise_div", scaled(g, dv, -1, 0, NULL), one(g, "square", given(g, "X"), NULL),
+            to);
     return SKIFF_OK;
 }
 
@@ -354,8 +354,7 @@ static enum skiff_status div_second(struct grad_build *g, struct skiff_error *er
         add_up_to(g, "X", mul(g, scaled(g, by, -1, 0, NULL), u, NULL), gx);
     if (gy)
         add_up_to(g, "Y",
-                  mul(g, by,
-                      two(g, "elementwise_sub", scaled(g, part, 2, 0, NULL), v, NULL), NULL),
+                  mul(g, by, two(g, "elementwise_sub", scaled(g, part, 2, 0, NULL), v, NULL), NULL),
                   gy);
     return SKIFF_OK;
 }

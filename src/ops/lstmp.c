@@ -51,8 +51,8 @@ static enum skiff_status unit_run(struct kernel *k, struct skiff_error *err)
     for (int64_t r = 0; r < old->shape.dims[0]; r++)
         for (int64_t j = 0; j < d; j++) {
             const float *g = x + r * 4 * d + j;
-            float now = sigmoid_f32(g[d] + bias) * c_prev[r * d + j] +
-                        sigmoid_f32(g[0]) * tanhf(g[3 * d]);
+            float now =
+                sigmoid_f32(g[d] + bias) * c_prev[r * d + j] + sigmoid_f32(g[0]) * tanhf(g[3 * d]);
             c[r * d + j] = now;
             h[r * d + j] = sigmoid_f32(g[2 * d]) * tanhf(now);
         }
@@ -366,8 +366,8 @@ static void step_backward(struct lstmp_grad *b, int64_t m)
         float g = gate[0], i = gate[d], f = gate[2 * d], o = gate[3 * d];
         float old = b->s.c_prev[e], act = b->s.c_act[e], dh = b->dh[e];
         float dout = dh * act * cell_act_slope(b->l.gate, o);
-        float dc = b->dc[e] + dh * o * cell_act_slope(b->l.cell, act) +
-                   (p ? p[2 * d + j] * dout : 0);
+        float dc =
+            b->dc[e] + dh * o * cell_act_slope(b->l.cell, act) + (p ? p[2 * d + j] * dout : 0);
         if (is_cut(b->s.c[e], b->l.cell_clip))
             dc = 0;
         dgate[0] = dc * i * cell_act_slope(b->l.cand, g);
@@ -439,24 +439,21 @@ static enum skiff_status cudnn_run(struct kernel *k, struct skiff_error *err)
 static const struct op_slot unit_ins[] = {{"X", 0}, {"C_prev", 0}, {0}};
 static const struct op_slot unit_outs[] = {{"C", 0}, {"H", 0}, {0}};
 static const struct op_attr_spec unit_attrs[] = {A_FLOAT("forget_bias", 0.0f), {0}};
-static const struct op_slot unit_grad_ins[] = {{"X", 0},
-                                               {"C_prev", 0},
-                                               {"C", 0},
-                                               {"C@GRAD", SLOT_OPTIONAL},
-                                               {"H@GRAD", SLOT_OPTIONAL},
-                                               {0}};
+static const struct op_slot unit_grad_ins[] = {
+    {"X", 0}, {"C_prev", 0}, {"C", 0}, {"C@GRAD", SLOT_OPTIONAL}, {"H@GRAD", SLOT_OPTIONAL}, {0}};
 static const struct op_slot unit_grad_outs[] = {
     {"X@GRAD", SLOT_OPTIONAL}, {"C_prev@GRAD", SLOT_OPTIONAL}, {0}};
-static const struct op_slot proj_ins[] = {{"Input", 0},      {"H0", SLOT_OPTIONAL},
-                                          {"C0", SLOT_OPTIONAL}, {"Weight", 0},
-                                          {"ProjWeight", 0}, {"Bias", 0},
+static const struct op_slot proj_ins[] = {{"Input", 0},
+                                          {"H0", SLOT_OPTIONAL},
+                                          {"C0", SLOT_OPTIONAL},
+                                          {"Weight", 0},
+                                          {"ProjWeight", 0},
+                                          {"Bias", 0},
                                           {0}};
-static const struct op_slot proj_outs[] = {{"Projection", 0},
-                                           {"Cell", 0},
-                                           {"BatchGate", SLOT_EXTRA},
-                                           {"BatchCellPreAct", SLOT_EXTRA},
-                                           {"BatchHidden", SLOT_EXTRA},
-                                           {0}};
+static const struct op_slot proj_outs[] = {
+    {"Projection", 0},           {"Cell", 0},
+    {"BatchGate", SLOT_EXTRA},   {"BatchCellPreAct", SLOT_EXTRA},
+    {"BatchHidden", SLOT_EXTRA}, {0}};
 /* Projection twice: at the place of Input for its lod and rows, and as itself. */
 static const struct op_slot proj_grad_ins[] = {{"Projection", 0},
                                                {"H0", SLOT_OPTIONAL},
@@ -487,18 +484,13 @@ static const struct op_attr_spec proj_attrs[] = {A_BOOL("use_peepholes", true),
                                                  A_STR("candidate_activation", "tanh"),
                                                  A_STR("proj_activation", "tanh"),
                                                  {0}};
-static const struct op_slot cudnn_ins[] = {{"Input", 0}, {"InitH", 0}, {"InitC", 0},
-                                           {"W", 0},     {"Cache", SLOT_OPTIONAL}, {0}};
+static const struct op_slot cudnn_ins[] = {
+    {"Input", 0}, {"InitH", 0}, {"InitC", 0}, {"W", 0}, {"Cache", SLOT_OPTIONAL}, {0}};
 static const struct op_slot cudnn_outs[] = {{"Out", 0}, {"last_h", 0}, {"last_c", 0}, {0}};
-static const struct op_attr_spec cudnn_attrs[] = {A_INT("max_len", 0),
-                                                  A_BOOL("is_bidirec", false),
-                                                  A_INT("input_size", 10),
-                                                  A_INT("hidden_size", 100),
-                                                  A_INT("num_layers", 1),
-                                                  A_BOOL("is_test", false),
-                                                  A_FLOAT("dropout_prob", 0.0f),
-                                                  A_INT("seed", -1),
-                                                  {0}};
+static const struct op_attr_spec cudnn_attrs[] = {
+    A_INT("max_len", 0),           A_BOOL("is_bidirec", false), A_INT("input_size", 10),
+    A_INT("hidden_size", 100),     A_INT("num_layers", 1),      A_BOOL("is_test", false),
+    A_FLOAT("dropout_prob", 0.0f), A_INT("seed", -1),           {0}};
 
 const struct op_kind ops_lstmp[] = {
     {.type = "lstm_unit",

@@ -1,6 +1,6 @@
 /* Loops.
- *   while       runs its block as long as the condition holds; keeps what each iteration left in the
- *               block's own variables (StepScopes) for the gradient
+ *   while       runs its block as long as the condition holds; keeps what each iteration left in
+ *   the             block's own variables (StepScopes) for the gradient
  *   while_grad  goes through the iterations backwards: brings their variables back, runs the
  *               gradient block, and adds up the gradients of variables from outside
  *
@@ -237,9 +237,10 @@ enum { WGRAD_BLOCK, WGRAD_IS_TEST, WGRAD_SKIP, WGRAD_INSIDE };
 
 /* What the gradient block knows under names of its own; NULL: it sees the outer one.
  *
- * A gradient that is read as Out@GRAD and written as X@GRAD belongs to a variable that each iteration
- * makes of the one before: it is handed on from iteration to iteration, where all others are added
- * up. Where the body makes it of other things alone, only the last iteration has part in it. */
+ * A gradient that is read as Out@GRAD and written as X@GRAD belongs to a variable that each
+ * iteration makes of the one before: it is handed on from iteration to iteration, where all
+ * others are added up. Where the body makes it of other things alone, only the last iteration
+ * has part in it. */
 struct inner {
     struct skiff_tensor **grads; /* by X@GRAD */
     struct skiff_tensor **links; /* by Out@GRAD */

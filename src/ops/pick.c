@@ -357,6 +357,10 @@ static enum skiff_status index_put_grad_run(struct kernel *k, struct skiff_error
     bool add = k->attr[0].b;
     struct places p;
     TRY(kernel_check_dtype(k, IP_DOUT, dtype_is_float, "float32 or float64", err));
+    if ((dx && (!shape_equal(&dx->shape, &d->shape) || dx->dtype != d->dtype)) ||
+        (dv && dv->dtype != d->dtype))
+        return kernel_fail(k, SKIFF_SHAPE, err, "out@GRAD (%s) must be like x, and of value's type",
+                           kernel_in_name(k, IP_DOUT, 0));
     TRY(places_of(k, &d->shape, &p, err));
     if (dv)
         TRY(value_strides(k, &dv->shape, &p, strides, err));

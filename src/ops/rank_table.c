@@ -363,6 +363,11 @@ static enum skiff_status reorder_run(struct kernel *k, struct skiff_error *err)
     return reorder(k, 0, 1, false, err);
 }
 
+static enum skiff_status reorder_grad(struct grad_build *g, struct skiff_error *err)
+{
+    return swap_grad(g, "reorder_lod_tensor_by_rank_grad");
+}
+
 static enum skiff_status reorder_grad_run(struct kernel *k, struct skiff_error *err)
 {
     return reorder(k, 0, 1, true, err);
@@ -377,7 +382,6 @@ static const struct op_slot out_only[] = {{"Out", 0}, {0}};
 static const struct op_slot x_grad[] = {{"X@GRAD", SLOT_OPTIONAL}, {0}};
 static const struct op_slot shrink_ins[] = {{"X", 0}, {"RankTable", 0}, {"I", 0}, {0}};
 static const struct op_slot shrink_grad_ins[] = {{"X", 0}, {"Out@GRAD", SLOT_OPTIONAL}, {0}};
-static const struct op_slot reorder_grad_ins[] = {{"Out@GRAD", 0}, {"RankTable", 0}, {0}};
 static const struct op_attr_spec table_attrs[] = {A_INT("level", 0), {0}};
 static const struct op_attr_spec no_attrs[] = {{0}};
 
@@ -432,12 +436,12 @@ const struct op_kind ops_rank_table[] = {{.type = "lod_rank_table",
                                           .ins = x_table,
                                           .outs = out_only,
                                           .attrs = no_attrs,
-                                          .grad = "RankTable Out@GRAD -> X@GRAD",
+                                          .make_grad = reorder_grad,
                                           .run = reorder_run},
                                          {.type = "reorder_lod_tensor_by_rank_grad",
                                           .flags = OP_OWN_SHAPE,
-                                          .ins = reorder_grad_ins,
-                                          .outs = x_grad,
+                                          .ins = x_table,
+                                          .outs = out_only,
                                           .attrs = no_attrs,
                                           .run = reorder_grad_run},
                                          {0}};

@@ -4,12 +4,12 @@
  *   belongs to the step. A state is known there as ex_states[i] before the step and states[i] after
  *   it; before the first step it is initial_states[i]. reverse: from the last step to the first.
  *
- * recurrent_grad goes through the steps the other way round: brings the block's variables back, gives
- * the gradient block outputs@GRAD of the step and, as gradient of states[i], what the step after left
- * as gradient of ex_states[i]; and adds up the gradients of the parameters.
+ * recurrent_grad goes through the steps the other way round: brings the block's variables back,
+ * gives the gradient block outputs@GRAD of the step and, as gradient of states[i], what the step
+ * after left as gradient of ex_states[i]; and adds up the gradients of the parameters.
  *
- * rnn_memory_helper passes a value on; its gradient is zeros where nothing came back (the last step's
- * state). */
+ * rnn_memory_helper passes a value on; its gradient is zeros where nothing came back (the last
+ * step's state). */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -120,8 +120,8 @@ static enum skiff_status step_get(struct skiff_tensor *to, const struct tensor *
     return SKIFF_OK;
 }
 
-/* Row t of n becomes what the step left; the first one to come decides the shape, and rows that none
- * comes for are zero. */
+/* Row t of n becomes what the step left; the first one to come decides the shape, and rows that
+ * none comes for are zero. */
 static enum skiff_status step_put(struct kernel *k, const char *name, struct skiff_tensor *to,
                                   const struct skiff_tensor *from, int64_t t, int64_t n,
                                   struct skiff_error *err)

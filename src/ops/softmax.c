@@ -1,9 +1,12 @@
-/* softmax, log_softmax and softmax_with_cross_entropy, over one axis of a tensor seen as
+/* softmax, log_softmax, gumbel_softmax and softmax_with_cross_entropy, over one axis of a tensor seen as
  * [outer, classes, inner].
  *
  *   softmax      p_j = exp(max(x_j - max x, -64)) / sum     (differences are clamped, as in Paddle)
  *                dX = (dO - sum_j dO_j p_j) * p
  *   log_softmax  y_j = x_j - max x - log sum exp(x - max x);  dX = dO - exp(y) * sum_j dO_j
+ *   gumbel_softmax  softmax((x - log(-log u)) / temperature), u from [1e-5, 1); hard: a one at its
+ *                largest. Gradient: softmax's of what came out, as in Paddle (so 0 when hard, and
+ *                without 1 / temperature)
  *   softmax_with_cross_entropy
  *                Loss = -log p_label, or -sum_j L_j log p_j with soft labels; log 0 counts as -1e20
  *                dX = (p - onehot(label)) * dLoss, (p - L) * dLoss; 0 for an ignored label
@@ -12,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/random_source.h"
 #include "ops/seq_common.h"
 #include "tensor/math.h"
 
@@ -240,6 +244,53 @@ static enum skiff_status log_softmax_grad_run(struct kernel *k, struct skiff_err
     return SKIFF_OK;
 }
 
+/* ---- gumbel_softmax ---- */
+enum { GB_AXIS, GB_TEMPERATURE, GB_HARD };
+
+/* A one at the largest of every line. */
+static void harden(struct rows3 r, struct tensor *out)
+{
+    DISPATCH_FLOAT(out->dtype, T, {
+        for (int64_t line = 0; line < r.outer * r.inner; line++) {
+            T *p = (T *)out->data + line / r.inner * r.classes * r.inner + line % r.inner;
+            int64_t best = 0;
+            for (int64_t j = 1; j < r.classes; j++)
+                best = p[j * r.inner] > p[best * r.inner] ? j : best;
+            for (int64_t j = 0; j < r.classes; j++)
+                p[j * r.inner] = j == best;
+        }
+    })
+}
+
+static enum skiff_status gumbel_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, 0);
+    struct tensor *out = kernel_out(k, 0);
+    struct rows3 r = rows3_of(&x->shape, k->attr[GB_AXIS].i);
+    struct random_source source;
+    int64_t n = tensor_numel(x);
+    if (!(k->attr[GB_TEMPERATURE].f > 0))
+        return kernel_fail(k, SKIFF_INVALID, err, "temperature is %g, must be positive",
+                           (double)k->attr[GB_TEMPERATURE].f);
+    random_source_init(&source, k, 0);
+    DISPATCH_FLOAT(x->dtype, T, {
+        const T *p = x->data;
+        T *o = out->data;
+        for (int64_t i = 0; i < n; i++) {
+            T u = is_f64(x) ? (T)random_double(&source) : (T)random_float(&source);
+            T noise = (T)-log(-log((double)(u * (1.0f - 1e-5f) + 1e-5f)));
+            o[i] = (p[i] + noise) / k->attr[GB_TEMPERATURE].f;
+        }
+    })
+    if (n && is_f64(x))
+        softmax_forward_f64(r, false, out->data, out->data);
+    else if (n)
+        softmax_forward(r, tensor_f32(out), tensor_f32(out));
+    if (n && k->attr[GB_HARD].b)
+        harden(r, out);
+    return SKIFF_OK;
+}
+
 /* ---- softmax_with_cross_entropy ---- */
 
 enum { SX_LOGITS, SX_LABEL };
@@ -401,6 +452,9 @@ static const struct op_attr_spec softmax_attrs_2x[] = {A_INT("axis", -1),
 static const struct op_attr_spec log_softmax_attrs[] = {
     A_INT("axis", -1), A_BOOL("use_mkldnn", false), {0}};
 
+static const struct op_attr_spec gumbel_attrs[] = {
+    A_INT("axis", -1), A_FLOAT("temperature", 1.0f), A_BOOL("hard", false), {0}};
+
 static const struct op_slot sx_ins[] = {{"Logits", 0}, {"Label", 0}, {0}};
 static const struct op_slot sx_outs[] = {{"Softmax", SLOT_EXTRA}, {"Loss", 0}, {0}};
 static const struct op_slot sx_grad_ins[] = {{"Label", 0}, {"Softmax", 0}, {"Loss@GRAD", 0}, {0}};
@@ -445,6 +499,22 @@ const struct op_kind ops_softmax[] = {SOFTMAX_ROWS(GEN_1X, softmax_attrs_1x, sof
                                        .attrs = log_softmax_attrs,
                                        .infer = softmax_grad_infer_2x,
                                        .run = log_softmax_grad_run},
+                                      {.type = "gumbel_softmax",
+                                       .generations = GEN_2X,
+                                       .flags = OP_RANDOM,
+                                       .ins = x_ins,
+                                       .outs = out_outs,
+                                       .attrs = gumbel_attrs,
+                                       .grad = "Out Out@GRAD -> X@GRAD",
+                                       .infer = softmax_infer,
+                                       .run = gumbel_run},
+                                      {.type = "gumbel_softmax_grad",
+                                       .generations = GEN_2X,
+                                       .ins = out_grad_ins,
+                                       .outs = x_grad_outs,
+                                       .attrs = gumbel_attrs,
+                                       .infer = softmax_grad_infer_2x,
+                                       .run = softmax_grad_run},
                                       {.type = "softmax_with_cross_entropy",
                                        .ins = sx_ins,
                                        .outs = sx_outs,

@@ -425,9 +425,9 @@ static void drop_missing_pieces(const struct skiff_block *block, struct skiff_op
     x->n = n;
 }
 
-/* Does the gradient go to the op that runs this block alone? Then the block has a variable of its own
- * for it, although one of that name is seen outside. (Fluid's takes the outer one, whose gradient is
- * then lost or doubled.) */
+/* Does the gradient go to the op that runs this block alone? Then the block has a variable of its
+ * own for it, although one of that name is seen outside. (Fluid's takes the outer one, whose
+ * gradient is then lost or doubled.) */
 static bool is_for_runner(struct skiff_program *p, const struct skiff_block *block,
                           const struct skiff_op *runner, const char *grad)
 {

@@ -14,8 +14,8 @@ struct kernel_slot {
 
 struct skiff_scope;
 
-/* Who runs programs: ops speak to it (ops/host_ops.c). Functions may be NULL; several threads may call
- * them at once. */
+/* Who runs programs: ops speak to it (ops/host_ops.c). Functions may be NULL; several threads may
+ * call them at once. */
 struct run_host {
     void *user;
     void (*print)(void *user, const char *text);
@@ -38,8 +38,8 @@ struct run_env {
     enum skiff_status (*restore_block)(struct run_env *env, int block, void *saved,
                                        struct skiff_error *err);
     void (*free_saved)(void *saved);
-    /* The value behind a name as seen from `block`; NULL. For preparing ops that run blocks, not for
-     * hot paths. */
+    /* The value behind a name as seen from `block`; NULL. For preparing ops that run blocks, not
+     * for hot paths. */
     struct skiff_tensor *(*find)(struct run_env *env, int block, const char *name);
     const struct run_host *host; /* or NULL */
     struct mt64 *generator;      /* the default generator of 2.x (paddle.seed) */

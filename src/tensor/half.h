@@ -1,4 +1,5 @@
-/* Half-precision numbers, which are only stored and converted: nothing computes with them. */
+/* Half-precision numbers, which are only stored and converted: nothing computes with them. What does
+ * not fit is cut off, not rounded, as Paddle does it on a CPU. */
 #ifndef TENSOR_HALF_H
 #define TENSOR_HALF_H
 
@@ -22,13 +23,13 @@ static inline uint32_t float_bits(float v)
     return bits;
 }
 
-/* The upper half of a float, rounded to even. */
+/* The upper half of a float; as in Paddle, the rest is cut off. */
 static inline uint16_t bfloat16_of(float v)
 {
     uint32_t bits = float_bits(v);
     if (isnan(v))
         return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return (uint16_t)(bits >> 16);
 }
 
 static inline float float16_value(uint16_t h)
@@ -41,20 +42,17 @@ static inline float float16_value(uint16_t h)
                             : ldexpf((float)fraction, -24));
 }
 
-/* Rounded to even; beyond 65504 it is infinite. */
+/* As Paddle converts: what does not fit is cut off, not rounded; beyond 65504 it is infinite. */
 static inline uint16_t float16_of(float v)
 {
-    uint16_t sign = (uint16_t)(float_bits(v) >> 31 << 15);
-    float a = fabsf(v);
+    uint32_t bits = float_bits(v), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
     if (isnan(v))
-        return sign | 0x7e00;
-    if (a >= 65520.0f)
-        return sign | 0x7c00;
-    int exponent;
-    frexpf(a, &exponent);
-    exponent = exponent < -13 ? -13 : exponent; /* below: without the leading 1 */
-    uint32_t scaled = (uint32_t)nearbyintf(ldexpf(a, 11 - exponent)); /* 0 .. 2048 */
-    return (uint16_t)(sign + (uint16_t)((uint32_t)(exponent + 13) << 10) + scaled);
+        return (uint16_t)(sign | 0x7e00);
+    if (rest > 0x477fe000)
+        return (uint16_t)(sign | 0x7c00);
+    if (rest < 0x38800000) /* below 2^-14: units of 2^-24 */
+        return (uint16_t)(sign | (uint32_t)(bits_float(rest) * 0x1p24f));
+    return (uint16_t)(sign | (rest - 0x38000000) >> 13);
 }
 
 static inline bool dtype_is_half(enum dtype t)

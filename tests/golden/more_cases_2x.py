@@ -226,6 +226,13 @@ def layers(cases):
     for name, x, layout in (("nchw", image, "NCHW"), ("nhwc", last, "NHWC")):
         both(cases, "batch_norm/more_%s" % name, lambda x, w, b, layout=layout, m=norm[2], v=norm[3]: F.batch_norm(
             x, paddle.assign(m.astype("float32")).astype(x.dtype), paddle.assign(v).astype(x.dtype), w, b, training=True, data_format=layout), x, norm[0], norm[1])
+    cases["gumbel_softmax/random"] = of(lambda x: F.gumbel_softmax(x, axis=1), CUBE)
+    cases["gumbel_softmax/random_hard"] = of(lambda x: F.gumbel_softmax(x, 0.5, True), Fixed(CUBE))
+    cases["gumbel_softmax/random_temperature"] = of(lambda x: F.gumbel_softmax(x, 0.5), Fixed(CUBE))
+    cases["leaky_relu/zeros"] = of(F.leaky_relu, np.array([0.0, -0.0, 1.0, -1.0], "float32"))
+    half = numbers(5, 3, 4, low=-3, high=3)
+    for kind in ("float16", "bfloat16"):
+        cases["cast/%s_and_back" % kind] = of(lambda x, kind=kind: paddle.cast(paddle.cast(x, kind), "float32"), Fixed(half))
     cases["label_smooth/plain"] = of(opened(lambda x: F.label_smooth(x, epsilon=0.1)), A)
     cases["label_smooth/prior"] = of(opened(lambda x, p: F.label_smooth(x, p, 0.2)), A, Fixed(np.array([[0.1, 0.2, 0.3, 0.4]], "float32")))
     both(cases, "prelu/one", F.prelu, WIDE, numbers(5, 1))

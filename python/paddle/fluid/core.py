@@ -16,6 +16,7 @@ class VarType(int):
     """Data types and kinds of variables, with the numbers of Paddle's framework.proto."""
 
     _names = {}
+    _modern = False  # functions of 2.x are in use: types are printed as paddle.float32
 
     def __new__(cls, number, name=None, dtype=None):
         if name is None:
@@ -29,7 +30,11 @@ class VarType(int):
     def __repr__(self):
         return "VarType." + self.name
 
-    __str__ = __repr__
+    def __str__(self):
+        return "paddle." + self.dtype if self.dtype and VarType._modern else repr(self)
+
+    def __format__(self, how):
+        return format(str(self), how)
 
     def __reduce__(self):
         return VarType, (int(self),)

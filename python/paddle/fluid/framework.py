@@ -325,14 +325,7 @@ class Operator(_native.Op):
     def __init__(self, *args, **kwargs):
         pass
 
-    def _set_attr(self, name, value):
-        self.set_attr(name, value)
-
-    def _rename_input(self, old_name, new_name):
-        self.rename_input(old_name, new_name)
-
-    def _rename_output(self, old_name, new_name):
-        self.rename_output(old_name, new_name)
+    _set_attr, _rename_input, _rename_output = _native.Op.set_attr, _native.Op.rename_input, _native.Op.rename_output
 
     def _block_attr_id(self, name):
         return self.attr(name)

@@ -26,4 +26,19 @@ def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=No
     return send("send_u_recv", "reduce_op", x, src_index, dst_index, reduce_op, out_size, name)
 
 
+def _segment(how):
+    def function(data, segment_ids, name=None):
+        call = Call("segment_" + how, name)
+        out, counts = call.var(), call.var(stop_gradient=True)
+        call.op("segment_pool", {"X": need(data, "X", "segment_pool"), "SegmentIds": need(segment_ids, "SegmentIds", "segment_pool")},
+                {"Out": out, "SummedIds": counts}, {"pooltype": how.upper()})
+        return out
+
+    function.__name__ = function.__qualname__ = "segment_" + how
+    function.__doc__ = "The %s of the rows of every segment; ids do not decrease." % how
+    return function
+
+
+segment_sum, segment_mean, segment_max, segment_min = [_segment(how) for how in ("sum", "mean", "max", "min")]
+
 __getattr__ = _names.guard(__name__)

@@ -1,192 +1,293 @@
-"""paddle.inference: a saved model that predicts. Settings of other machines are accepted and change nothing."""
-from skiff import _native
+"""paddle.inference: saved models, loaded and run by name.
+
+    config = Config("model.pdmodel", "model.pdiparams")     # or Config(folder of 1.x), Config("model")
+    predictor = create_predictor(config)
+    predictor.get_input_handle(name).copy_from_cpu(array)
+    predictor.run()
+    predictor.get_output_handle(name).copy_to_cpu()
+
+Settings of other devices are refused, settings of speed are taken and have no effect: Skiff fuses what it runs by itself.
+"""
+import enum
+import os
 
 from paddle import _names
+from paddle.fluid import core
 
 
-class PrecisionType(object):
-    Float32, Int8, Half, Bfloat16 = 0, 1, 2, 3
+class PrecisionType(enum.Enum):
+    Float32, Int8, Half, Bfloat16 = range(4)
 
 
-class PlaceType(object):
-    UNK, CPU, GPU, XPU = -1, 0, 1, 2
+class DataType(enum.Enum):
+    FLOAT32, INT64, INT32, UINT8, INT8, FLOAT16, BOOL, FLOAT64 = range(8)
 
 
-class DataType(object):
-    FLOAT32, INT64, INT32, UINT8, INT8, FLOAT16, BOOL = range(7)
+class PlaceType(enum.Enum):
+    UNK, CPU, GPU, XPU, CUSTOM = -1, 0, 1, 2, 4
+
+
+def get_version():
+    import paddle
+    return "version: %s\ncommit: %s\n" % (paddle.full_version, paddle.__git_commit__)
+
+
+def get_num_bytes_of_data_type(dtype):
+    return {"FLOAT64": 8, "INT64": 8, "FLOAT32": 4, "INT32": 4, "FLOAT16": 2}.get(dtype.name, 1)
 
 
 class Config(object):
-    """Config(folder), Config(model file, parameters file) or Config(prefix)."""
+    """Where the model lies: Config(folder), Config(program, parameters)."""
 
-    def __init__(self, prog_file=None, params_file=None):
-        self._model, self._params = prog_file, params_file
-        self._threads = 1
+    def __init__(self, model_dir=None, params_file=None):
+        self._folder = self._program = self._params = ""
+        self._threads, self._flags = 1, {"ir_optim": True, "mkldnn": False, "glog": True, "memory": False, "feed_fetch": False}
+        if model_dir is not None:
+            self.set_model(model_dir, params_file)
 
-    def set_model(self, prog_file, params_file=None):
-        self._model, self._params = prog_file, params_file
+    def set_model(self, model_dir, params_file=None):
+        """A folder with __model__ and a file for each parameter; or a program and its parameters, two files."""
+        if params_file is None:
+            self._folder = os.fspath(model_dir)
+        else:
+            self._program, self._params = os.fspath(model_dir), os.fspath(params_file)
 
     def set_prog_file(self, path):
-        self._model = path
+        self._program = os.fspath(path)
 
     def set_params_file(self, path):
-        self._params = path
+        self._params = os.fspath(path)
+
+    def model_dir(self):
+        return self._folder
 
     def prog_file(self):
-        return self._model
+        return self._program
 
     def params_file(self):
         return self._params
 
-    def model_dir(self):
-        return self._model if self._params is None else ""
-
-    def use_gpu(self):
-        return False
-
-    def set_cpu_math_library_num_threads(self, threads):
-        self._threads = threads
+    def set_cpu_math_library_num_threads(self, cpu_math_library_num_threads):
+        """Each predictor runs on the thread that calls it; clone() one for each thread."""
+        self._threads = int(cpu_math_library_num_threads)
 
     def cpu_math_library_num_threads(self):
         return self._threads
 
-    def enable_use_gpu(self, *args, **kwargs):
-        raise RuntimeError("Config.enable_use_gpu: there is no GPU here; leave it out")
+    def disable_gpu(self):
+        pass
+
+    def switch_ir_optim(self, x=True):
+        self._flags["ir_optim"] = bool(x)
+
+    def ir_optim(self):
+        return self._flags["ir_optim"]
+
+    def enable_mkldnn(self):
+        self._flags["mkldnn"] = True
+
+    def disable_mkldnn(self):
+        self._flags["mkldnn"] = False
+
+    def mkldnn_enabled(self):
+        return self._flags["mkldnn"]
+
+    def disable_glog_info(self):
+        self._flags["glog"] = False
+
+    def glog_info_disabled(self):
+        return not self._flags["glog"]
+
+    def enable_memory_optim(self, x=True):
+        self._flags["memory"] = bool(x)
+
+    def switch_use_feed_fetch_ops(self, x=True):
+        self._flags["feed_fetch"] = bool(x)
+
+    def use_feed_fetch_ops_enabled(self):
+        return self._flags["feed_fetch"]
 
     def summary(self):
-        return "model: %s\nparameters: %s\ndevice: CPU" % (self._model, self._params)
+        rows = [("model_dir", self._folder), ("model_file", self._program), ("params_file", self._params),
+                ("cpu_math_thread", self._threads)] + sorted(self._flags.items())
+        return "".join("%-20s %s\n" % row for row in rows)
 
-    def __getattr__(self, name):
-        if name.startswith(("enable_", "disable_", "switch_", "set_", "delete_", "exp_")):
-            return lambda *args, **kwargs: None
-        raise AttributeError("paddle.inference.Config has no %s" % name)
+    def _no_device(self, *args, **kwargs):
+        raise NotImplementedError("paddle.inference.Config: Skiff runs on CPUs; leave other devices and engines out")
+
+    def _of_speed(self, *args, **kwargs):
+        """Taken, without effect."""
+
+    def _is_off(self):
+        return False
 
 
-class Handle(object):
-    """An input or output of a predictor."""
+for _word in ("enable_use_gpu enable_xpu enable_custom_device enable_ipu enable_lite_engine enable_onnxruntime enable_opencl "
+              "enable_tensorrt_engine").split():
+    setattr(Config, _word, Config._no_device)
+for _word in ("switch_ir_debug switch_specify_input_names set_mkldnn_cache_capacity enable_new_executor set_optim_cache_dir "
+              "delete_pass disable_onnxruntime disable_mkldnn_fc_passes enable_save_optim_model enable_profile").split():
+    setattr(Config, _word, Config._of_speed)
+for _word in ("use_gpu use_xpu use_opencl tensorrt_engine_enabled lite_engine_enabled onnxruntime_enabled mkldnn_int8_enabled "
+              "specify_input_name").split():
+    setattr(Config, _word, Config._is_off)
 
-    def __init__(self, name, dtype=None):
-        self._name, self._dtype, self._shape, self._value, self._lod = name, dtype, None, None, []
+
+class Tensor(object):
+    """An input or a result of a predictor."""
+
+    def __init__(self, name, dtype, shape, is_input):
+        self._name, self._dtype, self._declared, self._is_input = name, dtype, list(shape), is_input
+        self._array, self._lod = None, []
 
     def name(self):
         return self._name
 
+    def type(self):
+        name = self._dtype if self._array is None else str(self._array.dtype)
+        return DataType[name.upper()]
+
+    def shape(self):
+        return list(self._declared if self._array is None else self._array.shape)
+
     def reshape(self, shape):
-        self._shape = [int(d) for d in shape]
+        """The shape of what copy_from_cpu will give; taken, and not needed."""
+        self._declared = list(shape)
 
     def copy_from_cpu(self, data):
         import numpy
-        array = numpy.ascontiguousarray(data)
-        self._value = array if self._shape is None or list(array.shape) == self._shape else array.reshape(self._shape)
+        if not self._is_input:
+            raise ValueError("paddle.inference: %s is a result; it cannot be given" % self._name)
+        if not isinstance(data, numpy.ndarray):
+            raise TypeError("In copy_from_cpu, we only support numpy ndarray and list[str], but received %s" % type(data))
+        self._array = numpy.array(data, copy=True)
 
     share_external_data = copy_from_cpu
 
     def copy_to_cpu(self):
-        import numpy
-        if self._value is None:
-            raise RuntimeError("output %s has no value yet: call run() first" % self._name)
-        return numpy.array(self._value)
+        if self._array is None:
+            raise ValueError("paddle.inference: %s has no value; %s comes first" %
+                             (self._name, "copy_from_cpu" if self._is_input else "predictor.run()"))
+        return self._array.copy()
 
     def set_lod(self, lod):
-        self._lod = lod
+        """Offsets of each level."""
+        self._lod = [list(map(int, level)) for level in lod]
 
     def lod(self):
         return self._lod
 
-    def shape(self):
-        return list(self._value.shape) if self._value is not None else list(self._shape or [])
+    def _feed(self):
+        if self._array is None:
+            raise ValueError("paddle.inference: input %s has no value; get_input_handle(%r).copy_from_cpu(array) comes before run()" %
+                             (self._name, self._name))
+        if not self._lod:
+            return self._array
+        tensor = core.LoDTensor()
+        tensor.set(self._array, core.CPUPlace())
+        tensor.set_lod(self._lod)
+        return tensor
 
-    def type(self):
-        return self._dtype
+    def _take(self, value):
+        self._array, self._lod = value.numpy(), value.lod()
+
+
+def _load(config):
+    """(scope, program, names of the inputs, names of the results)"""
+    from skiff import _native
+    folder = config.model_dir()
+    if not config.prog_file() and not os.path.isdir(folder) and os.path.isfile(folder + ".pdmodel"):
+        config = Config(folder + ".pdmodel", folder + ".pdiparams")
+    if config.prog_file():
+        for path in (config.prog_file(), config.params_file()):
+            if not os.path.isfile(path):
+                raise ValueError("paddle.inference: there is no file %r; Config takes a program and its parameters" % path)
+        folder = os.path.dirname(config.prog_file()) or "."
+        where = (folder, os.path.basename(config.prog_file()), os.path.relpath(config.params_file(), folder))
+    else:
+        if not os.path.isdir(config.model_dir()):
+            raise ValueError("paddle.inference: there is no folder %r; Config takes a folder with __model__, or a program and its "
+                             "parameters" % config.model_dir())
+        where = (config.model_dir(), None, None)
+    scope = core.Scope()
+    program, feeds, targets = _native.load_inference_model(scope, *where)
+    return scope, program, list(feeds), list(targets)
 
 
 class Predictor(object):
-    """Runs a saved model: inputs by handle, run(), outputs by handle."""
+    """A model that is ready to run. One thread at a time; clone() gives one more over the same parameters."""
 
-    def __init__(self, config):
-        import os
-        model, params = config.prog_file(), config.params_file()
-        if model is None:
-            raise ValueError("paddle.inference.Config: no model was given")
-        self._scope = _native.Scope()
-        if params is None:
-            prefix = model[:-len(".pdmodel")] if model.endswith(".pdmodel") else model
-            found = _native.load_inference_model(self._scope, prefix)
-        elif model.endswith(".pdmodel") and params == model[:-len(".pdmodel")] + ".pdiparams":
-            found = _native.load_inference_model(self._scope, model[:-len(".pdmodel")])
-        else:
-            found = _native.load_inference_model(self._scope, os.path.dirname(model) or ".", os.path.basename(model),
-                                                 os.path.abspath(params))
-        self._program, self._feeds, self._fetches = found
-        self._executor = _native.Executor(self._scope, is_test=True)
-        self._ins = {name: Handle(name) for name in self._feeds}
-        self._outs = {name: Handle(name) for name in self._fetches}
+    def __init__(self, config, _loaded=None):
+        from paddle.fluid.executor import Executor
+        self._config = config
+        self._loaded = _loaded or _load(config)
+        self._scope, self._program, self._feeds, self._targets = self._loaded
+        self._executor = Executor(core.CPUPlace())
+        block = self._program.global_block()
+
+        def handles(names, is_input):
+            return {name: Tensor(name, block.var(name).dtype.dtype, block.var(name).shape, is_input) for name in names}
+
+        self._inputs, self._results = handles(self._feeds, True), handles(self._targets, False)
 
     def get_input_names(self):
         return list(self._feeds)
 
     def get_output_names(self):
-        return list(self._fetches)
+        return list(self._targets)
+
+    def _handle(self, name, handles, what):
+        if name not in handles:
+            raise ValueError("paddle.inference: there is no %s %r; there are %s" % (what, name, ", ".join(handles)))
+        return handles[name]
 
     def get_input_handle(self, name):
-        return self._handle(self._ins, name, "input")
+        return self._handle(name, self._inputs, "input")
 
     def get_output_handle(self, name):
-        return self._handle(self._outs, name, "output")
+        return self._handle(name, self._results, "output")
 
     get_input_tensor, get_output_tensor = get_input_handle, get_output_handle
 
-    @staticmethod
-    def _handle(handles, name, what):
-        if name not in handles:
-            raise KeyError("the model has no %s %s; it has %s" % (what, name, ", ".join(handles)))
-        return handles[name]
+    def get_input_tensor_shape(self):
+        return {name: handle._declared for name, handle in self._inputs.items()}
 
     def run(self, inputs=None):
-        """With a list of arrays: gives the list of outputs too."""
+        """True, with the results in their handles. inputs: arrays in the order of the inputs; the results are given back then."""
         if inputs is not None:
+            if len(inputs) != len(self._feeds):
+                raise ValueError("paddle.inference: run was given %d inputs, the model has %d" % (len(inputs), len(self._feeds)))
             for name, value in zip(self._feeds, inputs):
-                self._ins[name].copy_from_cpu(value.numpy() if hasattr(value, "numpy") else value)
-        missing = [name for name in self._feeds if self._ins[name]._value is None]
-        if missing:
-            raise RuntimeError("the model's input %s has no value: get_input_handle(name).copy_from_cpu(array)" %
-                               ", ".join(missing))
-        feed = {name: _fed(handle) for name, handle in self._ins.items()}
-        for name, value in zip(self._fetches, self._executor.run(self._program, feed, self._fetches)):
-            self._outs[name]._value, self._outs[name]._lod = value.numpy(), value.lod()
-        return [self._outs[name].copy_to_cpu() for name in self._fetches] if inputs is not None else True
+                self._inputs[name].copy_from_cpu(value.numpy() if hasattr(value, "numpy") else getattr(value, "_array", value))
+        values = self._executor.run(self._program, feed={name: self._inputs[name]._feed() for name in self._feeds},
+                                    fetch_list=self._targets, scope=self._scope, return_numpy=False)
+        for name, value in zip(self._targets, values):
+            self._results[name]._take(value)
+        return True if inputs is None else [self._results[name] for name in self._targets]
 
-    def clone(self):
-        import copy
-        other = copy.copy(self)
-        other._executor = _native.Executor(self._scope, is_test=True)
-        other._ins, other._outs = {n: Handle(n) for n in self._feeds}, {n: Handle(n) for n in self._fetches}
-        return other
+    def clone(self, stream=None):
+        return Predictor(self._config, self._loaded)
 
     def clear_intermediate_tensor(self):
-        """Nothing is kept between runs."""
+        """Results between ops are not kept."""
 
     def try_shrink_memory(self):
-        """Nothing is kept between runs."""
-
-
-def _fed(handle):
-    if not handle._lod:
-        return handle._value
-    from paddle.fluid import core
-    tensor = core.LoDTensor()
-    tensor.set(handle._value, core.CPUPlace())
-    tensor.set_lod(handle._lod)
-    return tensor
+        return 0
 
 
 def create_predictor(config):
-    """The predictor of a config."""
     return Predictor(config)
 
 
-def get_version():
-    return "version: 2.6.2 (Skiff)"
+class PredictorPool(object):
+    """Several predictors over one model: retrieve(i)."""
+
+    def __init__(self, config, size=1):
+        first = Predictor(config)
+        self._predictors = [first] + [first.clone() for _ in range(size - 1)]
+
+    def retrieve(self, idx):
+        return self._predictors[idx]
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,8 +1,9 @@
 """paddle.tensor: functions that run ops or append them to the program, and the methods of Tensors and Variables made of them."""
 from paddle import _names, _tensor_methods
-from paddle._tensor import Tensor  # noqa: F401
+from paddle._tensor import Tensor  # noqa: F401 (paddle.Tensor: with its methods)
 from paddle._v2 import TENSOR
-from paddle.tensor import array, attribute, creation, linalg, logic, manipulation, math, random, search, shard, stat
+from paddle.tensor import (array, attribute, creation, elements, linalg, logic, manipulation, math, picking, random, search,
+                           shard, stat)
 
 #: module -> functions: those of paddle.*, and those that only paddle.tensor.* has
 FUNCTIONS = dict(TENSOR)

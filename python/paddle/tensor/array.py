@@ -50,7 +50,7 @@ def tensor_array_to_tensor(input, axis=1, use_stack=False, name=None):
         sizes = paddle.to_tensor([1 if use_stack else item.shape[axis] for item in input], "int32")
         return (paddle.stack if use_stack else paddle.concat)(input, axis=axis), sizes
     call = Call("tensor_array_to_tensor", name)
-    out, index = call.var(input.dtype), call.var("int32", stop_gradient=True)
+    out, index = call.var(), call.var("int32", stop_gradient=True)
     call.op("tensor_array_to_tensor", {"X": input}, {"Out": out, "OutIndex": index}, {"axis": axis, "use_stack": use_stack})
     return out, index
 

@@ -47,7 +47,7 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
         whole = all(isinstance(v, Value) and v.dtype.dtype in ("int32", "int64") or
                     not isinstance(v, Value) and hasattr(v, "__index__") for v in (start, end, step))
         dtype = "int64" if whole else get_default_dtype()
-    ends = [v if isinstance(v, Value) else fill([1], v, dtype, on_cpu=True)
+    ends = [_as_type(v, dtype_name(dtype)) if isinstance(v, Value) else fill([1], v, dtype, on_cpu=True)
             for v in (start, end, step)]
     out = one("range", "range", {"Start": ends[0], "End": ends[1], "Step": ends[2]}, name=name, dtype=dtype_name(dtype),
               stop_gradient=True)
@@ -56,6 +56,11 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
         import math
         out.shape = [max(0, int(math.ceil((end - start) / step)))]
     return out
+
+
+def _as_type(x, name):
+    from paddle.tensor.manipulation import cast
+    return x if x.dtype.dtype == name else cast(x, name)
 
 
 def assign(x, output=None):
@@ -112,7 +117,7 @@ def _eager_array(data):
     if array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
         array = array.astype(get_default_dtype()) if get_default_dtype() != "bfloat16" else array.astype("float32")
     if array.dtype.kind not in "fiub":
-        raise ValueError("to_tensor: a tensor cannot be made of %s" % (
+        raise (TypeError if array.dtype.kind in "US" else ValueError)("to_tensor: a tensor cannot be made of %s" % (
             "elements of the type %s" % array.dtype if array.dtype.kind != "O" else type(data).__name__))
     return array
 

@@ -1,7 +1,6 @@
 """Functions of single elements, comparisons, sums of products: what is not in math and logic."""
 from paddle import _names
-from paddle._op import fill, need, need_all, number, one
-from paddle.fluid.framework import Variable
+from paddle._op import Value, fill, need, need_all, number, one
 from paddle.tensor.math import _unary, multiply, subtract
 
 for _kind in "acos asin atan sinh cosh tan asinh acosh atanh expm1 log10 trunc bitwise_not".split():
@@ -66,7 +65,7 @@ kron, mv = _pair("kron", "kron"), _pair("mv", "mv", ("X", "Vec"))
 def lerp(x, y, weight, name=None):
     """x + weight * (y - x)"""
     need(x, "x", "lerp")
-    weight = weight if isinstance(weight, Variable) else fill([1], weight, x.dtype)
+    weight = weight if isinstance(weight, Value) else fill([1], weight, x.dtype)
     return one("lerp", "lerp", {"X": x, "Y": need(y, "y", "lerp"), "Weight": weight}, name=name)
 
 

@@ -1,12 +1,16 @@
 """Shapes: reshape, concat, split, slice, gather and their kin."""
 from builtins import slice as builtin_slice
 
+from skiff import _native
+
 from paddle import _names
 from paddle._mode import mode
 from paddle._op import Value, Call, dims, int_tensor, need, need_all, one, type_number
+from paddle._tensor import Tensor
 from paddle.fluid._build import net
 from paddle.fluid.framework import Variable
 
+run = _native.eager_op
 INT_MAX = 2147483647
 
 
@@ -29,6 +33,10 @@ def concat(x, axis=0, name=None):
 
 
 def _with_shape(call, kind, x, attrs, name=None, inputs=None):
+    if mode.eager and inputs is None:
+        out = Tensor()
+        run(kind, {"X": x}, {"Out": out, "XShape": Tensor()}, attrs)
+        return out
     call = Call(call, name)
     out, shape = call.var(), call.var()
     every = {"X": x}
@@ -39,6 +47,11 @@ def _with_shape(call, kind, x, attrs, name=None, inputs=None):
 
 def reshape(x, shape, name=None):
     """Another shape for the same values: -1 is what remains, 0 what x has there."""
+    if mode.eager and shape.__class__ in (list, tuple) and shape.count(-1) < 2 and all(d.__class__ is int for d in shape):
+        need(x, "x", "reshape")
+        out = Tensor()
+        run("reshape2", {"X": x}, {"Out": out, "XShape": Tensor()}, {"shape": shape})
+        return out
     need(x, "x", "reshape")
     shape = dims(shape, "shape", "reshape")
     call = Call("reshape2", name)

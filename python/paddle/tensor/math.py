@@ -136,7 +136,16 @@ def min(x, axis=None, keepdim=False, name=None):
     return reduce("reduce_min", "min", x, axis, keepdim, name)
 
 
-amax, amin = max, min
+
+
+def amax(x, axis=None, keepdim=False, name=None):
+    """The largest value over the axes; equal ones share its gradient."""
+    return reduce("reduce_amax", "amax", x, axis, keepdim, name)
+
+
+def amin(x, axis=None, keepdim=False, name=None):
+    """The smallest value over the axes; equal ones share its gradient."""
+    return reduce("reduce_amin", "amin", x, axis, keepdim, name)
 
 
 def prod(x, axis=None, keepdim=False, dtype=None, name=None):
@@ -203,23 +212,6 @@ def einsum(equation, *operands):
     call.op("einsum", {"Operands": operands}, {"Out": out, "InnerCache": caches, "XShape": shapes},
             {"equation": equation})
     return out
-
-
-def log10(x, name=None):
-    """The logarithm to base 10."""
-    return scale(log(x), 1.0 / 2.302585092994046, name=name)  # noqa: F821 (made above)
-
-
-def lerp(x, y, weight, name=None):
-    """x + weight * (y - x)"""
-    weight = weight if isinstance(weight, Value) else fill([1], weight, x.dtype)
-    return add(x, multiply(weight, subtract(y, x)), name=name)
-
-
-def isfinite(x, name=None):
-    """Element by element; Skiff has the test for whole tensors only."""
-    raise NotImplementedError("paddle.isfinite: Skiff has no such op element by element; nearest: fluid.layers.isfinite "
-                              "(one answer for the whole tensor)")
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,7 +1,7 @@
 """Diagonals, parts, places: tensors made of chosen elements of others."""
-from paddle import _names
-from paddle._op import Call, dims, fill, int_tensor, need, need_all, one, type_number
-from paddle.fluid.framework import Variable, dtype_name
+from paddle import _mode, _names
+from paddle._op import Value, Call, dims, fill, int_tensor, need, need_all, one, type_number
+from paddle.fluid.framework import dtype_name
 from paddle.framework import get_default_dtype
 
 
@@ -52,11 +52,11 @@ def triu_indices(row, col=None, offset=0, dtype="int64"):
 def linspace(start, stop, num, dtype=None, name=None):
     """num numbers from start to stop."""
     dtype = dtype_name("float32" if dtype is None else dtype)
-    ends = [v if isinstance(v, Variable) else fill([1], v, dtype, on_cpu=True) for v in (start, stop)]
-    count = num if isinstance(num, Variable) else fill([1], num, "int32", on_cpu=True)
+    ends = [v if isinstance(v, Value) else fill([1], v, dtype, on_cpu=True) for v in (start, stop)]
+    count = num if isinstance(num, Value) else fill([1], num, "int32", on_cpu=True)
     out = one("linspace", "linspace", {"Start": ends[0], "Stop": ends[1], "Num": count}, {"dtype": type_number(dtype)}, name,
               dtype=dtype, stop_gradient=True)
-    if not isinstance(num, Variable) and list(out.shape) != [num]:
+    if not isinstance(num, Value) and not _mode.mode.eager:
         out.shape = [num]
     return out
 
@@ -87,12 +87,12 @@ def empty_like(x, dtype=None, name=None):
 def _numbers(values, where, tensor, tensors, attr):
     """({slot: variables}, {attr: numbers}) of a Variable, or of a list that may hold some."""
     values = dims(values, attr, where)
-    if isinstance(values, Variable):
+    if isinstance(values, Value):
         values.stop_gradient = True
         return {tensor: values}, {}
-    if any(isinstance(v, Variable) for v in values):
-        given = [v if isinstance(v, Variable) else int_tensor(v) for v in values]
-        return {tensors: given}, {attr: [-1 if isinstance(v, Variable) else v for v in values]}
+    if any(isinstance(v, Value) for v in values):
+        given = [v if isinstance(v, Value) else int_tensor(v) for v in values]
+        return {tensors: given}, {attr: [-1 if isinstance(v, Value) else v for v in values]}
     return {}, {attr: values}
 
 
@@ -151,7 +151,7 @@ def repeat_interleave(x, repeats, axis=None, name=None):
     if axis is None:
         from paddle.tensor.manipulation import flatten
         x, axis = flatten(x), 0
-    many = isinstance(repeats, Variable)
+    many = isinstance(repeats, Value)
     return one("repeat_interleave", "repeat_interleave", {"X": x, "RepeatsTensor": repeats} if many else {"X": x},
                {"dim": axis, "Repeats": 0 if many else repeats}, name)
 
@@ -266,7 +266,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     if broadcast:
         shape = _common(list(arr.shape), shape, axis)
         indices = expand(indices, shape)
-    values = expand(values, shape) if isinstance(values, Variable) else fill(shape, values, arr.dtype)
+    values = expand(values, shape) if isinstance(values, Value) else fill(shape, values, arr.dtype)
     return one("put_along_axis", "put_along_axis", {"Input": arr, "Index": indices, "Value": values},
                {"Axis": axis, "Reduce": reduce, "Include_self": True}, slot="Result")
 
@@ -299,7 +299,7 @@ def index_fill(x, index, axis, value, name=None):
 def masked_fill(x, mask, value, name=None):
     """x with a value where the mask holds."""
     from paddle.tensor.search import where
-    return where(need(mask, "mask", "masked_fill"), value if isinstance(value, Variable) else fill([1], value, x.dtype), x, name)
+    return where(need(mask, "mask", "masked_fill"), value if isinstance(value, Value) else fill([1], value, x.dtype), x, name)
 
 
 __getattr__ = _names.guard(__name__)

@@ -132,8 +132,7 @@ class Fleet(object):
     # ---- programs ----
 
     def distributed_optimizer(self, optimizer, strategy=None):
-        """An optimizer whose minimize also makes the programs of this role."""
-        self._role()
+        """An optimizer whose minimize also makes the programs of this role (fleet.init must have been called by then)."""
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
             raise TypeError("strategy must be a DistributedStrategy, but got %s" % type(strategy))
         self._strategy = strategy or self._strategy or DistributedStrategy()

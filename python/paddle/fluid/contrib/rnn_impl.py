@@ -128,8 +128,9 @@ class _Net(object):
                     step = layers.dropout(step, dropout_prob=self.dropout, **self.implementation)
             rnn.step_output(step)
         out = rnn()
-        last = [layers.reshape(layers.concat([out[i * self.states + s][-1] for i in range(self.num_layers)], axis=0),
-                               shape=[self.num_layers, -1, self.hidden_size]) for s in range(self.states)]
+        ends = [value[-1] for value in out[:-1]]
+        last = [layers.reshape(layers.concat(ends[s::self.states], axis=0), shape=[self.num_layers, -1, self.hidden_size])
+                for s in range(self.states)]
         return out[-1], last
 
     def __call__(self, input, init, sequence_length, batch_first, param_attr, bias_attr, name):

@@ -2,6 +2,7 @@
 from skiff import _native
 
 from paddle import _names
+from paddle.fluid import core, framework
 from paddle.fluid._build import net
 from paddle.fluid.framework import dtype_name
 from paddle.fluid.layer_helper import check_dtype, check_variable, simple_op
@@ -103,6 +104,10 @@ def sequence_enumerate(input, win_size, pad_value=0, name=None):
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     """1 before the length, 0 after."""
     check_variable(x, "x", "sequence_mask")
+    if isinstance(maxlen, framework.Variable):
+        return simple_op("sequence_mask", {"X": [x], "MaxLenTensor": [maxlen]},
+                         {"out_dtype": core.BY_DTYPE[dtype_name(dtype)]}, dtype=dtype, name=name, slot="Y",
+                         stop_gradient=True)
     return _layers.sequence_mask(net, x, maxlen or 0, dtype_name(dtype), name)
 
 

@@ -17,7 +17,7 @@ FUNCTIONS = {
     "loss_more": "sigmoid_focal_loss hinge_embedding_loss cosine_embedding_loss triplet_margin_loss "
                  "triplet_margin_with_distance_loss soft_margin_loss multi_label_soft_margin_loss multi_margin_loss "
                  "poisson_nll_loss gaussian_nll_loss dice_loss npair_loss hsigmoid_loss",
-    "norm": "layer_norm batch_norm group_norm instance_norm local_response_norm normalize",
+    "norm": "layer_norm batch_norm instance_norm local_response_norm normalize",
     "vision": "pixel_shuffle pixel_unshuffle channel_shuffle unfold fold interpolate upsample",
 }
 

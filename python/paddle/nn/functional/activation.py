@@ -123,10 +123,7 @@ def prelu(x, weight, data_format="NCHW", name=None):
 
 def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     """x, or a random factor between lower and upper times x below zero; without training their mean."""
-    from paddle.tensor.creation import ones_like
     from paddle.tensor.math import multiply
-    from paddle.tensor.random import uniform
-    from paddle.tensor.search import where
     if not isinstance(lower, float) or not isinstance(upper, float):
         raise TypeError("The lower and upper values must be float type. Received: lower %s, upper %s." % (lower, upper))
     if lower < 0 or lower > 1:
@@ -138,27 +135,31 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     need(x, "x", "rrelu")
     if not training:
         return leaky_relu(x, (lower + upper) / 2.0, name)
-    factor = where(x < 0, uniform(x.shape, x.dtype, lower, upper), ones_like(x))
-    return multiply(x, factor)
+    return multiply(x, _factors(x, lower, upper))
+
+
+def _factors(x, lower, upper):
+    """1, or below zero a random factor; in eager mode drawn for what is below zero only, as in Paddle."""
+    from paddle.tensor.creation import ones_like, to_tensor
+    from paddle.tensor.random import uniform
+    from paddle.tensor.search import where
+    if not mode.eager:
+        return where(x < 0, uniform(x.shape, x.dtype, lower, upper), ones_like(x))
+    import numpy
+    value = x.numpy()
+    below, out = value < 0, numpy.ones_like(value)
+    if below.any():
+        out[below] = uniform([int(below.sum())], x.dtype, lower, upper).numpy()
+    return to_tensor(out)
 
 
 def maxout(x, groups, axis=1, name=None):
     """The largest of every `groups` neighbouring channels; of equal ones the first learns."""
-    from paddle.nn.functional.pooling import max_pool2d
-    from paddle.tensor.manipulation import reshape
     need(x, "x", "maxout")
     if axis not in (1, -1, 3):
         raise ValueError("Attr(axis) should be 1 when data format is NCHW, -1 or 3 when data format is NHWC. Received "
                          "Attr(axis): %s." % axis)
-    shape = list(x.shape)
-    axis %= len(shape)
-    if shape[axis] % groups:
-        raise ValueError("maxout: %d channels cannot be divided into groups of %d" % (shape[axis], groups))
-    inner = 1
-    for size in shape[axis + 1:]:
-        inner *= size
-    folded = reshape(x, [-1, shape[axis] // groups, groups, inner])
-    return reshape(max_pool2d(folded, [groups, 1]), [-1] + shape[1:axis] + [shape[axis] // groups] + shape[axis + 1:])
+    return one("maxout", "maxout", {"X": x}, {"groups": groups, "axis": axis % len(x.shape)}, name)
 
 
 def glu(x, axis=-1, name=None):
@@ -192,37 +193,10 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     return call.one("log_softmax", {"X": x}, {"axis": axis})
 
 
-def _still(x):
-    """x without its gradient."""
-    if mode.eager:
-        return x.detach()
-    from paddle.tensor.creation import assign
-    out = assign(x)
-    out.stop_gradient = True
-    return out
-
-
 def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
-    """softmax of x with Gumbel noise, by the temperature; hard: a one at the largest.
-
-    Gradients as in Paddle: those of softmax alone, not divided by the temperature; of the hard form they are zero."""
-    from paddle.tensor.math import add, log, neg, scale
-    from paddle.tensor.random import uniform
-    need(x, "x", "gumbel_softmax")
-    noise = neg(log(neg(log(uniform(x.shape, x.dtype, 1e-5, 1.0)))))
-    still = _still(x)
-    moved = scale(add(still, noise), 1.0 / temperature)
-    soft = softmax(add(x, moved - still), axis)
-    if not hard:
-        return soft
-    from paddle.nn.functional.common import one_hot
-    from paddle.tensor.manipulation import cast, transpose
-    from paddle.tensor.search import argmax
-    rank, places = len(x.shape), one_hot(argmax(soft, axis=axis), x.shape[axis])
-    if axis % rank != rank - 1:
-        order = list(range(rank - 1))
-        places = transpose(places, order[:axis % rank] + [rank - 1] + order[axis % rank:])
-    return add(cast(places, x.dtype), scale(soft, 0.0))
+    """softmax of x with Gumbel noise, by the temperature; hard: a one at the largest."""
+    return one("gumbel_softmax", "gumbel_softmax", {"X": need(x, "x", "gumbel_softmax")},
+               {"temperature": float(temperature), "hard": hard, "axis": axis}, name)
 
 
 relu_, tanh_, softmax_, elu_ = (in_place(function) for function in (relu, tanh, softmax, elu))

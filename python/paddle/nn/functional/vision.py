@@ -2,7 +2,7 @@
 import numpy
 
 from paddle import _names
-from paddle._op import Value, need
+from paddle._op import Value, need, one
 from paddle.nn.functional.conv import pair
 
 
@@ -29,12 +29,8 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     _rank4(x, "pixel_shuffle")
     if not isinstance(upscale_factor, int):
         raise TypeError("upscale factor must be int type")
-    r = upscale_factor
-    if _first(data_format, "pixel_shuffle"):
-        c, h, w = x.shape[1:]
-        return _pieces(x, [-1, c // (r * r), r, r, h, w], [0, 1, 4, 2, 5, 3], [-1, c // (r * r), h * r, w * r])
-    h, w, c = x.shape[1:]
-    return _pieces(x, [-1, h, w, c // (r * r), r, r], [0, 1, 4, 2, 5, 3], [-1, h * r, w * r, c // (r * r)])
+    _first(data_format, "pixel_shuffle")
+    return one("pixel_shuffle", "pixel_shuffle", {"X": x}, {"upscale_factor": upscale_factor, "data_format": data_format}, name)
 
 
 def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
@@ -82,13 +78,12 @@ def _border(paddings):
 
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     """Every window of images as a column: [N, C kh kw, windows]."""
-    from paddle.nn.functional.conv import conv2d
-    from paddle.tensor.manipulation import reshape
     if len(need(x, "x", "unfold").shape) != 4:
         raise AssertionError("input should be the format of [N, C, H, W]")
-    kernel, (c, h, w) = pair(kernel_sizes, 2, "kernel_sizes"), x.shape[1:]
-    out = conv2d(reshape(x, [-1, 1, h, w]), _window_filter(kernel, x.dtype), None, strides, _border(paddings), dilations)
-    return reshape(out, [-1, c * kernel[0] * kernel[1], out.shape[2] * out.shape[3]])
+    top, bottom, left, right = _border(paddings)
+    return one("unfold", "unfold", {"X": x},
+               {"kernel_sizes": pair(kernel_sizes, 2, "kernel_sizes"), "strides": pair(strides, 2, "strides"),
+                "paddings": [top, left, bottom, right], "dilations": pair(dilations, 2, "dilations")}, name, slot="Y")
 
 
 def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):

@@ -218,8 +218,7 @@ class Assign(_Values):
 
     def _fill(self, var, block):
         if block is None and list(var.shape) != list(self._value.shape):
-            raise ValueError("Assign: the values have the shape %s, but %s has %s" %
-                             (list(self._value.shape), var.name, list(var.shape)))
+            var._shape = list(self._value.shape)  # Paddle's parameters, too, take the shape of the values
         self._write(var, block, self._value)
 
 

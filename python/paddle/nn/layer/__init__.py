@@ -8,8 +8,8 @@ LAYERS = {
     "container": "Sequential LayerList LayerDict ParameterList ParameterDict",
     "common": "Identity Linear Bilinear Embedding Dropout Dropout2D Dropout3D AlphaDropout Flatten Unflatten CosineSimilarity "
               "PairwiseDistance",
-    "norm": "LayerNorm GroupNorm InstanceNorm1D InstanceNorm2D BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D SyncBatchNorm "
-            "LocalResponseNorm",
+    "norm": "LayerNorm GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D "
+            "SyncBatchNorm LocalResponseNorm SpectralNorm",
     "conv": "Conv1D Conv2D Conv1DTranspose Conv2DTranspose",
     "pooling": "MaxPool1D MaxPool2D AvgPool1D AvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveAvgPool1D "
                "AdaptiveAvgPool2D",

@@ -12,7 +12,7 @@ def layer(function, class_name, doc, fields=(), prefix="", shown=None, named=Tru
     attributes = [dict(also).get(field, prefix + field) for field in names]
     pairs = list(zip(names, attributes))
     defaults = dict(fields)
-    own_name = prefix + "name"
+    own_name, words = prefix + "name", function.__code__.co_varnames[:inputs]
     visible = [(field, attribute) for field, attribute in pairs if field in (names if shown is None else shown)]
 
     def __init__(self, *args, **kwargs):
@@ -32,7 +32,11 @@ def layer(function, class_name, doc, fields=(), prefix="", shown=None, named=Tru
         if named:
             self.__dict__[own_name] = values.get("name")
 
-    def forward(self, *tensors):
+    def forward(self, *tensors, **by_name):
+        if by_name:
+            tensors += tuple(by_name.pop(word) for word in words[len(tensors):] if word in by_name)
+        if by_name:
+            raise TypeError("forward() got an unexpected keyword argument '%s'" % sorted(by_name)[0])
         if len(tensors) != inputs:
             raise TypeError("%s takes %d tensor%s, but got %d" % (class_name, inputs, "s" * (inputs > 1), len(tensors)))
         known = self.__dict__

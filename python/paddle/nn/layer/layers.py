@@ -5,9 +5,10 @@ from collections import OrderedDict
 
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import net
+from paddle._op import Call, net
 from paddle._tensor import Parameter as EagerParameter
 from paddle._tensor import Tensor
+from paddle.fluid import core
 from paddle.fluid.framework import Parameter as StaticParameter
 from paddle.fluid.framework import Variable, dtype_name
 
@@ -50,6 +51,35 @@ def _check_name(layer, kind, name, group):
         raise KeyError("The name of %s can not be empty." % kind)
     if hasattr(layer, name) and name not in layer.__dict__[group]:
         raise KeyError("The %s '%s' already exists." % (kind, name))
+
+
+class _Helper(object):
+    """What layers of people's own call ops with: self._helper."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def create_variable_for_type_inference(self, dtype=None, stop_gradient=False):
+        return Call(self.name, self.name).var(dtype and dtype_name(dtype), stop_gradient)
+
+    @staticmethod
+    def append_op(type=None, inputs=None, outputs=None, attrs=None, stop_gradient=None):
+        Call.op(type, inputs or {}, outputs or {}, attrs)
+
+    def append_activation(self, input_var, act=None, use_cudnn=None):
+        return input_var if act is None else Call(act, self.name).one(act, {"X": input_var})
+
+    def get_default_dtype(self):
+        from paddle.framework import get_default_dtype
+        return get_default_dtype()
+
+    @property
+    def main_program(self):
+        return net.main
+
+    @property
+    def startup_program(self):
+        return net.startup
 
 
 class Layer(object):
@@ -124,6 +154,10 @@ class Layer(object):
 
     def full_name(self):
         return self._full_name
+
+    @property
+    def _helper(self):
+        return _Helper(self._full_name)
 
     # ---- what belongs to it ----
 
@@ -359,7 +393,7 @@ class Layer(object):
                 if isinstance(value, EagerParameter):
                     value._type = name
                 value.stop_gradient = stop
-        self.__dict__["_dtype"] = name
+        self.__dict__["_dtype"] = dtype
 
     def to(self, device=None, dtype=None, blocking=None):
         """Parameters and buffers of another type; there is one device."""
@@ -376,7 +410,7 @@ class Layer(object):
     def astype(self, dtype=None):
         """All parameters and buffers in the type."""
         try:
-            dtype_name(dtype)
+            dtype = core.BY_DTYPE[dtype_name(dtype)]
         except Exception:
             raise ValueError("dtype value error, must be 'bfloat16', 'float16', 'float32', 'float64', 'int8', 'int16', 'int32', "
                              "'int64', 'uint8', 'complex64', 'complex128', 'bool', or paddle.dtype, numpy.dtype, but recieve "
@@ -395,7 +429,7 @@ class Layer(object):
 
     def float(self, excluded_layers=None):
         """Floating point values as float32."""
-        return self._float("float32", excluded_layers or [])
+        return self._float(core.BY_DTYPE["float32"], excluded_layers or [])
 
     def float16(self, excluded_layers=None):
         """On a CPU: as they are."""

@@ -3,6 +3,7 @@ from paddle import _names
 from paddle._op import Call
 from paddle.nn import functional as F
 from paddle.nn import initializer as init
+from paddle.nn.functional.norm import group_norm
 from paddle.nn.layer._declared import NEEDED, layer
 from paddle.nn.layer.layers import Layer
 
@@ -40,7 +41,7 @@ class GroupNorm(Layer):
         self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
+        return group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
 
     def extra_repr(self):
         return "num_groups=%d, num_channels=%d, epsilon=%s" % (self._num_groups, self._num_channels, self._epsilon)
@@ -84,6 +85,16 @@ class InstanceNorm1D(_InstanceNormBase):
 
 class InstanceNorm2D(_InstanceNormBase):
     """For images."""
+
+
+class InstanceNorm3D(_InstanceNormBase):
+    """For volumes."""
+
+    _ranks = (5,)
+
+    def __init__(self, num_features, epsilon=1e-5, momentum=0.9, weight_attr=None, bias_attr=None, data_format="NCDHW",
+                 name=None):
+        super(InstanceNorm3D, self).__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
 
 
 # ---- per channel --------------------------------------------------------------------------------
@@ -211,6 +222,33 @@ class BatchNorm(Layer):
                  "data_layout": self._data_layout, "use_mkldnn": False, "fuse_with_relu": False,
                  "use_global_stats": self._use_global_stats, "trainable_statistics": self._trainable_statistics})
         return out if self._act is None else call.one(self._act, {"X": out})
+
+
+class SpectralNorm(Layer):
+    """A weight divided by its largest singular value, which is followed by iterations."""
+
+    def __init__(self, weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"):
+        super(SpectralNorm, self).__init__()
+        shape, size = list(weight_shape), 1
+        for d in shape:
+            size *= d
+        if size <= 0:
+            raise AssertionError("Any dimension of `weight_shape` cannot be equal to 0.")
+        if dim >= len(shape):
+            raise AssertionError("The input `dim` should be less than the length of `weight_shape`, but received dim=%d" % dim)
+        self._weight_shape, self._dim, self._power_iters, self._eps = shape, dim, power_iters, eps
+        self.weight_u = self._start(shape[dim], dtype)
+        self.weight_v = self._start(size // shape[dim], dtype)
+
+    def _start(self, size, dtype):
+        out = self.create_parameter([size], None, dtype, default_initializer=init.Normal(0.0, 1.0))
+        out.stop_gradient = True
+        return out
+
+    def forward(self, x):
+        return Call("spectral_norm", self._full_name).one("spectral_norm", {"Weight": x, "U": self.weight_u, "V": self.weight_v},
+                                                          {"dim": self._dim, "power_iters": self._power_iters,
+                                                           "eps": self._eps})
 
 
 LocalResponseNorm = layer(F.local_response_norm, "LocalResponseNorm", "nn.functional.local_response_norm as a layer.",

@@ -50,6 +50,7 @@ class PaddleCloudRoleMaker(_Shared, _fluid.PaddleCloudRoleMaker):
     """From the environment, as fleetrun sets it. Without any of its names: one worker."""
 
     _without = "auto"
+    _alone_at = "127.0.0.1:6170"
 
     def __init__(self, is_collective=False, **kwargs):
         _fluid.PaddleCloudRoleMaker.__init__(self, is_collective)

@@ -115,6 +115,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     (docs/launch.md). A missing variable is a KeyError, a wrong one a ValueError; both say which, what is expected, what to do."""
 
     _without = "cloud"  # the set that is asked for when neither is there
+    _alone_at = None  # the address of the one worker of a collective job without an environment
 
     def __init__(self, is_collective=False):
         RoleMakerBase.__init__(self)
@@ -144,7 +145,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._current_id = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
         if os.environ.get("PADDLE_TRAINING_ROLE", "TRAINER") != "TRAINER":
             raise AssertionError("PADDLE_TRAINING_ROLE must be TRAINER in a collective job")
-        endpoints = os.environ.get("PADDLE_TRAINER_ENDPOINTS")
+        endpoints = os.environ.get("PADDLE_TRAINER_ENDPOINTS", self._alone_at)
         if endpoints is None:
             raise AssertionError("can't find PADDLE_TRAINER_ENDPOINTS, please check your environment.")
         self._role = Role.WORKER
