@@ -13,7 +13,7 @@ from paddle.fluid.framework import (Operator, Parameter, Program, Variable, cpu_
                                     default_startup_program, dtype_name, name_scope, program_guard)
 from paddle.fluid.optimizer import ExponentialMovingAverage  # noqa: F401
 from paddle.framework import WeightNormParamAttr, get_default_dtype  # noqa: F401
-from paddle.static import io, nn  # noqa: F401
+from paddle.static import amp, io, nn  # noqa: F401
 from paddle.static.executor import Executor  # noqa: F401
 from paddle.static.input import InputSpec  # noqa: F401
 from paddle.static.nn.control_flow import Print, py_func  # noqa: F401
