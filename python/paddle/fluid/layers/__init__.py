@@ -1,12 +1,12 @@
 """fluid.layers: the words networks are built with. Every layer is a C layer (docs/layers.md) or one registered operator; the
 programs are Fluid 1.8.5's, operator for operator and name for name."""
 from paddle import _names
-from paddle.fluid.layers import (control_flow, crf, distributions, host, io, learning_rate_scheduler, loss, metric_op, nn, ops,
-                                 rnn, sequence_lod, tensor)
+from paddle.fluid.layers import (control_flow, crf, distributions, host, io, learning_rate_scheduler, loss, metric_op,
+                                 moving, nn, ops, pictures, rnn, sequence_lod, tensor)
 
 __all__ = []
 for _module in (nn, io, tensor, ops, control_flow, host, rnn, loss, metric_op, sequence_lod, learning_rate_scheduler, crf,
-                distributions):
+                distributions, moving, pictures):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
     __all__ += _module.__all__
