@@ -159,7 +159,8 @@ static int unpack(void **state)
 
 static void test_rules(void **state)
 {
-    static const char *const sets[] = {"ops", "ops26", "models", "models26", "ops_more", "ops26_more"};
+    static const char *const sets[] = {"ops",      "ops26",    "models",
+                                       "models26", "ops_more", "ops26_more"};
     for (int i = 0; i < 6; i++) {
         char path[PATH_MAX_LEN];
         if (snprintf(path, sizeof(path), "%s/%s", golden, sets[i]) < PATH_MAX_LEN)
