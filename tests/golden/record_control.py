@@ -158,11 +158,11 @@ def with_gradients(out, value):
     name of its gradient."""
     block = base.default_main_program().global_block()
     copy = L.assign(out)
-    name = copy.name + "@GRAD"
-    weight = block.create_var(name=name, shape=out.shape, dtype="float32", stop_gradient=True)
+    weight = block.create_var(name="weight", shape=out.shape, dtype="float32", stop_gradient=True)
     wanted = [n for n in FEED if not block.var(n).stop_gradient]
-    FEED[name] = floats(11, *np.array(value).shape)
     pairs = base.backward.append_backward(L.reduce_sum(L.elementwise_mul(out, weight)))
+    block._rename_var("weight", copy.name + "@GRAD")  # after backward, which would take it for its own
+    FEED[copy.name + "@GRAD"] = floats(11, *np.array(value).shape)
     made = [block.var(n + "@GRAD") for n in wanted if block.has_var(n + "@GRAD")]
     return [copy] + made + [g for _, g in pairs]
 
