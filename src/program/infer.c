@@ -264,6 +264,14 @@ enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skif
     return error_set(err, SKIFF_SHAPE, "op %s%s: %s", c->kind->type, place, text);
 }
 
+bool op_grad_may_lack(const struct skiff_block *b, const struct skiff_op *op, int slot,
+                      const char *name)
+{
+    int at = op->kind ? op_kind_slot(op->kind->ins, op->ins[slot].slot) : -1;
+    return b->forward_idx >= 0 && at >= 0 && op->kind->ins[at].flags & SLOT_OPTIONAL &&
+           strstr(name, GRAD_SUFFIX);
+}
+
 static enum skiff_status check_inputs(const struct skiff_block *b, const struct skiff_op *op,
                                       struct skiff_error *err)
 {
@@ -276,7 +284,7 @@ static enum skiff_status check_inputs(const struct skiff_block *b, const struct 
                 return error_set(err, SKIFF_SHAPE,
                                  "op %s, input %s: variable %s %s has more than 2^48 elements",
                                  op->type, op->ins[s].slot, name, shape_text(&v->shape, text));
-            if (strcmp(name, EMPTY_VAR) != 0 && !v)
+            if (strcmp(name, EMPTY_VAR) != 0 && !v && !op_grad_may_lack(b, op, s, name))
                 return error_set(err, SKIFF_NOT_FOUND,
                                  "op %s, input %s: variable %s is not in block %d or its parents",
                                  op->type, op->ins[s].slot, name, b->idx);

@@ -51,6 +51,12 @@ enum skiff_status infer_same(struct infer *c, int in_slot, int out_slot, struct 
 enum skiff_status infer_fail(const struct infer *c, int slot, int i, struct skiff_error *err,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* May input `name` (of op->ins[slot]) be declared nowhere? The op that runs a gradient block brings
+ * gradients that come from the step after it (recurrent_grad); who can do without has the slot
+ * optional. */
+bool op_grad_may_lack(const struct skiff_block *b, const struct skiff_op *op, int slot,
+                      const char *name);
+
 /* Calls the kind's rule; without one: every output takes type, shape and lod of the first input. */
 enum skiff_status infer_run(struct infer *c, struct skiff_error *err);
 /* Run the rule for an op being built, filling its output variables in the block (made when

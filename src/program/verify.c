@@ -90,7 +90,8 @@ static enum skiff_status check_side(struct verify *v, const struct op_slot *slot
             const char *name = args[s].names[i];
             if (strcmp(name, EMPTY_VAR) == 0 || (!input && is_grad_name(name)))
                 continue;
-            if (!block_find_var(v->block, name))
+            if (!block_find_var(v->block, name) &&
+                !(input && op_grad_may_lack(v->block, op, s, name)))
                 return error_set(v->err, SKIFF_NOT_FOUND,
                                  PLACE ": variable %s is not in block %d or its parents",
                                  PLACE_ARGS(v, side, args[s].slot), name, v->block->idx);

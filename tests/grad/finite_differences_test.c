@@ -61,6 +61,7 @@ static const struct {
     const char *type, *reason;
 } no_derivative[] = {
     {"increment", "its gradient op takes the step back so that a loop can run backwards"},
+    {"py_func", "its gradient is a function of the caller's (tests/python/test_fluid_control.py)"},
 };
 
 /* Ops that no recorded program holds, and what tests them instead. */
@@ -70,6 +71,9 @@ static const struct {
     {"label_smooth_grad", "made from the forward case by test_unrecorded_gradients"},
     {"spectral_norm_grad", "made from the forward case by test_unrecorded_gradients"},
     {"filter_by_instag_grad", "made from the forward case by test_unrecorded_gradients"},
+    {"py_func", "tests/python/test_fluid_control.py"},
+    {"cudnn_lstm", "refuses to run: tests/python/test_fluid_control.py"},
+    {"merge_lod_tensor_infer", "merge_lod_tensor's own kernel; Fluid makes it for inference"},
     {"save", "src/ops/file_ops_test.c"},
     {"save_combine", "src/ops/file_ops_test.c"},
     {"load", "src/ops/file_ops_test.c"},
