@@ -139,13 +139,12 @@ def f_shard_index(fluid):
 
 
 def f_distributions(fluid):
-    from paddle.fluid.layers import Categorical, MultivariateNormalDiag, Normal, Uniform
-    one, two = Normal(1.0, 2.0), Normal([0.5, 3.0], [1.0, 0.5])
-    uniform, value = Uniform([0.0, 1.0], [2.0, 4.0]), fluid.layers.assign(np.array([0.8, 2.0], "float32"))
-    cat, other = Categorical(numbers(2, 3)), Categorical(numbers(2, 3) * 0.5)
-    diag = MultivariateNormalDiag(np.array([0.3, 0.5], "float32"), np.array([[0.4, 0], [0, 0.5]], "float32"))
+    one, two = fluid.layers.Normal(1.0, 2.0), fluid.layers.Normal([0.5, 3.0], [1.0, 0.5])
+    uniform, value = fluid.layers.Uniform([0.0, 1.0], [2.0, 4.0]), fluid.layers.assign(np.array([0.8, 2.0], "float32"))
+    cat, other = fluid.layers.Categorical(numbers(2, 3)), fluid.layers.Categorical(numbers(2, 3) * 0.5)
+    diag = fluid.layers.MultivariateNormalDiag(np.array([0.3, 0.5], "float32"), np.array([[0.4, 0], [0, 0.5]], "float32"))
     return {}, [one.sample([3], seed=2), two.sample([2], seed=2), one.entropy(), two.entropy(), one.log_prob(value),
-                two.kl_divergence(Normal(0.0, 1.0)), uniform.entropy(), uniform.log_prob(value), cat.entropy(),
+                two.kl_divergence(fluid.layers.Normal(0.0, 1.0)), uniform.entropy(), uniform.log_prob(value), cat.entropy(),
                 cat.kl_divergence(other), diag.entropy()], None
 
 
