@@ -164,6 +164,27 @@ class Layers(unittest.TestCase):
         (second,) = paddle.grad(first, [x])
         self.assertEqual([first.item(), second.item()], [24.0, 24.0])
 
+    def test_second_order_of_a_saved_output(self):
+        class Exp(PyLayer):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.saved_tensor()[0]
+
+        x = leaf(2.0)
+        y = Exp.apply(x)
+        (first,) = paddle.grad(y * 3.0, [x], create_graph=True)
+        (second,) = paddle.grad(first, [x])
+        np.testing.assert_allclose([first.item(), second.item()], [3 * np.exp(2.0)] * 2, rtol=1e-6)
+        z = Exp.apply(x) * 3.0
+        with self.assertRaisesRegex(RuntimeError, "that output is gone; keep it in a variable"):
+            paddle.grad(z, [x], create_graph=True)
+
     def test_options(self):
         seen = []
 
