@@ -1,4 +1,6 @@
 """Functions whose gradient the script writes itself."""
+import weakref
+
 from skiff import _native
 
 from paddle._tensor import Tensor
@@ -24,6 +26,7 @@ class PyLayerContext(object):
 
     def __init__(self):
         self._saved, self._unpack = (), None
+        self._outputs = {}
         self._whole, self._not_differentiable, self._materialize = False, (), True
 
     def save_for_backward(self, *tensors):
@@ -35,7 +38,25 @@ class PyLayerContext(object):
 
     def saved_tensor(self):
         """What was saved."""
+        if self._outputs and _native.eager_noting():
+            return tuple(self._with_note(i, t) for i, t in enumerate(self._saved))
         return self._saved if self._unpack is None else tuple(self._unpack(t) for t in self._saved)
+
+    def _let_go(self, outputs):
+        """A saved output would hold the note that holds what is saved: its value is kept, and a weak reference to it."""
+        made = {id(t) for t in outputs}
+        self._outputs = {i: weakref.ref(t) for i, t in enumerate(self._saved) if id(t) in made}
+        self._saved = tuple(t._detach() if i in self._outputs else t for i, t in enumerate(self._saved))
+
+    def _with_note(self, i, tensor):
+        """For derivatives of second order: the output itself."""
+        if i not in self._outputs:
+            return tensor
+        output = self._outputs[i]()
+        if output is None:
+            raise RuntimeError("a derivative of second order through a PyLayer that has saved its output: that output is gone; "
+                               "keep it in a variable, or save inputs instead")
+        return output
 
     @property
     def saved_tensors(self):
@@ -117,9 +138,7 @@ class PyLayer(object):
         taken = {id(t) for t in inputs}
         outputs = [t._detach() if isinstance(t, Tensor) and id(t) in taken else t for t in outputs]
         without = {id(t) for t in context._not_differentiable}
-        made = {id(t) for t in outputs}
-        # a saved output would hold the note that holds what is saved
-        context._saved = tuple(t._detach() if id(t) in made else t for t in context._saved)
+        context._let_go(outputs)
         noted = [t for t in outputs if isinstance(t, Tensor) and id(t) not in without]
         if noted:
             _native.eager_note(inputs, noted, _Backward(cls, context, inputs, noted))
