@@ -335,6 +335,29 @@ def expand(x, shape, name=None):
 broadcast_to = expand
 
 
+def broadcast_shape(x_shape, y_shape):
+    """The shape that two shapes give together; -1: known later."""
+    out = []
+    for i in range(1, max(len(x_shape), len(y_shape)) + 1):
+        a = x_shape[-i] if i <= len(x_shape) else 1
+        b = y_shape[-i] if i <= len(y_shape) else 1
+        if a != b and a > 1 and b > 1:
+            raise ValueError("broadcast_shape: the shapes %s and %s do not fit together: %d and %d, counted from the end at %d" %
+                             (list(x_shape), list(y_shape), a, b, i))
+        out.insert(0, -1 if -1 in (a, b) and max(a, b) <= 1 else max(a, b) if 0 not in (a, b) else 0)
+    return out
+
+
+def broadcast_tensors(input, name=None):
+    """All inputs in the shape that they have together."""
+    if not isinstance(input, (list, tuple)) or not input:
+        raise ValueError("broadcast_tensors: the input must be a list of at least one tensor, but received %s" % type(input))
+    shape = []
+    for x in need_all(input, "input", "broadcast_tensors"):
+        shape = broadcast_shape(shape, list(x.shape))
+    return [expand(x, shape) for x in input]
+
+
 def expand_as(x, y, name=None):
     """x repeated to the shape of y."""
     need(x, "x", "expand_as")
