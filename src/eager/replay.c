@@ -201,7 +201,7 @@ static void note_last(int *last, const int *numbers, int n, int step)
             last[numbers[i]] = step;
 }
 
-/* Where each variable goes: after the last step that names it, unless it is an input or a result. */
+/* Where each variable goes: after the last step that names it, unless it is input or result. */
 static void make_drops(struct skiff_eager_replay *r)
 {
     int *last = arena_alloc(&r->arena, (size_t)(r->nvars + 1) * sizeof(*last));

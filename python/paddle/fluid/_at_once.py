@@ -29,12 +29,23 @@ def at_once(function, generation=1):
     return call
 
 
-def _run(function, generation, cache, args, kwargs):
+#: what calls need of paddle.jit and fluid.dygraph, which are loaded by the first one
+_late = []
+
+
+def _load():
     from paddle.fluid.dygraph._forms import FORMS
-    if function.__name__ in FORMS:
-        return FORMS[function.__name__](*args, **kwargs)
     from paddle.jit.function import key_of
     from paddle.jit.trace import flatten
+    _late.extend((FORMS, key_of, flatten))
+
+
+def _run(function, generation, cache, args, kwargs):
+    if not _late:
+        _load()
+    forms, key_of, flatten = _late
+    if function.__name__ in forms:
+        return forms[function.__name__](*args, **kwargs)
     kept = []
     key = (key_of(args, kept), key_of(kwargs, kept))
     found = cache.get(key)

@@ -6,6 +6,7 @@ pipe ends. A worker whose loader is gone ends too, for the same reason.
 import os
 import pickle
 import queue
+import signal
 import threading
 import traceback
 
@@ -104,6 +105,7 @@ def _sent(connection, make, where):
 def run(connection, others, plan, number, base):
     """A worker's life. others: the loader's ends of the pipes, which only the loader may hold."""
     global _here
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the loader's to hear; we end with it
     for other in others:
         other.close()
     info = _here = WorkerInfo(id=number, num_workers=plan.num_workers, dataset=plan.dataset, seed=base)

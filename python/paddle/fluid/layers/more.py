@@ -1,6 +1,6 @@
 """Layers of 1.8 whose operators have come with 2.x: each is one operator. Programs of 1.8 do not have them all."""
 from paddle._mode import switched
-from paddle._op import one
+from paddle._op import Value, one
 from paddle.fluid._build import net
 
 __all__ = ["cross", "diag_embed", "dist", "index_sample", "kron", "log_softmax", "roll", "trace"]
@@ -17,7 +17,10 @@ def cross(input, other, dim=None):
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Vectors as the diagonals of matrices."""
+    """Vectors (or an array of them) as the diagonals of matrices."""
+    if hasattr(input, "__array__") and not isinstance(input, Value):
+        from paddle.fluid.layers.tensor import assign
+        input = assign(input)
     return _appended("diag_embed", {"Input": input}, {"offset": offset, "dim1": dim1, "dim2": dim2})
 
 
