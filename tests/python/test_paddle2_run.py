@@ -375,7 +375,7 @@ class Fleets(unittest.TestCase):
 class Names(unittest.TestCase):
     def test_missing(self):
         for where, name, words in ((paddle, "matmull", "nearest: matmul"), (nn, "GRUU", "Skiff has no such name"),
-                                   (nn.functional, "relu_6", "relu6"), (paddle.static, "py_func", "between two runs"),
+                                   (nn.functional, "relu_6", "relu6"), (paddle.static, "Printt", "nearest: Print"),
                                    (paddle.optimizer, "LBFGS", "nearest: Adam"), (paddle.distributed, "all_gather", "fleet")):
             with self.assertRaisesRegex(AttributeError, words):
                 getattr(where, name)
