@@ -22,6 +22,7 @@ from paddle.static.io import (deserialize_persistables, deserialize_program, is_
                               save_inference_model, save_to_file, save_vars, serialize_persistables, serialize_program,
                               set_program_state)
 from paddle.tensor.creation import create_global_var, create_parameter, global_state  # noqa: F401
+from paddle.tensor.picking import setitem  # noqa: F401
 
 
 def data(name, shape, dtype=None, lod_level=0):
