@@ -697,14 +697,28 @@ def _pair(value, name):
     return [int(value), int(value)]
 
 
-def _padding(padding, name):
-    """(pair, algorithm)"""
+def _padding(padding, name, last=False):
+    """(pair, algorithm), or ([top, bottom, left, right], None)"""
     if isinstance(padding, str):
         padding = padding.upper()
         if padding not in ("SAME", "VALID"):
             raise ValueError("Unknown %s: '%s'. It can only be 'SAME' or 'VALID'." % (name, padding))
         return None, padding
+    if isinstance(padding, (list, tuple)) and len(padding) == 4:
+        if isinstance(padding[0], (list, tuple)):
+            around = (padding[0], padding[3]) if last else padding[:2]
+            if any(list(pair) != [0, 0] for pair in around):
+                raise ValueError("Non-zero %s(%s) in the batch or channel dimensions is not supported." % (name, padding))
+            padding = [size for pair in (padding[1:3] if last else padding[2:]) for size in pair]
+        return [int(size) for size in padding], None
     return _pair(padding, name), None
+
+
+def _ends(pads):
+    """The options of a layer for four sizes, or for two."""
+    if pads is None or len(pads) == 2:
+        return {"padding": pads}
+    return {"padding": pads[::2], "padding_end": pads[1::2], "has_padding_end": True}
 
 
 def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, bias_attr=None,
@@ -714,10 +728,10 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
         raise ValueError("Attr(use_cudnn) should be True or False. Received Attr(use_cudnn): %s. " % use_cudnn)
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): %s." % data_format)
-    pads, algorithm = _padding(padding, "padding")
+    pads, algorithm = _padding(padding, "padding", data_format == "NHWC")
     height, width = _pair(filter_size, "filter_size")
     return _layers.conv2d(
-        net, input, num_filters, height, width, stride=_pair(stride, "stride"), padding=pads, padding_algorithm=algorithm,
+        net, input, num_filters, height, width, stride=_pair(stride, "stride"), padding_algorithm=algorithm, **_ends(pads),
         dilation=_pair(dilation, "dilation"), groups=groups, param_attr=_attr(param_attr), bias_attr=_attr(bias_attr),
         no_cudnn=not use_cudnn, act=act, name=name, data_format=data_format)
 
@@ -730,10 +744,10 @@ def pool2d(input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, 
         raise ValueError("When Attr(global_pooling) is False, Attr(pool_size) must be passed and be a valid value. "
                          "Received pool_size: %s." % pool_size)
     check_variable(input, "input", "pool2d")
-    pads, algorithm = _padding(pool_padding, "pool_padding")
+    pads, algorithm = _padding(pool_padding, "pool_padding", data_format == "NHWC")
     return _layers.pool2d(
         net, input, size=_pair(pool_size, "pool_size"), type=pool_type, stride=_pair(pool_stride, "pool_stride"),
-        padding=pads, padding_algorithm=algorithm, global_pooling=bool(global_pooling), no_cudnn=not use_cudnn,
+        padding_algorithm=algorithm, **_ends(pads), global_pooling=bool(global_pooling), no_cudnn=not use_cudnn,
         ceil_mode=bool(ceil_mode), name=name, inclusive=not exclusive, data_format=data_format)
 
 

@@ -101,7 +101,8 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
     helper = LayerHelper("depthwise_conv2d_transpose" if alone else "conv2d_transpose", name=name, param_attr=param_attr,
                          bias_attr=bias_attr, act=act)
     stride, dilation = _pair(stride, "stride"), _pair(dilation, "dilation")
-    pads, algorithm = _padding(padding, "padding")
+    pads, algorithm = _padding(padding, "padding", last)
+    pads = [0, 0] if pads is None else pads
     four = list(pads) if len(pads) == 4 else [pads[0], pads[0], pads[1], pads[1]]
     size = [] if output_size is None else _pair(output_size, "output_size")
     if filter_size is None:
