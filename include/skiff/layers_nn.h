@@ -276,8 +276,8 @@ struct skiff_conv2d_options {
     const struct skiff_param_attr *param_attr, *bias_attr;
     bool no_cudnn;
     const char *act, *name, *data_format; /* NCHW */
-    int padding_end[2]; /* bottom, right; with has_padding_end, otherwise as padding */
     bool has_padding_end;
+    int padding_end[2]; /* bottom, right; with has_padding_end, otherwise as padding */
     uint64_t reserved[2];
 };
 SKIFF_API struct skiff_var *skiff_layer_conv2d(struct skiff_net *net, struct skiff_var *x,
