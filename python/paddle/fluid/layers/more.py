@@ -12,11 +12,6 @@ def _appended(path, *args, **kwargs):
         return getattr(importlib.import_module(module), name)(*args, **kwargs)
 
 
-
-
-
-
-
 def log_softmax(input, axis=None, dtype=None, name=None):
     """Logarithm of softmax."""
     return _appended("paddle.nn.functional.log_softmax", input, -1 if axis is None else axis, dtype)
