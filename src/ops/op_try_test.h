@@ -81,7 +81,7 @@ static inline void op_try_in(struct op_try *t, const char *slot, enum dtype dtyp
                                    .data = data,
                                    .cap = (size_t)shape_numel(&shape) * dtype_size(dtype),
                                    .owner = TENSOR_BORROWED};
-    t->feed[i] = (struct feed){t->in_name[i], &t->tensor[i]};
+    t->feed[i] = (struct feed){t->in_name[i], &t->tensor[i], NULL};
     op_try_append(t, true, slot, t->in_name[i]);
 }
 static inline void op_try_f32(struct op_try *t, const char *slot, struct shape shape, float *data)
