@@ -276,7 +276,9 @@ struct skiff_conv2d_options {
     const struct skiff_param_attr *param_attr, *bias_attr;
     bool no_cudnn;
     const char *act, *name, *data_format; /* NCHW */
-    uint64_t reserved[4];
+    bool has_padding_end;
+    int padding_end[2]; /* bottom, right; with has_padding_end, otherwise as padding */
+    uint64_t reserved[2];
 };
 SKIFF_API struct skiff_var *skiff_layer_conv2d(struct skiff_net *net, struct skiff_var *x,
                                                int num_filters, int filter_h, int filter_w,
@@ -291,7 +293,9 @@ struct skiff_pool2d_options {
     bool global_pooling, no_cudnn, ceil_mode;
     bool inclusive; /* exclusive=False */
     const char *name, *data_format;
-    uint64_t reserved[4];
+    bool has_padding_end;
+    int padding_end[2]; /* as conv2d's */
+    uint64_t reserved[2];
 };
 SKIFF_API struct skiff_var *skiff_layer_pool2d(struct skiff_net *net, struct skiff_var *x,
                                                const struct skiff_pool2d_options *o);

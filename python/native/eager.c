@@ -512,9 +512,14 @@ static PyObject *eager_set(struct eager_object *o, PyObject *args, PyObject *key
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|z", KEYWORDS("array", "dtype"), &value,
                                      &dtype))
         return NULL;
-    if (!tensor_assign(skiff_eager_value(o->t), value, dtype))
+    /* by exchange, so that views of the memory keep it when the size is another one */
+    struct skiff_eager_tensor *made = skiff_eager_tensor_create(engine);
+    bool ok = tensor_assign(skiff_eager_value(made), value, dtype);
+    if (ok)
+        skiff_eager_take(o->t, made, skiff_eager_mark(engine));
+    skiff_eager_tensor_unref(made);
+    if (!ok)
         return NULL;
-    skiff_eager_touched(o->t);
     Py_RETURN_NONE;
 }
 

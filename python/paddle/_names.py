@@ -82,6 +82,8 @@ def guard(module):
     """__getattr__ of a module whose names are all defined in it."""
 
     def module_getattr(name):
+        if name == "__path__":  # every from-import inside a function asks for it
+            raise AttributeError(name)
         missing(module, name,
                 [word for word in sys.modules[module].__dict__ if not word.startswith("_")])
 

@@ -318,7 +318,8 @@ class Tensor(_native.EagerTensor):
         for key, value in self.__dict__.items():
             if key != "_name":
                 setattr(new, key, copy.deepcopy(value, memo))
-        new.name = self.name + "_deepcopy"
+        from paddle.fluid._build import net
+        new.name = self.name + net.name("_deepcopy")
         return new
 
     def __reduce__(self):
@@ -332,6 +333,8 @@ class Tensor(_native.EagerTensor):
 
     @grad.setter
     def grad(self, value):
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError("a gradient must be a Tensor or None, but received %s" % type(value))
         if value is not None and value.shape != self.shape:
             raise ValueError("the gradient of %s must have the shape %s, but the given one has %s" %
                              (self.name, self.shape, value.shape))
@@ -379,6 +382,8 @@ class Tensor(_native.EagerTensor):
 
     def register_hook(self, hook):
         """hook(gradient) is called in every backward; what it returns, unless None, takes the gradient's place."""
+        if not callable(hook):
+            raise TypeError("a hook must be callable, but received %s" % type(hook))
         number = self._add_hook(hook)
         if not number:
             raise RuntimeError("Cannot register hook on a tensor that stop gradient.")

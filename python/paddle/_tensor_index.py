@@ -241,6 +241,18 @@ def _gathered(x, arrays):
     return out if len(more) == 1 else reshape(out, final)
 
 
+def _by_tensor(x, ids):
+    """x[ids] in one op, without a look at the numbers; None: it needs one."""
+    if ids._dtype == "bool":
+        return _one("masked_select", {"X": x, "Mask": ids}, None, "Y") if ids.shape == x.shape else None
+    if ids.ndim != 1 or ids._dtype not in ("int64", "int32") or not x.ndim or not ids._count:
+        return None
+    try:
+        return _one("gather", {"X": x, "Index": ids})
+    except ValueError:  # numbers from the end, or out of range
+        return None
+
+
 def getitem(self, item):
     """self[item]"""
     if item.__class__ is int and self.ndim:
@@ -249,6 +261,10 @@ def getitem(self, item):
         if not 0 <= at < size:
             _bound(item, size, 0)
         return _one("slice", {"Input": self}, {"axes": (0,), "starts": (at,), "ends": (at + 1,), "decrease_axis": (0,)})
+    if isinstance(item, Tensor) and item.ndim:
+        out = _by_tensor(self, item)
+        if out is not None:
+            return out
     for part in item if item.__class__ is tuple else (item,):
         if part.__class__ not in _BASIC:
             basic, arrays = _split(self, item)
@@ -285,7 +301,10 @@ def _value_array(x, value):
         return value._numpy()
     if x._dtype == "bfloat16":
         return Tensor(numpy.asarray(value, "float32")).astype("bfloat16")._numpy()
-    return numpy.asarray(value)
+    array = numpy.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError("a Tensor's elements are numbers or truth values; %s cannot be assigned" % type(value).__name__)
+    return array
 
 
 def _write(x, item, value):

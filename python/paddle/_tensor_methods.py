@@ -131,6 +131,8 @@ class _native_silence(object):
 def astype(self, dtype):
     """A cast of it."""
     kind = _TYPES.get(dtype)
+    if dtype is None:
+        raise ValueError("astype: None is no data type")
     if kind is None:
         kind = _TYPES[dtype] = core.BY_DTYPE[_fluid_name(dtype)]
     return _one("cast", {"X": self}, {"in_dtype": core.BY_DTYPE[self._dtype], "out_dtype": kind})

@@ -9,7 +9,8 @@ TENSOR = {
     "logic": "equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
              "bitwise_and bitwise_or bitwise_xor is_tensor is_empty",
     "manipulation": "cast concat reshape unsqueeze squeeze flatten stack unstack unbind split "
-                    "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to expand_as roll flip",
+                    "chunk slice strided_slice gather gather_nd scatter tile expand broadcast_to broadcast_shape broadcast_tensors "
+                    "expand_as roll flip",
     "elements": "acos asin atan sinh cosh tan asinh acosh atanh expm1 log10 trunc frac bitwise_not stanh logit isnan isinf isfinite "
                 "isclose allclose equal_all fmax fmin atan2 lerp kron mv addmm inner cross dist cumprod logcumsumexp multiplex "
                 "bincount histogram count_nonzero nan_to_num",

@@ -579,6 +579,11 @@ def write_state(path: str, state: Mapping[str, Any]) -> None: ...
 def read_tensor(path: str) -> Tensor:
     """A Paddle tensor file (one variable of save_params)."""
 def write_tensor(path: str, tensor: Any) -> None: ...
+def read_object(source: Union[str, bytes]) -> Any:
+    """The object of a pickle, from a file or from bytes; its arrays are EagerTensors. Nothing is executed."""
+def write_object(path: Optional[str], obj: Any, protocol: int, names: bool) -> Optional[bytes]:
+    """Numbers, texts, arrays, tensors, and lists, tuples and dicts of them as a pickle: into a file, which appears whole, or (None)
+    as bytes. names: a tensor is the tuple (name, array); otherwise the array alone."""
 
 # ---- splitting -----------------------------------------------------------------------------------------------------------
 
@@ -736,3 +741,14 @@ class Replay:
 
     def __init__(self, program: Program, inputs: Sequence[str], outputs: Sequence[str]) -> None: ...
     def run(self, tensors: Sequence["EagerTensor"]) -> List["EagerTensor"]: ...
+
+class EagerOptimizer:
+    """Updates of parameters in eager mode. Each row says: tensor, name, factor of the rate, regularizer or None, is clipped, is
+    decayed. options: those of Optimizer but the rate. The net's counters name the accumulators."""
+
+    def __init__(self, net: Net, type: str, parameters: List[Tuple[Any, str, float, Any, bool, bool]], options: Dict[str, Any]) -> None: ...
+    def step(self, rate: float) -> None:
+        """AssertionError: a state was set that lacks an accumulator."""
+    def clear_grad(self, to_zero: bool) -> None: ...
+    def state(self) -> List[Tuple[str, "EagerTensor"]]: ...
+    def set_state(self, state: Dict[str, "EagerTensor"]) -> None: ...

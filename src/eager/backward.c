@@ -18,13 +18,30 @@ struct capture { /* grad(): what is asked for, and where it ends up */
     struct skiff_eager_tensor **out;
 };
 
+/* Leaves and notes during a walk, and what they had to remember for the walk around this one (whose
+ * hook, or own gradient, has called backward). */
+struct leaf_state {
+    struct skiff_eager_tensor *tensor; /* a reference */
+    struct skiff_eager_tensor *pending;
+    uint64_t walk;
+    int waits_for;
+};
+struct note_state {
+    struct note *note; /* a reference */
+    uint64_t walk;
+    int waits_for;
+    bool walked, queued;
+};
+
 struct walk {
     struct skiff_eager *e;
     struct note **ready; /* in the order in which they became ready; `first` is the next */
     int first, nready, cap;
-    struct note **known; /* all that were reached */
+    struct note_state *known; /* all that were reached */
     int nknown, known_cap;
-    struct skiff_eager_tensor *leaves; /* reached, by next */
+    struct leaf_state *leaves; /* reached */
+    int nleaves, leaves_cap;
+    bool overlaps; /* an outer walk is at the same notes */
     struct capture *captures;
     int ncaptures;
     struct skiff_eager_tensor *const *no_grad;
@@ -50,32 +67,39 @@ static void know_note(struct walk *w, struct note *n)
 {
     if (n->walk == w->e->walks)
         return;
-    n->walk = w->e->walks;
-    n->waits_for = 0;
-    n->queued = false;
-    n->refs++;
     if (w->nknown == w->known_cap) {
         w->known_cap = w->known_cap ? 2 * w->known_cap : 64;
         w->known = mem_must_grow(w->known, (size_t)w->known_cap * sizeof(*w->known));
     }
-    w->known[w->nknown++] = n;
+    w->known[w->nknown++] = (struct note_state){n, n->walk, n->waits_for, n->walked, n->queued};
+    w->overlaps = w->overlaps || n->walked;
+    n->refs++;
+    n->walk = w->e->walks;
+    n->walked = true;
+    n->waits_for = 0;
+    n->queued = false;
 }
 
 static void know_leaf(struct walk *w, struct skiff_eager_tensor *t)
 {
     if (t->walk == w->e->walks)
         return;
+    if (w->nleaves == w->leaves_cap) {
+        w->leaves_cap = w->leaves_cap ? 2 * w->leaves_cap : 32;
+        w->leaves = mem_must_grow(w->leaves, (size_t)w->leaves_cap * sizeof(*w->leaves));
+    }
+    w->leaves[w->nleaves++] =
+        (struct leaf_state){skiff_eager_tensor_ref(t), t->pending, t->walk, t->waits_for};
     t->walk = w->e->walks;
     t->waits_for = 0;
-    t->next = w->leaves;
-    w->leaves = skiff_eager_tensor_ref(t);
+    t->pending = NULL;
 }
 
 /* `known` is both the queue of the walk and its result. */
 static void count_waits(struct walk *w)
 {
     for (int i = 0; i < w->nknown; i++) {
-        struct note *n = w->known[i];
+        struct note *n = w->known[i].note;
         for (int k = 0; k < n->nin; k++) {
             struct edge *edge = &n->edges[k];
             if (edge->note) {
@@ -446,6 +470,23 @@ static enum skiff_status ones_like(struct skiff_eager *e, const struct skiff_eag
     return op1(e, "fill_constant", "X", 0, NULL, attrs, 3, out, err);
 }
 
+/* Finds what the walk will come to. */
+static enum skiff_status survey(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
+                                struct skiff_error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!tensors[i]->stop_gradient && tensors[i]->note)
+            know_note(w, tensors[i]->note);
+        else if (!tensors[i]->stop_gradient)
+            know_leaf(w, tensors[i]);
+    count_waits(w);
+    if (w->overlaps)
+        return error_set(err, SKIFF_STATE,
+                         "backward was called by a hook, or by the backward of a PyLayer, for a "
+                         "graph through which backward is on its way already");
+    return SKIFF_OK;
+}
+
 /* Puts the weights of the outputs where they belong. */
 static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor *const *tensors,
                                struct skiff_eager_tensor *const *weights, struct skiff_error *err)
@@ -454,10 +495,6 @@ static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor 
         struct skiff_eager_tensor *t = tensors[i], *weight = weights ? weights[i] : NULL;
         if (t->stop_gradient)
             continue;
-        if (t->note)
-            know_note(w, t->note);
-        else
-            know_leaf(w, t);
         if (weight)
             weight->refs++;
         else
@@ -469,13 +506,12 @@ static enum skiff_status begin(struct walk *w, int n, struct skiff_eager_tensor 
 
 static enum skiff_status run(struct walk *w, struct skiff_error *err)
 {
-    count_waits(w);
-    for (struct skiff_eager_tensor *t = w->leaves; t; t = t->next)
-        if (!t->waits_for)
-            TRY(finish_leaf(w, t, err));
+    for (int i = 0; i < w->nleaves; i++)
+        if (!w->leaves[i].tensor->waits_for)
+            TRY(finish_leaf(w, w->leaves[i].tensor, err));
     for (int i = 0; i < w->nknown; i++)
-        if (!w->known[i]->waits_for && !w->known[i]->queued)
-            ready_push(w, w->known[i]);
+        if (!w->known[i].note->waits_for && !w->known[i].note->queued)
+            ready_push(w, w->known[i].note);
     while (w->first < w->nready) {
         struct note *n = w->ready[w->first++];
         if (n->released)
@@ -490,20 +526,26 @@ static enum skiff_status run(struct walk *w, struct skiff_error *err)
 
 static void end(struct walk *w)
 {
-    while (w->leaves) {
-        struct skiff_eager_tensor *t = w->leaves;
-        w->leaves = t->next;
-        t->next = NULL;
+    for (int i = 0; i < w->nleaves; i++) {
+        struct skiff_eager_tensor *t = w->leaves[i].tensor;
         skiff_eager_tensor_unref(t->pending);
-        t->pending = NULL;
+        t->pending = w->leaves[i].pending;
+        t->walk = w->leaves[i].walk;
+        t->waits_for = w->leaves[i].waits_for;
         skiff_eager_tensor_unref(t);
     }
+    free(w->leaves);
     for (int i = 0; i < w->nknown; i++) {
-        struct note *n = w->known[i];
-        for (int k = 0; k < n->nout; k++) {
+        struct note_state *state = &w->known[i];
+        struct note *n = state->note;
+        for (int k = 0; k < n->nout && !state->walked; k++) {
             skiff_eager_tensor_unref(n->outs[k].grad);
             n->outs[k].grad = NULL;
         }
+        n->walk = state->walk;
+        n->waits_for = state->waits_for;
+        n->walked = state->walked;
+        n->queued = state->queued;
         note_unref(n);
     }
     free(w->known);
@@ -516,7 +558,9 @@ static enum skiff_status walk(struct walk *w, int n, struct skiff_eager_tensor *
     struct skiff_eager *e = w->e;
     e->walks++;
     bool noting = skiff_eager_set_noting(e, false);
-    enum skiff_status status = begin(w, n, tensors, weights, err);
+    enum skiff_status status = survey(w, n, tensors, err);
+    if (status == SKIFF_OK)
+        status = begin(w, n, tensors, weights, err);
     if (status == SKIFF_OK) {
         e->noting = w->create;
         status = run(w, err);

@@ -171,6 +171,7 @@ struct note {
     int nin, nout;
     bool released; /* backward has been through */
     uint64_t walk; /* number of the walk that knows it */
+    bool walked;   /* that walk is not over yet */
     int waits_for; /* edges of this walk that have not delivered */
     bool queued;
     struct note *next_free;

@@ -238,13 +238,87 @@ static void test_replay(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* y = 2 x; y *= y in place: backward has the y that was read. Who shares the memory sees the new
+ * one; a note that read the old y before is told. */
+static void test_in_place(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    tensor_p x = make(e, 1, (float[]){3}, true), y = call2(e, "elementwise_add", x, x);
+    tensor_p twin = skiff_eager_detach(y);
+    uint64_t mark = skiff_eager_mark(e);
+    tensor_p squared = call2(e, "elementwise_mul", y, y);
+    skiff_eager_take(y, squared, mark);
+    assert_true(at(y, 0) == 36 && at(twin, 0) == 36 && skiff_eager_version(y) == 2);
+    assert_int_equal(skiff_eager_backward(e, 1, &y, NULL, true, &err), SKIFF_OK);
+    assert_true(at(x->grad, 0) == 24); /* 8 x */
+    tensor_p after = call2(e, "square", y, NULL), other = call2(e, "elementwise_add", y, x);
+    skiff_eager_take(y, other, skiff_eager_mark(e));
+    assert_true(skiff_eager_backward(e, 1, &after, NULL, false, &err) == SKIFF_STATE);
+    assert_true(strstr(err.message, "op square: input X was changed in place"));
+    tensor_p all[] = {x, y, twin, squared, after, other};
+    for (int i = 0; i < 6; i++)
+        skiff_eager_tensor_unref(all[i]);
+    skiff_eager_destroy(e);
+}
+
+static void test_cleared(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    tensor_p x = make(e, 1, (float[]){3}, true);
+    skiff_eager_clear_grad(x, true);
+    assert_null(skiff_eager_grad_of(x));
+    for (int i = 0; i < 2; i++) {
+        tensor_p y = call2(e, "square", x, NULL);
+        assert_int_equal(skiff_eager_backward(e, 1, &y, NULL, false, &err), SKIFF_OK);
+        assert_true(at(skiff_eager_grad_of(x), 0) == 6);
+        skiff_eager_clear_grad(x, true);
+        assert_null(x->grad); /* nobody has asked yet */
+        skiff_eager_tensor_unref(y);
+    }
+    tensor_p zeros = skiff_eager_tensor_ref(skiff_eager_grad_of(x));
+    assert_true(at(zeros, 0) == 0);
+    tensor_f32(&zeros->box->value.tensor)[0] = 42;
+    skiff_eager_clear_grad(x, true); /* held by us: we see it */
+    assert_true(at(zeros, 0) == 0 && skiff_eager_grad_of(x) == zeros);
+    skiff_eager_clear_grad(x, false);
+    assert_null(skiff_eager_grad_of(x));
+    skiff_eager_tensor_unref(zeros);
+    skiff_eager_tensor_unref(x);
+    skiff_eager_destroy(e);
+}
+
+/* d2/dx2 (x * x * x) = 6 x; an op without a second order says so. */
+static void test_second_order(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    struct skiff_eager_grad_options create = {.create_graph = true}, plain = {0};
+    tensor_p x = make(e, 1, (float[]){3}, true), sq = call2(e, "square", x, NULL);
+    tensor_p cube = call2(e, "elementwise_mul", sq, x), first, second, third;
+    assert_int_equal(skiff_eager_grad(e, 1, &cube, 1, &x, &create, &first, &err), SKIFF_OK);
+    assert_int_equal(skiff_eager_grad(e, 1, &first, 1, &x, &create, &second, &err), SKIFF_OK);
+    assert_int_equal(skiff_eager_grad(e, 1, &second, 1, &x, &plain, &third, &err), SKIFF_OK);
+    assert_true(at(first, 0) == 27 && at(second, 0) == 18 && at(third, 0) == 6);
+    tensor_p exp = call2(e, "exp", x, NULL), none;
+    assert_true(skiff_eager_grad(e, 1, &exp, 1, &x, &create, &none, &err) == SKIFF_STATE);
+    assert_true(!none && strstr(err.message, "op exp_grad doesn't have any grad op"));
+    tensor_p all[] = {x, sq, cube, first, second, third, exp};
+    for (int i = 0; i < 7; i++)
+        skiff_eager_tensor_unref(all[i]);
+    skiff_eager_destroy(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accumulates), cmocka_unit_test(test_grad),
-        cmocka_unit_test(test_hooks),       cmocka_unit_test(test_overwritten),
-        cmocka_unit_test(test_noting),      cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_errors),      cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_accumulates),  cmocka_unit_test(test_grad),
+        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_noting),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_in_place),     cmocka_unit_test(test_cleared),
+        cmocka_unit_test(test_second_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,9 @@
  *
  * A training step makes and drops the same tensors again and again. Their blocks are kept by size
  * and handed to the next outputs of that size (call.out_bytes knows it from the run before), so a
- * steady loop asks the system for nothing. Of each size class no more blocks are kept than were once
- * missing: memory that comes from elsewhere (arrays of the caller, zeros) and is asked for by nobody
- * goes back to the system. Never more than POOL_LIMIT is kept. */
+ * steady loop asks the system for nothing. Of each class of sizes no more blocks are kept than were
+ * once missing: memory that comes from elsewhere (arrays of the caller, zeros) and is asked for by
+ * nobody goes back to the system. Never more than POOL_LIMIT is kept. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -42,19 +42,23 @@ void note_release(struct note *n)
     }
     for (int i = 0; i < n->nin; i++)
         edge_unref(&n->edges[i]);
-    if (n->own.end)
-        n->own.end(n->own.user);
+    struct skiff_eager_own own = n->own;
     n->own = (struct skiff_eager_own){0};
+    if (own.end)
+        own.end(own.user);
+    for (int i = 0; i < n->nout; i++) { /* hooks often hold the tensor that holds the note */
+        struct hook *hooks = n->outs[i].hooks;
+        n->outs[i].hooks = NULL;
+        hooks_free(hooks);
+    }
     n->released = true;
 }
 
 static void note_free(struct note *n)
 {
     note_release(n);
-    for (int i = 0; i < n->nout; i++) {
-        hooks_free(n->outs[i].hooks);
+    for (int i = 0; i < n->nout; i++)
         skiff_eager_tensor_unref(n->outs[i].grad);
-    }
     call_unref(n->call);
     free(n);
 }

@@ -44,8 +44,8 @@ static void give_rows(tensor_p t, float value)
     struct skiff_error err;
     tensor_p g = skiff_eager_tensor_create(t->engine);
     const struct shape *s = &t->box->value.tensor.shape;
-    assert_int_equal(
-        value_as_rows(&g->box->value, DTYPE_FP32, 2, s->dims[1], s->dims[0], &err), SKIFF_OK);
+    assert_int_equal(value_as_rows(&g->box->value, DTYPE_FP32, 2, s->dims[1], s->dims[0], &err),
+                     SKIFF_OK);
     g->box->value.sel.rows[0] = 1;
     g->box->value.sel.rows[1] = 3;
     for (int i = 0; i < 2 * s->dims[1]; i++)
@@ -206,9 +206,9 @@ static void test_wrong(void **unused)
     struct skiff_eager_parameter two[] = {{.tensor = p, .name = "a"}, {.tensor = q, .name = "a"}};
     assert_true(skiff_eager_optimizer_create(e, "adamm", NULL, two, 1, NULL, &opt, &err) ==
                 SKIFF_NOT_FOUND);
-    assert_true(skiff_eager_optimizer_create(
-                    e, "adam", &(struct skiff_optimizer_options){.beta1 = 2}, two, 1, NULL, &opt,
-                    &err) == SKIFF_INVALID);
+    assert_true(skiff_eager_optimizer_create(e, "adam",
+                                             &(struct skiff_optimizer_options){.beta1 = 2}, two, 1,
+                                             NULL, &opt, &err) == SKIFF_INVALID);
     assert_true(skiff_eager_optimizer_create(e, "sgd", NULL, two, 2, NULL, &opt, &err) ==
                 SKIFF_INVALID);
     assert_non_null(strstr(err.message, "two parameters have the name a"));

@@ -7,7 +7,7 @@
  *   op            Out                                 X@GRAD / Out@GRAD
  *   relu          max(x, 0)                           out > 0
  *   relu6         min(max(x, 0), t)                   0 < out < t            (t = 6 in 2.x)
- *   leaky_relu    x > 0 ? x : a x                     1.x: v = Out, v > 0 ? 1 : a; 2.x: x < 0 ? a : 1
+ *   leaky_relu    x > 0 ? x : a x                     1.x: out > 0 ? 1 : a; 2.x: x < 0 ? a : 1
  *   sigmoid       1 / (1 + e^-x)                      out (1 - out)
  *   tanh          tanh x                              1 - out^2
  *   swish, silu   x sigmoid(b x)                      s + b x s (1 - s)      (b = 1 in 2.x)

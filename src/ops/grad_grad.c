@@ -1,5 +1,5 @@
-/* Gradients of gradient ops: derivatives of second order, made of ops that have gradients themselves
- * (so a third order works as well).
+/* Gradients of gradient ops: derivatives of second order, made of ops that have gradients
+ * themselves (so a third order works as well).
  *
  * A gradient op gives dX = D f'(X), where D is the gradient of the forward op's Out. With V, the
  * gradient of dX (and U, that of dY):

@@ -1,4 +1,5 @@
-/* Margins put around a tensor or cut off it: pad, pad2d, pad3d, pad_constant_like, crop, crop_tensor.
+/* Margins put around a tensor or cut off it: pad, pad2d, pad3d, pad_constant_like, crop,
+ * crop_tensor.
  *
  * Place o of the result comes from place o - before of X, dim by dim. Where that lies outside:
  * constant takes the value; replicate (edge) the nearest edge; reflect mirrors at the edge element;

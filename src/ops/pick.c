@@ -1,7 +1,7 @@
 /* Picking element by element: take_along_axis, put_along_axis, index_sample, index_put, multiplex,
  * repeat_interleave.
  *
- *   take_along_axis  Result[.., i, ..] = Input[.., Index[.., i, ..], ..]; Result is as large as Index
+ *   take_along_axis  Result[.., i, ..] = Input[.., Index[.., i, ..], ..]; as large as Index
  *   put_along_axis   the same places of a copy of Input set to Value, or added to, or multiplied by
  *                    it; gradients: of what was set over, zero; of a factor, d result / factor
  *   index_sample     Out[n, i] = X[n, Index[n, i]]

@@ -1,5 +1,6 @@
-/* Random tensors: uniform_random, gaussian_random, both *_batch_size_like, truncated_gaussian_random,
- * randint, randperm, multinomial, sampling_id. With a seed they give Paddle's stream, bit for bit (random_source.h).
+/* Random tensors: uniform_random, gaussian_random, both *_batch_size_like,
+ * truncated_gaussian_random, randint, randperm, multinomial, sampling_id. With a seed they give
+ * Paddle's stream, bit for bit (random_source.h).
  *
  *   uniform     u * (max - min) + min, then diag_val on diag_num places diag_step + 1 apart
  *   gaussian    polar method: x, y in (-1,1) until 0 < x^2 + y^2 <= 1; m = sqrt(-2 ln r2 / r2);

@@ -3,7 +3,7 @@
  *   bernoulli    1 if u < x, else 0
  *   exponential  -ln(1 - u) / lambda; X gives the shape
  *   poisson      x < 12: how many draws until their product is below exp(-x); else Devroye's
- *                rejection, as libstdc++'s std::poisson_distribution, a new one for every element */
+ *                rejection, as std::poisson_distribution of libstdc++, a new one for every one */
 #include <limits.h>
 #include <math.h>
 
@@ -61,7 +61,10 @@ static enum skiff_status exponential_run(struct kernel *k, struct skiff_error *e
         return kernel_fail(k, SKIFF_RANGE, err, "attribute lambda is %g, must be above 0", lambda);
     random_source_init(&r, k, 0);
     for (int64_t i = 0, n = tensor_numel(x); i < n; i++)
-        set_element(kernel_out(k, 0), i, -log(1.0 - draw_as(&r, x)) / lambda);
+        if (x->dtype == DTYPE_FP32)
+            set_element(kernel_out(k, 0), i, -logf(1.0f - random_float(&r)) / lambda);
+        else
+            set_element(kernel_out(k, 0), i, -log(1.0 - random_double(&r)) / lambda);
     return SKIFF_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Running products and running log-sum-exps along an axis: cumprod, logcumsumexp (2.x); cumsum is in
- * norm.c.
+/* Running products and running log-sum-exps along an axis: cumprod, logcumsumexp (2.x); cumsum is
+ * in norm.c.
  *
  *   cumprod       y_j = x_0 .. x_j;             dX_i = sum over j >= i of d_j y_j / x_i, without
  *                                               dividing, so that zeros do no harm

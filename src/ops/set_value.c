@@ -4,7 +4,7 @@
  * element 0), from the lists of tensors or from the attributes. Its value is ValueTensor, or
  * `values` of `shape`, repeated to the part's shape without decrease_axes; none_axes, which add
  * dims of 1, make no difference to a value that is repeated.
- *   Input@GRAD = Out@GRAD with zeros in the part; ValueTensor@GRAD = the part, summed over repeats */
+ *   Input@GRAD = Out@GRAD with zeros in the part; ValueTensor@GRAD = the part, repeats summed */
 #include "ops/seq_common.h"
 
 enum { S_INPUT, S_VALUE, S_STARTS, S_ENDS, S_STEPS };

@@ -7,8 +7,8 @@
  *                  -1 means down to element 0, and one before the beginning counts as 0, so that
  *                  it stops before element 0; in 1.x that one goes down to element 0, and steps are
  *                  counted from the end
- *   flip, reverse, roll  an axis turned round; elements moved on by `shifts`, coming in again at the
- *                  start
+ *   flip, reverse  an axis turned round
+ *   roll           elements moved on by `shifts`, coming in again at the start
  *   tril_triu      zero above (below) a diagonal of the last two dims
  * The gradients are the same walks backwards. */
 #include "ops/ops_common.h"

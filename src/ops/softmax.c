@@ -1,5 +1,5 @@
-/* softmax, log_softmax, gumbel_softmax and softmax_with_cross_entropy, over one axis of a tensor seen as
- * [outer, classes, inner].
+/* softmax, log_softmax, gumbel_softmax and softmax_with_cross_entropy, over one axis of a tensor
+ * seen as [outer, classes, inner].
  *
  *   softmax      p_j = exp(max(x_j - max x, -64)) / sum     (differences are clamped, as in Paddle)
  *                dX = (dO - sum_j dO_j p_j) * p

@@ -7,7 +7,7 @@
  *   unique_consecutive  the same, but only neighbours are compared
  *   searchsorted        how many elements of a sorted row lie before a value (right: or equal it)
  *   bincount            Out[v] = how often v occurs in X, or the sum of its weights
- *   histogram           the numbers in `bins` equal parts of [min, max]; both 0: of X's own range */
+ *   histogram           the numbers in `bins` equal parts of [min, max]; both 0: of X's range */
 #include "ops/seq_common.h"
 
 #include <math.h>

@@ -114,7 +114,7 @@ static void apply_pairs(struct skiff_optimizer *opt, const struct param_grad *gi
     else
         clip_apply_per_param(opt->net, pairs, n);
     regularizer_apply(opt->net, &opt->o.regularization, opt->kind->flags & OPTIMIZER_DECAY_INSIDE,
-                      pairs, n);
+                      opt->own_names.name != NULL, pairs, n);
     if (!net_failed(opt->net))
         optimizer_update_ops(opt, pairs, n);
     free(pairs);

@@ -44,9 +44,9 @@ struct role_guard pair_role(struct skiff_net *net, const struct skiff_var *param
 void clip_apply(struct skiff_net *net, const struct skiff_clip *clip, struct param_grad *pairs,
                 int n);
 void clip_apply_per_param(struct skiff_net *net, struct param_grad *pairs, int n);
-/* l2_inside: L2 decay is left to the update op. */
+/* l2_inside: L2 decay is left to the update op. keep: gradients are not overwritten. */
 void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *all, bool l2_inside,
-                       struct param_grad *pairs, int n);
+                       bool keep, struct param_grad *pairs, int n);
 /* Decay of this parameter: its own, or that of all; kind 0: none. */
 const struct skiff_regularizer *regularizer_of_param(const struct skiff_regularizer *all,
                                                      const struct skiff_var *param);

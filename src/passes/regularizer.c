@@ -32,14 +32,15 @@ static struct skiff_var *decay_term(struct skiff_net *net, const struct skiff_re
     return decay;
 }
 
+/* keep: the gradient stays as it is, and the sum is a variable of its own. */
 static struct skiff_var *add_decay(struct skiff_net *net, const struct skiff_regularizer *r,
-                                   struct skiff_var *param, struct skiff_var *grad)
+                                   struct skiff_var *param, struct skiff_var *grad, bool keep)
 {
     struct skiff_block *b = program_root(net->frame->main);
     struct skiff_var *decay = decay_term(net, r, param), *out = grad;
     if (!decay)
         return NULL;
-    if (grad->kind == VAR_SELECTED_ROWS) {
+    if (grad->kind == VAR_SELECTED_ROWS || keep) {
         const char *name = arena_printf(&net->arena, "%s@NEWGRAD@", grad->name);
         out = block_new_var(net, b, name, param->dtype);
         out->shape = param->shape;
@@ -58,7 +59,7 @@ const struct skiff_regularizer *regularizer_of_param(const struct skiff_regulari
 }
 
 void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *all, bool l2_inside,
-                       struct param_grad *pairs, int n)
+                       bool keep, struct param_grad *pairs, int n)
 {
     skiff_net_push_scope(net, "regularization");
     for (int i = 0; i < n && !net_failed(net); i++) {
@@ -67,7 +68,7 @@ void regularizer_apply(struct skiff_net *net, const struct skiff_regularizer *al
         if (!r->kind || (l2_inside && r->kind == SKIFF_REG_L2))
             continue;
         struct role_guard role = pair_role(net, param, pairs[i].grad);
-        pairs[i].grad = add_decay(net, r, param, pairs[i].grad);
+        pairs[i].grad = add_decay(net, r, param, pairs[i].grad, keep);
         role_pop(role);
     }
     skiff_net_pop_scope(net);

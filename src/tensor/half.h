@@ -1,5 +1,5 @@
-/* Half-precision numbers, which are only stored and converted: nothing computes with them. What does
- * not fit is cut off, not rounded, as Paddle does it on a CPU. */
+/* Half-precision numbers, which are only stored and converted: nothing computes with them. What
+ * does not fit is cut off, not rounded, as Paddle does it on a CPU. */
 #ifndef TENSOR_HALF_H
 #define TENSOR_HALF_H
 

@@ -1,6 +1,6 @@
-"""The cases that record_more.py records: name -> function of a Case that gives the outputs."""
+"""What the cases of record_more.py are made of; they are in more_cases_1x.py and more_cases_2x.py: name -> function of a Case that
+gives the outputs."""
 import numpy as np
-import paddle
 
 
 def numbers(seed, *shape, low=-1.0, high=1.0, dtype="float32"):
@@ -33,12 +33,3 @@ def both(cases, name, function, *arrays):
 
 def ids(*values, dtype="int64"):
     return np.array(values, dtype)
-
-
-CASES, CASES_1X = {}, {}
-if paddle.__version__.startswith("1."):
-    from more_cases_1x import fill
-    fill(CASES_1X)
-else:
-    from more_cases_2x import fill
-    fill(CASES)

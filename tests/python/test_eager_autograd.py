@@ -47,6 +47,8 @@ class Backward(unittest.TestCase):
             paddle.autograd.backward([x, x])
         with self.assertRaisesRegex(AssertionError, "element 0 of inputs must be a Tensor"):
             paddle.grad(x * 2, ["x"])
+        with self.assertRaisesRegex(AssertionError, "grad: outputs must be a Tensor, or a list or tuple of at least one"):
+            paddle.grad([], [x])
         with self.assertRaisesRegex(ValueError, "0-th input does not appear"):
             paddle.grad(x * 2, [leaf(1.0)])
         with self.assertRaisesRegex(RuntimeError, "it has no gradient that could be retained"):
@@ -234,7 +236,87 @@ class Layers(unittest.TestCase):
         self.assertEqual(x.grad.item(), 12.0)
 
 
+class Nested(unittest.TestCase):
+    """backward inside of backward."""
+
+    def test_recompute(self):
+        w = leaf(2.0)
+
+        class Again(PyLayer):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * w * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensor()
+                x = x.detach()
+                x.stop_gradient = False
+                with paddle.enable_grad():
+                    y = x * w * x
+                paddle.autograd.backward([y], [grad])
+                return x.grad
+
+        x = leaf(3.0)
+        y = Again.apply(x * w) + w * 5.0  # w^3 x^2 + 5 w; inside, w is a leaf of its own walk
+        y.backward()
+        self.assertEqual([x.grad.item(), w.grad.item()], [48.0, 113.0])  # 2 w^3 x; 3 w^2 x^2 + 5
+
+    def test_same_graph(self):
+        x = leaf(3.0)
+        y = x * x
+        z = y * 2.0
+        y.register_hook(lambda g: z.backward())
+        with self.assertRaisesRegex(RuntimeError, "through which backward is on its way already"):
+            z.backward(retain_graph=True)
+
+    def test_other_graph_in_a_hook(self):
+        x, other = leaf(3.0), leaf(4.0)
+        y = x * x
+
+
+        @paddle.enable_grad()
+        def more(g):
+            (other * x * g).backward()
+        y.register_hook(more)
+        (y * 2.0).backward()
+        self.assertEqual([x.grad.item(), other.grad.item()], [20.0, 6.0])  # 2 * 2 x, and 4 * 2
+
+
 class Memory(unittest.TestCase):
+    def test_cycles(self):
+        """Outputs that are saved, and hooks that hold their tensors, are let go."""
+        import weakref
+
+        class Saves(PyLayer):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.saved_tensor()[0]
+
+        x = leaf(1.0)
+        y = Saves.apply(x)
+        gone = weakref.ref(y)
+        del y
+        self.assertIsNone(gone())
+        y = Saves.apply(x)
+
+        def attach(t):
+            t.register_hook(lambda g: g * t.detach() * 0.0)
+        attach(y)
+        gone = weakref.ref(y)
+        y.backward()
+        self.assertEqual(x.grad.item(), 0.0)
+        del y
+        gc.collect()
+        self.assertIsNone(gone())
+
     def test_ten_thousand_steps(self):
         """Of a loop with hooks, in-place writes, slices and a PyLayer: it does not grow."""
         w, b = leaf(*[0.1] * 64), leaf(0.5)

@@ -80,6 +80,18 @@ class More(unittest.TestCase):
             paddle.to_tensor([[1, 2], [3]])
         with self.assertRaisesRegex(ValueError, "gradient of .* must have the shape"):
             x.grad = paddle.ones([3])
+        with self.assertRaisesRegex(TypeError, "a gradient must be a Tensor or None"):
+            x.grad = 5
+        with self.assertRaisesRegex(ValueError, "NoneType cannot be assigned"):
+            x[0] = None
+        with self.assertRaisesRegex(TypeError, "a hook must be callable"):
+            x.register_hook(3)
+        with self.assertRaisesRegex(ValueError, "astype: None is no data type"):
+            x.astype(None)
+        with self.assertRaisesRegex(ValueError, r"sum: the axis 5 is not in the range \[-2, 2\)"):
+            x.sum(axis=5)
+        with self.assertRaisesRegex(TypeError, "to_tensor: a tensor cannot be made of elements of the type <U1"):
+            paddle.to_tensor("a")
 
     def test_memory_is_shared(self):
         x = paddle.to_tensor([1.0, 2.0, 3.0])
@@ -90,6 +102,10 @@ class More(unittest.TestCase):
         held = np.asarray(memoryview(paddle.to_tensor([5.0, 6.0])))
         paddle.zeros([2])
         self.assertEqual(held.tolist(), [5.0, 6.0])
+        y = paddle.to_tensor([1.0, 2.0])
+        old = np.asarray(memoryview(y))
+        y.set(np.arange(1000.0))
+        self.assertEqual([old.tolist(), y.shape], [[1.0, 2.0], [1000]])
         x.cast_("int64")  # another size: who shares keeps the old memory
         self.assertEqual([x.tolist(), view.tolist()], [[9, 3, 4], [9.0, 3.0, 4.0]])
 
@@ -99,6 +115,7 @@ class More(unittest.TestCase):
         for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
             self.assertEqual([other.tolist(), other.stop_gradient], [[1.0, 2.0], False])
         twin = copy.deepcopy(x)
+        self.assertRegex(twin.name, "^%s_deepcopy_[0-9]+$" % x.name)
         twin.note.append("its")
         twin.set_value(np.zeros(2, "float32"))
         self.assertEqual([x.note, x.tolist()], [["mine"], [1.0, 2.0]])
@@ -127,6 +144,18 @@ class More(unittest.TestCase):
         self.assertEqual([str(x.to(t).dtype) for t in ("float64", paddle.int32, paddle.to_tensor(1))],
                          ["paddle.float64", "paddle.int32", "paddle.int64"])
         self.assertEqual(x.to(device="cpu", dtype="int64").tolist(), [1])
+
+    def test_broadcast(self):
+        x = paddle.to_tensor([[1.0], [2.0]], stop_gradient=False)
+        a, b = paddle.broadcast_tensors([x, paddle.ones([3])])
+        (a * 2 + b).sum().backward()
+        self.assertEqual([a.shape, b.shape, x.grad.tolist()], [[2, 3], [2, 3], [[6.0], [6.0]]])
+        self.assertEqual([paddle.broadcast_shape([2, 1, 3], [1, 3, 1]), paddle.broadcast_shape([], [2]),
+                          paddle.broadcast_shape([-1, 3], [1, 3])], [[2, 3, 3], [2], [-1, 3]])
+        with self.assertRaisesRegex(ValueError, "do not fit together: 2 and 3"):
+            paddle.broadcast_tensors([paddle.ones([2]), paddle.ones([3])])
+        with self.assertRaisesRegex(ValueError, "list of at least one tensor"):
+            paddle.broadcast_tensors([])
 
     def test_print_options(self):
         paddle.set_printoptions(precision=2, edgeitems=1, threshold=4)

@@ -110,6 +110,8 @@ class Refused(unittest.TestCase):
             paddle.optimizer.SGD(0.1, parameters={"params": net.parameters()})
         with self.assertRaisesRegex(ValueError, "more than one parameter group"):
             paddle.optimizer.SGD(0.1, parameters=[{"params": net.parameters()}, {"params": net.first.parameters()}])
+        with self.assertRaisesRegex(TypeError, "must be Tensors, but received <class 'int'>"):
+            paddle.optimizer.SGD(0.1, parameters=[1]).step()
         with self.assertRaisesRegex(AssertionError, "params should be set"):
             paddle.optimizer.SGD(0.1, parameters=[{"learning_rate": 1.0}])
 

@@ -373,18 +373,18 @@ class Names(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, r"paddle.fluid.incubate.data_generater: Skiff has no such name; "
                                                     r"nearest: data_generator"):
             paddle.fluid.incubate.data_generater
-        with self.assertRaisesRegex(AttributeError, "eager"):
-            paddle.fluid.dygraph
+        with self.assertRaisesRegex(AttributeError, "skiff doctor"):
+            paddle.fluid.install_check
         self.assertFalse(hasattr(paddle, "no_such_thing"))
         self.assertIsNone(getattr(paddle.fluid, "no_such_thing", None))
 
     def test_import(self):
         with self.assertRaisesRegex(ImportError, "paddle.dataset.mnits: Skiff has no such name; nearest: mnist"):
             from paddle.dataset import mnits  # noqa: F401
-        with self.assertRaisesRegex(ModuleNotFoundError, "paddle.fluid.dygraph: Skiff has no such name"):
-            import paddle.fluid.dygraph  # noqa: F401
+        with self.assertRaisesRegex(ModuleNotFoundError, "paddle.fluid.dygraf: Skiff has no such name"):
+            import paddle.fluid.dygraf  # noqa: F401
         with self.assertRaises(ImportError):
-            from paddle.fluid import dygraph  # noqa: F401
+            from paddle.fluid import dygraf  # noqa: F401
 
     def test_dir(self):
         self.assertIn("fluid", dir(paddle))

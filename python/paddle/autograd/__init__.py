@@ -13,8 +13,8 @@ def _tensors(value, what, where):
     if isinstance(value, Tensor):
         return [value]
     if not isinstance(value, (list, tuple)) or not value:
-        raise AssertionError("%s must be a Tensor, or a list or tuple of at least one of %s, but received %s" %
-                             (what, where, type(value)))
+        raise AssertionError("%s: %s must be a Tensor, or a list or tuple of at least one, but received %s" %
+                             (where, what, type(value)))
     for i, item in enumerate(value):
         if not isinstance(item, Tensor):
             raise AssertionError("%s: element %d of %s must be a Tensor, but received %s" % (where, i, what, type(item)))

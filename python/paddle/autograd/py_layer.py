@@ -117,6 +117,9 @@ class PyLayer(object):
         taken = {id(t) for t in inputs}
         outputs = [t._detach() if isinstance(t, Tensor) and id(t) in taken else t for t in outputs]
         without = {id(t) for t in context._not_differentiable}
+        made = {id(t) for t in outputs}
+        # a saved output would hold the note that holds what is saved
+        context._saved = tuple(t._detach() if id(t) in made else t for t in context._saved)
         noted = [t for t in outputs if isinstance(t, Tensor) and id(t) not in without]
         if noted:
             _native.eager_note(inputs, noted, _Backward(cls, context, inputs, noted))

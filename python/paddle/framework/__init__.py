@@ -200,7 +200,7 @@ class ParamAttr(object):
             _check_type(value, arg, bool, "bool")
         if initializer is not None and not callable(initializer):
             _check_type(initializer, "initializer", (), "Initializer or None")
-        if regularizer is not None and getattr(regularizer, "_spec", (None,))[0] not in ("l1", "l2"):
+        if regularizer is not None and (getattr(regularizer, "_spec", None) or (None,))[0] not in ("l1", "l2"):
             _check_type(regularizer, "regularizer", (), "WeightDecayRegularizer or None")
         if name == "":
             raise ValueError("name of ParamAttr can not be empty str")
@@ -238,7 +238,7 @@ def to_attr(arg):
         return ParamAttr(name=arg)
     if hasattr(arg, "learning_rate") and hasattr(arg, "trainable"):  # fluid's
         return ParamAttr(arg.name, arg.initializer, arg.learning_rate, arg.regularizer, arg.trainable)
-    kind = getattr(arg, "_spec", (None,))[0]
+    kind = (getattr(arg, "_spec", None) or (None,))[0]
     if kind in ("l1", "l2"):
         return ParamAttr(regularizer=arg)
     if callable(arg):

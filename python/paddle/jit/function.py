@@ -163,9 +163,10 @@ class StaticFunction(object):
         except (TypeError, ValueError):
             return []
 
-    def trace(self, args, kwargs):
+    def trace(self, args, kwargs, checks_feeds=True):
         """The program for such arguments: Tensors, InputSpecs and other values, nested."""
         trace, names = Trace(), self._names()
+        trace.checks_feeds = checks_feeds
         args = tuple(stand_in(trace, v, names[i] if i < len(names) else "input_%d" % i) for i, v in enumerate(args))
         kwargs = {key: stand_in(trace, v, key) for key, v in kwargs.items()}
         trace.run(self._function, args, kwargs, self._layers())

@@ -95,6 +95,7 @@ class Trace(object):
         self.program.generation = self.startup.generation = generation
         self.block = self.program.block(0)
         self.feeds, self.fetches, self.tensors, self.form = [], [], {}, None
+        self.checks_feeds = True  # whether saved programs refuse feeds of another shape
         self._known = {}  # id of a tensor: its variable
         self._kept = []   # so that ids stay theirs
 
@@ -111,7 +112,7 @@ class Trace(object):
             unique = "%s_%d" % (name, count)
         self.feeds.append(unique)
         return _native.Block.create_var(self.block, unique, shape=list(shape), dtype=dtype, lod_level=0, persistable=False,
-                                        stop_gradient=stop_gradient, need_check_feed=True)
+                                        stop_gradient=stop_gradient, need_check_feed=self.checks_feeds or None)
 
     def variable(self, tensor):
         """The variable that stands for a tensor of eager mode."""

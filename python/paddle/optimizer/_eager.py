@@ -51,6 +51,8 @@ def set_attributes(group, decay_is_setting):
 
 def _row(parameter, options):
     """What the native optimizer is told about a parameter."""
+    if not isinstance(parameter, Tensor):
+        raise TypeError("the parameters of an optimizer must be Tensors, but received %s" % type(parameter))
     decays, excluded, ratio = (options.get(name) for name in _QUESTIONS)
     rate = (getattr(parameter, "optimize_attr", None) or {}).get("learning_rate", 1.0)
     if ratio is not None:

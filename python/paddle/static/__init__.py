@@ -13,7 +13,7 @@ from paddle.fluid.framework import (Operator, Parameter, Program, Variable, cpu_
                                     default_startup_program, dtype_name, name_scope, program_guard)
 from paddle.fluid.optimizer import ExponentialMovingAverage  # noqa: F401
 from paddle.framework import WeightNormParamAttr, get_default_dtype  # noqa: F401
-from paddle.static import io, nn  # noqa: F401
+from paddle.static import amp, io, nn  # noqa: F401
 from paddle.static.executor import Executor  # noqa: F401
 from paddle.static.input import InputSpec  # noqa: F401
 from paddle.static.nn.control_flow import Print, py_func  # noqa: F401
@@ -22,6 +22,7 @@ from paddle.static.io import (deserialize_persistables, deserialize_program, is_
                               save_inference_model, save_to_file, save_vars, serialize_persistables, serialize_program,
                               set_program_state)
 from paddle.tensor.creation import create_global_var, create_parameter, global_state  # noqa: F401
+from paddle.tensor.picking import setitem  # noqa: F401
 
 
 def data(name, shape, dtype=None, lod_level=0):

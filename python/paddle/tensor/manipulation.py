@@ -139,7 +139,11 @@ def unstack(x, axis=0, num=None):
 
 def unbind(input, axis=0):
     """The slices along the axis, without it."""
-    return unstack(input, axis)
+    need(input, "input", "unbind")
+    call = Call("unbind")
+    outs = [call.var() for _ in range(input.shape[axis])]
+    call.op("unbind", {"X": input}, {"Out": outs}, {"axis": axis})
+    return outs
 
 
 def split(x, num_or_sections, axis=0, name=None):
@@ -195,12 +199,20 @@ def slice(input, axes, starts, ends):
 def strided_slice(x, axes, starts, ends, strides, name=None):
     """slice with steps."""
     need(x, "x", "strided_slice")
-    lists = {key: dims(value, key, "strided_slice") for key, value in
-             (("axes", axes), ("starts", starts), ("ends", ends), ("strides", strides))}
-    if any(isinstance(v, Value) or any(isinstance(e, Value) for e in v) for v in lists.values()):
-        raise TypeError("strided_slice: axes, starts, ends and strides must be known while the program is built")
-    lists["infer_flags"] = [1] * len(lists["axes"])
-    return one("strided_slice", "strided_slice", {"Input": x}, lists, name)
+    axes = dims(axes, "axes", "strided_slice")
+    inputs, attrs, flags = {"Input": x}, {"axes": axes}, [1] * len(axes)
+    for values, key in ((starts, "starts"), (ends, "ends"), (strides, "strides")):
+        values, slot = dims(values, key, "strided_slice"), key.capitalize() + "Tensor"
+        if isinstance(values, Value):
+            values.stop_gradient = True
+            inputs[slot], attrs[key], flags = values, [], [-1] * len(axes)
+            continue
+        attrs[key] = [-1 if isinstance(v, Value) else v for v in values]
+        if any(isinstance(v, Value) for v in values):
+            inputs[slot + "List"] = [v if isinstance(v, Value) else int_tensor(v) for v in values]
+            flags = [-1 if isinstance(v, Value) else f for v, f in zip(values, flags)]
+    attrs["infer_flags"] = flags
+    return one("strided_slice", "strided_slice", inputs, attrs, name)
 
 
 def getitem(var, item):
@@ -236,7 +248,7 @@ def getitem(var, item):
             axes.append(dim)
             steps.append(step)
             starts.append(part.start if part.start is not None else (0 if step > 0 else INT_MAX))
-            ends.append(part.stop if part.stop is not None else (INT_MAX if step > 0 else -INT_MAX - 1))
+            ends.append(part.stop if part.stop is not None else (INT_MAX if step > 0 else -1))
         elif isinstance(part, Value):
             axes.append(dim)
             decrease.append(dim)
@@ -333,6 +345,29 @@ def expand(x, shape, name=None):
 
 
 broadcast_to = expand
+
+
+def broadcast_shape(x_shape, y_shape):
+    """The shape that two shapes give together; -1: known later."""
+    out = []
+    for i in range(1, max(len(x_shape), len(y_shape)) + 1):
+        a = x_shape[-i] if i <= len(x_shape) else 1
+        b = y_shape[-i] if i <= len(y_shape) else 1
+        if a != b and a > 1 and b > 1:
+            raise ValueError("broadcast_shape: the shapes %s and %s do not fit together: %d and %d, counted from the end at %d" %
+                             (list(x_shape), list(y_shape), a, b, i))
+        out.insert(0, -1 if -1 in (a, b) and max(a, b) <= 1 else max(a, b) if 0 not in (a, b) else 0)
+    return out
+
+
+def broadcast_tensors(input, name=None):
+    """All inputs in the shape that they have together."""
+    if not isinstance(input, (list, tuple)) or not input:
+        raise ValueError("broadcast_tensors: the input must be a list of at least one tensor, but received %s" % type(input))
+    shape = []
+    for x in need_all(input, "input", "broadcast_tensors"):
+        shape = broadcast_shape(shape, list(x.shape))
+    return [expand(x, shape) for x in input]
 
 
 def expand_as(x, y, name=None):

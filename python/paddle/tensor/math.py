@@ -107,6 +107,11 @@ def reduce(kind, call, x, axis, keepdim, name, attrs=None, all_when_empty=True):
     """The shared form of the reductions."""
     need(x, "x", call)
     axes = _axes(axis, call)
+    rank = len(x.shape)
+    for a in axes:
+        if not -rank <= a < rank and not (rank == 0 and a in (0, -1)):
+            raise ValueError("%s: the axis %d is not in the range [%d, %d) of a tensor of the shape %s" %
+                             (call, a, -rank, rank, list(x.shape)))
     whole = all_when_empty and (not axes or len(axes) == len(x.shape))
     more = {"dim": axes, "keep_dim": keepdim, "reduce_all": whole}
     more.update(attrs or {})

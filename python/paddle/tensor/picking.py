@@ -284,6 +284,54 @@ def index_put(x, indices, value, accumulate=False, name=None):
                                           "value": need(value, "value", "index_put")}, {"accumulate": accumulate}, name, slot="out")
 
 
+def _parts(x, item):
+    """[axis, start, end, step, is a number] of every part of an index that is not a whole dimension."""
+    parts = list(item) if isinstance(item, tuple) else [item]
+    rank, shown = len(x.shape), [p for p in parts if p is not None]
+    for i, part in enumerate(shown):
+        if part is Ellipsis:
+            shown[i:i + 1] = [slice(None)] * (rank - len(shown) + 1)
+    if len(shown) > rank:
+        raise IndexError("too many indices (%d) for the %d dimensions of %s" % (len(shown), rank, x.name))
+    found = []
+    for axis, part in enumerate(shown):
+        if isinstance(part, slice):
+            step = 1 if part.step is None else part.step
+            start = (0 if step > 0 else 2147483647) if part.start is None else part.start
+            end = (2147483647 if step > 0 else -1) if part.stop is None else part.stop
+            if part != slice(None):
+                found.append((axis, start, end, step, False))
+        elif hasattr(part, "__index__") and not isinstance(part, bool):
+            index = part.__index__()
+            found.append((axis, index, index + 1 if index != -1 else 2147483647, 1, True))
+        else:
+            raise TypeError("setitem: a program sets parts by ints, slices, None and ..., but got %s; use index_put or where" %
+                            type(part))
+    return found
+
+
+def setitem(x, item, value):
+    """x with a part replaced by a value, which is repeated as needed."""
+    need(x, "x", "setitem")
+    if isinstance(item, Value) and item.dtype.dtype == "bool" and len(item.shape) == len(x.shape):
+        return masked_fill(x, item, value)
+    found = _parts(x, item)
+    kind = x.dtype.dtype
+    attrs = {"axes": [p[0] for p in found], "starts": [p[1] for p in found], "ends": [p[2] for p in found],
+             "steps": [p[3] for p in found], "decrease_axes": [p[0] for p in found if p[4]], "none_axes": [],
+             "dtype": type_number(kind)}
+    inputs = {"Input": x}
+    if isinstance(value, Value):
+        from paddle.tensor.manipulation import cast
+        inputs["ValueTensor"] = value if value.dtype == x.dtype else cast(value, kind)
+        attrs.update(values=[], shape=[])
+    else:
+        import numpy
+        array = numpy.asarray(value, kind)
+        attrs.update(values=array.ravel().tolist(), shape=list(array.shape) or [1])
+    return one("set_value", "set_value", inputs, attrs)
+
+
 def index_fill(x, index, axis, value, name=None):
     """x with slices along the axis set to a value."""
     from paddle.tensor.manipulation import scatter, transpose

@@ -29,7 +29,7 @@ class TracedLayer(object):
             raise AssertionError("The type of 'layer' in fluid.dygraph.jit.TracedLayer.trace must be fluid.dygraph.Layer, but "
                                  "received %s." % type(layer))
         inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-        concrete = StaticFunction(layer.forward, None, layer).trace(tuple(inputs), {})
+        concrete = StaticFunction(layer.forward, None, layer).trace(tuple(inputs), {}, checks_feeds=False)
         return layer(*inputs), TracedLayer(concrete)
 
     @property

@@ -8,7 +8,7 @@ from paddle.fluid import core, framework
 from paddle.fluid._build import net
 from paddle.fluid.framework import dtype_name
 from paddle.fluid.layer_helper import LayerHelper, check_dtype, check_variable, simple_op
-from paddle.fluid.layers.tensor import _dims
+from paddle.fluid.layers.tensor import _dims, numbers_of
 from paddle.fluid.param_attr import ParamAttr
 
 _layers = _native.layers
@@ -141,9 +141,9 @@ def relu6(x, threshold=6.0, name=None):
 
 
 def brelu(x, t_min=0.0, t_max=24.0, name=None):
-    """Between t_min and t_max; Skiff writes it as clip."""
+    """Between t_min and t_max."""
     check_dtype(x, "x", "brelu", _FLOATS)
-    return clip(x, t_min, t_max, name)
+    return simple_op("brelu", {"X": x}, {"t_min": float(t_min), "t_max": float(t_max)}, name=name)
 
 
 def hard_sigmoid(x, slope=0.2, offset=0.5, name=None):
@@ -155,7 +155,7 @@ def hard_sigmoid(x, slope=0.2, offset=0.5, name=None):
 def hard_swish(x, threshold=6.0, scale=6.0, offset=3.0, name=None):
     """x * min(max(x + offset, 0), threshold) / scale"""
     check_dtype(x, "x", "hard_swish", _FLOATS)
-    return x * clip(x + offset, 0.0, threshold) / scale
+    return simple_op("hard_swish", {"X": x}, {"threshold": float(threshold), "scale": float(scale), "offset": float(offset)}, name=name)
 
 
 def swish(x, beta=1.0, name=None):
@@ -166,13 +166,14 @@ def swish(x, beta=1.0, name=None):
 
 def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
     """scale_b * tanh(scale_a * x)"""
-    return scale(_layers.tanh(net, scale(x, scale_a)), scale_b, name=name)
+    check_dtype(x, "x", "stanh", _FLOATS)
+    return simple_op("stanh", {"X": x}, {"scale_a": float(scale_a), "scale_b": float(scale_b)}, name=name)
 
 
 def softshrink(x, alpha=0.5):
     """x moved towards 0 by alpha."""
-    alpha = 0.5 if alpha is None else alpha
-    return _layers.relu(net, x - alpha) - _layers.relu(net, -x - alpha)
+    check_dtype(x, "x", "softshrink", _FLOATS)
+    return simple_op("softshrink", {"X": x}, {} if alpha is None else {"lambda": float(alpha)})
 
 
 def pow(x, factor=1.0, name=None):
@@ -228,9 +229,10 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, dtype="float32", name=None
     """(1 - epsilon) * label + epsilon * prior (None: uniform)."""
     if epsilon > 1.0 or epsilon < 0.0:
         raise ValueError("The value of epsilon must be between 0 and 1.")
-    if prior_dist is not None:
-        return elementwise_add(scale(label, 1.0 - epsilon), scale(prior_dist, epsilon), name=name)
-    return scale(label, 1.0 - epsilon, epsilon / label.shape[-1], name=name)
+    check_dtype(label, "label", "label_smooth", ("float32", "float64"))
+    label.stop_gradient = True
+    inputs = {"X": label} if prior_dist is None else {"X": label, "PriorDist": prior_dist}
+    return simple_op("label_smooth", inputs, {"epsilon": float(epsilon)}, dtype, name)
 
 
 # ---- two inputs --------------------------------------------------------------------------------
@@ -425,7 +427,13 @@ def t(input, name=None):
 def expand(x, expand_times, name=None):
     """Repeated along each dimension."""
     check_variable(x, "x", "expand")
-    return _layers.expand(net, x, _dims(expand_times, "expand"), name)
+    inputs, attrs = numbers_of(expand_times, "expand", "ExpandTimes", "expand_times_tensor", "expand_times")
+    if not inputs:
+        return _layers.expand(net, x, _dims(expand_times, "expand"), name)
+    if "expand_times" not in attrs:
+        attrs["expand_times"] = [-1] * len(x.shape)
+    inputs["X"] = x
+    return simple_op("expand", inputs, attrs, x.dtype, name)
 
 
 def slice(input, axes, starts, ends):
@@ -442,9 +450,17 @@ def slice(input, axes, starts, ends):
 def strided_slice(input, axes, starts, ends, strides):
     """slice with steps."""
     check_variable(input, "input", "strided_slice")
-    return simple_op("strided_slice", {"Input": input}, {
-        "axes": list(axes), "starts": list(starts), "ends": list(ends), "strides": list(strides),
-        "infer_flags": [1] * len(axes)})
+    inputs, attrs, flags = {"Input": input}, {"axes": list(axes)}, [1] * len(axes)
+    for values, key in ((starts, "starts"), (ends, "ends"), (strides, "strides")):
+        slot = key.capitalize()
+        more, numbers = numbers_of(values, "strided_slice", slot + "Tensor", slot + "TensorList", key)
+        inputs.update(more)
+        attrs.update(numbers)
+        for i in builtins.range(len(axes) if more else 0):
+            if isinstance(values, framework.Variable) or isinstance(values[i], framework.Variable):
+                flags[i] = -1
+    attrs["infer_flags"] = flags
+    return simple_op("strided_slice", inputs, attrs, input.dtype)
 
 
 def split(input, num_or_sections, dim=-1, name=None):
@@ -540,7 +556,13 @@ def one_hot(input, depth, allow_out_of_range=False):
 def topk(input, k, name=None):
     """(the k largest of each row, their positions)"""
     check_variable(input, "input", "topk")
-    return _layers.topk(net, input, k, name)
+    if not isinstance(k, framework.Variable):
+        return _layers.topk(net, input, k, name)
+    helper = LayerHelper("top_k", name=name)
+    values = helper.create_variable_for_type_inference(dtype=input.dtype)
+    ids = helper.create_variable_for_type_inference(dtype="int64", stop_gradient=True)
+    helper.append_op(type="top_k", inputs={"X": [input], "K": [k]}, outputs={"Out": [values], "Indices": [ids]})
+    return values, ids
 
 
 def tril(input, diagonal=0, name=None):
@@ -675,14 +697,28 @@ def _pair(value, name):
     return [int(value), int(value)]
 
 
-def _padding(padding, name):
-    """(pair, algorithm)"""
+def _padding(padding, name, last=False):
+    """(pair, algorithm), or ([top, bottom, left, right], None)"""
     if isinstance(padding, str):
         padding = padding.upper()
         if padding not in ("SAME", "VALID"):
             raise ValueError("Unknown %s: '%s'. It can only be 'SAME' or 'VALID'." % (name, padding))
         return None, padding
+    if isinstance(padding, (list, tuple)) and len(padding) == 4:
+        if isinstance(padding[0], (list, tuple)):
+            around = (padding[0], padding[3]) if last else padding[:2]
+            if any(list(pair) != [0, 0] for pair in around):
+                raise ValueError("Non-zero %s(%s) in the batch or channel dimensions is not supported." % (name, padding))
+            padding = [size for pair in (padding[1:3] if last else padding[2:]) for size in pair]
+        return [int(size) for size in padding], None
     return _pair(padding, name), None
+
+
+def _ends(pads):
+    """The options of a layer for four sizes, or for two."""
+    if pads is None or len(pads) == 2:
+        return {"padding": pads}
+    return {"padding": pads[::2], "padding_end": pads[1::2], "has_padding_end": True}
 
 
 def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, bias_attr=None,
@@ -692,10 +728,10 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
         raise ValueError("Attr(use_cudnn) should be True or False. Received Attr(use_cudnn): %s. " % use_cudnn)
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): %s." % data_format)
-    pads, algorithm = _padding(padding, "padding")
+    pads, algorithm = _padding(padding, "padding", data_format == "NHWC")
     height, width = _pair(filter_size, "filter_size")
     return _layers.conv2d(
-        net, input, num_filters, height, width, stride=_pair(stride, "stride"), padding=pads, padding_algorithm=algorithm,
+        net, input, num_filters, height, width, stride=_pair(stride, "stride"), padding_algorithm=algorithm, **_ends(pads),
         dilation=_pair(dilation, "dilation"), groups=groups, param_attr=_attr(param_attr), bias_attr=_attr(bias_attr),
         no_cudnn=not use_cudnn, act=act, name=name, data_format=data_format)
 
@@ -708,10 +744,10 @@ def pool2d(input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, 
         raise ValueError("When Attr(global_pooling) is False, Attr(pool_size) must be passed and be a valid value. "
                          "Received pool_size: %s." % pool_size)
     check_variable(input, "input", "pool2d")
-    pads, algorithm = _padding(pool_padding, "pool_padding")
+    pads, algorithm = _padding(pool_padding, "pool_padding", data_format == "NHWC")
     return _layers.pool2d(
         net, input, size=_pair(pool_size, "pool_size"), type=pool_type, stride=_pair(pool_stride, "pool_stride"),
-        padding=pads, padding_algorithm=algorithm, global_pooling=bool(global_pooling), no_cudnn=not use_cudnn,
+        padding_algorithm=algorithm, **_ends(pads), global_pooling=bool(global_pooling), no_cudnn=not use_cudnn,
         ceil_mode=bool(ceil_mode), name=name, inclusive=not exclusive, data_format=data_format)
 
 

@@ -26,6 +26,19 @@ def _dims(shape, layer):
     return [-1 if d is None else int(d) for d in shape]
 
 
+def numbers_of(values, layer, tensor, tensors, attr):
+    """({slot: variables}, {attr: numbers}) of a Variable, or of a list that may hold some."""
+    if isinstance(values, framework.Variable):
+        values.stop_gradient = True
+        return {tensor: values}, {}
+    if not isinstance(values, (list, tuple)):
+        raise TypeError("The type of '%s' in %s must be list, tuple or Variable, but received %s." % (attr, layer, type(values)))
+    if not any(isinstance(v, framework.Variable) for v in values):
+        return {}, {attr: list(values)}
+    given = [v if isinstance(v, framework.Variable) else fill_constant([1], "int32", v, force_cpu=True) for v in values]
+    return {tensors: given}, {attr: [-1 if isinstance(v, framework.Variable) else v for v in values]}
+
+
 def create_tensor(dtype, name=None, persistable=False):
     """A variable without a writer."""
     return _layers.create_tensor(net, dtype_name(dtype), name, bool(persistable))
@@ -87,6 +100,11 @@ def fill_constant(shape, dtype, value, force_cpu=False, out=None):
     """A tensor of equal values."""
     if isinstance(value, framework.Variable):
         raise NotImplementedError("fill_constant: Skiff takes the value as a number, not as a Variable")
+    more, numbers = numbers_of(shape, "fill_constant", "ShapeTensor", "ShapeTensorList", "shape")
+    if more:
+        attrs = {"value": float(value), "str_value": str(float(value)), "dtype": core.BY_DTYPE[dtype_name(dtype)],
+                 "force_cpu": bool(force_cpu), "shape": numbers.get("shape", [])}
+        return simple_op("fill_constant", more, attrs, dtype_name(dtype), out=out, stop_gradient=True)
     return _layers.fill_constant(net, _dims(shape, "fill_constant"), dtype_name(dtype), float(value),
                                  force_cpu=bool(force_cpu), out=out)
 

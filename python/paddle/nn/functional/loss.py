@@ -2,7 +2,7 @@
 from paddle import _names
 from paddle._mode import mode
 from paddle._op import Call, fill, is_float, named, need, one
-from paddle.tensor.math import abs, square, subtract, sum
+from paddle.tensor.math import abs, add, multiply, square, subtract, sum
 from paddle.tensor.stat import mean
 
 
@@ -78,7 +78,6 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     loss, _ = _softmax_loss(input, label, soft_label, ignore_index, axis, use_softmax=use_softmax)
     weights = None
     if weight is not None:
-        from paddle.tensor.math import multiply
         weights = _class_weights(input, label, weight, soft_label, ignore_index, axis, loss)
         loss = multiply(loss, weights)
     if reduction == "mean":
@@ -101,7 +100,6 @@ def _class_weights(input, label, weight, soft_label, ignore_index, axis, loss):
     """The weight of every row's class, in the shape of the loss."""
     from paddle.tensor.linalg import matmul
     from paddle.tensor.manipulation import cast, gather_nd, reshape, transpose
-    from paddle.tensor.math import multiply
     if soft_label:
         shape = list(loss.shape)
         return reshape(matmul(cast(label, weight.dtype), weight), [-1] + shape[1:])
@@ -142,14 +140,12 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     loss = call.one("bce_loss", {"X": need(input, "input", "binary_cross_entropy"),
                                  "Label": need(label, "label", "binary_cross_entropy")})
     if weight is not None:
-        from paddle.tensor.math import multiply
         loss = multiply(loss, weight)
     return _reduced(loss, reduction)
 
 
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
     """binary_cross_entropy of sigmoid(logit)."""
-    from paddle.tensor.math import add, multiply
     _check(reduction, "binary_cross_entropy_with_logits")
     inputs = {"X": need(logit, "logit", "binary_cross_entropy_with_logits"),
               "Label": need(label, "label", "binary_cross_entropy_with_logits")}
@@ -237,7 +233,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
     """max(0, -label * (input - other) + margin)"""
     from paddle.nn.functional.activation import relu
-    from paddle.tensor.math import multiply, neg
+    from paddle.tensor.math import neg
     _check(reduction, "MarginRankingLoss")
     apart = subtract(input, other)
     out = multiply(neg(label), apart)

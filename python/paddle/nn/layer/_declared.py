@@ -51,4 +51,4 @@ def layer(function, class_name, doc, fields=(), prefix="", shown=None, named=Tru
         return ", ".join(parts)
 
     return type(class_name, (Layer,), {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc,
-                                       "__module__": __name__})
+                                       "__module__": "paddle.nn.layer"})

@@ -1,6 +1,7 @@
 """Linear, Bilinear, Embedding, Dropout, Flatten, similarities."""
 from paddle import _names
 from paddle._mode import mode as _mode
+from paddle.framework import get_default_dtype
 from paddle.nn import functional as F
 from paddle.nn.layer._declared import layer
 from paddle.nn.layer.layers import Layer
@@ -26,12 +27,12 @@ class Linear(Layer):
     def __init__(self, in_features, out_features, weight_attr=None, bias_attr=None, name=None):
         super(Linear, self).__init__()
         self.in_features, self.out_features, self.name = in_features, out_features, name
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
+        self._weight_attr, self._bias_attr, self._dtype = weight_attr, bias_attr, get_default_dtype()
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.linear(input, self.weight, self.bias, self.name)
+        return F.linear(input, self._own("weight"), self._own("bias"), self.name)
 
     def extra_repr(self):
         return "in_features=%d, out_features=%d, dtype=%s%s" % (self.weight.shape[0], self.weight.shape[1], self._dtype,
@@ -44,7 +45,7 @@ class Bilinear(Layer):
     def __init__(self, in1_features, in2_features, out_features, weight_attr=None, bias_attr=None, name=None):
         super(Bilinear, self).__init__()
         self._in1_features, self._in2_features, self._out_features, self._name = in1_features, in2_features, out_features, name
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
+        self._weight_attr, self._bias_attr, self._dtype = weight_attr, bias_attr, get_default_dtype()
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
 
@@ -69,7 +70,7 @@ class Embedding(Layer):
             raise ValueError("padding_idx must be within [-%d, %d)" % (num_embeddings, num_embeddings))
         self._num_embeddings, self._embedding_dim, self._sparse, self._name = num_embeddings, embedding_dim, sparse, name
         self._padding_idx, self._weight_attr, self._is_distributed = padding_idx, weight_attr, False
-        self._size = [num_embeddings, embedding_dim]
+        self._size, self._dtype = [num_embeddings, embedding_dim], get_default_dtype()
         self.weight = self.create_parameter(self._size, weight_attr)
         if _mode.eager and padding_idx is not None:
             value = self.weight.numpy()
@@ -77,7 +78,7 @@ class Embedding(Layer):
             self.weight.set(value)
 
     def forward(self, x):
-        return F.embedding(x, self.weight, self._padding_idx, self._sparse, self._name)
+        return F.embedding(x, self._own("weight"), self._padding_idx, self._sparse, self._name)
 
     def extra_repr(self):
         text = "%d, %d" % (self._num_embeddings, self._embedding_dim)

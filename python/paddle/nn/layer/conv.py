@@ -66,7 +66,8 @@ class Conv1D(_ConvNd):
 
     def forward(self, x):
         x, padding = self._padded(x)
-        return F.conv1d(x, self.weight, self.bias, self._stride, padding, self._dilation, self._groups, self._data_format)
+        return F.conv1d(x, self._own("weight"), self._own("bias"), self._stride, padding, self._dilation, self._groups,
+                        self._data_format)
 
 
 class Conv2D(_ConvNd):
@@ -79,7 +80,8 @@ class Conv2D(_ConvNd):
 
     def forward(self, x):
         x, padding = self._padded(x)
-        return F.conv2d(x, self.weight, self.bias, self._stride, padding, self._dilation, self._groups, self._data_format)
+        return F.conv2d(x, self._own("weight"), self._own("bias"), self._stride, padding, self._dilation, self._groups,
+                        self._data_format)
 
 
 class Conv1DTranspose(_ConvNd):

@@ -208,6 +208,8 @@ class Layer(object):
 
     def _take(self, group, name, value):
         """value belongs to the group from now on, and to no other."""
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
         fields = self.__dict__
         if group not in fields:
             raise ValueError("super().__init__() should be called first")
@@ -252,10 +254,16 @@ class Layer(object):
 
     def __getattr__(self, name):
         fields = self.__dict__
-        for group in ("_parameters", "_sub_layers", "_buffers"):
-            if name in fields.get(group, ()):
-                return fields[group][name]
+        if "_parameters" in fields:
+            for group in (fields["_parameters"], fields["_sub_layers"], fields["_buffers"]):
+                if name in group:
+                    return group[name]
         raise AttributeError("'%s' object has no attribute '%s'" % (type(self).__name__, name))
+
+    def _own(self, name):
+        """The attribute; parameters are found without the detour that attributes take."""
+        value = self._parameters.get(name)
+        return getattr(self, name) if value is None else value
 
     def __delattr__(self, name):
         for group in (self._parameters, self._sub_layers, self._buffers):

@@ -22,7 +22,7 @@ class LayerNorm(Layer):
         self.bias = self.create_parameter([size], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+        return F.layer_norm(input, self._normalized_shape, self._own("weight"), self._own("bias"), self._epsilon)
 
     def extra_repr(self):
         return "normalized_shape=%s, epsilon=%s" % (self._normalized_shape, self._epsilon)
@@ -129,8 +129,8 @@ class _BatchNormBase(Layer):
         if len(input.shape) not in self._ranks:
             raise ValueError("expected %s input (got %dD input)" %
                              (" or ".join("%dD" % r for r in self._ranks), len(input.shape)))
-        return F.batch_norm(input, self._mean, self._variance, self.weight, self.bias, self.training, self._momentum,
-                            self._epsilon, self._data_format, self._use_global_stats)
+        return F.batch_norm(input, self._own("_mean"), self._own("_variance"), self._own("weight"), self._own("bias"),
+                            self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
 
     def extra_repr(self):
         text = "num_features=%d, momentum=%s, epsilon=%s" % (self._num_features, self._momentum, self._epsilon)
