@@ -215,6 +215,26 @@ class SmallOnes(unittest.TestCase):
         np.testing.assert_allclose(out, np.cumsum(x, 1), rtol=1e-5)
         np.testing.assert_allclose(last, x.sum(1), rtol=1e-5)
 
+    def test_first_states_of_basic_nets(self):
+        """Both directions begin with the states given: zeros, or else."""
+        from paddle.fluid.contrib.layers import basic_gru
+
+        def build():
+            x, h = L.data("x", [2, 4, 3], append_batch_size=False), L.data("h", [2, 2, 2], append_batch_size=False)
+            attr = fluid.ParamAttr(initializer=fluid.initializer.Constant(0.1))
+            given = basic_gru(x, h, 2, bidirectional=True, param_attr=attr)
+            return list(given) + list(basic_gru(x, None, 2, bidirectional=True, param_attr=attr))
+
+        x = cases.STEPS.transpose(1, 0, 2).copy()
+        out, last, plain, plain_last = run(build, {"x": x, "h": np.zeros((2, 2, 2), "float32")})
+        np.testing.assert_allclose(out, plain, rtol=1e-6)
+        np.testing.assert_allclose(last, plain_last, rtol=1e-6)
+        self.assertEqual([out.shape, last.shape], [(2, 4, 4), (2, 2, 2)])
+        np.testing.assert_allclose(last[0], out[:, -1, :2], rtol=1e-6)
+        np.testing.assert_allclose(last[1], out[:, 0, 2:], rtol=1e-6)
+        moved = run(build, {"x": x, "h": np.ones((2, 2, 2), "float32")})[0]
+        self.assertGreater(np.abs(moved - plain).max(), 0.1)
+
     def test_a_branch_that_only_speaks(self):
         import contextlib
         import io

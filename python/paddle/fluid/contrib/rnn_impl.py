@@ -106,14 +106,16 @@ class _Net(object):
     def run(self, inputs, units, mask, init, direction):
         """(outputs of all steps, for each state its last value of every layer)"""
         from paddle.fluid import layers
+        # outside of the block: Fluid slices within it, where the net's first states cannot be read
+        init = [[None if value is None else value[i, direction] for value in init] for i in range(self.num_layers)]
         rnn = layers.StaticRNN()
         with rnn.step():
             step = rnn.step_input(inputs)
             step_mask = None if mask is None else rnn.step_input(mask)
             for i, unit in enumerate(units):
-                before = [rnn.memory(init=value[i, direction]) if value is not None else
+                before = [rnn.memory(init=value) if value is not None else
                           rnn.memory(batch_ref=inputs, shape=[-1, self.hidden_size], ref_batch_dim_idx=1)
-                          for value in init]
+                          for value in init[i]]
                 after = unit(step, *before)
                 after = list(after) if isinstance(after, tuple) else [after]
                 if step_mask is not None:
@@ -135,6 +137,7 @@ class _Net(object):
 
     def __call__(self, input, init, sequence_length, batch_first, param_attr, bias_attr, name):
         from paddle.fluid import layers
+        from paddle.fluid.layers.rnn import _reverse
         forward = self.units(name, param_attr, bias_attr, "fw")
         backward = self.units(name + "_reverse", param_attr, bias_attr, "bw") if self.directions == 2 else None
         if batch_first:
@@ -147,9 +150,9 @@ class _Net(object):
                 layers.reshape(value, shape=[self.num_layers, self.directions, -1, self.hidden_size]) for value in init]
         out, last = self.run(input, forward, mask, init, 0)
         if backward is not None:
-            mask = None if mask is None else layers.reverse(mask, axis=[0])
-            other, other_last = self.run(layers.reverse(input, axis=[0]), backward, mask, init, 1)
-            out = layers.concat([out, layers.reverse(other, axis=[0])], axis=2)
+            mask = None if mask is None else _reverse(mask)
+            other, other_last = self.run(_reverse(input), backward, mask, init, 1)
+            out = layers.concat([out, _reverse(other)], axis=2)
             last = [layers.reshape(layers.concat([a, b], axis=1), shape=[self.num_layers * 2, -1, self.hidden_size])
                     for a, b in zip(last, other_last)]
         if batch_first:

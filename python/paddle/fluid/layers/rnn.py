@@ -3,7 +3,7 @@ from functools import partial
 
 from paddle import _names
 from paddle.fluid.framework import dtype_name
-from paddle.fluid.layer_helper import LayerHelper, check_dtype, check_variable
+from paddle.fluid.layer_helper import LayerHelper, check_dtype, check_variable, simple_op
 from paddle.fluid.layers import control_flow, nn, tensor
 from paddle.fluid.layers.utils import assert_same_structure, flatten, map_structure, pack_sequence_as
 from paddle.fluid.param_attr import ParamAttr
@@ -106,8 +106,8 @@ def _swap_batch_time(x):
 
 
 def _reverse(x):
-    from paddle.fluid import layers
-    return layers.reverse(x, axis=[0])
+    """The last step first."""
+    return simple_op("reverse", {"X": [x]}, {"axis": [0]})
 
 
 def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs):
