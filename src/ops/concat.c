@@ -367,8 +367,9 @@ static enum skiff_status mesh_shape(const struct infer *c, struct shape *out,
 {
     int n = infer_in_count(c, MESH_X);
     *out = (struct shape){.ndim = n};
-    if (n < 1 || n > TENSOR_MAX_DIMS)
-        return infer_fail(c, MESH_X, 0, err, "%d vectors, must be 1 to %d", n, TENSOR_MAX_DIMS);
+    if (n < 1 || n > TENSOR_MAX_DIMS || infer_out_count(c, 0) > n)
+        return infer_fail(c, MESH_X, 0, err, "%d vectors, must be 1 to %d, as many as results", n,
+                          TENSOR_MAX_DIMS);
     for (int i = 0; i < n; i++) {
         const struct shape *s = infer_in(c, MESH_X, i);
         if (!s || s->ndim > 1)
@@ -406,6 +407,8 @@ static enum skiff_status mesh_run(struct kernel *k, struct skiff_error *err)
 
 static enum skiff_status mesh_grad_infer(struct infer *c, struct skiff_error *err)
 {
+    if (infer_out_count(c, 0) > infer_in_count(c, MESH_X))
+        return infer_fail(c, MESH_X, 0, err, "has fewer vectors than gradients are asked for");
     for (int i = 0; i < infer_out_count(c, 0); i++) {
         struct shape s = *infer_in(c, MESH_X, i);
         TRY(infer_out(c, 0, i, infer_in_dtype(c, MESH_X, i), &s, err));

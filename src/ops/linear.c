@@ -291,8 +291,11 @@ static enum skiff_status cross_grad_run(struct kernel *k, struct skiff_error *er
 {
     const struct tensor *d = kernel_in(k, DOUT);
     struct lines l;
+    TRY(kernel_check_dtype(k, X, dtype_is_number, "a number", err));
     TRY(cross_lines(k, &l, err));
-    TRY(kernel_want_elements(k, DOUT, kernel_in(k, X)->dtype, tensor_numel(kernel_in(k, X)), err));
+    for (int slot = Y; slot <= DOUT; slot++)
+        TRY(kernel_want_elements(k, slot, kernel_in(k, X)->dtype, tensor_numel(kernel_in(k, X)),
+                                 err));
     if (kernel_wants(k, X))
         TRY(cross_to(l, kernel_in(k, Y), d, kernel_out(k, X)));
     return kernel_wants(k, Y) ? cross_to(l, d, kernel_in(k, X), kernel_out(k, Y)) : SKIFF_OK;

@@ -408,7 +408,9 @@ static void swap(int64_t *v, int64_t a, int64_t b)
 static void shuffle(struct random_source *r, int64_t *v, int64_t n)
 {
     int64_t i = 1;
-    if (n > 1 && n % 2 == 0)
+    for (; r->is_minstd && n > 46340 && i < n; i++) /* its range is too small for two at once */
+        swap(v, i, random_int(r, 0, i + 1));
+    if (i < n && n % 2 == 0)
         swap(v, i++, random_int(r, 0, 2));
     for (; i < n; i += 2) {
         int64_t both = random_int(r, 0, (i + 1) * (i + 2));
