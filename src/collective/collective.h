@@ -91,13 +91,15 @@ enum skiff_status collective_thread(int size, struct collective **out, struct sk
 struct collective_net_options {
     const char *const *endpoints; /* host:port of every rank, in rank order */
     int size, rank;
-    const char *secret; /* of the job; src/net/greeting.h */
-    int64_t start_ms;   /* how long a rank may be late; 0: 180 s */
-    int64_t silence_ms; /* 0: 10 s */
-    const char
-        *describe; /* what must be the same everywhere (a hash of the program): told if not */
+    const char *secret;   /* of the job; src/net/greeting.h */
+    bool insecure;        /* no secret is needed, wherever the ranks are */
+    int64_t start_ms;     /* how long a rank may be late; 0: 180 s */
+    int64_t silence_ms;   /* by when a dead or stopped rank has been named; 0: 10 s */
+    const char *describe; /* what must be the same everywhere (a hash of the program): told if not;
+                           * 255 bytes */
 };
-/* Ring and tree over src/net; ranks of one host move their bytes through shared memory. */
+/* Over src/net, every rank with every other; when all ranks of a group are on one machine, its
+ * bytes go through shared memory. */
 enum skiff_status collective_net(const struct collective_net_options *o, struct collective **out,
                                  struct skiff_error *err);
 /* Started by mpirun or srun: rank and size come from MPI. SKIFF_UNSUPPORTED: built without it. */
