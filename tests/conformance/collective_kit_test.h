@@ -72,7 +72,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static void run_threads(int size, rank_run run)
+__attribute__((unused)) static void run_threads(int size, rank_run run)
 {
     struct collective *groups[RANKS];
     struct rank_thread ranks[RANKS] = {0};
@@ -146,7 +146,7 @@ static void run_case(struct job *j, int rank)
     collective_destroy(c);
 }
 
-static void run_processes(int size, rank_run run)
+__attribute__((unused)) static void run_processes(int size, rank_run run)
 {
     struct job j;
     job_init(&j, size);
