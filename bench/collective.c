@@ -8,6 +8,7 @@
  * Also MPI_Allreduce of the same sizes, when there is an mpirun (bench/mpi/allreduce.c). Times are
  * the best and the median of all rounds: machines are shared. */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +99,22 @@ static void measure(struct collective *c, size_t bytes)
     free(data);
 }
 
+/* A core for each, as mpirun does it. */
+static void stay_on_core(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
 static void run_rank(int rank, const char *const *endpoints)
 {
     struct skiff_error err;
     struct collective *c;
     struct collective_net_options o = {
         .endpoints = endpoints, .size = 2, .rank = rank, .secret = "bench"};
+    stay_on_core(rank);
     must(collective_net(&o, &c, &err), &err);
     for (int i = 0; i < SIZES; i++)
         measure(c, sizes[i]);

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,7 +25,8 @@
 #include "base/mem.h"
 
 #define BROKEN (UINT64_C(1) << 63)
-#define SPIN (60 * 1000)          /* nanoseconds; a wait for somebody who computes sleeps */
+#define SPIN (4 * 1000)           /* nanoseconds */
+#define YIELD CLOCK_MS            /* then others may run; then a wait sleeps */
 #define NAP (20 * CLOCK_MS)       /* between two looks whether somebody is gone */
 #define REASON (5 * CLOCK_SECOND) /* for the reason of whoever gave up to arrive */
 
@@ -95,8 +97,8 @@ static enum skiff_status look_for_missing(struct collective *c, struct skiff_err
 
 static bool spin_until_met(struct hall *h, uint64_t target)
 {
-    int64_t end = h->spins ? clock_now() + SPIN : 0;
-    do {
+    int64_t start = clock_now(), waited = 0;
+    while (waited < YIELD) {
         for (int i = 0; i < 64; i++) {
             if (atomic_load_explicit(&h->shared->count, memory_order_acquire) >= target)
                 return true;
@@ -104,7 +106,10 @@ static bool spin_until_met(struct hall *h, uint64_t target)
             __builtin_ia32_pause();
 #endif
         }
-    } while (h->spins && clock_now() < end);
+        if (!h->spins || waited > SPIN)
+            sched_yield();
+        waited = clock_now() - start;
+    }
     return false;
 }
 

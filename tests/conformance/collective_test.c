@@ -667,12 +667,89 @@ static void processes_without_shared_memory(void **state)
     unsetenv("SKIFF_NO_SHARED_MEMORY");
 }
 
+/* ---- mpirun starts this program again, with the name of a case ---- */
+
+static const char *self;
+
+static bool have_mpi(void)
+{
+    struct skiff_error err;
+    struct collective *c;
+    if (system("command -v mpirun >/dev/null") != 0)
+        return false;
+    pid_t pid = fork(); /* MPI is begun once in a process */
+    if (pid == 0)
+        _exit(collective_mpi(&c, &err) == SKIFF_UNSUPPORTED ? 1 : 0);
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return status == 0;
+}
+
+static void run_mpirun(int size, rank_run run)
+{
+    char command[1024];
+    const char *name = "all_values";
+    for (int i = 0; i < CASES; i++)
+        if (cases[i].run == run)
+            name = cases[i].name;
+    snprintf(command, sizeof command,
+             "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout %d mpirun "
+             "--oversubscribe --mca btl_vader_single_copy_mechanism none -n %d '%s' --mpi %s",
+             PATIENCE, size, self, name);
+    if (system(command) != 0)
+        fail_msg("%s", command);
+}
+
+static int mpi_rank(const char *name)
+{
+    struct collective *c;
+    rank_run run = all_values;
+    alarm(PATIENCE);
+    for (int i = 0; i < CASES; i++)
+        if (strcmp(cases[i].name, name) == 0)
+            run = cases[i].run;
+    CHECK(collective_mpi_present());
+    CHECK_OK(collective_mpi(&c, &err));
+    CHECK(strcmp(collective_engine(c), "mpi") == 0);
+    run(c);
+    collective_destroy(c);
+    if (run == all_values) { /* and once more in the same process */
+        CHECK_OK(collective_mpi(&c, &err));
+        run(c);
+        collective_destroy(c);
+    }
+    return 0;
+}
+
+static void mpi(void **state)
+{
+    if (!have_mpi())
+        skip();
+    run_all(run_mpirun);
+}
+
+static void mpi_without_shared_memory(void **state)
+{
+    if (!have_mpi())
+        skip();
+    setenv("SKIFF_NO_SHARED_MEMORY", "1", 1);
+    run_mpirun(3, all_values);
+    for (int i = 14; i < CASES; i++)
+        run_mpirun(2, cases[i].run);
+    unsetenv("SKIFF_NO_SHARED_MEMORY");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads),
         cmocka_unit_test(processes),
         cmocka_unit_test(processes_without_shared_memory),
+        cmocka_unit_test(mpi),
+        cmocka_unit_test(mpi_without_shared_memory),
     };
+    self = argv[0];
+    if (argc == 3 && strcmp(argv[1], "--mpi") == 0)
+        return mpi_rank(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
