@@ -64,17 +64,26 @@ void fold(enum dtype dtype, enum collective_op op, const uint8_t *const *in, int
 
 /* ---- letters ---- */
 
-enum letter_kind { LETTER_CALL, LETTER_MESSAGE, LETTER_LEAVE, LETTER_FAIL, LETTER_BEAT, LETTERS };
+enum letter_kind {
+    LETTER_CALL,    /* a window of an exchange */
+    LETTER_MESSAGE, /* between two ranks */
+    LETTER_WAITS,   /* the sender's caller waits for this message of the receiver's */
+    LETTER_LEAVE,   /* the sender has closed the group */
+    LETTER_FAIL,    /* something has failed; the data say what */
+    LETTER_BEAT,    /* the sender lives */
+    LETTERS,
+};
 
 struct letter_head {
     enum letter_kind kind;
     uint32_t window;        /* of a call's bytes */
     uint64_t group, number; /* which call of the group, or which message between two ranks */
     uint64_t total;         /* bytes in all windows */
+    uint64_t sent;          /* messages to the receiver so far, if the sender's caller waits */
     struct call call;
 };
 
-#define LETTER_HEAD 56 /* bytes of a head on the wire */
+#define LETTER_HEAD 64 /* bytes of a head on the wire */
 void letter_encode(const struct letter_head *h, uint8_t out[LETTER_HEAD]);
 /* FORMAT: that is none. */
 enum skiff_status letter_decode(const uint8_t *bytes, size_t n, struct letter_head *out,
@@ -140,9 +149,11 @@ enum skiff_status post_take(struct post *p, int from, const struct letter_head *
 bool post_has(struct post *p, int from, const struct letter_head *wanted);
 /* Blocks until something has come, perhaps, or until the deadline. */
 void post_wait_change(struct post *p, int64_t deadline);
+/* Does the sender's caller wait for a message? wanted->number, sent: as in its letter. */
+bool post_peek_wait(struct post *p, int from, uint64_t group, struct letter_head *out);
 /* Has a letter come of a call in which its sender's caller waits, and which nobody here has made?
- */
-bool post_peek_call(struct post *p, int from, uint64_t group, struct call *out);
+ * out_sent: how many messages to us it had sent before. */
+bool post_peek_call(struct post *p, int from, uint64_t group, struct call *out, uint64_t *out_sent);
 /* Sends, to oneself too. */
 enum skiff_status post_send(struct post *p, int to, const struct letter_head *h, const void *data,
                             size_t bytes, struct skiff_error *err);
@@ -216,8 +227,8 @@ enum skiff_status hall_open(struct collective *c, struct hall **out, struct skif
 /* The same for all ranks of a process that has just made them. */
 void hall_give(struct collective **ranks, int size);
 void hall_close(struct hall *h); /* NULL is fine */
-/* Does a member's caller wait in a call that nobody here has made? */
-bool hall_peek_call(struct hall *h, int member, struct call *out);
+/* The same as post_peek_call. */
+bool hall_peek_call(const struct collective *c, int member, struct call *out, uint64_t *out_sent);
 enum skiff_status hall_exchange(struct collective *c, const struct exchange *x,
                                 struct skiff_error *err);
 

@@ -48,10 +48,12 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
 #define IDLE (50 * CLOCK_MS)       /* between two looks of the engine's thread */
 #define BUSY CLOCK_MS              /* while something is on its way */
 
-#define MPI_CALLS(X)                                                                          \
-    X(Init_thread)                                                                            \
-    X(Finalize) X(Comm_rank) X(Comm_size) X(Comm_dup) X(Comm_set_errhandler) X(Isend) X(Test) \
-        X(Improbe) X(Imrecv) X(Get_count) X(Error_string)
+#define MPI_CALLS(X)                                                                      \
+    X(Init_thread)                                                                        \
+    X(Finalize)                                                                           \
+    X(Comm_rank)                                                                          \
+    X(Comm_size) X(Comm_dup) X(Comm_set_errhandler) X(Isend) X(Test) X(Improbe) X(Imrecv) \
+        X(Get_count) X(Error_string)
 
 struct mpi_library {
 #define MPI_MEMBER(name) __typeof__(&MPI_##name) name;
@@ -349,12 +351,12 @@ static void settle(struct mpi_engine *e)
 static void close_mpi(void *engine)
 {
     struct mpi_engine *e = engine;
-    settle(e);
     pthread_mutex_lock(&e->lock);
     e->stopping = true;
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->lock);
     thread_join(&e->thread);
+    settle(e);
     mpi.dead = mpi.dead || e->leaving || e->coming; /* MPI keeps the bytes of these */
     free(e->heard);
     post_destroy(e->post);

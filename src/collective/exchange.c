@@ -59,6 +59,7 @@ static enum skiff_status send_window(struct mesh *m, size_t w, struct skiff_erro
         int i = (c->rank + k) % c->size; /* not all to rank 0 at first */
         struct letter_head h = head_of(m, w);
         h.total = m->x->out_bytes[i];
+        h.sent = m->x->call.blocks ? c->sent[i] : 0;
         if (w >= windows_of(m->x->out_bytes[i]))
             continue;
         TRY(post_send(c->post, c->ranks[i], &h, m->pieces[i] + w * WINDOW,

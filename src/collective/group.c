@@ -4,13 +4,15 @@
  * own thread when nothing was started before it; what is started is made by the group's thread,
  * which exists from the first start on. Messages go beside that: a send is with the engine at once,
  * and what comes lies in the post until somebody waits for it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "collective/collective_parts.h"
 
-#define LOOK_EVERY 100 /* ms: whether a message can still come */
+#define LOOK_EVERY 100          /* ms: whether a message can still come */
+#define TELL_AFTER CLOCK_SECOND /* of waiting for a message: its sender hears of it */
 
 enum work_kind { WORK_CALL, WORK_SENT, WORK_RECEIVE };
 
@@ -201,35 +203,64 @@ static struct letter_head ask_for(struct collective *c, int from, size_t bytes)
         .kind = LETTER_MESSAGE, .group = c->id, .number = ++c->asked[from], .total = bytes};
 }
 
-/* This rank's caller waits for a message of one whose caller waits in a call that nobody here has
- * made or can make now: both would wait for ever. */
-static enum skiff_status check_can_come(struct collective *c, int from, struct skiff_error *err)
+/* What another rank's caller waits in, which has not sent us this message: a call, or a message of
+ * ours that we have not sent. False: nothing that we know of. */
+static bool waits_in(struct collective *c, int other, uint64_t number, char text[CALL_TEXT])
 {
     struct call call;
+    struct letter_head wait;
+    uint64_t sent;
+    bool in_call = c->hall ? hall_peek_call(c, other, &call, &sent)
+                           : post_peek_call(c->post, c->ranks[other], c->id, &call, &sent);
+    if (in_call && sent < number) {
+        call_print(&call, text);
+        return true;
+    }
+    if (!post_peek_wait(c->post, c->ranks[other], c->id, &wait) || wait.sent >= number ||
+        wait.number <= c->sent[other])
+        return false;
+    snprintf(text, CALL_TEXT, "recv from rank %d", c->post->rank);
+    return true;
+}
+
+/* This rank's caller waits for a message of one whose caller waits for something that this rank
+ * cannot do meanwhile: both would wait for ever. */
+static enum skiff_status check_can_come(struct collective *c, int from, uint64_t number,
+                                        struct skiff_error *err)
+{
     char text[CALL_TEXT];
     pthread_mutex_lock(&c->lock);
     bool idle = !c->running && !c->first;
     pthread_mutex_unlock(&c->lock);
-    if (!idle || from == c->rank)
+    if (!idle || from == c->rank || !waits_in(c, from, number, text))
         return SKIFF_OK;
-    if (!(c->hall ? hall_peek_call(c->hall, from, &call)
-                  : post_peek_call(c->post, c->ranks[from], c->id, &call)))
-        return SKIFF_OK;
-    call_print(&call, text);
     return error_set(err, SKIFF_INVALID,
                      "rank %d waits for a message from rank %d, which calls %s; all ranks must "
                      "make the same calls in the same order",
                      c->post->rank, c->ranks[from], text);
 }
 
+/* For a rank that might wait for us. */
+static void tell_of_wait(struct collective *c, int from, const struct letter_head *wanted)
+{
+    struct letter_head h = *wanted;
+    h.kind = LETTER_WAITS;
+    h.sent = c->sent[from];
+    if (from != c->rank)
+        post_send(c->post, c->ranks[from], &h, NULL, 0, NULL);
+}
+
 static enum skiff_status wait_for_message(struct collective *c, int from,
                                           const struct letter_head *wanted, struct skiff_error *err)
 {
+    int64_t tell = clock_now() + TELL_AFTER;
     while (!post_has(c->post, c->ranks[from], wanted)) {
-        enum skiff_status status = check_can_come(c, from, err);
-        if (status < 0 && !post_has(c->post, c->ranks[from], wanted))
-            return status;
+        TRY(check_can_come(c, from, wanted->number, err));
         post_wait_change(c->post, clock_after(clock_now(), LOOK_EVERY));
+        if (clock_now() < tell)
+            continue;
+        tell_of_wait(c, from, wanted);
+        tell = CLOCK_NEVER;
     }
     return SKIFF_OK;
 }

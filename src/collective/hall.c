@@ -181,7 +181,8 @@ static void fill_seat(struct visit *v)
     seat->longest = longest_out(v, false);
     seat->mine = v->x->mine;
     for (int i = 0; i < v->c->size; i++)
-        seat->bytes[i] = v->x->out_bytes[i];
+        seat->to[i] = (struct hall_share){.bytes = v->x->out_bytes[i],
+                                          .sent = v->x->call.blocks ? v->c->sent[i] : 0};
     atomic_store(&seat->round, h->round);
 }
 
@@ -218,7 +219,7 @@ static enum skiff_status check_seats(struct visit *v, struct skiff_error *err)
     TRY(call_check(c, v->calls, err));
     for (int i = 0; i < c->size; i++) {
         const struct hall_seat *seat = hall_seat(c->hall, i, c->hall->round);
-        TRY(exchange_check_bytes(c, v->x, i, seat->bytes[c->rank], err));
+        TRY(exchange_check_bytes(c, v->x, i, seat->to[c->rank].bytes, err));
     }
     if (!c->hall->direct)
         v->rounds = longest ? (longest + v->window - 1) / v->window : 1;
@@ -230,7 +231,7 @@ static const uint8_t *piece_for(const struct hall_seat *seat, int rank, bool pie
 {
     const uint8_t *at = seat->mine;
     for (int i = 0; pieces && at && i < rank; i++)
-        at += seat->bytes[i];
+        at += seat->to[i].bytes;
     return at;
 }
 
@@ -288,12 +289,14 @@ enum skiff_status hall_exchange(struct collective *c, const struct exchange *x,
     return status;
 }
 
-bool hall_peek_call(struct hall *h, int member, struct call *out)
+bool hall_peek_call(const struct collective *c, int member, struct call *out, uint64_t *out_sent)
 {
     /* of a round that we have not begun: its seat does not change before we come */
+    struct hall *h = c->hall;
     const struct hall_seat *seat = hall_seat(h, member, h->round + 1);
     if (atomic_load(&seat->round) != h->round + 1)
         return false;
     *out = seat->call;
+    *out_sent = seat->to[c->rank].sent;
     return out->blocks;
 }

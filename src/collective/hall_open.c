@@ -44,7 +44,7 @@ static size_t lay_out(struct hall *h, const struct collective *c)
     h->size = c->size;
     h->direct = c->post->kind->one_process;
     h->spins = sysconf(_SC_NPROCESSORS_ONLN) >= c->size;
-    h->seat_bytes = rounded(sizeof(struct hall_seat) + n * sizeof(uint64_t));
+    h->seat_bytes = rounded(sizeof(struct hall_seat) + n * sizeof(struct hall_share));
     h->slot_bytes = SLOTS_ALL / (2 * n) & ~(size_t)4095;
     h->slot_bytes = h->slot_bytes > SLOT_MOST ? SLOT_MOST : h->slot_bytes;
     h->slot_bytes = h->slot_bytes < SLOT_LEAST ? SLOT_LEAST : h->slot_bytes;

@@ -4,13 +4,18 @@
 
 #include "collective/collective_parts.h"
 
+struct hall_share {
+    uint64_t bytes; /* that it gives */
+    uint64_t sent;  /* messages before */
+};
+
 /* Where a rank says what it does. */
 struct hall_seat {
     _Alignas(64) atomic_uint_fast64_t round;
     struct call call;
-    uint64_t longest;    /* of what it gives to one rank */
-    const uint8_t *mine; /* in one process */
-    uint64_t bytes[];    /* by receiver */
+    uint64_t longest;       /* of what it gives to one rank */
+    const uint8_t *mine;    /* in one process */
+    struct hall_share to[]; /* by receiver */
 };
 
 /* All of it is zero at first. */

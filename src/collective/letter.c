@@ -6,7 +6,8 @@
  *    2  1  call: op          32  8  total
  *    3  1  call: dtype       40  8  call: count
  *    4  4  window            48  4  call: root
- *    8  8  magic             52  4  call: blocks */
+ *    8  8  magic             52  4  call: blocks
+ *                            56  8  sent */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ void letter_encode(const struct letter_head *h, uint8_t out[LETTER_HEAD])
     put(out + 40, (uint64_t)h->call.count, 8);
     put(out + 48, (uint32_t)h->call.root, 4);
     put(out + 52, h->call.blocks, 4);
+    put(out + 56, h->sent, 8);
 }
 
 enum skiff_status letter_decode(const uint8_t *b, size_t n, struct letter_head *out,
@@ -50,7 +52,7 @@ enum skiff_status letter_decode(const uint8_t *b, size_t n, struct letter_head *
     if (n < LETTER_HEAD || get(b + 8, 8) != MAGIC)
         return error_set(err, SKIFF_FORMAT, "%zu bytes that are no letter of a collective group",
                          n);
-    if (b[0] >= LETTERS || b[1] >= CALL_KINDS || b[2] > COLLECTIVE_PROD)
+    if (b[0] >= LETTERS || b[1] >= CALL_KINDS || b[2] > COLLECTIVE_PROD || get(b + 52, 4) > 1)
         return error_set(err, SKIFF_FORMAT, "a letter of kind %d about call %d, op %d", b[0], b[1],
                          b[2]);
     *out = (struct letter_head){.kind = (enum letter_kind)b[0],
@@ -58,6 +60,7 @@ enum skiff_status letter_decode(const uint8_t *b, size_t n, struct letter_head *
                                 .group = get(b + 16, 8),
                                 .number = get(b + 24, 8),
                                 .total = get(b + 32, 8),
+                                .sent = get(b + 56, 8),
                                 .call = {.kind = b[1],
                                          .op = b[2],
                                          .dtype = b[3],

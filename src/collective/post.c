@@ -135,6 +135,36 @@ static void put_in_box(struct post *p, int from, const struct letter_head *h, st
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Locked. Of letters that tell what a rank waits for only the last one counts. */
+static struct letter **find_wait(struct post *p, int from, uint64_t group)
+{
+    struct letter **at = &p->boxes[from];
+    while (*at && ((*at)->head.kind != LETTER_WAITS || (*at)->head.group != group))
+        at = &(*at)->next;
+    return at;
+}
+
+static bool renew_wait(struct post *p, int from, const struct letter_head *h)
+{
+    pthread_mutex_lock(&p->lock);
+    struct letter *l = *find_wait(p, from, h->group);
+    if (l)
+        l->head = *h;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    return l != NULL;
+}
+
+bool post_peek_wait(struct post *p, int from, uint64_t group, struct letter_head *out)
+{
+    pthread_mutex_lock(&p->lock);
+    struct letter *l = *find_wait(p, from, group);
+    if (l)
+        *out = l->head;
+    pthread_mutex_unlock(&p->lock);
+    return l != NULL;
+}
+
 void post_deliver(struct post *p, int from, const struct letter_head *h, struct blob *blob,
                   size_t offset)
 {
@@ -142,7 +172,7 @@ void post_deliver(struct post *p, int from, const struct letter_head *h, struct 
         hear_of_failure(p, h, blob, offset);
     else if (h->kind == LETTER_LEAVE)
         note_departure(p, from, h->group);
-    else if (h->kind != LETTER_BEAT)
+    else if (h->kind != LETTER_BEAT && !(h->kind == LETTER_WAITS && renew_wait(p, from, h)))
         put_in_box(p, from, h, blob, offset);
     blob_unref(blob);
 }
@@ -185,13 +215,14 @@ bool post_has(struct post *p, int from, const struct letter_head *wanted)
     return here || atomic_load(&p->failed);
 }
 
-bool post_peek_call(struct post *p, int from, uint64_t group, struct call *out)
+bool post_peek_call(struct post *p, int from, uint64_t group, struct call *out, uint64_t *out_sent)
 {
     bool found = false;
     pthread_mutex_lock(&p->lock);
     for (const struct letter *l = p->boxes[from]; l && !found; l = l->next)
         if (l->head.kind == LETTER_CALL && l->head.group == group && l->head.call.blocks) {
             *out = l->head.call;
+            *out_sent = l->head.sent;
             found = true;
         }
     pthread_mutex_unlock(&p->lock);

@@ -59,12 +59,14 @@ static void sum_until_fault(struct job *j, int rank)
     free(data);
 }
 
-static void strike_one(int size, int signal_number, int64_t count)
+/* silence_ms 0: as users have it */
+static void strike_one(int size, int signal_number, int64_t count, int64_t silence_ms)
 {
     struct job j;
     job_init(&j, size);
     fault_signal = signal_number;
     fault_count = count;
+    j.options.silence_ms = silence_ms;
     for (int i = 0; i < size; i++)
         job_start_rank(&j, i, sum_until_fault);
     for (int i = 0; i < size; i++)
@@ -76,18 +78,18 @@ static void strike_one(int size, int signal_number, int64_t count)
 
 static void a_killed_rank_is_named(void **state)
 {
-    strike_one(2, SIGKILL, 10);
-    strike_one(4, SIGKILL, 500000);
+    strike_one(2, SIGKILL, 10, 0);
+    strike_one(4, SIGKILL, 500000, 0);
     setenv("SKIFF_NO_SHARED_MEMORY", "1", 1);
-    strike_one(3, SIGKILL, 500000);
+    strike_one(3, SIGKILL, 500000, 0);
     unsetenv("SKIFF_NO_SHARED_MEMORY");
 }
 
 static void a_stopped_rank_is_named(void **state)
 {
-    strike_one(3, SIGSTOP, 500000);
+    strike_one(3, SIGSTOP, 500000, 0);
     setenv("SKIFF_NO_SHARED_MEMORY", "1", 1);
-    strike_one(2, SIGSTOP, 10);
+    strike_one(2, SIGSTOP, 10, 3000);
     unsetenv("SKIFF_NO_SHARED_MEMORY");
 }
 
