@@ -52,8 +52,9 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
     X(Init_thread)                                                                        \
     X(Finalize)                                                                           \
     X(Comm_rank)                                                                          \
-    X(Comm_size) X(Comm_dup) X(Comm_set_errhandler) X(Isend) X(Test) X(Improbe) X(Imrecv) \
-        X(Get_count) X(Error_string)
+    X(Comm_size)                                                                          \
+    X(Comm_dup) X(Comm_set_errhandler) X(Isend) X(Test) X(Improbe) X(Imrecv) X(Get_count) \
+        X(Error_string)
 
 struct mpi_library {
 #define MPI_MEMBER(name) __typeof__(&MPI_##name) name;

@@ -19,13 +19,14 @@
 #define SILENCE_MS (10 * 1000)
 #define MARGIN_MS 2000 /* a death is told before silence_ms are over, also when all is slow */
 #define LOST_MS 3000   /* for a connection to come back */
+#define TELL_MS 5000   /* for those who come late to a meeting that has failed */
 #define TICK (250 * CLOCK_MS)
 #define DESCRIBE 256
 
 struct peer { /* another rank */
     struct rpc_peer *rpc;
-    bool met;
-    bool dead;
+    bool met, dead;
+    bool down;             /* its link was up and is not */
     int64_t down_since;    /* 0: it is up */
     size_t letters, bytes; /* that have not arrived yet */
 };
@@ -41,8 +42,9 @@ struct net {
     int rank, size, met;
     int64_t silence, lost, last_tick, forgiven;
     bool started;
+    bool differs; /* the meeting has failed before all had come: those who come late are told */
     atomic_bool closing;
-    pthread_mutex_t lock; /* peers' met, letters, bytes */
+    pthread_mutex_t lock; /* peers' met, down, letters, bytes */
     pthread_cond_t changed;
 };
 
@@ -244,6 +246,7 @@ static enum skiff_status meet_all(struct net *n, int64_t start_ms, struct skiff_
     pthread_mutex_lock(&n->lock);
     while (n->met < n->size - 1 && !atomic_load(&n->post->failed) && clock_now() < end)
         cond_wait_until(&n->changed, &n->lock, clock_min(end, clock_after(clock_now(), 50)));
+    n->differs = atomic_load(&n->post->failed);
     if (n->met < n->size - 1)
         status = name_missing(n, start_ms, err);
     pthread_mutex_unlock(&n->lock);
@@ -296,7 +299,29 @@ static int64_t on_tick(void *self, int64_t now)
     return now + TICK;
 }
 
-static const struct node_service watch_service = {.tick = on_tick};
+/* After a failure nobody waits for a rank whose link is down: it has heard of it and gone. */
+static void note_link(struct net *n, const struct link *link, bool down)
+{
+    pthread_mutex_lock(&n->lock);
+    for (int i = 0; i < n->size; i++)
+        if (n->peers[i].rpc && rpc_peer_link(n->peers[i].rpc) == link)
+            n->peers[i].down = down;
+    pthread_cond_broadcast(&n->changed);
+    pthread_mutex_unlock(&n->lock);
+}
+
+static void on_link_up(void *self, struct link *link)
+{
+    note_link(self, link, false);
+}
+
+static void on_link_down(void *self, struct link *link)
+{
+    note_link(self, link, true);
+}
+
+static const struct node_service watch_service = {
+    .link_up = on_link_up, .link_down = on_link_down, .tick = on_tick};
 
 /* ---- life ---- */
 
@@ -304,7 +329,8 @@ static const struct node_service watch_service = {.tick = on_tick};
 static bool has_letters_out(struct net *n)
 {
     for (int i = 0; i < n->size; i++)
-        if (n->peers[i].letters && n->peers[i].met && !n->peers[i].dead &&
+        if (n->peers[i].letters && !n->peers[i].dead && (n->peers[i].met || n->differs) &&
+            !(n->peers[i].down && atomic_load(&n->post->failed)) &&
             !post_has_left(n->post, i, GROUP_WORLD))
             return true;
     return false;
@@ -312,7 +338,10 @@ static bool has_letters_out(struct net *n)
 
 static void settle(struct net *n)
 {
-    int64_t end = clock_now() + (atomic_load(&n->post->failed) ? CLOCK_SECOND : n->silence);
+    int64_t patience = !atomic_load(&n->post->failed) ? n->silence
+                       : n->differs                   ? TELL_MS * CLOCK_MS
+                                                      : CLOCK_SECOND;
+    int64_t end = clock_now() + patience;
     pthread_mutex_lock(&n->lock);
     while (has_letters_out(n) && clock_now() < end)
         cond_wait_until(&n->changed, &n->lock, clock_after(clock_now(), 5));

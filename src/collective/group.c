@@ -58,9 +58,12 @@ enum skiff_status group_open(struct collective *c, struct skiff_error *err)
     return c->size > 1 ? hall_open(c, &c->hall, err) : SKIFF_OK;
 }
 
+/* After a failure it is that which all hear of; letters may overtake each other. */
 static void leave(struct collective *c)
 {
     struct letter_head h = {.kind = LETTER_LEAVE, .group = c->id};
+    if (atomic_load(&c->post->failed))
+        return;
     for (int i = 0; i < c->size; i++)
         if (i != c->rank)
             c->post->kind->send(c->post->engine, c->ranks[i], &h, NULL, 0, NULL);
