@@ -2,13 +2,14 @@
  * ours, because MPI promises no order of additions.
  *
  * The library is loaded when this engine is chosen and not before: Skiff runs without it. This file
- * alone includes mpi.h, and takes from it what it must know of types; functions and objects are
- * looked up by name. MPI can be begun and ended once in a process, so it is begun with the first
- * group and ended with the process; groups that come later use other tags.
+ * alone includes MPI's header, for its types; functions and objects are looked up by name. MPI can
+ * be begun and ended once in a process, so it is begun with the first group and ended with the
+ * process; groups that come later use other tags.
  *
- * All calls of MPI are made with one lock held, and none of them waits. Ranks look for letters while
- * they wait for one; a thread of this engine does it in between, tells the others that this rank
- * lives, and looks who has been silent. Who is killed ends the job: that is mpirun's part. */
+ * All calls of MPI are made with one lock held, and none of them waits. Ranks look for letters
+ * while they wait for one; in between a thread of this engine does, which also tells the others
+ * that this rank lives, and looks who has been silent. Who is killed ends the job: that is mpirun's
+ * part. */
 #define _GNU_SOURCE
 #include "collective/collective_parts.h"
 
@@ -48,13 +49,13 @@ enum skiff_status collective_mpi(struct collective **out, struct skiff_error *er
 #define IDLE (50 * CLOCK_MS)       /* between two looks of the engine's thread */
 #define BUSY CLOCK_MS              /* while something is on its way */
 
-#define MPI_CALLS(X)                                                                      \
-    X(Init_thread)                                                                        \
-    X(Finalize)                                                                           \
-    X(Comm_rank)                                                                          \
-    X(Comm_size)                                                                          \
-    X(Comm_dup) X(Comm_set_errhandler) X(Isend) X(Test) X(Improbe) X(Imrecv) X(Get_count) \
-        X(Error_string)
+#define MPI_CALLS(X) \
+    X(Init_thread)   \
+    X(Finalize)      \
+    X(Comm_rank)     \
+    X(Comm_size)     \
+    X(Comm_dup)      \
+    X(Comm_set_errhandler) X(Isend) X(Test) X(Improbe) X(Imrecv) X(Get_count) X(Error_string)
 
 struct mpi_library {
 #define MPI_MEMBER(name) __typeof__(&MPI_##name) name;
@@ -188,15 +189,19 @@ static enum skiff_status send_letter(void *engine, int to, const struct letter_h
     return status;
 }
 
-static void arrived(struct mpi_engine *e, struct transfer *t)
+/* Locked, so that two threads keep their order. */
+static enum skiff_status deliver(struct mpi_engine *e, const struct transfer *came,
+                                 struct skiff_error *err)
 {
-    struct letter_head h;
-    struct skiff_error err;
-    if (letter_decode(t->blob->data, t->blob->len, &h, &err) < 0) {
-        post_fail(e->post, &err);
-        return;
+    enum skiff_status status = SKIFF_OK;
+    for (const struct transfer *t = came; t; t = t->next) {
+        struct letter_head h;
+        if (letter_decode(t->blob->data, t->blob->len, &h, err) == SKIFF_OK)
+            post_deliver(e->post, t->rank, &h, blob_ref(t->blob), LETTER_HEAD);
+        else
+            status = SKIFF_FORMAT;
     }
-    post_deliver(e->post, t->rank, &h, blob_ref(t->blob), LETTER_HEAD);
+    return status;
 }
 
 /* Locked. Takes those that are through out of a list. */
@@ -257,9 +262,11 @@ static bool progress(void *engine)
     struct transfer *sent = take_done(&e->leaving);
     bool more = begin_next(e);
     struct transfer *came = take_done(&e->coming);
-    for (struct transfer *t = came; t; t = t->next)
-        arrived(e, t); /* locked, so that two threads keep their order */
+    struct skiff_error err;
+    enum skiff_status status = deliver(e, came, &err);
     pthread_mutex_unlock(&mpi.lock);
+    if (status < 0)
+        post_fail(e->post, &err);
     bool any = more || came;
     drop(sent);
     drop(came);

@@ -1,5 +1,5 @@
-/* What the tests of collective groups share: a case is a function that every rank runs; the kit runs
- * it as threads, as processes that meet at ports of this machine, and under mpirun. */
+/* What the tests of collective groups share: a case is a function that every rank runs; the kit
+ * runs it as threads and as processes that meet at ports of this machine. */
 #ifndef COLLECTIVE_KIT_TEST_H
 #define COLLECTIVE_KIT_TEST_H
 
