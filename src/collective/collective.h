@@ -1,6 +1,6 @@
 /* Collective operations: every rank calls the same ones in the same order.
  *
- *   struct collective *c = ...;                      thread, net or mpi (engine.h of each)
+ *   struct collective *c = ...;                      collective_thread, _net or _mpi
  *   collective_all_reduce(c, grad, n, DTYPE_FP32, COLLECTIVE_SUM, &err);
  *
  * Ranks are 0 .. size-1. Every call has a tag made of its kind, type, count and root; ranks that
@@ -8,13 +8,15 @@
  * silent or gone is named by all others within the engine's silence (10 s), and every later call of
  * the group fails with the same message: nothing hangs.
  *
- * Results do not depend on timing: for a given engine-independent number of ranks the order of
- * additions is fixed (ascending ranks within a piece), so a job repeats bit by bit, and all ranks
- * hold the same bits.
+ * Results do not depend on timing: additions go by ascending ranks, in every engine and for every
+ * length, so a job repeats bit by bit, and all ranks hold the same bits.
  *
- * Non-blocking calls are carried out in the order in which they were started, by the group's own
- * thread, while the caller computes; buffers belong to the call until wait. Blocking calls wait for
- * those started before. One thread per rank calls. */
+ * Collective calls that are started without waiting are carried out in the order in which they were
+ * started, by the group's own thread, while the caller computes; buffers belong to the call until
+ * wait, and all are waited for before the group is destroyed. Blocking ones wait for those started
+ * before. Messages (send, recv) go beside them: a send is copied and never waits for its receiver,
+ * messages of two ranks keep their order, and two ranks that wait for each other are told so. One
+ * thread per rank calls. */
 #ifndef COLLECTIVE_COLLECTIVE_H
 #define COLLECTIVE_COLLECTIVE_H
 
