@@ -153,6 +153,10 @@ $(BUILD)/src/data/read_criteo.o: CFLAGS += -O3
 # whole numbers of data wrap round, as Paddle's do; shapes are bounded before an op sees them (shape_is_bounded)
 $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 
+# OpenMPI's header, where it is installed; its library is loaded at run time, and only when it is asked for
+MPI_INCLUDE := $(firstword $(wildcard /usr/lib/*/openmpi/include /usr/include/openmpi-*))
+$(BUILD)/src/collective/engine_mpi.o: CFLAGS += $(MPI_INCLUDE:%=-DSKIFF_MPI -isystem %)
+
 # src/layers/table.h includes the generated list: it must be there before the first dependency file is
 $(BUILD)/%.o: %.c | $(BUILD)/gen/layers/layer_list.h
 	@mkdir -p $(@D)
@@ -184,6 +188,11 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# MPI's own all_reduce, for comparison
+$(BUILD)/bench/mpi_allreduce: bench/mpi/allreduce.c
+	@mkdir -p $(@D)
+	@mpicc -O2 -Wall -o $@ $<
+
 $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libskiff.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -191,7 +200,7 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(BUILD)/libskiff.a
 # ratios against this machine's own limits; see bench/README.md
 .PHONY: bench
 bench: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES) $(if $(shell command -v mpicc),$(BUILD)/bench/mpi_allreduce)
 	@for b in $(BENCHES); do echo "== $$b"; $$b || exit 1; done
 
 .PHONY: build-tests check tsan fuzz setup setup-test test run install uninstall format check-layers clean
@@ -208,7 +217,7 @@ check: $(CHECK_NEEDS)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
 TSAN_TESTS := thread_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test \
-    fleet_ data_dataset data_pipe hogwild trainer_test trainer_pause tally_test cluster_ train-run_threads user-run_predict
+    fleet_ collective_ data_dataset data_pipe hogwild trainer_test trainer_pause tally_test cluster_ train-run_threads user-run_predict
 tsan: # Python itself is not built for TSan
 	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"
 

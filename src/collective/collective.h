@@ -1,6 +1,6 @@
 /* Collective operations: every rank calls the same ones in the same order.
  *
- *   struct collective *c = ...;                      thread, net or mpi (engine.h of each)
+ *   struct collective *c = ...;                      collective_thread, _net or _mpi
  *   collective_all_reduce(c, grad, n, DTYPE_FP32, COLLECTIVE_SUM, &err);
  *
  * Ranks are 0 .. size-1. Every call has a tag made of its kind, type, count and root; ranks that
@@ -8,13 +8,15 @@
  * silent or gone is named by all others within the engine's silence (10 s), and every later call of
  * the group fails with the same message: nothing hangs.
  *
- * Results do not depend on timing: for a given engine-independent number of ranks the order of
- * additions is fixed (ascending ranks within a piece), so a job repeats bit by bit, and all ranks
- * hold the same bits.
+ * Results do not depend on timing: additions go by ascending ranks, in every engine and for every
+ * length, so a job repeats bit by bit, and all ranks hold the same bits.
  *
- * Non-blocking calls are carried out in the order in which they were started, by the group's own
- * thread, while the caller computes; buffers belong to the call until wait. Blocking calls wait for
- * those started before. One thread per rank calls. */
+ * Collective calls that are started without waiting are carried out in the order in which they were
+ * started, by the group's own thread, while the caller computes; buffers belong to the call until
+ * wait, and all are waited for before the group is destroyed. Blocking ones wait for those started
+ * before. Messages (send, recv) go beside them: a send is copied and never waits for its receiver,
+ * messages of two ranks keep their order, and two ranks that wait for each other are told so. One
+ * thread per rank calls. */
 #ifndef COLLECTIVE_COLLECTIVE_H
 #define COLLECTIVE_COLLECTIVE_H
 
@@ -91,13 +93,15 @@ enum skiff_status collective_thread(int size, struct collective **out, struct sk
 struct collective_net_options {
     const char *const *endpoints; /* host:port of every rank, in rank order */
     int size, rank;
-    const char *secret; /* of the job; src/net/greeting.h */
-    int64_t start_ms;   /* how long a rank may be late; 0: 180 s */
-    int64_t silence_ms; /* 0: 10 s */
-    const char
-        *describe; /* what must be the same everywhere (a hash of the program): told if not */
+    const char *secret;   /* of the job; src/net/greeting.h */
+    bool insecure;        /* no secret is needed, wherever the ranks are */
+    int64_t start_ms;     /* how long a rank may be late; 0: 180 s */
+    int64_t silence_ms;   /* by when a dead or stopped rank has been named; 0: 10 s */
+    const char *describe; /* what must be the same everywhere (a hash of the program): told if not;
+                           * 255 bytes */
 };
-/* Ring and tree over src/net; ranks of one host move their bytes through shared memory. */
+/* Over src/net, every rank with every other; when all ranks of a group are on one machine, its
+ * bytes go through shared memory. */
 enum skiff_status collective_net(const struct collective_net_options *o, struct collective **out,
                                  struct skiff_error *err);
 /* Started by mpirun or srun: rank and size come from MPI. SKIFF_UNSUPPORTED: built without it. */

@@ -1,0 +1,252 @@
+/* How ranks find out that they can have a hall. In one process the first rank makes it and gives
+ * the others a pointer. Else the first rank makes memory without a name (memfd) and tells where it
+ * is (/proc/PID/fd/FD) and a random number that lies in it; when every other rank has found both,
+ * they are on one machine and use it. Otherwise - other machines, other containers, other users, no
+ * memory - nobody does, and letters go their way. There is never a file to be left behind. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/secret.h"
+#include "collective/hall_parts.h"
+
+#define NAME "skiff-collective"
+#define SLOT_MOST ((size_t)2 << 20) /* in steps of half a slot: measured, bench/collective.c */
+#define SLOT_LEAST ((size_t)64 << 10)
+#define SLOTS_ALL ((size_t)128 << 20)
+
+/* What the first rank tells the others. */
+struct offer {
+    uint8_t made;
+    int32_t pid, fd;
+    uint64_t bytes;
+    uint8_t nonce[16];
+    struct hall_shared *shared; /* in one process */
+};
+
+/* ---- laying out ---- */
+
+static size_t rounded(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
+
+/* Everything but where it lies; gives its length. */
+static size_t lay_out(struct hall *h, const struct collective *c)
+{
+    size_t n = (size_t)c->size;
+    h->size = c->size;
+    h->direct = c->post->kind->one_process;
+    h->spins = sysconf(_SC_NPROCESSORS_ONLN) >= c->size;
+    h->seat_bytes = rounded(sizeof(struct hall_seat) + n * sizeof(struct hall_share));
+    h->slot_bytes = SLOTS_ALL / (2 * n) & ~(size_t)4095;
+    h->slot_bytes = h->slot_bytes > SLOT_MOST ? SLOT_MOST : h->slot_bytes;
+    h->slot_bytes = h->slot_bytes < SLOT_LEAST ? SLOT_LEAST : h->slot_bytes;
+    h->slot_bytes = h->direct ? 0 : h->slot_bytes;
+    return rounded(sizeof(struct hall_shared)) + 2 * n * (h->seat_bytes + h->slot_bytes);
+}
+
+static void place(struct hall *h, void *memory, size_t map_bytes)
+{
+    h->shared = memory;
+    h->map_bytes = map_bytes;
+    h->seats = (uint8_t *)memory + rounded(sizeof(struct hall_shared));
+    h->slots = h->seats + 2 * (size_t)h->size * h->seat_bytes;
+}
+
+static struct hall *hall_create(const struct collective *c, size_t *out_bytes)
+{
+    struct hall *h = mem_must(sizeof *h);
+    size_t n = (size_t)c->size;
+    *out_bytes = lay_out(h, c);
+    h->views = mem_must(n * sizeof *h->views);
+    h->bytes = mem_must(n * sizeof *h->bytes);
+    h->calls = mem_must(n * sizeof *h->calls);
+    return h;
+}
+
+void hall_close(struct hall *h)
+{
+    if (!h)
+        return;
+    if (h->map_bytes)
+        munmap(h->shared, h->map_bytes);
+    else if (h->shared && atomic_fetch_sub(&h->shared->refs, 1) == 1)
+        free(h->shared);
+    free(h->views);
+    free(h->bytes);
+    free(h->calls);
+    free(h);
+}
+
+/* ---- making and finding ---- */
+
+static void *map(int fd, size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* Gives the descriptor, which lives until all others have opened it; -1: it cannot be had. The
+ * memory is reserved now: later it would end the process when there is none. */
+static int make_shared(struct hall *h, size_t bytes, struct offer *o)
+{
+    int fd = memfd_create(NAME, MFD_CLOEXEC);
+    void *memory = NULL;
+    if (fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
+        memory = map(fd, bytes);
+    if (!memory) {
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    place(h, memory, bytes);
+    secret_random(o->nonce, sizeof o->nonce);
+    memcpy(h->shared->nonce, o->nonce, sizeof o->nonce);
+    o->made = 1;
+    o->pid = getpid();
+    o->fd = fd;
+    o->bytes = bytes;
+    return fd;
+}
+
+static void make_plain(struct hall *h, size_t bytes, struct offer *o)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, bytes))
+        abort(); /* a few hundred bytes */
+    memset(memory, 0, bytes);
+    place(h, memory, 0);
+    atomic_init(&h->shared->refs, 1);
+    o->made = 1;
+    o->shared = memory;
+}
+
+/* It is opened only when it looks like one of ours: another machine has other files there. */
+static int find_descriptor(const struct offer *o)
+{
+    char path[64], target[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)o->pid, (int)o->fd);
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0)
+        return -1;
+    target[n] = 0;
+    if (strncmp(target, "/memfd:" NAME, strlen("/memfd:" NAME)) != 0 || stat(path, &st) < 0 ||
+        !S_ISREG(st.st_mode) || (uint64_t)st.st_size != o->bytes)
+        return -1;
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static bool find_shared(struct hall *h, size_t bytes, const struct offer *o)
+{
+    int fd = o->bytes == bytes ? find_descriptor(o) : -1;
+    void *memory = fd >= 0 ? map(fd, bytes) : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (!memory)
+        return false;
+    place(h, memory, bytes);
+    return memcmp(h->shared->nonce, o->nonce, sizeof o->nonce) == 0;
+}
+
+/* ---- agreeing ---- */
+
+struct answers {
+    const struct collective *c;
+    uint8_t *out; /* `bytes` of every rank */
+    size_t bytes;
+};
+
+static void keep_answers(void *arg, size_t at, const uint8_t *const *views, const size_t *bytes)
+{
+    struct answers *a = arg;
+    for (int i = 0; i < a->c->size; i++)
+        memcpy(a->out + (size_t)i * a->bytes, views[i], bytes[i]);
+}
+
+static enum skiff_status tell_all(struct collective *c, const void *mine, void *out, size_t bytes,
+                                  struct skiff_error *err)
+{
+    size_t each[c->size];
+    struct answers a = {.c = c, .out = out, .bytes = bytes};
+    struct exchange x = {.call = {.kind = CALL_OPEN, .root = -1, .count = (int64_t)bytes},
+                         .mine = mine,
+                         .out_bytes = each,
+                         .in_bytes = each,
+                         .take = keep_answers,
+                         .arg = &a};
+    for (int i = 0; i < c->size; i++)
+        each[i] = bytes;
+    return exchange_by_letters(c, &x, err);
+}
+
+/* What the others have found; sets *out_all when that is the hall. */
+static enum skiff_status agree(struct collective *c, bool found, bool *out_all,
+                               struct skiff_error *err)
+{
+    uint8_t mine = found, all[c->size];
+    TRY(tell_all(c, &mine, all, 1, err));
+    *out_all = true;
+    for (int i = 0; i < c->size; i++)
+        *out_all = *out_all && all[i];
+    return SKIFF_OK;
+}
+
+static bool take_offer(struct hall *h, size_t bytes, const struct offer *o)
+{
+    if (!o->made)
+        return false;
+    if (!h->direct)
+        return find_shared(h, bytes, o);
+    place(h, o->shared, 0);
+    atomic_fetch_add(&h->shared->refs, 1);
+    return true;
+}
+
+enum skiff_status hall_open(struct collective *c, struct hall **out, struct skiff_error *err)
+{
+    struct offer mine = {0}, *all = mem_must((size_t)c->size * sizeof *all);
+    size_t bytes;
+    int fd = -1;
+    struct hall *h = hall_create(c, &bytes);
+    bool found = false, everybody = false;
+    if (c->rank == 0 && h->direct)
+        make_plain(h, bytes, &mine);
+    else if (c->rank == 0 && !getenv("SKIFF_NO_SHARED_MEMORY"))
+        fd = make_shared(h, bytes, &mine);
+    enum skiff_status status = tell_all(c, &mine, all, sizeof mine, err);
+    if (status == SKIFF_OK) {
+        found = c->rank == 0 ? mine.made : take_offer(h, bytes, &all[0]);
+        status = agree(c, found, &everybody, err);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(all);
+    *out = NULL;
+    if (status == SKIFF_OK && everybody)
+        *out = h;
+    else
+        hall_close(h);
+    return status;
+}
+
+void hall_give(struct collective **ranks, int size)
+{
+    struct offer o = {0};
+    for (int i = 0; i < size && size > 1; i++) {
+        size_t bytes;
+        struct hall *h = hall_create(ranks[i], &bytes);
+        if (i == 0)
+            make_plain(h, bytes, &o);
+        else
+            take_offer(h, bytes, &o);
+        ranks[i]->hall = h;
+    }
+}

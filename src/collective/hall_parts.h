@@ -1,0 +1,55 @@
+/* What lies in a hall (hall.c), for the file that makes it. */
+#ifndef COLLECTIVE_HALL_PARTS_H
+#define COLLECTIVE_HALL_PARTS_H
+
+#include "collective/collective_parts.h"
+
+struct hall_share {
+    uint64_t bytes; /* that it gives */
+    uint64_t sent;  /* messages before */
+};
+
+/* Where a rank says what it does. */
+struct hall_seat {
+    _Alignas(64) atomic_uint_fast64_t round;
+    struct call call;
+    uint64_t longest;       /* of what it gives to one rank */
+    const uint8_t *mine;    /* in one process */
+    struct hall_share to[]; /* by receiver */
+};
+
+/* All of it is zero at first. */
+struct hall_shared {
+    uint8_t nonce[16];
+    _Alignas(64) atomic_uint_fast64_t count; /* comings to meetings so far */
+    _Alignas(64) atomic_uint wake;
+    atomic_uint sleepers;
+    atomic_int refs; /* in one process: who has it open */
+};
+
+struct hall { /* one rank's view of it */
+    struct hall_shared *shared;
+    size_t map_bytes; /* 0: plain memory */
+    uint8_t *seats, *slots;
+    size_t seat_bytes, slot_bytes;
+    int size;
+    bool direct; /* one process: ranks read each other's buffers */
+    bool spins;  /* there is a core for every rank */
+    uint64_t round, meetings;
+    const uint8_t **views; /* for exchanges, by rank */
+    size_t *bytes;
+    struct call *calls;
+};
+
+static inline struct hall_seat *hall_seat(const struct hall *h, int rank, uint64_t round)
+{
+    size_t i = (size_t)rank * 2 + (round & 1);
+    return (struct hall_seat *)(h->seats + i * h->seat_bytes);
+}
+
+static inline uint8_t *hall_slot(const struct hall *h, int rank, uint64_t round)
+{
+    return h->slots + ((size_t)rank * 2 + (round & 1)) * h->slot_bytes;
+}
+
+#endif
