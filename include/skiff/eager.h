@@ -99,7 +99,7 @@ struct skiff_op_arg {
     int n;
     struct skiff_eager_tensor *const *tensors; /* NULL where there is none */
 };
-struct skiff_op_attr {
+struct skiff_op_setting {
     const char *name;
     struct skiff_attr value;
 };
@@ -107,7 +107,7 @@ struct skiff_op_call {
     const char *type;
     const struct skiff_op_arg *ins, *outs; /* outs: empty tensors, or ones that are written anew */
     int nins, nouts;
-    const struct skiff_op_attr *attrs; /* those that the op does not declare are ignored */
+    const struct skiff_op_setting *attrs; /* those that the op does not declare are ignored */
     int nattrs;
 };
 SKIFF_API enum skiff_status skiff_eager_op(struct skiff_eager *e, const struct skiff_op_call *call,

@@ -110,7 +110,7 @@ struct skiff_executor_options {
     bool has_seed; /* seed of the default 2.x generator (paddle.seed) */
     uint64_t seed;
     const struct skiff_host *host; /* or NULL */
-    uint64_t reserved[3];
+    uint64_t reserved[4];
 };
 
 struct skiff_feed {

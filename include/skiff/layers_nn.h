@@ -278,7 +278,7 @@ struct skiff_conv2d_options {
     const char *act, *name, *data_format; /* NCHW */
     bool has_padding_end;
     int padding_end[2]; /* bottom, right; with has_padding_end, otherwise as padding */
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_conv2d(struct skiff_net *net, struct skiff_var *x,
                                                int num_filters, int filter_h, int filter_w,
@@ -295,7 +295,7 @@ struct skiff_pool2d_options {
     const char *name, *data_format;
     bool has_padding_end;
     int padding_end[2]; /* as conv2d's */
-    uint64_t reserved[2];
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_pool2d(struct skiff_net *net, struct skiff_var *x,
                                                const struct skiff_pool2d_options *o);

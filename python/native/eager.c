@@ -126,7 +126,7 @@ static bool put_slots(struct keep *k, struct op_args *a, PyObject *dict)
 }
 
 /* Attributes that the op does not declare are left out, as in programs. */
-static bool put_attrs(struct keep *k, const char *type, PyObject *dict, struct skiff_op_attr *to,
+static bool put_attrs(struct keep *k, const char *type, PyObject *dict, struct skiff_op_setting *to,
                       int *n)
 {
     PyObject *key, *value;
@@ -170,7 +170,7 @@ static void raise_op_error(const struct op_args *ins, struct skiff_error *err)
 }
 
 static bool run_op(const char *type, const struct op_args *ins, const struct op_args *outs,
-                   const struct skiff_op_attr *attrs, int nattrs)
+                   const struct skiff_op_setting *attrs, int nattrs)
 {
     struct skiff_error err;
     struct skiff_op_call call = {type, ins->slots, outs->slots, ins->n, outs->n, attrs, nattrs};
@@ -187,7 +187,7 @@ static PyObject *eager_op(PyObject *self, PyObject *args)
     const char *type;
     PyObject *in, *out, *attr = NULL;
     struct op_args ins, outs;
-    struct skiff_op_attr attrs[MOST_ATTRS];
+    struct skiff_op_setting attrs[MOST_ATTRS];
     struct keep k = {0};
     int nattrs;
     if (!PyArg_ParseTuple(args, "sOO|O", &type, &in, &out, &attr))
@@ -206,7 +206,7 @@ static PyObject *eager_one(PyObject *self, PyObject *args)
     const char *type, *slot = "Out";
     PyObject *in, *attr = NULL;
     struct op_args ins, outs;
-    struct skiff_op_attr attrs[MOST_ATTRS];
+    struct skiff_op_setting attrs[MOST_ATTRS];
     struct keep k = {0};
     int nattrs;
     if (!PyArg_ParseTuple(args, "sO|Os", &type, &in, &attr, &slot))

@@ -117,7 +117,7 @@ static void count_waits(struct walk *w)
 
 static enum skiff_status op1(struct skiff_eager *e, const char *type, const char *slot, int n,
                              struct skiff_eager_tensor *const *ins,
-                             const struct skiff_op_attr *attrs, int nattrs,
+                             const struct skiff_op_setting *attrs, int nattrs,
                              struct skiff_eager_tensor **out, struct skiff_error *err)
 {
     struct skiff_eager_tensor *made = skiff_eager_tensor_create(e);
@@ -464,7 +464,7 @@ static enum skiff_status ones_like(struct skiff_eager *e, const struct skiff_eag
     const struct tensor *like = &t->box->value.tensor;
     struct skiff_attr shape = {.type = SKIFF_ATTR_LONGS, .n = like->shape.ndim};
     shape.longs = like->shape.dims;
-    struct skiff_op_attr attrs[3] = {{"shape", shape},
+    struct skiff_op_setting attrs[3] = {{"shape", shape},
                                      {"dtype", {.type = SKIFF_ATTR_INT, .i = (int64_t)like->dtype}},
                                      {"value", {.type = SKIFF_ATTR_FLOAT, .f = 1}}};
     return op1(e, "fill_constant", "X", 0, NULL, attrs, 3, out, err);

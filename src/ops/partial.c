@@ -104,6 +104,8 @@ static enum skiff_status columns_grad_infer(struct infer *c, struct skiff_error 
 {
     struct columns part;
     TRY(columns_check(c, &part, err));
+    if (infer_out_count(c, 0) > infer_in_count(c, X))
+        return infer_fail(c, X, 0, err, "there are more gradients than inputs");
     for (int i = 0; i < infer_in_count(c, X); i++)
         TRY(infer_out(c, 0, i, infer_in_dtype(c, X, i), infer_in(c, X, i), err));
     return SKIFF_OK;

@@ -154,8 +154,11 @@ static enum skiff_status rec_step(struct kernel *k, int64_t step, int64_t n,
     for (int i = 0; i < kernel_in_count(k, REC_INPUTS); i++)
         if (l->inputs[i])
             TRY(step_get(l->inputs[i], kernel_in_at(k, REC_INPUTS, i), t, err));
-    for (int i = 0; i < kernel_in_count(k, REC_INIT); i++)
+    for (int i = 0; i < kernel_in_count(k, REC_INIT); i++) {
+        if (!kernel_in_value(k, REC_INIT, i) || !l->ex[i] || !l->states[i])
+            return kernel_fail(k, SKIFF_INVALID, err, "initial_states: place %d is empty", i);
         TRY(value_copy(l->ex[i], step ? l->states[i] : kernel_in_value(k, REC_INIT, i), err));
+    }
     TRY(k->env->run_block(k->env, k->attr[REC_BLOCK].i, err));
     for (int i = 0; i < kernel_out_count(k, REC_OUTPUTS); i++)
         if (l->outputs[i])

@@ -235,7 +235,8 @@ static void kinds_are_marked(void **state)
                                           "recv_save",
                                           "listen_and_serv",
                                           "distributed_lookup_table",
-                                          "checkpoint_notify"};
+                                          "checkpoint_notify",
+                                          "py_func"};
     int n = 0;
     for (int i = 0; i < op_kind_count(); i++)
         n += (op_kind_at(i)->flags & OP_SIDE_EFFECT) && !(op_kind_at(i)->flags & OP_INTERNAL);

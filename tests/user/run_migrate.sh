@@ -40,7 +40,7 @@ told() { # TEXT COMMAND...: the command fails and says the text, which the page 
     grep -qF -- "| \`$1\` |" "$page" || { echo "FAILED: the page does not have \"$1\""; failed=1; }
 }
 fluid="import paddle.fluid as fluid;"
-told 'eager execution (dygraph) is not there' skiff python -c 'import paddle; paddle.to_tensor([1.0])'
+told 'paddle.static.data builds programs: call paddle.enable_static() first' skiff python -c 'import paddle; paddle.static.data("x", [1])'
 told 'paddle.fluid.layers.conv3d: Skiff has no such name; nearest: conv2d' skiff python -c "$fluid fluid.layers.conv3d"
 told 'Skiff has no CUDA; use fluid.CPUPlace()' skiff python -c "$fluid fluid.Executor(fluid.CUDAPlace(0))"
 told 'that is collective training; here are parameter servers and workers' fleetrun --nproc_per_node 2 train.py
