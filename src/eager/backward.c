@@ -464,9 +464,10 @@ static enum skiff_status ones_like(struct skiff_eager *e, const struct skiff_eag
     const struct tensor *like = &t->box->value.tensor;
     struct skiff_attr shape = {.type = SKIFF_ATTR_LONGS, .n = like->shape.ndim};
     shape.longs = like->shape.dims;
-    struct skiff_op_setting attrs[3] = {{"shape", shape},
-                                     {"dtype", {.type = SKIFF_ATTR_INT, .i = (int64_t)like->dtype}},
-                                     {"value", {.type = SKIFF_ATTR_FLOAT, .f = 1}}};
+    struct skiff_op_setting attrs[3] = {
+        {"shape", shape},
+        {"dtype", {.type = SKIFF_ATTR_INT, .i = (int64_t)like->dtype}},
+        {"value", {.type = SKIFF_ATTR_FLOAT, .f = 1}}};
     return op1(e, "fill_constant", "X", 0, NULL, attrs, 3, out, err);
 }
 

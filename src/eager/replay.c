@@ -96,7 +96,8 @@ static struct skiff_op_arg *call_outs(struct arena *a, const struct skiff_op *op
 static struct call *bind_op(struct skiff_eager_replay *r, struct skiff_block *b,
                             const struct skiff_op *op, struct skiff_error *err)
 {
-    struct skiff_op_setting *attrs = arena_alloc(&r->arena, (size_t)(op->nattrs + 1) * sizeof(*attrs));
+    struct skiff_op_setting *attrs =
+        arena_alloc(&r->arena, (size_t)(op->nattrs + 1) * sizeof(*attrs));
     int nattrs = 0;
     for (int i = 0; i < op->nattrs && op->kind; i++) {
         const char *name = op->attrs[i].name;

@@ -48,6 +48,8 @@ enum skiff_status pieces_join(struct kernel *k, const struct piece *p, int64_t n
     int64_t counts[2 * LOD_MAX_LEVELS], rows;
     struct shape s = like->shape;
     struct lod *lod = NULL;
+    if (like->shape.ndim < 1)
+        return kernel_fail(k, SKIFF_SHAPE, err, "a tensor without dimensions has no rows");
     if (skip + levels > LOD_MAX_LEVELS)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err, "more than %d lod levels", LOD_MAX_LEVELS);
     pieces_measure(p, n, level, levels, counts + skip, &rows);
