@@ -13,7 +13,7 @@
  *                      where it stands last; gradient: Out@GRAD put there
  *   one_hot            [.., 1] -> [.., depth]; one_hot_v2 appends the dim. An id outside
  *                      [0, depth) is an error, or gives a zero row with allow_out_of_range */
-#include "ops/ops_common.h"
+#include "ops/seq_common.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -403,6 +403,8 @@ static enum skiff_status argsort_grad_run(struct kernel *k, struct skiff_error *
     const struct tensor *d = kernel_in(k, TG_DOUT);
     if (!kernel_out(k, 0) || d->shape.ndim)
         return topk_grad(k, k->attr[0].i, err);
+    TRY(kernel_want_elements(k, TG_DOUT, kernel_out(k, 0)->dtype, tensor_numel(kernel_out(k, 0)),
+                             err));
     bytes_copy(kernel_out(k, 0)->data, d->data, tensor_bytes(d));
     return SKIFF_OK;
 }
