@@ -73,7 +73,7 @@ static void make_batch(struct batch *b, struct mt64 *r, int64_t rows)
         for (int64_t i = 0; i < rows; i++)
             tensor_i64(&b->ids[s])[i] = draw_id(r, s);
         snprintf(names[s], sizeof(names[s]), "C%d", s + 1);
-        b->feeds[s] = (struct feed){names[s], &b->ids[s]};
+        b->feeds[s] = (struct feed){.name = names[s], .tensor = &b->ids[s]};
     }
     make_tensor(&b->dense, DTYPE_FP32, rows, DENSE);
     make_tensor(&b->label, DTYPE_INT64, rows, 1);
@@ -81,8 +81,8 @@ static void make_batch(struct batch *b, struct mt64 *r, int64_t rows)
         tensor_f32(&b->dense)[i] = (float)unit(r);
     for (int64_t i = 0; i < rows; i++)
         tensor_i64(&b->label)[i] = unit(r) < 0.25;
-    b->feeds[SLOTS] = (struct feed){"dense_input", &b->dense};
-    b->feeds[SLOTS + 1] = (struct feed){"label", &b->label};
+    b->feeds[SLOTS] = (struct feed){.name = "dense_input", .tensor = &b->dense};
+    b->feeds[SLOTS + 1] = (struct feed){.name = "label", .tensor = &b->label};
 }
 
 static double distinct_share(const struct batch *b, int64_t rows)
