@@ -475,6 +475,27 @@ out:
     return status;
 }
 
+/* An op that runs a block may have results that nothing reads: their gradients are zeros. Inserts
+ * the op for the first such one; false: there is none. */
+static bool insert_zeros(struct backward *b, struct skiff_block *block, int at)
+{
+    const struct skiff_op *op = block->ops[at];
+    for (int s = 0; s < op->nins; s++)
+        for (int k = 0; k < op->ins[s].n; k++) {
+            const char *grad = op->ins[s].names[k], *var = strip_grad(b->p, grad);
+            const struct skiff_var *fwd = block_find_var(block, var);
+            if (!is_grad(grad) || block_find_var(block, grad) || !fwd ||
+                fwd->kind != VAR_LOD_TENSOR)
+                continue;
+            struct skiff_op *zeros = block_insert_op(block, at, "fill_zeros_like");
+            op_set_in(b->p, zeros, "X", 1, &var);
+            op_set_out(b->p, zeros, "Out", 1, &grad);
+            op_set_int(b->p, zeros, "op_role", ROLE_BACKWARD);
+            return true;
+        }
+    return false;
+}
+
 static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *block, int start,
                                        const struct skiff_op *runner, struct skiff_error *err)
 {
@@ -492,6 +513,8 @@ static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *b
             continue;
         }
         make_handed_on(block, op, runner);
+        if (sub && insert_zeros(b, block, i))
+            continue;
         drop_missing_pieces(block, op);
         TRY(make_vars(b, block, runner, op, err));
         i++;

@@ -47,6 +47,26 @@ class Layers(unittest.TestCase):
                 self.assertLessEqual(np.abs(value).max(), 0.25)
                 self.assertGreater(np.abs(value).max(), 0.2)
 
+    def test_results_that_nothing_reads(self):
+        """An output of a loop over steps that leads nowhere has a gradient of zeros."""
+        def gradients(both):
+            with fresh() as (main, startup):
+                paddle.seed(7)
+                x = static.data("x", [2, 3, 4])
+                steps, last = nn.RNN(nn.GRUCell(4, 5))(x)
+                loss = paddle.mean(last) + (paddle.mean(steps) * 0.0 if both else 0.0)
+                pairs = static.append_backward(loss)
+                exe = static.Executor()
+                exe.run(startup)
+                feed = {"x": np.arange(24, dtype="float32").reshape(2, 3, 4) / 24}
+                return exe.run(main, feed=feed, fetch_list=[grad for _, grad in pairs])
+
+        alone, with_zeros = gradients(False), gradients(True)
+        self.assertEqual(len(alone), 4)
+        for a, b in zip(alone, with_zeros):
+            self.assertGreater(float(np.abs(a).max()), 1e-4)
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
+
     def test_dropout_between_layers(self):
         with fresh() as (main, startup):
             layer = nn.LSTM(3, 8, 2, dropout=0.5)
