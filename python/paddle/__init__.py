@@ -1,6 +1,6 @@
 """paddle: the names that PaddlePaddle's scripts import, on Skiff.
 
-`paddle.fluid` is Fluid 1.8, the rest is Paddle 2.x in static mode (paddle.enable_static()). Nothing is loaded before it is
+`paddle.fluid` is Fluid 1.8, the rest is Paddle 2.x, in eager mode until paddle.enable_static(). Nothing is loaded before it is
 asked for: a data generator process imports little more than itself.
 """
 import sys

@@ -104,8 +104,8 @@ def _dispatch(new, before):
 
 def _no_value(name):
     def method(self, *args, **kwargs):
-        raise RuntimeError("Variable %s: %s is for eager execution (dygraph), which Skiff does not have; fetch values with "
-                           "Executor.run" % (self.name, name))
+        raise RuntimeError("Variable %s: %s is for Tensors of eager mode; a Variable has no value while the program is built: "
+                           "fetch it with Executor.run" % (self.name, name))
 
     method.__name__ = name
     return method

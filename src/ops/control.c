@@ -85,28 +85,6 @@ struct skiff_tensor **control_named(struct kernel *k, int block, const struct at
     return out;
 }
 
-/* The rows of `from` behind those of `to`. */
-static enum skiff_status add_rows(struct skiff_tensor *to, const struct skiff_tensor *from,
-                                  struct skiff_error *err)
-{
-    struct skiff_tensor both = {0};
-    struct shape s = to->tensor.shape;
-    size_t n = to->sel.nrows, more = from->sel.nrows, bytes = tensor_bytes(&to->tensor);
-    s.dims[0] = (int64_t)(n + more);
-    enum skiff_status status =
-        value_as_rows_shape(&both, to->tensor.dtype, &s, to->sel.height, err);
-    if (status == SKIFF_OK) {
-        bytes_copy(both.sel.rows, to->sel.rows, n * sizeof(int64_t));
-        bytes_copy(both.sel.rows + n, from->sel.rows, more * sizeof(int64_t));
-        bytes_copy(both.tensor.data, to->tensor.data, bytes);
-        bytes_copy((char *)both.tensor.data + bytes, from->tensor.data,
-                   tensor_bytes(&from->tensor));
-        status = value_copy(to, &both, err);
-    }
-    value_deinit(&both);
-    return status;
-}
-
 enum skiff_status control_add(struct kernel *k, const char *name, struct skiff_tensor *to,
                               const struct skiff_tensor *from, bool first, struct skiff_error *err)
 {
@@ -118,7 +96,7 @@ enum skiff_status control_add(struct kernel *k, const char *name, struct skiff_t
     const struct tensor *x = &from->tensor, *y = &to->tensor;
     if (from->kind == VALUE_ROWS && to->kind == VALUE_ROWS && x->dtype == y->dtype &&
         shape_cols(&x->shape, 1) == shape_cols(&y->shape, 1))
-        return add_rows(to, from, err);
+        return value_append_rows(to, from, err);
     if (from->kind != VALUE_TENSOR || to->kind != VALUE_TENSOR || !dtype_is_float(x->dtype) ||
         x->dtype != y->dtype)
         return kernel_fail(k, SKIFF_UNSUPPORTED, err,

@@ -389,6 +389,14 @@ class Names(unittest.TestCase):
         out = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.assertEqual(out.split("\n"), ["True Tensor", "False Variable", "True [1.0, 1.0]", ""])
 
+    def test_variables_have_no_value(self):
+        with paddle.static.program_guard(paddle.static.Program()):
+            x = paddle.static.data("x", [2])
+            with self.assertRaisesRegex(RuntimeError, "Variable x: item is for Tensors of eager mode.*Executor.run"):
+                x.item()
+            with self.assertRaisesRegex(RuntimeError, "for Tensors of eager mode: set stop_gradient"):
+                x.detach()
+
     def test_places(self):
         self.assertEqual(str(paddle.set_device("cpu")), "CPUPlace")
         self.assertEqual(paddle.get_device(), "cpu")

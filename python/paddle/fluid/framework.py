@@ -149,7 +149,7 @@ class Variable(_native.Var):
         raise RuntimeError("Variable %s has no value while the program is built: fetch it with Executor.run" % self.name)
 
     def detach(self):
-        raise RuntimeError("Variable.detach is for eager mode, which Skiff does not have: set stop_gradient")
+        raise RuntimeError("Variable.detach is for Tensors of eager mode: set stop_gradient")
 
     def set_error_clip(self, error_clip):
         if error_clip is not None:
