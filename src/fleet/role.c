@@ -421,6 +421,53 @@ enum skiff_status role_from_env(struct role *out, enum skiff_role_env set, role_
     return SKIFF_OK;
 }
 
+/* A rank's own address is known by its number; a second opinion must be the same one. */
+static enum skiff_status check_own_endpoint(const struct env *e, const struct role *r)
+{
+    const char *own = look(e, "PADDLE_CURRENT_ENDPOINT");
+    char clean[ADDRESS_TEXT];
+    if (!own)
+        return SKIFF_OK;
+    TRY(normalise("PADDLE_CURRENT_ENDPOINT", own, clean, e->err));
+    if (!strcmp(clean, r->worker_endpoints[r->id]))
+        return SKIFF_OK;
+    return error_set(e->err, SKIFF_INVALID,
+                     "PADDLE_CURRENT_ENDPOINT is %s, but PADDLE_TRAINER_ID is %d, and "
+                     "PADDLE_TRAINER_ENDPOINTS has %s there; make them agree",
+                     clean, r->id, r->worker_endpoints[r->id]);
+}
+
+static enum skiff_status from_ranks(const struct env *e, struct role *r)
+{
+    if (!look(e, "PADDLE_TRAINERS_NUM") && !look(e, "PADDLE_TRAINER_ENDPOINTS"))
+        return SKIFF_OK;
+    TRY(take_trainer_endpoints(e, r));
+    TRY(take_workers(e, r, "PADDLE_TRAINERS_NUM"));
+    TRY(take_worker_id(e, r, r->workers == 1 ? "0" : NULL, "PADDLE_TRAINERS_NUM"));
+    if (r->worker_endpoints)
+        return check_own_endpoint(e, r);
+    if (r->workers == 1)
+        return SKIFF_OK;
+    return error_set(e->err, SKIFF_NOT_FOUND,
+                     "PADDLE_TRAINERS_NUM is %d, but PADDLE_TRAINER_ENDPOINTS is not set; expected "
+                     "the addresses of all ranks, host:port,host:port. Start the job with `skiff "
+                     "launch --collective`, which sets it, or set it yourself",
+                     r->workers);
+}
+
+enum skiff_status role_from_ranks(struct role *out, role_lookup get, void *self,
+                                  struct skiff_error *err)
+{
+    struct env e = {get ? get : role_environment, self, err};
+    struct role r = {.kind = SKIFF_WORKER, .workers = 1};
+    enum skiff_status status = from_ranks(&e, &r);
+    if (status < 0)
+        role_deinit(&r);
+    else
+        *out = r;
+    return status;
+}
+
 /* ---- given by the user ---- */
 
 static enum skiff_status user_lists(struct role *r, const struct skiff_role *given,

@@ -31,6 +31,10 @@ enum skiff_status role_from_env(struct role *out, enum skiff_role_env env, role_
                                 void *self, struct skiff_error *err);
 enum skiff_status role_from_user(struct role *out, const struct skiff_role *given,
                                  struct skiff_error *err);
+/* Of a collective job, which has no servers: PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM,
+ * PADDLE_TRAINER_ENDPOINTS, PADDLE_CURRENT_ENDPOINT. None of them: one rank alone. */
+enum skiff_status role_from_ranks(struct role *out, role_lookup get, void *self,
+                                  struct skiff_error *err);
 void role_deinit(struct role *r);
 
 /* Is one of the sets there at all? */

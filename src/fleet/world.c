@@ -1,0 +1,171 @@
+/* The world of a collective job (include/skiff/collective.h): who this rank is, how it meets the
+ * others, and its rings. What programs and calls do with them goes through collective/rings.h. */
+#include <skiff/collective.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "collective/rings.h"
+#include "fleet/role.h"
+#include "fleet/settings.h"
+
+static bool wants_mpi(const struct skiff_world_options *o, const struct role *r)
+{
+    const char *engine = o->engine ? o->engine : getenv("SKIFF_COLLECTIVE");
+    if (engine && *engine)
+        return !strcmp(engine, "mpi");
+    return collective_mpi_present() && !r->worker_endpoints;
+}
+
+static enum skiff_status check_engine(const struct skiff_world_options *o, struct skiff_error *err)
+{
+    const char *engine = o->engine ? o->engine : getenv("SKIFF_COLLECTIVE");
+    if (!engine || !*engine || !strcmp(engine, "net") || !strcmp(engine, "mpi"))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_INVALID, "%s is '%s'; expected net or mpi",
+                     o->engine ? "the engine" : "SKIFF_COLLECTIVE", engine);
+}
+
+static enum skiff_status take_given(const struct skiff_world_options *o, struct role *r,
+                                    struct skiff_error *err)
+{
+    if (o->rank < 0 || o->rank >= o->size)
+        return error_set(err, SKIFF_RANGE, "rank %d in a world of %d: ranks go from 0 to %d",
+                         o->rank, o->size, o->size - 1);
+    *r = (struct role){.kind = SKIFF_WORKER, .id = o->rank, .workers = o->size};
+    char *text = role_list_join((char *const *)o->endpoints, o->size);
+    enum skiff_status status =
+        role_list_parse("endpoints", text, &r->worker_endpoints, &r->nworker_endpoints, err);
+    free(text);
+    return status;
+}
+
+static enum skiff_status open_net(const struct skiff_world_options *o, const struct role *r,
+                                  struct collective **out, struct skiff_error *err)
+{
+    struct settings s;
+    TRY(settings_read(&s, NULL, NULL, err));
+    TRY(settings_set_security(
+        &s, &(struct settings_security){.secret_file = o->secret_file, .insecure = o->insecure},
+        err));
+    static const char *const alone[] = {"127.0.0.1:1"};
+    return collective_net(
+        &(struct collective_net_options){
+            .endpoints = r->worker_endpoints ? (const char *const *)r->worker_endpoints : alone,
+            .size = r->workers,
+            .rank = r->id,
+            .secret = s.secret,
+            .insecure = s.insecure,
+            .start_ms = o->start_ms ? o->start_ms : s.start_ms,
+            .silence_ms = s.silence_ms},
+        out, err);
+}
+
+enum skiff_status skiff_world_open(const struct skiff_world_options *options,
+                                   struct skiff_error *err)
+{
+    static const struct skiff_world_options nothing;
+    const struct skiff_world_options *o = options ? options : &nothing;
+    if (skiff_world_is_open())
+        return SKIFF_OK;
+    TRY(reserved_check(o->reserved, "skiff_world_options", err));
+    TRY(check_engine(o, err));
+    struct role r;
+    struct collective *c = NULL;
+    TRY(o->endpoints ? take_given(o, &r, err) : role_from_ranks(&r, NULL, NULL, err));
+    enum skiff_status status =
+        wants_mpi(o, &r) ? collective_mpi(&c, err) : open_net(o, &r, &c, err);
+    role_deinit(&r);
+    return status < 0 ? status : rings_put(0, c, err);
+}
+
+bool skiff_world_is_open(void)
+{
+    return rings_has(0);
+}
+
+/* Before the world is open only the environment knows; one that is wrong is told by open. */
+static int by_environment(bool rank)
+{
+    struct role r;
+    if (role_from_ranks(&r, NULL, NULL, NULL) < 0)
+        return rank ? 0 : 1;
+    int n = rank ? r.id : r.workers;
+    role_deinit(&r);
+    return n;
+}
+
+int skiff_world_rank(void)
+{
+    return rings_has(0) ? collective_rank(rings_get(0)) : by_environment(true);
+}
+
+int skiff_world_size(void)
+{
+    return rings_has(0) ? collective_size(rings_get(0)) : by_environment(false);
+}
+
+const char *skiff_world_engine(void)
+{
+    if (!rings_has(0))
+        return "";
+    return collective_size(rings_get(0)) == 1 ? "alone" : collective_engine(rings_get(0));
+}
+
+void skiff_world_close(void)
+{
+    rings_clear();
+}
+
+/* ---- rings ---- */
+
+static enum skiff_status check_ranks(const int *ranks, int n, int size, struct skiff_error *err)
+{
+    if (n < 1 || n > size)
+        return error_set(err, SKIFF_INVALID,
+                         "a ring of %d ranks in a world of %d; expected 1 to %d", n, size, size);
+    for (int i = 0; i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= size)
+            return error_set(err, SKIFF_RANGE, "rank %d is not in the world: it has ranks 0 to %d",
+                             ranks[i], size - 1);
+        for (int k = 0; k < i; k++)
+            if (ranks[k] == ranks[i])
+                return error_set(err, SKIFF_INVALID, "rank %d stands twice in the list of a ring",
+                                 ranks[i]);
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status skiff_world_group(const int *ranks, int n, int *out, struct skiff_error *err)
+{
+    struct collective *world, *c = NULL;
+    TRY(rings_need(0, "a ring of some ranks", &world, err));
+    TRY(check_ranks(ranks, n, collective_size(world), err));
+    int id = rings_free_id();
+    TRY(collective_split(world, ranks, n, &c, err));
+    enum skiff_status status = rings_put(id, c, err);
+    if (status < 0)
+        collective_destroy(c);
+    else
+        *out = id;
+    return status;
+}
+
+int skiff_ring_rank(int ring)
+{
+    struct collective *c = rings_get(ring);
+    return c ? collective_rank(c) : -1;
+}
+
+int skiff_ring_size(int ring)
+{
+    struct collective *c = rings_get(ring);
+    return c ? collective_size(c) : -1;
+}
+
+void skiff_ring_destroy(int ring)
+{
+    if (ring != 0)
+        rings_remove(ring);
+}
