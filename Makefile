@@ -155,7 +155,11 @@ $(BUILD)/src/ops/%.o: CFLAGS += -fwrapv
 
 # OpenMPI's header, where it is installed; its library is loaded at run time, and only when it is asked for
 MPI_INCLUDE := $(firstword $(wildcard /usr/lib/*/openmpi/include /usr/include/openmpi-*))
+MPI_MARK := $(BUILD)/mpi.$(if $(MPI_INCLUDE),with,without)
 $(BUILD)/src/collective/engine_mpi.o: CFLAGS += $(MPI_INCLUDE:%=-DSKIFF_MPI -isystem %)
+$(BUILD)/src/collective/engine_mpi.o: $(MPI_MARK)
+$(MPI_MARK): # of one built before OpenMPI came, or while it was there
+	@mkdir -p $(@D) && rm -f $(BUILD)/mpi.* && touch $@
 
 # src/layers/table.h includes the generated list: it must be there before the first dependency file is
 $(BUILD)/%.o: %.c | $(BUILD)/gen/layers/layer_list.h
