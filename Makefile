@@ -158,8 +158,9 @@ MPI_INCLUDE := $(firstword $(wildcard /usr/lib/*/openmpi/include /usr/include/op
 MPI_MARK := $(BUILD)/mpi.$(if $(MPI_INCLUDE),with,without)
 $(BUILD)/src/collective/engine_mpi.o: CFLAGS += $(MPI_INCLUDE:%=-DSKIFF_MPI -isystem %)
 $(BUILD)/src/collective/engine_mpi.o: $(MPI_MARK)
-$(MPI_MARK): # of one built before OpenMPI came, or while it was there
-	@mkdir -p $(@D) && rm -f $(BUILD)/mpi.* && touch $@
+ifeq ($(wildcard $(MPI_MARK)),) # never built, or before OpenMPI came, or while it was there
+$(shell mkdir -p $(BUILD) && rm -f $(BUILD)/mpi.* && touch $(MPI_MARK))
+endif
 
 # src/layers/table.h includes the generated list: it must be there before the first dependency file is
 $(BUILD)/%.o: %.c | $(BUILD)/gen/layers/layer_list.h
