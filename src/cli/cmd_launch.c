@@ -19,38 +19,61 @@ static int run_here(const struct launch_args *a, const char *name)
     return launch_exec(a);
 }
 
-static int run_job(const struct launch_args *a, const char *name, bool launch_ps)
+/* After the job: what came out of it. */
+static void print_end(const struct launch *l)
+{
+    bool table = l->mode == &launch_ps_mode || l->args->kind == LAUNCH_CONFIG;
+    if (table)
+        launch_print_table(l);
+    if (l->failed >= 0)
+        launch_print_failed(l);
+    else if (l->signal)
+        launch_print_go_on(l);
+}
+
+/* One start of the job. *out_again: it has failed in a way that another start may mend. */
+static int run_once(struct launch_args *a, const char *name, bool *out_again)
 {
     struct launch l;
     struct skiff_error err = {0};
-    bool any = a->servers || a->workers || a->server_num || a->worker_num;
-    if (!launch_ps && !any && role_env_is_set(NULL, NULL))
-        return run_here(a, name);
-    enum skiff_status status = launch_plan(&l, a, &err);
-    if (status == SKIFF_OK) {
-        if (!a->quiet)
-            launch_print_plan(&l);
-        status = launch_run(&l, &err);
-        launch_print_table(&l);
-        if (l.failed >= 0) {
-            launch_print_tail(&l.at[l.failed], 20);
-            launch_print_doctor(&l);
-        } else if (l.signal) {
-            launch_print_go_on(&l);
-        }
+    int code = 0;
+    bool planned = launch_plan(&l, a, &err) == SKIFF_OK;
+    if (planned && !a->quiet)
+        launch_print_plan(&l);
+    enum skiff_status status = planned ? launch_run(&l, &err) : err.code;
+    if (planned)
+        print_end(&l);
+    if (status < 0) {
+        command_fail(name, &err);
+        code = l.failed >= 0 || l.signal ? l.mode->exit_status(&l) : 1;
     }
-    int code = status == SKIFF_OK ? 0 : command_fail(name, &err);
-    if (code && l.failed < 0 && l.signal)
-        code = 128 + l.signal;
+    *out_again = l.failed >= 0 && !l.signal;
     launch_deinit(&l);
+    return code;
+}
+
+static int run_job(struct launch_args *a, const char *name)
+{
+    bool again = false;
+    int code = run_once(a, name, &again);
+    while (again && a->attempt < a->restarts) {
+        a->attempt++;
+        fprintf(stderr, "skiff launch: restart %d of %d\n", a->attempt, a->restarts);
+        if (a->kind == LAUNCH_CONFIG)
+            launch_args_resume(a);
+        code = run_once(a, name, &again);
+    }
     return code;
 }
 
 static int check_and_run(const struct command_call *call, bool launch_ps)
 {
     struct launch_args *a = call->args;
-    int status = launch_args_check(a, call, launch_ps);
-    status = status ? status : run_job(a, call->name, launch_ps);
+    bool here = !launch_ps && !launch_args_parts(a) && role_env_is_set(NULL, NULL);
+    int status = launch_ps ? 0 : launch_args_environment(a, call->name);
+    status = status ? status : launch_args_check(a, call, launch_ps);
+    if (!status)
+        status = here ? run_here(a, call->name) : run_job(a, call->name);
     free(a->longer);
     return status;
 }
@@ -70,15 +93,17 @@ static int run_ps(const struct command_call *call)
     "[FLAGS] script.py [ARGUMENTS]\n"                        \
     "[FLAGS] -- any command"
 #define TEXT                                                                                       \
-    "Starts parameter servers and workers, shows their progress, and ends when the job ends. The " \
-    "first process that fails is named and the others are stopped; nothing is left behind, "       \
-    "however the launch ends. docs/launch.md tells more.\n\n"                                      \
+    "Starts the processes of a job, shows their progress, and ends when the job ends. The first "  \
+    "process that fails is named and the others are stopped; nothing is left behind, however the " \
+    "launch ends. docs/launch.md tells more.\n\n"                                                  \
+    "With --server_num, --worker_num, --servers or --workers these are parameter servers and "     \
+    "workers; else they are ranks, each of which holds all parameters: collective training.\n\n"   \
     "-m runs `skiff train` in every process, a script runs with python.\n\n"                       \
     "Ctrl-C stops the job; what was learnt of the running epoch is saved, and --resume goes on."
 
 const struct command command_launch = {
     .name = "launch",
-    .summary = "start servers and workers, here or on many machines, and look after them",
+    .summary = "start servers and workers, or ranks, here or on many machines, and look after them",
     .usage = FORMS,
     .text = TEXT,
     .options = &launch_options,

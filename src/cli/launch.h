@@ -1,7 +1,9 @@
-/* Launch: starts the servers and workers of a job on this machine and looks after them.
+/* Launch: starts the processes of a job on this machine and looks after them.
  *
- * launch_args.c reads the flags, launch_plan.c decides which processes run here and with what
- * environment, launch_run.c starts, watches and stops them, launch_show.c prints.
+ * There are two modes: servers and workers (launch_ps.c), and ranks that hold all parameters each
+ * (launch_collective.c, which meets other machines in launch_meet.c). A mode decides which processes
+ * run here and with what environment; launch_plan.c has what both need. launch_args.c reads the
+ * flags and chooses the mode, launch_run.c starts, watches and stops, launch_show.c prints.
  *
  * Nothing is left behind: every process has a session of its own, whose group is killed before its
  * leader is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the
@@ -20,6 +22,8 @@
 #include "fleet/report.h"
 #include "fleet/secret_file.h"
 
+#define LAUNCH_MARK "SKIFF_LAUNCH" /* a variable that all processes of one launch inherit */
+
 enum launch_kind { LAUNCH_COMMAND, LAUNCH_SCRIPT, LAUNCH_CONFIG };
 
 struct launch_args {
@@ -27,6 +31,12 @@ struct launch_args {
     int start_port;             /* 0: free ports */
     const char *servers, *workers, *log_dir, *transport, *encrypt, *secret_file;
     bool quiet, verbose, config, insecure, share_secret, resume;
+    /* of collective jobs */
+    bool collective, log_overwrite;
+    int nproc, nnodes, rank, restarts, max_restart, elastic_level;
+    const char *ips, *master, *devices, *host, *job_id, *run_mode, *log_level, *backend;
+    const struct launch_mode *mode;
+    int attempt; /* 0, or the restart that this is */
     enum launch_kind kind;
     char **command; /* n words and NULL; borrowed, or `longer` */
     int ncommand;
@@ -34,15 +44,25 @@ struct launch_args {
 };
 
 extern const struct options launch_options;
+/* Paddle's variables, which count more than flags; before launch_args_check. 0, or 2 after a
+ * message. */
+int launch_args_environment(struct launch_args *a, const char *name);
 /* Adds what follows from the rest; returns 0, or 2 after a message. launch_ps: with the defaults of
  * that module. */
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps);
+/* From now on every process is told to go on behind the newest epoch. */
+void launch_args_resume(struct launch_args *a);
+/* Is anything said of who takes part? */
+bool launch_args_parts(const struct launch_args *a);
 
 struct launch_process {
     bool server;
+    const char *called; /* "server", "worker", "rank" */
     int index;
+    int place;            /* among the ranks of this machine */
     const char *endpoint; /* "": a worker without one; borrowed from the launch */
     char *log;            /* path; owned */
+    long log_from;        /* where what this process writes begins */
     pid_t pid;            /* 0: not started */
     bool ended;
     int status; /* of waitid: exit code, or -signal */
@@ -55,10 +75,17 @@ struct launch_process {
 
 struct launch {
     const struct launch_args *args;
+    const struct launch_mode *mode;
     char **servers, **workers; /* addresses; workers may be NULL: without addresses */
     int nservers, nworkers;
     char *servers_text, *workers_text;
-    bool elsewhere; /* other machines have a part, too */
+    bool elsewhere;      /* other machines have a part, too */
+    int nodes, node;     /* collective: machines, and which one this is */
+    char *master;        /* PADDLE_MASTER of the ranks; NULL: none */
+    char *log_dir;       /* collective: its absolute path */
+    char pod[8];         /* a random name */
+    bool append;         /* to the logs that are there */
+    double save_seconds; /* after a signal processes may save for so long */
     char job[64], secret[SECRET_TEXT];
     struct launch_process *at;
     int n;
@@ -66,12 +93,43 @@ struct launch {
     int signal; /* that ended the launch; 0: none */
 };
 
+/* value NULL: the variable must not be there */
+typedef void (*launch_set)(const char *name, const char *value);
+
+struct launch_mode {
+    const char *process;  /* what a process is called that trains */
+    const char *listener; /* whom strangers could reach: "a server" */
+    const char *first;    /* whose machine shares secrets: "server 0" */
+    /* After the first failure others may end by themselves for so long: they say what they saw. */
+    double grace_seconds;
+    enum skiff_status (*plan)(struct launch *l, struct skiff_error *err);
+    void (*env)(const struct launch *l, const struct launch_process *p, launch_set set);
+    /* In the process, when it has its environment; may be NULL. */
+    void (*ready)(const struct launch *l, const struct launch_process *p);
+    void (*print_plan)(const struct launch *l);
+    int (*exit_status)(const struct launch *l); /* of a job that has failed or was stopped */
+};
+
+extern const struct launch_mode launch_ps_mode, launch_collective_mode;
+
 enum skiff_status launch_plan(struct launch *l, const struct launch_args *a,
                               struct skiff_error *err);
 void launch_deinit(struct launch *l);
-/* The variables of a process, by calls of set (value NULL: must not be there). */
-void launch_env(const struct launch *l, const struct launch_process *p,
-                void (*set)(const char *name, const char *value));
+/* The variables of a process, by calls of set. */
+void launch_env(const struct launch *l, const struct launch_process *p, launch_set set);
+
+/* ---- for modes ---- */
+/* Is it an address of this machine, by POD_IP (or `own`) if that is said? */
+bool launch_is_here(const char *endpoint, const char *own);
+/* log: "workerlog.0" */
+struct launch_process *launch_add(struct launch *l, const char *called, int index,
+                                  const char *endpoint, const char *log);
+/* The job's name: of the lists when other machines have a part, else random. */
+void launch_name_job(struct launch *l);
+/* The user's secret, or one that we make. reachable: other machines can come in. */
+enum skiff_status launch_take_secret(struct launch *l, bool reachable, struct skiff_error *err);
+/* FLAGS_START_PORT, as in Paddle's launchers; 0: not set. */
+enum skiff_status launch_start_flag(int *out, struct skiff_error *err);
 /* --workers, where ports may be left out: those without one get first + i, as Paddle's do. free()
  * it. */
 char *launch_with_ports(const char *text, int first);
@@ -83,6 +141,14 @@ int launch_exec(const struct launch_args *a);
 enum skiff_status launch_run(struct launch *l, struct skiff_error *err);
 
 /* ---- what is seen ---- */
+/* The first rank's log, on the console. */
+struct launch_echo {
+    int fd; /* -1: none */
+};
+void launch_echo_open(struct launch_echo *e, const struct launch *l);
+void launch_echo_copy(struct launch_echo *e); /* what is new */
+void launch_echo_close(struct launch_echo *e);
+
 struct launch_screen {
     bool terminal, quiet;
     double started, next;
@@ -93,6 +159,8 @@ void launch_screen_tick(struct launch_screen *s, const struct launch *l, double 
 void launch_screen_clear(struct launch_screen *s);
 void launch_print_plan(const struct launch *l);
 void launch_print_tail(const struct launch_process *p, int lines);
+/* Of all that have failed by themselves. */
+void launch_print_failed(const struct launch *l);
 void launch_print_table(const struct launch *l);
 /* Every process, and the command of `skiff doctor`. */
 void launch_print_processes(const struct launch *l);

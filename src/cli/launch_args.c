@@ -1,32 +1,58 @@
 /* The flags of `skiff launch`, fleetrun and launch_ps. */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "cli/launch.h"
 
 #define AT(field) offsetof(struct launch_args, field)
 #define NO_HETER "there are no heterogeneous workers here"
-#define NO_COLLECTIVE                                                                        \
-    "that is collective training; here are parameter servers and workers: --server_num and " \
-    "--worker_num"
 
 static const struct option rows[] = {
     {"config_yaml", OPTION_PASS, AT(config), .letter = 'm', .value = "FILE ...",
      .help = "runs skiff train with this config, and what follows, in every process"},
+    {"collective", OPTION_BOOL, AT(collective),
+     .help = "ranks that hold all parameters each, instead of servers and workers; so it is also "
+             "when no flag of servers and workers is given"},
+    {"nproc_per_node", OPTION_INT, AT(nproc), .low = 0, .high = 65535, .value = "N",
+     .help = "so many ranks on this machine; one unless said otherwise"},
+    {"devices", OPTION_TEXT, AT(devices), .also = "gpus", .value = "0,1",
+     .help = "a rank for each of these numbers; all of them use CPUs"},
+    {"xpus", OPTION_TEXT, AT(devices), .value = "0,1", .help = "the same"},
+    {"selected_gpus", OPTION_TEXT, AT(devices), .also = "npus", .value = "0,1", .help = "the same"},
+    {"ips", OPTION_TEXT, AT(ips), .value = "LIST",
+     .help = "addresses of all machines with ranks; each is given the same command, and ports are "
+             "--start_port (6070 unless said otherwise), the next one, ..."},
+    {"nnodes", OPTION_INT, AT(nnodes), .low = 1, .high = 65535, .value = "N",
+     .help = "so many machines with ranks, which meet at --master"},
+    {"master", OPTION_TEXT, AT(master), .value = "HOST:PORT",
+     .help = "where they meet: an address of one of them"},
+    {"rank", OPTION_INT, AT(rank), .low = -1, .high = 65534, .standard = "-1", .value = "N",
+     .help = "which of the machines this is; by arrival unless said otherwise"},
+    {"host", OPTION_TEXT, AT(host), .value = "HOST", .help = "address of this machine (or POD_IP)"},
+    {"restarts", OPTION_INT, AT(restarts), .low = 0, .high = 1000000, .value = "N",
+     .help = "when a rank fails, the whole job is started again, N times at most: with -m from the "
+             "last saved epoch; scripts find SKIFF_RESTART=1, 2, ..."},
     {"server_num", OPTION_INT, AT(server_num), .low = 1, .high = 65535, .value = "N",
      .help = "so many servers on this machine, on free ports"},
-    {"worker_num", OPTION_INT, AT(worker_num), .low = 1, .high = 65535, .value = "N",
-     .help = "so many workers on this machine"},
+    {"worker_num", OPTION_INT, AT(worker_num), .also = "trainer_num", .low = 1, .high = 65535,
+     .value = "N", .help = "so many workers on this machine"},
     {"servers", OPTION_TEXT, AT(servers), .also = "endpoints", .value = "LIST",
      .help =
          "host:port,host:port of all servers; every machine starts those with its own addresses "
          "(POD_IP says which one it is)"},
-    {"workers", OPTION_TEXT, AT(workers), .value = "LIST",
+    {"workers", OPTION_TEXT, AT(workers), .also = "trainers", .value = "LIST",
      .help = "host,host of all workers, the same way"},
     {"start_port", OPTION_INT, AT(start_port), .low = 0, .high = 65535, .value = "N",
-     .help = "ports of --server_num: N, N + 1, ..."},
+     .help = "ports of --server_num, or of ranks: N, N + 1, ..."},
     {"log_dir", OPTION_TEXT, AT(log_dir), .value = "DIR",
      .help = "for serverlog.N and workerlog.N; log unless said otherwise (launch-ps: logs)"},
+    {"log_overwrite", OPTION_BOOL, AT(log_overwrite),
+     .help = "logs of ranks are written anew, not appended to"},
+    {"log_level", OPTION_TEXT, AT(log_level), .value = "LEVEL",
+     .help = "as Paddle's: DEBUG is -v; WARNING, ERROR and CRITICAL are -q"},
     {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
      .help = "how processes reach each other: tcp, or ipc (faster on one machine), with settings "
              "behind it (docs/launch.md)"},
@@ -35,10 +61,20 @@ static const struct option rows[] = {
     {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",
      .help = "the job's secret (skiff secret new; docs/security.md); on one machine one is made"},
     {"share_secret", OPTION_BOOL, AT(share_secret),
-     .help = "the machine of server 0 makes a secret and sends it to the others by ssh"},
+     .help = "the machine of server 0 or rank 0 makes a secret and sends it to the others by ssh"},
     {"insecure", OPTION_BOOL, AT(insecure),
      .help = "allows several machines without a secret: whoever reaches a server can read and "
              "change everything"},
+    {"job_id", OPTION_TEXT, AT(job_id), .value = "NAME",
+     .help = "machines that meet at --master must have the same one"},
+    {"run_mode", OPTION_TEXT, AT(run_mode), .value = "collective|ps",
+     .help = "as Paddle's: the mode, when no other flag says it"},
+    {"backend", OPTION_TEXT, AT(backend), .value = "gloo",
+     .help = "as Paddle's: gloo, or auto; others are for GPUs"},
+    {"elastic_level", OPTION_INT, AT(elastic_level), .standard = "-1", .value = "N",
+     .help = "as Paddle's: above 0, the job is restarted --max_restart times at most"},
+    {"max_restart", OPTION_INT, AT(max_restart), .low = 0, .high = 1000000, .standard = "3",
+     .value = "N", .help = "see --elastic_level"},
     {"resume", OPTION_BOOL, AT(resume),
      .help = "with -m: goes on behind the newest whole epoch, or with the part that Ctrl-C saved"},
     {"quiet", OPTION_BOOL, AT(quiet), .letter = 'q',
@@ -51,17 +87,11 @@ static const struct option rows[] = {
     {"node_ip", OPTION_IGNORED, .at = 0},
     {"print_config", OPTION_IGNORED, .at = 0},
     {"http_port", OPTION_IGNORED, .at = 0},
-    {"gpus", OPTION_IGNORED, .at = 0},
-    {"selected_gpus", OPTION_IGNORED, .at = 0},
-    {"devices", OPTION_IGNORED, .at = 0},
-    {"backend", OPTION_IGNORED, .at = 0},
-    {"run_mode", OPTION_IGNORED, .at = 0},
-    {"log_level", OPTION_IGNORED, .at = 0},
-    {"job_id", OPTION_IGNORED, .at = 0},
-    {"master", OPTION_REFUSED,
-     .help = "every machine gets the same --servers and --workers lists instead"},
-    {"ips", OPTION_REFUSED, .help = NO_COLLECTIVE},
-    {"nproc_per_node", OPTION_REFUSED, .help = NO_COLLECTIVE},
+    {"elastic_timeout", OPTION_IGNORED, .at = 0},
+    {"gloo_port", OPTION_IGNORED, .at = 0},
+    {"with_gloo", OPTION_IGNORED, .at = 0},
+    {"sort_ip", OPTION_IGNORED, .at = 0},
+    {"enable_gpu_log", OPTION_IGNORED, .at = 0},
     {"heter_workers", OPTION_REFUSED, .help = NO_HETER},
     {"heter_worker_num", OPTION_REFUSED, .help = NO_HETER},
     {"heter_devices", OPTION_REFUSED, .help = NO_HETER},
@@ -73,16 +103,169 @@ const struct options launch_options = {
     .rest = true,
     .advice = "flags of the script stand after the script, those of another command after --"};
 
-/* Every process of the job is told to resume. */
-static void add_resume(struct launch_args *a)
+void launch_args_resume(struct launch_args *a)
 {
-    a->longer = mem_must(((size_t)a->ncommand + 2) * sizeof *a->longer);
-    memcpy(a->longer, a->command, (size_t)a->ncommand * sizeof *a->longer);
-    a->longer[a->ncommand++] = "--resume";
-    a->command = a->longer;
+    char **words = mem_must(((size_t)a->ncommand + 2) * sizeof *words);
+    int n = 0;
+    for (int i = 0; i < a->ncommand; i++)
+        if (!a->attempt ||
+            (strcmp(a->command[i], "--overwrite") && strcmp(a->command[i], "--resume")))
+            words[n++] = a->command[i];
+    words[n++] = "--resume";
+    words[n] = NULL;
+    free(a->longer);
+    a->longer = a->command = words;
+    a->ncommand = n;
 }
 
-int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps)
+/* ---- the environment ---- */
+
+static bool names_ps(const struct launch_args *a)
+{
+    return a->servers || a->workers || a->server_num || a->worker_num;
+}
+
+static const struct option *find_row(const char *name)
+{
+    const struct option *row = rows;
+    while (strcmp(row->name, name) != 0)
+        row++;
+    return row;
+}
+
+int launch_args_environment(struct launch_args *a, const char *name)
+{
+    static const char *const variables[][2] = {{"PADDLE_NPROC_PER_NODE", "nproc_per_node"},
+                                               {"PADDLE_DEVICES", "devices"},
+                                               {"PADDLE_NNODES", "nnodes"},
+                                               {"PADDLE_MASTER", "master"},
+                                               {"PADDLE_RANK", "rank"},
+                                               {"PADDLE_IPS", "ips"},
+                                               {"PADDLE_START_PORT", "start_port"},
+                                               {"PADDLE_LOG_DIR", "log_dir"},
+                                               {"PADDLE_LOG_LEVEL", "log_level"},
+                                               {"PADDLE_LOG_OVERWRITE", "log_overwrite"},
+                                               {"PADDLE_JOB_ID", "job_id"},
+                                               {"PADDLE_RUN_MODE", "run_mode"},
+                                               {"PADDLE_MAX_RESTART", "max_restart"},
+                                               {"PADDLE_ELASTIC_LEVEL", "elastic_level"}};
+    struct skiff_error err = {0};
+    if (names_ps(a) || getenv(LAUNCH_MARK)) /* inside a job its launcher has set them */
+        return 0;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *text = getenv(variables[i][0]);
+        if (text && *text &&
+            option_put(find_row(variables[i][1]), a, variables[i][0], text, &err) < 0)
+            return command_usage(name, "%s", err.message);
+    }
+    return 0;
+}
+
+/* ---- the mode ---- */
+
+/* A flag that only collective jobs have, or NULL. */
+static const char *names_collective(const struct launch_args *a)
+{
+    return a->collective      ? "--collective"
+           : a->nproc         ? "--nproc_per_node"
+           : a->ips           ? "--ips"
+           : a->master        ? "--master"
+           : a->nnodes        ? "--nnodes"
+           : a->rank >= 0     ? "--rank"
+           : a->restarts      ? "--restarts"
+           : a->log_overwrite ? "--log_overwrite"
+                              : NULL;
+}
+
+bool launch_args_parts(const struct launch_args *a)
+{
+    return names_ps(a) || names_collective(a) || a->devices || a->run_mode;
+}
+
+/* Servers and workers if anything says so, as in Paddle; else collective. */
+static int choose_mode(struct launch_args *a, const char *name, bool launch_ps)
+{
+    const char *flag = names_collective(a);
+    bool said = a->run_mode && !strcasecmp(a->run_mode, "ps");
+    if (a->run_mode && !said && strcasecmp(a->run_mode, "collective") != 0)
+        return command_usage(name, "--run_mode is '%s'; expected collective or ps", a->run_mode);
+    bool ps = launch_ps || names_ps(a) || said;
+    a->mode = ps ? &launch_ps_mode : &launch_collective_mode;
+    if (ps && flag)
+        return command_usage(name,
+                             "%s is for ranks that hold all parameters each, %s for "
+                             "parameter servers and workers; which of them is meant?",
+                             flag,
+                             launch_ps ? "launch-ps"
+                             : names_ps(a)
+                                 ? "--server_num, --worker_num, --servers and --workers are"
+                                 : "--run_mode ps");
+    return 0;
+}
+
+/* ---- what goes together ---- */
+
+static int check_nodes(const struct launch_args *a, const char *name)
+{
+    int nodes = a->nnodes ? a->nnodes : 1;
+    if (a->ips && a->master)
+        return command_usage(name, "--ips names all machines, --master the place where they meet; "
+                                   "give one of them");
+    if (a->ips && (a->rank >= 0 || a->nnodes))
+        return command_usage(name, "with --ips the list says how many machines there are and which "
+                                   "one this is (POD_IP or --host choose); --nnodes and --rank go "
+                                   "with --master");
+    if (nodes > 1 && !a->master)
+        return command_usage(name,
+                             "--nnodes %d: where do they meet? --master HOST:PORT, the same "
+                             "on all machines",
+                             nodes);
+    if (a->rank >= nodes)
+        return command_usage(name, "--rank %d: with --nnodes %d machines are 0 to %d", a->rank,
+                             nodes, nodes - 1);
+    if (a->master && a->share_secret)
+        return command_usage(name, "--share_secret needs the addresses of all machines: --ips "
+                                   "instead of --master, or --secret_file");
+    return 0;
+}
+
+/* --devices: so many ranks, unless --nproc_per_node says another number. 0 after a message. */
+static int count_devices(const struct launch_args *a, const char *name)
+{
+    int n = 1;
+    const char *at = a->devices ? a->devices : "cpu";
+    if (!strcasecmp(at, "cpu"))
+        return 1;
+    for (; *at; n += *at == ',', at += *at == ',') {
+        const char *from = at;
+        while (isdigit((unsigned char)*at))
+            at++;
+        if (at == from || (*at && *at != ',') || (*at == ',' && !at[1])) {
+            command_usage(name, "--devices is '%s'; expected numbers with commas, such as 0,1",
+                          a->devices);
+            return 0;
+        }
+    }
+    return n;
+}
+
+static int check_collective(struct launch_args *a, const char *name)
+{
+    static const char *const quiet[] = {"WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", NULL};
+    int devices = count_devices(a, name), status = check_nodes(a, name);
+    if (!devices || status)
+        return 2;
+    a->nproc = a->nproc ? a->nproc : devices;
+    if (a->elastic_level > 0 && !a->restarts)
+        a->restarts = a->max_restart;
+    for (int i = 0; a->log_level && quiet[i]; i++)
+        a->quiet |= !strcasecmp(a->log_level, quiet[i]);
+    a->verbose |= a->log_level && !a->quiet && !strcasecmp(a->log_level, "DEBUG");
+    return 0;
+}
+
+/* What is to be run in every process. */
+static int check_command(struct launch_args *a, const struct command_call *call)
 {
     a->command = call->words;
     a->ncommand = call->nwords;
@@ -94,18 +277,27 @@ int launch_args_check(struct launch_args *a, const struct command_call *call, bo
         a->kind = LAUNCH_CONFIG;
     else if (!call->dashes && n > 3 && !strcmp(a->command[0] + n - 3, ".py"))
         a->kind = LAUNCH_SCRIPT;
-    if (a->quiet && a->verbose)
-        return command_usage(call->name, "--quiet or --verbose, not both");
     if (a->resume && !a->config)
         return command_usage(call->name, "--resume goes with -m config.yaml; a script has flags of "
                                          "its own behind its name");
     if (a->resume)
-        add_resume(a);
+        launch_args_resume(a);
+    return 0;
+}
+
+int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps)
+{
+    if (a->quiet && a->verbose)
+        return command_usage(call->name, "--quiet or --verbose, not both");
+    int status = check_command(a, call);
+    status = status ? status : choose_mode(a, call->name, launch_ps);
+    if (!status && a->mode == &launch_collective_mode)
+        status = check_collective(a, call->name);
     if (!a->log_dir)
         a->log_dir = launch_ps ? "logs" : "log";
     if (launch_ps && !a->server_num && !a->servers)
         a->server_num = 2;
     if (launch_ps && !a->worker_num && !a->workers)
         a->worker_num = 2;
-    return 0;
+    return status;
 }

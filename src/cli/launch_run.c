@@ -29,7 +29,6 @@
 
 #define DRAIN_SECONDS 5.0
 #define GOODBYE_SECONDS 5.0
-#define SAVING_SECONDS 60.0 /* after a signal workers save their part, which may be large */
 #define SERVER_SECONDS 3.0
 #define SUSPECT_SECONDS 0.7
 
@@ -48,14 +47,15 @@ struct runner {
     char mark[64];   /* "SKIFF_LAUNCH=...": of the processes of this launch */
     sigset_t before; /* the mask that children get */
     int ready[2];    /* pipe that ends when the child that is being started is ready */
-    int suspect;     /* a server that has failed, while a worker may be the reason; -1 */
+    struct launch_echo echo;
+    double failed_at; /* when the first one did */
+    int suspect;      /* a server that has failed, while a worker may be the reason; -1 */
     double suspected;
 };
 
 /* ---- the keeper ---- */
 
 #define KEPT_MAX 4096
-#define MARK "SKIFF_LAUNCH" /* a variable that all processes of one launch inherit */
 
 struct kept {
     pid_t ids[KEPT_MAX]; /* of the processes that were started: their groups and sessions */
@@ -251,13 +251,15 @@ static void child(struct runner *r, struct launch_process *p, int log, int repor
     dup2(log, 1);
     dup2(log, 2);
     launch_env(r->l, p, set_variable);
-    setenv(MARK, strchr(r->mark, '=') + 1, 1);
+    setenv(LAUNCH_MARK, strchr(r->mark, '=') + 1, 1);
     unsetenv(REPORT_FD);
     if (report >= 0) {
         snprintf(number, sizeof(number), "%d", report);
         setenv(REPORT_FD, number, 1);
         fcntl(report, F_SETFD, 0);
     }
+    if (r->l->mode->ready)
+        r->l->mode->ready(r->l, p);
     _exit(launch_exec(r->l->args));
 }
 
@@ -277,9 +279,11 @@ static enum skiff_status start(struct runner *r, struct launch_process *p, struc
 {
     int fds[2] = {-1, -1};
     pid_t parent = getpid();
-    int log = open(p->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    int log = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (r->l->append ? 0 : O_TRUNC),
+                   0666);
     if (log < 0)
         return error_set_sys(err, "cannot write %s", p->log);
+    p->log_from = (long)lseek(log, 0, SEEK_END);
     if (!p->server && pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
         close(log);
         return error_set_sys(err, "no pipe");
@@ -366,6 +370,18 @@ static void tell(struct runner *r, bool servers, int signal_number)
     }
 }
 
+/* The first one that fails; or one that was killed just then, which the others may have noticed
+ * before us. */
+static void blame(struct runner *r, struct launch_process *p)
+{
+    struct launch *l = r->l;
+    bool first = l->failed < 0;
+    if (first)
+        r->failed_at = clock_seconds();
+    if (first || (r->stage == RUN && p->status < 0 && l->at[l->failed].status > 0))
+        l->failed = (int)(p - l->at);
+}
+
 static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *info)
 {
     char name[64];
@@ -387,8 +403,8 @@ static void on_end(struct runner *r, struct launch_process *p, const siginfo_t *
     if (p->server && p->status > 0 && r->suspect < 0 && count_live(r->l, false)) {
         r->suspect = (int)(p - r->l->at);
         r->suspected = clock_seconds();
-    } else if (r->l->failed < 0 && !(p->server && r->suspect >= 0)) {
-        r->l->failed = (int)(p - r->l->at);
+    } else if (!(p->server && r->suspect >= 0)) {
+        blame(r, p);
     }
 }
 
@@ -424,11 +440,11 @@ static void take_signals(struct runner *r)
         }
         r->l->signal = (int)s.ssi_signo;
         launch_screen_clear(&r->screen);
-        fprintf(
-            stderr,
-            "skiff launch: %s, stopping the job: workers have %.0f s to save (once more: at once, "
-            "nothing is saved)\n",
-            s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo), SAVING_SECONDS);
+        fprintf(stderr,
+                "skiff launch: %s, stopping the job: %ss have %.0f s to save (once more: at once, "
+                "nothing is saved)\n",
+                s.ssi_signo == SIGINT ? "interrupted" : strsignal((int)s.ssi_signo),
+                r->l->mode->process, r->l->save_seconds);
     }
 }
 
@@ -437,18 +453,19 @@ static void decide(struct runner *r)
 {
     struct launch *l = r->l;
     int workers = count_live(l, false), servers = count_live(l, true);
-    bool trouble = l->failed >= 0 || l->signal, had_workers = false;
+    bool failed = l->failed >= 0 && clock_seconds() >= r->failed_at + l->mode->grace_seconds;
+    bool trouble = failed || l->signal, had_workers = false;
     for (int i = 0; i < l->n; i++)
         had_workers |= !l->at[i].server;
     if (r->stage <= DRAIN && trouble) {
         tell(r, false, SIGTERM);
-        go(r, WORKERS, l->failed < 0 ? SAVING_SECONDS : GOODBYE_SECONDS);
+        go(r, WORKERS, l->failed < 0 ? l->save_seconds : GOODBYE_SECONDS);
     }
     if (r->stage == RUN && had_workers && !workers)
         go(r, DRAIN, l->elsewhere ? 0 : DRAIN_SECONDS);
     bool late = r->deadline > 0 && clock_seconds() >= r->deadline;
     if (r->stage == WORKERS && !workers && !late && l->failed < 0 && l->elsewhere)
-        go(r, LEAVE, SAVING_SECONDS);
+        go(r, LEAVE, l->save_seconds);
     if ((r->stage == WORKERS && (!workers || late)) ||
         ((r->stage == DRAIN || r->stage == LEAVE) && (late || l->failed >= 0))) {
         tell(r, false, SIGKILL); /* those that do not listen */
@@ -479,8 +496,10 @@ static void watch(struct runner *r)
         look_for_ends(r);
         judge_suspect(r);
         decide(r);
+        launch_echo_copy(&r->echo);
         launch_screen_tick(&r->screen, l, clock_seconds());
     }
+    launch_echo_copy(&r->echo);
     launch_screen_clear(&r->screen);
     free(polls);
 }
@@ -541,8 +560,10 @@ static enum skiff_status verdict(const struct launch *l, struct skiff_error *err
     if (l->failed >= 0) {
         const struct launch_process *p = &l->at[l->failed];
         const char *how = p->status < 0 ? "was killed by signal" : "failed with status";
-        return error_set(err, SKIFF_PEER, "%s %s %d after %.1f s; its log is %s",
-                         launch_name(p, name), how, abs(p->status), p->seconds, p->log);
+        const char *what = p->status < 0 ? strsignal(-p->status) : "";
+        return error_set(err, SKIFF_PEER, "%s %s %d%s%s%s after %.1f s; its log is %s",
+                         launch_name(p, name), how, abs(p->status), *what ? " (" : "", what,
+                         *what ? ")" : "", p->seconds, p->log);
     }
     if (l->signal)
         return error_set(err, SKIFF_STATE, "stopped by signal %d (%s)", l->signal,
@@ -552,8 +573,9 @@ static enum skiff_status verdict(const struct launch *l, struct skiff_error *err
 
 enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
 {
-    struct runner r = {.l = l, .signals = -1, .suspect = -1};
-    snprintf(r.mark, sizeof(r.mark), MARK "=%d.%lld", (int)getpid(), (long long)clock_real());
+    struct runner r = {.l = l, .signals = -1, .suspect = -1, .echo = {.fd = -1}};
+    snprintf(r.mark, sizeof(r.mark), LAUNCH_MARK "=%d.%lld", (int)getpid(),
+             (long long)clock_real());
     sigset_t mask;
     enum skiff_status status;
     sigemptyset(&mask);
@@ -564,7 +586,9 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
         sigaddset(&mask, SIGHUP);
     sigprocmask(SIG_BLOCK, &mask, &r.before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    launch_screen_init(&r.screen, l->args->quiet);
+    /* a script's log is shown instead of progress */
+    bool echoes = l->mode == &launch_collective_mode && l->args->kind != LAUNCH_CONFIG;
+    launch_screen_init(&r.screen, l->args->quiet || echoes);
     r.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (r.signals < 0)
         status = error_set_sys(err, "no signal file");
@@ -574,11 +598,14 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
         status = start_all(&r, err);
         if (status < 0)
             go(&r, KILL, 0);
-        else if (l->args->verbose)
+        else
+            launch_echo_open(&r.echo, l);
+        if (status == SKIFF_OK && l->args->verbose)
             launch_print_processes(l);
         decide(&r);
         watch(&r);
         clean_up(&r);
+        launch_echo_close(&r.echo);
         if (status == SKIFF_OK)
             status = verdict(l, err);
     }

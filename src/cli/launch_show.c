@@ -1,4 +1,5 @@
 /* What the launcher prints: the plan, one line of progress, the last lines of a log, the table. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +17,8 @@
 
 void launch_print_plan(const struct launch *l)
 {
-    int servers = 0;
-    for (int i = 0; i < l->n; i++)
-        servers += l->at[i].server;
-    fprintf(stderr, "skiff launch: %d server%s (%s) and %d worker%s, logs in %s/\n", l->nservers,
-            l->nservers == 1 ? "" : "s", l->servers_text, l->nworkers, l->nworkers == 1 ? "" : "s",
-            l->args->log_dir);
-    if (l->elsewhere)
-        fprintf(stderr,
-                "skiff launch: of these, %d server%s and %d worker%s are on this machine%s\n",
-                servers, servers == 1 ? "" : "s", l->n - servers, l->n - servers == 1 ? "" : "s",
-                l->secret[0] ? "" : "; there is no secret: whoever reaches a server is let in");
     char weak[256];
+    l->mode->print_plan(l);
     if (secret_is_weak(l->secret, weak, sizeof(weak)))
         fprintf(stderr, "skiff launch: %s\n", weak);
 }
@@ -83,7 +74,7 @@ static void last_line(const struct launch *l, char *out, size_t room)
             return;
         struct stat st;
         long at = !fstat(fileno(f), &st) && st.st_size > 511 ? (long)st.st_size - 511 : 0;
-        fseek(f, at, SEEK_SET);
+        fseek(f, at > l->at[i].log_from ? at : l->at[i].log_from, SEEK_SET);
         size_t n = fread(tail, 1, sizeof(tail) - 1, f);
         fclose(f);
         while (n && (tail[n - 1] == '\n' || tail[n - 1] == '\r'))
@@ -96,6 +87,14 @@ static void last_line(const struct launch *l, char *out, size_t room)
         snprintf(out, room, "%.100s", line);
         return;
     }
+}
+
+static void add_running(struct buf *out, const struct launch *l, const struct merged *m,
+                        const char *before, const char *between)
+{
+    buf_printf(out, "%s%d %ss", before, m->running, l->mode->process);
+    if (l->nservers)
+        buf_printf(out, "%s%d servers", between, m->servers);
 }
 
 static void describe(const struct launch *l, double spent, char *out, size_t room)
@@ -111,12 +110,12 @@ static void describe(const struct launch *l, double spent, char *out, size_t roo
             buf_printf(&b, ", loss %.4f", m.loss / m.loss_weight);
         if (m.auc_weight > 0)
             buf_printf(&b, ", auc %.4f", m.auc / m.auc_weight);
-        buf_printf(&b, ", %d workers, %d servers, %s", m.running, m.servers,
-                   seconds_text(spent, time));
+        add_running(&b, l, &m, ", ", ", ");
+        buf_printf(&b, ", %s", seconds_text(spent, time));
     } else {
         last_line(l, line, sizeof(line));
-        buf_printf(&b, "%d workers and %d servers run, %s%s%s", m.running, m.servers,
-                   seconds_text(spent, time), line[0] ? "; " : "", line);
+        add_running(&b, l, &m, "", " and ");
+        buf_printf(&b, " run, %s%s%s", seconds_text(spent, time), line[0] ? "; " : "", line);
     }
     snprintf(out, room, "%s", b.data);
     buf_deinit(&b);
@@ -150,6 +149,44 @@ void launch_screen_clear(struct launch_screen *s)
     s->last[0] = 0;
 }
 
+/* ---- the first rank's log ---- */
+
+void launch_echo_open(struct launch_echo *e, const struct launch *l)
+{
+    e->fd = -1;
+    if (l->mode != &launch_collective_mode || l->args->kind == LAUNCH_CONFIG || l->args->quiet)
+        return;
+    e->fd = open(l->at[0].log, O_RDONLY | O_CLOEXEC);
+    if (e->fd >= 0)
+        lseek(e->fd, l->at[0].log_from, SEEK_SET);
+}
+
+static bool echo_some(struct launch_echo *e)
+{
+    char bytes[16384];
+    ssize_t n = e->fd >= 0 ? read(e->fd, bytes, sizeof(bytes)) : 0;
+    if (n > 0)
+        fwrite(bytes, 1, (size_t)n, stdout);
+    return n > 0;
+}
+
+void launch_echo_copy(struct launch_echo *e)
+{
+    for (int i = 0; i < 64 && echo_some(e); i++)
+        ; /* no more: the job is to be looked after, too */
+    fflush(stdout);
+}
+
+void launch_echo_close(struct launch_echo *e)
+{
+    while (echo_some(e))
+        ;
+    fflush(stdout);
+    if (e->fd >= 0)
+        close(e->fd);
+    e->fd = -1;
+}
+
 /* ---- the end ---- */
 
 void launch_print_tail(const struct launch_process *p, int lines)
@@ -159,8 +196,8 @@ void launch_print_tail(const struct launch_process *p, int lines)
     FILE *f = fopen(p->log, "rb");
     size_t n = 0;
     if (f) {
-        if (!fstat(fileno(f), &st) && st.st_size > TAIL_BYTES)
-            fseek(f, (long)st.st_size - TAIL_BYTES, SEEK_SET);
+        long at = !fstat(fileno(f), &st) ? (long)st.st_size - TAIL_BYTES : 0;
+        fseek(f, at > p->log_from ? at : p->log_from, SEEK_SET);
         n = fread(text, 1, TAIL_BYTES, f);
         fclose(f);
     }
@@ -177,6 +214,19 @@ void launch_print_tail(const struct launch_process *p, int lines)
     else
         fprintf(stderr, "---- %s (%s) is empty\n", p->log, launch_name(p, name));
     free(text);
+}
+
+void launch_print_failed(const struct launch *l)
+{
+    int others = l->mode->grace_seconds > 0 ? 3 : 0; /* they may say what they saw */
+    for (int i = 0; i < l->n && others > 0; i++)
+        if (i != l->failed && l->at[i].ended && l->at[i].status && !l->at[i].told) {
+            launch_print_tail(&l->at[i], 10);
+            others--;
+        }
+    launch_print_tail(&l->at[l->failed], 20);
+    if (l->nservers)
+        launch_print_doctor(l);
 }
 
 static void status_text(const struct launch_process *p, char *out, size_t room)
@@ -331,7 +381,8 @@ void launch_print_processes(const struct launch *l)
         fprintf(stderr, "skiff launch: %s%s%s: process %d, log %s\n", launch_name(p, name),
                 p->endpoint[0] ? " at " : "", p->endpoint, (int)p->pid, p->log);
     }
-    launch_print_doctor(l);
+    if (l->nservers)
+        launch_print_doctor(l);
 }
 
 /* The line in which a worker says that it has saved the part; false: none does. */
@@ -342,6 +393,8 @@ static bool find_saved(const struct launch *l, char *out, size_t room)
     for (int i = 0; i < l->n && !found; i++) {
         FILE *f = l->at[i].server ? NULL : fopen(l->at[i].log, "r");
         char line[1024];
+        if (f)
+            fseek(f, l->at[i].log_from, SEEK_SET);
         while (f && fgets(line, sizeof(line), f))
             if (strstr(line, mark) && strstr(line, "saved in")) {
                 line[strcspn(line, "\n")] = 0;

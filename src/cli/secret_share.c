@@ -111,28 +111,28 @@ static enum skiff_status send_to(char **list, int n, char **before, int nbefore,
     return SKIFF_OK;
 }
 
-static bool has_first_server(const struct launch *l)
+/* Server 0, or rank 0 where there are no servers. */
+static bool has_first(const struct launch *l)
 {
     for (int i = 0; i < l->n; i++)
-        if (l->at[i].server && l->at[i].index == 0)
+        if (l->at[i].server == (l->nservers > 0) && l->at[i].index == 0)
             return true;
     return false;
 }
 
-static enum skiff_status await_file(const char *path, struct skiff_error *err)
+static enum skiff_status await_file(const char *path, const char *first, struct skiff_error *err)
 {
     for (int i = 0; access(path, R_OK) < 0; i++) {
         if (i == 10)
             fprintf(stderr,
-                    "skiff launch: waiting for the job's secret from the machine of server "
-                    "0 (%s)\n",
-                    path);
+                    "skiff launch: waiting for the job's secret from the machine of %s (%s)\n",
+                    first, path);
         if (i >= WAIT_SECONDS * 10)
             return error_set(
                 err, SKIFF_TIMEOUT,
                 "the job's secret did not come in %d s; is skiff launch running on the "
-                "machine of server 0, with --share_secret?",
-                WAIT_SECONDS);
+                "machine of %s, with --share_secret?",
+                WAIT_SECONDS, first);
         clock_sleep(100 * CLOCK_MS);
     }
     return SKIFF_OK;
@@ -145,8 +145,8 @@ enum skiff_status secret_share(const struct launch *l, char out[SECRET_TEXT],
     snprintf(place, sizeof(place), SECRET_PLACE ".%016llx",
              (unsigned long long)hash_bytes(l->job, strlen(l->job)));
     TRY(secret_home(place, path, sizeof(path), err));
-    if (!has_first_server(l)) {
-        TRY(await_file(path, err));
+    if (!has_first(l)) {
+        TRY(await_file(path, l->mode->first, err));
         return secret_file_read(path, out, err);
     }
     if (access(path, F_OK) < 0) {

@@ -301,6 +301,37 @@ bool host_is_here(const char *host)
     return here;
 }
 
+/* A datagram socket that is connected has an address of its own, by the kernel's routes. */
+static bool route_from(const struct addrinfo *to, char *out)
+{
+    struct sockaddr_storage own = {0};
+    socklen_t n = sizeof own;
+    int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && !connect(fd, to->ai_addr, to->ai_addrlen) &&
+              !getsockname(fd, (struct sockaddr *)&own, &n) &&
+              !getnameinfo((struct sockaddr *)&own, n, out, ADDRESS_TEXT, NULL, 0, NI_NUMERICHOST);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+enum skiff_status host_toward(const struct address *peer, char *out, struct skiff_error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list = NULL;
+    char port[16];
+    snprintf(port, sizeof port, "%u", peer->port);
+    int failed = getaddrinfo(peer->host, port, &hints, &list);
+    if (failed)
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "the host %s cannot be found: %s. Correct the name, or use an address",
+                         peer->host, gai_strerror(failed));
+    bool found = false;
+    for (struct addrinfo *a = list; a && !found; a = a->ai_next)
+        found = route_from(a, out);
+    freeaddrinfo(list);
+    return found ? SKIFF_OK : error_set_sys(err, "this machine has no way to %s", peer->host);
+}
+
 bool host_is_own_end(int fd)
 {
     struct sockaddr_storage here = {0}, there = {0};

@@ -13,6 +13,9 @@ const char *host_unknown(const struct address *a);
 bool host_same(const char *a, const char *b);
 /* Does it stand for this machine? */
 bool host_is_here(const char *host);
+/* The address of this machine from which it reaches another; out has ADDRESS_TEXT bytes. Sends
+ * nothing. */
+enum skiff_status host_toward(const struct address *peer, char *out, struct skiff_error *err);
 /* Can other machines reach this "host:port"? Not when all its addresses are loopback ones. A name
  * that nobody knows yet counts as one that can. */
 bool host_is_reachable(const char *endpoint);

@@ -192,7 +192,7 @@ refused 1 "how many workers" --server_num 1 -- true
 refused 2 "--server_num is 'two'" --server_num two --worker_num 1 -- true
 refused 2 "--server_num is '0'" --server_num 0 --worker_num 1 -- true
 refused 2 "no flag --sevrer_num; the nearest is --server_num" --sevrer_num 1 -- true
-refused 2 "collective" --nproc_per_node 2 x.py
+refused 2 "--nproc_per_node is for ranks that hold all parameters each" --nproc_per_node 2 --server_num 1 x.py
 refused 1 "--servers lists 1, but --server_num says 2" --servers a:1 --server_num 2 --worker_num 1 -- true
 FLAGS_START_PORT=6170x refused 1 "FLAGS_START_PORT is '6170x'" --server_num 1 --worker_num 1 -- true
 refused 1 "--transport: there is no transport tcq, the nearest is tcp" --transport tcq --server_num 1 --worker_num 1 -- true
