@@ -55,12 +55,11 @@ static int run_once(struct launch_args *a, const char *name, bool *out_again)
 static int run_job(struct launch_args *a, const char *name)
 {
     bool again = false;
+    launch_again_begin(a);
     int code = run_once(a, name, &again);
     while (again && a->attempt < a->restarts) {
-        a->attempt++;
+        launch_again(a);
         fprintf(stderr, "skiff launch: restart %d of %d\n", a->attempt, a->restarts);
-        if (a->kind == LAUNCH_CONFIG)
-            launch_args_resume(a);
         code = run_once(a, name, &again);
     }
     return code;

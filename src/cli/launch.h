@@ -24,6 +24,8 @@
 
 #define LAUNCH_MARK "SKIFF_LAUNCH" /* a variable that all processes of one launch inherit */
 
+#define LAUNCH_RUN 40
+
 enum launch_kind { LAUNCH_COMMAND, LAUNCH_SCRIPT, LAUNCH_CONFIG };
 
 struct launch_args {
@@ -36,7 +38,8 @@ struct launch_args {
     int nproc, nnodes, rank, restarts, max_restart, elastic_level;
     const char *ips, *master, *devices, *host, *job_id, *run_mode, *log_level, *backend;
     const struct launch_mode *mode;
-    int attempt; /* 0, or the restart that this is */
+    int attempt;                 /* 0, or the restart that this is */
+    char run_before[LAUNCH_RUN]; /* whose epochs lay in the folder at the start */
     enum launch_kind kind;
     char **command; /* n words and NULL; borrowed, or `longer` */
     int ncommand;
@@ -52,6 +55,10 @@ int launch_args_environment(struct launch_args *a, const char *name);
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps);
 /* From now on every process is told to go on behind the newest epoch. */
 void launch_args_resume(struct launch_args *a);
+/* Before the first start; before each further one, which then goes on from what this job has saved.
+ */
+void launch_again_begin(struct launch_args *a);
+void launch_again(struct launch_args *a);
 /* Is anything said of who takes part? */
 bool launch_args_parts(const struct launch_args *a);
 

@@ -83,10 +83,11 @@ static const char *own_host(const struct launch_args *a)
 static enum skiff_status ambiguous(const struct launch *l, char *const *ips, int second,
                                    struct skiff_error *err)
 {
-    return error_set(err, SKIFF_INVALID,
-                     "--ips: both %s and %s are this machine; say which one this launch is for with "
-                     "--host or POD_IP",
-                     ips[l->node], ips[second]);
+    return error_set(
+        err, SKIFF_INVALID,
+        "--ips: both %s and %s are this machine; say which one this launch is for with "
+        "--host or POD_IP",
+        ips[l->node], ips[second]);
 }
 
 /* Which of the addresses is ours. */
@@ -109,11 +110,10 @@ static enum skiff_status find_node(struct launch *l, char *const *ips, struct sk
                          "addresses that all of them reach",
                          l->args->ips);
     if (l->node < 0)
-        return error_set(err, SKIFF_NOT_FOUND, "--ips: none of %s is %s%s; correct the list%s",
-                         l->args->ips,
-                         own ? "POD_IP or --host, which is " : "an address of this machine",
-                         own ? own : "",
-                         own ? " or that" : ", or say with --host or POD_IP which one this is");
+        return error_set(
+            err, SKIFF_NOT_FOUND, "--ips: none of %s is %s%s; correct the list%s", l->args->ips,
+            own ? "POD_IP or --host, which is " : "an address of this machine", own ? own : "",
+            own ? " or that" : ", or say with --host or POD_IP which one this is");
     return SKIFF_OK;
 }
 
@@ -321,9 +321,9 @@ static void set_number(launch_set set, const char *name, int number)
 
 static void env(const struct launch *l, const struct launch_process *p, launch_set set)
 {
-    static const char *const other_sets[] = {
-        "TRAINING_ROLE",      "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PORT",
-        "PADDLE_PSERVER_IPS", "PADDLE_TRAINING_ROLE",         "PADDLE_PSERVER_ID"};
+    static const char *const other_sets[] = {"TRAINING_ROLE",        "PADDLE_PSERVERS_IP_PORT_LIST",
+                                             "PADDLE_PORT",          "PADDLE_PSERVER_IPS",
+                                             "PADDLE_TRAINING_ROLE", "PADDLE_PSERVER_ID"};
     struct buf path = BUF_INIT;
     for (size_t i = 0; i < sizeof(other_sets) / sizeof(other_sets[0]); i++)
         set(other_sets[i], NULL);
@@ -417,7 +417,8 @@ static void print_plan(const struct launch *l)
     fprintf(stderr, "skiff launch: %d rank%s (%s), logs in %s/\n", l->nworkers,
             l->nworkers == 1 ? "" : "s", l->workers_text, a->log_dir);
     if (l->elsewhere)
-        fprintf(stderr, "skiff launch: this is machine %d of %d, with %d of them, from rank %d on%s\n",
+        fprintf(stderr,
+                "skiff launch: this is machine %d of %d, with %d of them, from rank %d on%s\n",
                 l->node, l->nodes, l->n, l->at[0].index,
                 l->secret[0] ? "" : "; there is no secret: whoever reaches a rank is let in");
 }

@@ -134,8 +134,9 @@ static void guest_come(struct hall *h, struct guest *g)
     struct buf fault = BUF_INIT;
     find_fault(h, g, &fault);
     if (fault.len)
-        error_set(&h->wrong, SKIFF_INVALID, "%s; all launchers of a job get the same --nnodes, and "
-                                            "each a --rank of its own",
+        error_set(&h->wrong, SKIFF_INVALID,
+                  "%s; all launchers of a job get the same --nnodes, and "
+                  "each a --rank of its own",
                   fault.data);
     buf_deinit(&fault);
     h->guests[h->n++] = *g;
@@ -166,8 +167,9 @@ static void on_question(void *self, struct rpc_request *request)
     look_for_gone(h);
     pthread_mutex_lock(&h->lock);
     if (!read_question(text, &g))
-        error_set(&reason, SKIFF_INVALID, "this is not what launchers ask each other; is it the "
-                                          "same version of skiff on all machines?");
+        error_set(&reason, SKIFF_INVALID,
+                  "this is not what launchers ask each other; is it the "
+                  "same version of skiff on all machines?");
     else if (h->over || h->n >= h->m->nodes)
         error_set(&reason, SKIFF_STATE, "all %d launchers had come already", h->m->nodes);
     else
@@ -369,8 +371,9 @@ static enum skiff_status wait_answer(const struct meeting *m, struct rpc_call *c
         if (clock_now() < say)
             continue;
         if (!m->quiet)
-            fprintf(stderr, "skiff launch: waiting at %s until the launchers of all %d machines "
-                            "have come\n",
+            fprintf(stderr,
+                    "skiff launch: waiting at %s until the launchers of all %d machines "
+                    "have come\n",
                     m->address, m->nodes);
         say = clock_after(clock_now(), SAY_AGAIN_MS);
     }
@@ -380,8 +383,9 @@ static enum skiff_status wait_answer(const struct meeting *m, struct rpc_call *c
     free(text);
     blob_unref(reply);
     return right ? SKIFF_OK
-                 : error_set(err, SKIFF_PEER, "what the launcher at %s has answered cannot be read; "
-                                              "is it the same version of skiff on all machines?",
+                 : error_set(err, SKIFF_PEER,
+                             "what the launcher at %s has answered cannot be read; "
+                             "is it the same version of skiff on all machines?",
                              m->address);
 }
 
@@ -407,7 +411,8 @@ static enum skiff_status be_guest(const struct meeting *m, struct node *node,
     if (status == SKIFF_OK)
         status = wait_answer(m, call, out, err);
     if (status == SKIFF_TIMEOUT)
-        error_prefix(err, status, "nobody answers at --master %s (is skiff launch running there?)", m->address);
+        error_prefix(err, status, "nobody answers at --master %s (is skiff launch running there?)",
+                     m->address);
     if (started)
         node_stop(node);
     rpc_client_destroy(client);
@@ -426,10 +431,8 @@ static enum skiff_status open_node(const struct meeting *m, bool host, struct no
     snprintf(name, sizeof(name), "the launcher of %s (process %d)", machine, (int)getpid());
     secret_random(&random, sizeof(random));
     struct net_id id = {.role = host ? NET_SERVER : NET_WORKER, .index = host ? 0 : random >> 8};
-    struct node_owner owner = {.job = m->job,
-                               .secret = m->secret,
-                               .insecure = !m->secret[0],
-                               .transport = m->transport};
+    struct node_owner owner = {
+        .job = m->job, .secret = m->secret, .insecure = !m->secret[0], .transport = m->transport};
     return node_open(&owner, id, name, out, err);
 }
 

@@ -92,7 +92,8 @@ void launch_name_job(struct launch *l)
     struct buf lists = BUF_INIT;
     uint32_t random;
     secret_random(&random, sizeof(random));
-    buf_printf(&lists, "%s|%s|%d", l->servers_text ? l->servers_text : "", l->workers_text, l->nworkers);
+    buf_printf(&lists, "%s|%s|%d", l->servers_text ? l->servers_text : "", l->workers_text,
+               l->nworkers);
     if (job && *job)
         snprintf(l->job, sizeof(l->job), "%s", job);
     else if (l->elsewhere)

@@ -1,0 +1,57 @@
+/* What a restart of `skiff train` goes on from: the epochs that this job has saved, not those that
+ * another run had left in the folder before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/config.h"
+#include "cli/launch.h"
+#include "cli/runs.h"
+#include "cli/task.h"
+
+/* The id of the run that has saved last where the command saves; "": none. */
+static void newest_run(const struct launch_args *a, char out[static LAUNCH_RUN])
+{
+    struct task_args said = {0};
+    struct option_words words = {0};
+    struct task task = {0};
+    struct run_list runs = {0};
+    out[0] = 0;
+    /* as if the first word were the program's name: options_parse begins behind it */
+    char **argv = mem_must(((size_t)a->ncommand + 2) * sizeof(*argv));
+    memcpy(argv + 1, a->command, (size_t)a->ncommand * sizeof(*argv));
+    bool ok = options_parse(command_train.options, &said, a->ncommand + 1, argv, &words, NULL) ==
+                  SKIFF_OK &&
+              said.config && config_open(said.config, &task.config, NULL) == SKIFF_OK;
+    for (int i = 0; ok && i < said.overrides.n; i++)
+        ok = config_override(task.config, said.overrides.at[i], NULL) == SKIFF_OK;
+    task.name = said.name;
+    if (ok && run_list_read(&runs, task_save_path(&task), NULL, NULL) == SKIFF_OK)
+        snprintf(out, LAUNCH_RUN, "%s", runs.run);
+    run_list_deinit(&runs);
+    buf_deinit(&task.place);
+    config_close(task.config);
+    options_deinit(command_train.options, &said);
+    free(words.at);
+    free(argv);
+}
+
+void launch_again_begin(struct launch_args *a)
+{
+    if (a->restarts && a->kind == LAUNCH_CONFIG)
+        newest_run(a, a->run_before);
+}
+
+void launch_again(struct launch_args *a)
+{
+    char run[LAUNCH_RUN] = "";
+    a->attempt++;
+    if (a->kind != LAUNCH_CONFIG)
+        return;
+    newest_run(a, run);
+    /* other machines may not see the folder: there all must decide alike */
+    bool several = a->nnodes > 1 || (a->ips && strchr(a->ips, ','));
+    if (several || a->resume || strcmp(run, a->run_before) != 0)
+        launch_args_resume(a);
+}
