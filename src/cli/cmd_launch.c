@@ -22,8 +22,10 @@ static int run_here(const struct launch_args *a, const char *name)
 /* After the job: what came out of it. */
 static void print_end(const struct launch *l)
 {
-    bool table = l->mode == &launch_ps_mode || l->args->kind == LAUNCH_CONFIG;
-    if (table)
+    bool told = !l->mode->echoes; /* else the log has it, unless ranks have told us more */
+    for (int i = 0; i < l->n; i++)
+        told |= l->at[i].total.samples >= 0;
+    if (told)
         launch_print_table(l);
     if (l->failed >= 0)
         launch_print_failed(l);

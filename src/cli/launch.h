@@ -109,6 +109,7 @@ struct launch_mode {
     const char *first;    /* whose machine shares secrets: "server 0" */
     /* After the first failure others may end by themselves for so long: they say what they saw. */
     double grace_seconds;
+    bool echoes; /* the first one's log is shown, instead of progress */
     enum skiff_status (*plan)(struct launch *l, struct skiff_error *err);
     void (*env)(const struct launch *l, const struct launch_process *p, launch_set set);
     /* In the process, when it has its environment; may be NULL. */

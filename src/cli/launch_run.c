@@ -586,9 +586,7 @@ enum skiff_status launch_run(struct launch *l, struct skiff_error *err)
         sigaddset(&mask, SIGHUP);
     sigprocmask(SIG_BLOCK, &mask, &r.before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    /* a script's log is shown instead of progress */
-    bool echoes = l->mode == &launch_collective_mode && l->args->kind != LAUNCH_CONFIG;
-    launch_screen_init(&r.screen, l->args->quiet || echoes);
+    launch_screen_init(&r.screen, l->args->quiet || l->mode->echoes);
     r.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (r.signals < 0)
         status = error_set_sys(err, "no signal file");

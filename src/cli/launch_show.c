@@ -154,7 +154,7 @@ void launch_screen_clear(struct launch_screen *s)
 void launch_echo_open(struct launch_echo *e, const struct launch *l)
 {
     e->fd = -1;
-    if (l->mode != &launch_collective_mode || l->args->kind == LAUNCH_CONFIG || l->args->quiet)
+    if (!l->mode->echoes || l->args->quiet)
         return;
     e->fd = open(l->at[0].log, O_RDONLY | O_CLOEXEC);
     if (e->fd >= 0)

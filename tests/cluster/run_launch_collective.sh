@@ -11,7 +11,7 @@ echo "$mark" >mark
 failed=0
 name=start
 export SKIFF_START_MS=60000
-unset PADDLE_MASTER PADDLE_NNODES POD_IP OMP_NUM_THREADS TRAINING_ROLE
+unset PADDLE_MASTER PADDLE_NNODES PADDLE_TRAINERS_NUM POD_IP OMP_NUM_THREADS TRAINING_ROLE
 
 of_mark() { # processes of these tests: their command line carries the mark
     grep -lzFf "$work/mark" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 | grep -vx "$$" | grep -vx "${launcher:-0}"
@@ -221,9 +221,41 @@ run 6 "$skiff" launch --max_restart 2 -- ./rank.sh $mark always
 is "restarts" "$(grep -c 'skiff launch: restart' err)" 0
 nothing_left
 
-name="restarts of skiff train go on behind the last epoch"
-run 1 "$skiff" launch --restarts 1 -m nowhere.yaml --overwrite
-is "what was run" "$(grep -c 'nowhere.yaml' log/workerlog.0)" 2
+name="restarts of skiff train go on behind the last epoch that this job has saved"
+mkdir slots
+awk 'BEGIN { srand(1); for (i = 0; i < 300; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
+    for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >slots/part-0
+cat >config.yaml <<'END_OF_CONFIG'
+runner:
+  model: rank/dnn
+  train_data_dir: slots
+  pipe_command: 'if [ "$SKIFF_RESTART" = 0 ] && [ -e $FAIL_BEHIND ]; then exit 1; fi; cat'
+  train_batch_size: 100
+  epochs: 3
+  model_save_path: model
+hyper_parameters:
+  optimizer: {class: SGD, learning_rate: 0.001}
+  network: documents
+  sparse_inputs_slots: 27
+  sparse_feature_number: 5001
+  sparse_feature_dim: 8
+  dense_input_dim: 13
+  fc_sizes: [32]
+END_OF_CONFIG
+epochs() { sed -n 's/^Epoch: \([0-9]\),.*/\1/p' "$1" | tr -d '\n'; }
+FAIL_BEHIND=model/0 run 0 "$skiff" launch --collective --restarts 1 --log_overwrite -m config.yaml
+is "epochs" "$(epochs log/workerlog.0)" 012
+says log/workerlog.0 "going on from $work/model/0, saved after epoch 0"
+is "epochs on the console" "$(epochs out)" 012
+FAIL_BEHIND=config.yaml run 0 "$skiff" launch --collective --restarts 1 --log_overwrite -m config.yaml # there are epochs of the run before
+is "epochs" "$(epochs log/workerlog.0)" 012
+never_says log/workerlog.0 "going on from"
+rm -rf model
+FAIL_BEHIND=model/0 run 0 "$skiff" launch --collective --restarts 1 --log_overwrite -m config.yaml --overwrite
+is "epochs" "$(epochs log/workerlog.0)" 012
+FAIL_BEHIND=config.yaml run 1 "$skiff" launch --collective --log_overwrite -m config.yaml
+says err "rank 0 failed with status 1"
+says err "pipe command"
 
 port=$(free_port)
 name="machines of a list"
