@@ -1,9 +1,10 @@
 /* Launch: starts the processes of a job on this machine and looks after them.
  *
  * There are two modes: servers and workers (launch_ps.c), and ranks that hold all parameters each
- * (launch_collective.c, which meets other machines in launch_meet.c). A mode decides which processes
- * run here and with what environment; launch_plan.c has what both need. launch_args.c reads the
- * flags and chooses the mode, launch_run.c starts, watches and stops, launch_show.c prints.
+ * (launch_collective.c, which meets other machines in launch_meet.c). A mode decides which
+ * processes run here and with what environment; launch_plan.c has what both need. launch_args.c
+ * reads the flags and chooses the mode, launch_run.c starts, watches and stops, launch_show.c
+ * prints, launch_again.c knows from what a restart goes on.
  *
  * Nothing is left behind: every process has a session of its own, whose group is killed before its
  * leader is reaped; the launcher is the reaper of orphans; the kernel kills the processes when the

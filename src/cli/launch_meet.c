@@ -1,6 +1,6 @@
 /* Where launchers meet: the host keeps every question open until all have come (net/rpc.h), then
- * answers all of them. Who goes away meanwhile is forgotten, so that a launcher that was ended can be
- * started again. When two cannot be right, all are told and the meeting is over. */
+ * answers all of them. Who goes away meanwhile is forgotten, so that a launcher that was ended can
+ * be started again. When two cannot be right, all are told and the meeting is over. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct guest {
     struct link *link;           /* where it came from; for the network thread, until it is down */
 };
 
-struct hall {
+struct lobby {
     const struct meeting *m;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -106,51 +106,51 @@ static bool read_answer(const char *text, struct meeting_result *out)
 
 /* ---- the host ---- */
 
-static void guest_leave(struct hall *h, int i, const struct skiff_error *reason)
+static void guest_leave(struct lobby *lobby, int i, const struct skiff_error *reason)
 {
-    struct guest *g = &h->guests[i];
+    struct guest *g = &lobby->guests[i];
     if (g->request)
         rpc_fail(g->request, reason);
     free(g->endpoints);
-    h->guests[i] = h->guests[--h->n];
+    lobby->guests[i] = lobby->guests[--lobby->n];
 }
 
 /* What makes the meeting impossible; "": nothing. */
-static void find_fault(const struct hall *h, const struct guest *g, struct buf *out)
+static void find_fault(const struct lobby *lobby, const struct guest *g, struct buf *out)
 {
-    const struct guest *first = &h->guests[0];
-    if (h->n && g->nodes != first->nodes)
+    const struct guest *first = &lobby->guests[0];
+    if (lobby->n && g->nodes != first->nodes)
         buf_printf(out, "%s was given --nnodes %d, but %s --nnodes %d", g->who, g->nodes,
                    first->who, first->nodes);
-    for (int i = 0; i < h->n && !out->len && g->node >= 0; i++)
-        if (h->guests[i].node == g->node)
-            buf_printf(out, "%s and %s were both given --rank %d", h->guests[i].who, g->who,
+    for (int i = 0; i < lobby->n && !out->len && g->node >= 0; i++)
+        if (lobby->guests[i].node == g->node)
+            buf_printf(out, "%s and %s were both given --rank %d", lobby->guests[i].who, g->who,
                        g->node);
 }
 
 /* Takes the guest in, or the reason to end it all. */
-static void guest_come(struct hall *h, struct guest *g)
+static void guest_come(struct lobby *lobby, struct guest *g)
 {
     struct buf fault = BUF_INIT;
-    find_fault(h, g, &fault);
+    find_fault(lobby, g, &fault);
     if (fault.len)
-        error_set(&h->wrong, SKIFF_INVALID,
+        error_set(&lobby->wrong, SKIFF_INVALID,
                   "%s; all launchers of a job get the same --nnodes, and "
                   "each a --rank of its own",
                   fault.data);
     buf_deinit(&fault);
-    h->guests[h->n++] = *g;
+    lobby->guests[lobby->n++] = *g;
 }
 
 /* Links are down when somebody finds out: asks those of all guests. on_leave does the rest. */
-static void look_for_gone(struct hall *h)
+static void look_for_gone(struct lobby *lobby)
 {
-    pthread_mutex_lock(&h->lock);
-    int n = h->over ? 0 : h->n;
+    pthread_mutex_lock(&lobby->lock);
+    int n = lobby->over ? 0 : lobby->n;
     struct link **links = mem_must(((size_t)n + 1) * sizeof(*links));
     for (int i = 0; i < n; i++)
-        links[i] = h->guests[i].link;
-    pthread_mutex_unlock(&h->lock);
+        links[i] = lobby->guests[i].link;
+    pthread_mutex_unlock(&lobby->lock);
     for (int i = 0; i < n; i++)
         if (links[i])
             (void)node_is_gone(links[i]);
@@ -159,23 +159,23 @@ static void look_for_gone(struct hall *h)
 
 static void on_question(void *self, struct rpc_request *request)
 {
-    struct hall *h = self;
+    struct lobby *lobby = self;
     struct skiff_error reason = {0};
     struct guest g = {.request = request, .link = request->link};
     char *text = blob_text(request->body);
     snprintf(g.who, sizeof(g.who), "%s", request->link->peer.name);
-    look_for_gone(h);
-    pthread_mutex_lock(&h->lock);
+    look_for_gone(lobby);
+    pthread_mutex_lock(&lobby->lock);
     if (!read_question(text, &g))
         error_set(&reason, SKIFF_INVALID,
                   "this is not what launchers ask each other; is it the "
                   "same version of skiff on all machines?");
-    else if (h->over || h->n >= h->m->nodes)
-        error_set(&reason, SKIFF_STATE, "all %d launchers had come already", h->m->nodes);
+    else if (lobby->over || lobby->n >= lobby->m->nodes)
+        error_set(&reason, SKIFF_STATE, "all %d launchers had come already", lobby->m->nodes);
     else
-        guest_come(h, &g);
-    pthread_cond_broadcast(&h->changed);
-    pthread_mutex_unlock(&h->lock);
+        guest_come(lobby, &g);
+    pthread_cond_broadcast(&lobby->changed);
+    pthread_mutex_unlock(&lobby->lock);
     free(text);
     if (reason.code < 0) {
         free(g.endpoints);
@@ -185,154 +185,154 @@ static void on_question(void *self, struct rpc_request *request)
 
 static void on_leave(void *self, struct link *link)
 {
-    struct hall *h = self;
+    struct lobby *lobby = self;
     struct skiff_error reason = {0};
     error_set(&reason, SKIFF_PEER, "the connection to the launcher that is asked was lost");
-    pthread_mutex_lock(&h->lock);
-    for (int i = h->n - 1; i >= 0 && !h->over; i--)
-        if (h->guests[i].request && h->guests[i].link == link)
-            guest_leave(h, i, &reason);
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(&lobby->lock);
+    for (int i = lobby->n - 1; i >= 0 && !lobby->over; i--)
+        if (lobby->guests[i].request && lobby->guests[i].link == link)
+            guest_leave(lobby, i, &reason);
+    pthread_mutex_unlock(&lobby->lock);
 }
 
 /* Machines that were given no number get those that are left, as they came. */
-static void number_guests(struct hall *h)
+static void number_guests(struct lobby *lobby)
 {
-    int n = h->n;
+    int n = lobby->n;
     struct guest *sorted = mem_must((size_t)n * sizeof(*sorted));
     for (int i = 0; i < n; i++)
-        if (h->guests[i].node >= 0)
-            sorted[h->guests[i].node] = h->guests[i];
+        if (lobby->guests[i].node >= 0)
+            sorted[lobby->guests[i].node] = lobby->guests[i];
     for (int i = 0, free_place = 0; i < n; i++) {
-        if (h->guests[i].node >= 0)
+        if (lobby->guests[i].node >= 0)
             continue;
         while (sorted[free_place].endpoints)
             free_place++;
-        sorted[free_place] = h->guests[i];
+        sorted[free_place] = lobby->guests[i];
         sorted[free_place].node = free_place;
     }
-    free(h->guests);
-    h->guests = sorted;
+    free(lobby->guests);
+    lobby->guests = sorted;
 }
 
-static void answer_all(struct hall *h, struct meeting_result *out)
+static void answer_all(struct lobby *lobby, struct meeting_result *out)
 {
     struct buf all = BUF_INIT;
     int total = 0, first = 0;
-    number_guests(h);
-    for (int i = 0; i < h->n; i++) {
-        total += h->guests[i].nranks;
-        buf_printf(&all, "%s%s", i ? "," : "", h->guests[i].endpoints);
+    number_guests(lobby);
+    for (int i = 0; i < lobby->n; i++) {
+        total += lobby->guests[i].nranks;
+        buf_printf(&all, "%s%s", i ? "," : "", lobby->guests[i].endpoints);
     }
-    for (int i = 0; i < h->n; first += h->guests[i++].nranks) {
+    for (int i = 0; i < lobby->n; first += lobby->guests[i++].nranks) {
         struct buf answer = BUF_INIT;
-        buf_printf(&answer, "%d %d %d %s %s %s", i, first, total, h->guests[0].master,
-                   h->guests[0].name, all.data);
-        if (h->guests[i].request)
-            rpc_reply(h->guests[i].request, text_blob(&answer));
+        buf_printf(&answer, "%d %d %d %s %s %s", i, first, total, lobby->guests[0].master,
+                   lobby->guests[0].name, all.data);
+        if (lobby->guests[i].request)
+            rpc_reply(lobby->guests[i].request, text_blob(&answer));
         else
             read_answer(answer.data, out);
-        h->guests[i].request = NULL;
+        lobby->guests[i].request = NULL;
         buf_deinit(&answer);
     }
     buf_deinit(&all);
 }
 
 /* "machine 1" of those that were given numbers, and how many have come. */
-static void describe_missing(const struct hall *h, struct buf *out)
+static void describe_missing(const struct lobby *lobby, struct buf *out)
 {
     bool numbered = true;
-    for (int i = 0; i < h->n; i++)
-        numbered &= h->guests[i].node >= 0;
-    for (int k = 0; k < h->m->nodes && numbered; k++) {
+    for (int i = 0; i < lobby->n; i++)
+        numbered &= lobby->guests[i].node >= 0;
+    for (int k = 0; k < lobby->m->nodes && numbered; k++) {
         bool here = false;
-        for (int i = 0; i < h->n; i++)
-            here |= h->guests[i].node == k;
+        for (int i = 0; i < lobby->n; i++)
+            here |= lobby->guests[i].node == k;
         if (!here)
             buf_printf(out, "%s%d", out->len ? ", " : "the one with --rank ", k);
     }
     if (!numbered)
-        buf_printf(out, "%d of %d", h->m->nodes - h->n, h->m->nodes);
+        buf_printf(out, "%d of %d", lobby->m->nodes - lobby->n, lobby->m->nodes);
     buf_str(out, "; here: ");
-    for (int i = 0; i < h->n; i++)
-        buf_printf(out, "%s%s", i ? ", " : "", h->guests[i].who);
+    for (int i = 0; i < lobby->n; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", lobby->guests[i].who);
 }
 
-static void say_waiting(const struct hall *h)
+static void say_waiting(const struct lobby *lobby)
 {
     struct buf missing = BUF_INIT;
-    describe_missing(h, &missing);
-    if (!h->m->quiet)
+    describe_missing(lobby, &missing);
+    if (!lobby->m->quiet)
         fprintf(stderr, "skiff launch: at %s, waiting for launchers of other machines: %s\n",
-                h->m->address, missing.data);
+                lobby->m->address, missing.data);
     buf_deinit(&missing);
 }
 
 /* With the lock. */
-static void await_guests(struct hall *h)
+static void await_guests(struct lobby *lobby)
 {
-    int64_t deadline = clock_after(clock_now(), h->m->patience_ms);
+    int64_t deadline = clock_after(clock_now(), lobby->m->patience_ms);
     int64_t say = clock_after(clock_now(), SAY_FIRST_MS);
-    while (h->n < h->m->nodes && h->wrong.code == SKIFF_OK && clock_now() < deadline) {
-        cond_wait_until(&h->changed, &h->lock, clock_min(deadline, say));
-        if (clock_now() >= say && h->n < h->m->nodes) {
-            say_waiting(h);
+    while (lobby->n < lobby->m->nodes && lobby->wrong.code == SKIFF_OK && clock_now() < deadline) {
+        cond_wait_until(&lobby->changed, &lobby->lock, clock_min(deadline, say));
+        if (clock_now() >= say && lobby->n < lobby->m->nodes) {
+            say_waiting(lobby);
             say = clock_after(clock_now(), SAY_AGAIN_MS);
         }
     }
-    if (h->wrong.code == SKIFF_OK && h->n < h->m->nodes) {
+    if (lobby->wrong.code == SKIFF_OK && lobby->n < lobby->m->nodes) {
         struct buf missing = BUF_INIT;
-        describe_missing(h, &missing);
-        error_set(&h->wrong, SKIFF_TIMEOUT,
+        describe_missing(lobby, &missing);
+        error_set(&lobby->wrong, SKIFF_TIMEOUT,
                   "not all launchers came to %s within %.1f s (SKIFF_START_MS); missing is %s",
-                  h->m->address, 1e-3 * (double)h->m->patience_ms, missing.data);
+                  lobby->m->address, 1e-3 * (double)lobby->m->patience_ms, missing.data);
         buf_deinit(&missing);
     }
 }
 
-static void host_add_self(struct hall *h)
+static void host_add_self(struct lobby *lobby)
 {
     struct buf text = BUF_INIT;
     struct guest self = {.request = NULL};
-    write_question(h->m, &text);
+    write_question(lobby->m, &text);
     if (read_question(text.data, &self)) {
-        snprintf(self.who, sizeof(self.who), "the launcher at %s", h->m->address);
-        h->guests[h->n++] = self;
+        snprintf(self.who, sizeof(self.who), "the launcher at %s", lobby->m->address);
+        lobby->guests[lobby->n++] = self;
     }
     buf_deinit(&text);
 }
 
-static enum skiff_status host_run(struct hall *h, struct rpc_server *server,
+static enum skiff_status host_run(struct lobby *lobby, struct rpc_server *server,
                                   struct meeting_result *out, struct skiff_error *err)
 {
-    pthread_mutex_lock(&h->lock);
-    await_guests(h);
-    h->over = true;
-    if (h->wrong.code == SKIFF_OK)
-        answer_all(h, out);
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(&lobby->lock);
+    await_guests(lobby);
+    lobby->over = true;
+    if (lobby->wrong.code == SKIFF_OK)
+        answer_all(lobby, out);
+    pthread_mutex_unlock(&lobby->lock);
     rpc_server_stop(server);
-    for (int i = h->n - 1; i >= 0; i--)
-        guest_leave(h, i, &h->wrong);
-    if (h->wrong.code < 0)
-        *err = h->wrong;
-    return h->wrong.code;
+    for (int i = lobby->n - 1; i >= 0; i--)
+        guest_leave(lobby, i, &lobby->wrong);
+    if (lobby->wrong.code < 0)
+        *err = lobby->wrong;
+    return lobby->wrong.code;
 }
 
-static void hall_init(struct hall *h, const struct meeting *m)
+static void lobby_init(struct lobby *lobby, const struct meeting *m)
 {
-    *h = (struct hall){.m = m};
-    h->guests = mem_must((size_t)m->nodes * sizeof(*h->guests));
-    pthread_mutex_init(&h->lock, NULL);
-    cond_init(&h->changed);
-    host_add_self(h);
+    *lobby = (struct lobby){.m = m};
+    lobby->guests = mem_must((size_t)m->nodes * sizeof(*lobby->guests));
+    pthread_mutex_init(&lobby->lock, NULL);
+    cond_init(&lobby->changed);
+    host_add_self(lobby);
 }
 
-static void hall_deinit(struct hall *h)
+static void lobby_deinit(struct lobby *lobby)
 {
-    free(h->guests);
-    pthread_cond_destroy(&h->changed);
-    pthread_mutex_destroy(&h->lock);
+    free(lobby->guests);
+    pthread_cond_destroy(&lobby->changed);
+    pthread_mutex_destroy(&lobby->lock);
 }
 
 /* The node is ours and listens already. */
@@ -340,22 +340,22 @@ static enum skiff_status be_host(const struct meeting *m, struct node *node,
                                  struct meeting_result *out, struct skiff_error *err)
 {
     static const struct node_service leaving = {.link_down = on_leave};
-    struct hall h;
+    struct lobby lobby;
     struct rpc_server *server = NULL;
-    hall_init(&h, m);
+    lobby_init(&lobby, m);
     enum skiff_status status =
         rpc_server_create(node, &(struct rpc_server_options){0}, &server, err);
     if (status == SKIFF_OK) {
-        rpc_server_handle(server, METHOD_MEET, RPC_ON_NETWORK, on_question, &h);
-        node_attach(node, &leaving, &h);
+        rpc_server_handle(server, METHOD_MEET, RPC_ON_NETWORK, on_question, &lobby);
+        node_attach(node, &leaving, &lobby);
         status = node_start(node, err);
     }
     if (status == SKIFF_OK) {
-        status = host_run(&h, server, out, err);
+        status = host_run(&lobby, server, out, err);
         node_stop(node);
     }
     rpc_server_destroy(server);
-    hall_deinit(&h);
+    lobby_deinit(&lobby);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* Meeting: launchers of several machines find each other at an address that all were given.
  *
  * Whoever has that address and is the first to listen there is the host; the others ask it, and are
- * answered when all have come. Then every launcher knows which machine it is and the addresses of all
- * ranks. Strangers do not come in (the job's secret), nor do launchers of another job. */
+ * answered when all have come. Then every launcher knows which machine it is and the addresses of
+ * all ranks. Strangers do not come in (the job's secret), nor do launchers of another job. */
 #ifndef CLI_LAUNCH_MEET_H
 #define CLI_LAUNCH_MEET_H
 

@@ -12,8 +12,8 @@ enum skiff_status secret_send(const char *host, const char *path, const char *se
                               struct skiff_error *err);
 /* "/home/me/.skiff/secret" of a path below the home; or the path itself. */
 enum skiff_status secret_home(const char *path, char *out, size_t room, struct skiff_error *err);
-/* --share_secret: the machine of server 0 (or rank 0) makes one for this job, if it has none, and sends it to
- * all others; they wait until it has come. */
+/* --share_secret: the machine of server 0 (or rank 0) makes one for this job, if it has none, and
+ * sends it to all others; they wait until it has come. */
 enum skiff_status secret_share(const struct launch *l, char out[SECRET_TEXT],
                                struct skiff_error *err);
 
