@@ -128,8 +128,10 @@ void launch_deinit(struct launch *l);
 void launch_env(const struct launch *l, const struct launch_process *p, launch_set set);
 
 /* ---- for modes ---- */
-/* Is it an address of this machine, by POD_IP (or `own`) if that is said? */
-bool launch_is_here(const char *endpoint, const char *own);
+/* POD_IP, or --host; NULL: not said. */
+const char *launch_own_host(const struct launch_args *a);
+/* Is it an address of this machine, by launch_own_host if that is said? */
+bool launch_is_here(const struct launch_args *a, const char *endpoint);
 /* log: "workerlog.0" */
 struct launch_process *launch_add(struct launch *l, const char *called, int index,
                                   const char *endpoint, const char *log);

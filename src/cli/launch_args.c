@@ -63,7 +63,7 @@ static const struct option rows[] = {
     {"share_secret", OPTION_BOOL, AT(share_secret),
      .help = "the machine of server 0 or rank 0 makes a secret and sends it to the others by ssh"},
     {"insecure", OPTION_BOOL, AT(insecure),
-     .help = "allows several machines without a secret: whoever reaches a server can read and "
+     .help = "allows several machines without a secret: whoever reaches a process can read and "
              "change everything"},
     {"job_id", OPTION_TEXT, AT(job_id), .value = "NAME",
      .help = "machines that meet at --master must have the same one"},
@@ -251,16 +251,12 @@ static int count_devices(const struct launch_args *a, const char *name)
 
 static int check_collective(struct launch_args *a, const char *name)
 {
-    static const char *const quiet[] = {"WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", NULL};
     int devices = count_devices(a, name), status = check_nodes(a, name);
     if (!devices || status)
         return 2;
     a->nproc = a->nproc ? a->nproc : devices;
     if (a->elastic_level > 0 && !a->restarts)
         a->restarts = a->max_restart;
-    for (int i = 0; a->log_level && quiet[i]; i++)
-        a->quiet |= !strcasecmp(a->log_level, quiet[i]);
-    a->verbose |= a->log_level && !a->quiet && !strcasecmp(a->log_level, "DEBUG");
     return 0;
 }
 
@@ -285,10 +281,19 @@ static int check_command(struct launch_args *a, const struct command_call *call)
     return 0;
 }
 
+static void take_log_level(struct launch_args *a)
+{
+    static const char *const quiet[] = {"WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", NULL};
+    for (int i = 0; a->log_level && quiet[i]; i++)
+        a->quiet |= !strcasecmp(a->log_level, quiet[i]);
+    a->verbose |= a->log_level && !a->quiet && !strcasecmp(a->log_level, "DEBUG");
+}
+
 int launch_args_check(struct launch_args *a, const struct command_call *call, bool launch_ps)
 {
     if (a->quiet && a->verbose)
         return command_usage(call->name, "--quiet or --verbose, not both");
+    take_log_level(a);
     int status = check_command(a, call);
     status = status ? status : choose_mode(a, call->name, launch_ps);
     if (!status && a->mode == &launch_collective_mode)

@@ -74,12 +74,6 @@ static enum skiff_status own_addresses(struct launch *l, const char *host, struc
 
 /* ---- by a list ---- */
 
-static const char *own_host(const struct launch_args *a)
-{
-    const char *pod = getenv("POD_IP");
-    return pod && *pod ? pod : a->host;
-}
-
 static enum skiff_status ambiguous(const struct launch *l, char *const *ips, int second,
                                    struct skiff_error *err)
 {
@@ -93,12 +87,12 @@ static enum skiff_status ambiguous(const struct launch *l, char *const *ips, int
 /* Which of the addresses is ours. */
 static enum skiff_status find_node(struct launch *l, char *const *ips, struct skiff_error *err)
 {
-    const char *own = own_host(l->args);
+    const char *own = launch_own_host(l->args);
     int loopback = 0;
     l->node = -1;
     for (int i = 0; i < l->nodes; i++) {
         loopback += !host_is_reachable(ips[i]);
-        if (!launch_is_here(ips[i], own))
+        if (!launch_is_here(l->args, ips[i]))
             continue;
         if (l->node >= 0)
             return ambiguous(l, ips, i, err);
@@ -204,7 +198,7 @@ static enum skiff_status by_meeting(struct launch *l, struct buf *out, int *out_
     struct address at;
     struct meeting_result got = {0};
     char host[ADDRESS_TEXT];
-    const char *own = own_host(l->args);
+    const char *own = launch_own_host(l->args);
     TRY(check_master(l->args, &at, err));
     if (own)
         snprintf(host, sizeof(host), "%s", own);

@@ -57,15 +57,21 @@ enum skiff_status launch_start_flag(int *out, struct skiff_error *err)
     return SKIFF_OK;
 }
 
-bool launch_is_here(const char *endpoint, const char *own)
+const char *launch_own_host(const struct launch_args *a)
 {
-    struct address a;
-    own = own ? own : getenv("POD_IP");
-    if (address_parse(endpoint, &a, NULL) < 0)
+    const char *pod = getenv("POD_IP");
+    return pod && *pod ? pod : a->host;
+}
+
+bool launch_is_here(const struct launch_args *a, const char *endpoint)
+{
+    struct address at;
+    const char *own = launch_own_host(a);
+    if (address_parse(endpoint, &at, NULL) < 0)
         return false;
-    if (own && *own)
-        return !strcasecmp(a.host, own) || host_same(a.host, own);
-    return host_is_here(a.host);
+    if (own)
+        return !strcasecmp(at.host, own) || host_same(at.host, own);
+    return host_is_here(at.host);
 }
 
 struct launch_process *launch_add(struct launch *l, const char *called, int index,

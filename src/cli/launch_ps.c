@@ -111,20 +111,20 @@ static enum skiff_status choose(struct launch *l, struct skiff_error *err)
     bool given = l->args->servers || l->workers;
     l->at = mem_must((size_t)(l->nservers + l->nworkers) * sizeof(*l->at));
     for (int i = 0; i < l->nservers; i++) {
-        if (!l->args->servers || launch_is_here(l->servers[i], NULL))
+        if (!l->args->servers || launch_is_here(l->args, l->servers[i]))
             add_process(l, true, i, l->servers[i]);
         else
             l->elsewhere = true;
     }
     for (int i = 0; i < l->nworkers; i++) {
-        if (!l->workers || launch_is_here(l->workers[i], NULL))
+        if (!l->workers || launch_is_here(l->args, l->workers[i]))
             add_process(l, false, i, l->workers ? l->workers[i] : "");
         else
             l->elsewhere = true;
     }
     if (l->n)
         return SKIFF_OK;
-    const char *own = getenv("POD_IP");
+    const char *own = launch_own_host(l->args);
     return error_set(err, SKIFF_NOT_FOUND,
                      "none of the %s (%.300s%s%.300s) is %s%s; correct the lists%s",
                      given ? "given addresses" : "servers and workers", l->servers_text,

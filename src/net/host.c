@@ -92,7 +92,7 @@ enum skiff_status host_free_ports(int n, int *out, struct skiff_error *err)
     }
     if (made < n)
         status =
-            error_set_sys(err, "no free port for server %d from %d to %d", made, low, high - 1);
+            error_set_sys(err, "no free port for process %d from %d to %d", made, low, high - 1);
     while (made > 0)
         close(fds[--made]);
     free(fds);

@@ -315,6 +315,34 @@ SKIFF_SECRET=a-secret-of-some-length together --nnodes 2 -- --nnodes 2
 says out.0 "secret 23"
 nothing_left
 
+name="machines that restart"
+cat >once.sh <<'END_OF_ONCE'
+#!/bin/bash
+# once.sh MARK: fails in the first start, rank 1 when it sees that rank 0 has
+echo "start $SKIFF_RESTART of $PADDLE_TRAINER_ENDPOINTS"
+[ "$SKIFF_RESTART" = 0 ] || exit 0
+[ "$PADDLE_TRAINER_ID" = 0 ] && touch rank0.failed
+for _ in $(seq 300); do [ -e rank0.failed ] && exit 1; sleep 0.1; done
+END_OF_ONCE
+chmod +x once.sh
+port=$(free_port)
+rm -rf node0 node1
+for n in 0 1; do
+    "$skiff" launch --master 127.0.0.1:"$port" --nnodes 2 --rank $n --restarts 1 --log_dir node$n -- ./once.sh $mark >out.$n 2>err.$n || fault "machine $n fails" &
+done
+wait
+is "starts" "$(grep -ho '^start [0-9]' node0/workerlog.0 node1/workerlog.0 | tr '\n' ' ')" "start 0 start 1 start 0 start 1 "
+cmp -s node0/workerlog.0 node1/workerlog.0 || fault "they were told different addresses"
+is "addresses" "$(cut -d' ' -f4 node0/workerlog.0 | sort -u | wc -l)" 2
+rm -rf node2 node3 rank0.failed
+for n in 2 3; do
+    POD_IP=127.0.0.$n "$skiff" launch --ips 127.0.0.2,127.0.0.3 --start_port "$port" --restarts 1 --log_dir node$n -- ./once.sh $mark >out.$n 2>err.$n || fault "machine $n fails" &
+done
+wait
+is "the second start of both" "$(grep -h 'start 1' node2/workerlog.0 node3/workerlog.0 | sort -u)" "start 1 of 127.0.0.2:$((port + 1)),127.0.0.3:$((port + 1))"
+rm -f out.* err.*
+nothing_left
+
 name="machines that do not agree"
 together --nnodes 2 -- --nnodes 3
 is "exit status" "$(cat status.0 status.1 | tr '\n' ' ')" "1 1 "
