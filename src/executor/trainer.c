@@ -131,6 +131,12 @@ static void trainer_fail(struct trainer *t, const struct worker *w, const struct
         t->source->interrupt(t->source->self);
 }
 
+/* Ranks of one job meet before every step, and stop together. */
+static bool steps_together(const struct skiff_program *p)
+{
+    return p->job && p->job->class->step;
+}
+
 static bool stop_wanted(const struct trainer *t)
 {
     return t->options->wants_stop && t->options->wants_stop(t->options->user);
@@ -218,14 +224,39 @@ static void look_ahead(struct worker *w)
         executor_ahead(w->executor, t->program, later.feeds, later.nfeeds, t->names, t->nnames);
 }
 
+/* Ranks make steps together, also those that have no batch any more, until all are through. */
+static enum skiff_status join_steps(struct worker *w, int64_t rows, struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    struct job *job = t->program->job;
+    for (;;) {
+        struct job_step s = {.rows = rows, .stop = stop_wanted(t)};
+        enum skiff_status status = job->class->step(job, t->program, w->scope, &s, err);
+        w->saw_stop |= s.stop;
+        if (status != SKIFF_OK || !s.idle)
+            return status;
+        TRY(executor_run(w->executor, s.idle, NULL, 0, NULL, 0, NULL, err));
+    }
+}
+
+static enum skiff_status next_batch(struct worker *w, struct trainer_batch *batch,
+                                    struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    double start = clock_seconds();
+    enum skiff_status status = t->source->next(t->source->self, w->index, batch, err);
+    w->read_seconds += clock_seconds() - start;
+    if (status >= 0 && steps_together(t->program))
+        status = join_steps(w, status == SKIFF_OK ? batch->rows : 0, err);
+    return status;
+}
+
 static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
 {
     struct trainer *t = w->trainer;
-    struct trainer_batch batch;
-    double start = clock_seconds();
-    enum skiff_status status = t->source->next(t->source->self, w->index, &batch, err);
+    struct trainer_batch batch = {0};
+    enum skiff_status status = next_batch(w, &batch, err);
     double read = clock_seconds();
-    w->read_seconds += read - start;
     if (status != SKIFF_OK)
         return status;
     w->in_step = true;
@@ -252,7 +283,7 @@ static void *work(void *arg)
     enum skiff_status status = SKIFF_OK;
     w->started = clock_seconds();
     while (status == SKIFF_OK && !atomic_load(&t->failed)) {
-        if (stop_wanted(t)) {
+        if (!steps_together(t->program) && stop_wanted(t)) {
             w->saw_stop = true;
             break;
         }
@@ -492,6 +523,11 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
                          options->threads);
     bool done;
     program = program_to_run(program);
+    if (options->threads > 1 && steps_together(program))
+        return error_set(err, SKIFF_INVALID,
+                         "a rank of a collective job trains with one thread, not %d; start more "
+                         "ranks instead (--nproc_per_node)",
+                         options->threads);
     TRY(job_begin(program, scope, &done, err));
     if (done)
         return error_set(err, SKIFF_STATE, "the program of a parameter server cannot be trained");
