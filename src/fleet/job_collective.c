@@ -22,8 +22,9 @@ enum { SEEN_MOST = 8 };
 struct collective_job {
     struct job base;
     struct skiff_world_options world; /* endpoints and secret_file are ours */
-    struct skiff_program *idle;       /* what a rank without rows runs; NULL: not by rows */
-    struct seen {                     /* programs that were compared */
+    bool loss_is_sum;
+    struct skiff_program *idle; /* what a rank without rows runs; NULL: not by rows */
+    struct seen {               /* programs that were compared */
         struct program_mark *mark;
         uint64_t version;
     } seen[SEEN_MOST];
@@ -105,24 +106,13 @@ static enum skiff_status begin(struct job *j, const struct skiff_program *p,
 
 /* ---- steps ---- */
 
-static enum skiff_status set_weight(const struct skiff_program *p, struct skiff_scope *scope,
-                                    float weight, struct skiff_error *err)
-{
-    const struct skiff_var *v = block_own_var(program_root(p), COLLECTIVE_WEIGHT);
-    struct skiff_tensor *w = scope_var(scope, COLLECTIVE_WEIGHT);
-    TRY(value_as_tensor(w, DTYPE_FP32, &v->shape, err));
-    tensor_f32(&w->tensor)[0] = weight;
-    return SKIFF_OK;
-}
-
-static enum skiff_status step(struct job *j, const struct skiff_program *p,
-                              struct skiff_scope *scope, struct job_step *s,
+static enum skiff_status step(struct job *j, const struct skiff_program *p, struct job_step *s,
                               struct skiff_error *err)
 {
     struct collective_job *c = of(j);
     struct collective *world;
     int64_t all[2] = {s->rows, s->stop};
-    bool by_rows = block_own_var(program_root(p), COLLECTIVE_WEIGHT) != NULL;
+    bool by_rows = block_own_var(program_root(p), JOB_WEIGHT) != NULL;
     if (!by_rows) /* as many steps as it has batches: others name a rank that ends before them */
         return s->rows && !s->stop ? SKIFF_OK : SKIFF_END;
     TRY(rings_need(0, "a step", &world, err));
@@ -136,7 +126,9 @@ static enum skiff_status step(struct job *j, const struct skiff_program *p,
         return SKIFF_END;
     if (!s->rows)
         s->idle = c->idle;
-    return set_weight(p, scope, (float)((double)s->rows / (double)all[0]), err);
+    s->weight = c->loss_is_sum ? 1.0f / (float)collective_size(world)
+                               : (float)((double)s->rows / (double)all[0]);
+    return SKIFF_OK;
 }
 
 static void destroy(struct job *j)
@@ -201,6 +193,7 @@ enum skiff_status skiff_collective_transpile(struct skiff_program *main,
     TRY(collective_transpile(main, startup, &pass, err));
     struct collective_job *c = job_create(o->world);
     enum skiff_status status = SKIFF_OK;
+    c->loss_is_sum = o->loss_is_sum;
     program_set_job(main, &c->base);
     if (startup)
         program_set_job(startup, &c->base);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "program/job.h"
 #include "program/op_kind.h"
 #include "program/rights.h"
 
@@ -47,13 +48,12 @@ static int find_seed(const struct skiff_block *b)
 static void weigh_by_rows(struct skiff_program *p, int at, const char *grad)
 {
     const struct skiff_var *g = block_find_var(program_root(p), grad);
-    struct skiff_var *w = block_add_var(program_root(p), COLLECTIVE_WEIGHT);
+    struct skiff_var *w = block_add_var(program_root(p), JOB_WEIGHT);
     const char *name = w->name;
     w->kind = VAR_LOD_TENSOR;
     w->dtype = DTYPE_FP32;
     w->has_tensor = true;
     w->shape = g ? g->shape : SHAPE(1);
-    w->persistable = IS_TRUE;
     w->stop_gradient = true;
     struct skiff_op *op = put(p, at, "elementwise_mul", grad, ROLE_BACKWARD);
     op_set_in(p, op, "Y", 1, &name);

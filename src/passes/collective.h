@@ -13,13 +13,10 @@
 
 #include "program/program.h"
 
-/* The rank's share of the step's rows: set before every step where by_rows asked for it. */
-#define COLLECTIVE_WEIGHT "@COLLECTIVE_WEIGHT@"
-
 struct collective_pass {
     int nranks, rank;
     const char *const *endpoints; /* nranks of them, or NULL */
-    bool by_rows;                 /* COLLECTIVE_WEIGHT instead of 1 / nranks */
+    bool by_rows; /* JOB_WEIGHT (program/job.h), which is fed, instead of 1 / nranks */
 };
 
 /* startup may be NULL: then parameters are the same in all ranks already. */
