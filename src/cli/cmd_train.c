@@ -409,7 +409,8 @@ static enum skiff_status open_data(struct training *t, struct skiff_error *err)
 
 static void tell_end(struct training *t)
 {
-    t->stopped &= interrupt_wanted(); /* an early stop is an end */
+    if (t->valid.stop && !interrupt_wanted())
+        t->stopped = false; /* an early stop is an end */
     valid_fill(&t->valid, t->rows, t->nrows);
     if (!ranks_first(&t->ranks))
         return;
