@@ -56,6 +56,42 @@ SKIFF_API int skiff_ring_rank(int ring);     /* -1: not a member, or no such rin
 SKIFF_API int skiff_ring_size(int ring);     /* the same */
 SKIFF_API void skiff_ring_destroy(int ring); /* by all ranks; ring 0 stays */
 
+/* ---- programs ---- */
+
+struct skiff_program;
+struct skiff_scope;
+
+/* Everything may be left out. */
+struct skiff_collective_options {
+    /* Where the ranks meet when one of the programs is run first, if the world is not open then;
+     * NULL: what the environment says. */
+    const struct skiff_world_options *world;
+    /* In train_from_dataset: a rank's gradient weighs as much as it has rows in the step, and a rank
+     * that has none left takes part with zeros until all are through. Not for single runs. */
+    bool by_rows;
+    bool loss_is_sum; /* with by_rows: over the rows, so that they weigh alike as they are */
+    uint64_t reserved[4];
+};
+
+/* What Paddle's collective transpiler does, in place, after minimize: the loss's gradient is scaled
+ * by 1 / ranks, gradients are summed over all ranks before clipping, decay and updates, and
+ * parameters come from rank 0 when the startup program is run. A step is then that of one process
+ * with the rows of all ranks. Alone nothing changes. startup may be NULL: skiff_collective_spread
+ * does it. The first run compares the programs of all ranks. */
+SKIFF_API enum skiff_status skiff_collective_transpile(struct skiff_program *main,
+                                                       struct skiff_program *startup,
+                                                       const struct skiff_collective_options *o,
+                                                       struct skiff_error *err);
+/* Mode "nccl2" of DistributeTranspiler: running the startup program opens the world, and no more;
+ * the sums are the ParallelExecutor's (skiff_collective_transpile on its copy). */
+SKIFF_API enum skiff_status skiff_collective_gen(struct skiff_program *startup,
+                                                 const struct skiff_collective_options *o,
+                                                 struct skiff_error *err);
+/* Parameters of main in `scope` become rank 0's. Opens the world when it is not. */
+SKIFF_API enum skiff_status skiff_collective_spread(const struct skiff_program *main,
+                                                    struct skiff_scope *scope,
+                                                    struct skiff_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -275,6 +275,7 @@ bool io_init(PyObject *m);
 bool split_init(PyObject *m);
 bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
+bool ranks_init(PyObject *m);
 bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
 bool eager_update_init(PyObject *m);

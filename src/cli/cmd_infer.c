@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/label.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/runs.h"
 #include "cli/valid.h"
 #include "cli/record.h"
@@ -20,6 +21,9 @@
 
 struct judging {
     struct task task;
+    struct ranks ranks;
+    struct file_list files; /* this rank's, in a job of several */
+    bool idle;              /* it has none */
     struct dataset *data;
     struct tally tally;
     struct progress progress;
@@ -165,33 +169,41 @@ static enum skiff_status load_epoch(struct judging *t, int epoch, struct model_n
     return SKIFF_OK;
 }
 
-static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_error *err)
+static enum skiff_status read_all(struct judging *t, int epoch, struct trainer_result *out,
+                                  struct skiff_error *err)
 {
-    struct trainer_result r;
-    struct tally_sum sum;
-    struct model_note note = {0};
-    bool there;
-    TRY(load_epoch(t, epoch, &note, &there, err));
-    if (!there)
-        return SKIFF_OK;
     TRY(dump_start(&t->dump, epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
     task_say_nan(&t->task, &t->options, "saved epoch", epoch);
     record_begin_epoch(t->record, epoch, NULL);
     enum skiff_status status =
-        trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, &r, err);
-    progress_end(&t->progress, status == SKIFF_OK && !r.stopped ? r.rows : 0);
+        trainer_infer_dataset(t->task.scope, t->task.main, t->data, &t->options, out, err);
+    progress_end(&t->progress, status == SKIFF_OK && !out->stopped ? out->rows : 0);
     if (status == SKIFF_OK)
         status = dump_end(&t->dump, err);
-    if (status < 0)
-        return status;
-    if (!r.rows && !r.stopped)
+    return status;
+}
+
+static enum skiff_status judge_epoch(struct judging *t, int epoch, struct skiff_error *err)
+{
+    struct trainer_result r = {0};
+    struct tally_sum sum;
+    struct model_note note = {0};
+    bool there;
+    TRY(load_epoch(t, epoch, &note, &there, err));
+    if (!there)
+        return SKIFF_OK;
+    if (!t->idle)
+        TRY(read_all(t, epoch, &r, err));
+    TRY(ranks_any(&t->ranks, &r.stopped, err));
+    if (!r.rows && !r.stopped && !t->idle)
         return task_no_samples(&t->task, &task_data_infer, t->data, err);
     t->stopped = r.stopped;
     if (r.stopped) /* numbers of a part of the data would mislead */
         return SKIFF_OK;
     tally_read(&t->tally, &sum);
+    TRY(ranks_add_up(&t->ranks, &sum, err));
     struct report_row *row = &t->rows[t->nrows++];
     *row = (struct report_row){.epoch = epoch,
                                .seconds = r.seconds,
@@ -233,31 +245,46 @@ static void say_undefined(const struct judging *t)
         }
 }
 
+/* Ranks share the files out: every row is judged once. */
+static enum skiff_status open_data(struct judging *t, struct skiff_error *err)
+{
+    struct task_data data = task_data_infer;
+    TRY(ranks_files(&t->ranks, &t->task, true, &data, &t->files, err));
+    t->idle = !ranks_alone(&t->ranks) && !data.nfiles;
+    if (t->idle) { /* others judge: what it reads, it counts not */
+        data = task_data_infer;
+        log_warn("there are more ranks than files: this one has nothing to judge");
+    }
+    return task_dataset_open(&t->task, &data, &t->data, err);
+}
+
 static enum skiff_status judge(struct judging *t, const struct task_args *args,
                                struct skiff_error *err)
 {
     TRY(read_range(t, args->run, err));
-    TRY(task_dataset_open(&t->task, &task_data_infer, &t->data, err));
+    TRY(open_data(t, err));
     read_options(t);
     TRY(dump_init(&t->dump, &t->task, &t->options, true, 0, err));
     TRY(task_check(&t->task, "infer", err));
     TRY(task_startup(&t->task, err));
-    if (task_in_memory(&t->task))
+    if (task_in_memory(&t->task) && !t->idle)
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));
-    if (args->json)
+    if (args->json && ranks_first(&t->ranks))
         t->record = record_open(&t->task, &t->tally,
                                 &(struct record_plan){.command = "infer",
                                                       .json = args->json,
                                                       .place = t->load_path,
                                                       .threads = t->options.threads,
-                                                      .workers = 1});
+                                                      .workers = t->ranks.size});
     for (int epoch = t->first; epoch < t->end && !t->stopped; epoch++)
         TRY(judge_epoch(t, epoch, err));
     if (!t->nrows && !t->stopped)
         return error_set(err, SKIFF_NOT_FOUND, "no epoch from %d up to %d in %s is whole%s",
                          t->first, t->end, t->load_path,
                          t->runs.run[0] ? " and of the newest run" : "");
+    if (!ranks_first(&t->ranks))
+        return SKIFF_OK;
     if (t->nrows)
         report_print(t->rows, t->nrows, false);
     say_best(t);
@@ -273,10 +300,13 @@ static int run(const struct command_call *call)
     int status = task_args_check(args, call->name);
     if (status)
         return status;
-    struct judging t = {0};
+    struct judging t = {.ranks.size = 1};
+    file_list_init(&t.files);
     if (task_open(&t.task, args, false, &err) < 0)
         return command_fail("infer", &err);
-    enum skiff_status judged = judge(&t, args, &err);
+    enum skiff_status judged = ranks_open(&t.ranks, &t.task, args, false, &err);
+    if (judged == SKIFF_OK)
+        judged = judge(&t, args, &err);
     if (judged < 0)
         label_explain(&t.task, &task_data_infer, &err);
     enum run_status how = judged < 0 ? RUN_FAILED : t.stopped ? RUN_STOPPED : RUN_DONE;
@@ -288,7 +318,9 @@ static int run(const struct command_call *call)
         fprintf(stderr, "skiff infer: stopped before the end\n");
         status = 1;
     }
+    ranks_close(&t.ranks);
     dataset_destroy(t.data);
+    file_list_deinit(&t.files);
     if (t.tally.lanes)
         tally_deinit(&t.tally);
     free(t.rows);

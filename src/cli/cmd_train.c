@@ -13,6 +13,7 @@
 #include "cli/dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/room.h"
 #include "cli/runs.h"
 #include "cli/record.h"
@@ -24,6 +25,8 @@
 
 struct training {
     struct task task;
+    struct ranks ranks;
+    struct file_list files; /* this rank's, in a job of several */
     struct dataset *data;
     struct tally tally;
     struct progress progress;
@@ -113,7 +116,7 @@ static void read_options(struct training *t)
         .on_batch = on_batch,
         .tick_period = PROGRESS_TICK,
         .on_tick = on_tick,
-        .pause_period = t->valid.interval,
+        .pause_period = ranks_first(&t->ranks) ? t->valid.interval : 0,
         .on_pause = on_pause,
         .on_profile = on_profile,
         .wants_stop = wants_stop,
@@ -122,11 +125,10 @@ static void read_options(struct training *t)
 
 /* Where parameters come from: the newest checkpoint, a given model, or
  * the startup program alone. */
-static enum skiff_status start_values(struct training *t, bool resume, struct skiff_error *err)
+static enum skiff_status load_values(struct training *t, bool resume, struct skiff_error *err)
 {
     struct model_note last = {.epoch = -1};
     const char *init = config_path(t->task.config, "runner.model_init_path", NULL);
-    TRY(task_startup(&t->task, err));
     checkpoint_new_run(&t->note);
     if (resume)
         TRY(checkpoint_resume(&t->task, t->save_path, &last, err));
@@ -150,6 +152,18 @@ static enum skiff_status start_values(struct training *t, bool resume, struct sk
     return init ? checkpoint_load(&t->task, init, err) : SKIFF_OK;
 }
 
+/* Rank 0 looks at the disk; all begin with its values, in its epoch. */
+static enum skiff_status start_values(struct training *t, bool resume, struct skiff_error *err)
+{
+    TRY(task_startup(&t->task, err));
+    if (ranks_first(&t->ranks))
+        TRY(load_values(t, resume, err));
+    int64_t first = t->first;
+    TRY(ranks_follow(&t->ranks, &first, 1, err));
+    t->first = (int)first;
+    return ranks_spread(&t->ranks, &t->task, err);
+}
+
 static enum skiff_status load_memory(struct training *t, struct skiff_error *err)
 {
     if (dataset_memory_size(t->data) == 0) {
@@ -161,11 +175,11 @@ static enum skiff_status load_memory(struct training *t, struct skiff_error *err
     return SKIFF_OK;
 }
 
-static void finish_row(struct training *t, int epoch, const struct trainer_result *r)
+static void finish_row(struct training *t, int epoch, const struct trainer_result *r,
+                       const struct tally_sum *whole)
 {
-    struct tally_sum sum;
+    struct tally_sum sum = *whole;
     struct report_row *row = &t->rows[t->nrows++];
-    tally_read(&t->tally, &sum);
     *row = (struct report_row){.epoch = epoch, .seconds = r->seconds, .interrupted = r->stopped};
     report_row_fill(row, &t->tally, &sum);
     double all = r->read_seconds + r->compute_seconds;
@@ -174,12 +188,11 @@ static void finish_row(struct training *t, int epoch, const struct trainer_resul
         row->update = r->update_seconds / all;
         row->compute = (r->compute_seconds - r->update_seconds) / all;
     }
-    record_last_window(t->record);
     record_end_epoch(t->record, row, &sum, !r->stopped);
     if (!log_shows(LOG_INFO))
         return;
     printf("Epoch: %d, using time: %.1f second, ips: %.0f example/sec.", epoch, r->seconds,
-           r->seconds > 0 ? (double)r->rows / r->seconds : 0.0);
+           r->seconds > 0 ? (double)sum.samples / r->seconds : 0.0);
     report_print_auc(row);
     printf("\n");
     fflush(stdout);
@@ -235,14 +248,51 @@ static enum skiff_status need_saved(const struct training *t, struct skiff_error
                      t->note.epoch, t->not_saved.message);
 }
 
+/* Counts of all ranks; all have stopped, or none. */
+static enum skiff_status add_up(struct training *t, struct trainer_result *r, struct tally_sum *sum,
+                                struct skiff_error *err)
+{
+    tally_read(&t->tally, sum);
+    record_last_window(t->record);
+    TRY(ranks_any(&t->ranks, &r->stopped, err));
+    TRY(ranks_add_up(&t->ranks, sum, err));
+    if (!ranks_alone(&t->ranks)) {
+        r->batches = sum->batches;
+        r->rows = sum->samples;
+    }
+    return SKIFF_OK;
+}
+
+/* Rank 0 saves and judges; whether training goes on is for it to say. */
+static enum skiff_status keep_epoch(struct training *t, int epoch, const struct trainer_result *r,
+                                    struct skiff_error *err)
+{
+    if (ranks_first(&t->ranks)) {
+        TRY(save_epoch(t, epoch, r, err));
+        if (!r->stopped) {
+            TRY(valid_epoch(&t->valid, epoch, r->batches, r->rows, t->not_saved.code == SKIFF_OK,
+                            err));
+            record_valid(t->record, &t->valid, epoch);
+            t->stopped = t->valid.interrupted;
+        }
+    }
+    int64_t say[] = {t->stopped, t->valid.stop};
+    TRY(ranks_follow(&t->ranks, say, 2, err));
+    t->stopped = say[0];
+    t->valid.stop = say[1];
+    return SKIFF_OK;
+}
+
 static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memory,
                                      struct skiff_error *err)
 {
     struct trainer_result r;
+    struct tally_sum sum;
     t->epoch = epoch;
     if (in_memory && t->shuffle)
         TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
-    room_warn(&t->task, t->save_path, epoch);
+    if (ranks_first(&t->ranks))
+        room_warn(&t->task, t->save_path, epoch);
     TRY(dump_start(&t->dump, epoch, err));
     tally_reset(&t->tally);
     progress_start(&t->progress, t->data, epoch);
@@ -255,6 +305,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
         status = dump_end(&t->dump, err);
     if (status < 0)
         return status;
+    TRY(add_up(t, &r, &sum, err));
     if (!r.rows && !r.stopped)
         return task_no_samples(&t->task, &task_data_train, t->data, err);
     t->stopped = r.stopped;
@@ -264,19 +315,13 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
                  epoch, t->save_path);
         return SKIFF_OK;
     }
-    finish_row(t, epoch, &r);
+    finish_row(t, epoch, &r, &sum);
     const char *cache = dataset_cache_error(t->data);
     if (cache)
         log_warn("no cache was written: %s", cache);
     if (dataset_bad_lines(t->data))
         log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(t->data));
-    TRY(save_epoch(t, epoch, &r, err));
-    if (r.stopped)
-        return SKIFF_OK;
-    TRY(valid_epoch(&t->valid, epoch, r.batches, r.rows, t->not_saved.code == SKIFF_OK, err));
-    record_valid(t->record, &t->valid, epoch);
-    t->stopped = t->valid.interrupted;
-    return SKIFF_OK;
+    return keep_epoch(t, epoch, &r, err);
 }
 
 static void say_earlier(const struct training *t)
@@ -302,6 +347,8 @@ static void tidy_place(struct training *t)
 static enum skiff_status take_place(struct training *t, const struct task_args *args,
                                     struct skiff_error *err)
 {
+    if (!ranks_first(&t->ranks))
+        return SKIFF_OK;
     if (t->first >= t->epochs) {
         tidy_place(t);
         return SKIFF_OK;
@@ -339,23 +386,59 @@ static void say_idle(struct training *t)
 
 static void start_record(struct training *t, const struct task_args *args)
 {
+    if (!ranks_first(&t->ranks))
+        return;
     t->record = record_open(&t->task, &t->tally,
                             &(struct record_plan){.command = "train",
                                                   .folder = t->save_path,
                                                   .json = args->json,
                                                   .run = t->note.run,
                                                   .threads = t->options.threads,
-                                                  .workers = 1});
+                                                  .workers = t->ranks.size});
     if (args->resume)
         record_resume(t->record, t->first);
     record_begin(t->record, t->first);
+}
+
+static enum skiff_status open_data(struct training *t, struct skiff_error *err)
+{
+    struct task_data data = task_data_train;
+    TRY(ranks_files(&t->ranks, &t->task, false, &data, &t->files, err));
+    return task_dataset_open(&t->task, &data, &t->data, err);
+}
+
+static void tell_end(struct training *t)
+{
+    if (t->valid.stop && !interrupt_wanted())
+        t->stopped = false; /* an early stop is an end */
+    valid_fill(&t->valid, t->rows, t->nrows);
+    if (!ranks_first(&t->ranks))
+        return;
+    if (t->nrows)
+        report_print(t->rows, t->nrows, true);
+    else if (!t->valid.stop && !t->stopped)
+        log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
+    valid_tell(&t->valid);
+}
+
+/* What validation has found so far; rank 0 judges. */
+static enum skiff_status begin_valid(struct training *t, struct skiff_error *err)
+{
+    if (ranks_first(&t->ranks))
+        TRY(valid_begin(&t->valid, t->save_path, t->note.run, t->last.known ? &t->last : NULL,
+                        err));
+    int64_t say[] = {t->valid.interrupted, t->valid.stop};
+    TRY(ranks_follow(&t->ranks, say, 2, err));
+    t->stopped = say[0];
+    t->valid.stop = say[1];
+    return SKIFF_OK;
 }
 
 static enum skiff_status train(struct training *t, const struct task_args *args,
                                struct skiff_error *err)
 {
     bool in_memory = task_in_memory(&t->task);
-    TRY(task_dataset_open(&t->task, &task_data_train, &t->data, err));
+    TRY(open_data(t, err));
     TRY(valid_open(&t->valid, &t->task, err));
     read_options(t);
     TRY(dump_init(&t->dump, &t->task, &t->options, false, 0, err));
@@ -368,18 +451,11 @@ static enum skiff_status train(struct training *t, const struct task_args *args,
     say_idle(t);
     if (in_memory)
         TRY(load_memory(t, err));
-    TRY(valid_begin(&t->valid, t->save_path, t->note.run, t->last.known ? &t->last : NULL, err));
-    t->stopped = t->valid.interrupted;
+    TRY(begin_valid(t, err));
     t->rows = mem_must((size_t)(t->epochs + 1) * sizeof(*t->rows));
     for (int epoch = t->first; epoch < t->epochs && !t->stopped && !t->valid.stop; epoch++)
         TRY(train_epoch(t, epoch, in_memory, err));
-    t->stopped &= interrupt_wanted(); /* an early stop is an end */
-    valid_fill(&t->valid, t->rows, t->nrows);
-    if (t->nrows)
-        report_print(t->rows, t->nrows, true);
-    else if (!t->valid.stop && !t->stopped)
-        log_info("epoch %d of %d is done already: nothing to train", t->first - 1, t->epochs);
-    valid_tell(&t->valid);
+    tell_end(t);
     return need_saved(t, err);
 }
 
@@ -393,7 +469,9 @@ static void end_record(struct training *t, enum skiff_status trained, const stru
 
 static void training_close(struct training *t)
 {
+    ranks_close(&t->ranks);
     dataset_destroy(t->data);
+    file_list_deinit(&t->files);
     valid_close(&t->valid);
     if (t->tally.lanes)
         tally_deinit(&t->tally);
@@ -427,10 +505,13 @@ static int run(const struct command_call *call)
         return status;
     if (train_fleet_wanted())
         return train_fleet(args);
-    struct training t = {0};
+    struct training t = {.ranks.size = 1};
+    file_list_init(&t.files);
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
-    enum skiff_status trained = train(&t, args, &err);
+    enum skiff_status trained = ranks_open(&t.ranks, &t.task, args, true, &err);
+    if (trained == SKIFF_OK)
+        trained = train(&t, args, &err);
     end_record(&t, trained, &err);
     if (trained < 0)
         status = command_fail("train", &err);

@@ -27,6 +27,7 @@
 #include "base/thread.h"
 #include "executor/trainer_parts.h"
 #include "program/job.h"
+#include "program/op_kind.h"
 
 #define DEBUG_PERIOD 100
 #define BESIDE_STEP 0.02 /* seconds between two looks of the thread beside */
@@ -43,7 +44,10 @@ struct worker {
     int64_t batches, rows;
     double read_seconds, compute_seconds, started;
     bool saw_stop;
-    bool in_step; /* a batch is being computed: a failure is the step's, not the reader's */
+    float weight; /* of its batch, in a job whose ranks step together */
+    struct tensor weighs;
+    struct feed *feeds; /* the batch's and that */
+    bool in_step;       /* a batch is being computed: a failure is the step's, not the reader's */
 };
 
 struct trainer {
@@ -56,6 +60,8 @@ struct trainer {
     int nnames, *fetch_at, *watch_at, *handle_at;
     int loss_at;                       /* -1: none */
     struct skiff_tensor *watch_values; /* per thread: nwatched */
+    bool together;                     /* with other ranks */
+    const struct skiff_var *weight;    /* what the program takes it as, or NULL */
     struct worker *workers;
     struct pause pause;
     atomic_bool failed;
@@ -115,6 +121,17 @@ static void names_collect(struct trainer *t)
 }
 
 /* ---- one worker ---- */
+
+/* Ranks of one job meet before every step, and stop together; not for a program without anything
+ * that they do together (judging). */
+static bool steps_together(const struct skiff_program *p)
+{
+    const struct skiff_block *b = program_root(p);
+    bool together = false;
+    for (int i = 0; p->job && p->job->class->step && i < b->nops && !together; i++)
+        together = b->ops[i]->kind && b->ops[i]->kind->flags & OP_RANKS;
+    return together;
+}
 
 /* w: whose step it was; NULL: nobody's */
 static void trainer_fail(struct trainer *t, const struct worker *w, const struct skiff_error *err)
@@ -218,14 +235,59 @@ static void look_ahead(struct worker *w)
         executor_ahead(w->executor, t->program, later.feeds, later.nfeeds, t->names, t->nnames);
 }
 
+/* Ranks make steps together, also those that have no batch any more, until all are through. */
+static enum skiff_status join_steps(struct worker *w, int64_t rows, struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    struct job *job = t->program->job;
+    for (;;) {
+        struct job_step s = {.rows = rows, .stop = stop_wanted(t)};
+        enum skiff_status status = job->class->step(job, t->program, &s, err);
+        w->saw_stop |= s.stop;
+        w->weight = s.weight;
+        if (status != SKIFF_OK || !s.idle)
+            return status;
+        TRY(executor_run(w->executor, s.idle, NULL, 0, NULL, 0, NULL, err));
+    }
+}
+
+/* The batch with one more feed: how much it weighs among those of all ranks. */
+static void add_weight(struct worker *w, struct trainer_batch *batch)
+{
+    size_t n = (size_t)batch->nfeeds;
+    w->feeds = mem_must_grow(w->feeds, (n + 1) * sizeof(*w->feeds));
+    memcpy(w->feeds, batch->feeds, n * sizeof(*w->feeds));
+    w->weighs = (struct tensor){.dtype = DTYPE_FP32,
+                                .shape = w->trainer->weight->shape,
+                                .data = &w->weight,
+                                .cap = sizeof(w->weight),
+                                .owner = TENSOR_BORROWED};
+    w->feeds[n] = (struct feed){.name = JOB_WEIGHT, .tensor = &w->weighs};
+    batch->feeds = w->feeds;
+    batch->nfeeds++;
+}
+
+static enum skiff_status next_batch(struct worker *w, struct trainer_batch *batch,
+                                    struct skiff_error *err)
+{
+    struct trainer *t = w->trainer;
+    double start = clock_seconds();
+    enum skiff_status status = t->source->next(t->source->self, w->index, batch, err);
+    w->read_seconds += clock_seconds() - start;
+    if (status < 0 || !t->together)
+        return status;
+    status = join_steps(w, status == SKIFF_OK ? batch->rows : 0, err);
+    if (status == SKIFF_OK && t->weight)
+        add_weight(w, batch);
+    return status;
+}
+
 static enum skiff_status work_one(struct worker *w, struct skiff_error *err)
 {
     struct trainer *t = w->trainer;
-    struct trainer_batch batch;
-    double start = clock_seconds();
-    enum skiff_status status = t->source->next(t->source->self, w->index, &batch, err);
+    struct trainer_batch batch = {0};
+    enum skiff_status status = next_batch(w, &batch, err);
     double read = clock_seconds();
-    w->read_seconds += read - start;
     if (status != SKIFF_OK)
         return status;
     w->in_step = true;
@@ -252,7 +314,7 @@ static void *work(void *arg)
     enum skiff_status status = SKIFF_OK;
     w->started = clock_seconds();
     while (status == SKIFF_OK && !atomic_load(&t->failed)) {
-        if (stop_wanted(t)) {
+        if (!t->together && stop_wanted(t)) {
             w->saw_stop = true;
             break;
         }
@@ -348,6 +410,7 @@ static void workers_close(struct trainer *t)
         for (int v = 0; w->values && v < t->nnames; v++)
             value_deinit(&w->values[v]);
         free(w->values);
+        free(w->feeds);
         executor_destroy(w->executor);
         scope_destroy(w->scope);
     }
@@ -492,11 +555,20 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
                          options->threads);
     bool done;
     program = program_to_run(program);
+    if (options->threads > 1 && steps_together(program))
+        return error_set(err, SKIFF_INVALID,
+                         "a rank of a collective job trains with one thread, not %d; start more "
+                         "ranks instead (--nproc_per_node)",
+                         options->threads);
     TRY(job_begin(program, scope, &done, err));
     if (done)
         return error_set(err, SKIFF_STATE, "the program of a parameter server cannot be trained");
-    struct trainer t = {
-        .program = program, .source = source, .options = options, .step_failed = -1};
+    struct trainer t = {.program = program,
+                        .source = source,
+                        .options = options,
+                        .together = steps_together(program),
+                        .weight = block_own_var(program_root(program), JOB_WEIGHT),
+                        .step_failed = -1};
     struct trainer_result r = {0};
     struct str_map states;
     str_map_init(&states);

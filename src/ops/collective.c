@@ -614,6 +614,7 @@ static const struct op_slot x_maybe[] = {{"X", SLOT_OPTIONAL}, {0}};
 static const struct op_slot x_cond[] = {{"X", 0}, {"Cond", SLOT_OPTIONAL | SLOT_ONLY_2X}, {0}};
 static const struct op_slot x_list[] = {{"X", SLOT_LIST}, {0}};
 static const struct op_slot out_one[] = {{"Out", 0}, {0}};
+static const struct op_slot id_out[] = {{"NCCLID", 0}, {0}};
 static const struct op_slot out_list[] = {{"Out", SLOT_LIST}, {0}};
 
 #define RING A_INT("ring_id", 0)
@@ -664,12 +665,12 @@ static const struct op_attr_spec init_attrs[] = {
 static const struct op_attr_spec init_all_attrs[] = {A_INTS("devices"), RING, {0}};
 
 /* Outputs are as large as data say (rows), or the same variable as the input. */
-#define FLAGS (OP_OWN_SHAPE | OP_ROWS_OK)
+#define FLAGS (OP_RANKS | OP_OWN_SHAPE | OP_ROWS_OK)
 #define ROWS_OF(kernel) .prepare = rows_prepare, .release = rows_release, .run = kernel
-#define REDUCE(t, code, grad, slots)                                                        \
-    {                                                                                       \
-        .type = t, .flags = FLAGS, .fuse_arg = code, .ins = slots, .outs = out_one,         \
-        .attrs = sum_attrs, .make_grad = grad, .infer = same_infer, ROWS_OF(all_reduce_run) \
+#define REDUCE(t, class, code, grad, slots)                                                        \
+    {                                                                                              \
+        .type = t, .flags = FLAGS, .fuse = class, .fuse_arg = code, .ins = slots, .outs = out_one, \
+        .attrs = sum_attrs, .make_grad = grad, .infer = same_infer, ROWS_OF(all_reduce_run)        \
     }
 #define MOVE(t, f, i, o, a, grad, rule, kernel)                                                   \
     {                                                                                             \
@@ -681,18 +682,21 @@ static const struct op_attr_spec init_all_attrs[] = {A_INTS("devices"), RING, {0
         .type = t, .flags = FLAGS | OP_NO_GRAD_NEEDED, .fuse_arg = code, .ins = x_one, \
         .outs = out_one, .attrs = reduce_attrs, .infer = same_infer, .run = reduce_run \
     }
-#define WAITS(t, a)                                                                           \
-    MOVE(t, OP_OWN_SHAPE | OP_ROWS_OK | OP_EMPTY_OK | OP_NO_GRAD_NEEDED, x_list, out_list, a, \
-         NULL, list_infer, identity_run)
+#define WAITS(t, a)                                                                            \
+    {                                                                                          \
+        .type = t, .flags = OP_OWN_SHAPE | OP_ROWS_OK | OP_EMPTY_OK | OP_NO_GRAD_NEEDED,       \
+        .fuse = FUSE_STREAM, .ins = x_list, .outs = out_list, .attrs = a, .infer = list_infer, \
+        .run = identity_run                                                                    \
+    }
 #define OPENS(t, i, o, a, kernel) \
     MOVE(t, OP_OWN_SHAPE | OP_EMPTY_OK | OP_NO_GRAD_NEEDED, i, o, a, NULL, nothing_infer, kernel)
 
 const struct op_kind ops_collective[] = {
-    REDUCE("c_allreduce_sum", 0, sum_make_grad, x_cond),
-    REDUCE("c_allreduce_prod", 1, NULL, x_one),
-    REDUCE("c_allreduce_max", 2, NULL, x_one),
-    REDUCE("c_allreduce_min", 3, NULL, x_one),
-    REDUCE("mp_allreduce_sum", 0, mp_make_grad, x_one),
+    REDUCE("c_allreduce_sum", FUSE_SUM_RANKS, 0, sum_make_grad, x_cond),
+    REDUCE("c_allreduce_prod", FUSE_NONE, 1, NULL, x_one),
+    REDUCE("c_allreduce_max", FUSE_NONE, 2, NULL, x_one),
+    REDUCE("c_allreduce_min", FUSE_NONE, 3, NULL, x_one),
+    REDUCE("mp_allreduce_sum", FUSE_NONE, 0, mp_make_grad, x_one),
     {.type = "allreduce",
      .generations = GEN_1X,
      .flags = FLAGS | OP_NO_GRAD_NEEDED,
@@ -723,12 +727,16 @@ const struct op_kind ops_collective[] = {
          scatter_run),
     MOVE("alltoall", FLAGS, x_one, out_one, stream_attrs, alltoall_make_grad, same_infer,
          alltoall_run),
-    MOVE("c_concat", 0, x_one, out_one, last_attrs, concat_make_grad, concat_infer, concat_run),
-    MOVE("c_split", OP_NO_GRAD_NEEDED, x_one, out_one, last_attrs, NULL, split_infer, split_run),
-    MOVE("c_identity", FLAGS, x_one, out_one, sum_attrs, identity_make_grad, same_infer,
-         identity_run),
-    MOVE("send_v2", OP_NO_GRAD_NEEDED, x_one, none, send_attrs, NULL, nothing_infer, send_run),
-    MOVE("recv_v2", OP_NO_GRAD_NEEDED, none, out_one, recv_attrs, NULL, recv_infer, recv_run),
+    MOVE("c_concat", OP_RANKS, x_one, out_one, last_attrs, concat_make_grad, concat_infer,
+         concat_run),
+    MOVE("c_split", OP_RANKS | OP_NO_GRAD_NEEDED, x_one, out_one, last_attrs, NULL, split_infer,
+         split_run),
+    MOVE("c_identity", OP_OWN_SHAPE | OP_ROWS_OK, x_one, out_one, sum_attrs, identity_make_grad,
+         same_infer, identity_run),
+    MOVE("send_v2", OP_RANKS | OP_NO_GRAD_NEEDED, x_one, none, send_attrs, NULL, nothing_infer,
+         send_run),
+    MOVE("recv_v2", OP_RANKS | OP_NO_GRAD_NEEDED, none, out_one, recv_attrs, NULL, recv_infer,
+         recv_run),
     MOVE("barrier", FLAGS | OP_NO_GRAD_NEEDED, x_one, out_one, ring_attrs, NULL, same_infer,
          barrier_run),
     WAITS("c_sync_calc_stream", no_attrs),
@@ -737,7 +745,7 @@ const struct op_kind ops_collective[] = {
     WAITS("c_wait_compute", ring_attrs),
     OPENS("c_gen_nccl_id", none, out_one, gen_attrs, opened_run),
     OPENS("c_gen_xccl_id", none, out_one, gen_attrs, opened_run),
-    OPENS("gen_nccl_id", none, out_list, gen_1x_attrs, opened_run),
+    OPENS("gen_nccl_id", none, id_out, gen_1x_attrs, opened_run),
     OPENS("c_comm_init", x_maybe, none, init_attrs, comm_init_run),
     OPENS("c_comm_init_all", none, none, init_all_attrs, opened_run),
     {0}};

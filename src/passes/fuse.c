@@ -4,10 +4,8 @@
 #include "passes/fuse_parts.h"
 
 static const struct fuse_pass passes[] = {
-    {"embedding", fuse_embedding},
-    {"fc", fuse_fc},
-    {"softmax_xent", fuse_softmax_xent},
-    {"update", fuse_update},
+    {"embedding", fuse_embedding}, {"fc", fuse_fc},         {"softmax_xent", fuse_softmax_xent},
+    {"reduce", fuse_reduce},       {"update", fuse_update},
 };
 
 /* The program before and after a pass. */
@@ -30,6 +28,8 @@ enum skiff_status fuse_program(const struct skiff_program *p, const char *const 
     enum skiff_status status = SKIFF_OK;
     if (fuse_remote(fused) > 0)
         status = check_pass("remote", p, fused, verify, err);
+    if (status == SKIFF_OK && fuse_reduce_lift(fused) > 0)
+        status = check_pass("reduce_lift", p, fused, verify, err);
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && status == SKIFF_OK; i++) {
         struct graph g;
         graph_init(&g, fused, keep, nkeep);

@@ -185,8 +185,9 @@ static struct skiff_op *collecting_sum(const struct graph *g, const char *dw)
     return graph_reader(g, dw, "X", FUSE_SUM);
 }
 
-/* Rows that stand twice in a sparse gradient are one row in the fused one. Optimizers, sums and
- * what minimize puts in between (clips, decay) add such rows up anyway; others might tell. */
+/* Rows that stand twice in a sparse gradient are one row in the fused one. Optimizers, sums
+ * (over ranks, too) and what minimize puts in between (clips, decay) add such rows up anyway; others
+ * might tell. */
 static bool read_as_sum(const struct graph *g, const char *dw)
 {
     const struct graph_name *n = str_map_get(&g->names, dw);
@@ -194,7 +195,9 @@ static bool read_as_sum(const struct graph *g, const char *dw)
         const struct skiff_op *op = n->readers.use[i].op;
         int role = op_role_of(op);
         bool optimizes = role != ROLE_UNSPECIFIED && (role & ROLE_OPTIMIZE);
-        if (!optimizes && !(op->kind && (op->kind->flags & OP_OPTIMIZER)))
+        bool sums =
+            op->kind && ((op->kind->flags & OP_OPTIMIZER) || op->kind->fuse == FUSE_SUM_RANKS);
+        if (!optimizes && !sums)
             return false;
     }
     return true;

@@ -43,6 +43,10 @@ struct fuse_pass {
 /* Look-ups of tables that servers hold -> look-ups in a small local table; sends out of the way of
  * fused_fc; runs before the others, on the program itself. */
 int fuse_remote(struct skiff_program *p);
+/* Sums over ranks out of the way of the others, down to their first reader; runs before them. */
+int fuse_reduce_lift(struct skiff_program *p);
+/* These sums in buckets, begun while backward goes on; runs after the others, before update. */
+int fuse_reduce(struct graph *g);
 /* matmul + bias + activation, and their gradients -> fused_fc, fused_fc_grad */
 int fuse_fc(struct graph *g);
 /* look-ups (+ pool) + concat, and their gradients -> fused_embedding_concat(_grad) */

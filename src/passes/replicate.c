@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "layers/net.h"
+#include "program/op_kind.h"
 #include "program/rights.h"
 
 struct replication {
@@ -84,10 +85,12 @@ static void copy_op(struct replication *r, const struct skiff_op *from, int devi
     }
 }
 
-/* What is done once for all devices: updates, and in a split program the exchange with servers. */
+/* What is done once for all devices: updates, and the exchange with servers or other ranks. */
 static bool is_update(const struct skiff_op *op)
 {
     int role = op_role_of(op);
+    if (op->kind && (op->kind->flags & OP_RANKS || op->kind->fuse == FUSE_STREAM))
+        return true;
     return role != ROLE_UNSPECIFIED &&
            (role & (ROLE_OPTIMIZE | ROLE_LRSCHED | ROLE_RPC | ROLE_DIST));
 }

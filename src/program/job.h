@@ -42,6 +42,15 @@ struct job_lookup {
 
 struct job_ahead; /* rows that were asked for ahead of their batch */
 
+/* A step of the trainer, for jobs whose ranks make steps together. */
+#define JOB_WEIGHT "@COLLECTIVE_WEIGHT@" /* fed to programs that have it: the step's weight */
+struct job_step {
+    int64_t rows;                     /* this rank's, 0: it has no more */
+    bool stop;                        /* it wants to end; afterwards: somebody does */
+    float weight;                     /* afterwards: of its rows among those of all ranks */
+    const struct skiff_program *idle; /* afterwards: what to run without rows, or NULL */
+};
+
 struct job_class {
     /* A communicator fills parameters by itself: recv ops of the main program (those with
      * recv_varnames) have nothing to do. */
@@ -88,6 +97,10 @@ struct job_class {
     /* Trainer threads of a run of train_from_dataset: n begin; one has no more data. */
     void (*threads_begin)(struct job *j, int n);
     void (*thread_end)(struct job *j);
+    /* Ranks that train together meet before every step; END: all are through, or somebody wants to
+     * stop. One thread. NULL: nobody waits for anybody. */
+    enum skiff_status (*step)(struct job *j, const struct skiff_program *p, struct job_step *s,
+                              struct skiff_error *err);
     /* exe.close: this process has done its part. May be called twice. */
     enum skiff_status (*close)(struct job *j, struct skiff_error *err);
     void (*destroy)(struct job *j);

@@ -109,6 +109,7 @@ enum op_flag {
     OP_DISTRIBUTED =
         2048,        /* part of a split program (trainers and servers), made by passes/split */
     OP_FILES = 4096, /* reads or writes the file that one of OP_FILE_ATTRS names */
+    OP_RANKS = 8192, /* all ranks of a ring do it together, in the same order */
 };
 
 #define OP_FILE_ATTRS      \
@@ -141,6 +142,8 @@ enum op_fuse_class {
     FUSE_UPDATE,        /* optimizer op */
     FUSE_REMOTE_LOOKUP, /* rows of a table that servers hold, for a list of Ids */
     FUSE_SEND,          /* gives gradients to servers */
+    FUSE_SUM_RANKS,     /* sum over the ranks of a ring: X -> Out */
+    FUSE_STREAM,        /* waits for a stream: Out = X */
 };
 
 struct infer;

@@ -7,6 +7,22 @@ from paddle.fluid.executor import Executor, fetch_names, global_scope
 __all__ = ["ParallelExecutor"]
 
 
+def _of_ranks(program, loss_name, num_trainers, trainer_id, scope, share_vars_from):
+    """The program with sums of its gradients over all trainers, which all begin with trainer 0's parameters. The startup program
+    has connected them (DistributeTranspiler, mode nccl2), or the environment says where they are."""
+    from skiff import _native
+    own = program.clone()
+    if share_vars_from is None and loss_name is not None:
+        _native.collective_spread(program, scope)
+    size, rank = _native.world_place()
+    if (size, rank) != (num_trainers, trainer_id):
+        raise ValueError("ParallelExecutor(num_trainers=%d, trainer_id=%d): this process is trainer %d of %d (the trainers' "
+                         "addresses, or PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM)" % (num_trainers, trainer_id, rank, size))
+    if loss_name is not None:
+        _native.collective_transpile(own)
+    return own
+
+
 class ParallelExecutor(object):
     """Runs a program on CPU_NUM devices; num_trainers and trainer_id are for collective jobs of several machines."""
 
@@ -16,13 +32,12 @@ class ParallelExecutor(object):
             raise RuntimeError("ParallelExecutor(use_cuda=True): Skiff has no CUDA")
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
             raise TypeError("share_vars_from must be a ParallelExecutor")
-        if num_trainers != 1:
-            raise NotImplementedError("ParallelExecutor with num_trainers=%d: collective jobs are not there yet; in "
-                                      "parameter server mode num_trainers is 1" % num_trainers)
         build = BuildStrategy() if build_strategy is None else build_strategy
         build.num_trainers, build.trainer_id = num_trainers, trainer_id
         self._scope = global_scope() if scope is None else scope
         program = framework.default_main_program() if main_program is None else main_program
+        if num_trainers != 1:
+            program = _of_ranks(program, loss_name, num_trainers, trainer_id, self._scope, share_vars_from)
         self._compiled = CompiledProgram(program).with_data_parallel(
             loss_name=loss_name, build_strategy=build, exec_strategy=exec_strategy or ExecutionStrategy())
         self._exe = Executor(core.CPUPlace())

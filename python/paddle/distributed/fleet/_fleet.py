@@ -147,7 +147,10 @@ class Fleet(object):
     def _split(self, main, startup, strategy):
         role = self._role()
         main._fleet_opt = dict(strategy.trainer_desc_configs)
-        if self._is_collective or not role.get_pserver_endpoints():
+        if self._is_collective:
+            from paddle.distributed.fleet import _collective_static
+            return _collective_static.make(main, startup, strategy, role)
+        if not role.get_pserver_endpoints():
             return
         from paddle.fluid.incubate.fleet._job import Job
         make = Job.server if role.is_server() else Job.worker

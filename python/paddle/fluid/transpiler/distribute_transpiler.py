@@ -100,8 +100,8 @@ class DistributeTranspiler(object):
         self.config = DistributeTranspilerConfig() if config is None else config
         if not isinstance(self.config, DistributeTranspilerConfig):
             raise TypeError("config must be a DistributeTranspilerConfig, but got %s" % type(config))
-        if self.config.mode != "pserver":
-            raise NotImplementedError("DistributeTranspiler with mode %r: only 'pserver' is there" % self.config.mode)
+        if self.config.mode not in ("pserver", "nccl2", "collective"):
+            raise ValueError("DistributeTranspiler: mode is pserver, nccl2 or collective, not %r" % self.config.mode)
         self._split = None
         self._servers = {}
         self._trainer = None
@@ -109,7 +109,10 @@ class DistributeTranspiler(object):
 
     def transpile(self, trainer_id, program=None, pservers="127.0.0.1:6174", trainers=1, sync_mode=True,
                   startup_program=None, current_endpoint="127.0.0.1:6174"):
-        """Splits the program (None: the default ones). The addresses are ip:port, separated by commas."""
+        """Splits the program (None: the default ones). The addresses are ip:port, separated by commas; in the modes nccl2 and
+        collective `trainers` are the trainers' addresses, and the programs become those of this trainer."""
+        if self.config.mode != "pserver":
+            return self._transpile_ranks(trainer_id, program, startup_program, trainers)
         if not isinstance(trainers, int):
             raise TypeError("trainers must be the number of trainers, but got %s (trainers' addresses are for mode nccl2)" %
                             type(trainers))
@@ -123,6 +126,24 @@ class DistributeTranspiler(object):
         self.sync_mode = sync_mode
         self._split = _native.Split(self._main, self._startup, trainer_id=trainer_id, pservers=pservers, trainers=trainers,
                                     sync_mode=bool(sync_mode), config=self.config._fields())
+
+    def _transpile_ranks(self, trainer_id, program, startup_program, trainers):
+        """nccl2: the startup program connects the trainers, and ParallelExecutor(num_trainers=..) sums the gradients;
+        collective: the program itself does it."""
+        if not isinstance(trainers, str):
+            raise TypeError("in mode %s trainers must be the trainers' addresses, ip:port,ip:port, but got %s" %
+                            (self.config.mode, type(trainers)))
+        self._main = framework.default_main_program() if program is None else program
+        self._startup = framework.default_startup_program() if startup_program is None else startup_program
+        ends = [end.strip() for end in trainers.split(",")]
+        self.trainer_id, self.trainer_num = trainer_id, len(ends)
+        if self.config.mode == "nccl2":
+            _native.collective_gen(self._startup, ends, trainer_id)
+            return
+        if self.config.collective_mode not in (None, "grad_allreduce"):
+            raise NotImplementedError("DistributeTranspiler: collective_mode %r is not there; use grad_allreduce" %
+                                      self.config.collective_mode)
+        _native.collective_transpile(self._main, self._startup, ends, trainer_id)
 
     def _mode(self, fields):
         """(mode, direct): without runtime_split_send_recv the ops exchange at once, in sync or async mode; with it a
@@ -143,6 +164,8 @@ class DistributeTranspiler(object):
                 "split_method": fields["split_method"], "dc_asgd": fields["enable_dc_asgd"]}
 
     def _ready(self):
+        if self.config.mode != "pserver":
+            raise RuntimeError("mode %s has no servers: run the default programs after transpile()" % self.config.mode)
         if self._split is None:
             raise RuntimeError("call transpile() first")
 

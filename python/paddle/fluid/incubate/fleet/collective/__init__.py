@@ -1,4 +1,4 @@
-"""The collective fleet, for one process. Several processes need collectives, which Skiff does not have yet."""
+"""The collective fleet: every worker holds all parameters, gradients are summed over all of them."""
 from paddle import _names
 from paddle.fluid import framework
 from paddle.fluid.compiler import BuildStrategy, ExecutionStrategy
@@ -31,9 +31,6 @@ class Collective(Fleet):
         if role_maker is None and "PADDLE_TRAINER_ENDPOINTS" not in os.environ:
             role_maker = UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:6170"])
         Fleet.init(self, role_maker)
-        if self.worker_num() > 1:
-            raise NotImplementedError("a collective job of %d processes: Skiff has no collectives yet; use parameter servers" %
-                                      self.worker_num())
 
     @property
     def main_program(self):
@@ -62,16 +59,20 @@ class Collective(Fleet):
     def save_inference_model(self, executor, dirname, feeded_var_names=None, target_vars=None, main_program=None,
                              export_for_deployment=True):
         from paddle.fluid import io
+        if not self.is_first_worker():
+            return
         io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program,
                                 export_for_deployment=export_for_deployment)
 
     def save_persistables(self, executor, dirname, main_program=None, filename=None):
         from paddle.fluid import io
+        if not self.is_first_worker():
+            return
         io.save_persistables(executor, dirname, main_program, filename)
 
 
 class CollectiveOptimizer(DistributedOptimizer):
-    """With one process: the optimizer itself."""
+    """minimize also makes the programs collective; they connect when they are first run. Alone: the optimizer itself."""
 
     def __init__(self, optimizer, strategy=None):
         DistributedOptimizer.__init__(self, optimizer, DistributedStrategy() if strategy is None else strategy)
@@ -79,7 +80,18 @@ class CollectiveOptimizer(DistributedOptimizer):
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
         result = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
         fleet._main_program, fleet._startup_program = loss.program, startup_program
+        if fleet.worker_num() > 1:
+            self._check()
+            from skiff import _native
+            _native.collective_transpile(fleet.main_program, fleet.startup_program, fleet.worker_endpoints(),
+                                         fleet.worker_index())
         return result
+
+    def _check(self):
+        for name in ("use_local_sgd", "use_dgc", "forward_recompute", "use_amp", "sync_batch_norm"):
+            if getattr(self._strategy, name, False):
+                raise NotImplementedError("DistributedStrategy.%s is not there; leave it out: gradients are summed in every "
+                                          "step" % name)
 
 
 fleet = Collective()

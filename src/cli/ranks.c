@@ -1,0 +1,209 @@
+#include "cli/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <skiff/collective.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "collective/rings.h"
+#include "fleet/role.h"
+#include "fleet/settings.h"
+
+/* ---- open ---- */
+
+/* What the keys say of more than one thread holds for a process that trains alone. */
+static enum skiff_status one_thread(const struct ranks *r, struct task *t, struct skiff_error *err)
+{
+    int threads = task_threads(t);
+    if (threads > 1 && ranks_first(r))
+        log_info("runner.thread_num is %d: a rank of a collective job has one thread; "
+                 "--nproc_per_node starts more ranks",
+                 threads);
+    return config_override(t->config, "runner.thread_num=1", err);
+}
+
+static enum skiff_status open_world(struct task *t, const struct task_args *args,
+                                    struct skiff_error *err)
+{
+    struct settings_security security;
+    task_security(args, t->config, &security);
+    return skiff_world_open(&(struct skiff_world_options){.secret_file = security.secret_file,
+                                                          .insecure = security.insecure},
+                            err);
+}
+
+static bool wanted(struct task *t)
+{
+    const char *mode = config_text(t->config, "runner.sync_mode", "");
+    return !role_env_is_set(NULL, NULL) &&
+           (skiff_world_size() > 1 || collective_mpi_present() || !strcasecmp(mode, "collective"));
+}
+
+enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_args *args,
+                             bool train, struct skiff_error *err)
+{
+    char role[32];
+    *r = (struct ranks){.size = 1};
+    if (!wanted(t))
+        return SKIFF_OK;
+    TRY(open_world(t, args, err));
+    *r = (struct ranks){.rank = skiff_world_rank(), .size = skiff_world_size()};
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    snprintf(role, sizeof role, "rank.%d", r->rank);
+    log_set_role(role);
+    TRY(one_thread(r, t, err));
+    if (train)
+        TRY(skiff_collective_transpile(
+            t->main, t->startup,
+            &(struct skiff_collective_options){.by_rows = true, .loss_is_sum = t->vars.loss_is_sum},
+            err));
+    log_info("%s, %d ranks, collective (%s)", t->model->name, r->size, skiff_world_engine());
+    if (!ranks_first(r) && !args->verbose)
+        log_set_level(LOG_WARN);
+    return SKIFF_OK;
+}
+
+void ranks_close(struct ranks *r)
+{
+    if (!ranks_alone(r))
+        skiff_world_close();
+}
+
+/* ---- files ---- */
+
+static enum skiff_status take_share(const struct ranks *r, const struct file_list *all, bool needed,
+                                    struct file_list *files, struct skiff_error *err)
+{
+    int first, count;
+    if (all->count < r->size && needed)
+        return error_set(err, SKIFF_INVALID,
+                         "%d ranks share %d files: a rank would have none; start at most %d ranks, "
+                         "or cut the files (skiff prepare)",
+                         r->size, all->count, all->count);
+    role_split(all->count, r->size, r->rank, &first, &count);
+    for (int i = 0; i < count; i++)
+        file_list_add(files, all->paths[first + i]);
+    return SKIFF_OK;
+}
+
+static void tell_files(const struct ranks *r, int total, bool share)
+{
+    if (!share && ranks_first(r))
+        log_info("each of %d ranks reads all files (%d) that it sees: if they see the same ones, a "
+                 "row is trained %d times an epoch; runner.split_file_list: True shares them out",
+                 r->size, total, r->size);
+}
+
+enum skiff_status ranks_files(const struct ranks *r, struct task *t, bool always,
+                              struct task_data *data, struct file_list *files,
+                              struct skiff_error *err)
+{
+    const char *const *names;
+    struct file_list all;
+    int n;
+    bool share = config_bool(t->config, "runner.split_file_list", false) || always;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    file_list_init(&all);
+    enum skiff_status status = task_files(t, data, &names, &n, err);
+    for (int i = 0; status == SKIFF_OK && i < n; i++)
+        status = file_list_expand(&all, names[i], err);
+    if (status == SKIFF_OK && share)
+        status = take_share(r, &all, !always, files, err);
+    for (int i = 0; status == SKIFF_OK && !share && i < all.count; i++)
+        file_list_add(files, all.paths[i]);
+    if (status == SKIFF_OK) {
+        tell_files(r, all.count, share);
+        data->files = (const char *const *)files->paths;
+        data->nfiles = files->count;
+    }
+    file_list_deinit(&all);
+    return status;
+}
+
+/* ---- together ---- */
+
+static enum skiff_status world(struct collective **out, struct skiff_error *err)
+{
+    return rings_need(0, "the ranks", out, err);
+}
+
+enum skiff_status ranks_add_up(const struct ranks *r, struct tally_sum *s, struct skiff_error *err)
+{
+    struct collective *c;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    size_t n = 3 + 2 * TALLY_BUCKETS;
+    int64_t *whole = mem_must(n * sizeof(*whole));
+    double part[] = {s->loss, s->log_loss, s->clicks, s->predicted, s->right};
+    whole[0] = s->batches;
+    whole[1] = s->samples;
+    whole[2] = s->judged;
+    memcpy(whole + 3, s->pos, sizeof(s->pos));
+    memcpy(whole + 3 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
+    enum skiff_status status = world(&c, err);
+    if (status == SKIFF_OK)
+        status = collective_all_reduce(c, whole, (int64_t)n, DTYPE_INT64, COLLECTIVE_SUM, err);
+    if (status == SKIFF_OK)
+        status = collective_all_reduce(c, part, 5, DTYPE_FP64, COLLECTIVE_SUM, err);
+    s->batches = whole[0];
+    s->samples = whole[1];
+    s->judged = whole[2];
+    memcpy(s->pos, whole + 3, sizeof(s->pos));
+    memcpy(s->neg, whole + 3 + TALLY_BUCKETS, sizeof(s->neg));
+    s->loss = part[0];
+    s->log_loss = part[1];
+    s->clicks = part[2];
+    s->predicted = part[3];
+    s->right = part[4];
+    free(whole);
+    return status;
+}
+
+enum skiff_status ranks_follow(const struct ranks *r, int64_t *values, int n,
+                               struct skiff_error *err)
+{
+    struct collective *c;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    TRY(world(&c, err));
+    return collective_broadcast(c, values, (size_t)n * sizeof(*values), 0, err);
+}
+
+enum skiff_status ranks_any(const struct ranks *r, bool *value, struct skiff_error *err)
+{
+    struct collective *c;
+    int64_t one = *value;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    TRY(world(&c, err));
+    TRY(collective_all_reduce(c, &one, 1, DTYPE_INT64, COLLECTIVE_MAX, err));
+    *value = one != 0;
+    return SKIFF_OK;
+}
+
+enum skiff_status ranks_spread(const struct ranks *r, struct task *t, struct skiff_error *err)
+{
+    struct collective *c;
+    const struct str_map *vars = &program_root(t->main)->vars;
+    if (ranks_alone(r))
+        return SKIFF_OK;
+    TRY(world(&c, err));
+    for (size_t i = 0; i < vars->count; i++) {
+        const struct skiff_var *v = vars->entries[i].value;
+        struct skiff_tensor *value = scope_find(t->scope, v->name);
+        if (!var_persistable(v) || !value || value->kind != VALUE_TENSOR)
+            continue;
+        value_settle(value);
+        enum skiff_status status =
+            collective_broadcast(c, value->tensor.data, tensor_bytes(&value->tensor), 0, err);
+        if (status < 0)
+            return error_prefix(err, status, "%s of rank 0", v->name);
+    }
+    return SKIFF_OK;
+}

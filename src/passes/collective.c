@@ -1,0 +1,349 @@
+/* See collective.h. Ops stand where Paddle 1.8.5's GradAllReduce puts them, on one ring. */
+#include "passes/collective.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "program/job.h"
+#include "program/op_kind.h"
+#include "program/rights.h"
+
+bool collective_in(const struct skiff_program *p)
+{
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            if (p->blocks[b]->ops[i]->kind && p->blocks[b]->ops[i]->kind->flags & OP_RANKS)
+                return true;
+    return false;
+}
+
+/* ---- ops ---- */
+
+static struct skiff_op *put(struct skiff_program *p, int at, const char *type, const char *x,
+                            int role)
+{
+    struct skiff_op *op = block_insert_op(program_root(p), at, type);
+    op_set_in(p, op, "X", 1, &x);
+    op_set_out(p, op, "Out", 1, &x);
+    op_set_int(p, op, "op_role", role);
+    return op;
+}
+
+static bool has_role(const struct skiff_op *op, int role)
+{
+    int own = op_role_of(op);
+    return own != ROLE_UNSPECIFIED && (own & role);
+}
+
+/* ---- the loss ---- */
+
+static int find_seed(const struct skiff_block *b)
+{
+    for (int i = 0; i < b->nops; i++)
+        if (op_role_of(b->ops[i]) == (ROLE_BACKWARD | ROLE_LOSS))
+            return i;
+    return -1;
+}
+
+static void weigh_by_rows(struct skiff_program *p, int at, const char *grad)
+{
+    const struct skiff_var *g = block_find_var(program_root(p), grad);
+    struct skiff_var *w = block_add_var(program_root(p), JOB_WEIGHT);
+    const char *name = w->name;
+    w->kind = VAR_LOD_TENSOR;
+    w->dtype = DTYPE_FP32;
+    w->has_tensor = true;
+    w->shape = g ? g->shape : SHAPE(1);
+    w->stop_gradient = true;
+    struct skiff_op *op = put(p, at, "elementwise_mul", grad, ROLE_BACKWARD);
+    op_set_in(p, op, "Y", 1, &name);
+    op_set_int(p, op, "axis", -1);
+}
+
+static void scale_loss(struct skiff_program *p, const struct collective_pass *o)
+{
+    int at = find_seed(program_root(p));
+    const char *grad = op_out1(program_root(p)->ops[at], "Out");
+    if (o->by_rows) {
+        weigh_by_rows(p, at + 1, grad);
+        return;
+    }
+    struct skiff_op *op = put(p, at + 1, "scale", grad, ROLE_BACKWARD);
+    op_set_float(p, op, "scale", 1.0f / (float)o->nranks);
+    op_set_float(p, op, "bias", 0.0f);
+    op_set_bool(p, op, "bias_after_scale", true);
+}
+
+/* ---- gradients ---- */
+
+/* [param, grad, param, grad ..] of a backward op that makes gradients of parameters; NULL */
+static const struct attr_value *pairs_of(const struct skiff_op *op)
+{
+    const struct op_attr_value *pairs = op_attr(op, "op_role_var");
+    bool makes = op_role_of(op) == ROLE_BACKWARD && pairs && pairs->type == ATTR_STRINGS;
+    return makes && pairs->value.n >= 2 ? &pairs->value : NULL;
+}
+
+static int count_gradients(const struct skiff_block *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->nops; i++)
+        n += pairs_of(b->ops[i]) != NULL;
+    return n;
+}
+
+/* Sums behind the op at `at`; returns how many ops there are more. */
+static int sum_behind(struct skiff_program *p, int at, const char **last)
+{
+    const struct attr_value *pairs = pairs_of(program_root(p)->ops[at]);
+    int to = at + 1;
+    for (int i = 0; pairs && i + 1 < pairs->n; i += 2) {
+        const char *grad = pairs->strings[i + 1];
+        if (i == 0)
+            put(p, to++, "c_sync_calc_stream", grad, ROLE_BACKWARD);
+        struct skiff_op *op = put(p, to++, "c_allreduce_sum", grad, ROLE_BACKWARD);
+        op_set_int(p, op, "ring_id", 0);
+        op_set_bool(p, op, "use_calc_stream", false);
+        *last = grad;
+    }
+    return to - at - 1;
+}
+
+static void sum_gradients(struct skiff_program *p)
+{
+    struct skiff_block *b = program_root(p);
+    const char *last = NULL;
+    for (int i = 0; i < b->nops; i++)
+        i += sum_behind(p, i, &last);
+    for (int i = 0; last && i < b->nops; i++)
+        if (has_role(b->ops[i], ROLE_OPTIMIZE)) {
+            struct skiff_op *op = put(p, i, "c_sync_comm_stream", last, ROLE_BACKWARD);
+            op_set_int(p, op, "ring_id", 0);
+            return;
+        }
+}
+
+/* ---- startup ---- */
+
+static void open_ring(struct skiff_program *p, const struct collective_pass *o)
+{
+    struct skiff_block *b = program_root(p);
+    struct skiff_var *id = block_add_var(b, "nccl_id_0");
+    const char *name = id->name, *others[1024];
+    int n = 0;
+    id->kind = VAR_RAW;
+    id->persistable = IS_TRUE;
+    struct skiff_op *op = block_insert_op(b, -1, "c_gen_nccl_id");
+    op_set_out(p, op, "Out", 1, &name);
+    op_set_int(p, op, "rank", o->rank);
+    for (int i = 0; o->endpoints && i < o->nranks && n < 1024; i++)
+        if (i != o->rank)
+            others[n++] = o->endpoints[i];
+    op_set_string(p, op, "endpoint", o->endpoints ? o->endpoints[o->rank] : "");
+    op_set_strings(p, op, "other_endpoints", n, others);
+    op_set_int(p, op, "ring_id", 0);
+    op_set_int(p, op, "op_role", ROLE_FORWARD);
+    op = block_insert_op(b, -1, "c_comm_init");
+    op_set_in(p, op, "X", 1, &name);
+    op_set_int(p, op, "nranks", o->nranks);
+    op_set_int(p, op, "rank", o->rank);
+    op_set_int(p, op, "ring_id", 0);
+    op_set_int(p, op, "op_role", ROLE_FORWARD);
+}
+
+void collective_gen(struct skiff_program *p, const struct collective_pass *o)
+{
+    struct skiff_block *b = program_root(p);
+    struct skiff_var *id = block_add_var(b, "NCCLID");
+    const char *name = id->name;
+    id->kind = VAR_RAW;
+    id->persistable = IS_TRUE;
+    struct skiff_op *op = block_insert_op(b, -1, "gen_nccl_id");
+    op_set_out(p, op, "NCCLID", 1, &name);
+    op_set_strings(p, op, "trainers", o->endpoints ? o->nranks : 0,
+                   (const char **)(void *)o->endpoints);
+    op_set_int(p, op, "trainer_id", o->rank);
+    op_set_int(p, op, "nccl_comm_num", 1);
+    op_set_bool(p, op, "use_hierarchical_allreduce", false);
+    op_set_int(p, op, "op_role", ROLE_FORWARD);
+    program_changed(p);
+}
+
+static void spread_parameters(struct skiff_program *startup, const struct skiff_program *main)
+{
+    const struct str_map *vars = &program_root(main)->vars;
+    const char *last = NULL;
+    for (size_t i = 0; i < vars->count; i++) {
+        const struct skiff_var *v = vars->entries[i].value;
+        bool parameter = v->param || v->is_parameter == IS_TRUE;
+        if (!parameter || !block_own_var(program_root(startup), v->name))
+            continue;
+        struct skiff_op *op = put(startup, -1, "c_broadcast", v->name, ROLE_FORWARD);
+        op_set_int(startup, op, "ring_id", 0);
+        op_set_int(startup, op, "root", 0);
+        last = v->name;
+    }
+    if (last)
+        op_set_int(startup, put(startup, -1, "c_sync_comm_stream", last, ROLE_FORWARD), "ring_id",
+                   0);
+}
+
+/* ---- all of it ---- */
+
+static enum skiff_status check(const struct skiff_program *main, const struct collective_pass *o,
+                               struct skiff_error *err)
+{
+    const struct skiff_block *b = program_root(main);
+    if (o->nranks < 1 || o->rank < 0 || o->rank >= o->nranks)
+        return error_set(err, SKIFF_RANGE, "collective: rank %d of %d; ranks go from 0 to %d",
+                         o->rank, o->nranks, o->nranks - 1);
+    if (find_seed(b) < 0 || !count_gradients(b))
+        return error_set(err, SKIFF_INVALID,
+                         "collective: the program has no gradients of parameters; call minimize "
+                         "before it is made collective");
+    if (collective_in(main))
+        return error_set(err, SKIFF_STATE,
+                         "collective: the program sums over ranks already; it was made collective "
+                         "before");
+    return SKIFF_OK;
+}
+
+enum skiff_status collective_transpile(struct skiff_program *main, struct skiff_program *startup,
+                                       const struct collective_pass *o, struct skiff_error *err)
+{
+    TRY(check(main, o, err));
+    scale_loss(main, o);
+    sum_gradients(main);
+    if (startup) {
+        open_ring(startup, o);
+        spread_parameters(startup, main);
+        program_changed(startup);
+    }
+    program_changed(main);
+    enum skiff_status status = program_verify(main, err);
+    return status < 0 ? error_prefix(err, status, "collective") : SKIFF_OK;
+}
+
+/* ---- a rank without rows ---- */
+
+static void put_zeros(struct skiff_program *p, int at, const char *grad, const struct shape *shape,
+                      int dtype)
+{
+    struct skiff_op *op = block_insert_op(program_root(p), at, "fill_constant");
+    op_set_out(p, op, "Out", 1, &grad);
+    op_set_longs(p, op, "shape", shape->ndim, shape->dims);
+    op_set_int(p, op, "dtype", dtype);
+    op_set_float(p, op, "value", 0.0f);
+    op_set_int(p, op, "op_role", ROLE_BACKWARD);
+}
+
+static const char *put_var(struct skiff_program *p, const char *of, const char *what,
+                           enum dtype dtype, const struct shape *shape)
+{
+    struct skiff_var *v =
+        block_add_var(program_root(p), arena_printf(&p->arena, "%s@IDLE@%s", of, what));
+    v->kind = VAR_LOD_TENSOR;
+    v->dtype = dtype;
+    v->has_tensor = true;
+    v->shape = *shape;
+    return v->name;
+}
+
+/* No rows: the gradient of a look-up of no ids. Returns the number of ops. */
+static int put_no_rows(struct skiff_program *p, int at, const char *grad, const char *table,
+                       const struct shape *shape)
+{
+    struct shape none = SHAPE(0, 1), out = SHAPE(0, shape->dims[1]);
+    const char *ids = put_var(p, grad, "ids", DTYPE_INT64, &none);
+    const char *from = put_var(p, grad, "out", DTYPE_FP32, &out);
+    put_zeros(p, at, ids, &none, DTYPE_INT64);
+    put_zeros(p, at + 1, from, &out, DTYPE_FP32);
+    struct skiff_op *op = block_insert_op(program_root(p), at + 2, "lookup_table_grad");
+    op_set_in(p, op, "W", 1, &table);
+    op_set_in(p, op, "Ids", 1, &ids);
+    op_set_in(p, op, "Out@GRAD", 1, &from);
+    op_set_out(p, op, "W@GRAD", 1, &grad);
+    op_set_bool(p, op, "is_sparse", true);
+    op_set_long(p, op, "padding_idx", -1);
+    op_set_int(p, op, "op_role", ROLE_BACKWARD);
+    return 3;
+}
+
+/* The parameter whose gradient that is. */
+static const struct skiff_var *param_of(const struct skiff_program *main, const char *grad)
+{
+    const struct skiff_block *b = program_root(main);
+    for (int i = 0; i < b->nops; i++) {
+        const struct attr_value *pairs = pairs_of(b->ops[i]);
+        for (int k = 0; pairs && k + 1 < pairs->n; k += 2)
+            if (!strcmp(pairs->strings[k + 1], grad))
+                return block_find_var(b, pairs->strings[k]);
+    }
+    return NULL;
+}
+
+static bool is_kept(const struct skiff_op *op)
+{
+    return has_role(op, ROLE_OPTIMIZE | ROLE_LRSCHED) ||
+           (op->kind && op->kind->fuse == FUSE_SUM_RANKS);
+}
+
+enum skiff_status collective_idle(const struct skiff_program *main, struct skiff_program **out,
+                                  struct skiff_error *err)
+{
+    struct skiff_program *p = program_clone(main);
+    struct skiff_block *b = program_root(p);
+    for (int i = b->nops - 1; i >= 0; i--)
+        if (!is_kept(b->ops[i]))
+            block_remove_ops(b, i, 1);
+    for (int i = 0; i < b->nops; i++) {
+        if (b->ops[i]->kind->fuse != FUSE_SUM_RANKS)
+            continue;
+        const char *grad = op_in1(b->ops[i], "X");
+        const struct skiff_var *g = block_find_var(b, grad), *param = param_of(main, grad);
+        if (!g || !param) {
+            program_destroy(p);
+            return error_set(err, SKIFF_INTERNAL, "collective: %s is no parameter's", grad);
+        }
+        if (g->kind == VAR_SELECTED_ROWS) {
+            i += put_no_rows(p, i, grad, param->name, &param->shape);
+        } else {
+            put_zeros(p, i, grad, &param->shape, param->dtype);
+            i++;
+        }
+    }
+    program_changed(p);
+    *out = p;
+    return SKIFF_OK;
+}
+
+/* ---- the same everywhere ---- */
+
+static uint64_t mix(uint64_t h, const char *text)
+{
+    return hash_bytes(text, strlen(text)) ^ (h * 0x9e3779b97f4a7c15u + (h >> 7));
+}
+
+static uint64_t mix_args(uint64_t h, const struct op_arg *args, int n)
+{
+    for (int i = 0; i < n; i++) {
+        h = mix(h, args[i].slot);
+        for (int j = 0; j < args[i].n; j++)
+            h = mix(h, args[i].names[j]);
+    }
+    return h;
+}
+
+/* Ops, and the variables' names in them: what decides which calls are made, and in which order. */
+uint64_t collective_hash(const struct skiff_program *p)
+{
+    uint64_t h = (uint64_t)p->nblocks;
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++) {
+            const struct skiff_op *op = p->blocks[b]->ops[i];
+            h = mix(h, op->type);
+            h = mix_args(h, op->ins, op->nins);
+            h = mix_args(h, op->outs, op->nouts);
+        }
+    return h;
+}
