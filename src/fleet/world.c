@@ -10,6 +10,8 @@
 #include "fleet/role.h"
 #include "fleet/settings.h"
 
+#define START_MS 120000
+
 static bool wants_mpi(const struct skiff_world_options *o, const struct role *r)
 {
     const char *engine = o->engine ? o->engine : getenv("SKIFF_COLLECTIVE");
@@ -57,7 +59,9 @@ static enum skiff_status open_net(const struct skiff_world_options *o, const str
             .rank = r->id,
             .secret = s.secret,
             .insecure = s.insecure,
-            .start_ms = o->start_ms ? o->start_ms : s.start_ms,
+            .start_ms = o->start_ms  ? o->start_ms
+                        : s.start_ms ? s.start_ms
+                                     : START_MS,
             .silence_ms = s.silence_ms},
         out, err);
 }
@@ -116,6 +120,13 @@ const char *skiff_world_engine(void)
 void skiff_world_close(void)
 {
     rings_clear();
+}
+
+void skiff_world_abandon(const char *reason)
+{
+    struct collective *c = rings_get(0);
+    if (c)
+        collective_abandon(c, reason);
 }
 
 /* ---- rings ---- */
