@@ -42,6 +42,9 @@ struct skiff_world_options {
 SKIFF_API enum skiff_status skiff_world_open(const struct skiff_world_options *o,
                                              struct skiff_error *err);
 SKIFF_API bool skiff_world_is_open(void);
+/* This process is a fork of the one that opened it, which has none of its threads: only the
+ * parent may use it. */
+SKIFF_API bool skiff_world_is_inherited(void);
 /* By the environment also before open: 0 of 1 when it names nobody. */
 SKIFF_API int skiff_world_rank(void);
 SKIFF_API int skiff_world_size(void);

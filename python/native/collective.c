@@ -15,28 +15,15 @@
  * The others must hear how this rank ended: a script that has finished leaves, one that failed is
  * named by them with its exit status. Only on_exit knows the status (see fleet.c). */
 
-static pid_t own_process; /* that opened the world; children of a fork have none of its threads */
-
 static void on_process_exit(int status, void *unused)
 {
     char reason[80];
-    if (getpid() != own_process || !skiff_world_is_open())
+    if (!skiff_world_is_open() || skiff_world_is_inherited())
         return;
     snprintf(reason, sizeof reason, "has ended with exit status %d", status);
     if (status)
         skiff_world_abandon(reason);
     skiff_world_close();
-}
-
-static bool watch_exit(void)
-{
-    static bool watching;
-    if (!watching && on_exit(on_process_exit, NULL) != 0) {
-        PyErr_NoMemory();
-        return false;
-    }
-    watching = true;
-    return true;
 }
 
 /* ---- Ctrl-C ----
@@ -84,7 +71,7 @@ static bool watcher_start(void)
 bool collective_watch(void)
 {
     struct sigaction ours = {.sa_handler = on_interrupt};
-    if (getpid() != own_process || !skiff_world_is_open() || !watcher_start())
+    if (!skiff_world_is_open() || skiff_world_is_inherited() || !watcher_start())
         return false;
     sigaction(SIGINT, NULL, &handler_before);
     if (handler_before.sa_handler == SIG_DFL || handler_before.sa_handler == SIG_IGN ||
@@ -117,7 +104,7 @@ static bool busy; /* a thread without the interpreter lock is in a call */
 
 static bool may_call(void)
 {
-    if (skiff_world_is_open() && getpid() != own_process)
+    if (skiff_world_is_inherited())
         PyErr_SetString(PyExc_RuntimeError,
                         "paddle.distributed: this process is a fork of a rank, which only the rank "
                         "itself may use (of a DataLoader's sub-process, perhaps)");
@@ -164,10 +151,6 @@ static PyObject *world_open(PyObject *self, PyObject *unused)
     struct skiff_error err;
     enum skiff_status status;
     struct sigaction at_once = {.sa_handler = SIG_DFL}, before;
-    if (!watch_exit())
-        return NULL;
-    if (!skiff_world_is_open())
-        own_process = getpid();
     sigaction(SIGINT, &at_once, &before);
     Py_BEGIN_ALLOW_THREADS;
     status = skiff_world_open(NULL, &err);
@@ -193,7 +176,7 @@ static PyObject *world_abandon(PyObject *self, PyObject *reason)
     const char *text = text_of(reason, "a reason");
     if (!text)
         return NULL;
-    if (getpid() == own_process)
+    if (!skiff_world_is_inherited())
         skiff_world_abandon(text);
     Py_RETURN_NONE;
 }
@@ -522,7 +505,7 @@ static PyObject *work_done(struct work_object *o, PyObject *unused)
 
 static void work_dealloc(struct work_object *o)
 {
-    bool ours = skiff_world_is_open() && getpid() == own_process;
+    bool ours = skiff_world_is_open() && !skiff_world_is_inherited();
     if (o->w && ours && !work_end(o))
         PyErr_WriteUnraisable(NULL);
     works_remove(o);
@@ -702,6 +685,10 @@ static PyType_Spec reducer_spec = {"skiff._native.Reducer", sizeof(struct reduce
 
 bool collective_init(PyObject *m)
 {
+    if (on_exit(on_process_exit, NULL) != 0) {
+        PyErr_NoMemory();
+        return false;
+    }
     return module_functions(m, functions) &&
            class_add(m, &work_spec, "CollectiveWork", &work_class) &&
            class_add(m, &reducer_spec, "Reducer", &reducer_class);

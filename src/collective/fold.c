@@ -1,7 +1,7 @@
-/* Sums (and max, min, prod, averages) of what several ranks have, element by element and in the order of the
- * ranks, so that every engine and every rank gives the same bits. float16 and bfloat16 are computed
- * in float32 and rounded after every step; bool: sum and max are or, prod and min are and. Whole
- * numbers wrap round. */
+/* Sums (and max, min, prod, averages) of what several ranks have, element by element and in the
+ * order of the ranks, so that every engine and every rank gives the same bits. float16 and bfloat16
+ * are computed in float32 and rounded after every step; bool: sum and max are or, prod and min are
+ * and. Whole numbers wrap round. */
 #include <string.h>
 
 #include "collective/collective_parts.h"

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "collective/rings.h"
@@ -11,6 +12,8 @@
 #include "fleet/settings.h"
 
 #define START_MS 120000
+
+static pid_t opener; /* of the world */
 
 static bool wants_mpi(const struct skiff_world_options *o, const struct role *r)
 {
@@ -81,7 +84,13 @@ enum skiff_status skiff_world_open(const struct skiff_world_options *options,
     enum skiff_status status =
         wants_mpi(o, &r) ? collective_mpi(&c, err) : open_net(o, &r, &c, err);
     role_deinit(&r);
+    opener = getpid();
     return status < 0 ? status : rings_put(0, c, err);
+}
+
+bool skiff_world_is_inherited(void)
+{
+    return rings_has(0) && opener != getpid();
 }
 
 bool skiff_world_is_open(void)

@@ -70,7 +70,8 @@ static void movements(int rank)
     for (int i = 0; i < SIZE; i++)
         CHECK(are(list[i], (float)i, (float)i + 1));
     CHECK_OK(skiff_collective_gather(0, t, rank == 2 ? list : NULL, 2, &err));
-    CHECK_OK(skiff_collective_all_to_all(0, (const struct skiff_tensor *const *)others, list, &err));
+    CHECK_OK(
+        skiff_collective_all_to_all(0, (const struct skiff_tensor *const *)others, list, &err));
     for (int i = 0; i < SIZE; i++)
         CHECK(are(list[i], (float)(10 * i + rank), (float)(10 * i + rank) + 1));
     CHECK_OK(skiff_collective_scatter(
@@ -117,7 +118,8 @@ static void started_ones(int rank)
 
 static void wrong_ones(int rank)
 {
-    struct skiff_tensor *t = numbers("float32", 2, 0), *other = numbers("float32", 3, 0), none = {0};
+    struct skiff_tensor *t = numbers("float32", 2, 0), *other = numbers("float32", 3, 0),
+                        none = {0};
     const struct skiff_tensor *list[SIZE] = {t, other, t};
     struct skiff_collective_work *w;
     CHECK_FAILS(skiff_collective_all_reduce(9, t, SKIFF_SUM, &err), "all_reduce", "no ring 9");
@@ -298,11 +300,11 @@ static void run(void (*rank)(struct job *, int))
         CHECK(job_wait(&j, i) == 0);
 }
 
-#define CASE(name, rank)            \
-    static void name(void **state)  \
-    {                               \
-        (void)state;                \
-        run(rank);                  \
+#define CASE(name, rank)           \
+    static void name(void **state) \
+    {                              \
+        (void)state;               \
+        run(rank);                 \
     }
 CASE(calls_on_tensors, rank_of_calls)
 CASE(a_rank_gives_up, rank_that_gives_up)
