@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <skiff/executor.h>
 #include <skiff/status.h>
 
 #ifdef __cplusplus
@@ -34,19 +35,26 @@ struct skiff_world_options {
     int size, rank;               /* with endpoints */
     const char *secret_file;      /* NULL: SKIFF_SECRET or SKIFF_SECRET_FILE */
     bool insecure;                /* docs/security.md */
-    int64_t start_ms;             /* how long a rank may be late; 0: SKIFF_START_MS */
+    int64_t start_ms;             /* how long a rank may be late; 0: SKIFF_START_MS, else 120 s */
     uint64_t reserved[4];
 };
 /* Once per process (again after close). Opening what is open: nothing happens. */
 SKIFF_API enum skiff_status skiff_world_open(const struct skiff_world_options *o,
                                              struct skiff_error *err);
 SKIFF_API bool skiff_world_is_open(void);
+/* This process is a fork of the one that opened it, which has none of its threads: only the
+ * parent may use it. */
+SKIFF_API bool skiff_world_is_inherited(void);
 /* By the environment also before open: 0 of 1 when it names nobody. */
 SKIFF_API int skiff_world_rank(void);
 SKIFF_API int skiff_world_size(void);
 SKIFF_API const char *skiff_world_engine(void); /* "net", "mpi", "alone"; "" before open */
 /* Tells the others that this rank is done; whoever still waits for it is told its name. */
 SKIFF_API void skiff_world_close(void);
+
+/* This rank cannot go on: whoever waits for it, here or elsewhere, hears at once that it
+ * "<reason>" ("was interrupted"). Any thread. */
+SKIFF_API void skiff_world_abandon(const char *reason);
 
 /* A ring of some ranks; all ranks of the world call it with the same list, in the same order as all
  * other rings. *out is its number, the same everywhere, also outside of it. */
@@ -91,6 +99,86 @@ SKIFF_API enum skiff_status skiff_collective_gen(struct skiff_program *startup,
 SKIFF_API enum skiff_status skiff_collective_spread(const struct skiff_program *main,
                                                     struct skiff_scope *scope,
                                                     struct skiff_error *err);
+
+/* ---- calls on tensors ----
+ *
+ * Ranks (root, to, from) are those of the ring. Tensors have the same type and shape in all ranks
+ * unless it is said otherwise; lists have one tensor for each rank of the ring, in their order. */
+
+enum skiff_reduction {
+    SKIFF_SUM,
+    SKIFF_MAX,
+    SKIFF_MIN,
+    SKIFF_PROD,
+    SKIFF_AVG, /* of floats */
+};
+
+/* In place. float16, bfloat16, float32, float64, int8/16/32/64, uint8, bool. */
+SKIFF_API enum skiff_status skiff_collective_all_reduce(int ring, struct skiff_tensor *t,
+                                                        enum skiff_reduction how,
+                                                        struct skiff_error *err);
+/* Only the root's tensor changes. */
+SKIFF_API enum skiff_status skiff_collective_reduce(int ring, struct skiff_tensor *t,
+                                                    enum skiff_reduction how, int root,
+                                                    struct skiff_error *err);
+/* `out` gets the reduction of what all ranks have at this rank's place in their lists. */
+SKIFF_API enum skiff_status skiff_collective_reduce_scatter(int ring,
+                                                            const struct skiff_tensor *const *ins,
+                                                            struct skiff_tensor *out,
+                                                            enum skiff_reduction how,
+                                                            struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_collective_all_gather(int ring, const struct skiff_tensor *in,
+                                                        struct skiff_tensor *const *outs,
+                                                        struct skiff_error *err);
+/* outs: of the root; others may give NULL. */
+SKIFF_API enum skiff_status skiff_collective_gather(int ring, const struct skiff_tensor *in,
+                                                    struct skiff_tensor *const *outs, int root,
+                                                    struct skiff_error *err);
+/* Bytes of any length from every rank: *out is the caller's (skiff_collective_free), sizes[i] by
+ * rank. */
+SKIFF_API enum skiff_status skiff_collective_all_gather_bytes(int ring, const void *in,
+                                                              size_t bytes, void **out,
+                                                              size_t *sizes,
+                                                              struct skiff_error *err);
+SKIFF_API void skiff_collective_free(void *bytes); /* NULL is fine */
+SKIFF_API enum skiff_status skiff_collective_broadcast(int ring, struct skiff_tensor *t, int root,
+                                                       struct skiff_error *err);
+/* ins: of the root; others may give NULL. `out` has its type and shape already. */
+SKIFF_API enum skiff_status skiff_collective_scatter(int ring,
+                                                     const struct skiff_tensor *const *ins,
+                                                     struct skiff_tensor *out, int root,
+                                                     struct skiff_error *err);
+/* ins[i] goes to rank i, outs[i] comes from it. Tensors may have any shapes; outs have those of
+ * what will come. */
+SKIFF_API enum skiff_status skiff_collective_all_to_all(int ring,
+                                                        const struct skiff_tensor *const *ins,
+                                                        struct skiff_tensor *const *outs,
+                                                        struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_collective_barrier(int ring, struct skiff_error *err);
+/* A send does not wait for its receiver. */
+SKIFF_API enum skiff_status skiff_collective_send(int ring, const struct skiff_tensor *t, int to,
+                                                  struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_collective_recv(int ring, struct skiff_tensor *t, int from,
+                                                  struct skiff_error *err);
+
+/* The same without waiting: the tensor belongs to the call until wait, which must come before the
+ * ring goes. *out is NULL after a failure. */
+struct skiff_collective_work;
+SKIFF_API enum skiff_status skiff_collective_start_all_reduce(int ring, struct skiff_tensor *t,
+                                                              enum skiff_reduction how,
+                                                              struct skiff_collective_work **out,
+                                                              struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_collective_start_broadcast(int ring, struct skiff_tensor *t,
+                                                             int root,
+                                                             struct skiff_collective_work **out,
+                                                             struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_collective_start_recv(int ring, struct skiff_tensor *t, int from,
+                                                        struct skiff_collective_work **out,
+                                                        struct skiff_error *err);
+SKIFF_API bool skiff_collective_done(const struct skiff_collective_work *w);
+/* Waits, frees w, gives its result. */
+SKIFF_API enum skiff_status skiff_collective_wait(struct skiff_collective_work *w,
+                                                  struct skiff_error *err);
 
 #ifdef __cplusplus
 }

@@ -169,6 +169,30 @@ skiff_eager_grad(struct skiff_eager *e, int n, struct skiff_eager_tensor *const 
                  struct skiff_eager_tensor *const *inputs, const struct skiff_eager_grad_options *o,
                  struct skiff_eager_tensor **out, struct skiff_error *err);
 
+/* ---- ranks ---- */
+
+/* Gradients of parameters are averaged over the ranks of a ring (skiff/collective.h) by every
+ * backward that reaches one of them, in buckets, while it goes on; selected rows are gathered. All
+ * ranks have the same parameters in the same order, and make the same backwards. A parameter that
+ * was not reached counts zero; one that was reached nowhere has no gradient. What was added up
+ * before (set_sync false) is averaged with it. */
+struct skiff_eager_reducer;
+struct skiff_eager_reducer_options {
+    int ring;
+    const bool *sparse; /* by parameter: its gradients are selected rows; NULL: none */
+    size_t bucket_bytes, first_bucket_bytes; /* 0: 25 MB, 1 MB */
+    uint64_t reserved[4];
+};
+/* A parameter belongs to the reducer that was made last. */
+SKIFF_API enum skiff_status skiff_eager_reducer_create(struct skiff_eager *e, int n,
+                                                       struct skiff_eager_tensor *const *params,
+                                                       const struct skiff_eager_reducer_options *o,
+                                                       struct skiff_eager_reducer **out,
+                                                       struct skiff_error *err);
+SKIFF_API void skiff_eager_reducer_destroy(struct skiff_eager_reducer *r); /* NULL is fine */
+/* false: gradients stay this rank's own. */
+SKIFF_API void skiff_eager_reducer_set_sync(struct skiff_eager_reducer *r, bool sync);
+
 /* ---- optimizers ---- */
 
 /* A parameter and what its optimizer shall know of it. */

@@ -283,10 +283,12 @@ static PyObject *eager_backward(PyObject *self, PyObject *args, PyObject *keywor
         PyErr_Format(PyExc_ValueError, "%d tensors, but %d gradients", n, ngrads);
         ok = false;
     }
-    if (ok && skiff_eager_backward(engine, n, t, g, retain, &err) < 0) {
+    bool watched = ok && collective_watch();
+    bool failed = ok && skiff_eager_backward(engine, n, t, g, retain, &err) < 0;
+    bool raised = watched && collective_unwatch();
+    if (failed && !raised)
         raise_unless_raised(&err);
-        ok = false;
-    }
+    ok = ok && !failed && !raised;
     keep_end(&k);
     if (!ok)
         return NULL;

@@ -7,7 +7,7 @@
 
 PyTypeObject *base_class[CLASS_COUNT], *made_class[CLASS_COUNT];
 PyTypeObject *net_class, *dataset_class;
-static PyObject *not_found_error, *file_not_found_error;
+static PyObject *not_found_error, *file_not_found_error, *lost_peer_error;
 
 /* ---- classes ---- */
 
@@ -109,7 +109,7 @@ static PyObject *error_class(const struct skiff_error *err)
     case SKIFF_TIMEOUT:
         return PyExc_TimeoutError;
     case SKIFF_PEER:
-        return PyExc_ConnectionError;
+        return lost_peer_error;
     case SKIFF_IO:
         return PyExc_OSError;
     default:
@@ -184,6 +184,9 @@ static bool errors_init(PyObject *m)
                                  "    __module__ = 'skiff._native'\n"
                                  "    def __str__(self):\n"
                                  "        return Exception.__str__(self)\n"
+                                 "class LostPeerError(ConnectionError, RuntimeError):\n"
+                                 "    '''Another process of the job is gone, or has failed.'''\n"
+                                 "    __module__ = 'skiff._native'\n"
                                  "class MissingFileError(FileNotFoundError, NotFoundError):\n"
                                  "    '''A file, or a variable in a file, that does not exist.'''\n"
                                  "    __module__ = 'skiff._native'\n";
@@ -198,13 +201,17 @@ static bool errors_init(PyObject *m)
         Py_XINCREF(not_found_error);
         Py_XINCREF(file_not_found_error);
         Py_XINCREF(file_not_found_error);
+        lost_peer_error = PyDict_GetItemString(names, "LostPeerError");
+        Py_XINCREF(lost_peer_error);
+        Py_XINCREF(lost_peer_error);
     }
     Py_XDECREF(done);
     Py_XDECREF(code);
     Py_XDECREF(names);
-    return not_found_error && file_not_found_error &&
+    return not_found_error && file_not_found_error && lost_peer_error &&
            PyModule_AddObject(m, "NotFoundError", not_found_error) == 0 &&
-           PyModule_AddObject(m, "MissingFileError", file_not_found_error) == 0;
+           PyModule_AddObject(m, "MissingFileError", file_not_found_error) == 0 &&
+           PyModule_AddObject(m, "LostPeerError", lost_peer_error) == 0;
 }
 
 /* ---- start ---- */
@@ -230,7 +237,7 @@ static bool fill(PyObject *m)
            control_init(m) && host_init(m) && optimizer_init(m) && tensor_init(m) &&
            scope_init(m) && executor_init(m) && dataset_init(m) && io_init(m) && split_init(m) &&
            metric_init(m) && fleet_init(m) && ranks_init(m) && layers_init(m) && eager_init(m) &&
-           eager_update_init(m) && object_init(m);
+           eager_update_init(m) && object_init(m) && collective_init(m);
 }
 
 PyMODINIT_FUNC PyInit__native(void);

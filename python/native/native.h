@@ -281,6 +281,11 @@ bool eager_init(PyObject *m);
 bool eager_update_init(PyObject *m);
 bool object_init(PyObject *m);
 bool replay_init(PyObject *m);
+bool collective_init(PyObject *m);
+/* Ctrl-C ends waits for other ranks from now on (false: it is not needed); until unwatch, which is
+ * true with the exception when it came. */
+bool collective_watch(void);
+bool collective_unwatch(void);
 struct skiff_eager *eager_engine(void);
 /* A list of Tensors and Nones (NULL); NULL with an exception. */
 struct skiff_eager_tensor **eager_list(struct keep *k, PyObject *o, const char *what, int *n);

@@ -335,7 +335,7 @@ class Tensor(_native.EagerTensor):
     def grad(self, value):
         if value is not None and not isinstance(value, Tensor):
             raise TypeError("a gradient must be a Tensor or None, but received %s" % type(value))
-        if value is not None and value.shape != self.shape:
+        if value is not None and value.shape != self.shape and value._kind != "rows":
             raise ValueError("the gradient of %s must have the shape %s, but the given one has %s" %
                              (self.name, self.shape, value.shape))
         self._grad = value

@@ -21,12 +21,13 @@ static const char *root_word(const struct call *c)
 
 void call_print(const struct call *c, char out[CALL_TEXT])
 {
-    static const char *const ops[] = {"sum", "max", "min", "prod"};
+    static const char *const ops[] = {"sum", "max", "min", "prod", "avg"};
     const char *name = c->kind < CALL_KINDS ? names[c->kind] : "?";
     int n = snprintf(out, CALL_TEXT, "%s", name);
     if (adds_up(c))
-        n += snprintf(out + n, CALL_TEXT - (size_t)n, "(%s) of %lld %s", ops[c->op & 3],
-                      (long long)c->count, dtype_name((enum dtype)c->dtype));
+        n += snprintf(out + n, CALL_TEXT - (size_t)n, "(%s) of %lld %s",
+                      c->op <= COLLECTIVE_AVG ? ops[c->op] : "?", (long long)c->count,
+                      dtype_name((enum dtype)c->dtype));
     else if (c->kind == CALL_SPLIT)
         n += snprintf(out + n, CALL_TEXT - (size_t)n, " (list %llx)", (unsigned long long)c->count);
     else if (c->kind < CALL_BARRIER && c->count >= 0)

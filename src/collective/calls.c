@@ -343,7 +343,11 @@ static enum skiff_status check_sum(const char *what, int64_t n, enum dtype dtype
                          "%s of %s: known are float16, bfloat16, float32, float64, int8, int16, "
                          "int32, int64, uint8 and bool",
                          what, dtype_name(dtype));
-    if (op > COLLECTIVE_PROD)
+    if (op == COLLECTIVE_AVG && !fold_averages(dtype))
+        return error_set(err, SKIFF_DTYPE,
+                         "%s of %s: averages are of float16, bfloat16, float32 and float64", what,
+                         dtype_name(dtype));
+    if (op > COLLECTIVE_AVG)
         return error_set(err, SKIFF_INVALID, "%s: there is no op %d", what, (int)op);
     if (n < 0 || !mem_mul((size_t)n, dtype_size(dtype), &bytes) || bytes > PTRDIFF_MAX)
         return error_set(err, SKIFF_RANGE, "%s of %lld elements", what, (long long)n);

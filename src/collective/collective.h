@@ -25,12 +25,21 @@
 struct collective;
 struct collective_work;
 
-enum collective_op { COLLECTIVE_SUM, COLLECTIVE_MAX, COLLECTIVE_MIN, COLLECTIVE_PROD };
+enum collective_op {
+    COLLECTIVE_SUM,
+    COLLECTIVE_MAX,
+    COLLECTIVE_MIN,
+    COLLECTIVE_PROD,
+    COLLECTIVE_AVG, /* the sum by the number of ranks, rounded once more; floats only */
+};
 
 int collective_rank(const struct collective *c);
 int collective_size(const struct collective *c);
 const char *collective_engine(const struct collective *c); /* "thread", "net", "mpi" */
 void collective_destroy(struct collective *c);             /* NULL is fine */
+/* This rank cannot go on: whoever waits for it hears "rank 1 <reason>" at once, here too. Any
+ * thread. */
+void collective_abandon(struct collective *c, const char *reason);
 
 /* In place over n elements; float16, bfloat16, float32, float64, int8/16/32/64, uint8, bool. */
 enum skiff_status collective_all_reduce(struct collective *c, void *data, int64_t n,

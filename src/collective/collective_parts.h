@@ -57,6 +57,7 @@ enum skiff_status call_check(const struct collective *c, const struct call *call
 /* ---- sums ---- */
 
 bool fold_knows(enum dtype dtype);
+bool fold_averages(enum dtype dtype);
 /* out = in[0] op in[1] op ..., from left to right, over bytes of every one; out may be one of them.
  */
 void fold(enum dtype dtype, enum collective_op op, const uint8_t *const *in, int n, uint8_t *out,

@@ -1,7 +1,7 @@
-/* Sums (and max, min, prod) of what several ranks have, element by element and in the order of the
- * ranks, so that every engine and every rank gives the same bits. float16 and bfloat16 are computed
- * in float32 and rounded after every step; bool: sum and max are or, prod and min are and. Whole
- * numbers wrap round. */
+/* Sums (and max, min, prod, averages) of what several ranks have, element by element and in the
+ * order of the ranks, so that every engine and every rank gives the same bits. float16 and bfloat16
+ * are computed in float32 and rounded after every step; bool: sum and max are or, prod and min are
+ * and. Whole numbers wrap round. */
 #include <string.h>
 
 #include "collective/collective_parts.h"
@@ -133,6 +133,26 @@ COMBINE_SHORT(bf16_max, brain_float, float_brain, LARGER)
 COMBINE_SHORT(bf16_min, brain_float, float_brain, SMALLER)
 COMBINE_SHORT(bf16_prod, brain_float, float_brain, TIMES)
 
+/* ---- averages ---- */
+
+static void divide(enum dtype dtype, int by, void *data, size_t bytes)
+{
+    size_t n = bytes / dtype_size(dtype);
+    double *d = data;
+    uint16_t *h = data;
+    if (dtype == DTYPE_FP32) {
+        math_scale_f32((int64_t)n, 1.0f / (float)by, data);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (dtype == DTYPE_FP64)
+            d[i] /= by;
+        else if (dtype == DTYPE_FP16)
+            h[i] = float_half(half_float(h[i]) / (float)by);
+        else
+            h[i] = float_brain(brain_float(h[i]) / (float)by);
+}
+
 /* ---- which one ---- */
 
 static const struct {
@@ -155,13 +175,18 @@ static combine find(enum dtype dtype, enum collective_op op)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].dtype == dtype)
-            return table[i].by_op[op];
+            return table[i].by_op[op == COLLECTIVE_AVG ? COLLECTIVE_SUM : op];
     return NULL;
 }
 
 bool fold_knows(enum dtype dtype)
 {
     return find(dtype, COLLECTIVE_SUM) != NULL;
+}
+
+bool fold_averages(enum dtype dtype)
+{
+    return dtype == DTYPE_FP32 || dtype == DTYPE_FP64 || dtype == DTYPE_FP16 || dtype == DTYPE_BF16;
 }
 
 void fold(enum dtype dtype, enum collective_op op, const uint8_t *const *in, int n, uint8_t *out,
@@ -182,5 +207,7 @@ void fold(enum dtype dtype, enum collective_op op, const uint8_t *const *in, int
             two(so_far, in[i] + at, to, len);
             so_far = to;
         }
+        if (op == COLLECTIVE_AVG)
+            divide(dtype, n, out + at, len);
     }
 }

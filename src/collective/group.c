@@ -90,6 +90,13 @@ void collective_destroy(struct collective *c)
     free(c);
 }
 
+void collective_abandon(struct collective *c, const char *reason)
+{
+    struct skiff_error err;
+    error_set(&err, SKIFF_PEER, "rank %d %s", c->post->rank, reason);
+    post_fail(c->post, &err);
+}
+
 int collective_rank(const struct collective *c)
 {
     return c->rank;

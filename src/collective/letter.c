@@ -52,7 +52,7 @@ enum skiff_status letter_decode(const uint8_t *b, size_t n, struct letter_head *
     if (n < LETTER_HEAD || get(b + 8, 8) != MAGIC)
         return error_set(err, SKIFF_FORMAT, "%zu bytes that are no letter of a collective group",
                          n);
-    if (b[0] >= LETTERS || b[1] >= CALL_KINDS || b[2] > COLLECTIVE_PROD || get(b + 52, 4) > 1)
+    if (b[0] >= LETTERS || b[1] >= CALL_KINDS || b[2] > COLLECTIVE_AVG || get(b + 52, 4) > 1)
         return error_set(err, SKIFF_FORMAT, "a letter of kind %d about call %d, op %d", b[0], b[1],
                          b[2]);
     *out = (struct letter_head){.kind = (enum letter_kind)b[0],

@@ -255,6 +255,8 @@ static enum skiff_status finish_leaf(struct walk *w, struct skiff_eager_tensor *
         t->grad = sum;
         t->cleared = false;
         t->grad->stop_gradient = false;
+        if (status == SKIFF_OK && t->reduced)
+            status = reduce_leaf(t, err);
     }
     skiff_eager_tensor_unref(grad);
     return status;
@@ -577,7 +579,9 @@ enum skiff_status skiff_eager_backward(struct skiff_eager *e, int n,
                                        struct skiff_error *err)
 {
     struct walk w = {.e = e, .retain = retain_graph, .into_leaves = true};
-    return walk(&w, n, tensors, grads, err);
+    e->backwards++;
+    enum skiff_status status = walk(&w, n, tensors, grads, err);
+    return --e->backwards ? status : reduce_finish(e, status, err);
 }
 
 enum skiff_status skiff_eager_grad(struct skiff_eager *e, int n,

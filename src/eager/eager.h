@@ -192,6 +192,7 @@ struct skiff_eager_tensor {
     struct skiff_eager_tensor *grad;
     struct hook *hooks; /* of a leaf */
     void *user;
+    struct reduced *reduced; /* its gradient is averaged over ranks (reduce.c); NULL: it is not */
     /* during a walk */
     uint64_t walk;
     int waits_for;
@@ -211,6 +212,8 @@ struct skiff_eager {
     struct note *freeing; /* notes that wait to be freed: chains are long */
     bool is_freeing;
     uint64_t notes, walks;
+    int backwards;                        /* that are under way, one in another */
+    struct skiff_eager_reducer *reducing; /* whose gradients have come in them */
     int64_t hooks;
     struct skiff_eager_tensor **args; /* scratch: arguments of a call by number */
     int args_cap;
@@ -228,6 +231,10 @@ enum skiff_status op_run(struct skiff_eager *e, struct call *c,
 struct skiff_eager_tensor *tensor_at(struct skiff_eager *e, struct box *box,
                                      const struct edge *edge);
 void hooks_free(struct hook *h);
+/* A leaf that belongs to a reducer has got its gradient; the backward is over (status: how). */
+enum skiff_status reduce_leaf(struct skiff_eager_tensor *t, struct skiff_error *err);
+enum skiff_status reduce_finish(struct skiff_eager *e, enum skiff_status status,
+                                struct skiff_error *err);
 void edge_unref(struct edge *e);
 static inline bool dtype_has_gradient(enum dtype t)
 {

@@ -4,11 +4,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "collective/rings.h"
 #include "fleet/role.h"
 #include "fleet/settings.h"
+
+#define START_MS 120000
+
+static pid_t opener; /* of the world */
 
 static bool wants_mpi(const struct skiff_world_options *o, const struct role *r)
 {
@@ -57,7 +62,9 @@ static enum skiff_status open_net(const struct skiff_world_options *o, const str
             .rank = r->id,
             .secret = s.secret,
             .insecure = s.insecure,
-            .start_ms = o->start_ms ? o->start_ms : s.start_ms,
+            .start_ms = o->start_ms  ? o->start_ms
+                        : s.start_ms ? s.start_ms
+                                     : START_MS,
             .silence_ms = s.silence_ms},
         out, err);
 }
@@ -77,7 +84,13 @@ enum skiff_status skiff_world_open(const struct skiff_world_options *options,
     enum skiff_status status =
         wants_mpi(o, &r) ? collective_mpi(&c, err) : open_net(o, &r, &c, err);
     role_deinit(&r);
+    opener = getpid();
     return status < 0 ? status : rings_put(0, c, err);
+}
+
+bool skiff_world_is_inherited(void)
+{
+    return rings_has(0) && opener != getpid();
 }
 
 bool skiff_world_is_open(void)
@@ -116,6 +129,13 @@ const char *skiff_world_engine(void)
 void skiff_world_close(void)
 {
     rings_clear();
+}
+
+void skiff_world_abandon(const char *reason)
+{
+    struct collective *c = rings_get(0);
+    if (c)
+        collective_abandon(c, reason);
 }
 
 /* ---- rings ---- */

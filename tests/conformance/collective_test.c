@@ -60,6 +60,35 @@ static void sums_have_the_order_of_ranks(struct collective *c)
     }
 }
 
+static void averages_are_sums_by_ranks(struct collective *c)
+{
+    static const int64_t many[] = {1, 4097, 300001};
+    int rank = collective_rank(c), size = collective_size(c);
+    for (int k = 0; k < 3; k++) {
+        int64_t n = many[k];
+        float *data = malloc((size_t)n * sizeof *data);
+        for (int64_t i = 0; i < n; i++)
+            data[i] = uneven(rank, i);
+        CHECK_OK(collective_all_reduce(c, data, n, DTYPE_FP32, COLLECTIVE_AVG, &err));
+        for (int64_t i = 0; i < n; i++) {
+            float sum = uneven(0, i);
+            for (int r = 1; r < size; r++)
+                sum += uneven(r, i);
+            sum *= 1.0f / (float)size;
+            CHECK(memcmp(&data[i], &sum, sizeof sum) == 0);
+        }
+        free(data);
+    }
+    double d = 3.0 * rank;
+    uint16_t half = rank == 0 ? 0x4400 : 0x4000; /* 4, 2, 2, .. */
+    CHECK_OK(collective_all_reduce(c, &d, 1, DTYPE_FP64, COLLECTIVE_AVG, &err));
+    CHECK(d == 3.0 * (size - 1) / 2);
+    CHECK_OK(collective_all_reduce(c, &half, 1, DTYPE_FP16, COLLECTIVE_AVG, &err));
+    CHECK(half == (size == 1 ? 0x4400 : size == 2 ? 0x4200 : half)); /* 3 */
+    CHECK_FAILS(collective_all_reduce(c, &rank, 1, DTYPE_INT32, COLLECTIVE_AVG, &err),
+                "all_reduce of int32: averages are of float16");
+}
+
 static void short_floats_are_rounded(struct collective *c)
 {
     /* 2048 + 1 = 2048 (half to even), + 3 = 2051 -> 2052; bfloat16: 256 + 1 = 256 */
@@ -520,6 +549,7 @@ static const struct {
     }
     CASE(all_reduce_every_type),
     CASE(sums_have_the_order_of_ranks),
+    CASE(averages_are_sums_by_ranks),
     CASE(short_floats_are_rounded),
     CASE(reduce_changes_only_the_root),
     CASE(reduce_scatter_gives_pieces),
@@ -544,7 +574,7 @@ static const struct {
     CASE(somebody_leaves),
 #undef CASE
 };
-enum { CASES = sizeof cases / sizeof cases[0], BREAKING = 14 };
+enum { CASES = sizeof cases / sizeof cases[0], BREAKING = 15 };
 
 /* A thread sanitizer takes its time, and has seen it all with three ranks. */
 #if defined(__SANITIZE_THREAD__)

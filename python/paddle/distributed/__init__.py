@@ -1,15 +1,18 @@
-"""paddle.distributed: launchers, ranks, datasets, fleet. Nothing is loaded before it is asked for."""
+"""paddle.distributed: launchers, ranks, calls between processes, datasets, fleet. Nothing is loaded before it is asked for."""
 from paddle import _names
 
-_WHERE = {}
-for _word in "get_rank get_world_size init_parallel_env ParallelEnv is_initialized is_available barrier".split():
-    _WHERE[_word] = "paddle.distributed.parallel"
-for _word in "CountFilterEntry ProbabilityEntry ShowClickEntry".split():
-    _WHERE[_word] = "paddle.distributed.entry_attr"
-for _word in "QueueDataset InMemoryDataset".split():
-    _WHERE[_word] = "paddle.distributed.fleet.dataset"
-for _word in ("all_reduce", "all_gather", "broadcast", "reduce", "scatter", "send", "recv", "spawn", "DataParallel"):
-    _names.REASONS.setdefault(_word, "collective training of several processes is not there; nearest: parameter servers "
-                                     "(paddle.distributed.fleet) and fleet.util.all_reduce")
+_NAMES = {
+    "parallel": "get_rank get_world_size init_parallel_env ParallelEnv ParallelMode is_initialized is_available get_backend "
+                "gloo_init_parallel_env gloo_barrier gloo_release",
+    "collective": "Group new_group get_group destroy_process_group",
+    "_calls": "ReduceOp all_reduce reduce reduce_scatter all_gather gather all_gather_object broadcast broadcast_object_list "
+              "scatter scatter_object_list alltoall alltoall_single send recv isend irecv P2POp batch_isend_irecv barrier wait",
+    "data_parallel": "DataParallel",
+    "entry_attr": "CountFilterEntry ProbabilityEntry ShowClickEntry",
+    "fleet.dataset": "QueueDataset InMemoryDataset",
+}
+_WHERE = {name: "paddle.distributed." + module for module, names in _NAMES.items() for name in names.split()}
+_WHERE["spawn"] = "paddle.distributed._spawn"
 
-__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("launch", "launch_ps", "fleet", "parallel", "entry_attr", "io"))
+__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("launch", "launch_ps", "fleet", "parallel", "entry_attr", "io",
+                                                      "collective", "stream", "communication", "utils"))

@@ -20,13 +20,20 @@ class Util(object):
             raise ValueError("all_reduce: mode is sum, min or max, not %r" % mode)
         values = numpy.asarray(input)
         role = self._fleet._role()
+        if self._fleet._joined():
+            return _over_ranks(values, mode)
         if role.is_worker() and not role._alone():
             got = role._need_job("all_reduce").all_reduce(values.ravel().tolist(), mode)
             values = numpy.array(got, dtype=values.dtype).reshape(values.shape)
         return values.copy() if values is input else values
 
     def all_gather(self, input, comm_world="worker"):
-        """A number of every worker, in a list."""
+        """A number (in a collective job: an object) of every worker, in a list."""
+        if self._fleet._joined():
+            from paddle.distributed import _calls
+            everybody = []
+            _calls.all_gather_object(everybody, input)
+            return everybody
         return self._fleet._role().all_gather(input)
 
     def barrier(self, comm_world="worker"):
@@ -45,6 +52,18 @@ class Util(object):
     def print_on_rank(self, message, rank_id):
         if self._fleet.worker_index() == rank_id:
             print(message)
+
+
+def _over_ranks(values, mode):
+    """The sum (min, max) of an array over the ranks of a collective job."""
+    import numpy
+    from skiff import _native
+    from paddle._tensor import Tensor
+    from paddle.distributed._calls import ReduceOp
+    kind = "float64" if values.dtype.kind == "f" else "int64"
+    tensor = Tensor(numpy.array(values, kind, ndmin=1))
+    _native.collective_all_reduce(0, tensor, getattr(ReduceOp, mode.upper()))
+    return numpy.asarray(tensor.numpy()).astype(values.dtype).reshape(values.shape)
 
 
 class Fleet(object):
@@ -73,10 +92,24 @@ class Fleet(object):
         self._strategy = strategy
         self._job = None
         if self._is_collective and self._role_maker.worker_num() > 1:
-            raise NotImplementedError("fleet.init(is_collective=True) with %d workers: collective training of several "
-                                      "processes is not there; nearest: parameter servers (fleet.init())" %
-                                      self._role_maker.worker_num())
+            self._join()
         return self
+
+    def _join(self):
+        """Meets the other ranks."""
+        from paddle.distributed import parallel
+        role = self._role_maker
+        ends = role.get_trainer_endpoints()
+        os.environ.setdefault("PADDLE_TRAINER_ID", str(role.worker_index()))
+        os.environ.setdefault("PADDLE_TRAINERS_NUM", str(role.worker_num()))
+        os.environ.setdefault("PADDLE_TRAINER_ENDPOINTS", ",".join(ends))
+        os.environ.setdefault("PADDLE_CURRENT_ENDPOINT", ends[role.worker_index()] if role.worker_index() < len(ends) else "")
+        parallel.init_parallel_env()
+
+    def _joined(self):
+        """Is this a rank of a collective job?"""
+        from skiff import _native
+        return self._is_collective and _native.world_is_open()
 
     def _role(self):
         if self._role_maker is None:
@@ -89,7 +122,13 @@ class Fleet(object):
     def worker_index(self):
         return self._role().worker_index()
 
-    rank = local_rank = worker_index
+    rank = worker_index
+
+    def local_rank(self):
+        """The place on its machine; in collective jobs a text, as in Paddle."""
+        if self._is_collective:
+            return os.environ.get("PADDLE_RANK_IN_NODE") or os.environ.get("PADDLE_LOCAL_RANK") or "0"
+        return self.worker_index()
 
     def worker_num(self):
         return self._role().worker_num()
@@ -124,7 +163,12 @@ class Fleet(object):
 
     def barrier_worker(self):
         """Waits for all workers."""
-        self._role().barrier_worker()
+        role = self._role()
+        if self._joined():
+            from paddle.distributed import _calls
+            _calls.barrier()
+        else:
+            role.barrier_worker()
 
     def all_reduce(self, input, mode="sum"):
         return self.util.all_reduce(input, mode)
@@ -139,7 +183,17 @@ class Fleet(object):
         return DistributedOptimizer(optimizer, self._strategy, self)
 
     def distributed_model(self, model):
-        return model
+        """The layer, with gradients that are averaged over all ranks."""
+        from paddle._mode import mode
+        if model is None:
+            raise AssertionError("model should not be None")
+        if not mode.eager or not self._joined() or self._role().worker_num() <= 1:
+            return model
+        from paddle.distributed.data_parallel import DataParallel
+        strategy = self._strategy or DistributedStrategy()
+        return DataParallel(model, comm_buffer_size=strategy.fuse_grad_size_in_MB,
+                            last_comm_buffer_size=strategy.last_comm_group_size_MB,
+                            find_unused_parameters=strategy.find_unused_parameters)
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
         raise RuntimeError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy).minimize(loss)")
@@ -252,6 +306,9 @@ class DistributedOptimizer(object):
         self.user_defined_optimizer, self.user_defined_strategy, self._fleet = optimizer, strategy, owner
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        from paddle._mode import mode
+        if mode.eager:
+            return self.user_defined_optimizer.minimize(loss, None, parameter_list, no_grad_set)
         startup = framework.default_startup_program() if startup_program is None else startup_program
         out = self.user_defined_optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         self._fleet._split(loss.block.program, startup, self.user_defined_strategy)
