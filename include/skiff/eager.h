@@ -78,6 +78,10 @@ SKIFF_API void skiff_eager_set_grad(struct skiff_eager_tensor *t, struct skiff_e
 /* backward leaves the gradient also in this interior tensor. */
 SKIFF_API void skiff_eager_retain_grad(struct skiff_eager_tensor *t);
 
+/* A name for messages; NULL at first, and to take it away. It is copied. */
+SKIFF_API void skiff_eager_set_name(struct skiff_eager_tensor *t, const char *name);
+SKIFF_API const char *skiff_eager_name(const struct skiff_eager_tensor *t);
+
 /* A pointer of the caller's, NULL at first (a binding's own object for the tensor). */
 SKIFF_API void skiff_eager_set_user(struct skiff_eager_tensor *t, void *user);
 SKIFF_API void *skiff_eager_user(const struct skiff_eager_tensor *t);

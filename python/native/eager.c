@@ -586,6 +586,15 @@ static PyObject *eager_clear_grad(struct eager_object *o, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *eager_set_name(struct eager_object *o, PyObject *name)
+{
+    const char *text = text_of(name, "a name");
+    if (!text)
+        return NULL;
+    skiff_eager_set_name(o->t, text);
+    Py_RETURN_NONE;
+}
+
 static PyObject *eager_touched(struct eager_object *o, PyObject *unused)
 {
     skiff_eager_touched(o->t);
@@ -719,6 +728,7 @@ static PyMethodDef methods[] = {
     {"_take", (PyCFunction)(void (*)(void))eager_take, METH_VARARGS,
      PyDoc_STR("Takes value and place in the notes of a result, in its own memory.")},
     METHOD0("_clear_grad", eager_clear_grad, "Its gradient becomes zero."),
+    METHOD1("_set_name", eager_set_name, "What messages call it."),
     METHOD0("_touched", eager_touched, "Somebody has written to its memory."),
     METHOD0("_retain_grad", eager_retain, "backward leaves the gradient here too."),
     METHOD0("_rows", eager_rows, "Ids of selected rows; None for others."),

@@ -80,6 +80,7 @@ class Tensor(_native.EagerTensor):
     @name.setter
     def name(self, value):
         self._name = value
+        self._set_name(value)
 
     @property
     def size(self):
@@ -472,7 +473,7 @@ class Parameter(Tensor):
         super().__init__()
         self._shape = list(shape)
         self._type = dtype
-        self._name = name
+        self.name = name
         self.optimize_attr = {"learning_rate": attr.learning_rate}
         self.regularizer = attr.regularizer
         self.do_model_average = attr.do_model_average
@@ -508,7 +509,7 @@ class Parameter(Tensor):
         for key, value in self.__dict__.items():
             setattr(new, key, copy.deepcopy(value, memo))
         from paddle.fluid._build import net
-        new._name = self.name + net.name("_deepcopy")
+        new.name = self.name + net.name("_deepcopy")
         new.set(self._numpy(), self._dtype)
         new.stop_gradient = self.stop_gradient
         return new

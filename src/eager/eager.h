@@ -86,6 +86,9 @@ enum skiff_status call_of_op(struct skiff_eager *e, struct skiff_program *p, str
 void call_unref(struct call *c);
 void cache_deinit(struct call_cache *c);
 /* Runs the kernel on in_values and out_values. */
+/* Puts names and shapes of the call's tensors into a message that says I0, I1, .. */
+void blame_tensors(const struct call *c, struct skiff_eager_tensor *const *ins,
+                   struct skiff_error *err);
 enum skiff_status call_run(struct skiff_eager *e, struct call *c, struct skiff_error *err);
 
 /* Names of arguments: I0, I1, ..; O0, O1, .. */
@@ -193,6 +196,7 @@ struct skiff_eager_tensor {
     struct hook *hooks; /* of a leaf */
     void *user;
     struct reduced *reduced; /* its gradient is averaged over ranks (reduce.c); NULL: it is not */
+    char *name; /* NULL: none */
     /* during a walk */
     uint64_t walk;
     int waits_for;

@@ -310,6 +310,35 @@ static void test_second_order(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* Messages name tensors by name and shape; a list of inputs keeps its order. */
+static void test_names(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_error err;
+    tensor_p x = make(e, 2, (float[]){1, 2}, false), y = make(e, 3, (float[]){1, 2, 3}, false);
+    tensor_p out = skiff_eager_tensor_create(e), both[2] = {x, y};
+    struct skiff_op_arg ins[2] = {{"X", 1, &x}, {"Y", 1, &y}}, outs[1] = {{"Out", 1, &out}};
+    struct skiff_op_arg list[1] = {{"X", 2, both}};
+    struct skiff_op_call add = {"elementwise_add", ins, outs, 2, 1, NULL, 0};
+    struct skiff_op_call sum = {"sum", list, outs, 1, 1, NULL, 0};
+    assert_null(skiff_eager_name(x));
+    skiff_eager_set_name(x, "first");
+    skiff_eager_set_name(x, "clicks");
+    assert_string_equal(skiff_eager_name(x), "clicks");
+    assert_true(skiff_eager_op(e, &add, &err) < 0);
+    assert_string_equal(err.message, "op elementwise_add, input X (clicks) [2]: does not fit "
+                                     "input Y [3] with axis -1");
+    assert_true(skiff_eager_op(e, &sum, &err) < 0);
+    assert_string_equal(err.message, "op sum, input X (clicks [2], [3]): input X[1] is float32 "
+                                     "[3], the first one is float32 [2]");
+    skiff_eager_set_name(x, NULL);
+    assert_null(skiff_eager_name(x));
+    tensor_p all[] = {x, y, out};
+    for (int i = 0; i < 3; i++)
+        skiff_eager_tensor_unref(all[i]);
+    skiff_eager_destroy(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,7 +347,7 @@ int main(void)
         cmocka_unit_test(test_noting),       cmocka_unit_test(test_memory),
         cmocka_unit_test(test_errors),       cmocka_unit_test(test_replay),
         cmocka_unit_test(test_in_place),     cmocka_unit_test(test_cleared),
-        cmocka_unit_test(test_second_order),
+        cmocka_unit_test(test_second_order), cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

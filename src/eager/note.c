@@ -195,6 +195,8 @@ static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
             box_supply(outs[i]->box, c->out_bytes[i]);
     }
     enum skiff_status status = call_run(e, c, err);
+    if (status < 0)
+        blame_tensors(c, ins, err);
     for (int i = 0; i < c->nout; i++)
         if (outs[i])
             outs[i]->box->version++;

@@ -130,6 +130,7 @@ void skiff_eager_tensor_unref(struct skiff_eager_tensor *t)
     skiff_eager_tensor_unref(t->grad);
     hooks_free(t->hooks);
     box_unref(t->box);
+    free(t->name);
     t->next = e->spare_tensors;
     e->spare_tensors = t;
     engine_unref(e);
@@ -332,6 +333,18 @@ void skiff_eager_retain_grad(struct skiff_eager_tensor *t)
 {
     if (t->note)
         t->note->outs[t->out].retain = t;
+}
+
+void skiff_eager_set_name(struct skiff_eager_tensor *t, const char *name)
+{
+    char *copy = name ? mem_must_strdup(name) : NULL;
+    free(t->name);
+    t->name = copy;
+}
+
+const char *skiff_eager_name(const struct skiff_eager_tensor *t)
+{
+    return t->name;
 }
 
 void skiff_eager_set_user(struct skiff_eager_tensor *t, void *user)

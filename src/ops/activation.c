@@ -76,7 +76,8 @@ typedef void (*slope_f64)(int64_t n, const double *v, const double *d, double *d
 
 /* Forward formulas in x: KX is x */
 #define KX x
-DEFINE_MAP(relu, x < 0 ? 0 : x);
+DEFINE_MAP(relu, x < 0 ? 0 : x); /* NaN stays NaN; 2.x: 0 */
+DEFINE_MAP(relu_2x, x > 0 ? x : 0);
 DEFINE_MAP(relu6, x<0 ? 0 : x> p[0] ? K(p[0]) : x);
 DEFINE_MAP(relu6_2x, x<0 ? 0 : x> 6 ? K(6) : x);
 DEFINE_MAP(leaky_relu, x > 0 ? x : p[0] * x);
@@ -303,6 +304,7 @@ static enum skiff_status run_slope(struct kernel *k, slope_f32 f32, slope_f64 f6
 #define DEFINE_BOTH(name, nparams) DEFINE_RUN(name, nparams) DEFINE_GRAD_RUN(name, nparams)
 
 DEFINE_BOTH(relu, 0);
+DEFINE_RUN(relu_2x, 0);
 DEFINE_BOTH(relu6, 1);
 DEFINE_BOTH(relu6_2x, 0);
 DEFINE_BOTH(leaky_relu, 1);
@@ -485,9 +487,15 @@ static const struct op_attr_spec pow_attrs[] = {A_FLOAT("factor", 1.0f), {0}};
 #define ACT(name, act)                                                           \
     FORWARD(#name, name, plain, GRAD_BY_OUT, .fuse = FUSE_ACT, .fuse_arg = act), \
         BACKWARD(#name, name, plain, grad_out_in, .fuse = FUSE_ACT_GRAD, .fuse_arg = act)
+#define RELU(run, act, gen)                                                                \
+    FORWARD("relu", run, plain, GRAD_BY_OUT, .fuse = FUSE_ACT, .fuse_arg = act,            \
+            .generations = gen),                                                           \
+        BACKWARD("relu", relu, plain, grad_out_in, .fuse = FUSE_ACT_GRAD, .fuse_arg = act, \
+                 .generations = gen)
 
 const struct op_kind ops_activation[] = {
-    ACT(relu, MATH_ACT_RELU),
+    RELU(relu, MATH_ACT_RELU, GEN_1X),
+    RELU(relu_2x, MATH_ACT_RELU_2X, GEN_2X),
     ACT(sigmoid, MATH_ACT_SIGMOID),
     ACT(tanh, MATH_ACT_TANH),
     FORWARD("relu6", relu6, relu6_attrs, GRAD_BY_OUT, .generations = GEN_1X),

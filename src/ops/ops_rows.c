@@ -35,12 +35,12 @@ static void map_release(struct kernel *k)
 static enum skiff_status rows_store(struct kernel *k, const struct rows_merged *m,
                                     struct skiff_tensor *out, struct skiff_error *err)
 {
-    bool same = m->n && m->values == tensor_f32(&out->tensor);
+    bool same = m->n && m->values == out->tensor.data;
     if (same)
         return SKIFF_OK;
-    size_t bytes = m->n * (size_t)m->width * sizeof(float);
+    size_t bytes = m->n * (size_t)m->width * dtype_size(m->dtype);
     tensor_drop_lod(&out->tensor);
-    TRY(value_as_rows(out, DTYPE_FP32, m->n, m->width, m->height, err));
+    TRY(value_as_rows(out, m->dtype, m->n, m->width, m->height, err));
     if (m->n) {
         memcpy(out->sel.rows, m->ids, m->n * sizeof(int64_t));
         memcpy(out->tensor.data, m->values, bytes);
@@ -107,6 +107,14 @@ static bool dense_part(const struct skiff_tensor *v)
     return v && v->kind == VALUE_TENSOR && tensor_numel(&v->tensor) > 0;
 }
 
+static void add_rows_f64(const struct skiff_tensor *v, int64_t width, double *out)
+{
+    const double *from = v->tensor.data;
+    for (size_t r = 0; r < v->sel.nrows; r++)
+        for (int64_t c = 0; c < width; c++)
+            out[v->sel.rows[r] * width + c] += from[(int64_t)r * width + c];
+}
+
 static enum skiff_status sum_add_rows(struct kernel *k, struct tensor *out, struct skiff_error *err)
 {
     int64_t width = shape_cols(&out->shape, 1);
@@ -114,16 +122,22 @@ static enum skiff_status sum_add_rows(struct kernel *k, struct tensor *out, stru
         const struct skiff_tensor *v = kernel_in_value(k, 0, i);
         if (!v || v->kind != VALUE_ROWS || !v->sel.nrows)
             continue;
-        if (v->tensor.dtype != DTYPE_FP32 || out->dtype != DTYPE_FP32)
-            return kernel_fail(k, SKIFF_DTYPE, err, "rows %s are added as float32 only",
-                               kernel_in_name(k, 0, i));
+        bool wide = out->dtype == DTYPE_FP64;
+        if (v->tensor.dtype != out->dtype || (out->dtype != DTYPE_FP32 && !wide))
+            return kernel_fail(k, SKIFF_DTYPE, err,
+                               "rows %s are %s, the dense input is %s; both must be float32, or "
+                               "both float64",
+                               kernel_in_name(k, 0, i), dtype_name(v->tensor.dtype),
+                               dtype_name(out->dtype));
         if (rows_width(v) != width || v->sel.height != out->shape.dims[0])
             return kernel_fail(
                 k, SKIFF_SHAPE, err, "rows %s are %lld x %lld, the dense input is %lld x %lld",
                 kernel_in_name(k, 0, i), (long long)v->sel.height, (long long)rows_width(v),
                 (long long)out->shape.dims[0], (long long)width);
         TRY(rows_check(k, v, v->sel.height, kernel_in_name(k, 0, i), err));
-        for (size_t r = 0; r < v->sel.nrows; r++)
+        if (wide)
+            add_rows_f64(v, width, out->data);
+        for (size_t r = 0; !wide && r < v->sel.nrows; r++)
             math_axpy_f32(width, 1, tensor_f32(&v->tensor) + r * (size_t)width,
                           tensor_f32(out) + v->sel.rows[r] * width);
     }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "ops/rows.h"
 #include "rules/catch_up.h"
+#include "rules/wide.h"
 
 static int slot_at(const struct op_slot *slots, const char *name)
 {
@@ -58,8 +59,8 @@ static enum skiff_status infer_one_number(struct infer *c, int slot, int i, stru
     return infer_fail(c, slot, i, err, "one number is needed");
 }
 
-/* Output `out` of input `in`, which must be there. */
-static enum skiff_status infer_state(struct infer *c, int in, int out, int i,
+/* Output `out` of input `in`, which must be there and have the parameter's type. */
+static enum skiff_status infer_state(struct infer *c, enum dtype dtype, int in, int out, int i,
                                      struct skiff_error *err)
 {
     const struct shape *s = infer_in(c, in, i);
@@ -68,14 +69,14 @@ static enum skiff_status infer_state(struct infer *c, int in, int out, int i,
     /* a server program may describe a distributed table as selected rows: refused when run here */
     if (c->running && infer_in_is_rows(c, in, i))
         return infer_fail(c, in, i, err, "is selected rows; a dense tensor is needed");
-    if (infer_in_dtype(c, in, i) != DTYPE_FP32)
-        return infer_fail(c, in, i, err, "is %s; optimizers work on float32",
-                          dtype_name(infer_in_dtype(c, in, i)));
+    if (infer_in_dtype(c, in, i) != dtype)
+        return infer_fail(c, in, i, err, "is %s; the parameter is %s",
+                          dtype_name(infer_in_dtype(c, in, i)), dtype_name(dtype));
     /* in place nothing changes, and other threads may be reading (Hogwild) */
     if (out < 0 ||
         (c->running && kernel_in_value(c->kernel, in, i) == kernel_out_value(c->kernel, out, i)))
         return SKIFF_OK;
-    return infer_out(c, out, i, DTYPE_FP32, s, err);
+    return infer_out(c, out, i, dtype, s, err);
 }
 
 static enum skiff_status infer_grad(struct infer *c, const struct optimizer_slots *s, int i,
@@ -91,12 +92,23 @@ static enum skiff_status infer_grad(struct infer *c, const struct optimizer_slot
                               shape_text(p, text));
         return SKIFF_OK;
     }
-    if (infer_in_dtype(c, s->grad, i) != DTYPE_FP32)
-        return infer_fail(c, s->grad, i, err, "is %s; float32 is needed",
-                          dtype_name(infer_in_dtype(c, s->grad, i)));
+    if (infer_in_dtype(c, s->grad, i) != infer_in_dtype(c, s->param, i))
+        return infer_fail(c, s->grad, i, err, "is %s; the parameter is %s",
+                          dtype_name(infer_in_dtype(c, s->grad, i)),
+                          dtype_name(infer_in_dtype(c, s->param, i)));
     if (c->running && !shape_equal(p, g))
         return infer_fail(c, s->grad, i, err, "the parameter has shape %s", shape_text(p, text));
     return SKIFF_OK;
+}
+
+static enum skiff_status infer_param(struct infer *c, const struct optimizer_slots *s,
+                                     const struct rule *rule, int i, struct skiff_error *err)
+{
+    enum dtype dtype = infer_in_dtype(c, s->param, i);
+    if (dtype != DTYPE_FP32 && !(dtype == DTYPE_FP64 && wide_rule_find(rule)))
+        return infer_fail(c, s->param, i, err, "is %s; this optimizer works on float32%s",
+                          dtype_name(dtype), wide_rule_find(rule) ? " and float64" : "");
+    return infer_state(c, dtype, s->param, s->param_out, i, err);
 }
 
 enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
@@ -106,13 +118,15 @@ enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
     const struct rule *rule = (o ? o->row : row_of(c->kind))->rule;
     char text[160];
     for (int i = 0; i < infer_in_count(c, s.param); i++) {
+        if (infer_in(c, s.param, i))
+            TRY(infer_param(c, &s, rule, i, err));
         TRY(infer_grad(c, &s, i, err));
         const struct shape p = *infer_in(c, s.param, i);
-        TRY(infer_state(c, s.param, s.param_out, i, err));
+        enum dtype dtype = infer_in_dtype(c, s.param, i);
         for (int j = 0; j < rule->states; j++) {
             if (!infer_in(c, s.state[j], i) && (c->kind->ins[s.state[j]].flags & SLOT_OPTIONAL))
                 continue;
-            TRY(infer_state(c, s.state[j], s.state_out[j], i, err));
+            TRY(infer_state(c, dtype, s.state[j], s.state_out[j], i, err));
             if (!shape_equal(infer_in(c, s.state[j], i), &p) && c->running)
                 return infer_fail(c, s.state[j], i, err, "the parameter has shape %s",
                                   shape_text(&p, text));
@@ -121,7 +135,8 @@ enum skiff_status optimizer_infer(struct infer *c, struct skiff_error *err)
     for (int j = 0; j < rule->scalars; j++)
         for (int i = 0; i < infer_in_count(c, s.scalar[j]); i++) {
             TRY(infer_one_number(c, s.scalar[j], i, err));
-            TRY(infer_state(c, s.scalar[j], s.scalar_out[j], i, err));
+            TRY(infer_state(c, infer_in_dtype(c, s.param, i), s.scalar[j], s.scalar_out[j], i,
+                            err));
         }
     return infer_one_number(c, s.rate, 0, err);
 }
@@ -204,7 +219,8 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
     const struct optimizer_slots *s = &o->slots;
     *t = (struct optimizer_target){.rule = o->row->rule, .params = o->params};
     TRY(in_place(k, s->param, s->param_out, i, &t->param, err));
-    t->p = tensor_f32(&t->param->tensor);
+    bool wide = t->param->tensor.dtype == DTYPE_FP64; /* then optimizer_wide.c takes the values */
+    t->p = wide ? NULL : tensor_f32(&t->param->tensor);
     t->rows = t->param->tensor.shape.ndim ? t->param->tensor.shape.dims[0] : 1;
     t->width = shape_cols(&t->param->tensor.shape, 1);
     for (int j = 0; j < t->rule->states; j++) {
@@ -212,9 +228,9 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
             kernel_in_value(k, s->state[j], i)->kind == VALUE_NONE)
             continue;
         TRY(in_place(k, s->state[j], s->state_out[j], i, &t->state_value[j], err));
-        t->state[j] = tensor_f32(&t->state_value[j]->tensor);
+        t->state[j] = wide ? NULL : tensor_f32(&t->state_value[j]->tensor);
     }
-    if (t->params.centered && !t->state[2])
+    if (t->params.centered && !t->state_value[2])
         return kernel_fail(k, SKIFF_NOT_FOUND, err, "centered needs an input MeanGrad");
     const struct tensor *x;
     if (s->beta1 >= 0 && (x = kernel_in(k, s->beta1)))
@@ -276,7 +292,7 @@ static void sweep(const struct optimizer_target *t, const struct rule_step *step
         if (to > from)
             update_span(t, step, from * width, (to - from) * width, NULL);
         if (i < m->n)
-            update_span(t, step, to * width, width, m->values + i * width);
+            update_span(t, step, to * width, width, (const float *)m->values + i * width);
         from = to + 1;
     }
 }
@@ -291,7 +307,7 @@ static enum skiff_status update_whole(struct kernel *k, const struct optimizer_t
     TRY(kernel_scratch(k, bytes, &dense, err));
     memset(dense, 0, bytes);
     for (size_t i = 0; i < m->n; i++)
-        memcpy((float *)dense + (size_t)m->ids[i] * width, m->values + i * width,
+        memcpy((float *)dense + (size_t)m->ids[i] * width, (const float *)m->values + i * width,
                width * sizeof(float));
     update_span(t, step, 0, (size_t)t->rows * width, dense);
     return SKIFF_OK;
@@ -322,9 +338,10 @@ static enum skiff_status grad_check(struct kernel *k, const struct optimizer_tar
         return kernel_fail(
             k, SKIFF_SHAPE, err, "gradient %s has height %lld, the parameter has %lld rows",
             kernel_in_name(k, o->slots.grad, i), (long long)g->sel.height, (long long)t->rows);
-    if (g->sel.nrows && g->tensor.dtype != DTYPE_FP32)
-        return kernel_fail(k, SKIFF_DTYPE, err, "gradient %s is %s; float32 is needed",
-                           kernel_in_name(k, o->slots.grad, i), dtype_name(g->tensor.dtype));
+    if (g->sel.nrows && g->tensor.dtype != t->param->tensor.dtype)
+        return kernel_fail(k, SKIFF_DTYPE, err, "gradient %s is %s; the parameter is %s",
+                           kernel_in_name(k, o->slots.grad, i), dtype_name(g->tensor.dtype),
+                           dtype_name(t->param->tensor.dtype));
     if (g->sel.nrows && rows_width(g) != t->width)
         return kernel_fail(
             k, SKIFF_SHAPE, err, "gradient %s has rows of %lld numbers, the parameter of %lld",
@@ -340,7 +357,6 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
     struct rows_merged m;
     bool all_rows = (t->rule->idle && !o->params.lazy) || (t->rule->flags & RULE_WHOLE);
     bool defer = all_rows && t->rule->plan && k->env && k->env->defer_rows;
-    TRY(grad_check(k, t, g, i, err));
     if (!g->sel.nrows && o->row->flags & OPTIMIZER_EMPTY_IS_NOTHING &&
         !(k->env && k->env->empty_is_step))
         return SKIFF_OK; /* not even the powers change */
@@ -380,6 +396,10 @@ static enum skiff_status run_one(struct kernel *k, int i, struct skiff_error *er
         if (x && x->data && *(const bool *)x->data)
             return SKIFF_OK;
     }
+    if (g->kind == VALUE_ROWS)
+        TRY(grad_check(k, &t, g, i, err));
+    if (t.param->tensor.dtype == DTYPE_FP64)
+        return optimizer_run_wide(k, &t, g, i, err);
     if (g->kind == VALUE_ROWS)
         return run_rows(k, &t, g, i, err);
     struct rule_step step;

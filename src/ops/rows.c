@@ -61,7 +61,7 @@ static enum skiff_status inputs_check(struct kernel *k, struct skiff_tensor *con
                                       struct rows_merged *out, size_t *total,
                                       struct skiff_error *err)
 {
-    *out = (struct rows_merged){0};
+    *out = (struct rows_merged){.dtype = DTYPE_FP32};
     *total = 0;
     for (int i = 0; i < n; i++) {
         if (!in[i] || in[i]->kind != VALUE_ROWS)
@@ -70,11 +70,15 @@ static enum skiff_status inputs_check(struct kernel *k, struct skiff_tensor *con
             out->height = in[i]->sel.height;
         if (!in[i]->sel.nrows)
             continue;
-        if (in[i]->tensor.dtype != DTYPE_FP32)
-            return kernel_fail(k, SKIFF_DTYPE, err, "selected rows of %s; float32 is needed",
-                               dtype_name(in[i]->tensor.dtype));
-        if (!*total)
+        if (!*total) {
             out->width = rows_width(in[i]);
+            out->dtype = in[i]->tensor.dtype;
+        }
+        if ((out->dtype != DTYPE_FP32 && out->dtype != DTYPE_FP64) ||
+            in[i]->tensor.dtype != out->dtype)
+            return kernel_fail(k, SKIFF_DTYPE, err,
+                               "selected rows of %s; all must be float32, or all float64",
+                               dtype_name(in[i]->tensor.dtype));
         if (in[i]->sel.height != out->height || rows_width(in[i]) != out->width)
             return kernel_fail(k, SKIFF_SHAPE, err,
                                "selected rows of %lld x %lld and of %lld x %lld do not go together",
@@ -130,25 +134,28 @@ static enum skiff_status rows_arrange(struct kernel *k, int64_t *ids, size_t dis
 }
 
 /* Value row after value row is added to its place; the first to come there is copied. */
-static void rows_add(struct skiff_tensor *const *in, int n, size_t width, const uint32_t *place,
-                     uint8_t *seen, float *values)
-{
-    size_t at = 0;
-    for (int i = 0; i < n; i++) {
-        if (!in[i] || in[i]->kind != VALUE_ROWS)
-            continue;
-        const float *from = tensor_f32(&in[i]->tensor);
-        for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {
-            float *to = values + place[at] * width;
-            if (seen[place[at]])
-                for (size_t c = 0; c < width; c++)
-                    to[c] += from[r * width + c];
-            else
-                memcpy(to, from + r * width, width * sizeof *to);
-            seen[place[at]] = 1;
-        }
+#define ROWS_ADD(name, T)                                                                        \
+    static void name(struct skiff_tensor *const *in, int n, size_t width, const uint32_t *place, \
+                     uint8_t *seen, T *values)                                                   \
+    {                                                                                            \
+        size_t at = 0;                                                                           \
+        for (int i = 0; i < n; i++) {                                                            \
+            if (!in[i] || in[i]->kind != VALUE_ROWS)                                             \
+                continue;                                                                        \
+            const T *from = in[i]->tensor.data;                                                  \
+            for (size_t r = 0; r < in[i]->sel.nrows; r++, at++) {                                \
+                T *to = values + place[at] * width;                                              \
+                if (seen[place[at]])                                                             \
+                    for (size_t c = 0; c < width; c++)                                           \
+                        to[c] += from[r * width + c];                                            \
+                else                                                                             \
+                    memcpy(to, from + r * width, width * sizeof *to);                            \
+                seen[place[at]] = 1;                                                             \
+            }                                                                                    \
+        }                                                                                        \
     }
-}
+ROWS_ADD(rows_add_f32, float)
+ROWS_ADD(rows_add_f64, double)
 
 /* The only input that has rows, or NULL when there are several. */
 static struct skiff_tensor *only_input(struct skiff_tensor *const *in, int n)
@@ -168,7 +175,7 @@ static struct rows_merged rows_as_they_are(const struct rows_merged *size,
 {
     struct rows_merged m = *size;
     m.ids = v->sel.rows;
-    m.values = tensor_f32(&v->tensor);
+    m.values = v->tensor.data;
     m.n = v->sel.nrows;
     return m;
 }
@@ -200,10 +207,13 @@ enum skiff_status rows_merge(struct kernel *k, struct id_map *map, struct skiff_
     }
     if (sort)
         TRY(rows_arrange(k, ids, distinct, place, total, err));
-    TRY(kernel_scratch(k, distinct * (size_t)m.width * sizeof(float), &values, err));
+    TRY(kernel_scratch(k, distinct * (size_t)m.width * dtype_size(m.dtype), &values, err));
     TRY(kernel_scratch(k, distinct, &seen, err));
     memset(seen, 0, distinct);
-    rows_add(in, n, (size_t)m.width, place, seen, values);
+    if (m.dtype == DTYPE_FP64)
+        rows_add_f64(in, n, (size_t)m.width, place, seen, values);
+    else
+        rows_add_f32(in, n, (size_t)m.width, place, seen, values);
     m.ids = ids;
     m.values = values;
     m.n = distinct;

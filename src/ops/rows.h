@@ -1,5 +1,5 @@
 /* Merging of selected rows: distinct ids, values summed in input order. Shared by the optimizers,
- * sum, merge_selected_rows, clip_by_norm. fp32 only. */
+ * sum, merge_selected_rows, clip_by_norm. float32 or float64. */
 #ifndef OPS_ROWS_H
 #define OPS_ROWS_H
 
@@ -8,7 +8,8 @@
 
 struct rows_merged {
     const int64_t *ids; /* distinct */
-    const float *values;
+    const void *values; /* of dtype */
+    enum dtype dtype;   /* float32 where there are no rows */
     size_t n;
     int64_t width, height;
 };

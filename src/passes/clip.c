@@ -24,9 +24,10 @@ static struct skiff_var *sum_of_squares(struct skiff_net *net, struct skiff_var 
     return skiff_layer_reduce_sum(net, skiff_layer_square(net, grad), NULL);
 }
 
-static struct skiff_var *max_norm(struct skiff_net *net, const struct skiff_clip *c)
+static struct skiff_var *max_norm(struct skiff_net *net, const struct skiff_clip *c,
+                                  enum dtype dtype)
 {
-    return skiff_layer_fill_constant(net, SKIFF_DIMS(1), "float32", c->norm, NULL);
+    return skiff_layer_fill_constant(net, SKIFF_DIMS(1), dtype_name(dtype), c->norm, NULL);
 }
 
 /* limit / max(limit, norm) */
@@ -90,7 +91,7 @@ static struct skiff_var *global_factor(struct skiff_net *net, const struct skiff
         return NULL;
     struct role_guard role = pair_role(net, pairs[n - 1].param, pairs[n - 1].grad);
     struct skiff_var *norm = norm_of(net, squares, count);
-    struct skiff_var *factor = scale_factor(net, max_norm(net, c), norm);
+    struct skiff_var *factor = scale_factor(net, max_norm(net, c, pairs[0].grad->dtype), norm);
     role_pop(role);
     return factor;
 }
@@ -147,7 +148,7 @@ static void join_group(struct skiff_net *net, struct str_map *groups, const stru
         g = arena_alloc(&net->arena, sizeof *g);
         g->clip = c;
         g->squares = arena_alloc(&net->arena, (size_t)max * sizeof *g->squares);
-        g->limit = max_norm(net, c);
+        g->limit = max_norm(net, c, grad->dtype);
         str_map_put(groups, group_name(c), g);
     } else if (g->clip->norm != c->norm) {
         net_fail(net, SKIFF_INVALID,

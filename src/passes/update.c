@@ -8,6 +8,10 @@
 #include "passes/minimize.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static bool is_2x(const struct skiff_net *net)
 {
@@ -59,6 +63,25 @@ bool optimizer_settle_options(struct skiff_net *net, const struct optimizer_kind
 
 /* ---- learning rate ---- */
 
+/* A float64 variable starts with the number itself, not with the float32 of the op's `value`. Not
+ * the powers of eager adam: Paddle multiplies them by a float64 beta there, the op here by a
+ * float32 one, and 1 - beta2^t would not belong to 1 - beta2 any more. */
+static void start_exactly(struct skiff_optimizer *opt, const struct skiff_var *v, double value)
+{
+    struct skiff_program *startup = opt->net->frame->startup;
+    struct skiff_block *b = program_root(startup);
+    bool adam = !strncmp(opt->kind->info.type, "adam", 4) && strcmp(opt->kind->info.type, "adamax");
+    char text[40];
+    if (!v || v->dtype != DTYPE_FP64 || (adam && opt->own_names.name))
+        return;
+    snprintf(text, sizeof text, "%.15g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, sizeof text, "%.17g", value);
+    for (int i = 0; i < b->nops; i++)
+        if (!strcmp(b->ops[i]->type, "fill_constant") && op_writes(b->ops[i], v->name))
+            op_set_string(startup, b->ops[i], "str_value", text);
+}
+
 /* 2.x: the rate has no dimension and comes before the accumulators. */
 void optimizer_make_rate(struct skiff_optimizer *opt)
 {
@@ -74,6 +97,8 @@ void optimizer_make_rate(struct skiff_optimizer *opt)
     opt->rate = skiff_create_global_var(net, is_2x(net) ? none : one, opt->o.learning_rate,
                                         .dtype = dtype_name(opt->rate_dtype), .persistable = true,
                                         .name = names_next(net->names, "learning_rate"));
+    start_exactly(opt, opt->rate,
+                  number_at(&opt->o, offsetof(struct skiff_optimizer_options, learning_rate)));
     opt->rate_program = net->frame->main;
 }
 
@@ -150,6 +175,7 @@ static void make_accumulator(struct skiff_optimizer *opt, const struct skiff_var
     struct skiff_initializer init = skiff_init_constant(start);
     if (!there)
         net_init_var(net, v, &init);
+    start_exactly(opt, v, start);
     str_map_put(&opt->accumulators, accumulator_key(opt, param, a->name), v);
 }
 

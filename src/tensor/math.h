@@ -19,7 +19,14 @@ void math_gemm_f64(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, 
                    const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
                    double *c, int64_t ldc);
 
-enum math_act { MATH_ACT_NONE, MATH_ACT_RELU, MATH_ACT_SIGMOID, MATH_ACT_TANH };
+/* RELU leaves NaN as it is, as Paddle 1.x does; RELU_2X makes it 0, as 2.x does. */
+enum math_act {
+    MATH_ACT_NONE,
+    MATH_ACT_RELU,
+    MATH_ACT_SIGMOID,
+    MATH_ACT_TANH,
+    MATH_ACT_RELU_2X,
+};
 
 /* Y[m,n] = act(X[m,k] W[k,n] + bias[n]); bias may be NULL. */
 void math_fc_f32(int64_t m, int64_t n, int64_t k, const float *x, const float *w, const float *bias,

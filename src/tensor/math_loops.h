@@ -138,6 +138,13 @@ static void LOOP(finish)(int64_t m, int64_t n, const float *bias, enum math_act 
             }
             continue;
         }
+        if (bias && act == MATH_ACT_RELU_2X) {
+            for (int64_t j = 0; j < n; j++) {
+                float v = y[j] + bias[j];
+                y[j] = v > 0.0f ? v : 0.0f;
+            }
+            continue;
+        }
         if (bias)
             LOOP(add)(n, y, bias, y);
         if (act == MATH_ACT_SIGMOID)
@@ -147,13 +154,16 @@ static void LOOP(finish)(int64_t m, int64_t n, const float *bias, enum math_act 
         else if (act == MATH_ACT_RELU)
             for (int64_t j = 0; j < n; j++)
                 y[j] = y[j] < 0.0f ? 0.0f : y[j];
+        else if (act == MATH_ACT_RELU_2X)
+            for (int64_t j = 0; j < n; j++)
+                y[j] = y[j] > 0.0f ? y[j] : 0.0f;
     }
 }
 
 static void LOOP(act_grad)(int64_t n, enum math_act act, const float *out, const float *dout,
                            float *dx)
 {
-    if (act == MATH_ACT_RELU)
+    if (act == MATH_ACT_RELU || act == MATH_ACT_RELU_2X)
         for (int64_t i = 0; i < n; i++)
             dx[i] = out[i] > 0.0f ? dout[i] : 0.0f;
     else if (act == MATH_ACT_SIGMOID)

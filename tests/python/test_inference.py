@@ -67,7 +67,7 @@ class Recorded(unittest.TestCase):
 
     def test_all(self):
         cases = sorted(os.listdir(os.path.join(ROOT, "inference")))
-        self.assertEqual(len(cases), 14)
+        self.assertEqual(len(cases), 15)
         for case in cases:
             with self.subTest(case):
                 about, predictor = info(case), create_predictor(config(case))

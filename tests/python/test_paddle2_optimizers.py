@@ -7,7 +7,7 @@ from optimizer_recorded import Recorded
 
 
 class Second(Recorded, unittest.TestCase):
-    generation, absent = 2, ("LBFGS",)
+    generation = 2
     #: Paddle's kernel for CPUs forgets rescale_grad
     own_numbers = ("O.Momentum(0.1, 0.8, use_nesterov=True, rescale_grad=0.5)",)
 

@@ -50,6 +50,23 @@ for _name in ("__bool__", "__float__", "__int__", "__index__", "item", "tolist",
     setattr(Variable, _name, _refuse(_name, getattr(Variable, _name, None)))
 
 
+# ---- sizes that a run decides ----
+
+_given_shape = Variable.shape
+
+
+def _shape(self):
+    """In a function that is traced, a size that only a run knows is a number of the program, not -1; as in Paddle, where
+    to_static rewrites functions. Skiff's own code sees -1 as ever."""
+    dims = _given_shape.__get__(self)
+    if mode.trace is None or os.path.abspath(sys._getframe(1).f_code.co_filename).startswith(_HERE):
+        return dims
+    return [mode.trace.size(self, i) if n < 0 else n for i, n in enumerate(dims)]
+
+
+Variable.shape = property(_shape, lambda self, dims: _given_shape.__set__(self, dims), doc="Sizes; -1: any.")
+
+
 # ---- nested values ----
 
 
@@ -134,6 +151,11 @@ class Trace(object):
                                                   stop_gradient=tensor.stop_gradient)
         return _native.Block.create_var(self.block, name, shape=tensor.shape, dtype=dtype, persistable=True,
                                         stop_gradient=tensor.stop_gradient)
+
+    def size(self, var, axis):
+        """Size `axis` of a variable, as a variable without dimensions. Not kept: a block of another one may ask next."""
+        from paddle.tensor import shape
+        return shape(var)[axis]
 
     def owned(self, slots):
         """Slots of an op with variables for tensors."""

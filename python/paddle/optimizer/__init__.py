@@ -9,7 +9,7 @@ from paddle._op import Value, need
 from paddle._tensor import Tensor
 from paddle.fluid._build import net
 from paddle.fluid.framework import Program, Variable, default_startup_program
-from paddle.optimizer import _eager
+from paddle.optimizer import _eager, _lbfgs
 from paddle.optimizer import lr  # noqa: F401
 from paddle.optimizer.lr import LRScheduler
 
@@ -268,5 +268,6 @@ class Optimizer(object):
 # SGD, Momentum, Adam, AdamW, ...: rows of src/rules/optimizer_list.h
 globals().update(_optimizers.classes(2, Optimizer, "", __name__))
 
-_names.REASONS.setdefault("LBFGS", "optimizers that search along a line are not there; nearest: Adam")
+LBFGS = _lbfgs.make(Optimizer)
+
 __getattr__ = _names.guard(__name__)

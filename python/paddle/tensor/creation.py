@@ -1,7 +1,7 @@
 """New tensors: constants, ranges, copies, parameters."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Value, Call, check_static, fill, need, net, one, type_number
+from paddle._op import Value, Call, check_static, fill, need, net, one, shape_inputs, type_number
 from paddle._tensor import Tensor
 from paddle.fluid import core
 from paddle.fluid.framework import dtype_name
@@ -9,10 +9,15 @@ from paddle.framework import get_default_dtype
 
 
 def full(shape, fill_value, dtype=None, name=None):
-    """One value everywhere."""
-    if isinstance(fill_value, Value):
-        raise TypeError("full: the value must be a number; multiply paddle.ones(shape) by the variable instead")
-    return fill(shape, fill_value, get_default_dtype() if dtype is None else dtype, name)
+    """One value everywhere: a number, or a tensor of one element."""
+    dtype = get_default_dtype() if dtype is None else dtype
+    if not isinstance(fill_value, Value):
+        return fill(shape, fill_value, dtype, name)
+    if mode.eager:
+        return fill(shape, fill_value.item(), dtype, name)
+    inputs, sizes = shape_inputs(shape, "full")
+    inputs["ValueTensor"] = fill_value
+    return one("full", "fill_constant", inputs, {"shape": sizes, "dtype": type_number(dtype)}, name=name, stop_gradient=True)
 
 
 def ones(shape, dtype=None, name=None):

@@ -210,16 +210,19 @@ class Assign(_Values):
             raise TypeError("The type of 'value' in Assign must be numpy.ndarray, list, tuple or Tensor, but received %s." %
                             type(value))
         self._value = value.numpy() if isinstance(value, Tensor) else numpy.asarray(value)
-        if self._value.dtype == numpy.float64:
-            self._value = self._value.astype("float32")
         if self._value.size > 1024 * 1024 * 1024:
             raise ValueError("The size of input is too big. Please consider saving it to file and 'load_op' to load it")
-        self._spec = ("values", {"values": self._value})
+        self._spec = ("values", {"values": self._of_type("float32")})
 
     def _fill(self, var, block):
         if block is None and list(var.shape) != list(self._value.shape):
             var._shape = list(self._value.shape)  # Paddle's parameters, too, take the shape of the values
-        self._write(var, block, self._value)
+        self._write(var, block, self._of_type(var.dtype))
+
+    def _of_type(self, dtype):
+        """float64 values for a parameter of float64, else rounded, as in Paddle."""
+        rounded = self._value.dtype.name == "float64" and "float64" not in str(dtype)
+        return self._value.astype("float32") if rounded else self._value
 
 
 class Bilinear(_Values):
