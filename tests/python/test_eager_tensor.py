@@ -137,6 +137,16 @@ class More(unittest.TestCase):
         self.assertTrue(abs(c.mean().item() - 0.5) < 0.02 and c.min().item() >= 0)
         self.assertTrue(abs(paddle.zeros([20000]).normal_(3.0, 0.5).mean().item() - 3.0) < 0.02)
 
+    def test_randperm_of_a_tensor(self):
+        """As PaddleRec's mhcn calls it; the orders are those of Paddle 2.6.2."""
+        paddle.seed(2023)
+        self.assertEqual(paddle.randperm(paddle.to_tensor(5)).tolist(), [4, 1, 3, 2, 0])
+        self.assertEqual(paddle.randperm(paddle.shape(paddle.zeros([10, 3]))[0]).tolist(), [5, 0, 6, 2, 3, 1, 7, 9, 8, 4])
+        with self.assertRaisesRegex(ValueError, "should be greater than 0"):
+            paddle.randperm(paddle.to_tensor(0))
+        with self.assertRaisesRegex(TypeError, "'n' in randperm must be a number, but received <class 'str'>"):
+            paddle.randperm("5")
+
     def test_to(self):
         x = paddle.to_tensor([1.5])
         self.assertIs(x.to("cpu"), x)

@@ -1,7 +1,7 @@
 """Random numbers; paddle.seed() gives the stream of Paddle 2.6."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Value, need, one, shape_inputs, type_number
+from paddle._op import Tensor, Value, need, number, one, shape_inputs, type_number
 from paddle.framework import get_default_dtype
 
 
@@ -88,6 +88,7 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):
 
 def randperm(n, dtype="int64", name=None):
     """0 .. n-1 in random order."""
+    n = int(n) if isinstance(n, Tensor) else number(n, "n", "randperm")
     if n < 1:
         raise ValueError("The input n should be greater than 0 in randperm op.")
     return one("randperm", "randperm", {}, {"n": n, "dtype": type_number(dtype), "seed": 0}, name, stop_gradient=True)
