@@ -1,9 +1,9 @@
 /* net: ranks that meet at their addresses. Every rank connects to every other one (src/net: secret,
  * encryption between machines, links that heal); a letter is a request that is carried out once.
  *
- * Every rank watches every other one by itself: one whose connection has ended and does not come
- * back, or from which nothing has been heard for too long, is dead. The first one to find out tells
- * all. */
+ * Every rank watches every other one by itself: one at whose address nobody listens any more, whose
+ * connection has ended and does not come back, or from which nothing has been heard for too long,
+ * is dead. The first one to find out tells all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,7 +270,9 @@ static void watch(struct net *n, int rank, int64_t now)
         p->down_since = now;
     int64_t heard = link->heard > n->forgiven ? link->heard : n->forgiven;
     int64_t down = p->down_since > n->forgiven ? p->down_since : n->forgiven;
-    if (!link->up && now - down > n->lost)
+    if (node_has_ended(link))
+        snprintf(text, sizeof text, "is dead: its process has ended without a word");
+    else if (!link->up && now - down > n->lost)
         snprintf(text, sizeof text, "is dead: its connection has ended and did not come back");
     else if (link->up && now - heard > n->silence)
         snprintf(text, sizeof text, "is dead: it has been silent for %.1f s",

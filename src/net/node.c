@@ -586,6 +586,12 @@ void node_describe(const struct link *link, char *out, size_t room)
         snprintf(out, room, "connected, but no answer to our hello");
 }
 
+bool node_has_ended(const struct link *link)
+{
+    struct transport *t = link->node->transport;
+    return t->kind->has_ended && t->kind->has_ended(t, ((const struct node_link *)link)->peer);
+}
+
 struct transport *node_transport(struct node *node)
 {
     return node->transport;

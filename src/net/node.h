@@ -122,6 +122,9 @@ bool node_send(struct link *link, const struct wire_head *head, struct blob *bod
 size_t node_backlog(const struct link *link);
 /* Network thread. "connected", "no connection after 12 tries", "waiting for hello" ... */
 void node_describe(const struct link *link, char *out, size_t room);
+/* Network thread. The process at the other end of an outgoing link has ended for sure: its machine
+ * answers that nobody listens there any more. */
+bool node_has_ended(const struct link *link);
 /* Network thread. Ends an incoming link; link_down is called. */
 void node_drop(struct link *link);
 /* Network thread. An incoming link's other side has gone for sure: nothing can be sent to it. */

@@ -168,10 +168,18 @@ static void on_welcome(struct tcp *t, struct tcp_conn *c)
         return;
     }
     d->tries = 0;
+    d->closed = 0;
     d->refusals = 0;
     d->was_up = true;
     d->wait = WAIT_FIRST;
     t->room = true; /* whoever waits with packets for it may send */
+}
+
+/* How a try to connect has ended. A local socket that is not there says nothing: the port is next. */
+static void note_listener(struct tcp_dialed *d, bool local, int code)
+{
+    if (!local)
+        d->closed = code == ECONNREFUSED ? d->closed + 1 : 0;
 }
 
 static void on_connected(struct tcp *t, struct tcp_conn *c)
@@ -179,7 +187,9 @@ static void on_connected(struct tcp *t, struct tcp_conn *c)
     int code = 0;
     socklen_t n = sizeof code;
     struct linger at_once = {.l_onoff = 1};
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &code, &n) < 0 || code != 0) {
+    bool known = getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &code, &n) == 0;
+    note_listener(c->dialed, c->local, code);
+    if (!known || code != 0) {
         conn_close(t, c);
     } else if (host_is_own_end(c->fd)) { /* without the time that TCP keeps its port for */
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -235,6 +245,7 @@ static void connect_now(struct tcp *t, struct tcp_dialed *d, int64_t now)
     if (code == 0 || under_way)
         d->conn = conn_create(t, fd, TCP_CONNECTING, local);
     if (!d->conn) {
+        note_listener(d, local, code < 0 ? errno : 0);
         if (fd >= 0)
             close(fd);
         go_on(d, now);

@@ -90,6 +90,7 @@ struct tcp_dialed {
     struct tcp_conn *conn;      /* NULL: none now */
     int64_t next_try, wait;
     unsigned tries;
+    unsigned closed; /* tries in a row at which nobody listened there */
     bool was_up;
     struct greeting_ticket ticket;   /* of the last time */
     int refusals;                    /* in a row, for the same reason */

@@ -134,6 +134,10 @@ struct transport_kind {
      * version. Does not block. NULL: that cannot happen. */
     enum skiff_status (*refused)(struct transport *t, transport_peer peer, struct skiff_error *err);
 
+    /* Has a peer that we were connected to ended for sure? Its machine answers that nobody listens
+     * at the address any more. Does not block. NULL: that cannot be known. */
+    bool (*has_ended)(struct transport *t, transport_peer peer);
+
     /* Does not block. */
     void (*stats)(struct transport *t, struct transport_stats *out);
 

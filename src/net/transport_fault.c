@@ -238,6 +238,12 @@ static enum skiff_status fault_refused(struct transport *t, transport_peer peer,
     return f->inner->kind->refused ? f->inner->kind->refused(f->inner, peer, err) : SKIFF_OK;
 }
 
+static bool fault_has_ended(struct transport *t, transport_peer peer)
+{
+    struct fault *f = (struct fault *)t;
+    return f->inner->kind->has_ended && f->inner->kind->has_ended(f->inner, peer);
+}
+
 static void fault_stats_of_inner(struct transport *t, struct transport_stats *out)
 {
     struct fault *f = (struct fault *)t;
@@ -329,6 +335,7 @@ const struct transport_kind transport_fault = {
     .backlog = fault_backlog,
     .describe = fault_describe,
     .refused = fault_refused,
+    .has_ended = fault_has_ended,
     .stats = fault_stats_of_inner,
     .close = fault_close,
 };

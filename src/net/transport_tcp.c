@@ -318,6 +318,14 @@ static enum skiff_status refused_tcp(struct transport *base, transport_peer peer
     return d->refused.code;
 }
 
+#define CLOSED_TRIES 4 /* over a third of a second, with the pauses between tries */
+
+static bool has_ended_tcp(struct transport *base, transport_peer peer)
+{
+    struct tcp_dialed *d = find_dialed((struct tcp *)base, peer);
+    return d && d->was_up && d->closed >= CLOSED_TRIES;
+}
+
 static void stats_tcp(struct transport *base, struct transport_stats *out)
 {
     *out = ((struct tcp *)base)->stats;
@@ -381,7 +389,7 @@ const struct options transport_tcp_settings = {.what = "setting of the transport
     .sealed = true, .settings = &transport_tcp_settings, .listen = listen_tcp,                  \
     .connect = connect_tcp, .disconnect = disconnect_tcp, .send = send_tcp,                     \
     .receive = receive_tcp, .wake = wake_tcp, .backlog = backlog_tcp, .describe = describe_tcp, \
-    .refused = refused_tcp, .stats = stats_tcp, .close = close_tcp
+    .refused = refused_tcp, .has_ended = has_ended_tcp, .stats = stats_tcp, .close = close_tcp
 
 extern const struct transport_kind transport_tcp, transport_ipc;
 const struct transport_kind transport_tcp = {

@@ -50,7 +50,9 @@ static void sum_until_fault(struct job *j, int rank)
         CHECK(step < 1000);
     }
     CHECK(since_strike() < LIMIT);
-    if (!strstr(first.message, "rank 1 (127.0.0.1:") || !strstr(first.message, " is dead: ")) {
+    const char *how = fault_signal == SIGKILL ? " is dead: its process has ended without a word"
+                                              : " is dead: it has been silent for";
+    if (!strstr(first.message, "rank 1 (127.0.0.1:") || !strstr(first.message, how)) {
         fprintf(stderr, "rank %d says: %s\n", rank, first.message);
         _exit(1);
     }
@@ -102,7 +104,8 @@ static void ends_early(struct job *j, int rank)
     CHECK_OK(collective_all_reduce(c, &x, 1, DTYPE_FP32, COLLECTIVE_SUM, &err));
     if (rank == VICTIM)
         _exit(3);
-    CHECK_FAILS(collective_recv(c, VICTIM, &x, sizeof x, &err), "rank 1 (", " is dead: ");
+    CHECK_FAILS(collective_recv(c, VICTIM, &x, sizeof x, &err), "rank 1 (",
+                " is dead: its process has ended");
     collective_destroy(c);
 }
 
