@@ -22,6 +22,7 @@
 #define START_MS (30 * 60 * 1000)
 #define SAVE_SECONDS 60 /* of skiff train, which saves its part */
 #define LEAVE_SECONDS 10
+#define GRACE_SECONDS 4 /* ranks notice within about a second that another was killed */
 
 extern char **environ;
 
@@ -429,7 +430,7 @@ static int exit_status(const struct launch *l)
 const struct launch_mode launch_collective_mode = {.process = "rank",
                                                    .listener = "a rank",
                                                    .first = "rank 0",
-                                                   .grace_seconds = 3,
+                                                   .grace_seconds = GRACE_SECONDS,
                                                    .echoes = true,
                                                    .plan = plan,
                                                    .env = env,
