@@ -224,13 +224,16 @@ nothing_left
 name="restarts of skiff train go on behind the last epoch that this job has saved"
 mkdir slots
 awk 'BEGIN { srand(1); for (i = 0; i < 300; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
-    for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >slots/part-0
+    for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >rows
+split -n l/2 -d rows slots/part-
 cat >config.yaml <<'END_OF_CONFIG'
 runner:
   model: rank/dnn
+  sync_mode: collective
+  split_file_list: True
   train_data_dir: slots
-  pipe_command: 'if [ "$SKIFF_RESTART" = 0 ] && [ -e $FAIL_BEHIND ]; then exit 1; fi; cat'
-  train_batch_size: 100
+  pipe_command: 'if [ "$SKIFF_RESTART.$PADDLE_TRAINER_ID" = 0.1 ] && [ -e $FAIL_BEHIND ]; then exit 1; fi; cat'
+  train_batch_size: 50
   epochs: 3
   model_save_path: model
 hyper_parameters:
@@ -243,19 +246,20 @@ hyper_parameters:
   fc_sizes: [32]
 END_OF_CONFIG
 epochs() { sed -n 's/^Epoch: \([0-9]\),.*/\1/p' "$1" | tr -d '\n'; }
-FAIL_BEHIND=model/0 run 0 "$skiff" launch --collective --restarts 1 --log_overwrite -m config.yaml
+FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml
 is "epochs" "$(epochs log/workerlog.0)" 012
 says log/workerlog.0 "going on from $work/model/0, saved after epoch 0"
 is "epochs on the console" "$(epochs out)" 012
-FAIL_BEHIND=config.yaml run 0 "$skiff" launch --collective --restarts 1 --log_overwrite -m config.yaml # there are epochs of the run before
+FAIL_BEHIND=config.yaml run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml # there are epochs of the run before
 is "epochs" "$(epochs log/workerlog.0)" 012
 never_says log/workerlog.0 "going on from"
 rm -rf model
-FAIL_BEHIND=model/0 run 0 "$skiff" launch --collective --restarts 1 --log_overwrite -m config.yaml --overwrite
+FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml --overwrite
 is "epochs" "$(epochs log/workerlog.0)" 012
-FAIL_BEHIND=config.yaml run 1 "$skiff" launch --collective --log_overwrite -m config.yaml
-says err "rank 0 failed with status 1"
+FAIL_BEHIND=config.yaml run 1 "$skiff" launch --nproc_per_node 2 --log_overwrite -m config.yaml
+grep -qE "^skiff launch: rank [01] failed with status 1" err || fault "no rank is named"
 says err "pipe command"
+says log/workerlog.0 "rank 1"
 
 port=$(free_port)
 name="machines of a list"
