@@ -298,7 +298,7 @@ int launch_args_check(struct launch_args *a, const struct command_call *call, bo
     status = status ? status : choose_mode(a, call->name, launch_ps);
     if (!status && a->mode == &launch_collective_mode)
         status = check_collective(a, call->name);
-    if (!a->log_dir)
+    if (!a->log_dir || !*a->log_dir)
         a->log_dir = launch_ps ? "logs" : "log";
     if (launch_ps && !a->server_num && !a->servers)
         a->server_num = 2;

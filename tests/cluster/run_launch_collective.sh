@@ -148,6 +148,8 @@ run 0 "$skiff" launch --log_overwrite -- ./rank.sh $mark
 is "lines of a new log" "$(grep -c 'I am rank 0' log/workerlog.0)" 1
 run 0 "$skiff" launch --log_level ERROR -- ./rank.sh $mark
 [ -s out ] || [ -s err ] && fault "--log_level ERROR is not quiet"
+run 0 "$skiff" launch --log_dir "" --log_overwrite -- ./rank.sh $mark
+is "lines in the standard folder" "$(grep -c 'I am rank 0' log/workerlog.0)" 1
 touch a_file
 run 1 "$skiff" launch --log_dir a_file -- ./rank.sh $mark
 says err "a_file"
