@@ -1,7 +1,17 @@
 """Functions of single elements, comparisons, sums of products: what is not in math and logic."""
 from paddle import _names
 from paddle._op import Value, fill, need, need_all, number, one
-from paddle.tensor.math import _unary, multiply, subtract
+from paddle.tensor.math import multiply, subtract
+
+
+
+def _unary(kind, call=None):
+    def function(x, name=None):
+        return one(call or kind, kind, {"X": need(x, "x", call or kind)}, name=name)
+
+    function.__name__ = function.__qualname__ = call or kind
+    return function
+
 
 for _kind in "acos asin atan sinh cosh tan asinh acosh atanh expm1 log10 trunc bitwise_not".split():
     globals()[_kind] = _unary(_kind)
