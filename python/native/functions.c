@@ -134,12 +134,12 @@ static bool list_take(struct calling *c, const struct row_arg *arg, PyObject *o,
     if (is_tensor(o))
         return list_of_tensor(c, arg, o, v);
     if (!single && !PyList_Check(o) && !PyTuple_Check(o)) {
-        single = PyIndex_Check(o);
-        items = single ? o : PySequence_List(o);
-        if (!items) {
+        items = PySequence_List(o);
+        if (!items)
             PyErr_Clear();
+        single = !items && PyIndex_Check(o);
+        if (!items && !single)
             return wrong_type(c, arg, o, "an int, list or tuple");
-        }
         if (!single && !keep_object(&c->k, items))
             return false;
     }
@@ -381,12 +381,32 @@ static PyObject *results_wrap(const struct calling *c, const union skiff_handle 
     return list;
 }
 
+/* Refusals for which Paddle has a class that does not follow from the status. */
+static bool raise_other_class(const struct calling *c, const struct skiff_error *err)
+{
+    struct {
+        const char *start;
+        PyObject *type;
+    } others[] = {
+        {"Only one dimension value of 'shape'", PyExc_AssertionError},
+        {"The input's size along the split", c->eager ? PyExc_ValueError : PyExc_AssertionError},
+        {"alpha cannot be 0", PyExc_ZeroDivisionError}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (!strncmp(err->message, others[i].start, strlen(others[i].start))) {
+            PyErr_SetString(others[i].type, err->message);
+            return true;
+        }
+    return false;
+}
+
 /* Paddle's classes: two types where one is wanted are a wrong value, a type that no kernel takes is
  * a RuntimeError. */
 static void raise_call_error(const struct calling *c, struct skiff_error *err)
 {
     const char *first = NULL;
-    if (!c->eager || err->code != SKIFF_DTYPE) {
+    if (raise_other_class(c, err))
+        return;
+    if (!c->eager || err->code != SKIFF_DTYPE || strncmp(err->message, "op ", 3) != 0) {
         raise_error(err);
         return;
     }

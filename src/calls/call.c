@@ -109,6 +109,7 @@ static enum skiff_status put_mixed(struct calling *c, struct op_call *o, const s
 static enum skiff_status put_either(struct calling *c, struct op_call *o, const struct term *t,
                                     const struct skiff_value *v)
 {
+    static const int64_t none;
     if (v->kind == SKIFF_VALUE_MIXED)
         return put_mixed(c, o, t, v);
     if (v->kind != SKIFF_VALUE_TENSOR) {
@@ -118,6 +119,8 @@ static enum skiff_status put_either(struct calling *c, struct op_call *o, const 
     }
     if (t->stop)
         stop_gradient(c, v->tensor);
+    if (c->to->net && t->list) /* programs say that the numbers are not known */
+        put_attr(o, t->key, &(struct skiff_attr){.type = SKIFF_ATTR_LONGS, .longs = &none});
     return put_in(c, o, t->slot, v);
 }
 
@@ -382,6 +385,8 @@ static bool step_holds(const struct calling *c, const struct step *s)
         return v->kind == SKIFF_VALUE_ATTR;
     case IF_NONE:
         return !is_given(v);
+    case IF_MATRIX:
+        return handle_ndim(c, v->tensor) >= 2;
     case IF_WHOLE:
         return is_whole(handle_dtype(c, v->tensor));
     case IF_OTHER:

@@ -1,8 +1,6 @@
 /* All declared functions by name, taken apart at the first call and read-only from then on, so that
  * they need no lock; calling one by its name. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -20,10 +18,8 @@ static void names_put(struct function *f)
 {
     char *names = arena_strdup(&arena, f->names), *rest;
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
-        if (str_map_has(&by_name, name)) {
-            fprintf(stderr, "skiff: the function %s stands twice in src/calls\n", name);
-            abort();
-        }
+        if (str_map_has(&by_name, name))
+            row_wrong(f->names, "stands twice", name);
         str_map_put(&by_name, name, f);
     }
 }

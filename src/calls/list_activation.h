@@ -46,3 +46,9 @@ FUNCTION("nn.functional.log_softmax", "x, axis=-1, dtype=None, name=None",
 FUNCTION("nn.functional.gumbel_softmax", "x, temperature=1.0, hard=False, axis=-1, name=None",
          "gumbel_softmax: X=x temperature=temperature hard=hard axis=axis",
          "softmax of x with Gumbel noise, by the temperature; hard: a one at the largest.")
+FUNCTION("nn.functional.celu", "x, alpha=1.0, name=None",
+         "celu: X=x alpha=alpha nonzero(alpha,'alpha')",
+         "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))")
+FUNCTION("nn.functional.maxout", "x, groups, axis=1, name=None",
+         "maxout: X=x groups=groups axis=channels(x,axis)",
+         "The largest of every `groups` neighbouring channels; of equal ones the first learns.")

@@ -15,10 +15,15 @@ struct parser {
     struct arena *a;
 };
 
+void row_wrong(const char *names, const char *what, const char *word)
+{
+    fprintf(stderr, "skiff: the function %s in src/calls: %s: %s\n", names, what, word);
+    abort();
+}
+
 static void wrong(const struct parser *p, const char *what, const char *word)
 {
-    fprintf(stderr, "skiff: the function %s in src/calls: %s: %s\n", p->f->names, what, word);
-    abort();
+    row_wrong(p->f->names, what, word);
 }
 
 /* Cuts the text up at `separator` outside of brackets; returns how many parts there are. */
@@ -325,8 +330,13 @@ static void parse_condition(struct parser *p, struct step *s, const char *text)
     static const struct {
         const char *word;
         enum condition condition;
-    } words[] = {{"tensor(", IF_TENSOR}, {"number(", IF_NUMBER}, {"none(", IF_NONE},
-                 {"whole(", IF_WHOLE},   {"other(", IF_OTHER},   {0}};
+    } words[] = {{"tensor(", IF_TENSOR},
+                 {"number(", IF_NUMBER},
+                 {"none(", IF_NONE},
+                 {"whole(", IF_WHOLE},
+                 {"other(", IF_OTHER},
+                 {"matrix(", IF_MATRIX},
+                 {0}};
     s->condition = IF_GIVEN;
     for (int i = 0; words[i].word; i++)
         if (!strncmp(text, words[i].word, strlen(words[i].word))) {

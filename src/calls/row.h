@@ -25,8 +25,8 @@
  * aside    the same, also when the call is given a name
  * named    the variable is NAME_0
  * COND     arg (is not None), tensor(arg), number(arg), none(arg), whole(arg) (a tensor of whole
- *          numbers), other(arg) (a type that the first argument does not have); a step whose
- *          condition does not hold is left out
+ *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a tensor
+ *          of two dimensions or more); a step whose condition does not hold is left out
  *
  * Steps are parted by "; ". A first step "as NAME" draws the name before anything else is made. */
 #ifndef CALLS_ROW_H
@@ -98,7 +98,16 @@ struct result {
     int noperands;
 };
 
-enum condition { IF_ALWAYS, IF_GIVEN, IF_TENSOR, IF_NUMBER, IF_NONE, IF_WHOLE, IF_OTHER };
+enum condition {
+    IF_ALWAYS,
+    IF_GIVEN,
+    IF_TENSOR,
+    IF_NUMBER,
+    IF_NONE,
+    IF_WHOLE,
+    IF_OTHER,
+    IF_MATRIX
+};
 
 struct step {
     const char *op; /* NULL: only draws the name */
@@ -142,6 +151,9 @@ struct function_section {
     const struct function_row *rows; /* ends with {0} */
 };
 extern const struct function_section function_sections[]; /* list.c; ends with {0} */
+
+/* Ends the process. */
+void row_wrong(const char *names, const char *what, const char *word);
 
 struct arena;
 /* Takes a row apart; a row that is wrong ends the process, with a message that says where. */

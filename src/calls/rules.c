@@ -152,7 +152,9 @@ static enum skiff_status type_number(struct calling *c, const struct skiff_value
         *out = (struct skiff_attr){.type = SKIFF_ATTR_INT, .i = v->attr.i};
         return SKIFF_OK;
     } else if (v->kind == SKIFF_VALUE_ATTR)
-        name = v == args[0] ? v->attr.s : c->to->default_dtype ? c->to->default_dtype : "float32";
+        name = strcmp(v->attr.s, "default") ? v->attr.s
+               : c->to->default_dtype       ? c->to->default_dtype
+                                            : "float32";
     if (!name)
         return SKIFF_OK; /* not known: not set */
     *out = (struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number(name)};
@@ -231,7 +233,7 @@ static enum skiff_status list_or_empty(struct calling *c, const struct skiff_val
 
 static const struct call_rule rules[] = {
     {"fill", "at", NULL}, /* a term of its own: call.c */
-    {"or", "a", or_else},         {"text", "f", as_text},
+    {"or", "a", or_else},         {"text", "a", as_text},
     {"not", "b", negate},         {"missing", "a", missing},
     {"above", "f", above},        {"not_negative", "f", not_negative},
     {"dtype", "dt", type_number}, {"dtype_of", "tt", type_number},
@@ -242,8 +244,10 @@ static const struct call_rule rules[] = {
 
 const struct call_rule *call_rule_find(const char *name)
 {
-    for (const struct call_rule *r = rules; r->name; r++)
-        if (!strcmp(r->name, name))
-            return r;
+    const struct call_rule *const tables[] = {rules, shape_rules};
+    for (int i = 0; i < 2; i++)
+        for (const struct call_rule *r = tables[i]; r->name; r++)
+            if (!strcmp(r->name, name))
+                return r;
     return NULL;
 }

@@ -33,6 +33,7 @@ struct call_rule {
     const char *name, *takes;
     rule_fn run;
 };
+extern const struct call_rule shape_rules[]; /* rules_shape.c; ends with {0} */
 const struct call_rule *call_rule_find(const char *name);
 
 /* What tensors of either target say of themselves. */

@@ -7,13 +7,6 @@ from paddle.tensor.math import sigmoid, tanh
 
 globals().update(declared(__name__))
 
-def celu(x, alpha=1.0, name=None):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
-    if alpha == 0:
-        raise ZeroDivisionError("alpha cannot be 0 for celu")
-    return one("celu", "celu", {"X": need(x, "x", "celu")}, {"alpha": float(alpha)}, name)
-
-
 def prelu(x, weight, data_format="NCHW", name=None):
     """x, or weight * x below zero; one weight, or one per channel."""
     need(x, "x", "prelu")
@@ -61,15 +54,6 @@ def _factors(x, lower, upper):
     if below.any():
         out[below] = uniform([int(below.sum())], x.dtype, lower, upper).numpy()
     return to_tensor(out)
-
-
-def maxout(x, groups, axis=1, name=None):
-    """The largest of every `groups` neighbouring channels; of equal ones the first learns."""
-    need(x, "x", "maxout")
-    if axis not in (1, -1, 3):
-        raise ValueError("Attr(axis) should be 1 when data format is NCHW, -1 or 3 when data format is NHWC. Received "
-                         "Attr(axis): %s." % axis)
-    return one("maxout", "maxout", {"X": x}, {"groups": groups, "axis": axis % len(x.shape)}, name)
 
 
 def glu(x, axis=-1, name=None):
