@@ -23,7 +23,8 @@ extern "C" {
 /* Where a call goes: one of the first two. */
 struct skiff_call_target {
     struct skiff_eager *eager; /* runs at once */
-    struct skiff_net *net;     /* appended to its current block, with the names that Paddle gives */
+    struct skiff_net *net;     /* appended to its current block, with the names that Paddle gives;
+                                  its program must be of generation 2 (skiff/build.h) */
     const char *default_dtype; /* paddle.set_default_dtype; NULL: float32 */
     bool no_gradient;          /* what is appended stops gradients (paddle.no_grad) */
     uint64_t reserved[4];

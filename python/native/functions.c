@@ -1,5 +1,5 @@
-/* Function: a callable made of a row of src/calls. Arguments are parsed here, by position and name,
- * with Python's own TypeErrors; the rest is done in C. Mode: which of the two targets they go to. */
+/* Function: a callable made of a row of src/calls. Arguments are parsed here, by position and by
+ * name, with Python's own TypeErrors; the rest is done in C. Mode: to which target calls go. */
 #include "native.h"
 
 #include <stdio.h>

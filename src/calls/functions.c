@@ -163,6 +163,13 @@ enum skiff_status skiff_call(const struct skiff_call_target *to, const char *fun
     if (!to->eager == !to->net)
         return error_set(err, SKIFF_INVALID,
                          "%s: the target must be an engine or a net, one of them", function);
+    if (to->net && skiff_program_generation(skiff_net_main(to->net)) != 2)
+        return error_set(
+            err, SKIFF_STATE,
+            "%s: the net's program has ops as Paddle 1.x means them, and functions "
+            "need those of 2.x: call skiff_program_set_generation(skiff_net_main(net), "
+            "2) first",
+            function);
     const struct function *f = function_find(function);
     if (!f) {
         const char *near = function_nearest(function);

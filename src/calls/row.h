@@ -9,15 +9,15 @@
  *     op: TERM... [-> RESULT...] [as | aside | named NAME] [if COND]
  *
  * (or @arg: for the op, an activation, that an argument names)
- * TERM     Slot=arg         a tensor; nothing when it is none; a slot of a list: one or more; Slot!:
- *                           its gradient ends there
+ * TERM     Slot=arg         a tensor; nothing when it is none; a slot of a list: one or more;
+ *                           Slot!: its gradient ends there
  *          Slot=.           the result of the step before (at first: the first argument)
  *          Slot=fill(a,x)   a tensor, or a number made one of the type of x
  *          attr=arg         a number, text ...; not set when it is None
  *          attr=constant    1  -1.0  True  'text'  [1,0]
  *          attr|Slot=arg    an attribute, or the tensor that is given instead;
  *                           attr|Slot|List=arg: or a list with tensors in it
- *          attr=rule(..)    worked out by a rule (rules.c); terms of no blank
+ *          attr=rule(..)    worked out by a rule (rules.c); no blanks
  *          rule(..)         a check
  * RESULT   Slot[:dtype][!][~][=arg][*rule(..)]: ! stops gradients, ~ is not returned, =arg the
  *          argument takes its place when it is given, *rule(..) is a list of so many. None: Out.
@@ -25,8 +25,8 @@
  * aside    the same, also when the call is given a name
  * named    the variable is NAME_0
  * COND     arg (is not None), tensor(arg), number(arg), none(arg), whole(arg) (a tensor of whole
- *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a tensor
- *          of two dimensions or more); a step whose condition does not hold is left out
+ *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a
+ *          tensor of two dimensions or more); a step whose condition does not hold is left out
  *
  * Steps are parted by "; ". A first step "as NAME" draws the name before anything else is made. */
 #ifndef CALLS_ROW_H
