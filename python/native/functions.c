@@ -225,9 +225,12 @@ static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
         *out = (struct skiff_attr){.type = SKIFF_ATTR_BOOLEAN, .i = truth};
         return truth >= 0;
     }
-    if ((arg->type == SKIFF_ATTR_INT || arg->type == SKIFF_ATTR_LONG) && is_tensor(o)) {
-        PyObject *whole = PyNumber_Long(o);
-        return keep_object(&c->k, whole) && attr_of(&c->k, whole, arg->name, (int)arg->type, out);
+    bool whole = arg->type == SKIFF_ATTR_INT || arg->type == SKIFF_ATTR_LONG;
+    if (whole && PyUnicode_Check(o))
+        return wrong_type(c, arg, o, "a number");
+    if (whole && is_tensor(o)) {
+        PyObject *number = PyNumber_Long(o);
+        return keep_object(&c->k, number) && attr_of(&c->k, number, arg->name, (int)arg->type, out);
     }
     return attr_of(&c->k, o, arg->name, (int)arg->type, out);
 }

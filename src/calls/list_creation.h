@@ -5,7 +5,7 @@ FUNCTION("full", "shape, fill_value, dtype=None, name=None",
          "value=value(fill_value) str_value=value_text(fill_value,dtype) force_cpu=False -> Out! "
          "if number(fill_value); "
          "fill_constant: shape|ShapeTensor|ShapeTensorList=shape dtype=dtype(dtype,'default') "
-         "ValueTensor=fill_value -> Out! as full if tensor(fill_value)",
+         "ValueTensor=fill_value single(fill_value) -> Out! as full if tensor(fill_value)",
          "One value everywhere: a number, or a tensor of one element.")
 FUNCTION("ones", "shape, dtype=None, name=None",
          "aside fill_constant; as fill_constant; fill_constant: "

@@ -242,6 +242,20 @@ RULE(value)
     return SKIFF_OK;
 }
 
+/* single(x): a tensor of one element, as far as that is known */
+RULE(single)
+{
+    int64_t count = 1;
+    for (int i = 0; i < handle_ndim(c, args[0]->tensor); i++)
+        count *= handle_dim(c, args[0]->tensor, i);
+    if (count == 1 || count < 0)
+        return SKIFF_OK;
+    return error_set(c->err, SKIFF_INVALID,
+                     "%s: the value must be a number or a tensor of one element, but the tensor "
+                     "has %" PRId64 " elements",
+                     c->f->name, count);
+}
+
 /* value_text(a, dtype): the same in full; at once only where a float would not hold it */
 RULE(value_text)
 {
@@ -378,6 +392,7 @@ const struct call_rule shape_rules[] = {
     {"count", "tai", count},
     {"flags", "l", flags},
     {"value", "a", value},
+    {"single", "t", single},
     {"value_text", "ad", value_text},
     {"float_type", "d", float_type},
     {"low", "ii", low},
