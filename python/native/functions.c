@@ -420,7 +420,7 @@ static void raise_call_error(const struct calling *c, struct skiff_error *err)
         for (int k = 0; k < n; k++) {
             struct skiff_eager_tensor *t =
                 v->kind == SKIFF_VALUE_TENSOR ? v->tensor.eager : v->tensors[k].eager;
-            const char *dtype = skiff_tensor_dtype(skiff_eager_value(t));
+            const char *dtype = skiff_tensor_dtype(skiff_eager_form(t));
             if (first && strcmp(first, dtype))
                 err->code = SKIFF_INVALID;
             first = dtype;

@@ -12,18 +12,18 @@
 
 int handle_ndim(const struct calling *c, union skiff_handle t)
 {
-    return c->to->eager ? skiff_tensor_ndim(skiff_eager_value(t.eager)) : skiff_var_ndim(t.var);
+    return c->to->eager ? skiff_tensor_ndim(skiff_eager_form(t.eager)) : skiff_var_ndim(t.var);
 }
 
 int64_t handle_dim(const struct calling *c, union skiff_handle t, int i)
 {
-    return c->to->eager ? skiff_tensor_dim(skiff_eager_value(t.eager), i) : skiff_var_dim(t.var, i);
+    return c->to->eager ? skiff_tensor_dim(skiff_eager_form(t.eager), i) : skiff_var_dim(t.var, i);
 }
 
 const char *handle_dtype(const struct calling *c, union skiff_handle t)
 {
     if (c->to->eager)
-        return skiff_tensor_dtype(skiff_eager_value(t.eager));
+        return skiff_tensor_dtype(skiff_eager_form(t.eager));
     return skiff_var_has_dtype(t.var) ? skiff_var_dtype(t.var) : NULL;
 }
 
