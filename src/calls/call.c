@@ -137,6 +137,8 @@ static enum skiff_status put_fill(struct calling *c, struct op_call *o, const st
     return put_in(c, o, t->key, &made);
 }
 
+static enum skiff_status put_real(struct calling *c, struct op_call *o, const struct term *t);
+
 static enum skiff_status put_term(struct calling *c, struct op_call *o, const struct term *t)
 {
     const struct skiff_value *v;
@@ -156,6 +158,8 @@ static enum skiff_status put_term(struct calling *c, struct op_call *o, const st
                                   .tensor = c->has_before ? c->before : c->args[0].tensor});
     case TERM_FILL:
         return put_fill(c, o, t);
+    case TERM_REAL:
+        return put_real(c, o, t);
     case TERM_ATTR:
         v = arg_value(c, t->arg);
         if (v->kind == SKIFF_VALUE_ATTR)
@@ -319,7 +323,41 @@ static enum skiff_status op_do(struct calling *c, struct op_call *o)
     return c->to->eager ? op_run_now(c, o) : op_append(c, o);
 }
 
-/* ---- fill_constant ---- */
+/* ---- tensors that a call makes for itself ---- */
+
+static void keep_temporary(struct calling *c, struct skiff_eager_tensor *tensor)
+{
+    struct temporary *t = arena_alloc(&c->arena, sizeof(*t));
+    *t = (struct temporary){tensor, c->temporaries};
+    c->temporaries = t;
+}
+
+static bool is_whole(const char *dtype)
+{
+    return dtype && (!strcmp(dtype, "int32") || !strcmp(dtype, "int64"));
+}
+
+static enum skiff_status put_real(struct calling *c, struct op_call *o, const struct term *t)
+{
+    struct skiff_value v = *arg_value(c, t->arg);
+    const char *dtype = handle_dtype(c, v.tensor);
+    if (c->to->eager && is_whole(dtype)) {
+        struct op_call cast;
+        cast.type = "cast";
+        cast.nins = cast.nattrs = cast.used = 0;
+        cast.nouts = 1;
+        put_attr(&cast, "in_dtype",
+                 &(struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number(dtype)});
+        put_attr(&cast, "out_dtype",
+                 &(struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number("float64")});
+        TRY(put_in(c, &cast, "X", &v));
+        v.tensor.eager = skiff_eager_tensor_create(c->to->eager);
+        keep_temporary(c, v.tensor.eager);
+        cast.outs[0] = (struct slot){"Out", 1, &v.tensor};
+        TRY(op_do(c, &cast));
+    }
+    return put_in(c, o, t->key, &v);
+}
 
 enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
                             const struct skiff_attr *number, const char *dtype,
@@ -347,20 +385,12 @@ enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
         &o, "str_value",
         &(struct skiff_attr){.type = SKIFF_ATTR_STRING, .s = text_as(&c->arena, number, dtype)});
     put_attr(&o, "force_cpu", &(struct skiff_attr){.type = SKIFF_ATTR_BOOLEAN});
-    if (c->to->eager) {
-        struct temporary *t = arena_alloc(&c->arena, sizeof(*t));
-        *t = (struct temporary){out->eager, c->temporaries};
-        c->temporaries = t;
-    }
+    if (c->to->eager)
+        keep_temporary(c, out->eager);
     return op_do(c, &o);
 }
 
 /* ---- steps ---- */
-
-static bool is_whole(const char *dtype)
-{
-    return dtype && (!strcmp(dtype, "int32") || !strcmp(dtype, "int64"));
-}
 
 static int dtype_number(const struct skiff_value *v)
 {
@@ -385,6 +415,8 @@ static bool step_holds(const struct calling *c, const struct step *s)
         return v->kind == SKIFF_VALUE_ATTR;
     case IF_NONE:
         return !is_given(v);
+    case IF_INTS:
+        return c->to->eager && is_whole(handle_dtype(c, v->tensor));
     case IF_MATRIX:
         return handle_ndim(c, v->tensor) >= 2;
     case IF_WHOLE:

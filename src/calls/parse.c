@@ -212,6 +212,12 @@ static void term_slot(struct parser *p, struct term *t, const struct op_slot *sl
         p->f->args[t->arg].takes |= TAKES_TENSOR;
         return;
     }
+    if (!strncmp(value, "real(", 5)) {
+        t->kind = TERM_REAL;
+        t->rule = parse_rule(p, value, t->operands, &t->noperands);
+        t->arg = t->operands[0].arg;
+        return;
+    }
     t->arg = find_arg(p, value);
     p->f->args[t->arg].takes |= slot->flags & SLOT_LIST ? TAKES_TENSORS : TAKES_TENSOR;
 }
@@ -330,13 +336,9 @@ static void parse_condition(struct parser *p, struct step *s, const char *text)
     static const struct {
         const char *word;
         enum condition condition;
-    } words[] = {{"tensor(", IF_TENSOR},
-                 {"number(", IF_NUMBER},
-                 {"none(", IF_NONE},
-                 {"whole(", IF_WHOLE},
-                 {"other(", IF_OTHER},
-                 {"matrix(", IF_MATRIX},
-                 {0}};
+    } words[] = {
+        {"tensor(", IF_TENSOR}, {"number(", IF_NUMBER}, {"none(", IF_NONE}, {"whole(", IF_WHOLE},
+        {"other(", IF_OTHER},   {"matrix(", IF_MATRIX}, {"ints(", IF_INTS}, {0}};
     s->condition = IF_GIVEN;
     for (int i = 0; words[i].word; i++)
         if (!strncmp(text, words[i].word, strlen(words[i].word))) {

@@ -13,6 +13,7 @@
  *                           Slot!: its gradient ends there
  *          Slot=.           the result of the step before (at first: the first argument)
  *          Slot=fill(a,x)   a tensor, or a number made one of the type of x
+ *          Slot=real(x)     x; in eager mode as float64 where it has whole numbers
  *          attr=arg         a number, text ...; not set when it is None
  *          attr=constant    1  -1.0  True  'text'  [1,0]
  *          attr|Slot=arg    an attribute, or the tensor that is given instead;
@@ -26,7 +27,8 @@
  * named    the variable is NAME_0
  * COND     arg (is not None), tensor(arg), number(arg), none(arg), whole(arg) (a tensor of whole
  *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a
- *          tensor of two dimensions or more); a step whose condition does not hold is left out
+ *          tensor of two dimensions or more), ints(arg) (what real(arg) would change); a step whose
+ *          condition does not hold is left out
  *
  * Steps are parted by "; ". A first step "as NAME" draws the name before anything else is made. */
 #ifndef CALLS_ROW_H
@@ -71,6 +73,7 @@ enum term_kind {
     TERM_SLOT,
     TERM_BEFORE,
     TERM_FILL,
+    TERM_REAL,
     TERM_ATTR,
     TERM_CONST,
     TERM_EITHER,
@@ -106,7 +109,8 @@ enum condition {
     IF_NONE,
     IF_WHOLE,
     IF_OTHER,
-    IF_MATRIX
+    IF_MATRIX,
+    IF_INTS
 };
 
 struct step {

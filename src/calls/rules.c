@@ -232,14 +232,22 @@ static enum skiff_status list_or_empty(struct calling *c, const struct skiff_val
 }
 
 static const struct call_rule rules[] = {
-    {"fill", "at", NULL}, /* a term of its own: call.c */
-    {"or", "a", or_else},         {"text", "a", as_text},
-    {"not", "b", negate},         {"missing", "a", missing},
-    {"above", "f", above},        {"not_negative", "f", not_negative},
-    {"dtype", "dt", type_number}, {"dtype_of", "tt", type_number},
-    {"dtype_if", "dt", type_if},  {"axes", "tl", axes_of},
-    {"whole", "tl", whole},       {"whole_sum", "tl", whole_sum},
-    {"list", "l", list_or_empty}, {0},
+    {"fill", "at", NULL}, /* terms of their own: call.c */
+    {"real", "t", NULL},
+    {"or", "a", or_else},
+    {"text", "a", as_text},
+    {"not", "b", negate},
+    {"missing", "a", missing},
+    {"above", "f", above},
+    {"not_negative", "f", not_negative},
+    {"dtype", "dt", type_number},
+    {"dtype_of", "tt", type_number},
+    {"dtype_if", "dt", type_if},
+    {"axes", "tl", axes_of},
+    {"whole", "tl", whole},
+    {"whole_sum", "tl", whole_sum},
+    {"list", "l", list_or_empty},
+    {0},
 };
 
 const struct call_rule *call_rule_find(const char *name)

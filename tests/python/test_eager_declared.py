@@ -32,6 +32,11 @@ class Arguments(unittest.TestCase):
         self.assertEqual(paddle.full([2], True, "bool").tolist(), [True, True])
         self.assertEqual(str(paddle.cast(x, np.dtype("int32")).dtype), "paddle.int32")
 
+    def test_matmul_of_whole_numbers(self):
+        x = paddle.to_tensor([[1, 2], [3, 4]])
+        out = paddle.matmul(x, x, transpose_y=True)
+        self.assertEqual((str(out.dtype), out.tolist()), ("paddle.int64", [[5, 11], [11, 25]]))
+
     def test_refused(self):
         x = ones(2, 2)
         for call, kind, text in (
