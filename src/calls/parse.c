@@ -170,8 +170,8 @@ static void takes_letter(struct parser *p, int i, char letter)
 }
 
 /* "rule(a,b)" -> the rule and its operands */
-static const struct call_rule *parse_rule(struct parser *p, const char *text, struct operand *to,
-                                          int *n)
+static const struct call_rule *parse_rule(struct parser *p, const char *text,
+                                          const struct operand **out, int *n)
 {
     char *parts[OPERANDS_MAX], *open = strchr(text, '(');
     size_t length = strlen(text);
@@ -182,6 +182,8 @@ static const struct call_rule *parse_rule(struct parser *p, const char *text, st
         wrong(p, "there is no such rule", text);
     *n = cut(p, arena_strndup(p->a, open + 1, length - (size_t)(open - text) - 2), ',', parts,
              OPERANDS_MAX);
+    struct operand *to = arena_alloc(p->a, (size_t)(*n + 1) * sizeof(*to));
+    *out = to;
     for (int i = 0; i < *n; i++) {
         to[i].arg = -1;
         if (parse_constant(p, parts[i], &to[i].value))
@@ -207,14 +209,14 @@ static void term_slot(struct parser *p, struct term *t, const struct op_slot *sl
     }
     if (!strncmp(value, "fill(", 5)) {
         t->kind = TERM_FILL;
-        t->rule = parse_rule(p, value, t->operands, &t->noperands);
+        t->rule = parse_rule(p, value, &t->operands, &t->noperands);
         t->arg = t->operands[0].arg;
         p->f->args[t->arg].takes |= TAKES_TENSOR;
         return;
     }
     if (!strncmp(value, "real(", 5)) {
         t->kind = TERM_REAL;
-        t->rule = parse_rule(p, value, t->operands, &t->noperands);
+        t->rule = parse_rule(p, value, &t->operands, &t->noperands);
         t->arg = t->operands[0].arg;
         return;
     }
@@ -231,7 +233,7 @@ static void term_attr(struct parser *p, struct term *t, const struct op_attr_spe
         t->value = constant.attr;
     } else if (strchr(value, '(')) {
         t->kind = TERM_RULE;
-        t->rule = parse_rule(p, value, t->operands, &t->noperands);
+        t->rule = parse_rule(p, value, &t->operands, &t->noperands);
         int arg = t->operands[0].arg;
         if (!strcmp(t->rule->name, "or") && arg >= 0) /* it is what the attribute is */
             takes_attr(p, arg, (enum skiff_attr_type)spec->type);
@@ -284,7 +286,7 @@ static void parse_term(struct parser *p, const struct op_kind *kind, struct step
     char *equals = strchr(text, '='), *open = strchr(text, '(');
     if (!equals || (open && open < equals)) {
         t->kind = TERM_CHECK;
-        t->rule = parse_rule(p, text, t->operands, &t->noperands);
+        t->rule = parse_rule(p, text, &t->operands, &t->noperands);
         return;
     }
     *equals = '\0';
@@ -323,7 +325,7 @@ static void parse_result(struct parser *p, const struct op_kind *kind, struct st
             r->in_place = find_arg(p, word);
             p->f->args[r->in_place].takes |= TAKES_TENSOR;
         } else if (mark == '*')
-            r->rule = parse_rule(p, word, r->operands, &r->noperands);
+            r->rule = parse_rule(p, word, &r->operands, &r->noperands);
         r->stop |= mark == '!';
         r->hidden |= mark == '~';
     }
@@ -372,6 +374,7 @@ static void parse_step(struct parser *p, const char *text, struct step *s)
     const struct op_kind *kind = NULL;
     int n = cut(p, text, ' ', words, WORDS), i = 0;
     bool results = false;
+    s->terms = arena_alloc(p->a, (size_t)(n + 1) * sizeof(*s->terms));
     if (words[0][strlen(words[0]) - 1] == ':')
         kind = parse_op(p, s, words[i++]);
     for (; i < n; i++) {
@@ -410,6 +413,7 @@ void row_parse(const struct function_row *row, const char *module, struct arena 
     out->name = dot ? dot + 1 : first;
     parse_args(&p);
     out->nsteps = cut(&p, row->ops, ';', steps, STEPS_MAX);
+    out->steps = arena_alloc(a, (size_t)(out->nsteps + 1) * sizeof(*out->steps));
     for (int i = 0; i < out->nsteps; i++)
         parse_step(&p, steps[i], &out->steps[i]);
     int visible = 0;

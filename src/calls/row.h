@@ -88,7 +88,7 @@ struct term {
     int arg;
     struct skiff_attr value; /* CONST */
     const struct call_rule *rule;
-    struct operand operands[OPERANDS_MAX];
+    const struct operand *operands;
     int noperands;
 };
 
@@ -97,7 +97,7 @@ struct result {
     bool stop, hidden;
     int in_place;                 /* argument, or -1 */
     const struct call_rule *rule; /* gives how many; NULL: one */
-    struct operand operands[OPERANDS_MAX];
+    const struct operand *operands;
     int noperands;
 };
 
@@ -120,7 +120,7 @@ struct step {
     bool named, aside;
     enum condition condition;
     int condition_arg;
-    struct term terms[TERMS_MAX];
+    struct term *terms;
     struct result results[RESULTS_MAX];
     int nterms, nresults;
 };
@@ -129,7 +129,7 @@ struct function {
     const char *names, *arguments, *ops, *text, *module; /* as declared */
     const char *name;                                    /* the last word of the first name */
     struct row_arg args[ARGS_MAX];
-    struct step steps[STEPS_MAX];
+    struct step *steps;
     int nargs, nrequired, nsteps, name_arg;
     bool gives_list, gives_many; /* a list; several */
 };
