@@ -214,8 +214,11 @@ static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
     struct skiff_attr *out = &v->attr;
     *out = (struct skiff_attr){0};
     v->kind = SKIFF_VALUE_ATTR;
-    if (arg->any_type)
-        return attr_of(&c->k, o, arg->name, -1, out);
+    if (arg->any_type) /* a number, or a list of them */
+        return attr_of(&c->k, o, arg->name, -1, out) &&
+               ((out->type != SKIFF_ATTR_STRING && out->type != SKIFF_ATTR_STRINGS &&
+                 out->type != SKIFF_ATTR_VAR) ||
+                wrong_type(c, arg, o, "a number"));
     if (is_list_type(arg->type))
         return list_take(c, arg, o, v);
     if (arg->type == SKIFF_ATTR_FLOAT || arg->type == SKIFF_ATTR_FLOAT64)
@@ -232,7 +235,13 @@ static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
         PyObject *number = PyNumber_Long(o);
         return keep_object(&c->k, number) && attr_of(&c->k, number, arg->name, (int)arg->type, out);
     }
-    return attr_of(&c->k, o, arg->name, (int)arg->type, out);
+    if (whole && PyIndex_Check(o) && !PyBool_Check(o)) {
+        out->type = SKIFF_ATTR_LONG;
+        return int_of(o, arg->name, &out->i);
+    }
+    return attr_of(&c->k, o, arg->name, (int)arg->type, out) &&
+           (!whole || out->type == SKIFF_ATTR_BOOLEAN || out->type == SKIFF_ATTR_FLOAT ||
+            wrong_type(c, arg, o, "an int"));
 }
 
 static bool dtype_take(struct calling *c, PyObject *o, struct skiff_value *v)
@@ -255,8 +264,9 @@ static bool value_take(struct calling *c, int i, PyObject *o)
     const struct row_arg *arg = &c->f->args[i];
     struct skiff_value *v = &c->values[i];
     if (o == Py_None) {
-        v->kind = SKIFF_VALUE_NONE;
-        return !(arg->required && !(arg->takes & TAKES_ATTR)) || wrong_type(c, arg, o, "Variable");
+        *v = (struct skiff_value){.kind = SKIFF_VALUE_NONE};
+        return !arg->required || arg->none_ok ||
+               wrong_type(c, arg, o, arg->takes & TAKES_ATTR ? "a number" : "Variable");
     }
     if (arg->takes & (TAKES_TENSOR | TAKES_TENSORS)) {
         int got = tensor_take(c, o, &v->tensor);

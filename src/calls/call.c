@@ -132,6 +132,9 @@ static enum skiff_status put_fill(struct calling *c, struct op_call *o, const st
     if (v->kind == SKIFF_VALUE_TENSOR)
         return put_in(c, o, t->key, v);
     bool scalar = t->noperands < 3; /* otherwise [1] */
+    if (!is_number(&v->attr))
+        return error_set(c->err, SKIFF_DTYPE, "%s: %s must be a tensor or a number", c->f->name,
+                         c->f->args[t->arg].name);
     const char *dtype = handle_dtype(c, like->tensor);
     TRY(call_fill(c, !scalar, (int64_t[]){1}, &v->attr, dtype ? dtype : "float32", &made.tensor));
     return put_in(c, o, t->key, &made);
@@ -515,7 +518,7 @@ enum skiff_status function_call(const struct function *f, const struct skiff_cal
         for (int i = 0; to->eager && i < *n && i < room; i++)
             skiff_eager_tensor_unref(out[i].eager);
         *n = 0;
-    } else if (!*n && !f->gives_list && room)
+    } else if (!*n && !f->gives_list && room && args[0].kind == SKIFF_VALUE_TENSOR)
         give_first(&c, out, n);
     calling_end(&c);
     return status;

@@ -73,8 +73,13 @@ static void test_eager(void **unused)
              (struct skiff_call_arg[]){{"x", skiff_value_eager(x)}, {"y", skiff_value_int(0)}});
     assert_string_equal(skiff_tensor_dtype(skiff_eager_value(big)), "bool");
     assert_memory_equal(skiff_tensor_data(skiff_eager_value(big)), ((char[]){0, 1, 1}), 3);
-    tensor_p all[] = {x, y, sum, tall, big};
-    for (int i = 0; i < 5; i++)
+    tensor_p top =
+        call(e, "max", 2,
+             (struct skiff_call_arg[]){{"x", skiff_value_eager(x)}, {"axis", skiff_value_int(1)}});
+    check(skiff_eager_value(top), 1, (float[]){4});
+    assert_int_equal(skiff_tensor_ndim(skiff_eager_value(top)), 1);
+    tensor_p all[] = {x, y, sum, tall, big, top};
+    for (int i = 0; i < 6; i++)
         skiff_eager_tensor_unref(all[i]);
     skiff_eager_destroy(e);
 }
@@ -240,6 +245,12 @@ static void test_refusals(void **unused)
     refuse(&to, "abs", 3, many, SKIFF_INVALID, "has no argument more");
     struct skiff_call_arg axis[] = {{NULL, v}, {"axis", skiff_value_ints((int64_t[]){5}, 1)}};
     refuse(&to, "max", 2, axis, SKIFF_INVALID, "the axis 5 is not in the range [-2, 2)");
+    struct skiff_call_arg text[] = {{NULL, v}, {"axis", skiff_value_text("a")}},
+                          half[] = {{NULL, v}, {"k", skiff_value_float(1.5)}},
+                          none[] = {{NULL, skiff_value_empty(SKIFF_VALUE_NONE)}};
+    refuse(&to, "max", 2, text, SKIFF_DTYPE, "the argument axis must be LONGS, but is STRING");
+    refuse(&to, "topk", 2, half, SKIFF_DTYPE, "the argument k must be a tensor or a number");
+    refuse(&to, "abs", 1, none, SKIFF_DTYPE, "the argument x must be a tensor, but is None");
     refuse(&nowhere, "abs", 1, one, SKIFF_INVALID, "the target must be an engine or a net");
     refuse(&old, "abs", 1, one, SKIFF_STATE, "skiff_program_set_generation");
     to.reserved[0] = 1;

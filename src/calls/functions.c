@@ -100,20 +100,58 @@ static const char *kind_text(const struct skiff_value *v)
     }
 }
 
+static bool attr_fits(const struct row_arg *arg, const struct skiff_attr *a)
+{
+    bool whole =
+        a->type == SKIFF_ATTR_INT || a->type == SKIFF_ATTR_LONG || a->type == SKIFF_ATTR_BOOLEAN;
+    bool real = a->type == SKIFF_ATTR_FLOAT || a->type == SKIFF_ATTR_FLOAT64;
+    bool list = a->type == SKIFF_ATTR_INTS || a->type == SKIFF_ATTR_LONGS;
+    if (!(arg->takes & TAKES_ATTR))
+        return a->type == SKIFF_ATTR_STRING ? a->s != NULL : whole && (arg->takes & TAKES_DTYPE);
+    if (arg->any_type)
+        return whole || real || list;
+    switch (arg->type) {
+    case SKIFF_ATTR_INTS:
+    case SKIFF_ATTR_LONGS:
+        return list;
+    case SKIFF_ATTR_FLOAT:
+    case SKIFF_ATTR_FLOAT64:
+        return whole || real;
+    case SKIFF_ATTR_STRING:
+        return a->type == SKIFF_ATTR_STRING && a->s;
+    default:
+        return whole;
+    }
+}
+
 static bool fits(const struct row_arg *arg, const struct skiff_value *v)
 {
     switch (v->kind) {
     case SKIFF_VALUE_TENSOR:
-        return arg->takes & (TAKES_TENSOR | TAKES_TENSORS);
+        return (arg->takes & (TAKES_TENSOR | TAKES_TENSORS)) && v->tensor.var;
     case SKIFF_VALUE_TENSORS:
         return arg->takes & TAKES_TENSORS;
     case SKIFF_VALUE_MIXED:
         return arg->takes & TAKES_MIXED;
     case SKIFF_VALUE_ATTR:
-        return arg->takes & (TAKES_ATTR | TAKES_DTYPE | TAKES_NAME);
+        return attr_fits(arg, &v->attr);
+    case SKIFF_VALUE_NONE:
+        return !arg->required || arg->none_ok;
     default:
         return !arg->required;
     }
+}
+
+/* A whole number where a list of them is wanted is a list of one. */
+static void widen(const struct row_arg *arg, struct skiff_value *v, int64_t *room)
+{
+    bool list = arg->type == SKIFF_ATTR_INTS || arg->type == SKIFF_ATTR_LONGS;
+    bool whole = v->attr.type == SKIFF_ATTR_INT || v->attr.type == SKIFF_ATTR_LONG;
+    if (v->kind != SKIFF_VALUE_ATTR || !(arg->takes & TAKES_ATTR) || arg->any_type || !list ||
+        !whole)
+        return;
+    *room = v->attr.i;
+    v->attr = (struct skiff_attr){.type = SKIFF_ATTR_LONGS, .n = 1, .longs = room};
 }
 
 static enum skiff_status check_value(const struct function *f, int i, const struct skiff_value *v,
@@ -128,7 +166,8 @@ static enum skiff_status check_value(const struct function *f, int i, const stru
     bool tensor = arg->takes & (TAKES_TENSOR | TAKES_TENSORS);
     return error_set(err, SKIFF_DTYPE, "%s(%s): the argument %s must be %s, but is %s", f->name,
                      f->arguments, arg->name,
-                     !tensor                   ? skiff_attr_type_name(arg->type)
+                     !tensor && arg->any_type  ? "a number"
+                     : !tensor                 ? skiff_attr_type_name(arg->type)
                      : arg->takes & TAKES_ATTR ? "a tensor or a number"
                                                : "a tensor",
                      kind_text(v));
@@ -156,6 +195,7 @@ enum skiff_status skiff_call(const struct skiff_call_target *to, const char *fun
                              int *n, struct skiff_error *err)
 {
     struct skiff_value values[ARGS_MAX] = {0};
+    int64_t ones[ARGS_MAX];
     struct skiff_error own;
     int count;
     err = err ? err : &own;
@@ -178,7 +218,9 @@ enum skiff_status skiff_call(const struct skiff_call_target *to, const char *fun
     }
     for (int i = 0; i < nargs; i++)
         TRY(take_arg(f, i, &args[i], values, err));
-    for (int i = 0; i < f->nargs; i++)
+    for (int i = 0; i < f->nargs; i++) {
+        widen(&f->args[i], &values[i], &ones[i]);
         TRY(check_value(f, i, &values[i], err));
+    }
     return function_call(f, to, values, out, room, n ? n : &count, err);
 }

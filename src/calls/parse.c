@@ -189,6 +189,7 @@ static const struct call_rule *parse_rule(struct parser *p, const char *text,
         if (parse_constant(p, parts[i], &to[i].value))
             continue;
         to[i].arg = find_arg(p, parts[i]);
+        p->f->args[to[i].arg].none_ok |= i == 0 && !strcmp(rule->name, "or");
         if ((size_t)i < strlen(rule->takes))
             takes_letter(p, to[i].arg, rule->takes[i]);
     }

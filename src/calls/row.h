@@ -58,8 +58,8 @@ struct row_arg {
     unsigned takes;
     enum skiff_attr_type type; /* with TAKES_ATTR */
     bool any_type;             /* ... which may be any */
-    bool required;
-    struct skiff_value def; /* NONE, or ATTR */
+    bool required, none_ok;    /* none_ok: required, but it may be None */
+    struct skiff_value def;    /* NONE, or ATTR */
 };
 
 struct operand { /* of a rule: an argument, or a constant (arg -1) */

@@ -47,6 +47,12 @@ static bool is_real(const struct skiff_attr *a)
     return a->type == SKIFF_ATTR_FLOAT || a->type == SKIFF_ATTR_FLOAT64;
 }
 
+bool is_number(const struct skiff_attr *a)
+{
+    return is_real(a) || a->type == SKIFF_ATTR_INT || a->type == SKIFF_ATTR_LONG ||
+           a->type == SKIFF_ATTR_BOOLEAN;
+}
+
 double number_of(const struct skiff_attr *a)
 {
     return is_real(a) ? a->f : (double)a->i;

@@ -44,6 +44,7 @@ const char *handle_dtype(const struct calling *c, union skiff_handle t); /* NULL
 enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
                             const struct skiff_attr *number, const char *dtype,
                             union skiff_handle *out);
+bool is_number(const struct skiff_attr *a);
 double number_of(const struct skiff_attr *a);
 /* A number as Python's str() writes it once it has the type, in the arena. */
 const char *text_as(struct arena *a, const struct skiff_attr *number, const char *dtype);

@@ -238,6 +238,8 @@ static const char *dtype_name(const struct calling *c, const struct skiff_value 
 /* value(a): a number of any kind */
 RULE(value)
 {
+    if (!is_number(&args[0]->attr))
+        return error_set(c->err, SKIFF_DTYPE, "%s: the value must be a number", c->f->name);
     *out = (struct skiff_attr){.type = SKIFF_ATTR_FLOAT, .f = number_of(&args[0]->attr)};
     return SKIFF_OK;
 }

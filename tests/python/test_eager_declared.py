@@ -68,6 +68,13 @@ class Arguments(unittest.TestCase):
                 (lambda: paddle.randperm(0), ValueError, "The input n should be greater than 0 in randperm op."),
                 (lambda: paddle.tril(ones(3)), ValueError, "x shape in tril must be at least 2-D"),
                 (lambda: F.embedding(paddle.to_tensor([0]), x, 5), ValueError, "padding_idx must be within [-2, 2)"),
+                (lambda: paddle.full([2], None), TypeError, "The type of 'fill_value' in full must be a number"),
+                (lambda: paddle.full([2], [1, 2]), TypeError, "full: the value must be a number"),
+                (lambda: paddle.full([2], "a"), TypeError, "The type of 'fill_value' in full must be a number"),
+                (lambda: paddle.equal(x, "a"), TypeError, "The type of 'y' in equal must be a number"),
+                (lambda: paddle.equal(x, [1]), TypeError, "equal: y must be a tensor or a number"),
+                (lambda: paddle.stack([x], [0]), TypeError, "The type of 'axis' in stack must be an int, but received <class 'list'>"),
+                (lambda: paddle.split(x, None), TypeError, "The type of 'num_or_sections' in split must be a number"),
                 (lambda: type(paddle.abs)(), TypeError, "functions are declared in Skiff's src/calls")):
             with self.subTest(text):
                 with self.assertRaises(kind) as caught:
