@@ -64,6 +64,8 @@ SKIFF_API void skiff_eager_take(struct skiff_eager_tensor *t, struct skiff_eager
 /* What it holds (skiff/executor.h), up to date. Who writes to it says so with
  * skiff_eager_touched. Valid as long as the tensor. */
 SKIFF_API struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t);
+/* The same for its type and shape only: rows that lag behind (sparse optimizers) stay there. */
+SKIFF_API const struct skiff_tensor *skiff_eager_form(const struct skiff_eager_tensor *t);
 SKIFF_API void skiff_eager_touched(struct skiff_eager_tensor *t);
 SKIFF_API unsigned skiff_eager_version(const struct skiff_eager_tensor *t); /* times written to */
 SKIFF_API bool skiff_eager_stop_gradient(const struct skiff_eager_tensor *t);

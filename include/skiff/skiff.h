@@ -3,6 +3,7 @@
 #define SKIFF_SKIFF_H
 
 #include <skiff/build.h>
+#include <skiff/call.h>
 #include <skiff/collective.h>
 #include <skiff/control.h>
 #include <skiff/eager.h>

@@ -280,6 +280,7 @@ bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
 bool eager_update_init(PyObject *m);
 bool object_init(PyObject *m);
+bool functions_init(PyObject *m);
 bool replay_init(PyObject *m);
 bool collective_init(PyObject *m);
 /* Ctrl-C ends waits for other ranks from now on (false: it is not needed); until unwatch, which is

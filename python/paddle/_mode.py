@@ -1,20 +1,11 @@
 """Which mode functions of 2.x work in. Eager is Paddle 2's own start; paddle.enable_static() ends it."""
+from skiff import _native
 
-
-class _Mode(object):
-    """`eager`: functions run at once and give Tensors; otherwise they append to programs and give Variables.
-    `trace`: who writes down what a function of eager mode does (paddle.jit), or None.
-    `guard`: whether functions of fluid run at once too (fluid.dygraph.guard)."""
-
-    __slots__ = ("eager", "trace", "guard")
-
-    def __init__(self):
-        self.eager = True
-        self.trace = None
-        self.guard = False
-
-
-mode = _Mode()
+#: `eager`: functions run at once and give Tensors; otherwise they append to programs and give Variables.
+#: `trace`: who writes down what a function of eager mode does (paddle.jit), or None.
+#: `guard`: whether functions of fluid run at once too (fluid.dygraph.guard).
+#: `dtype`: paddle.set_default_dtype; None: float32.
+mode = _native.Mode()
 
 
 class switched(object):

@@ -169,5 +169,13 @@ def type_number(dtype):
     return core.BY_DTYPE[dtype_name(dtype)]
 
 
+_native.set_door(net, mode, type_number)
+
+
+def declared(module):
+    """{name: function} of those that src/calls declares for a module (its __name__)."""
+    return _native.functions(module[len("paddle."):])
+
+
 def is_float(var):
     return var.dtype is not None and var.dtype.dtype in ("float16", "bfloat16", "float32", "float64")

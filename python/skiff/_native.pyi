@@ -717,6 +717,27 @@ class EagerTensor:
         """A number for _remove_hook; 0: no gradient comes."""
     def _remove_hook(self, number: int) -> bool: ...
 
+class Mode:
+    """Where functions go (paddle._mode)."""
+    eager: bool
+    """They run at once; otherwise they append."""
+    guard: bool
+    trace: Any
+    """Who writes down what is done; None."""
+    dtype: Optional[str]
+    """paddle.set_default_dtype."""
+
+class Function:
+    """A declared function (src/calls): callable, bound as a method, with __signature__ and __doc__, pickled by its name."""
+    __signature__: Any
+    _arguments: Tuple[str, ...]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def functions(module: str) -> Dict[str, Function]:
+    """Those that are declared for a module, without "paddle.": functions("tensor.math")["abs"]."""
+def set_door(net: Net, mode: Mode, type_number: Callable[[Any], int]) -> None:
+    """The net that functions append to, the mode, and what makes the number of a data type."""
+
 def eager_op(type: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], attrs: Optional[Mapping[str, Any]] = None) -> None: ...
 def eager_one(type: str, inputs: Mapping[str, Any], attrs: Optional[Mapping[str, Any]] = None, slot: str = "Out") -> EagerTensor: ...
 def eager_scalar(value: float, dtype: str) -> EagerTensor:

@@ -85,6 +85,17 @@ static int run_layers(const struct command_call *call)
     return inspect_all(call, layers_of);
 }
 
+static enum skiff_status functions_of(const char *name, const struct inspect_options *o,
+                                      struct skiff_error *err)
+{
+    return inspect_functions(name, err);
+}
+
+static int run_functions(const struct command_call *call)
+{
+    return inspect_all(call, functions_of);
+}
+
 #define AT(field) offsetof(struct inspect_options, field)
 
 static const struct option program_rows[] = {
@@ -144,6 +155,14 @@ static const struct command parts[] = {
              "out. NAME: one layer, and what its arguments are (docs/networks.md).",
      .options = &(const struct options){.rows = no_rows, .words = "NAME..."},
      PART(layers)},
+    {.name = "functions",
+     .summary = "the functions of Paddle 2.x that C and Python have",
+     .usage = "[NAME]...",
+     .text = "Without arguments: every function that is declared, with its arguments. NAME: one "
+             "function (nn.functional.relu), what it does, and the ops that it is made of "
+             "(src/calls/row.h has the notation). C calls them by <skiff/call.h>.",
+     .options = &(const struct options){.rows = no_rows, .words = "NAME..."},
+     PART(functions)},
     {.name = "tensor",
      .summary = "a tensor file, selected rows, several tensors in one file, or a pickle "
                 "(.pdparams, .pdopt)",
@@ -155,6 +174,7 @@ static const struct command parts[] = {
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "print what is in a program, model, tensor or pickle file; list ops and layers",
+    .summary = "print what is in a program, model, tensor or pickle file; list ops, layers and "
+               "functions",
     .text = "Prints what is in a file, readable.",
     .parts = parts};

@@ -25,6 +25,8 @@ enum skiff_status inspect_model(const char *path, const struct inspect_options *
 enum skiff_status inspect_ops(const char *what, struct skiff_error *err);
 /* name: NULL for all layers. */
 enum skiff_status inspect_layers(const char *name, struct skiff_error *err);
+/* name: NULL for all functions of Paddle 2.x. */
+enum skiff_status inspect_functions(const char *name, struct skiff_error *err);
 enum skiff_status inspect_tensor(const char *path, const struct inspect_options *o,
                                  struct skiff_error *err);
 

@@ -265,6 +265,11 @@ struct skiff_tensor *skiff_eager_value(struct skiff_eager_tensor *t)
     return &t->box->value;
 }
 
+const struct skiff_tensor *skiff_eager_form(const struct skiff_eager_tensor *t)
+{
+    return &t->box->value;
+}
+
 void skiff_eager_touched(struct skiff_eager_tensor *t)
 {
     t->box->version++;

@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.."
 exceptions='
 src/base/log.c: is what commands log with
 src/base/mem.c: says that a few bytes cannot be had, then the process ends
+src/calls/parse.c: says what is wrong in a row of a function, which is a fault of the build, then the process ends
 src/program/registry.c: says that two ops have one name, which is a fault of the build, then the process ends
 '
 

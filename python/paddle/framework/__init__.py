@@ -47,7 +47,7 @@ def set_default_dtype(d):
     name = dtype_name(d)
     if name not in ("float16", "bfloat16", "float32", "float64"):
         raise TypeError("set_default_dtype only supports [float16, float32, float64, bfloat16], but received %s" % name)
-    _default_dtype = name
+    _default_dtype = mode.dtype = name
 
 
 class Generator(object):

@@ -1,47 +1,13 @@
 """New tensors: constants, ranges, copies, parameters."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Value, Call, check_static, fill, need, net, one, shape_inputs, type_number
+from paddle._op import Call, Value, check_static, declared, fill, net, one, type_number
 from paddle._tensor import Tensor
 from paddle.fluid import core
 from paddle.fluid.framework import dtype_name
 from paddle.framework import get_default_dtype
 
-
-def full(shape, fill_value, dtype=None, name=None):
-    """One value everywhere: a number, or a tensor of one element."""
-    dtype = get_default_dtype() if dtype is None else dtype
-    if not isinstance(fill_value, Value):
-        return fill(shape, fill_value, dtype, name)
-    if mode.eager:
-        return fill(shape, fill_value.item(), dtype, name)
-    inputs, sizes = shape_inputs(shape, "full")
-    inputs["ValueTensor"] = fill_value
-    return one("full", "fill_constant", inputs, {"shape": sizes, "dtype": type_number(dtype)}, name=name, stop_gradient=True)
-
-
-def ones(shape, dtype=None, name=None):
-    return full(shape, 1.0, dtype, name)
-
-
-def zeros(shape, dtype=None, name=None):
-    return full(shape, 0.0, dtype, name)
-
-
-def full_like(x, fill_value, dtype=None, name=None):
-    """One value, in the shape of x."""
-    need(x, "x", "full_like")
-    kind = x.dtype if dtype is None else type_number(dtype)
-    return one("full_like", "fill_any_like", {"X": x}, {"value": float(fill_value), "dtype": kind}, name,
-               stop_gradient=True)
-
-
-def ones_like(x, dtype=None, name=None):
-    return full_like(x, 1, dtype, name)
-
-
-def zeros_like(x, dtype=None, name=None):
-    return full_like(x, 0, dtype, name)
+globals().update(declared(__name__))
 
 
 def arange(start=0, end=None, step=1, dtype=None, name=None):
@@ -155,29 +121,6 @@ def to_tensor(data, dtype=None, place=None, stop_gradient=True):
     out = _constant(value)
     out.stop_gradient = stop_gradient
     return out
-
-
-def clone(x, name=None):
-    """A copy."""
-    return assign(need(x, "x", "clone"))
-
-
-def _triangle(call, x, diagonal, name):
-    need(x, "x", call)
-    if len(x.shape) < 2:
-        raise ValueError("x shape in %s must be at least 2-D" % call)
-    from paddle._op import named
-    return named("tril_triu", {"X": x}, {"diagonal": diagonal, "lower": call == "tril"}, name, call=call)
-
-
-def tril(x, diagonal=0, name=None):
-    """The lower triangle; zero above the diagonal."""
-    return _triangle("tril", x, diagonal, name)
-
-
-def triu(x, diagonal=0, name=None):
-    """The upper triangle; zero below the diagonal."""
-    return _triangle("triu", x, diagonal, name)
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):

@@ -1,31 +1,9 @@
 """Products of matrices, norms."""
 from paddle import _names
-from paddle._mode import mode
-from paddle._op import Value, need, one
+from paddle._op import declared, need, one
 from paddle.tensor.manipulation import t, transpose
 
-
-def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
-    """The product of matrices; batches are repeated where they fit."""
-    if mode.eager and isinstance(x, Value) and x._dtype in ("int32", "int64") and isinstance(y, Value) and y._dtype == x._dtype:
-        return matmul(x.astype("float64"), y.astype("float64"), transpose_x, transpose_y).astype(x.dtype)
-    return one("matmul_v2", "matmul_v2", {"X": need(x, "x", "matmul"), "Y": need(y, "y", "matmul")},
-               {"trans_x": transpose_x, "trans_y": transpose_y}, name)
-
-
-def mm(input, mat2, name=None):
-    """matmul under the name mm."""
-    return one("mm", "matmul_v2", {"X": need(input, "x", "mm"), "Y": need(mat2, "y", "mm")}, name=name)
-
-
-def bmm(x, y, name=None):
-    """Products of two batches of matrices."""
-    return one("bmm", "bmm", {"X": need(x, "x", "bmm"), "Y": need(y, "y", "bmm")}, name=name)
-
-
-def dot(x, y, name=None):
-    """Inner products of vectors."""
-    return one("dot", "dot", {"X": need(x, "x", "dot"), "Y": need(y, "y", "dot")}, name=name)
+globals().update(declared(__name__))
 
 
 def norm(x, p="fro", axis=None, keepdim=False, name=None):

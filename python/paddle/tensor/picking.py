@@ -1,52 +1,9 @@
 """Diagonals, parts, places: tensors made of chosen elements of others."""
 from paddle import _mode, _names
-from paddle._op import Value, Call, dims, fill, int_tensor, need, need_all, one, type_number
+from paddle._op import Value, Call, declared, dims, fill, int_tensor, need, need_all, one, type_number
 from paddle.fluid.framework import dtype_name
-from paddle.framework import get_default_dtype
 
-
-# ---- diagonals -----------------------------------------------------------------------------------
-
-
-def diag(x, offset=0, padding_value=0, name=None):
-    """A matrix with the vector x on a diagonal, or the diagonal of the matrix x."""
-    return one("diag_v2", "diag_v2", {"X": need(x, "x", "diag_v2")}, {"offset": offset, "padding_value": float(padding_value)},
-               name, stop_gradient=True)
-
-
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """The last dimension on the diagonal of two new ones."""
-    return one("diag_embed", "diag_embed", {"Input": need(input, "input", "diag_embed")},
-               {"offset": offset, "dim1": dim1, "dim2": dim2}, stop_gradient=True)
-
-
-def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
-    """A diagonal of two axes, as the last one."""
-    return one("diagonal", "diagonal", {"Input": need(x, "x", "diagonal")}, {"offset": offset, "axis1": axis1, "axis2": axis2}, name)
-
-
-def trace(x, offset=0, axis1=0, axis2=1, name=None):
-    """The sum of a diagonal."""
-    return one("trace", "trace", {"Input": need(x, "x", "trace")}, {"offset": offset, "axis1": axis1, "axis2": axis2}, name)
-
-
-def eye(num_rows, num_columns=None, dtype=None, name=None):
-    """Ones on the diagonal."""
-    dtype = get_default_dtype() if dtype is None else dtype
-    return one("eye", "eye", {}, {"num_rows": num_rows, "num_columns": num_rows if num_columns is None else num_columns,
-                                  "dtype": type_number(dtype)}, name, dtype=dtype_name(dtype), stop_gradient=True)
-
-
-def tril_indices(row, col, offset=0, dtype="int64"):
-    """Rows and columns of the lower triangle."""
-    return one("tril_indices", "tril_indices", {}, {"rows": row, "cols": row if col is None else col, "offset": offset,
-                                                    "dtype": type_number(dtype)}, slot="out", stop_gradient=True)
-
-
-def triu_indices(row, col=None, offset=0, dtype="int64"):
-    """Rows and columns of the upper triangle."""
-    return one("triu_indices", "triu_indices", {}, {"row": row, "col": row if col is None else col, "offset": offset,
-                                                    "dtype": type_number(dtype)}, slot="out", stop_gradient=True)
+globals().update(declared(__name__))
 
 
 def linspace(start, stop, num, dtype=None, name=None):
@@ -68,17 +25,6 @@ def meshgrid(*args, **kwargs):
     outs = [call.var() for _ in need_all(vectors, "input", "meshgrid")]
     call.op("meshgrid", {"X": vectors}, {"Out": outs})
     return outs
-
-
-def empty(shape, dtype=None, name=None):
-    """Of a shape; zeros here."""
-    return fill(shape, 0, get_default_dtype() if dtype is None else dtype, name)
-
-
-def empty_like(x, dtype=None, name=None):
-    """Of the shape of x; zeros here."""
-    from paddle.tensor.creation import zeros_like
-    return zeros_like(x, dtype, name)
 
 
 # ---- parts, orders -------------------------------------------------------------------------------
@@ -106,12 +52,6 @@ def crop(x, shape=None, offsets=None, name=None):
         inputs.update(more)
         attrs.update(numbers)
     return one("crop_tensor", "crop_tensor", inputs, attrs, name)
-
-
-def reverse(x, axis, name=None):
-    """Elements in opposite order along the axes."""
-    from paddle.tensor.manipulation import flip
-    return flip(x, axis, name)
 
 
 def rot90(x, k=1, axes=(0, 1), name=None):
@@ -145,35 +85,6 @@ def moveaxis(x, source, destination, name=None):
     return transpose(x, order, name)
 
 
-def repeat_interleave(x, repeats, axis=None, name=None):
-    """Every slice along the axis repeated; repeats: a number, or one for each slice."""
-    need(x, "x", "repeat_interleave")
-    if axis is None:
-        from paddle.tensor.manipulation import flatten
-        x, axis = flatten(x), 0
-    many = isinstance(repeats, Value)
-    return one("repeat_interleave", "repeat_interleave", {"X": x, "RepeatsTensor": repeats} if many else {"X": x},
-               {"dim": axis, "Repeats": 0 if many else repeats}, name)
-
-
-def _ordered(kind, x, attrs, name):
-    call = Call(kind, name)
-    out, places = call.var(), call.var("int64", stop_gradient=True)
-    call.op(kind, {"X": need(x, "x", kind)}, {"Out": out, "Indices": places}, attrs)
-    places.stop_gradient = True
-    return out, places
-
-
-def kthvalue(x, k, axis=None, keepdim=False, name=None):
-    """(the k-th smallest along the axis, its place)"""
-    return _ordered("kthvalue", x, {"k": k, "axis": -1 if axis is None else axis, "keepdim": keepdim}, name)
-
-
-def mode(x, axis=-1, keepdim=False, name=None):
-    """(the most frequent along the axis, its last place)"""
-    return _ordered("mode", x, {"axis": axis, "keepdim": keepdim}, name)
-
-
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     """The different elements (or slices along the axis) in order; where each is first, which each element is, how many."""
     call = Call("unique", name)
@@ -199,35 +110,12 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, 
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=None):
-    """How many elements of the sorted row lie before each value."""
-    return one("searchsorted", "searchsorted", {"SortedSequence": need(sorted_sequence, "sorted_sequence", "searchsorted"),
-                                                "Values": need(values, "values", "searchsorted")},
-               {"out_int32": out_int32, "right": right}, name, dtype="int32" if out_int32 else "int64", stop_gradient=True)
-
-
-def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
-    """searchsorted, with the values first."""
-    return searchsorted(sorted_sequence, x, out_int32, right, name)
-
-
 # ---- places --------------------------------------------------------------------------------------
-
-
-def scatter_nd_add(x, index, updates, name=None):
-    """x with updates added at coordinates."""
-    return one("scatter_nd_add", "scatter_nd_add", {"X": need(x, "x", "scatter_nd_add"), "Index": need(index, "index", "scatter_nd_add"),
-                                                    "Updates": need(updates, "updates", "scatter_nd_add")}, name=name)
 
 
 def scatter_nd(index, updates, shape, name=None):
     """Zeros of a shape with updates added at coordinates."""
     return scatter_nd_add(fill(shape, 0, need(updates, "updates", "scatter_nd").dtype), index, updates, name)
-
-
-def index_sample(x, index):
-    """Elements of every row by number."""
-    return one("index_sample", "index_sample", {"X": need(x, "x", "index_sample"), "Index": need(index, "index", "index_sample")})
 
 
 def _common(first, second, axis):
@@ -269,19 +157,6 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     values = expand(values, shape) if isinstance(values, Value) else fill(shape, values, arr.dtype)
     return one("put_along_axis", "put_along_axis", {"Input": arr, "Index": indices, "Value": values},
                {"Axis": axis, "Reduce": reduce, "Include_self": True}, slot="Result")
-
-
-def index_add(x, index, axis, value, name=None):
-    """x with value added to slices along the axis."""
-    return one("index_add", "index_add", {"X": need(x, "x", "index_add"), "Index": need(index, "index", "index_add"),
-                                          "AddValue": need(value, "value", "index_add")}, {"axis": axis}, name)
-
-
-def index_put(x, indices, value, accumulate=False, name=None):
-    """x with value at coordinates, or where a mask holds."""
-    need(x, "x", "index_put")
-    return one("index_put", "index_put", {"x": x, "indices": need_all(list(indices), "indices", "index_put"),
-                                          "value": need(value, "value", "index_put")}, {"accumulate": accumulate}, name, slot="out")
 
 
 def _parts(x, item):

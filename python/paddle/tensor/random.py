@@ -1,45 +1,9 @@
 """Random numbers; paddle.seed() gives the stream of Paddle 2.6."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Tensor, Value, need, number, one, shape_inputs, type_number
-from paddle.framework import get_default_dtype
+from paddle._op import Value, declared, need
 
-
-def _float_type(dtype, where):
-    """The number of a floating type; None: the default."""
-    dtype = type_number(dtype or get_default_dtype())
-    if dtype.dtype not in ("float16", "bfloat16", "float32", "float64"):
-        raise TypeError("%s only supports ['float32', 'float64'], but received %s" % (where, dtype.dtype))
-    return dtype
-
-
-def uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None):
-    """Between min and max."""
-    inputs, sizes = shape_inputs(shape, "uniform")
-    return one("uniform", "uniform_random", inputs,
-               {"shape": sizes, "min": float(min), "max": float(max), "seed": seed,
-                "dtype": _float_type(dtype, "uniform/rand")}, name, stop_gradient=True)
-
-
-def rand(shape, dtype=None, name=None):
-    """Between 0 and 1."""
-    return uniform(shape, dtype, 0.0, 1.0, name=name)
-
-
-def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
-    """Of the normal distribution."""
-    inputs, sizes = shape_inputs(shape, "gaussian")
-    return one("gaussian", "gaussian_random", inputs,
-               {"shape": sizes, "mean": float(mean), "std": float(std), "seed": seed,
-                "dtype": _float_type(dtype, "gaussian/standard_normal/randn/normal")}, name, stop_gradient=True)
-
-
-def randn(shape, dtype=None, name=None):
-    """Of the standard normal distribution."""
-    return gaussian(shape, dtype=dtype, name=name)
-
-
-standard_normal = randn
+globals().update(declared(__name__))
 
 
 def _shape_of(x):
@@ -60,14 +24,6 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
     return randn(_shape_of(like), like.dtype, name) * std + mean
 
 
-def randint(low=0, high=None, shape=[1], dtype=None, name=None):
-    """Integers from low to high - 1."""
-    low, high = _bounds(low, high, "randint")
-    inputs, sizes = shape_inputs(shape, "randint")
-    return one("randint", "randint", inputs, {"shape": sizes, "low": low, "high": high, "seed": 0,
-                                              "dtype": type_number(dtype or "int64")}, name, stop_gradient=True)
-
-
 def _bounds(low, high, where):
     if high is None:
         if low <= 0:
@@ -84,30 +40,6 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):
     need(x, "x", "randint_like")
     low, high = _bounds(low, high, "randint_like")
     return cast(randint(low, high, _shape_of(x), "int64", name), x.dtype if dtype is None else dtype)
-
-
-def randperm(n, dtype="int64", name=None):
-    """0 .. n-1 in random order."""
-    n = int(n) if isinstance(n, Tensor) else number(n, "n", "randperm")
-    if n < 1:
-        raise ValueError("The input n should be greater than 0 in randperm op.")
-    return one("randperm", "randperm", {}, {"n": n, "dtype": type_number(dtype), "seed": 0}, name, stop_gradient=True)
-
-
-def multinomial(x, num_samples=1, replacement=False, name=None):
-    """Draws by the weights in x."""
-    return one("multinomial", "multinomial", {"X": need(x, "x", "multinomial")},
-               {"num_samples": num_samples, "replacement": replacement}, name, stop_gradient=True)
-
-
-def bernoulli(x, name=None):
-    """1 with the probability in x, else 0."""
-    return one("randint", "bernoulli", {"X": need(x, "x", "bernoulli")}, name=name, stop_gradient=True)
-
-
-def poisson(x, name=None):
-    """Of Poisson's distribution with the mean in x."""
-    return one("poisson", "poisson", {"X": need(x, "x", "poisson")}, name=name, stop_gradient=True)
 
 
 __getattr__ = _names.guard(__name__)

@@ -1,53 +1,8 @@
 """Finding and choosing."""
 from paddle import _names
-from paddle._op import Value, Call, fill, need, one, type_number
+from paddle._op import Value, declared, fill, need, one
 
-
-def _arg(kind, call, x, axis, keepdim, dtype, name):
-    need(x, "x", call)
-    return one(call, kind, {"X": x}, {"axis": 0 if axis is None else axis, "flatten": axis is None,
-                                      "keepdims": keepdim, "dtype": type_number(dtype)}, name, stop_gradient=True)
-
-
-def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
-    """Where the largest value is."""
-    return _arg("arg_max", "argmax", x, axis, keepdim, dtype, name)
-
-
-def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
-    """Where the smallest value is."""
-    return _arg("arg_min", "argmin", x, axis, keepdim, dtype, name)
-
-
-def _sorted(call, x, axis, descending, name):
-    call = Call(call, name)
-    out, ids = call.var(), call.var("int64", stop_gradient=True)
-    call.op("argsort", {"X": x}, {"Out": out, "Indices": ids}, {"axis": axis, "descending": descending})
-    return out, ids
-
-
-def argsort(x, axis=-1, descending=False, name=None):
-    """The order that sorts x."""
-    return _sorted("argsort", need(x, "x", "argsort"), axis, descending, name)[1]
-
-
-def sort(x, axis=-1, descending=False, name=None):
-    """x sorted along the axis."""
-    return _sorted("sort", need(x, "x", "sort"), axis, descending, name)[0]
-
-
-def topk(x, k, axis=None, largest=True, sorted=True, name=None):
-    """The k largest (smallest) values along the axis and where they are."""
-    need(x, "x", "topk")
-    call = Call("top_k_v2", name)
-    out, ids = call.var(), call.var("int64", stop_gradient=True)
-    inputs, attrs = {"X": x}, {"largest": largest, "sorted": sorted, "axis": -1 if axis is None else axis}
-    if isinstance(k, Value):
-        inputs["K"] = k
-    else:
-        attrs["k"] = k
-    call.op("top_k_v2", inputs, {"Out": out, "Indices": ids}, attrs)
-    return out, ids
+globals().update(declared(__name__))
 
 
 def where(condition, x=None, y=None, name=None):
@@ -83,18 +38,6 @@ def nonzero(x, as_tuple=False):
     if rank == 1:
         return (out,)
     return tuple(slice(out, axes=[1], starts=[i], ends=[i + 1]) for i in range(rank))
-
-
-def masked_select(x, mask, name=None):
-    """The elements where the mask holds."""
-    return one("masked_select", "masked_select", {"X": need(x, "x", "masked_select"),
-                                                  "Mask": need(mask, "mask", "masked_select")}, name=name, slot="Y")
-
-
-def index_select(x, index, axis=0, name=None):
-    """Slices by number along the axis."""
-    return one("index_select", "index_select", {"X": need(x, "x", "index_select"),
-                                                "Index": need(index, "index", "index_select")}, {"dim": axis}, name)
 
 
 __getattr__ = _names.guard(__name__)

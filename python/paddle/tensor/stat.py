@@ -1,12 +1,8 @@
 """Statistics."""
 from paddle import _names
-from paddle._op import need, one
-from paddle.tensor.math import reduce
+from paddle._op import declared, need
 
-
-def mean(x, axis=None, keepdim=False, name=None):
-    """The mean over the axes (None: over everything)."""
-    return reduce("reduce_mean", "mean", x, axis, keepdim, name)
+globals().update(declared(__name__))
 
 
 def var(x, axis=None, unbiased=True, keepdim=False, name=None):
@@ -25,11 +21,6 @@ def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     """The square root of the variance."""
     from paddle.tensor.math import sqrt
     return sqrt(var(x, axis, unbiased, keepdim, name))
-
-
-def numel(x, name=None):
-    """How many elements."""
-    return one("numel", "size", {"Input": need(x, "x", "numel")}, name=name, dtype="int64")
 
 
 __getattr__ = _names.guard(__name__)

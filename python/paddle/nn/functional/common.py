@@ -1,25 +1,9 @@
 """Linear maps, dropout, embeddings, padding, similarities."""
 from paddle import _names
 from paddle._mode import mode as _mode
-from paddle._op import Call, Value, is_float, need, net, one, type_number
+from paddle._op import Call, Value, declared, need, net, one
 
-
-def linear(x, weight, bias=None, name=None):
-    """x @ weight + bias"""
-    need(x, "x", "linear")
-    call = Call("linear", name)
-    out = call.one("matmul_v2", {"X": x, "Y": need(weight, "weight", "linear")}, {"trans_x": False, "trans_y": False})
-    if bias is None:
-        return out
-    return call.one("elementwise_add", {"X": out, "Y": bias}, {"axis": -1})
-
-
-def bilinear(x1, x2, weight, bias=None, name=None):
-    """x1 weight[k] x2 + bias[k]; weight [out, in1, in2]."""
-    inputs = {"X": need(x1, "x1", "bilinear"), "Y": need(x2, "x2", "bilinear"), "Weight": need(weight, "weight", "bilinear")}
-    if bias is not None:
-        inputs["Bias"] = bias
-    return one("bilinear", "bilinear_tensor_product", inputs, name=name)
+globals().update(declared(__name__))
 
 
 # ---- dropout ------------------------------------------------------------------------------------
@@ -115,34 +99,6 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
 # ---- embeddings and labels ----------------------------------------------------------------------
 
 
-def embedding(x, weight, padding_idx=None, sparse=False, name=None):
-    """Rows of weight by number; rows of padding_idx are zero."""
-    need(x, "input", "embedding")
-    need(weight, "weight", "embedding")
-    rows = weight.shape[0]
-    index = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else rows + padding_idx
-    if padding_idx is not None and not -rows <= padding_idx < rows:
-        raise ValueError("padding_idx must be within [-%d, %d)" % (rows, rows))
-    try:
-        return one("embedding", "lookup_table_v2", {"Ids": x, "W": weight},
-                   {"is_sparse": sparse, "is_distributed": False, "remote_prefetch": sparse, "padding_idx": index}, name)
-    except RuntimeError as error:
-        if not is_float(x):
-            raise
-        raise NotImplementedError(str(error)) from None
-
-
-def one_hot(x, num_classes, name=None):
-    """A row with a one at x."""
-    need(x, "input", "one_hot_v2")
-    inputs, attrs = {"X": x}, {"allow_out_of_range": False}
-    if isinstance(num_classes, Value):
-        inputs["depth_tensor"] = num_classes
-    else:
-        attrs["depth"] = num_classes
-    return one("one_hot_v2", "one_hot_v2", inputs, attrs, name, dtype="float32", stop_gradient=True)
-
-
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     """(1 - epsilon) * label + epsilon / classes"""
     if epsilon > 1.0 or epsilon < 0.0:
@@ -150,17 +106,6 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     if prior_dist is not None:
         return label * (1.0 - epsilon) + prior_dist * epsilon
     return label * (1.0 - epsilon) + epsilon / float(label.shape[-1])
-
-
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):
-    """Rows that begin with x ones."""
-    need(x, "x", "sequence_mask")
-    inputs, attrs = {"X": x}, {"out_dtype": type_number(dtype)}
-    if isinstance(maxlen, Value):
-        inputs["MaxLenTensor"] = maxlen
-    else:
-        attrs["maxlen"] = -1 if maxlen is None else maxlen
-    return one("sequence_mask", "sequence_mask", inputs, attrs, name, slot="Y", stop_gradient=True)
 
 
 # ---- similarities -------------------------------------------------------------------------------

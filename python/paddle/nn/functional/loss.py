@@ -1,9 +1,11 @@
 """Losses."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Call, fill, is_float, named, need, one
+from paddle._op import Call, declared, fill, is_float, named, need, one
 from paddle.tensor.math import abs, add, multiply, square, subtract, sum
 from paddle.tensor.stat import mean
+
+globals().update(declared(__name__))
 
 
 def _check(reduction, where):
@@ -16,13 +18,6 @@ def _reduced(loss, reduction, name=None):
     if reduction == "none":
         return loss
     return mean(loss, name=name) if reduction == "mean" else sum(loss, name=name)
-
-
-def log_loss(input, label, epsilon=1e-4, name=None):
-    """-label * log(input + eps) - (1 - label) * log(1 - input + eps)"""
-    return one("log_loss", "log_loss", {"Predicted": need(input, "input", "log_loss"),
-                                        "Labels": need(label, "label", "log_loss")}, {"epsilon": float(epsilon)}, name,
-               slot="Loss")
 
 
 def _softmax_loss(logits, label, soft_label, ignore_index, axis, numeric_stable_mode=True, use_softmax=True):
@@ -157,14 +152,6 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     if weight is not None:
         loss = multiply(loss, weight)
     return _reduced(loss, reduction)
-
-
-def square_error_cost(input, label):
-    """(input - label)^2"""
-    call = Call("square_error_cost")
-    apart = call.one("elementwise_sub", {"X": need(input, "input", "square_error_cost"),
-                                         "Y": need(label, "label", "square_error_cost")})
-    return call.one("square", {"X": apart})
 
 
 def mse_loss(input, label, reduction="mean", name=None):

@@ -4,6 +4,11 @@ from paddle.nn.layer.layers import Layer
 NEEDED = object()
 
 
+def _arguments(function):
+    """Names of a function's arguments, declared in C or written in Python."""
+    return function._arguments if hasattr(function, "_arguments") else function.__code__.co_varnames
+
+
 def layer(function, class_name, doc, fields=(), prefix="", shown=None, named=True, inputs=1, also=()):
     """A class over function. fields: (argument, default or NEEDED) in the order of the constructor; the attribute is prefix +
     argument, but `also` may give another: (argument, attribute). shown: arguments that printing shows; named: the last argument
@@ -12,7 +17,7 @@ def layer(function, class_name, doc, fields=(), prefix="", shown=None, named=Tru
     attributes = [dict(also).get(field, prefix + field) for field in names]
     pairs = list(zip(names, attributes))
     defaults = dict(fields)
-    own_name, words = prefix + "name", function.__code__.co_varnames[:inputs]
+    own_name, words = prefix + "name", _arguments(function)[:inputs]
     visible = [(field, attribute) for field, attribute in pairs if field in (names if shown is None else shown)]
 
     def __init__(self, *args, **kwargs):

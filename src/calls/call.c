@@ -1,0 +1,525 @@
+/* A declared function is carried out: arguments become slots and attributes of its ops, which run
+ * at once (eager mode) or are appended to the net's block. */
+#include <string.h>
+
+#include "calls/row.h"
+#include "calls/rules.h"
+
+enum { SLOTS_MAX = 16, TENSORS_MAX = 64, SETTINGS_MAX = 24, OUTS_MAX = 4096 };
+
+struct slot { /* tensors of one slot */
+    const char *name;
+    int n;
+    union skiff_handle *tensors;
+};
+
+struct op_call { /* one op, ready to run or to be appended */
+    const char *type;
+    struct slot ins[SLOTS_MAX], outs[RESULTS_MAX];
+    int nins, nouts;
+    struct skiff_op_setting attrs[SETTINGS_MAX];
+    int nattrs;
+    union skiff_handle few[TENSORS_MAX];
+    int used;
+};
+
+static union skiff_handle *op_room(struct calling *c, struct op_call *o, int n)
+{
+    if (o->used + n > TENSORS_MAX)
+        return arena_alloc(&c->arena, (size_t)n * sizeof(union skiff_handle));
+    o->used += n;
+    return o->few + o->used - n;
+}
+
+/* ---- arguments ---- */
+
+static const struct skiff_value *arg_value(const struct calling *c, int i)
+{
+    const struct skiff_value *v = &c->args[i];
+    return v->kind == SKIFF_VALUE_DEFAULT ? &c->f->args[i].def : v;
+}
+
+static bool is_given(const struct skiff_value *v)
+{
+    return v->kind != SKIFF_VALUE_NONE && v->kind != SKIFF_VALUE_DEFAULT;
+}
+
+static enum skiff_status rule_run(struct calling *c, const struct call_rule *rule,
+                                  const struct operand *operands, int n, struct skiff_attr *out)
+{
+    const struct skiff_value *values[OPERANDS_MAX];
+    for (int i = 0; i < n; i++)
+        values[i] = operands[i].arg < 0 ? &operands[i].value : arg_value(c, operands[i].arg);
+    return rule->run(c, values, n, out);
+}
+
+static enum skiff_status put_in(struct calling *c, struct op_call *o, const char *slot,
+                                const struct skiff_value *v)
+{
+    bool one = v->kind == SKIFF_VALUE_TENSOR;
+    if (o->nins == SLOTS_MAX)
+        return error_set(c->err, SKIFF_INTERNAL, "%s: too many inputs", c->f->name);
+    struct slot *s = &o->ins[o->nins++];
+    s->name = slot;
+    s->n = one ? 1 : v->n;
+    s->tensors = op_room(c, o, s->n);
+    if (one)
+        s->tensors[0] = v->tensor;
+    else
+        memcpy(s->tensors, v->tensors, (size_t)v->n * sizeof(*s->tensors));
+    return SKIFF_OK;
+}
+
+static void put_attr(struct op_call *o, const char *name, const struct skiff_attr *value)
+{
+    if (o->nattrs < SETTINGS_MAX)
+        o->attrs[o->nattrs++] = (struct skiff_op_setting){name, *value};
+}
+
+static void stop_gradient(const struct calling *c, union skiff_handle t)
+{
+    if (c->to->eager)
+        skiff_eager_set_stop_gradient(t.eager, true);
+    else
+        skiff_var_set_stop_gradient(t.var, true);
+}
+
+/* A list of numbers with tensors among them: all become tensors, the attribute has -1 for those
+ * that are known only when the program runs. */
+static enum skiff_status put_mixed(struct calling *c, struct op_call *o, const struct term *t,
+                                   const struct skiff_value *v)
+{
+    struct skiff_value list = {.kind = SKIFF_VALUE_TENSORS, .n = v->n};
+    union skiff_handle *tensors = arena_alloc(&c->arena, (size_t)(v->n + 1) * sizeof(*tensors));
+    int64_t *longs = arena_alloc(&c->arena, (size_t)(v->n + 1) * sizeof(*longs));
+    bool shaped = !strcmp(o->type, "reshape2"); /* whose tensors have one dimension */
+    for (int i = 0; i < v->n; i++) {
+        longs[i] = v->tensors[i].var ? -1 : v->attr.longs[i];
+        tensors[i] = v->tensors[i];
+        if (!v->tensors[i].var)
+            TRY(call_fill(c, shaped, (int64_t[]){1},
+                          &(struct skiff_attr){.type = SKIFF_ATTR_LONG, .i = longs[i]}, "int32",
+                          &tensors[i]));
+    }
+    list.tensors = tensors;
+    put_attr(o, t->key, &(struct skiff_attr){.type = SKIFF_ATTR_LONGS, .n = v->n, .longs = longs});
+    return put_in(c, o, t->list, &list);
+}
+
+static enum skiff_status put_either(struct calling *c, struct op_call *o, const struct term *t,
+                                    const struct skiff_value *v)
+{
+    static const int64_t none;
+    if (v->kind == SKIFF_VALUE_MIXED)
+        return put_mixed(c, o, t, v);
+    if (v->kind != SKIFF_VALUE_TENSOR) {
+        if (v->kind == SKIFF_VALUE_ATTR)
+            put_attr(o, t->key, &v->attr);
+        return SKIFF_OK;
+    }
+    if (t->stop)
+        stop_gradient(c, v->tensor);
+    if (c->to->net && t->list) /* programs say that the numbers are not known */
+        put_attr(o, t->key, &(struct skiff_attr){.type = SKIFF_ATTR_LONGS, .longs = &none});
+    return put_in(c, o, t->slot, v);
+}
+
+/* A tensor, or a number as one of the type of the second operand. */
+static enum skiff_status put_fill(struct calling *c, struct op_call *o, const struct term *t)
+{
+    const struct skiff_value *v = arg_value(c, t->arg), *like = arg_value(c, t->operands[1].arg);
+    struct skiff_value made = {.kind = SKIFF_VALUE_TENSOR};
+    if (v->kind == SKIFF_VALUE_TENSOR)
+        return put_in(c, o, t->key, v);
+    bool scalar = t->noperands < 3; /* otherwise [1] */
+    if (!is_number(&v->attr))
+        return error_set(c->err, SKIFF_DTYPE, "%s: %s must be a tensor or a number", c->f->name,
+                         c->f->args[t->arg].name);
+    const char *dtype = handle_dtype(c, like->tensor);
+    TRY(call_fill(c, !scalar, (int64_t[]){1}, &v->attr, dtype ? dtype : "float32", &made.tensor));
+    return put_in(c, o, t->key, &made);
+}
+
+static enum skiff_status put_real(struct calling *c, struct op_call *o, const struct term *t);
+
+static enum skiff_status put_term(struct calling *c, struct op_call *o, const struct term *t)
+{
+    const struct skiff_value *v;
+    struct skiff_attr made = {0};
+    switch (t->kind) {
+    case TERM_SLOT:
+        v = arg_value(c, t->arg);
+        if (v->kind != SKIFF_VALUE_TENSOR && v->kind != SKIFF_VALUE_TENSORS)
+            return SKIFF_OK;
+        if (t->stop)
+            stop_gradient(c, v->tensor);
+        return put_in(c, o, t->key, v);
+    case TERM_BEFORE:
+        return put_in(
+            c, o, t->key,
+            &(struct skiff_value){.kind = SKIFF_VALUE_TENSOR,
+                                  .tensor = c->has_before ? c->before : c->args[0].tensor});
+    case TERM_FILL:
+        return put_fill(c, o, t);
+    case TERM_REAL:
+        return put_real(c, o, t);
+    case TERM_ATTR:
+        v = arg_value(c, t->arg);
+        if (v->kind == SKIFF_VALUE_ATTR)
+            put_attr(o, t->key, &v->attr);
+        return SKIFF_OK;
+    case TERM_CONST:
+        put_attr(o, t->key, &t->value);
+        return SKIFF_OK;
+    case TERM_EITHER:
+        return put_either(c, o, t, arg_value(c, t->arg));
+    case TERM_RULE:
+        made.n = -1; /* a rule that leaves it so sets nothing */
+        TRY(rule_run(c, t->rule, t->operands, t->noperands, &made));
+        if (made.n >= 0)
+            put_attr(o, t->key, &made);
+        return SKIFF_OK;
+    case TERM_CHECK:
+        return rule_run(c, t->rule, t->operands, t->noperands, &made);
+    }
+    return SKIFF_OK;
+}
+
+/* ---- results ---- */
+
+/* The name that the call is given; NULL: none. */
+static const char *given_name(const struct calling *c)
+{
+    const struct skiff_value *v = c->f->name_arg < 0 ? NULL : arg_value(c, c->f->name_arg);
+    return v && is_given(v) ? v->attr.s : NULL;
+}
+
+static void name_draw(struct calling *c, const struct step *s)
+{
+    const char *given = s->aside ? NULL : given_name(c);
+    if (c->to->net)
+        c->prefix = given ? given : skiff_net_name(c->to->net, s->as ? s->as : c->f->name);
+}
+
+static struct skiff_var *var_make(struct calling *c, const char *name, const struct result *r)
+{
+    struct skiff_block *b = skiff_net_block(c->to->net);
+    struct skiff_var *v = skiff_block_own_var(b, name);
+    if (!v) {
+        v = skiff_block_add_var(b, name);
+        skiff_var_set_kind(v, "LOD_TENSOR");
+    }
+    if (r->dtype)
+        skiff_var_set_dtype(v, r->dtype);
+    skiff_var_set_persistable(v, false);
+    skiff_var_set_stop_gradient(v, r->stop);
+    return v;
+}
+
+static union skiff_handle result_make(struct calling *c, const struct step *s,
+                                      const struct result *r)
+{
+    union skiff_handle made;
+    if (c->to->eager) {
+        made.eager = skiff_eager_tensor_create(c->to->eager);
+        return made;
+    }
+    if (!s->named) {
+        const char *key = arena_printf(&c->arena, "%s.tmp", c->prefix);
+        made.var = var_make(c, skiff_net_name(c->to->net, key), r);
+        return made;
+    }
+    const char *given = given_name(c);
+    made.var = var_make(c, given ? given : skiff_net_name(c->to->net, s->as), r);
+    return made;
+}
+
+static enum skiff_status results_make(struct calling *c, const struct step *s, struct op_call *o)
+{
+    if (c->to->net && !s->named && (!c->prefix || s->as))
+        name_draw(c, s);
+    for (int i = 0; i < s->nresults; i++) {
+        const struct result *r = &s->results[i];
+        struct slot *slot = &o->outs[o->nouts++];
+        struct skiff_attr count = {.i = 1};
+        slot->n = 0;
+        if (r->rule)
+            TRY(rule_run(c, r->rule, r->operands, r->noperands, &count));
+        if (count.i < 0 || count.i > OUTS_MAX)
+            return error_set(c->err, SKIFF_INVALID,
+                             "%s: the number of results must be known and at most %d, but is %lld",
+                             c->f->name, OUTS_MAX, (long long)count.i);
+        slot->name = r->slot;
+        slot->tensors = op_room(c, o, (int)count.i);
+        const struct skiff_value *place = r->in_place < 0 ? NULL : arg_value(c, r->in_place);
+        for (int k = 0; k < (int)count.i; k++, slot->n++) {
+            bool taken = place && is_given(place);
+            slot->tensors[k] = taken ? place->tensor : result_make(c, s, r);
+            if (taken && c->to->eager)
+                skiff_eager_tensor_ref(place->tensor.eager);
+        }
+    }
+    return SKIFF_OK;
+}
+
+/* ---- the two targets ---- */
+
+static enum skiff_status op_run_now(struct calling *c, struct op_call *o)
+{
+    struct skiff_op_arg ins[SLOTS_MAX], outs[RESULTS_MAX];
+    for (int i = 0; i < o->nins; i++)
+        ins[i] = (struct skiff_op_arg){o->ins[i].name, o->ins[i].n,
+                                       (struct skiff_eager_tensor *const *)o->ins[i].tensors};
+    for (int i = 0; i < o->nouts; i++)
+        outs[i] = (struct skiff_op_arg){o->outs[i].name, o->outs[i].n,
+                                        (struct skiff_eager_tensor *const *)o->outs[i].tensors};
+    struct skiff_op_call call = {o->type, ins, outs, o->nins, o->nouts, o->attrs, o->nattrs};
+    return skiff_eager_op(c->to->eager, &call, c->err);
+}
+
+static const char **slot_names(struct calling *c, const struct slot *s)
+{
+    const char **names = arena_alloc(&c->arena, (size_t)(s->n + 1) * sizeof(*names));
+    for (int i = 0; i < s->n; i++)
+        names[i] = skiff_var_name(s->tensors[i].var);
+    return names;
+}
+
+/* What is made only of variables without gradient has none either. */
+static void stop_without_gradient(const struct calling *c, const struct op_call *o)
+{
+    for (int i = 0; !c->to->no_gradient && i < o->nins; i++)
+        for (int k = 0; k < o->ins[i].n; k++)
+            if (!skiff_var_stop_gradient(o->ins[i].tensors[k].var))
+                return;
+    for (int i = 0; i < o->nouts; i++)
+        for (int k = 0; k < o->outs[i].n; k++)
+            skiff_var_set_stop_gradient(o->outs[i].tensors[k].var, true);
+}
+
+static enum skiff_status op_append(struct calling *c, struct op_call *o)
+{
+    struct skiff_block *b = skiff_net_block(c->to->net);
+    int at = skiff_block_ops(b);
+    struct skiff_op *op = skiff_block_insert_op(b, -1, o->type);
+    for (int i = 0; i < o->nins; i++)
+        if (skiff_op_declares_in(b, op, o->ins[i].name))
+            skiff_op_set_in(b, op, o->ins[i].name, o->ins[i].n, slot_names(c, &o->ins[i]));
+    for (int i = 0; i < o->nouts; i++)
+        if (skiff_op_declares_out(b, op, o->outs[i].name))
+            skiff_op_set_out(b, op, o->outs[i].name, o->outs[i].n, slot_names(c, &o->outs[i]));
+    for (int i = 0; i < o->nattrs; i++) {
+        if (!skiff_op_declares_attr(b, op, o->attrs[i].name, NULL))
+            continue;
+        if (skiff_op_set_attr(b, op, o->attrs[i].name, &o->attrs[i].value, c->err) < 0) {
+            skiff_block_remove_ops(b, at, 1);
+            return c->err->code;
+        }
+    }
+    TRY(skiff_op_finish(b, op, 0, c->err));
+    stop_without_gradient(c, o);
+    return SKIFF_OK;
+}
+
+static enum skiff_status op_do(struct calling *c, struct op_call *o)
+{
+    return c->to->eager ? op_run_now(c, o) : op_append(c, o);
+}
+
+/* ---- tensors that a call makes for itself ---- */
+
+static void keep_temporary(struct calling *c, struct skiff_eager_tensor *tensor)
+{
+    struct temporary *t = arena_alloc(&c->arena, sizeof(*t));
+    *t = (struct temporary){tensor, c->temporaries};
+    c->temporaries = t;
+}
+
+static bool is_whole(const char *dtype)
+{
+    return dtype && (!strcmp(dtype, "int32") || !strcmp(dtype, "int64"));
+}
+
+static enum skiff_status put_real(struct calling *c, struct op_call *o, const struct term *t)
+{
+    struct skiff_value v = *arg_value(c, t->arg);
+    const char *dtype = handle_dtype(c, v.tensor);
+    if (c->to->eager && is_whole(dtype)) {
+        struct op_call cast;
+        cast.type = "cast";
+        cast.nins = cast.nattrs = cast.used = 0;
+        cast.nouts = 1;
+        put_attr(&cast, "in_dtype",
+                 &(struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number(dtype)});
+        put_attr(&cast, "out_dtype",
+                 &(struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number("float64")});
+        TRY(put_in(c, &cast, "X", &v));
+        v.tensor.eager = skiff_eager_tensor_create(c->to->eager);
+        keep_temporary(c, v.tensor.eager);
+        cast.outs[0] = (struct slot){"Out", 1, &v.tensor};
+        TRY(op_do(c, &cast));
+    }
+    return put_in(c, o, t->key, &v);
+}
+
+enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
+                            const struct skiff_attr *number, const char *dtype,
+                            union skiff_handle *out)
+{
+    static const struct result result = {.slot = "Out", .stop = true, .in_place = -1};
+    struct op_call o;
+    o.type = "fill_constant";
+    o.nins = o.nattrs = o.used = 0;
+    o.nouts = 1;
+    if (c->to->eager)
+        out->eager = skiff_eager_tensor_create(c->to->eager);
+    else { /* two names are taken, the second is used */
+        skiff_net_name(c->to->net, "fill_constant");
+        const char *prefix = skiff_net_name(c->to->net, "fill_constant");
+        const char *key = arena_printf(&c->arena, "%s.tmp", prefix);
+        out->var = var_make(c, skiff_net_name(c->to->net, key), &result);
+    }
+    o.outs[0] = (struct slot){"Out", 1, out};
+    put_attr(&o, "shape", &(struct skiff_attr){.type = SKIFF_ATTR_LONGS, .n = ndim, .longs = dims});
+    put_attr(&o, "dtype",
+             &(struct skiff_attr){.type = SKIFF_ATTR_INT, .i = skiff_dtype_number(dtype)});
+    put_attr(&o, "value", &(struct skiff_attr){.type = SKIFF_ATTR_FLOAT, .f = number_of(number)});
+    put_attr(
+        &o, "str_value",
+        &(struct skiff_attr){.type = SKIFF_ATTR_STRING, .s = text_as(&c->arena, number, dtype)});
+    put_attr(&o, "force_cpu", &(struct skiff_attr){.type = SKIFF_ATTR_BOOLEAN});
+    if (c->to->eager)
+        keep_temporary(c, out->eager);
+    return op_do(c, &o);
+}
+
+/* ---- steps ---- */
+
+static int dtype_number(const struct skiff_value *v)
+{
+    return v->attr.type == SKIFF_ATTR_STRING ? skiff_dtype_number(v->attr.s) : (int)v->attr.i;
+}
+
+static const char *first_dtype(const struct calling *c)
+{
+    const char *dtype = handle_dtype(c, c->args[0].tensor);
+    return dtype ? dtype : "";
+}
+
+static bool step_holds(const struct calling *c, const struct step *s)
+{
+    const struct skiff_value *v = s->condition == IF_ALWAYS ? NULL : arg_value(c, s->condition_arg);
+    switch (s->condition) {
+    case IF_GIVEN:
+        return is_given(v);
+    case IF_TENSOR:
+        return v->kind == SKIFF_VALUE_TENSOR;
+    case IF_NUMBER:
+        return v->kind == SKIFF_VALUE_ATTR;
+    case IF_NONE:
+        return !is_given(v);
+    case IF_INTS:
+        return c->to->eager && is_whole(handle_dtype(c, v->tensor));
+    case IF_MATRIX:
+        return handle_ndim(c, v->tensor) >= 2;
+    case IF_WHOLE:
+        return is_whole(handle_dtype(c, v->tensor));
+    case IF_OTHER:
+        return is_given(v) && dtype_number(v) != skiff_dtype_number(first_dtype(c));
+    default:
+        return true;
+    }
+}
+
+static void outs_unref(const struct calling *c, const struct op_call *o)
+{
+    for (int i = 0; c->to->eager && i < o->nouts; i++)
+        for (int k = 0; k < o->outs[i].n; k++)
+            skiff_eager_tensor_unref(o->outs[i].tensors[k].eager);
+}
+
+/* Visible results into out; the others are given back. */
+static void results_give(struct calling *c, const struct step *s, struct op_call *o,
+                         union skiff_handle *out, int room, int *n)
+{
+    *n = 0;
+    for (int i = 0; i < o->nouts; i++)
+        for (int k = 0; k < o->outs[i].n; k++) {
+            union skiff_handle t = o->outs[i].tensors[k];
+            bool fits = !s->results[i].hidden && *n < room;
+            if (fits)
+                out[*n] = t;
+            else if (c->to->eager)
+                skiff_eager_tensor_unref(t.eager);
+            *n += !s->results[i].hidden;
+        }
+}
+
+static enum skiff_status step_do(struct calling *c, const struct step *s, union skiff_handle *out,
+                                 int room, int *n)
+{
+    struct op_call o;
+    o.type = s->op;
+    o.nins = o.nouts = o.nattrs = o.used = 0;
+    if (!s->op) {
+        name_draw(c, s);
+        return SKIFF_OK;
+    }
+    if (s->op_arg >= 0)
+        o.type = arg_value(c, s->op_arg)->attr.s;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; status == SKIFF_OK && i < s->nterms; i++)
+        status = put_term(c, &o, &s->terms[i]);
+    if (status == SKIFF_OK)
+        status = results_make(c, s, &o);
+    if (status == SKIFF_OK)
+        status = op_do(c, &o);
+    if (status < 0) {
+        outs_unref(c, &o);
+        return status;
+    }
+    if (*n && c->to->eager) /* what the step before gave has been used */
+        for (int i = 0; i < *n && i < room; i++)
+            skiff_eager_tensor_unref(out[i].eager);
+    results_give(c, s, &o, out, room, n);
+    c->before = *n ? out[0] : c->before;
+    c->has_before = *n > 0;
+    return SKIFF_OK;
+}
+
+static void calling_end(struct calling *c)
+{
+    for (struct temporary *t = c->temporaries; t; t = t->next)
+        skiff_eager_tensor_unref(t->tensor);
+    arena_deinit(&c->arena);
+}
+
+/* No step was for these arguments: the first one is the result. */
+static void give_first(struct calling *c, union skiff_handle *out, int *n)
+{
+    *n = 1;
+    out[0] = c->args[0].tensor;
+    if (c->to->eager)
+        skiff_eager_tensor_ref(out[0].eager);
+}
+
+enum skiff_status function_call(const struct function *f, const struct skiff_call_target *to,
+                                const struct skiff_value *args, union skiff_handle *out, int room,
+                                int *n, struct skiff_error *err)
+{
+    struct calling c = {.f = f, .to = to, .args = args, .err = err};
+    enum skiff_status status = SKIFF_OK;
+    arena_init(&c.arena);
+    *n = 0;
+    for (int i = 0; status == SKIFF_OK && i < f->nsteps; i++)
+        if (step_holds(&c, &f->steps[i]))
+            status = step_do(&c, &f->steps[i], out, room, n);
+    if (status < 0) {
+        for (int i = 0; to->eager && i < *n && i < room; i++)
+            skiff_eager_tensor_unref(out[i].eager);
+        *n = 0;
+    } else if (!*n && !f->gives_list && room && args[0].kind == SKIFF_VALUE_TENSOR)
+        give_first(&c, out, n);
+    calling_end(&c);
+    return status;
+}

@@ -1,0 +1,427 @@
+/* Rows of text into struct function. What is wrong in a row is a mistake in the lists: the process
+ * ends with the row and what is wrong with it (call_test goes through all of them). */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "calls/row.h"
+#include "calls/rules.h"
+#include "program/op_kind.h"
+
+struct parser {
+    struct function *f;
+    struct arena *a;
+};
+
+void row_wrong(const char *names, const char *what, const char *word)
+{
+    fprintf(stderr, "skiff: the function %s in src/calls: %s: %s\n", names, what, word);
+    abort();
+}
+
+static void wrong(const struct parser *p, const char *what, const char *word)
+{
+    row_wrong(p->f->names, what, word);
+}
+
+/* Cuts the text up at `separator` outside of brackets; returns how many parts there are. */
+static int cut(const struct parser *p, const char *text, char separator, char **out, int most)
+{
+    char *s = arena_strdup(p->a, text);
+    int n = 0, depth = 0;
+    while (*s == ' ')
+        s++;
+    if (!*s)
+        return 0;
+    for (out[n++] = s; *s; s++) {
+        depth += *s == '(' || *s == '[';
+        depth -= *s == ')' || *s == ']';
+        if (*s != separator || depth)
+            continue;
+        *s = '\0';
+        while (s[1] == ' ')
+            s++;
+        if (!s[1])
+            break;
+        if (n == most)
+            wrong(p, "too many parts", text);
+        out[n++] = s + 1;
+    }
+    return n;
+}
+
+/* ---- constants ---- */
+
+static bool parse_list(const struct parser *p, const char *text, struct skiff_attr *out)
+{
+    int64_t *longs = arena_alloc(p->a, 16 * sizeof(*longs));
+    *out = (struct skiff_attr){.type = SKIFF_ATTR_INTS, .longs = longs};
+    for (text++; *text && *text != ']'; text += *text == ',') {
+        char *end;
+        longs[out->n++] = strtoll(text, &end, 10);
+        text = end;
+    }
+    return true;
+}
+
+static bool parse_number(const char *text, struct skiff_attr *out)
+{
+    char *end;
+    bool real = strpbrk(text, ".en") != NULL;
+    *out = (struct skiff_attr){.type = real ? SKIFF_ATTR_FLOAT : SKIFF_ATTR_INT};
+    if (real)
+        out->f = strtod(text, &end);
+    else
+        out->i = strtoll(text, &end, 10);
+    return end != text && !*end;
+}
+
+/* False: no constant. None is one without a value. */
+static bool parse_constant(const struct parser *p, const char *text, struct skiff_value *out)
+{
+    *out = (struct skiff_value){.kind = SKIFF_VALUE_ATTR};
+    size_t n = strlen(text);
+    if (!strcmp(text, "None")) {
+        out->kind = SKIFF_VALUE_NONE;
+        return true;
+    }
+    if (!strcmp(text, "True") || !strcmp(text, "False")) {
+        out->attr = (struct skiff_attr){.type = SKIFF_ATTR_BOOLEAN, .i = text[0] == 'T'};
+        return true;
+    }
+    if ((text[0] == '\'' || text[0] == '"') && n > 1) {
+        out->attr = (struct skiff_attr){.type = SKIFF_ATTR_STRING,
+                                        .s = arena_strndup(p->a, text + 1, n - 2)};
+        return true;
+    }
+    if (text[0] == '[')
+        return parse_list(p, text, &out->attr);
+    return (isdigit((unsigned char)text[0]) || text[0] == '-') && parse_number(text, &out->attr);
+}
+
+/* ---- arguments ---- */
+
+static void parse_args(struct parser *p)
+{
+    struct function *f = p->f;
+    char *parts[ARGS_MAX];
+    f->name_arg = -1;
+    f->nargs = cut(p, f->arguments, ',', parts, ARGS_MAX);
+    for (int i = 0; i < f->nargs; i++) {
+        struct row_arg *arg = &f->args[i];
+        char *equals = strchr(parts[i], '=');
+        arg->required = !equals;
+        f->nrequired += !equals;
+        if (equals) {
+            *equals = '\0';
+            if (!parse_constant(p, equals + 1, &arg->def))
+                wrong(p, "no constant", equals + 1);
+        }
+        arg->name = parts[i];
+        if (!strcmp(arg->name, "name")) {
+            f->name_arg = i;
+            arg->takes = TAKES_NAME;
+        }
+    }
+}
+
+static int find_arg(const struct parser *p, const char *name)
+{
+    int i = function_arg(p->f, name);
+    if (i < 0)
+        wrong(p, "no argument of that name", name);
+    return i;
+}
+
+static void takes_attr(struct parser *p, int i, enum skiff_attr_type type)
+{
+    struct row_arg *arg = &p->f->args[i];
+    if (!(arg->takes & TAKES_ATTR) || arg->any_type)
+        arg->type = type;
+    arg->any_type = false;
+    arg->takes |= TAKES_ATTR;
+}
+
+/* ---- rules ---- */
+
+static void takes_letter(struct parser *p, int i, char letter)
+{
+    static const struct {
+        char letter;
+        enum skiff_attr_type type;
+    } types[] = {{'f', SKIFF_ATTR_FLOAT},   {'i', SKIFF_ATTR_LONG},   {'l', SKIFF_ATTR_LONGS},
+                 {'b', SKIFF_ATTR_BOOLEAN}, {'s', SKIFF_ATTR_STRING}, {0}};
+    struct row_arg *arg = &p->f->args[i];
+    if (letter == 't')
+        arg->takes |= TAKES_TENSOR;
+    else if (letter == 'T')
+        arg->takes |= TAKES_TENSORS;
+    else if (letter == 'd')
+        arg->takes |= TAKES_DTYPE;
+    for (int k = 0; types[k].letter; k++)
+        if (types[k].letter == letter && !(arg->takes & TAKES_ATTR))
+            takes_attr(p, i, types[k].type);
+    if (letter == 'a' && !arg->takes) {
+        arg->takes = TAKES_ATTR;
+        arg->any_type = true;
+    }
+}
+
+/* "rule(a,b)" -> the rule and its operands */
+static const struct call_rule *parse_rule(struct parser *p, const char *text,
+                                          const struct operand **out, int *n)
+{
+    char *parts[OPERANDS_MAX], *open = strchr(text, '(');
+    size_t length = strlen(text);
+    if (!open || text[length - 1] != ')')
+        wrong(p, "neither an argument, a constant nor a rule", text);
+    const struct call_rule *rule = call_rule_find(arena_strndup(p->a, text, (size_t)(open - text)));
+    if (!rule)
+        wrong(p, "there is no such rule", text);
+    *n = cut(p, arena_strndup(p->a, open + 1, length - (size_t)(open - text) - 2), ',', parts,
+             OPERANDS_MAX);
+    struct operand *to = arena_alloc(p->a, (size_t)(*n + 1) * sizeof(*to));
+    *out = to;
+    for (int i = 0; i < *n; i++) {
+        to[i].arg = -1;
+        if (parse_constant(p, parts[i], &to[i].value))
+            continue;
+        to[i].arg = find_arg(p, parts[i]);
+        p->f->args[to[i].arg].none_ok |= i == 0 && !strcmp(rule->name, "or");
+        if ((size_t)i < strlen(rule->takes))
+            takes_letter(p, to[i].arg, rule->takes[i]);
+    }
+    return rule;
+}
+
+/* ---- terms ---- */
+
+static void term_slot(struct parser *p, struct term *t, const struct op_slot *slot,
+                      const char *value)
+{
+    t->kind = TERM_SLOT;
+    if (!strcmp(value, ".")) {
+        t->kind = TERM_BEFORE;
+        if (p->f->nargs && !p->f->args[0].takes)
+            p->f->args[0].takes = TAKES_TENSOR;
+        return;
+    }
+    if (!strncmp(value, "fill(", 5)) {
+        t->kind = TERM_FILL;
+        t->rule = parse_rule(p, value, &t->operands, &t->noperands);
+        t->arg = t->operands[0].arg;
+        p->f->args[t->arg].takes |= TAKES_TENSOR;
+        return;
+    }
+    if (!strncmp(value, "real(", 5)) {
+        t->kind = TERM_REAL;
+        t->rule = parse_rule(p, value, &t->operands, &t->noperands);
+        t->arg = t->operands[0].arg;
+        return;
+    }
+    t->arg = find_arg(p, value);
+    p->f->args[t->arg].takes |= slot->flags & SLOT_LIST ? TAKES_TENSORS : TAKES_TENSOR;
+}
+
+static void term_attr(struct parser *p, struct term *t, const struct op_attr_spec *spec,
+                      const char *value)
+{
+    struct skiff_value constant;
+    if (parse_constant(p, value, &constant)) {
+        t->kind = TERM_CONST;
+        t->value = constant.attr;
+    } else if (strchr(value, '(')) {
+        t->kind = TERM_RULE;
+        t->rule = parse_rule(p, value, &t->operands, &t->noperands);
+        int arg = t->operands[0].arg;
+        if (!strcmp(t->rule->name, "or") && arg >= 0) /* it is what the attribute is */
+            takes_attr(p, arg, (enum skiff_attr_type)spec->type);
+    } else {
+        t->kind = TERM_ATTR;
+        t->arg = find_arg(p, value);
+        takes_attr(p, t->arg, (enum skiff_attr_type)spec->type);
+    }
+}
+
+static const struct op_slot *find_slot(const struct parser *p, const struct op_slot *slots,
+                                       const char *name)
+{
+    int i = op_kind_slot(slots, name);
+    if (i < 0)
+        wrong(p, "the op has no such slot", name);
+    return &slots[i];
+}
+
+/* "attr|Slot|List=arg" */
+static void term_either(struct parser *p, struct term *t, const struct op_kind *kind, char *keys,
+                        const char *value)
+{
+    char *parts[3];
+    int n = cut(p, keys, '|', parts, 3), at = op_kind_attr(kind, parts[0]);
+    if (at < 0)
+        wrong(p, "the op has no such attribute", parts[0]);
+    t->kind = TERM_EITHER;
+    t->key = parts[0];
+    for (int i = 1; i < n; i++) {
+        size_t length = strlen(parts[i]);
+        if (length && parts[i][length - 1] == '!') {
+            t->stop = true;
+            parts[i][length - 1] = '\0';
+        }
+        if (*(i == 1 ? (t->slot = parts[i]) : (t->list = parts[i])))
+            find_slot(p, kind->ins, parts[i]);
+    }
+    t->arg = find_arg(p, value);
+    takes_attr(p, t->arg, (enum skiff_attr_type)kind->attrs[at].type);
+    p->f->args[t->arg].takes |=
+        (t->slot && *t->slot ? TAKES_TENSOR : 0) | (t->list ? TAKES_MIXED : 0);
+}
+
+static void parse_term(struct parser *p, const struct op_kind *kind, struct step *s, char *text)
+{
+    if (s->nterms == TERMS_MAX)
+        wrong(p, "too many terms", text);
+    struct term *t = &s->terms[s->nterms++];
+    char *equals = strchr(text, '='), *open = strchr(text, '(');
+    if (!equals || (open && open < equals)) {
+        t->kind = TERM_CHECK;
+        t->rule = parse_rule(p, text, &t->operands, &t->noperands);
+        return;
+    }
+    *equals = '\0';
+    if (strchr(text, '|')) {
+        term_either(p, t, kind, text, equals + 1);
+        return;
+    }
+    int at = op_kind_attr(kind, text);
+    t->key = text;
+    if (equals[-1] == '!') {
+        t->stop = true;
+        equals[-1] = '\0';
+    }
+    if (at >= 0)
+        term_attr(p, t, &kind->attrs[at], equals + 1);
+    else
+        term_slot(p, t, find_slot(p, kind->ins, text), equals + 1);
+}
+
+static void parse_result(struct parser *p, const struct op_kind *kind, struct step *s, char *text)
+{
+    if (s->nresults == RESULTS_MAX)
+        wrong(p, "too many results", text);
+    struct result *r = &s->results[s->nresults++];
+    size_t n = strcspn(text, ":!~=*");
+    r->slot = arena_strndup(p->a, text, n);
+    r->in_place = -1;
+    find_slot(p, kind->outs, r->slot);
+    for (text += n; *text; text += n) {
+        char mark = *text++;
+        n = mark == '*' ? strlen(text) : strcspn(text, ":!~=*");
+        char *word = arena_strndup(p->a, text, n);
+        if (mark == ':')
+            r->dtype = word;
+        else if (mark == '=') {
+            r->in_place = find_arg(p, word);
+            p->f->args[r->in_place].takes |= TAKES_TENSOR;
+        } else if (mark == '*')
+            r->rule = parse_rule(p, word, &r->operands, &r->noperands);
+        r->stop |= mark == '!';
+        r->hidden |= mark == '~';
+    }
+}
+
+/* ---- steps ---- */
+
+static void parse_condition(struct parser *p, struct step *s, const char *text)
+{
+    static const struct {
+        const char *word;
+        enum condition condition;
+    } words[] = {
+        {"tensor(", IF_TENSOR}, {"number(", IF_NUMBER}, {"none(", IF_NONE}, {"whole(", IF_WHOLE},
+        {"other(", IF_OTHER},   {"matrix(", IF_MATRIX}, {"ints(", IF_INTS}, {0}};
+    s->condition = IF_GIVEN;
+    for (int i = 0; words[i].word; i++)
+        if (!strncmp(text, words[i].word, strlen(words[i].word))) {
+            s->condition = words[i].condition;
+            text = arena_strndup(p->a, text + strlen(words[i].word),
+                                 strlen(text) - strlen(words[i].word) - 1);
+            break;
+        }
+    s->condition_arg = find_arg(p, text);
+}
+
+static const struct op_kind *parse_op(struct parser *p, struct step *s, char *word)
+{
+    word[strlen(word) - 1] = '\0';
+    s->op = word;
+    s->op_arg = -1;
+    if (*word == '@') { /* an argument names the op: an activation */
+        s->op_arg = find_arg(p, word + 1);
+        takes_attr(p, s->op_arg, SKIFF_ATTR_STRING);
+    }
+    const struct op_kind *kind = op_kind_find(*word == '@' ? "relu" : word, GEN_2X);
+    if (!kind)
+        wrong(p, "there is no such op", word);
+    return kind;
+}
+
+static void parse_step(struct parser *p, const char *text, struct step *s)
+{
+    enum { WORDS = TERMS_MAX + RESULTS_MAX + 8 };
+    char *words[WORDS];
+    const struct op_kind *kind = NULL;
+    int n = cut(p, text, ' ', words, WORDS), i = 0;
+    bool results = false;
+    s->terms = arena_alloc(p->a, (size_t)(n + 1) * sizeof(*s->terms));
+    if (words[0][strlen(words[0]) - 1] == ':')
+        kind = parse_op(p, s, words[i++]);
+    for (; i < n; i++) {
+        if (!strcmp(words[i], "->"))
+            results = true;
+        else if (i + 1 < n && (!strcmp(words[i], "as") || !strcmp(words[i], "named") ||
+                               !strcmp(words[i], "aside"))) {
+            s->named = words[i][0] == 'n';
+            s->aside = words[i][2] == 'i';
+            s->as = words[++i];
+        } else if (i + 1 < n && !strcmp(words[i], "if"))
+            parse_condition(p, s, words[++i]);
+        else if (!kind)
+            wrong(p, "a step begins with an op and ':', or is 'as NAME'", text);
+        else if (results)
+            parse_result(p, kind, s, words[i]);
+        else
+            parse_term(p, kind, s, words[i]);
+    }
+    if (kind && !s->nresults)
+        parse_result(p, kind, s, arena_strdup(p->a, "Out"));
+}
+
+void row_parse(const struct function_row *row, const char *module, struct arena *a,
+               struct function *out)
+{
+    struct parser p = {out, a};
+    char *steps[STEPS_MAX];
+    *out = (struct function){.names = row->names,
+                             .arguments = row->arguments,
+                             .ops = row->ops,
+                             .text = row->text,
+                             .module = module};
+    char *first = arena_strndup(a, row->names, strcspn(row->names, " "));
+    char *dot = strrchr(first, '.');
+    out->name = dot ? dot + 1 : first;
+    parse_args(&p);
+    out->nsteps = cut(&p, row->ops, ';', steps, STEPS_MAX);
+    out->steps = arena_alloc(a, (size_t)(out->nsteps + 1) * sizeof(*out->steps));
+    for (int i = 0; i < out->nsteps; i++)
+        parse_step(&p, steps[i], &out->steps[i]);
+    int visible = 0;
+    const struct step *last = &out->steps[out->nsteps - 1];
+    for (int i = 0; i < last->nresults; i++) {
+        visible += !last->results[i].hidden;
+        out->gives_list |= last->results[i].rule != NULL;
+    }
+    out->gives_many = visible > 1;
+}

@@ -1,0 +1,167 @@
+/* A declared function: what its row in a list says, taken apart once.
+ *
+ *     FUNCTION("nn.functional.leaky_relu", "x, negative_slope=0.01, name=None",
+ *              "leaky_relu: X=x alpha=negative_slope",
+ *              "x, or negative_slope * x below zero.")
+ *
+ * names (the first one is told in messages), arguments, steps, what it does. A step is an op:
+ *
+ *     op: TERM... [-> RESULT...] [as | aside | named NAME] [if COND]
+ *
+ * (or @arg: for the op, an activation, that an argument names)
+ * TERM     Slot=arg         a tensor; nothing when it is none; a slot of a list: one or more;
+ *                           Slot!: its gradient ends there
+ *          Slot=.           the result of the step before (at first: the first argument)
+ *          Slot=fill(a,x)   a tensor, or a number made one of the type of x
+ *          Slot=real(x)     x; in eager mode as float64 where it has whole numbers
+ *          attr=arg         a number, text ...; not set when it is None
+ *          attr=constant    1  -1.0  True  'text'  [1,0]
+ *          attr|Slot=arg    an attribute, or the tensor that is given instead;
+ *                           attr|Slot|List=arg: or a list with tensors in it
+ *          attr=rule(..)    worked out by a rule (rules.c); no blanks
+ *          rule(..)         a check
+ * RESULT   Slot[:dtype][!][~][=arg][*rule(..)]: ! stops gradients, ~ is not returned, =arg the
+ *          argument takes its place when it is given, *rule(..) is a list of so many. None: Out.
+ * as       what variables of programs are named after: NAME_0.tmp_0 (else the function's name)
+ * aside    the same, also when the call is given a name
+ * named    the variable is NAME_0
+ * COND     arg (is not None), tensor(arg), number(arg), none(arg), whole(arg) (a tensor of whole
+ *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a
+ *          tensor of two dimensions or more), ints(arg) (what real(arg) would change); a step whose
+ *          condition does not hold is left out
+ *
+ * Steps are parted by "; ". A first step "as NAME" draws the name before anything else is made. */
+#ifndef CALLS_ROW_H
+#define CALLS_ROW_H
+
+#include <skiff/call.h>
+
+enum {
+    ARGS_MAX = 16,
+    TERMS_MAX = 14,
+    RESULTS_MAX = 4,
+    STEPS_MAX = 5,
+    OPERANDS_MAX = 4,
+};
+
+enum takes { /* what may be given for an argument */
+             TAKES_TENSOR = 1,
+             TAKES_TENSORS = 2, /* a list, or one */
+             TAKES_ATTR = 4,
+             TAKES_MIXED = 8, /* a list with tensors in it */
+             TAKES_DTYPE = 16,
+             TAKES_NAME = 32, /* the one of the call */
+};
+
+struct row_arg {
+    const char *name;
+    unsigned takes;
+    enum skiff_attr_type type; /* with TAKES_ATTR */
+    bool any_type;             /* ... which may be any */
+    bool required, none_ok;    /* none_ok: required, but it may be None */
+    struct skiff_value def;    /* NONE, or ATTR */
+};
+
+struct operand { /* of a rule: an argument, or a constant (arg -1) */
+    int arg;
+    struct skiff_value value;
+};
+
+struct call_rule;
+
+enum term_kind {
+    TERM_SLOT,
+    TERM_BEFORE,
+    TERM_FILL,
+    TERM_REAL,
+    TERM_ATTR,
+    TERM_CONST,
+    TERM_EITHER,
+    TERM_RULE,
+    TERM_CHECK,
+};
+struct term {
+    enum term_kind kind;
+    const char *key;         /* slot or attribute */
+    const char *slot, *list; /* EITHER; or NULL */
+    bool stop;               /* EITHER: the tensor stops gradients */
+    int arg;
+    struct skiff_attr value; /* CONST */
+    const struct call_rule *rule;
+    const struct operand *operands;
+    int noperands;
+};
+
+struct result {
+    const char *slot, *dtype;
+    bool stop, hidden;
+    int in_place;                 /* argument, or -1 */
+    const struct call_rule *rule; /* gives how many; NULL: one */
+    const struct operand *operands;
+    int noperands;
+};
+
+enum condition {
+    IF_ALWAYS,
+    IF_GIVEN,
+    IF_TENSOR,
+    IF_NUMBER,
+    IF_NONE,
+    IF_WHOLE,
+    IF_OTHER,
+    IF_MATRIX,
+    IF_INTS
+};
+
+struct step {
+    const char *op; /* NULL: only draws the name */
+    int op_arg;     /* the argument that names the op, or -1 */
+    const char *as;
+    bool named, aside;
+    enum condition condition;
+    int condition_arg;
+    struct term *terms;
+    struct result results[RESULTS_MAX];
+    int nterms, nresults;
+};
+
+struct function {
+    const char *names, *arguments, *ops, *text, *module; /* as declared */
+    const char *name;                                    /* the last word of the first name */
+    struct row_arg args[ARGS_MAX];
+    struct step *steps;
+    int nargs, nrequired, nsteps, name_arg;
+    bool gives_list, gives_many; /* a list; several */
+};
+
+/* NULL: there is none; "paddle." in front is fine. */
+const struct function *function_find(const char *name);
+const char *function_nearest(const char *name);
+const struct function *function_at(int i, const char **out_name); /* NULL past the last */
+int function_arg(const struct function *f, const char *name);     /* -1: none */
+
+/* Runs it, or appends it; args: nargs values in order. */
+enum skiff_status function_call(const struct function *f, const struct skiff_call_target *to,
+                                const struct skiff_value *args, union skiff_handle *out, int room,
+                                int *n, struct skiff_error *err);
+
+/* ---- for parse.c ---- */
+
+struct function_row {
+    const char *names, *arguments, *ops, *text;
+};
+struct function_section {
+    const char *module;
+    const struct function_row *rows; /* ends with {0} */
+};
+extern const struct function_section function_sections[]; /* list.c; ends with {0} */
+
+/* Ends the process. */
+void row_wrong(const char *names, const char *what, const char *word);
+
+struct arena;
+/* Takes a row apart; a row that is wrong ends the process, with a message that says where. */
+void row_parse(const struct function_row *row, const char *module, struct arena *a,
+               struct function *out);
+
+#endif
