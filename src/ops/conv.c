@@ -1,4 +1,4 @@
-/* conv2d, depthwise_conv2d and their transposes: between an image [N, C, H, W] and a map
+/* conv2d, depthwise_conv2d, conv3d and their transposes: between an image [N, C, H, W] and a map
  * [N, M, oh, ow], with Filter [M, C / groups, kh, kw], as products of matrices, image by image and
  * group by group:
  *
@@ -11,22 +11,34 @@
  *
  * paddings: [h, w] or [top, bottom, left, right]; padding_algorithm SAME (ceil(H / stride) rows,
  * the odd one at the end, dilation 1) and VALID (none) win over them. Depthwise ones are the same
- * with groups = C. NHWC: channels last in image and map, the filter stays as it is. */
+ * with groups = C. NHWC: channels last in image and map, the filter stays as it is.
+ *
+ * conv3d and conv3d_transpose are the same with a depth before height and width, in volumes,
+ * filters and lists of attributes. Inside there is always a depth: images are one deep. */
 #include "ops/seq_common.h"
 #include "tensor/math.h"
 
-enum { IN_INPUT, IN_FILTER, IN_DOUT, IN_BIAS };         /* gradient op: all four */
-enum { FWD_INPUT, FWD_FILTER, FWD_BIAS, FWD_RESIDUAL }; /* forward op in 1.x: bias third */
+enum { IN_INPUT, IN_FILTER, IN_DOUT, IN_BIAS }; /* gradient op: all four */
+enum { FWD_BIAS = 2 };                          /* forward op of images in 1.x */
 enum { AT_STRIDES, AT_PADDINGS, AT_ALGORITHM, AT_GROUPS, AT_DILATIONS, AT_FORMAT };
 enum { AT_OUT_SIZE = AT_FORMAT + 1, AT_OUT_PADDING }; /* transposes */
 
+enum { AXES = 3 };
+
 struct conv {
     enum dtype dtype;
-    bool last;                            /* NHWC */
-    int64_t n, channels, groups, filters; /* channels and filters of all groups */
-    int64_t in[2], out[2], kernel[2];     /* height, width of image, map and filter */
-    int64_t stride[2], dilation[2], before[2], after[2];
+    bool last;                                 /* NHWC */
+    int first;                                 /* axis: 1 for images, 0 for volumes */
+    int64_t n, channels, groups, filters;      /* channels and filters of all groups */
+    int64_t in[AXES], out[AXES], kernel[AXES]; /* depth, height, width of image, map, filter */
+    int64_t stride[AXES], dilation[AXES], before[AXES], after[AXES];
 };
+
+/* How many dimensions an image of this op has beside rows and channels. */
+static int axes_of(const struct op_kind *kind)
+{
+    return strstr(kind->type, "conv3d") ? 3 : 2;
+}
 
 static bool name_is(const char *s, const char *name)
 {
@@ -38,21 +50,24 @@ static enum skiff_status lists_check(const struct infer *c, struct skiff_error *
     const struct attr_value *s = &c->attr[AT_STRIDES], *p = &c->attr[AT_PADDINGS];
     const struct attr_value *d = &c->attr[AT_DILATIONS];
     const char *format = c->attr[AT_FORMAT].s;
-    bool fits = s->n == 2 && d->n == 2 && (p->n == 2 || p->n == 4) && s->ints[0] > 0 &&
-                s->ints[1] > 0 && d->ints[0] > 0 && d->ints[1] > 0;
+    int axes = axes_of(c->kind);
+    bool fits = s->n == axes && d->n == axes && (p->n == axes || p->n == 2 * axes);
+    for (int i = 0; fits && i < axes; i++)
+        fits = s->ints[i] > 0 && d->ints[i] > 0;
     for (int i = 0; fits && i < p->n; i++)
         fits = p->ints[i] >= 0;
     if (!fits)
         return infer_fail(
             c, IN_INPUT, 0, err,
-            "strides (%d), dilations (%d) and paddings (%d values) must be 2, 2 and 2 "
-            "or 4 numbers, strides and dilations positive",
-            s->n, d->n, p->n);
-    if (format && !name_is(format, "NCHW") && !name_is(format, "AnyLayout") &&
-        !name_is(format, "NHWC"))
-        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, must be NCHW or NHWC",
-                         c->kind->type, format);
-    return SKIFF_OK;
+            "strides (%d), dilations (%d) and paddings (%d values) must be %d, %d and %d "
+            "or %d numbers, strides and dilations positive",
+            s->n, d->n, p->n, axes, axes, axes, 2 * axes);
+    if (!format || name_is(format, "NCHW") || name_is(format, "AnyLayout") ||
+        name_is(format, "NHWC") ||
+        (axes == 3 && (name_is(format, "NCDHW") || name_is(format, "NDHWC"))))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, must be %s", c->kind->type,
+                     format, axes == 3 ? "NCDHW or NDHWC" : "NCHW or NHWC");
 }
 
 /* `size` of the Input's axis, the one that SAME keeps. */
@@ -60,8 +75,10 @@ static void padding_of(const struct infer *c, struct conv *v, int axis, int64_t 
 {
     const struct attr_value *p = &c->attr[AT_PADDINGS];
     const char *algorithm = c->attr[AT_ALGORITHM].s;
-    v->before[axis] = p->n == 4 ? p->ints[2 * axis] : p->ints[axis];
-    v->after[axis] = p->n == 4 ? p->ints[2 * axis + 1] : p->ints[axis];
+    int i = axis - v->first;
+    bool both = p->n == 2 * (AXES - v->first);
+    v->before[axis] = p->ints[both ? 2 * i : i];
+    v->after[axis] = p->ints[both ? 2 * i + 1 : i];
     if (name_is(algorithm, "VALID"))
         v->before[axis] = v->after[axis] = 0;
     if (!name_is(algorithm, "SAME"))
@@ -74,29 +91,33 @@ static void padding_of(const struct infer *c, struct conv *v, int axis, int64_t 
     v->after[axis] = sum - sum / 2;
 }
 
-/* Types, ranks, lists, and what does not depend on sizes; *x = dims of Input as N, C, H, W. */
-static enum skiff_status conv_begin(const struct infer *c, struct conv *v, struct shape *x,
+/* Types, ranks, lists, and what does not depend on sizes. x = Input's rows, channels and sizes. */
+static enum skiff_status conv_begin(const struct infer *c, struct conv *v, int64_t x[2 + AXES],
                                     struct skiff_error *err)
 {
+    int axes = axes_of(c->kind);
     TRY(infer_want_float(c, IN_INPUT, err));
     TRY(infer_want(c, IN_FILTER, infer_in_dtype(c, IN_INPUT, 0), err));
-    TRY(infer_want_rank(c, IN_INPUT, 4, err));
-    TRY(infer_want_rank(c, IN_FILTER, 4, err));
+    TRY(infer_want_rank(c, IN_INPUT, 2 + axes, err));
+    TRY(infer_want_rank(c, IN_FILTER, 2 + axes, err));
     TRY(lists_check(c, err));
-    const struct shape *f = infer_in(c, IN_FILTER, 0);
-    *x = *infer_in(c, IN_INPUT, 0);
+    const struct shape *f = infer_in(c, IN_FILTER, 0), *given = infer_in(c, IN_INPUT, 0);
+    const char *format = c->attr[AT_FORMAT].s;
     *v = (struct conv){.dtype = infer_in_dtype(c, IN_INPUT, 0),
-                       .last = name_is(c->attr[AT_FORMAT].s, "NHWC"),
+                       .last = name_is(format, "NHWC") || name_is(format, "NDHWC"),
+                       .first = AXES - axes,
+                       .n = given->dims[0],
                        .groups = c->attr[AT_GROUPS].i,
                        .filters = f->dims[0]};
-    if (v->last)
-        *x = SHAPE(x->dims[0], x->dims[3], x->dims[1], x->dims[2]);
-    v->n = x->dims[0];
-    for (int a = 0; a < 2; a++) {
-        v->kernel[a] = f->dims[2 + a];
-        v->stride[a] = c->attr[AT_STRIDES].ints[a];
-        v->dilation[a] = c->attr[AT_DILATIONS].ints[a];
-        v->in[a] = v->out[a] = -1;
+    x[0] = v->n;
+    x[1] = given->dims[v->last ? 1 + axes : 1];
+    for (int a = 0; a < AXES; a++) {
+        int i = a - v->first;
+        x[2 + a] = i < 0 ? 1 : given->dims[(v->last ? 1 : 2) + i];
+        v->kernel[a] = i < 0 ? 1 : f->dims[2 + i];
+        v->stride[a] = i < 0 ? 1 : c->attr[AT_STRIDES].ints[i];
+        v->dilation[a] = i < 0 ? 1 : c->attr[AT_DILATIONS].ints[i];
+        v->in[a] = v->out[a] = i < 0 ? 1 : -1;
         if (v->kernel[a] < 1)
             return infer_fail(c, IN_FILTER, 0, err, "must have a height and a width");
     }
@@ -114,14 +135,14 @@ static enum skiff_status groups_fail(const struct infer *c, const struct conv *v
 /* Checks everything and fills v; out is -1 where the input's size is not known. */
 static enum skiff_status conv_of(const struct infer *c, struct conv *v, struct skiff_error *err)
 {
-    struct shape x;
-    TRY(conv_begin(c, v, &x, err));
-    v->channels = x.dims[1];
+    int64_t x[2 + AXES];
+    TRY(conv_begin(c, v, x, err));
+    v->channels = x[1];
     if (v->groups < 1 || v->filters < 0 || v->filters % v->groups ||
         !dims_agree(v->channels, infer_in(c, IN_FILTER, 0)->dims[1] * v->groups))
         return groups_fail(c, v, v->channels, "[filters, channels / groups, height, width]", err);
-    for (int a = 0; a < 2; a++) {
-        v->in[a] = x.dims[2 + a];
+    for (int a = v->first; a < AXES; a++) {
+        v->in[a] = x[2 + a];
         if (v->in[a] < 0)
             continue;
         padding_of(c, v, a, v->in[a]);
@@ -145,15 +166,15 @@ static enum skiff_status image_size(const struct infer *c, struct conv *v, int a
     int64_t least = (v->out[a] - 1) * v->stride[a] - v->before[a] - v->after[a] +
                     v->dilation[a] * (v->kernel[a] - 1) + 1;
     v->in[a] = least;
-    if (size->n == 2)
-        v->in[a] = size->ints[a];
-    else if (more->n == 2)
-        v->in[a] += more->ints[a];
+    if (size->n == AXES - v->first)
+        v->in[a] = size->ints[a - v->first];
+    else if (more->n == AXES - v->first)
+        v->in[a] += more->ints[a - v->first];
     if (v->in[a] >= least && v->in[a] < least + v->stride[a] && least > 0)
         return SKIFF_OK;
     return infer_fail(c, IN_INPUT, 0, err,
                       "gives a size of %lld on axis %d, must be in [%lld, %lld)",
-                      (long long)v->in[a], 2 + a, (long long)(least > 0 ? least : 1),
+                      (long long)v->in[a], 2 + a - v->first, (long long)(least > 0 ? least : 1),
                       (long long)(least + v->stride[a]));
 }
 
@@ -161,14 +182,13 @@ static enum skiff_status image_size(const struct infer *c, struct conv *v, int a
 static enum skiff_status transpose_of(const struct infer *c, struct conv *v,
                                       struct skiff_error *err)
 {
-    struct shape x;
-    TRY(conv_begin(c, v, &x, err));
+    int64_t x[2 + AXES];
+    TRY(conv_begin(c, v, x, err));
     v->channels = infer_in(c, IN_FILTER, 0)->dims[1] * v->groups;
-    if (v->groups < 1 || v->filters < 0 || v->filters % v->groups ||
-        !dims_agree(v->filters, x.dims[1]))
-        return groups_fail(c, v, x.dims[1], "[channels, results / groups, height, width]", err);
-    for (int a = 0; a < 2; a++) {
-        v->out[a] = x.dims[2 + a];
+    if (v->groups < 1 || v->filters < 0 || v->filters % v->groups || !dims_agree(v->filters, x[1]))
+        return groups_fail(c, v, x[1], "[channels, results / groups, height, width]", err);
+    for (int a = v->first; a < AXES; a++) {
+        v->out[a] = x[2 + a];
         if (v->out[a] < 0)
             continue;
         padding_of(c, v, a, v->out[a]);
@@ -191,11 +211,15 @@ static enum skiff_status conv_of_kernel(struct kernel *k, conv_rule rule, struct
 
 static int64_t map_width(const struct conv *v)
 {
-    return v->out[0] * v->out[1];
+    return v->out[0] * v->out[1] * v->out[2];
+}
+static int64_t image_width(const struct conv *v)
+{
+    return v->in[0] * v->in[1] * v->in[2];
 }
 static int64_t columns_depth(const struct conv *v)
 {
-    return v->channels / v->groups * v->kernel[0] * v->kernel[1];
+    return v->channels / v->groups * v->kernel[0] * v->kernel[1] * v->kernel[2];
 }
 static void *moved(const struct conv *v, const void *p, int64_t elements)
 {
@@ -204,7 +228,7 @@ static void *moved(const struct conv *v, const void *p, int64_t elements)
 /* Part i of n * groups: the group's planes of one image, its rows of the filter, of one map. */
 static void *image_at(const struct conv *v, const void *image, int64_t i)
 {
-    int64_t plane = v->in[0] * v->in[1], g = i % v->groups, channels = v->channels / v->groups;
+    int64_t plane = image_width(v), g = i % v->groups, channels = v->channels / v->groups;
     return moved(v, image,
                  i / v->groups * v->channels * plane + g * channels * (v->last ? 1 : plane));
 }
@@ -233,20 +257,22 @@ static int64_t input_at(const struct conv *v, int axis, int64_t o, int64_t k)
     return at >= 0 && at < v->in[axis] ? at : -1;
 }
 
-/* One row of the columns, of one channel and kernel position (kh, kw): read from the image, or
- * added to it. */
-static void column_row(const struct conv *v, void *image, int64_t kh, int64_t kw, void *columns,
+/* One row of the columns, of one channel and kernel position: read from the image, or added to
+ * it. */
+static void column_row(const struct conv *v, void *image, const int64_t kernel[AXES], void *columns,
                        bool spread)
 {
     int64_t pixel = v->last ? v->channels : 1;
     DISPATCH_FLOAT(v->dtype, T, {
         T *plane = image;
         T *row = columns;
-        for (int64_t oh = 0; oh < v->out[0]; oh++) {
-            int64_t h = input_at(v, 0, oh, kh);
-            for (int64_t ow = 0; ow < v->out[1]; ow++, row++) {
-                int64_t w = input_at(v, 1, ow, kw), at = (h * v->in[1] + w) * pixel;
-                bool inside = h >= 0 && w >= 0;
+        for (int64_t i = 0; i < v->out[0] * v->out[1]; i++) {
+            int64_t d = input_at(v, 0, i / v->out[1], kernel[0]);
+            int64_t h = input_at(v, 1, i % v->out[1], kernel[1]);
+            for (int64_t ow = 0; ow < v->out[2]; ow++, row++) {
+                int64_t w = input_at(v, 2, ow, kernel[2]);
+                int64_t at = ((d * v->in[1] + h) * v->in[2] + w) * pixel;
+                bool inside = d >= 0 && h >= 0 && w >= 0;
                 if (!spread)
                     *row = inside ? plane[at] : 0;
                 else if (inside)
@@ -259,13 +285,14 @@ static void column_row(const struct conv *v, void *image, int64_t kh, int64_t kw
 /* columns <-> image of one group (channels / groups planes); image is read, or added to. */
 static void columns_walk(const struct conv *v, void *image, void *columns, bool spread)
 {
-    int64_t channels = v->channels / v->groups, plane = v->last ? 1 : v->in[0] * v->in[1];
-    int64_t row = 0, width = map_width(v);
+    int64_t channels = v->channels / v->groups, plane = v->last ? 1 : image_width(v);
+    int64_t row = 0, width = map_width(v), at[AXES];
     for (int64_t c = 0; c < channels; c++)
-        for (int64_t kh = 0; kh < v->kernel[0]; kh++)
-            for (int64_t kw = 0; kw < v->kernel[1]; kw++, row++)
-                column_row(v, moved(v, image, c * plane), kh, kw, moved(v, columns, row * width),
-                           spread);
+        for (at[0] = 0; at[0] < v->kernel[0]; at[0]++)
+            for (at[1] = 0; at[1] < v->kernel[1]; at[1]++)
+                for (at[2] = 0; at[2] < v->kernel[2]; at[2]++, row++)
+                    column_row(v, moved(v, image, c * plane), at, moved(v, columns, row * width),
+                               spread);
 }
 
 static enum skiff_status columns_make(struct kernel *k, const struct conv *v, void **out,
@@ -338,21 +365,28 @@ static int64_t filter_of(const struct conv *v, int64_t at)
 
 /* ---- conv2d ---- */
 
-static struct shape layout(const struct conv *v, int64_t channels, const int64_t size[2])
+static struct shape layout(const struct conv *v, int64_t channels, const int64_t size[AXES])
 {
-    struct shape s = SHAPE(v->n, channels, size[0], size[1]);
-    if (v->last)
-        s = SHAPE(v->n, size[0], size[1], channels);
+    struct shape s = {.ndim = 2 + AXES - v->first, .dims = {v->n}};
+    for (int a = v->first; a < AXES; a++)
+        s.dims[(v->last ? 1 : 2) + a - v->first] = size[a];
+    s.dims[v->last ? s.ndim - 1 : 1] = channels;
     return s;
+}
+
+static bool takes_bias(const struct op_kind *kind)
+{
+    return name_is(kind->ins[FWD_BIAS].name, "Bias");
 }
 
 static enum skiff_status conv_infer(struct infer *c, struct skiff_error *err)
 {
     struct conv v;
     TRY(conv_of(c, &v, err));
-    bool has_bias = c->kind->ins[FWD_BIAS].name && infer_has(c, FWD_BIAS);
-    if (c->kind->ins[FWD_BIAS].name && infer_has(c, FWD_RESIDUAL))
-        return infer_fail(c, FWD_RESIDUAL, 0, err, "fused residuals are not supported");
+    bool has_bias = takes_bias(c->kind) && infer_has(c, FWD_BIAS);
+    int residual = op_kind_slot(c->kind->ins, "ResidualData");
+    if (residual >= 0 && infer_has(c, residual))
+        return infer_fail(c, residual, 0, err, "fused residuals are not supported");
     if (has_bias && c->running && shape_numel(infer_in(c, FWD_BIAS, 0)) != v.filters)
         return infer_fail(c, FWD_BIAS, 0, err, "must have one value per filter");
     if (has_bias)
@@ -370,7 +404,7 @@ static enum skiff_status conv_run(struct kernel *k, struct skiff_error *err)
     struct tensor *out = kernel_out(k, 0);
     TRY(map_from_image(k, &v, kernel_in(k, IN_INPUT)->data, kernel_in(k, IN_FILTER)->data,
                        out->data, err));
-    if (!k->kind->ins[FWD_BIAS].name || !kernel_has(k, FWD_BIAS))
+    if (!takes_bias(k->kind) || !kernel_has(k, FWD_BIAS))
         return SKIFF_OK;
     int64_t n = tensor_numel(out);
     DISPATCH_FLOAT(v.dtype, T, {
@@ -449,7 +483,7 @@ static enum skiff_status transpose_grad_run(struct kernel *k, struct skiff_error
 {
     struct conv v;
     TRY(conv_of_kernel(k, transpose_of, &v, err));
-    TRY(kernel_want_elements(k, IN_DOUT, v.dtype, v.n * v.channels * v.in[0] * v.in[1], err));
+    TRY(kernel_want_elements(k, IN_DOUT, v.dtype, v.n * v.channels * image_width(&v), err));
     const void *dout = kernel_in(k, IN_DOUT)->data;
     if (kernel_wants(k, 1))
         TRY(filter_from_both(k, &v, dout, kernel_in(k, IN_INPUT)->data, kernel_out(k, 1), err));
@@ -503,6 +537,27 @@ static const struct op_attr_spec depthwise_attrs_2x[] = {CONV_ATTRS,
                                                          A_STR("mkldnn_data_type", "float32"),
                                                          {0}};
 
+static const struct op_slot conv3d_ins_1x[] = {
+    {"Input", 0}, {"Filter", 0}, {"ResidualData", SLOT_OPTIONAL}, {0}};
+#define CONV3D_ATTRS                                                 \
+    A_INTS_DEF("strides", 1, 1, 1), A_INTS_DEF("paddings", 0, 0, 0), \
+        A_STR("padding_algorithm", "EXPLICIT"), A_INT("groups", 1),  \
+        A_INTS_DEF("dilations", 1, 1, 1), A_STR("data_format", "NCDHW")
+static const struct op_attr_spec conv3d_attrs_1x[] = {CONV3D_ATTRS,
+                                                      A_BOOL("is_test", false),
+                                                      A_BOOL("use_cudnn", false),
+                                                      A_BOOL("use_mkldnn", false),
+                                                      A_BOOL("fuse_relu", false),
+                                                      A_STR("fuse_activation", ""),
+                                                      A_FLOAT("fuse_alpha", 0.0f),
+                                                      A_FLOAT("fuse_beta", 0.0f),
+                                                      A_BOOL("fuse_residual_connection", false),
+                                                      A_INT("workspace_size_MB", 512),
+                                                      A_BOOL("exhaustive_search", false),
+                                                      A_BOOL("force_fp32_output", false),
+                                                      {0}};
+static const struct op_attr_spec conv3d_attrs_2x[] = {CONV3D_ATTRS, {0}};
+
 #define CONV_ROWS(name, gen, in_table, attr_table, grad_line)                                   \
     {.type = name,                                                                              \
      .generations = gen,                                                                        \
@@ -540,6 +595,18 @@ static const struct op_attr_spec transpose_attrs_1x[] = {TRANSPOSE_ATTRS,
                                                          {0}};
 static const struct op_attr_spec transpose_attrs_2x[] = {TRANSPOSE_ATTRS, {0}};
 
+#define TRANSPOSE3D_ATTRS                                                                      \
+    A_INTS_DEF("strides", 1, 1, 1), A_INTS_DEF("paddings", 0, 0, 0),                           \
+        A_STR("padding_algorithm", "EXPLICIT"), A_INT("groups", 1),                            \
+        A_INTS_DEF("dilations", 1, 1, 1), A_STR("data_format", "NCHW"), A_INTS("output_size"), \
+        AF_LIST("output_padding", ATTR_INTS, ATTR_ONLY_2X)
+static const struct op_attr_spec transpose3d_attrs_1x[] = {TRANSPOSE3D_ATTRS,
+                                                           A_BOOL("use_cudnn", false),
+                                                           A_BOOL("use_mkldnn", false),
+                                                           A_INT("workspace_size_MB", 512),
+                                                           {0}};
+static const struct op_attr_spec transpose3d_attrs_2x[] = {TRANSPOSE3D_ATTRS, {0}};
+
 #define TRANSPOSE_ROWS(name, gen, attr_table)                                            \
     {.type = name,                                                                       \
      .generations = gen,                                                                 \
@@ -566,4 +633,8 @@ const struct op_kind ops_conv[] = {
     TRANSPOSE_ROWS("conv2d_transpose", GEN_2X, transpose_attrs_2x),
     TRANSPOSE_ROWS("depthwise_conv2d_transpose", GEN_1X, transpose_attrs_1x),
     TRANSPOSE_ROWS("depthwise_conv2d_transpose", GEN_2X, transpose_attrs_2x),
+    CONV_ROWS("conv3d", GEN_1X, conv3d_ins_1x, conv3d_attrs_1x, GRAD_2X),
+    CONV_ROWS("conv3d", GEN_2X, conv_ins_2x, conv3d_attrs_2x, GRAD_2X),
+    TRANSPOSE_ROWS("conv3d_transpose", GEN_1X, transpose3d_attrs_1x),
+    TRANSPOSE_ROWS("conv3d_transpose", GEN_2X, transpose3d_attrs_2x),
     {0}};

@@ -242,6 +242,18 @@ static enum skiff_status target_bind(struct kernel *k, int i, struct optimizer_t
     return SKIFF_OK;
 }
 
+/* float64 where the first parameter of an optimizer is of that type. */
+enum skiff_status optimizer_rate(struct kernel *k, int i, double *out, struct skiff_error *err)
+{
+    const struct optimizer *o = k->state;
+    const struct tensor *x = kernel_in_at(k, o->slots.rate, i);
+    if (!x || (x->dtype != DTYPE_FP32 && x->dtype != DTYPE_FP64) || tensor_numel(x) != 1)
+        return kernel_fail(k, SKIFF_DTYPE, err,
+                           "LearningRate must be one number of float32 or float64");
+    *out = x->dtype == DTYPE_FP64 ? *(const double *)x->data : *tensor_f32(x);
+    return SKIFF_OK;
+}
+
 /* Rates and powers of this step; the powers' outputs are written. */
 static enum skiff_status step_begin(struct kernel *k, const struct optimizer_target *t, int i,
                                     bool sparse, struct rule_step *step, struct skiff_error *err)
@@ -250,10 +262,9 @@ static enum skiff_status step_begin(struct kernel *k, const struct optimizer_tar
     const struct optimizer_slots *s = &o->slots;
     float lr = 0, scalar[RULE_MAX_SCALARS] = {0};
     if (s->rate >= 0) {
-        const struct tensor *x = kernel_in_at(k, s->rate, i);
-        if (!x || x->dtype != DTYPE_FP32 || tensor_numel(x) != 1)
-            return kernel_fail(k, SKIFF_DTYPE, err, "LearningRate must be one float32 number");
-        lr = *tensor_f32(x);
+        double rate;
+        TRY(optimizer_rate(k, i, &rate, err));
+        lr = (float)rate;
     }
     for (int j = 0; j < t->rule->scalars; j++)
         if (!kernel_in_at(k, s->scalar[j], i))

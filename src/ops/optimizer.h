@@ -37,6 +37,8 @@ enum skiff_status optimizer_prepare(struct kernel *k, struct skiff_error *err);
 void optimizer_release(struct kernel *k);
 enum skiff_status optimizer_run(struct kernel *k, struct skiff_error *err);
 
+/* The learning rate of parameter i. */
+enum skiff_status optimizer_rate(struct kernel *k, int i, double *out, struct skiff_error *err);
 /* The step of a float64 parameter, its gradient checked (optimizer_wide.c). */
 enum skiff_status optimizer_run_wide(struct kernel *k, const struct optimizer_target *t,
                                      struct skiff_tensor *g, int i, struct skiff_error *err);

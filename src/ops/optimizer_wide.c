@@ -43,11 +43,9 @@ static enum skiff_status wide_begin(struct kernel *k, const struct optimizer_tar
     const struct optimizer *o = k->state;
     const struct optimizer_slots *s = &o->slots;
     double scalar[RULE_MAX_SCALARS] = {0};
-    const struct tensor *rate = kernel_in_at(k, s->rate, i);
-    if (!rate || (rate->dtype != DTYPE_FP32 && rate->dtype != DTYPE_FP64) ||
-        tensor_numel(rate) != 1)
-        return kernel_fail(k, SKIFF_DTYPE, err,
-                           "LearningRate must be one number of float32 or float64");
+    double rate = 0;
+    if (s->rate >= 0)
+        TRY(optimizer_rate(k, i, &rate, err));
     for (int j = 0; j < t->rule->scalars; j++) {
         const struct tensor *x = kernel_in_at(k, s->scalar[j], i);
         if (!x)
@@ -55,7 +53,7 @@ static enum skiff_status wide_begin(struct kernel *k, const struct optimizer_tar
                                k->kind->ins[s->scalar[j]].name, kernel_in_name(k, s->param, i));
         scalar[j] = number_of(x);
     }
-    w->rule->begin(&t->params, number_of(rate), sparse, scalar, &w->step);
+    w->rule->begin(&t->params, rate, sparse, scalar, &w->step);
     for (int j = 0; j < t->rule->scalars; j++) {
         struct tensor *x = s->scalar_out[j] >= 0 ? kernel_out_at(k, s->scalar_out[j], i) : NULL;
         if (x && x->dtype == DTYPE_FP64)

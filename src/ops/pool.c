@@ -1,4 +1,6 @@
-/* pool2d and max_pool2d_with_index over [N, C, H, W]; pool2d also over [N, H, W, C] (NHWC).
+/* pool2d and max_pool2d_with_index over [N, C, H, W]; pool2d also over [N, H, W, C] (NHWC). pool3d
+ * and max_pool3d_with_index have a depth before height and width; inside there is always one, and
+ * images are one deep.
  *
  * Windows: plain: ksize, strides, paddings ([h, w] or [top, bottom, left, right]), cut to the
  * image; adaptive: ksize is the size of the result, window i = [floor(i H / out), ceil((i + 1) H /
@@ -26,17 +28,20 @@ enum {
 /* max_pool2d_with_index */
 enum { MI_KSIZE, MI_GLOBAL, MI_STRIDES, MI_PADDINGS, MI_ADAPTIVE };
 
+enum { AXES = 3 };
+
 struct pool {
     enum dtype dtype;
+    int first;                /* axis: 1 for images, 0 for volumes */
     int64_t planes, channels; /* planes = N C */
     bool last;                /* NHWC */
-    int64_t in[2], out[2], ksize[2], stride[2], before[2], after[2];
+    int64_t in[AXES], out[AXES], ksize[AXES], stride[AXES], before[AXES], after[AXES];
     bool adaptive, exclusive, ceil, full_window; /* full_window: 1.x divides by the whole ksize */
 };
 
 struct window {
-    int64_t from[2], to[2]; /* inside the image */
-    int64_t size;           /* what an average divides by */
+    int64_t from[AXES], to[AXES]; /* inside the image */
+    int64_t size;                 /* what an average divides by */
 };
 
 struct pool_attrs { /* by position, so that both ops share the rest */
@@ -62,30 +67,38 @@ static struct pool_attrs attrs_of(const struct op_kind *kind, const struct attr_
                                attr[P2_CEIL].b,   attr[P2_ALGORITHM].s};
 }
 
+static int axes_of(const struct op_kind *kind)
+{
+    return strstr(kind->type, "pool3d") ? 3 : 2;
+}
+
 static enum skiff_status lists_check(const struct infer *c, const struct pool_attrs *a,
                                      struct skiff_error *err)
 {
-    bool fits =
-        a->ksize->n == 2 && a->strides->n == 2 && (a->paddings->n == 2 || a->paddings->n == 4);
-    for (int i = 0; fits && i < 2; i++)
+    int axes = axes_of(c->kind);
+    bool fits = a->ksize->n == axes && a->strides->n == axes &&
+                (a->paddings->n == axes || a->paddings->n == 2 * axes);
+    for (int i = 0; fits && i < axes; i++)
         fits = (a->global || a->ksize->ints[i] > 0) && a->strides->ints[i] > 0;
     for (int i = 0; fits && i < a->paddings->n; i++)
         fits = a->paddings->ints[i] >= 0;
     if (fits)
         return SKIFF_OK;
-    return infer_fail(c, 0, 0, err,
-                      "ksize and strides must be 2 positive numbers, paddings 2 or 4 not negative "
-                      "ones; there are %d, %d and %d",
-                      a->ksize->n, a->strides->n, a->paddings->n);
+    return infer_fail(
+        c, 0, 0, err,
+        "ksize and strides must be %d positive numbers, paddings %d or %d not negative "
+        "ones; there are %d, %d and %d",
+        axes, axes, 2 * axes, a->ksize->n, a->strides->n, a->paddings->n);
 }
 
 static void axis_fill(const struct pool_attrs *a, struct pool *p, int i)
 {
-    bool four = a->paddings->n == 4;
-    p->ksize[i] = a->global ? p->in[i] : a->ksize->ints[i];
-    p->stride[i] = a->strides->ints[i];
-    p->before[i] = a->global ? 0 : a->paddings->ints[four ? 2 * i : i];
-    p->after[i] = a->global ? 0 : a->paddings->ints[four ? 2 * i + 1 : i];
+    bool both = a->paddings->n == 2 * (AXES - p->first);
+    int at = i - p->first;
+    p->ksize[i] = a->global ? p->in[i] : a->ksize->ints[at];
+    p->stride[i] = a->strides->ints[at];
+    p->before[i] = a->global ? 0 : a->paddings->ints[both ? 2 * at : at];
+    p->after[i] = a->global ? 0 : a->paddings->ints[both ? 2 * at + 1 : at];
     if (a->algorithm && !strcmp(a->algorithm, "VALID"))
         p->before[i] = p->after[i] = 0;
     if (a->algorithm && !strcmp(a->algorithm, "SAME") && !a->global) {
@@ -102,40 +115,64 @@ static void axis_fill(const struct pool_attrs *a, struct pool *p, int i)
         p->out[i] = room < 0 ? 0 : (room + (p->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
 }
 
-static enum skiff_status pool_of(const struct infer *c, bool with_index, struct pool *p,
-                                 struct skiff_error *err)
+static enum skiff_status format_check(const struct infer *c, const char *format,
+                                      struct skiff_error *err)
 {
-    struct pool_attrs a = attrs_of(c->kind, c->attr, with_index);
-    TRY(infer_want_float(c, 0, err));
-    TRY(infer_want_rank(c, 0, 4, err));
-    TRY(lists_check(c, &a, err));
+    bool volume = axes_of(c->kind) == 3;
+    const char *known[] = {"NCHW", "AnyLayout", "NHWC", "NCDHW", "NDHWC"};
+    for (int i = 0; i < (volume ? 5 : 3); i++)
+        if (!format || !strcmp(format, known[i]))
+            return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, must be %s", c->kind->type,
+                     format, volume ? "NCDHW or NDHWC" : "NCHW or NHWC");
+}
+
+static enum skiff_status axes_fill(const struct infer *c, const struct pool_attrs *a,
+                                   struct pool *p, struct skiff_error *err)
+{
     const struct shape *x = infer_in(c, 0, 0);
-    const char *format = with_index ? NULL : c->attr[P2_FORMAT].s;
-    bool last = format && !strcmp(format, "NHWC");
-    if (format && !last && strcmp(format, "NCHW") && strcmp(format, "AnyLayout"))
-        return error_set(err, SKIFF_UNSUPPORTED, "op %s: data_format is %s, must be NCHW or NHWC",
-                         c->kind->type, format);
-    *p = (struct pool){.dtype = infer_in_dtype(c, 0, 0),
-                       .planes = x->dims[0] < 0 ? -1 : x->dims[0] * x->dims[last ? 3 : 1],
-                       .channels = x->dims[last ? 3 : 1],
-                       .last = last,
-                       .adaptive = a.adaptive && !a.global,
-                       .exclusive = a.exclusive,
-                       .ceil = a.ceil,
-                       .full_window = c->kind->generations == GEN_1X};
-    for (int i = 0; i < 2; i++) {
-        p->in[i] = x->dims[(last ? 1 : 2) + i];
+    for (int i = 0; i < AXES; i++) {
+        int at = i - p->first;
+        p->in[i] = p->out[i] = p->ksize[i] = p->stride[i] = 1;
+        if (at < 0)
+            continue;
+        p->in[i] = x->dims[(p->last ? 1 : 2) + at];
         p->out[i] = -1;
         if (p->in[i] < 0) {
-            p->out[i] = a.global ? 1 : p->adaptive ? a.ksize->ints[i] : -1;
+            p->out[i] = a->global ? 1 : p->adaptive ? a->ksize->ints[at] : -1;
             continue;
         }
-        axis_fill(&a, p, i);
+        axis_fill(a, p, i);
         if (p->out[i] < 1 || p->in[i] < 1)
             return infer_fail(c, 0, 0, err, "is smaller than the window (%lld of %lld)",
                               (long long)p->in[i], (long long)p->ksize[i]);
     }
     return SKIFF_OK;
+}
+
+static enum skiff_status pool_of(const struct infer *c, bool with_index, struct pool *p,
+                                 struct skiff_error *err)
+{
+    struct pool_attrs a = attrs_of(c->kind, c->attr, with_index);
+    int axes = axes_of(c->kind);
+    TRY(infer_want_float(c, 0, err));
+    TRY(infer_want_rank(c, 0, 2 + axes, err));
+    TRY(lists_check(c, &a, err));
+    const struct shape *x = infer_in(c, 0, 0);
+    const char *format = with_index ? NULL : c->attr[P2_FORMAT].s;
+    TRY(format_check(c, format, err));
+    bool last = format && (!strcmp(format, "NHWC") || !strcmp(format, "NDHWC"));
+    int64_t channels = x->dims[last ? 1 + axes : 1];
+    *p = (struct pool){.dtype = infer_in_dtype(c, 0, 0),
+                       .first = AXES - axes,
+                       .planes = x->dims[0] < 0 ? -1 : x->dims[0] * channels,
+                       .channels = channels,
+                       .last = last,
+                       .adaptive = a.adaptive && !a.global,
+                       .exclusive = a.exclusive,
+                       .ceil = a.ceil,
+                       .full_window = c->kind->generations == GEN_1X};
+    return axes_fill(c, &a, p, err);
 }
 
 static enum skiff_status pool_of_kernel(struct kernel *k, bool with_index, struct pool *p,
@@ -145,11 +182,14 @@ static enum skiff_status pool_of_kernel(struct kernel *k, bool with_index, struc
     return pool_of(&c, with_index, p, err);
 }
 
-static struct window window_at(const struct pool *p, const int64_t at[2])
+/* Window number `number` of a plane. */
+static struct window window_at(const struct pool *p, int64_t number)
 {
+    const int64_t at[AXES] = {number / p->out[2] / p->out[1], number / p->out[2] % p->out[1],
+                              number % p->out[2]};
     struct window w = {.size = 1};
     int64_t padded = 1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < AXES; i++) {
         if (p->adaptive) {
             w.from[i] = at[i] * p->in[i] / p->out[i];
             w.to[i] = ((at[i] + 1) * p->in[i] + p->out[i] - 1) / p->out[i];
@@ -181,9 +221,10 @@ static int64_t pixel_step(const struct pool *p)
 }
 
 #define EACH_OF_WINDOW(p, w, at)                                                               \
-    for (int64_t h_ = (w)->from[0]; h_ < (w)->to[0]; h_++)                                     \
-        for (int64_t at = h_ * (p)->in[1] + (w)->from[1], end_ = h_ * (p)->in[1] + (w)->to[1]; \
-             at < end_; at++)
+    for (int64_t d_ = (w)->from[0]; d_ < (w)->to[0]; d_++)                                     \
+        for (int64_t h_ = (w)->from[1]; h_ < (w)->to[1]; h_++)                                 \
+            for (int64_t row_ = (d_ * (p)->in[1] + h_) * (p)->in[2], at = row_ + (w)->from[2]; \
+                 at < row_ + (w)->to[2]; at++)
 
 /* Position of the first largest value in the plane; -1 for a window outside of it. */
 static int64_t window_max(const struct pool *p, const struct window *w, const void *plane)
@@ -216,9 +257,19 @@ static double window_mean(const struct pool *p, const struct window *w, const vo
 static struct shape pooled(const struct shape *x, const struct pool *p)
 {
     struct shape s = *x;
-    s.dims[p->last ? 1 : 2] = p->out[0];
-    s.dims[p->last ? 2 : 3] = p->out[1];
+    for (int i = p->first; i < AXES; i++)
+        s.dims[(p->last ? 1 : 2) + i - p->first] = p->out[i];
     return s;
+}
+
+static int64_t plane_size(const struct pool *p)
+{
+    return p->in[0] * p->in[1] * p->in[2];
+}
+
+static int64_t windows_of(const struct pool *p)
+{
+    return p->out[0] * p->out[1] * p->out[2];
 }
 
 static bool is_max(const struct attr_value *attr)
@@ -259,13 +310,13 @@ static enum skiff_status index_infer(struct infer *c, struct skiff_error *err)
 
 static void pool_forward(const struct pool *p, bool max, const void *x, void *out, int32_t *mask)
 {
-    int64_t windows = p->out[0] * p->out[1], step = pixel_step(p);
+    int64_t windows = windows_of(p), step = pixel_step(p);
     DISPATCH_FLOAT(p->dtype, T, {
         for (int64_t n = 0; n < p->planes; n++) {
-            const T *plane = (const T *)x + plane_at(p, n, p->in[0] * p->in[1]);
+            const T *plane = (const T *)x + plane_at(p, n, plane_size(p));
             T *to = (T *)out + plane_at(p, n, windows);
             for (int64_t i = 0; i < windows; i++) {
-                struct window win = window_at(p, (int64_t[]){i / p->out[1], i % p->out[1]});
+                struct window win = window_at(p, i);
                 int64_t best = max ? window_max(p, &win, plane) : 0;
                 to[i * step] = !max       ? (T)window_mean(p, &win, plane)
                                : best < 0 ? -FLT_MAX
@@ -322,17 +373,17 @@ static enum skiff_status pool_grad_run(struct kernel *k, struct skiff_error *err
     if (!kernel_wants(k, 0))
         return SKIFF_OK;
     TRY(pool_of_kernel(k, false, &p, err));
-    int64_t windows = p.out[0] * p.out[1], step = pixel_step(&p);
+    int64_t windows = windows_of(&p), step = pixel_step(&p);
     TRY(kernel_want_elements(k, PG_DOUT, p.dtype, p.planes * windows, err));
     tensor_clear(kernel_out(k, 0));
     DISPATCH_FLOAT(p.dtype, T, {
         for (int64_t n = 0; n < p.planes; n++) {
-            int64_t at = plane_at(&p, n, p.in[0] * p.in[1]);
+            int64_t at = plane_at(&p, n, plane_size(&p));
             const T *x = (const T *)kernel_in(k, PG_X)->data + at;
             const T *dout = (const T *)kernel_in(k, PG_DOUT)->data + plane_at(&p, n, windows);
             T *dx = (T *)kernel_out(k, 0)->data + at;
             for (int64_t i = 0; i < windows; i++) {
-                struct window win = window_at(&p, (int64_t[]){i / p.out[1], i % p.out[1]});
+                struct window win = window_at(&p, i);
                 window_spread(&p, is_max(k->attr), &win, x, (double)dout[i * step], dx);
             }
         }
@@ -347,7 +398,7 @@ static enum skiff_status index_grad_run(struct kernel *k, struct skiff_error *er
         return SKIFF_OK;
     TRY(pool_of_kernel(k, true, &p, err));
     const struct tensor *mask = kernel_in(k, PG_OUT);
-    int64_t windows = p.out[0] * p.out[1], plane = p.in[0] * p.in[1], n = p.planes * windows;
+    int64_t windows = windows_of(&p), plane = plane_size(&p), n = p.planes * windows;
     TRY(kernel_want_elements(k, PG_DOUT, p.dtype, n, err));
     if (mask->dtype != DTYPE_INT32 || tensor_numel(mask) != n)
         return kernel_fail(k, SKIFF_SHAPE, err, "input Mask (%s) must be %lld int32 values",
@@ -392,33 +443,48 @@ static const struct op_attr_spec pool_attrs_2x[] = {
     A_STR("pooling_type", ""), POOL2D_ATTRS, A_STR("mkldnn_data_type", "float32"), {0}};
 static const struct op_attr_spec index_attrs[] = {POOL_ATTRS, {0}};
 
-#define POOL_ROWS(gen, attr_table)                                                            \
-    {.type = "pool2d",                                                                        \
-     .generations = gen,                                                                      \
-     .ins = x_ins,                                                                            \
-     .outs = out_outs,                                                                        \
-     .attrs = attr_table,                                                                     \
-     .grad = "X Out Out@GRAD -> X@GRAD",                                                      \
-     .infer = pool_infer,                                                                     \
-     .run = pool_run},                                                                        \
-    {                                                                                         \
-        .type = "pool2d_grad", .generations = gen, .ins = pool_grad_ins, .outs = x_grad_outs, \
-        .attrs = attr_table, .infer = pool_grad_infer, .run = pool_grad_run                   \
+#define POOL_ATTRS_3D                                                                           \
+    A_REQ("ksize", ATTR_INTS), A_BOOL("global_pooling", false), A_INTS_DEF("strides", 1, 1, 1), \
+        A_INTS_DEF("paddings", 0, 0, 0), A_BOOL("adaptive", false)
+#define POOL3D_ATTRS                                                           \
+    POOL_ATTRS_3D, A_BOOL("exclusive", true), A_BOOL("ceil_mode", false),      \
+        A_STR("padding_algorithm", "EXPLICIT"), A_STR("data_format", "NCDHW"), \
+        A_BOOL("use_cudnn", false)
+static const struct op_attr_spec pool3d_attrs_1x[] = {
+    A_REQ("pooling_type", ATTR_STRING), POOL3D_ATTRS, A_BOOL("use_mkldnn", false), {0}};
+static const struct op_attr_spec pool3d_attrs_2x[] = {A_STR("pooling_type", ""), POOL3D_ATTRS, {0}};
+static const struct op_attr_spec index3d_attrs[] = {POOL_ATTRS_3D, {0}};
+
+#define POOL_ROWS(name, gen, attr_table)                                                     \
+    {.type = name,                                                                           \
+     .generations = gen,                                                                     \
+     .ins = x_ins,                                                                           \
+     .outs = out_outs,                                                                       \
+     .attrs = attr_table,                                                                    \
+     .grad = "X Out Out@GRAD -> X@GRAD",                                                     \
+     .infer = pool_infer,                                                                    \
+     .run = pool_run},                                                                       \
+    {                                                                                        \
+        .type = name "_grad", .generations = gen, .ins = pool_grad_ins, .outs = x_grad_outs, \
+        .attrs = attr_table, .infer = pool_grad_infer, .run = pool_grad_run                  \
+    }
+#define INDEX_ROWS(name, attr_table)                                                           \
+    {.type = name,                                                                             \
+     .ins = x_ins,                                                                             \
+     .outs = index_outs,                                                                       \
+     .attrs = attr_table,                                                                      \
+     .grad = "X Mask Out@GRAD -> X@GRAD",                                                      \
+     .infer = index_infer,                                                                     \
+     .run = index_run},                                                                        \
+    {                                                                                          \
+        .type = name "_grad", .ins = index_grad_ins, .outs = x_grad_outs, .attrs = attr_table, \
+        .infer = pool_grad_infer, .run = index_grad_run                                        \
     }
 
-const struct op_kind ops_pool[] = {POOL_ROWS(GEN_1X, pool_attrs_1x),
-                                   POOL_ROWS(GEN_2X, pool_attrs_2x),
-                                   {.type = "max_pool2d_with_index",
-                                    .ins = x_ins,
-                                    .outs = index_outs,
-                                    .attrs = index_attrs,
-                                    .grad = "X Mask Out@GRAD -> X@GRAD",
-                                    .infer = index_infer,
-                                    .run = index_run},
-                                   {.type = "max_pool2d_with_index_grad",
-                                    .ins = index_grad_ins,
-                                    .outs = x_grad_outs,
-                                    .attrs = index_attrs,
-                                    .infer = pool_grad_infer,
-                                    .run = index_grad_run},
+const struct op_kind ops_pool[] = {POOL_ROWS("pool2d", GEN_1X, pool_attrs_1x),
+                                   POOL_ROWS("pool2d", GEN_2X, pool_attrs_2x),
+                                   POOL_ROWS("pool3d", GEN_1X, pool3d_attrs_1x),
+                                   POOL_ROWS("pool3d", GEN_2X, pool3d_attrs_2x),
+                                   INDEX_ROWS("max_pool2d_with_index", index_attrs),
+                                   INDEX_ROWS("max_pool3d_with_index", index3d_attrs),
                                    {0}};

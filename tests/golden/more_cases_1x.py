@@ -113,5 +113,17 @@ def layers(cases):
         for how in ("max", "avg"):
             cases["pool2d/more_%s_%s" % (how, name)] = of(lambda x, layout=layout, how=how: L.pool2d(
                 x, 3, how, 2, [1, 0, 1, 1], data_format=layout), x)
+    volume, channels_last = numbers(4, 2, 4, 4, 5, 3), numbers(4, 2, 4, 5, 3, 4)
+    for name, x, layout in (("ncdhw", volume, "NCDHW"), ("ndhwc", channels_last, "NDHWC")):
+        cases["conv3d/" + name] = seeded(lambda case, x=x, layout=layout: L.conv3d(
+            case.given("x", x), 6, [2, 3, 2], [1, 2, 1], [1, 0, 2, 1, 0, 1], groups=2, data_format=layout))
+        cases["conv3d_transpose/" + name] = seeded(lambda case, x=x, layout=layout: L.conv3d_transpose(
+            case.given("x", x), 6, filter_size=[2, 3, 2], padding=1, stride=2, groups=2, data_format=layout))
+        for how in ("max", "avg"):
+            cases["pool3d/%s_%s" % (how, name)] = of(lambda x, layout=layout, how=how: L.pool3d(
+                x, [2, 3, 2], how, [1, 2, 1], [1, 0, 1, 1, 0, 1], data_format=layout), x)
+    cases["pool3d/inclusive"] = of(lambda x: L.pool3d(x, 3, "avg", 2, 1, ceil_mode=True, exclusive=False), volume)
+    cases["pool3d/global"] = of(lambda x: L.pool3d(x, pool_type="avg", global_pooling=True), volume)
+    cases["pool3d/adaptive"] = of(lambda x: L.adaptive_pool3d(x, [2, 3, 1], "avg"), volume)
     cases["uniform_random_batch_size_like/plain"] = of(lambda x: L.uniform_random_batch_size_like(x, [-1, 5], seed=7), A)
     cases["gaussian_random_batch_size_like/plain"] = of(lambda x: L.gaussian_random_batch_size_like(x, [-1, 5], seed=7), A)

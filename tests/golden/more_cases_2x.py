@@ -221,6 +221,23 @@ def layers(cases):
         both(cases, "pool2d/more_avg_%s" % name, lambda x, layout=layout: F.avg_pool2d(x, 3, 2, [1, 0, 1, 1], data_format=layout), x)
         cases["pool2d/more_inclusive_%s" % name] = of(lambda x, layout=layout: F.avg_pool2d(x, 3, 2, 1, True, False, data_format=layout), x)
         cases["pool2d/more_adaptive_%s" % name] = of(lambda x, layout=layout: F.adaptive_avg_pool2d(x, [2, 3], data_format=layout), x)
+    volume, volume_last = numbers(4, 2, 4, 4, 5, 3), numbers(4, 2, 4, 5, 3, 4)
+    for name, x, layout in (("ncdhw", volume, "NCDHW"), ("ndhwc", volume_last, "NDHWC")):
+        both(cases, "conv3d/%s" % name, lambda x, w, layout=layout: F.conv3d(x, w, stride=[1, 2, 1], padding=[1, 0, 2, 1, 0, 1], groups=2, data_format=layout), x, numbers(5, 6, 2, 2, 3, 2))
+        cases["conv3d/same_%s" % name] = of(lambda x, w, layout=layout: F.conv3d(x, w, padding="SAME", stride=2, data_format=layout), x, numbers(5, 3, 4, 3, 2, 2))
+        cases["conv3d/dilated_%s" % name] = of(lambda x, w, layout=layout: F.conv3d(x, w, padding=1, dilation=[2, 1, 2], data_format=layout), x, numbers(5, 3, 4, 2, 2, 2))
+        cases["conv3d_transpose/%s" % name] = of(lambda x, w, layout=layout: F.conv3d_transpose(x, w, stride=2, padding=1, groups=2, data_format=layout), x, numbers(5, 4, 3, 2, 3, 2))
+        cases["conv3d_transpose/padded_%s" % name] = of(lambda x, w, layout=layout: F.conv3d_transpose(x, w, stride=2, output_padding=1, data_format=layout), x, numbers(5, 4, 2, 2, 2, 2))
+        both(cases, "pool3d/max_%s" % name, lambda x, layout=layout: F.max_pool3d(x, [2, 3, 2], [1, 2, 1], [1, 0, 1, 1, 0, 1], data_format=layout), x)
+        both(cases, "pool3d/avg_%s" % name, lambda x, layout=layout: F.avg_pool3d(x, [2, 3, 2], [1, 2, 1], [1, 0, 1, 1, 0, 1], data_format=layout), x)
+        cases["pool3d/adaptive_%s" % name] = of(lambda x, layout=layout: F.adaptive_avg_pool3d(x, [2, 3, 1], data_format=layout), x)
+    cases["conv3d_transpose/sized"] = of(lambda x, w: F.conv3d_transpose(x, w, stride=2, output_size=[8, 11, 6]), volume, numbers(5, 4, 2, 2, 2, 2))
+    cases["conv3d/bias"] = of(lambda x, w, b: F.conv3d(x, w, b, padding=1), volume, numbers(5, 3, 4, 2, 2, 2), numbers(6, 3))
+    cases["conv3d_transpose/bias"] = of(lambda x, w, b: F.conv3d_transpose(x, w, b), volume, numbers(5, 4, 2, 2, 2, 2), numbers(6, 2))
+    cases["pool3d/inclusive"] = of(lambda x: F.avg_pool3d(x, 3, 2, 1, True, False), volume)
+    cases["pool3d/divisor"] = of(lambda x: F.avg_pool3d(x, 2, divisor_override=5), volume)
+    cases["max_pool3d_with_index/plain"] = of(lambda x: F.max_pool3d(x, 2, 2, return_mask=True), volume)
+    cases["max_pool3d_with_index/adaptive"] = of(lambda x: F.adaptive_max_pool3d(x, [2, 3, 1], return_mask=True), volume)
     both(cases, "max_pool2d_with_index/more", lambda x: F.max_pool2d(x, 2, 2, return_mask=True), image)
     norm = [numbers(7, 4, low=0.5, high=1.5), numbers(8, 4), numbers(9, 4), numbers(9, 4, low=0.5, high=1.5)]
     for name, x, layout in (("nchw", image, "NCHW"), ("nhwc", last, "NHWC")):

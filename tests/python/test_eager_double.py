@@ -54,6 +54,30 @@ class Double(unittest.TestCase):
             with self.assertRaisesRegex(NotImplementedError, "is SelectedRows, which this op does not take"):
                 optimizer.step()
 
+    def test_both_types_in_one_optimizer(self):
+        for order in (("float64", "float32"), ("float32", "float64")):
+            pair = [paddle.create_parameter([2], dtype) for dtype in order]
+            before = [p.numpy() for p in pair]
+            optimizer = paddle.optimizer.SGD(0.1, parameters=pair)
+            sum(p.sum().astype("float32") for p in pair).backward()
+            optimizer.step()
+            for p, old in zip(pair, before):
+                np.testing.assert_allclose(p.numpy() - old, [-0.1, -0.1], rtol=1e-5)
+
+    def test_the_rate_is_one_number(self):
+        paddle.enable_static()
+        try:
+            main = paddle.static.Program()
+            with paddle.static.program_guard(main):
+                x = paddle.static.data("x", [2], "float32")
+                block = main.global_block()
+                rate = paddle.static.data("rate", [1], "int64")
+                block.append_op(type="sgd", inputs={"Param": x, "Grad": x, "LearningRate": rate}, outputs={"ParamOut": x})
+            with self.assertRaisesRegex(ValueError, "LearningRate must be one number of float32 or float64"):
+                paddle.static.Executor().run(main, feed={"x": np.ones(2, "float32"), "rate": np.ones(1, "int64")}, fetch_list=[x])
+        finally:
+            paddle.disable_static()
+
     def test_no_rows_move_nothing(self):
         table = paddle.nn.Embedding(4, 2, sparse=True)
         before = table.weight.numpy()

@@ -84,6 +84,8 @@ class Searches(unittest.TestCase):
             paddle.optimizer.LBFGS(parameters=[x]).minimize(bowl(parameter([1.0, 2.0, 3.0], "float64")))
         with self.assertRaisesRegex(TypeError, "the parameters must have one type, but are of paddle.float32, paddle.float64"):
             paddle.optimizer.LBFGS(parameters=[x, parameter([1.0], "float32")])
+        with self.assertRaisesRegex(ValueError, "LBFGS: there are no parameters"):
+            paddle.optimizer.LBFGS(parameters=[])
         table = paddle.nn.Embedding(3, 2, sparse=True)
         optimizer = paddle.optimizer.LBFGS(parameters=table.parameters())
 

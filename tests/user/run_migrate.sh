@@ -41,7 +41,7 @@ told() { # TEXT COMMAND...: the command fails and says the text, which the page 
 }
 fluid="import paddle.fluid as fluid;"
 told 'paddle.static.data builds programs: call paddle.enable_static() first' skiff python -c 'import paddle; paddle.static.data("x", [1])'
-told 'paddle.fluid.layers.conv3d: Skiff has no such name; nearest: conv2d' skiff python -c "$fluid fluid.layers.conv3d"
+told 'paddle.fluid.layers.target_assign: Skiff has no such name; nearest: assign' skiff python -c "$fluid fluid.layers.target_assign"
 told 'Skiff has no CUDA; use fluid.CPUPlace()' skiff python -c "$fluid fluid.Executor(fluid.CUDAPlace(0))"
 told 'that is collective training; here are parameter servers and workers' fleetrun --nproc_per_node 2 train.py
 told "No module named 'paddle'" env -u PYTHONPATH python3 -S -c 'import paddle'

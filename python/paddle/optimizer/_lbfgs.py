@@ -128,6 +128,8 @@ class _Flat(object):
 
     def __init__(self, parameters):
         self._parameters = parameters
+        if not parameters:
+            raise ValueError("LBFGS: there are no parameters; give those of the model, parameters=model.parameters()")
         kinds = {parameter.dtype for parameter in parameters}
         if len(kinds) > 1:
             raise TypeError("LBFGS: the parameters must have one type, but are of %s" % ", ".join(sorted(str(k) for k in kinds)))

@@ -1,6 +1,6 @@
 """paddle.nn.functional: activations, losses, convolutions, norms as functions."""
 from paddle import _names
-from paddle.nn.functional import activation, attention, common, conv, loss, loss_more, norm, pooling, vision
+from paddle.nn.functional import activation, attention, common, conv, loss, loss_more, norm, pooling, vision, volume
 
 FUNCTIONS = {
     "activation": "relu relu_ relu6 sigmoid tanh tanh_ softmax softmax_ log_softmax leaky_relu leaky_relu_ elu elu_ celu selu "
@@ -18,6 +18,7 @@ FUNCTIONS = {
                  "triplet_margin_with_distance_loss soft_margin_loss multi_label_soft_margin_loss multi_margin_loss "
                  "poisson_nll_loss gaussian_nll_loss dice_loss npair_loss hsigmoid_loss",
     "norm": "layer_norm batch_norm instance_norm local_response_norm normalize",
+    "volume": "conv3d conv3d_transpose max_pool3d avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d",
     "vision": "pixel_shuffle pixel_unshuffle channel_shuffle unfold fold interpolate upsample",
 }
 

@@ -10,9 +10,9 @@ LAYERS = {
               "PairwiseDistance",
     "norm": "LayerNorm GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D "
             "SyncBatchNorm LocalResponseNorm SpectralNorm",
-    "conv": "Conv1D Conv2D Conv1DTranspose Conv2DTranspose",
+    "conv": "Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose Conv3DTranspose",
     "pooling": "MaxPool1D MaxPool2D AvgPool1D AvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveAvgPool1D "
-               "AdaptiveAvgPool2D",
+               "AdaptiveAvgPool2D MaxPool3D AvgPool3D AdaptiveAvgPool3D AdaptiveMaxPool3D",
     "vision": "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Fold Upsample UpsamplingNearest2D UpsamplingBilinear2D Pad1D "
               "Pad2D Pad3D ZeroPad2D",
     "activation": "ReLU ReLU6 Sigmoid Tanh Softsign Silu Swish Mish LogSigmoid Hardsigmoid Hardswish Tanhshrink Softmax "

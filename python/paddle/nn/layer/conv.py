@@ -21,8 +21,8 @@ class _ConvNd(Layer):
                              padding_mode)
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise TypeError("when padding_mode in ['reflect', 'replicate', 'circular'], type of padding must be int")
-        if data_format not in ("NHWC", "NCHW", "NLC", "NCL"):
-            raise ValueError("data_format must be one of NHWC, NCHW, NLC, NCL, but got data_format='%s'" % data_format)
+        if data_format not in ("NHWC", "NCHW", "NDHWC", "NCDHW", "NLC", "NCL"):
+            raise ValueError("data_format must be one of NHWC, NCHW, NDHWC, NCDHW, NLC, NCL, but got data_format='%s'" % data_format)
         if not transposed and in_channels % groups:
             raise ValueError("in_channels must be divisible by groups.")
         self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups
@@ -84,6 +84,20 @@ class Conv2D(_ConvNd):
                         self._data_format)
 
 
+class Conv3D(_ConvNd):
+    """Convolution of volumes."""
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
+                 padding_mode="zeros", weight_attr=None, bias_attr=None, data_format="NCDHW"):
+        super(Conv3D, self).__init__(in_channels, out_channels, kernel_size, False, 3, stride, padding, padding_mode, 0,
+                                     dilation, groups, weight_attr, bias_attr, data_format)
+
+    def forward(self, x):
+        x, padding = self._padded(x)
+        return F.conv3d(x, self._own("weight"), self._own("bias"), self._stride, padding, self._dilation, self._groups,
+                        self._data_format)
+
+
 class Conv1DTranspose(_ConvNd):
     """What Conv1D does, the other way."""
 
@@ -109,6 +123,20 @@ class Conv2DTranspose(_ConvNd):
     def forward(self, x, output_size=None):
         return F.conv2d_transpose(x, self.weight, self.bias, self._stride, self._padding,
                                   self.output_padding if output_size is None else 0, self._dilation, self._groups, output_size,
+                                  self._data_format)
+
+
+class Conv3DTranspose(_ConvNd):
+    """What Conv3D does, the other way."""
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, dilation=1, groups=1,
+                 weight_attr=None, bias_attr=None, data_format="NCDHW"):
+        super(Conv3DTranspose, self).__init__(in_channels, out_channels, kernel_size, True, 3, stride, padding, "zeros",
+                                              output_padding, dilation, groups, weight_attr, bias_attr, data_format)
+
+    def forward(self, x, output_size=None):
+        return F.conv3d_transpose(x, self.weight, self.bias, self._stride, self._padding,
+                                  self.output_padding if output_size is None else 0, self._groups, self._dilation, output_size,
                                   self._data_format)
 
 

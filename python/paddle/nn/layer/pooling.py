@@ -24,5 +24,14 @@ AdaptiveAvgPool2D = _pool(F.adaptive_avg_pool2d, "AdaptiveAvgPool2D", (("output_
                           prefix="_", shown=("output_size",))
 AdaptiveMaxPool2D = _pool(F.adaptive_max_pool2d, "AdaptiveMaxPool2D", (("output_size", NEEDED), ("return_mask", False)),
                           prefix="_")
+MaxPool3D = _pool(F.max_pool3d, "MaxPool3D", _WINDOW + (("return_mask", False), ("ceil_mode", False), ("data_format", "NCDHW")),
+                  shown=_SHOWN, also=(("kernel_size", "ksize"),))
+AvgPool3D = _pool(F.avg_pool3d, "AvgPool3D", _WINDOW + (("ceil_mode", False), ("exclusive", True), ("divisor_override", None),
+                                                        ("data_format", "NCDHW")),
+                  shown=_SHOWN, also=(("kernel_size", "ksize"), ("divisor_override", "divisor")))
+AdaptiveAvgPool3D = _pool(F.adaptive_avg_pool3d, "AdaptiveAvgPool3D", (("output_size", NEEDED), ("data_format", "NCDHW")),
+                          prefix="_", shown=("output_size",))
+AdaptiveMaxPool3D = _pool(F.adaptive_max_pool3d, "AdaptiveMaxPool3D", (("output_size", NEEDED), ("return_mask", False)),
+                          prefix="_")
 
 __getattr__ = _names.guard(__name__)
