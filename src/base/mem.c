@@ -43,6 +43,12 @@ static void machine_measure(void)
         machine_bytes = ((size_t)info.totalram + info.totalswap) * info.mem_unit;
 }
 
+size_t mem_of_machine(void)
+{
+    pthread_once(&machine_once, machine_measure);
+    return machine_bytes;
+}
+
 void mem_set_limit(size_t bytes)
 {
     atomic_store(&limit, bytes);
@@ -59,8 +65,7 @@ static void account(size_t bytes)
 
 enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct skiff_error *err)
 {
-    pthread_once(&machine_once, machine_measure);
-    if (bytes > machine_bytes)
+    if (bytes > mem_of_machine())
         return error_set(err, SKIFF_NOMEM, "%s: needs %zu bytes, the machine has %zu", what, bytes,
                          machine_bytes);
     if (bytes > atomic_load(&limit) || atomic_load(&in_use) > atomic_load(&limit) - bytes)

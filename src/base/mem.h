@@ -20,6 +20,7 @@ void mem_set_limit(size_t bytes);
 /* Bytes held now through mem_alloc, over all threads; and the most ever held. */
 size_t mem_in_use(void);
 size_t mem_peak(void);
+size_t mem_of_machine(void); /* memory and swap */
 
 /* Number of mem_alloc calls so far: tests assert that a steady step makes none. */
 uint64_t mem_alloc_count(void);

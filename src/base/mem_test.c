@@ -20,6 +20,7 @@ static void counts_bytes_and_calls(void **state)
     assert_non_null(b);
     assert_int_equal(mem_in_use(), before + 1000);
     assert_true(mem_peak() >= before + 1000);
+    assert_true(mem_of_machine() > mem_peak());
     assert_int_equal(mem_alloc_count(), calls + 2);
     mem_free(a);
     mem_free(b);

@@ -343,8 +343,13 @@ enum skiff_status call_run(struct skiff_eager *e, struct call *c, struct skiff_e
         if (c->out_values[i] && !(c->out_slots[i]->flags & SLOT_ROWWISE))
             value_settle(c->out_values[i]);
     if (!(k->kind->flags & OP_OWN_SHAPE)) {
-        struct infer rule = {
-            .kind = k->kind, .attr = k->attr, .running = true, .op = k->op, .kernel = k};
+        struct infer rule = {.kind = k->kind,
+                             .attr = k->attr,
+                             .running = true,
+                             .op = k->op,
+                             .kernel = k,
+                             .supply = pool_supply,
+                             .supplier = &e->pool};
         TRY(k->kind->infer ? k->kind->infer(&rule, err) : infer_same(&rule, 0, 0, err));
     }
     kernel_scratch_reset(k->scratch);

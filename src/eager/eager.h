@@ -44,8 +44,8 @@ static inline struct box *box_ref(struct box *b)
     return b;
 }
 void box_unref(struct box *b); /* NULL is fine */
-/* Gives an empty box a block of about so many bytes, when there is one. */
-void box_supply(struct box *b, size_t bytes);
+/* For infer.supply: gives a tensor without memory a block of about so many bytes, when there is one. */
+void pool_supply(void *pool, struct tensor *t, size_t bytes);
 void pool_deinit(struct pool *p);
 
 /* ---- calls ---- */
@@ -65,7 +65,7 @@ struct call {
     struct skiff_tensor **in_values, **out_values; /* the kernel's slots point into them */
     const struct op_slot **in_slots, **out_slots;  /* by argument */
     bool *in_there, *out_there;                    /* false: @EMPTY@ */
-    size_t *out_bytes;                             /* of the run before */
+    size_t *out_bytes; /* of the run before; for kinds that shape their outputs themselves */
     struct recipe *recipes;
 };
 

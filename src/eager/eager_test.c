@@ -171,6 +171,32 @@ static void test_memory(void **unused)
     skiff_eager_destroy(e);
 }
 
+/* One op on a large and a small tensor in turn: each result has memory of its own size. */
+static void test_sizes_in_turn(void **unused)
+{
+    enum { LARGE = 1 << 18 };
+    static float zeros[LARGE];
+    struct skiff_eager *e = skiff_eager_create();
+    tensor_p large = make(e, LARGE, zeros, false), small = make(e, 4, zeros, false), kept[32];
+    uint64_t allocations = 0;
+    for (int step = 0; step < 20; step++) {
+        size_t before = mem_in_use();
+        for (int i = 0; i < 32; i++) {
+            skiff_eager_tensor_unref(call2(e, "square", large, NULL));
+            kept[i] = call2(e, "square", small, NULL);
+        }
+        assert_true(mem_in_use() < before + 2 * sizeof(zeros));
+        for (int i = 0; i < 32; i++)
+            skiff_eager_tensor_unref(kept[i]);
+        if (step == 1)
+            allocations = mem_alloc_count();
+    }
+    assert_true(mem_alloc_count() == allocations);
+    skiff_eager_tensor_unref(large);
+    skiff_eager_tensor_unref(small);
+    skiff_eager_destroy(e);
+}
+
 static void test_errors(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -348,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_errors),       cmocka_unit_test(test_replay),
         cmocka_unit_test(test_in_place),     cmocka_unit_test(test_cleared),
         cmocka_unit_test(test_second_order), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sizes_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

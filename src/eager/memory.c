@@ -1,17 +1,16 @@
 /* Boxes, and the blocks of memory that go back and forth between them.
  *
  * A training step makes and drops the same tensors again and again. Their blocks are kept by size
- * and handed to the next outputs of that size (call.out_bytes knows it from the run before), so a
- * steady loop asks the system for nothing. Of each class of sizes no more blocks are kept than were
+ * and handed to the next outputs of that size (shape rules know it; of ops that have none,
+ * call.out_bytes of the run before), so a steady loop asks the system for nothing. Of each class of sizes no more blocks are kept than were
  * once missing: memory that comes from elsewhere (arrays of the caller, zeros) and is asked for by
- * nobody goes back to the system. Never more than POOL_LIMIT is kept. */
+ * nobody goes back to the system. Never more than a quarter of the machine's memory is kept. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "eager/eager.h"
 
-static const size_t POOL_LIMIT = (size_t)1 << 30;
 enum { POOL_TRIES = 8 };
 
 static int class_of(size_t bytes)
@@ -30,7 +29,7 @@ static int room_in(const struct pool *p, int c)
 static bool pool_put(struct pool *p, void *data, size_t cap)
 {
     int c = class_of(cap);
-    if (!cap || room_in(p, c) <= 0 || p->bytes + cap > POOL_LIMIT)
+    if (!cap || room_in(p, c) <= 0 || p->bytes + cap > mem_of_machine() / 4)
         return false;
     struct pool_block *b = p->spare;
     if (b)
@@ -110,13 +109,12 @@ struct box *box_create(struct skiff_eager *e)
     return b;
 }
 
-void box_supply(struct box *b, size_t bytes)
+void pool_supply(void *pool, struct tensor *t, size_t bytes)
 {
-    struct tensor *t = &b->value.tensor;
     size_t cap;
     if (t->data || !bytes)
         return;
-    void *data = pool_take(&b->engine->pool, bytes, &cap);
+    void *data = pool_take(pool, bytes, &cap);
     if (data) {
         t->data = data;
         t->cap = cap;

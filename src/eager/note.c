@@ -191,8 +191,8 @@ static enum skiff_status run_values(struct skiff_eager *e, struct call *c,
         c->in_values[i] = ins[i] ? &ins[i]->box->value : NULL;
     for (int i = 0; i < c->nout; i++) {
         c->out_values[i] = outs[i] ? &outs[i]->box->value : NULL;
-        if (outs[i])
-            box_supply(outs[i]->box, c->out_bytes[i]);
+        if (outs[i] && c->kernel.kind->flags & OP_OWN_SHAPE)
+            pool_supply(&e->pool, &outs[i]->box->value.tensor, c->out_bytes[i]);
     }
     enum skiff_status status = call_run(e, c, err);
     if (status < 0)

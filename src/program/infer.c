@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "program/bind.h"
 #include "program/kernel.h"
 
@@ -134,6 +135,18 @@ static struct skiff_var *out_var(const struct infer *c, int slot, int i)
     return v ? v : block_add_var((struct skiff_block *)c->block, name);
 }
 
+/* A shape that cannot be is left to those who make room: they say what is wrong with it. */
+static void supply(const struct infer *c, struct tensor *t, enum dtype dtype,
+                   const struct shape *shape)
+{
+    size_t bytes = dtype_size(dtype);
+    if (!c->supply || t->data || shape->ndim < 0 || shape->ndim > TENSOR_MAX_DIMS)
+        return;
+    int64_t n = shape_numel(shape);
+    if (n > 0 && shape_is_bounded(shape) && mem_mul(bytes, (size_t)n, &bytes))
+        c->supply(c->supplier, t, bytes);
+}
+
 enum skiff_status infer_out(struct infer *c, int slot, int i, enum dtype dtype,
                             const struct shape *shape, struct skiff_error *err)
 {
@@ -144,6 +157,7 @@ enum skiff_status infer_out(struct infer *c, int slot, int i, enum dtype dtype,
         if (!in_place(c->kernel, value))
             tensor_drop_lod(&value->tensor);
         struct shape copy = *shape; /* may be the shape of the value itself */
+        supply(c, &value->tensor, dtype, &copy);
         return value_as_tensor(value, dtype, &copy, err);
     }
     struct skiff_var *v = out_var(c, slot, i);
@@ -165,7 +179,9 @@ enum skiff_status infer_out_rows(struct infer *c, int slot, int i, enum dtype dt
         if (nrows < 0)
             return infer_fail(c, -1, 0, err, "output %s has %lld rows", c->kind->outs[slot].name,
                               (long long)nrows);
+        struct shape rows = SHAPE(nrows, width);
         tensor_drop_lod(&value->tensor);
+        supply(c, &value->tensor, dtype, &rows);
         return value_as_rows(value, dtype, (size_t)nrows, width, height, err);
     }
     struct shape whole = SHAPE(height, width);

@@ -15,6 +15,9 @@ struct infer {
     const struct skiff_op *op;
     /* running */
     struct kernel *kernel;
+    /* Puts memory into an output that has none; may leave it. NULL: the system's is taken. */
+    void (*supply)(void *supplier, struct tensor *t, size_t bytes);
+    void *supplier;
 };
 
 int infer_in_count(const struct infer *c, int slot);
