@@ -196,7 +196,7 @@ struct skiff_eager_tensor {
     struct hook *hooks; /* of a leaf */
     void *user;
     struct reduced *reduced; /* its gradient is averaged over ranks (reduce.c); NULL: it is not */
-    char *name; /* NULL: none */
+    char *name;              /* NULL: none */
     /* during a walk */
     uint64_t walk;
     int waits_for;
