@@ -45,18 +45,20 @@ static PyObject *finish(struct keep *k, enum skiff_status status, const struct s
 static PyObject *transpile(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *main, *startup = Py_None, *endpoints = Py_None;
-    int rank = 0, by_rows = 0;
+    int rank = 0, by_rows = 0, sync_batch_norm = 0;
     struct skiff_world_options world;
     struct skiff_collective_options o = {0};
     struct keep k = {0};
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOip",
-                                     KEYWORDS("main", "startup", "endpoints", "rank", "by_rows"),
-                                     &main, &startup, &endpoints, &rank, &by_rows) ||
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "O|OOipp",
+            KEYWORDS("main", "startup", "endpoints", "rank", "by_rows", "sync_batch_norm"), &main,
+            &startup, &endpoints, &rank, &by_rows, &sync_batch_norm) ||
         !is_program(main, "main") || (startup != Py_None && !is_program(startup, "startup")))
         return NULL;
     o.by_rows = by_rows;
+    o.sync_batch_norm = sync_batch_norm;
     if (world_of(&k, endpoints, rank, &world, &o))
         status = skiff_collective_transpile(program_of(main), program_of(startup), &o, &err);
     return finish(&k, status, &err);
@@ -101,18 +103,11 @@ static PyObject *spread(PyObject *self, PyObject *args, PyObject *keywords)
     return finish(&k, status, &err);
 }
 
-static PyObject *place(PyObject *self, PyObject *args)
-{
-    return Py_BuildValue("ii", skiff_world_size(), skiff_world_rank());
-}
-
 static PyMethodDef functions[] = {
     METHOD("collective_transpile", transpile,
            "Sums of gradients over all ranks in main; parameters of rank 0 in startup."),
     METHOD("collective_gen", gen, "Running the startup program opens the world."),
     METHOD("collective_spread", spread, "Parameters in the scope become rank 0's."),
-    METHOD0("world_place", place,
-            "(size, rank) of the world, by the environment before it is open."),
     {0}};
 
 bool ranks_init(PyObject *m)

@@ -793,6 +793,13 @@ def ring_rank(ring: int) -> int:
     """-1: not a member."""
 def ring_size(ring: int) -> int: ...
 def ring_destroy(ring: int) -> None: ...
+def collective_transpile(main: Program, startup: Optional[Program] = ..., endpoints: Optional[Sequence[str]] = ...,
+                         rank: int = ..., by_rows: bool = ..., sync_batch_norm: bool = ...) -> None:
+    """Sums of gradients over all ranks in main, parameters of rank 0 in startup; alone nothing changes."""
+def collective_gen(startup: Program, endpoints: Optional[Sequence[str]] = ..., rank: int = ...) -> None:
+    """Running the startup program opens the world (DistributeTranspiler, mode nccl2)."""
+def collective_spread(main: Program, scope: Scope) -> None:
+    """Parameters in the scope become rank 0's."""
 def collective_all_reduce(ring: int, tensor: EagerTensor, how: int) -> None:
     """how: 0 sum, 1 max, 2 min, 3 prod, 4 avg. RuntimeError: another rank is gone, or makes another call."""
 def collective_reduce(ring: int, tensor: EagerTensor, how: int, root: int) -> None: ...

@@ -26,8 +26,8 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "executor/trainer_parts.h"
+#include "passes/collective.h"
 #include "program/job.h"
-#include "program/op_kind.h"
 
 #define DEBUG_PERIOD 100
 #define BESIDE_STEP 0.02 /* seconds between two looks of the thread beside */
@@ -126,11 +126,7 @@ static void names_collect(struct trainer *t)
  * that they do together (judging). */
 static bool steps_together(const struct skiff_program *p)
 {
-    const struct skiff_block *b = program_root(p);
-    bool together = false;
-    for (int i = 0; p->job && p->job->class->step && i < b->nops && !together; i++)
-        together = b->ops[i]->kind && b->ops[i]->kind->flags & OP_RANKS;
-    return together;
+    return p->job && p->job->class->step && collective_in(p);
 }
 
 /* w: whose step it was; NULL: nobody's */

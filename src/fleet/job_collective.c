@@ -174,6 +174,7 @@ static void read_ranks(const struct skiff_collective_options *o, struct collecti
     *out = (struct collective_pass){.nranks = given ? o->world->size : skiff_world_size(),
                                     .rank = given ? o->world->rank : skiff_world_rank(),
                                     .endpoints = given ? o->world->endpoints : NULL,
+                                    .sync_batch_norm = o->sync_batch_norm,
                                     .by_rows = o->by_rows};
 }
 
@@ -187,6 +188,10 @@ enum skiff_status skiff_collective_transpile(struct skiff_program *main,
     struct collective_pass pass;
     o = o ? o : &nothing;
     TRY(reserved_check(o->reserved, "skiff_collective_options", err));
+    if (o->by_rows && o->sync_batch_norm)
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "collective: by_rows and sync_batch_norm exclude each other: a rank "
+                         "without rows has no statistics to give");
     read_ranks(o, &pass);
     if (pass.nranks == 1)
         return SKIFF_OK;

@@ -6,17 +6,22 @@
  *   global  (is_test, or use_global_stats) m, v = Mean, Variance; they stay as they are
  *   one element per channel while training: Y = X, statistics unchanged, saved ones 0 (as Paddle)
  *
+ *   sync_batch_norm: n, m and v are those of all ranks of ring 0 (no world: batch_norm)
+ *
  * Gradient, h = (X - m) s, n elements per channel:
  *   dBias = sum dY, dScale = sum dY h
  *   dX = Scale s (dY - dBias / n - h dScale / n); with global statistics Scale s dY */
 #include <tgmath.h>
 
+#include "ops/collective.h"
 #include "ops/seq_common.h"
 
 enum { IN_X, IN_SCALE, IN_BIAS, IN_MEAN, IN_VARIANCE, IN_MOMENTUM };
 enum { GR_X, GR_SCALE, GR_BIAS, GR_MEAN, GR_VARIANCE, GR_DY, GR_SAVED_MEAN, GR_SAVED_VARIANCE };
 enum { OUT_Y, OUT_MEAN, OUT_VARIANCE, OUT_SAVED_MEAN, OUT_SAVED_VARIANCE, OUT_RESERVE };
 enum { AT_IS_TEST, AT_MOMENTUM, AT_EPSILON, AT_LAYOUT, AT_GLOBAL, AT_TRAINABLE };
+
+enum { SYNCED = 1 }; /* op_kind.fuse_arg: statistics of all ranks */
 
 struct rows3 {
     int64_t outer, channels, inner;
@@ -105,15 +110,74 @@ static float momentum_of(const struct kernel *k)
     return given && tensor_numel(given) ? (float)tensor_read_number(given) : k->attr[AT_MOMENTUM].f;
 }
 
+/* ---- over ranks ---- */
+
+/* Adds up n doubles over the ranks of a sync_batch_norm; alone they stay. */
+static enum skiff_status over_ranks(const struct kernel *k, double *values, int64_t n,
+                                    struct skiff_error *err)
+{
+    struct collective *c = rings_get(0);
+    if (!c || collective_size(c) == 1)
+        return SKIFF_OK;
+    return ring_failed(k, c, kernel_in_name(k, IN_X, 0),
+                       collective_all_reduce(c, values, n, DTYPE_FP64, COLLECTIVE_SUM, err), err);
+}
+
+static bool is_synced(const struct kernel *k)
+{
+    return k->kind->fuse_arg == SYNCED && !uses_global(k->attr);
+}
+
+/* What a batch's channels have, over all ranks if it is synced: n elements each. */
+struct batch_stats {
+    double n;
+    double *mean, *variance; /* by channel */
+};
+
+static void channel_sums(struct rows3 r, const struct tensor *t, const double *mean, double *out)
+{
+    for (int64_t c = 0; c < r.channels; c++) {
+        double sum = 0, m = mean ? mean[c] : 0;
+        DISPATCH_FLOAT(t->dtype, T, {
+            const T *x = t->data;
+            EACH_OF_CHANNEL(r, c, at)
+            sum += mean ? ((double)x[at] - m) * ((double)x[at] - m) : (double)x[at];
+        })
+        out[c] = sum;
+    }
+}
+
+static enum skiff_status stats_over_ranks(struct kernel *k, struct rows3 r, struct batch_stats *s,
+                                          struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, IN_X);
+    void *room;
+    TRY(kernel_scratch(k, (size_t)(2 * r.channels + 1) * sizeof(double), &room, err));
+    s->mean = room;
+    s->variance = s->mean + r.channels + 1;
+    channel_sums(r, x, NULL, s->mean);
+    s->mean[r.channels] = (double)(r.outer * r.inner);
+    TRY(over_ranks(k, s->mean, r.channels + 1, err));
+    s->n = s->mean[r.channels];
+    for (int64_t c = 0; c < r.channels; c++)
+        s->mean[c] /= s->n > 0 ? s->n : 1;
+    channel_sums(r, x, s->mean, s->variance);
+    TRY(over_ranks(k, s->variance, r.channels, err));
+    for (int64_t c = 0; c < r.channels; c++)
+        s->variance[c] /= s->n > 0 ? s->n : 1;
+    return SKIFF_OK;
+}
+
 /* Statistics of one channel into the outputs; gives mean and 1 / sqrt(variance + epsilon), rounded
  * to the element type. */
-static void channel_prepare(struct kernel *k, struct rows3 r, int64_t c, double *m_out,
-                            double *s_out)
+static void channel_prepare(struct kernel *k, struct rows3 r, const struct batch_stats *all,
+                            int64_t c, double *m_out, double *s_out)
 {
-    double batch_mean = 0, batch_variance = 0;
+    double batch_mean = all->mean ? all->mean[c] : 0;
+    double batch_variance = all->mean ? all->variance[c] : 0;
     bool global = uses_global(k->attr);
     float keep = momentum_of(k);
-    if (!global)
+    if (!global && !all->mean)
         channel_stats(r, kernel_in(k, IN_X), c, &batch_mean, &batch_variance);
     DISPATCH_FLOAT(kernel_in(k, IN_X)->dtype, T, {
         T *mean_out = kernel_out_data(k, OUT_MEAN),
@@ -157,15 +221,18 @@ static enum skiff_status bn_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *x = kernel_in(k, IN_X);
     struct rows3 r = rows3_of(k, &x->shape);
-    if (r.outer * r.inner == 0)
+    struct batch_stats all = {.n = (double)(r.outer * r.inner)};
+    if (is_synced(k))
+        TRY(stats_over_ranks(k, r, &all, err));
+    if (all.n == 0)
         return SKIFF_OK;
-    if (r.outer * r.inner == 1 && !uses_global(k->attr)) {
+    if (all.n == 1 && r.outer * r.inner == 1 && !uses_global(k->attr)) {
         single_pass(k, r);
         return SKIFF_OK;
     }
     for (int64_t c = 0; c < r.channels; c++) {
         double m = 0, s = 0;
-        channel_prepare(k, r, c, &m, &s);
+        channel_prepare(k, r, &all, c, &m, &s);
         DISPATCH_FLOAT(x->dtype, T, {
             const T *scale = kernel_in_data(k, IN_SCALE), *bias = kernel_in_data(k, IN_BIAS);
             const T *from = x->data;
@@ -190,9 +257,10 @@ static enum skiff_status bn_grad_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 2, 0, infer_in_dtype(c, 0, 0), &channels, err);
 }
 
-static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, bool global)
+/* sums: of dY and dY h of the channel, over all ranks after the first pass of a synced one. */
+static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, bool global, double n,
+                         double *sums, bool makes_dx)
 {
-    double sum = 0, sum_h = 0, n = (double)(r.outer * r.inner);
     DISPATCH_FLOAT(kernel_in(k, GR_X)->dtype, T, {
         const T *x = kernel_in(k, GR_X)->data, *dy = kernel_in(k, GR_DY)->data;
         const T *scale = kernel_in_data(k, GR_SCALE);
@@ -201,18 +269,23 @@ static void channel_grad(struct kernel *k, struct rows3 r, int64_t c, bool globa
         T *dx = kernel_out_data(k, 0), *dscale = kernel_out_data(k, 1);
         T *dbias = kernel_out_data(k, 2), m = means[c];
         T s = global ? 1.0f / sqrt(spread[c] + k->attr[AT_EPSILON].f) : spread[c];
-        EACH_OF_CHANNEL(r, c, at)
-        {
-            sum += (double)dy[at];
-            sum_h += (double)(dy[at] * (x[at] - m) * s);
+        if (!makes_dx) {
+            double sum = 0, sum_h = 0;
+            EACH_OF_CHANNEL(r, c, at)
+            {
+                sum += (double)dy[at];
+                sum_h += (double)(dy[at] * (x[at] - m) * s);
+            }
+            if (dscale)
+                dscale[c] = (T)sum_h;
+            if (dbias)
+                dbias[c] = (T)sum;
+            sums[0] = sum;
+            sums[1] = sum_h;
         }
-        if (dscale)
-            dscale[c] = (T)sum_h;
-        if (dbias)
-            dbias[c] = (T)sum;
         T by = (scale ? scale[c] : 1.0f) * s;
-        T mean_dy = global ? 0 : (T)(sum / n), mean_h = global ? 0 : (T)(sum_h / n);
-        if (dx)
+        T mean_dy = global ? 0 : (T)(sums[0] / n), mean_h = global ? 0 : (T)(sums[1] / n);
+        if (dx && makes_dx)
             EACH_OF_CHANNEL(r, c, at)
         dx[at] = by * (dy[at] - mean_dy - (x[at] - m) * s * mean_h);
     })
@@ -223,7 +296,10 @@ static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
     const struct tensor *x = kernel_in(k, GR_X);
     struct rows3 r = rows3_of(k, &x->shape);
     bool global = uses_global(k->attr);
-    if (r.outer * r.inner == 1 && !global) {
+    double *sums, n = (double)(r.outer * r.inner);
+    if (is_synced(k))
+        TRY(over_ranks(k, &n, 1, err));
+    if (n == 1 && r.outer * r.inner == 1 && !global) {
         if (kernel_wants(k, 0))
             memmove(kernel_out(k, 0)->data, kernel_in(k, GR_DY)->data, tensor_bytes(x));
         for (int s = 1; s <= 2; s++)
@@ -234,8 +310,13 @@ static enum skiff_status bn_grad_run(struct kernel *k, struct skiff_error *err)
     TRY(kernel_want_elements(k, global ? GR_MEAN : GR_SAVED_MEAN, x->dtype, r.channels, err));
     TRY(kernel_want_elements(k, global ? GR_VARIANCE : GR_SAVED_VARIANCE, x->dtype, r.channels,
                              err));
+    TRY(kernel_scratch(k, (size_t)(2 * r.channels) * sizeof(double), (void **)&sums, err));
     for (int64_t c = 0; c < r.channels; c++)
-        channel_grad(k, r, c, global);
+        channel_grad(k, r, c, global, n, sums + 2 * c, false);
+    if (is_synced(k))
+        TRY(over_ranks(k, sums, 2 * r.channels, err));
+    for (int64_t c = 0; c < r.channels; c++)
+        channel_grad(k, r, c, global, n, sums + 2 * c, true);
     return SKIFF_OK;
 }
 
@@ -251,7 +332,8 @@ static enum skiff_status bn_make_grad(struct grad_build *g, struct skiff_error *
 {
     static const char *const uses[] = {"X", "Scale", "Bias", "SavedMean", "SavedVariance"};
     bool is_2x = g->fwd->kind->generations == GEN_2X;
-    struct skiff_op *op = grad_op(g, "batch_norm_grad", true);
+    struct skiff_op *op = grad_op(
+        g, g->fwd->kind->fuse_arg == SYNCED ? "sync_batch_norm_grad" : "batch_norm_grad", true);
     for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
         grad_use(g, op, uses[i]);
     grad_use_out_grad(g, op, "Y");
@@ -314,18 +396,30 @@ static const struct op_attr_spec bn_attrs[] = {A_BOOL("is_test", false),
                                                A_BOOL("fuse_with_relu", false),
                                                {0}};
 
-#define BN_ROW(gen, in_table)                                                          \
-    {                                                                                  \
-        .type = "batch_norm", .generations = gen, .ins = in_table, .outs = bn_outs,    \
-        .attrs = bn_attrs, .make_grad = bn_make_grad, .infer = bn_infer, .run = bn_run \
+#define BN_ROW(t, gen, f, arg, in_table)                                                  \
+    {                                                                                     \
+        .type = t, .generations = gen, .flags = f, .fuse_arg = arg, .ins = in_table,      \
+        .outs = bn_outs, .attrs = bn_attrs, .make_grad = bn_make_grad, .infer = bn_infer, \
+        .run = bn_run                                                                     \
     }
 
-const struct op_kind ops_batch_norm[] = {BN_ROW(GEN_1X, bn_ins_1x),
-                                         BN_ROW(GEN_2X, bn_ins_2x),
-                                         {.type = "batch_norm_grad",
-                                          .ins = bn_grad_ins,
-                                          .outs = bn_grad_outs,
-                                          .attrs = bn_attrs,
-                                          .infer = bn_grad_infer,
-                                          .run = bn_grad_run},
-                                         {0}};
+const struct op_kind ops_batch_norm[] = {
+    BN_ROW("batch_norm", GEN_1X, 0, 0, bn_ins_1x),
+    BN_ROW("batch_norm", GEN_2X, 0, 0, bn_ins_2x),
+    BN_ROW("sync_batch_norm", GEN_1X, OP_RANKS, SYNCED, bn_ins_1x),
+    BN_ROW("sync_batch_norm", GEN_2X, OP_RANKS, SYNCED, bn_ins_2x),
+    {.type = "sync_batch_norm_grad",
+     .flags = OP_RANKS,
+     .fuse_arg = SYNCED,
+     .ins = bn_grad_ins,
+     .outs = bn_grad_outs,
+     .attrs = bn_attrs,
+     .infer = bn_grad_infer,
+     .run = bn_grad_run},
+    {.type = "batch_norm_grad",
+     .ins = bn_grad_ins,
+     .outs = bn_grad_outs,
+     .attrs = bn_attrs,
+     .infer = bn_grad_infer,
+     .run = bn_grad_run},
+    {0}};

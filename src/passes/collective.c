@@ -8,11 +8,18 @@
 #include "program/op_kind.h"
 #include "program/rights.h"
 
+/* Statistics that are used, not made (sync_batch_norm), ask nobody. */
+static bool is_done_together(const struct skiff_op *op)
+{
+    const struct op_attr_value *test = op_attr(op, "is_test");
+    return op->kind && op->kind->flags & OP_RANKS && !(test && test->value.b);
+}
+
 bool collective_in(const struct skiff_program *p)
 {
     for (int b = 0; b < p->nblocks; b++)
         for (int i = 0; i < p->blocks[b]->nops; i++)
-            if (p->blocks[b]->ops[i]->kind && p->blocks[b]->ops[i]->kind->flags & OP_RANKS)
+            if (is_done_together(p->blocks[b]->ops[i]))
                 return true;
     return false;
 }
@@ -123,6 +130,24 @@ static void sum_gradients(struct skiff_program *p)
         }
 }
 
+/* ---- statistics ---- */
+
+/* batch_norm and its gradient over all ranks. */
+static void sync_batch_norm(struct skiff_program *p)
+{
+    static const char *const types[][2] = {{"batch_norm", "sync_batch_norm"},
+                                           {"batch_norm_grad", "sync_batch_norm_grad"}};
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            for (int t = 0; t < 2; t++) {
+                struct skiff_op *op = p->blocks[b]->ops[i];
+                if (strcmp(op->type, types[t][0]))
+                    continue;
+                op->kind = op_kind_find(types[t][1], p->generation);
+                op->type = op->kind->type;
+            }
+}
+
 /* ---- startup ---- */
 
 static void open_ring(struct skiff_program *p, const struct collective_pass *o)
@@ -194,6 +219,7 @@ static enum skiff_status check(const struct skiff_program *main, const struct co
                                struct skiff_error *err)
 {
     const struct skiff_block *b = program_root(main);
+    bool done = false;
     if (o->nranks < 1 || o->rank < 0 || o->rank >= o->nranks)
         return error_set(err, SKIFF_RANGE, "collective: rank %d of %d; ranks go from 0 to %d",
                          o->rank, o->nranks, o->nranks - 1);
@@ -201,7 +227,10 @@ static enum skiff_status check(const struct skiff_program *main, const struct co
         return error_set(err, SKIFF_INVALID,
                          "collective: the program has no gradients of parameters; call minimize "
                          "before it is made collective");
-    if (collective_in(main))
+    for (int i = 0; i < b->nops; i++)
+        done |= b->ops[i]->kind && b->ops[i]->kind->fuse == FUSE_SUM_RANKS &&
+                op_role_of(b->ops[i]) == ROLE_BACKWARD;
+    if (done)
         return error_set(err, SKIFF_STATE,
                          "collective: the program sums over ranks already; it was made collective "
                          "before");
@@ -212,6 +241,8 @@ enum skiff_status collective_transpile(struct skiff_program *main, struct skiff_
                                        const struct collective_pass *o, struct skiff_error *err)
 {
     TRY(check(main, o, err));
+    if (o->sync_batch_norm)
+        sync_batch_norm(main);
     scale_loss(main, o);
     sum_gradients(main);
     if (startup) {

@@ -16,6 +16,7 @@
 struct collective_pass {
     int nranks, rank;
     const char *const *endpoints; /* nranks of them, or NULL */
+    bool sync_batch_norm;         /* statistics of the rows of all ranks */
     bool by_rows; /* JOB_WEIGHT (program/job.h), which is fed, instead of 1 / nranks */
 };
 

@@ -88,9 +88,9 @@ static const struct {
 /* What ranks do together needs ranks: tests/conformance/collective_ops_test.c. */
 static bool needs_ranks(const struct op_kind *k)
 {
-    static const char *const types[] = {"mp_allreduce_sum", "allreduce",  "broadcast",
-                                        "alltoall",         "barrier",    "send_v2",
-                                        "recv_v2",          "gen_nccl_id"};
+    static const char *const types[] = {
+        "mp_allreduce_sum", "allreduce", "broadcast",   "alltoall",        "barrier",
+        "send_v2",          "recv_v2",   "gen_nccl_id", "sync_batch_norm", "sync_batch_norm_grad"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (!strcmp(k->type, types[i]))
             return true;

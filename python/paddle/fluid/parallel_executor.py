@@ -7,19 +7,19 @@ from paddle.fluid.executor import Executor, fetch_names, global_scope
 __all__ = ["ParallelExecutor"]
 
 
-def _of_ranks(program, loss_name, num_trainers, trainer_id, scope, share_vars_from):
+def _of_ranks(program, loss_name, num_trainers, trainer_id, scope, share_vars_from, sync_batch_norm):
     """The program with sums of its gradients over all trainers, which all begin with trainer 0's parameters. The startup program
     has connected them (DistributeTranspiler, mode nccl2), or the environment says where they are."""
     from skiff import _native
     own = program.clone()
     if share_vars_from is None and loss_name is not None:
         _native.collective_spread(program, scope)
-    size, rank = _native.world_place()
+    size, rank = _native.world_size(), _native.world_rank()
     if (size, rank) != (num_trainers, trainer_id):
         raise ValueError("ParallelExecutor(num_trainers=%d, trainer_id=%d): this process is trainer %d of %d (the trainers' "
                          "addresses, or PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM)" % (num_trainers, trainer_id, rank, size))
     if loss_name is not None:
-        _native.collective_transpile(own)
+        _native.collective_transpile(own, sync_batch_norm=bool(sync_batch_norm))
     return own
 
 
@@ -37,7 +37,8 @@ class ParallelExecutor(object):
         self._scope = global_scope() if scope is None else scope
         program = framework.default_main_program() if main_program is None else main_program
         if num_trainers != 1:
-            program = _of_ranks(program, loss_name, num_trainers, trainer_id, self._scope, share_vars_from)
+            program = _of_ranks(program, loss_name, num_trainers, trainer_id, self._scope, share_vars_from,
+                                build.sync_batch_norm)
         self._compiled = CompiledProgram(program).with_data_parallel(
             loss_name=loss_name, build_strategy=build, exec_strategy=exec_strategy or ExecutionStrategy())
         self._exe = Executor(core.CPUPlace())

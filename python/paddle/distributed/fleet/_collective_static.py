@@ -3,7 +3,7 @@ from skiff import _native
 
 #: what would give other numbers than the sums of every step
 _NOT_THERE = {"gradient_merge": "add up gradients by a larger batch", "localsgd": "", "adaptive_localsgd": "", "dgc": "",
-              "sync_batch_norm": "", "pipeline": "", "sharding": "", "tensor_parallel": "", "fp16_allreduce": "", "qat": "",
+              "pipeline": "", "sharding": "", "tensor_parallel": "", "fp16_allreduce": "", "qat": "",
               "recompute": ""}
 
 
@@ -15,4 +15,5 @@ def make(main, startup, strategy, role):
         if getattr(strategy, name, False):
             raise NotImplementedError("DistributedStrategy.%s in a static program of several ranks is not there; %s" %
                                       (name, instead or "leave it out"))
-    _native.collective_transpile(main, startup, role.get_trainer_endpoints(), role.worker_index())
+    _native.collective_transpile(main, startup, role.get_trainer_endpoints(), role.worker_index(),
+                                 sync_batch_norm=bool(strategy.sync_batch_norm))

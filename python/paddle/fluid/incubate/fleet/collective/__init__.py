@@ -84,11 +84,12 @@ class CollectiveOptimizer(DistributedOptimizer):
             self._check()
             from skiff import _native
             _native.collective_transpile(fleet.main_program, fleet.startup_program, fleet.worker_endpoints(),
-                                         fleet.worker_index())
+                                         fleet.worker_index(),
+                                         sync_batch_norm=bool(getattr(self._strategy, "sync_batch_norm", False)))
         return result
 
     def _check(self):
-        for name in ("use_local_sgd", "use_dgc", "forward_recompute", "use_amp", "sync_batch_norm"):
+        for name in ("use_local_sgd", "use_dgc", "forward_recompute", "use_amp"):
             if getattr(self._strategy, name, False):
                 raise NotImplementedError("DistributedStrategy.%s is not there; leave it out: gradients are summed in every "
                                           "step" % name)
