@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# acceptance.sh [FLAGS OF suite/run_all.sh]: the suite with this build of Skiff. Without flags: every case but those of
-# collective jobs and GPUBox, which Skiff does not have yet.
+# acceptance.sh [FLAGS OF suite/run_all.sh]: the suite with this build of Skiff. Without flags: every case but that of
+# GPUBox, which Skiff does not have.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${BUILD:-build}" && pwd)
@@ -12,7 +12,7 @@ ln -s "$build/skiff" "$commands/skiff"
 ln -s "$build/skiff" "$commands/fleetrun"
 if [ $# -eq 0 ]; then
     for name in $("$here/suite/run_all.sh" "$python" --list | cut -d' ' -f1 |
-        grep -vE '^(faq_q2_collective|faq_q2_nccl2|rec_collective_.*|rec_gpubox)$'); do
+        grep -v '^rec_gpubox$'); do
         set -- "$@" --only "$name"
     done
 fi
