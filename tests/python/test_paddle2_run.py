@@ -376,7 +376,7 @@ class Names(unittest.TestCase):
     def test_missing(self):
         for where, name, words in ((paddle, "matmull", "nearest: matmul"), (nn, "GRUU", "Skiff has no such name"),
                                    (nn.functional, "relu_6", "relu6"), (paddle.static, "Printt", "nearest: Print"),
-                                   (paddle.optimizer, "LBFGSS", "nearest: LBFGS"), (paddle.distributed, "all_gather", "fleet")):
+                                   (paddle.optimizer, "LBFGSS", "nearest: LBFGS"), (paddle.distributed, "all_gatherr", "nearest: all_gather")):
             with self.assertRaisesRegex(AttributeError, words):
                 getattr(where, name)
         with self.assertRaises(ImportError):
