@@ -379,7 +379,7 @@ class Failures(unittest.TestCase):
         self.check(leaves, "rank 1 has left the group", 0)
 
     def test_killed(self):
-        self.check(is_killed, "is dead: its connection has ended, and nobody listens there any more", -9)
+        self.check(is_killed, "is dead: its process has ended without a word", -9)
 
     def test_another_call(self):
         results, codes = broken(others_then, gathers)
