@@ -185,6 +185,8 @@ struct skiff_eager_reducer_options {
     int ring;
     const bool *sparse; /* by parameter: its gradients are selected rows; NULL: none */
     size_t bucket_bytes, first_bucket_bytes; /* 0: 25 MB, 1 MB */
+    void (*waits)(void *user, bool begins);  /* around waits for other ranks; NULL: nobody asks */
+    void *user;
     uint64_t reserved[4];
 };
 /* A parameter belongs to the reducer that was made last. */

@@ -583,6 +583,20 @@ struct reducer_object {
 };
 static PyTypeObject *reducer_class;
 
+/* Other threads of Python go on while backward waits. */
+static void let_others_run(void *user, bool begins)
+{
+    static PyThreadState *kept; /* one backward at a time */
+    (void)user;
+    if (begins) {
+        busy = true;
+        kept = PyEval_SaveThread();
+    } else {
+        PyEval_RestoreThread(kept);
+        busy = false;
+    }
+}
+
 /* Reducer(parameters, sparse, ring, bucket_bytes, first_bucket_bytes) */
 static PyObject *reducer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -602,6 +616,7 @@ static PyObject *reducer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
         for (int i = 0; i < n && i < nflags; i++)
             sparse[i] = given[i] != 0;
         o.sparse = sparse;
+        o.waits = let_others_run;
         o.bucket_bytes = (size_t)bucket;
         o.first_bucket_bytes = (size_t)first;
         made = (struct reducer_object *)class_alloc(type);

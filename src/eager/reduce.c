@@ -47,6 +47,8 @@ struct skiff_eager_reducer {
     int nbuckets, next; /* the next bucket to start */
     int *came, ncame;   /* in the first backward */
     bool sync, ordered;
+    void (*waits)(void *user, bool begins);
+    void *user;
     bool touched; /* by this backward */
     struct skiff_eager_reducer *next_touched;
 };
@@ -68,6 +70,12 @@ static enum skiff_status failed(const struct skiff_error *why, struct skiff_erro
 {
     return error_set(err, SKIFF_STATE, "the gradients of all ranks could not be averaged: %s",
                      why->message);
+}
+
+static void wait_for_others(const struct skiff_eager_reducer *r, bool begins)
+{
+    if (r->waits)
+        r->waits(r->user, begins);
 }
 
 /* ---- buckets ---- */
@@ -333,7 +341,9 @@ static enum skiff_status gather_rows(struct skiff_eager_reducer *r, struct colle
         return SKIFF_OK;
     for (int k = r->ndense; k < r->n; k++)
         pack_rows(&mine, &r->params[r->order[k]]);
+    wait_for_others(r, true);
     enum skiff_status status = collective_all_gather_any(c, mine.data, mine.len, &all, sizes, err);
+    wait_for_others(r, false);
     buf_deinit(&mine);
     if (status == SKIFF_OK)
         status = take_rows(r, all, sizes, ranks, err);
@@ -457,7 +467,11 @@ static enum skiff_status average(struct skiff_eager_reducer *r, struct collectiv
         struct bucket *b = &r->buckets[i];
         struct collective_work *w = b->work;
         b->work = NULL;
-        TRY(collective_wait(w, err));
+        wait_for_others(r, true);
+        enum skiff_status status = collective_wait(w, err);
+        wait_for_others(r, false);
+        if (status < 0)
+            return status;
         for (int k = 0; k < b->count; k++)
             TRY(take_average(&r->params[r->order[b->first + k]], err));
     }
@@ -529,6 +543,8 @@ enum skiff_status skiff_eager_reducer_create(struct skiff_eager *e, int n,
     struct skiff_eager_reducer *r = mem_must(sizeof *r);
     *r = (struct skiff_eager_reducer){.engine = e, .ring = o->ring, .n = n, .sync = true};
     e->refs++;
+    r->waits = o->waits;
+    r->user = o->user;
     r->bucket_bytes = o->bucket_bytes ? o->bucket_bytes : (size_t)25 << 20;
     r->first_bucket_bytes = o->first_bucket_bytes ? o->first_bucket_bytes : (size_t)1 << 20;
     r->params = mem_must((size_t)(n + 1) * sizeof *r->params);

@@ -253,9 +253,10 @@ def in_a_fork():
     return os.read(read, 1000).decode()
 
 
-def interrupted(file):
-    """Ctrl-C while rank 0 waits for rank 1, which comes when that is over."""
+def interrupted(file, in_backward):
+    """Ctrl-C while rank 0 waits for rank 1, which comes when that is over. The timer needs the interpreter's lock."""
     dist.init_parallel_env()
+    model = paddle.DataParallel(nn.Linear(1, 1))
     if dist.get_rank() == 1:
         while not os.path.exists(file):
             time.sleep(0.02)
@@ -263,7 +264,7 @@ def interrupted(file):
     import threading
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
-        dist.barrier()
+        model(tensor([[1.0]])).backward() if in_backward else dist.barrier()
     except KeyboardInterrupt:
         open(file, "w").close()
         return "KeyboardInterrupt", told(dist.barrier)[1]
@@ -396,10 +397,11 @@ class Failures(unittest.TestCase):
             self.assertIn("this process is a fork of a rank", text)
 
     def test_interrupted(self):
-        with tempfile.TemporaryDirectory() as folder:
-            mine, other = job(interrupted, os.path.join(folder, "over"), ranks=2)
-        self.assertEqual(mine, ("KeyboardInterrupt", "rank 0 was interrupted (SIGINT)"))
-        self.assertEqual(other, ("RuntimeError", "rank 0 was interrupted (SIGINT)"))
+        for in_backward in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                mine, other = job(interrupted, os.path.join(folder, "over"), in_backward, ranks=2)
+            self.assertEqual(mine, ("KeyboardInterrupt", "rank 0 was interrupted (SIGINT)"))
+            self.assertEqual(other, ("RuntimeError", "rank 0 was interrupted (SIGINT)"))
 
 
 def fails(rank_of, seconds):
