@@ -175,7 +175,8 @@ static void on_welcome(struct tcp *t, struct tcp_conn *c)
     t->room = true; /* whoever waits with packets for it may send */
 }
 
-/* How a try to connect has ended. A local socket that is not there says nothing: the port is next. */
+/* How a try to connect has ended. A local socket that is not there says nothing: the port is next.
+ */
 static void note_listener(struct tcp_dialed *d, bool local, int code)
 {
     if (!local)

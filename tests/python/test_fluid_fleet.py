@@ -194,9 +194,6 @@ class Transpiled(unittest.TestCase):
         with fresh():
             self.assertRaises(RuntimeError, fluid.DistributeTranspiler().get_trainer_program)
             self.assertRaises(TypeError, fluid.DistributeTranspiler, 3)
-            config = fluid.DistributeTranspilerConfig()
-            config.mode = "nccl2"
-            self.assertRaises(NotImplementedError, fluid.DistributeTranspiler, config)
             self.assertRaises(TypeError, fluid.DistributeTranspiler().transpile, 0, trainers="a:1,b:1")
             self.assertRaises(TypeError, fluid.DistributeTranspiler().transpile, 0, pservers=["a:1"])
             config = fluid.DistributeTranspilerConfig()
