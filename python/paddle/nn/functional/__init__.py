@@ -1,6 +1,6 @@
 """paddle.nn.functional: activations, losses, convolutions, norms as functions."""
 from paddle import _names
-from paddle.nn.functional import activation, attention, common, conv, loss, loss_more, norm, pooling, vision
+from paddle.nn.functional import activation, attention, common, conv, loss, loss_more, norm, pooling, steps, vision, volume
 
 FUNCTIONS = {
     "activation": "relu relu_ relu6 sigmoid tanh tanh_ softmax softmax_ log_softmax leaky_relu leaky_relu_ elu elu_ celu selu "
@@ -19,6 +19,9 @@ FUNCTIONS = {
                  "poisson_nll_loss gaussian_nll_loss dice_loss npair_loss hsigmoid_loss",
     "norm": "layer_norm batch_norm instance_norm local_response_norm normalize",
     "vision": "pixel_shuffle pixel_unshuffle channel_shuffle unfold fold interpolate upsample",
+    "steps": "gather_tree temporal_shift",
+    "volume": "conv3d conv3d_transpose avg_pool3d max_pool3d adaptive_avg_pool3d adaptive_max_pool3d max_unpool1d max_unpool2d "
+              "max_unpool3d",
 }
 
 for _module, _functions in FUNCTIONS.items():

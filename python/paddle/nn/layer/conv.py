@@ -21,8 +21,8 @@ class _ConvNd(Layer):
                              padding_mode)
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise TypeError("when padding_mode in ['reflect', 'replicate', 'circular'], type of padding must be int")
-        if data_format not in ("NHWC", "NCHW", "NLC", "NCL"):
-            raise ValueError("data_format must be one of NHWC, NCHW, NLC, NCL, but got data_format='%s'" % data_format)
+        if data_format not in ("NHWC", "NCHW", "NLC", "NCL", "NDHWC", "NCDHW"):
+            raise ValueError("data_format must be one of NHWC, NCHW, NLC, NCL, NDHWC, NCDHW, but got data_format='%s'" % data_format)
         if not transposed and in_channels % groups:
             raise ValueError("in_channels must be divisible by groups.")
         self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups
