@@ -12,7 +12,7 @@ def full(shape, fill_value, dtype=None, name=None):
     """One value everywhere: a number, or a tensor of one element."""
     dtype = get_default_dtype() if dtype is None else dtype
     if not isinstance(fill_value, Value):
-        return fill(shape, fill_value, dtype, name)
+        return fill(shape, float(fill_value) if isinstance(fill_value, str) else fill_value, dtype, name)
     if mode.eager:
         return fill(shape, fill_value.item(), dtype, name)
     inputs, sizes = shape_inputs(shape, "full")
@@ -192,8 +192,9 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
 
 
 def create_tensor(dtype, name=None, persistable=False):
-    """A variable without a value."""
-    check_static("create_tensor")
+    """A variable (a tensor) without a value."""
+    if mode.eager:
+        return Tensor()
     from paddle._op import _create_var
     return _create_var(net.block, name or net.name("create_tensor"), dtype=dtype_name(dtype), persistable=persistable)
 
