@@ -61,6 +61,20 @@ class Names(unittest.TestCase):
                                     ("Tensor", "reshap", "nearest: reshape")):
             self.assertIn(words, self.ask(module, name))
 
+    def test_methods_of_variables(self):
+        paddle.enable_static()
+        try:
+            with paddle.static.program_guard(paddle.static.Program()):
+                x = paddle.static.data("x", [3, 3], "float32")
+                got = paddle.static.Executor().run(feed={"x": np.diag([1.0, 2.0, 4.0]).astype("float32")}, fetch_list=[
+                    x.median(axis=1), x.lgamma().sum(axis=0), x.inverse(), x.cummax(axis=0)[0], x.unflatten(1, [1, 3]), x.cov()])
+        finally:
+            paddle.disable_static()
+        self.assertEqual(got[0].tolist(), [0, 0, 0])
+        self.assertEqual(got[2].tolist(), [[1, 0, 0], [0, 0.5, 0], [0, 0, 0.25]])
+        self.assertEqual(got[3].tolist(), [[1, 0, 0], [1, 2, 0], [1, 2, 4]])
+        self.assertEqual((got[4].shape, got[5].shape), ((3, 1, 3), (3, 3)))
+
     def test_members_of_datasets(self):
         dataset = paddle.base.DatasetFactory().create_dataset("InMemoryDataset")
         with self.assertRaisesRegex(AttributeError, "InMemoryDataset.set_merge_by_sid: Skiff has no such name; nearest: "

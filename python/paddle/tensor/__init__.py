@@ -33,6 +33,9 @@ METHODS = (
     "norm t transpose tril triu clone argmax argmin argsort sort topk where nonzero masked_select index_select mean var std "
     "numel rank is_floating_point is_integer").split()
 
+METHODS += [_name for _module in ("statistics", "special", "placing", "matrices") for _name in FUNCTIONS[_module].split()
+            if _name not in ("logspace", "finfo", "tolist", "multi_dot")]
+
 _tensor_methods.install(globals())
 globals().update(_tensor_methods.inplace_forms(globals()))
 
