@@ -11,6 +11,17 @@ REASONS = {
     "load_op_library": "operators are written in C under src/ops",
     "cuda_profiler": "there is no CUDA device here; use fluid.profiler.profiler",
 }
+for _names_of, _reason in (
+        ("as_complex as_real conj angle imag polar complex64 complex128", "there are no complex numbers"),
+        ("svd qr eig eigh eigvals eigvalsh lu lu_unpack lstsq pinv matrix_rank pca_lowrank householder_product",
+         "no decomposition but cholesky; nearest: linalg.cholesky, linalg.solve, linalg.inv, linalg.det"),
+        ("ProcessMesh Shard Replicate Partial Placement DistAttr Strategy ReduceType shard_tensor shard_layer shard_optimizer "
+         "reshard dtensor_from_fn to_static_model", "models are not split over devices; nearest: paddle.distributed.fleet"),
+        ("vision audio fft signal sparse quantization onnx", "not a part of what recommendation needs"),
+        ("to_sparse_coo to_sparse_csr to_dense nnz crows cols", "there are no sparse tensors; gradients of tables are SelectedRows"),
+        ("BoxPSDataset FileInstantDataset", "tables on GPUs are not there; nearest: InMemoryDataset, QueueDataset")):
+    for _word in _names_of.split():
+        REASONS[_word] = _reason
 
 
 class MissingName(AttributeError):
@@ -49,6 +60,14 @@ def missing(module, name, have, depth=2):
     if _is_import_from(sys._getframe(depth)):
         raise ImportError(line, name=name)
     raise MissingName(line)
+
+
+def member(self, name):
+    """__getattr__ of a class: the line for a member that it does not have."""
+    if name.startswith("_"):
+        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+    kind = type(self)
+    raise MissingName(text(kind.__name__, name, {word for word in dir(kind) if not word.startswith("_")}))
 
 
 def lazy(module, where, submodules=(), depth=3):

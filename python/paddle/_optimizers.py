@@ -42,6 +42,8 @@ def option(class_name, setting, value):
         raise NotSet("%s: %s is not set." % (class_name, name))
     if kind == "truth":
         return bool(value)
+    if hasattr(value, "item") and getattr(value, "size", 0) == 1 and hasattr(value, "_detach"):
+        value = value.item()  # a tensor of eager mode
     if name != "learning_rate" and not isinstance(value, numbers.Real):
         raise TypeError("%s: %s must be a number, but received %s" % (class_name, name, type(value)))
     fits, text = RANGES.get(setting["range"], (None, None))

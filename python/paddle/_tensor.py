@@ -5,6 +5,7 @@ _tensor_math.py and _tensor_methods.py when paddle.tensor is loaded.
 """
 from skiff import _native
 
+from paddle._names import member as _member
 from paddle.fluid import core
 
 _names = {"next": 0}
@@ -56,6 +57,8 @@ class HookHandle(object):
 
 class Tensor(_native.EagerTensor):
     """A tensor. paddle.to_tensor and all functions make them."""
+
+    __getattr__ = _member
 
     persistable = False
     is_parameter = False
@@ -480,6 +483,9 @@ class Parameter(Tensor):
         self.need_clip = attr.need_clip
         self.is_distributed = is_distributed
         self.stop_gradient = not attr.trainable
+
+    def initialize(self):
+        """Nothing to do: its values are there from the start (LazyGuard)."""
 
     @property
     def shape(self):

@@ -25,7 +25,10 @@ METHODS = (
     "repeat_interleave reshape reverse roll rot90 round rsqrt scale scatter scatter_nd scatter_nd_add sgn shard_index sigmoid sign "
     "sin sinh slice sort split sqrt square squeeze stack stanh std strided_slice subtract sum t take take_along_axis tan tanh "
     "tensordot tile topk trace transpose tril triu trunc unbind unflatten unfold unique unique_consecutive unsqueeze unstack var "
-    "view view_as vsplit where").split()
+    "view view_as vsplit where "
+    "as_strided cholesky_solve combinations cond corrcoef cumulative_trapezoid diagonal_scatter fill_diagonal_tensor frexp i0 i0e "
+    "i1 i1e ldexp matrix_power multi_dot multigammaln nextafter polygamma real renorm select_scatter solve trapezoid "
+    "vander").split()
 
 
 def check_inplace(x):
@@ -118,6 +121,24 @@ def exponential_(self, lam=1.0, name=None):
     return _drawn(self, _native.eager_one("exponential", {"X": self._detach()}, {"lambda": float(lam)}))
 
 
+def fill_diagonal_(self, value, offset=0, wrap=False, name=None):
+    """Every element of the diagonal becomes the value."""
+    from paddle.tensor.placing import _fill_diagonal
+    return in_place(_fill_diagonal, "fill_diagonal_")(self, value, offset, wrap)
+
+
+def fill_diagonal_tensor_(self, y, offset=0, dim1=0, dim2=1, name=None):
+    """y is put on the diagonal of two axes."""
+    from paddle.tensor.placing import fill_diagonal_tensor
+    return in_place(fill_diagonal_tensor)(self, y, offset, dim1, dim2)
+
+
+def get_strides(self):
+    """How many elements lie between neighbours of each dimension."""
+    from paddle.tensor.placing import _strides
+    return _strides(self.shape)
+
+
 class _native_silence(object):
     """Nothing is noted inside."""
 
@@ -182,7 +203,8 @@ def install(functions):
         if name != "where_":
             setattr(Tensor, name, method)
     _tensor_math.install()
-    for method in (fill_, zero_, uniform_, normal_, exponential_, astype, to, clone):
+    for method in (fill_, zero_, uniform_, normal_, exponential_, fill_diagonal_, fill_diagonal_tensor_, get_strides, astype,
+                   to, clone):
         setattr(Tensor, method.__name__, method)
     Tensor.__getitem__, Tensor.__setitem__ = _tensor_index.getitem, _tensor_index.setitem
     Tensor.T = property(_T)

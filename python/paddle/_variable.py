@@ -6,7 +6,7 @@ from skiff import _native
 
 from paddle import _state, tensor
 from paddle._op import _append, _create_var, dtype_name, is_float, net
-from paddle.fluid import core
+from paddle.fluid import core, framework
 from paddle.fluid.framework import Variable, _tensor_op
 from paddle.tensor.manipulation import getitem
 
@@ -127,6 +127,24 @@ def _length(self):
     return size
 
 
+def _detach(self):
+    """Its value, through which no gradient goes."""
+    out = tensor.assign(self)
+    out.stop_gradient = True
+    return out
+
+
+def _same(self, *_, **__):
+    """A copy: everything is on the CPU."""
+    return tensor.assign(self)
+
+
+def _element_size(self):
+    """Bytes of an element."""
+    return {"bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4}.get(
+        self.dtype.dtype, 8)
+
+
 def install():
     """Puts the methods on Variable; called once."""
     for name in tensor.METHODS:
@@ -148,6 +166,9 @@ def install():
     Variable.T = property(lambda self: tensor.transpose(self, list(range(len(self.shape)))[::-1]))
     Variable.dim = Variable.ndimension = lambda self: len(self.shape)
     Variable.place = property(lambda self: core.CPUPlace())
+    Variable.detach, Variable.cpu, Variable.cuda, Variable.element_size = _detach, _same, _same, _element_size
+    for kind in (Variable, framework.Operator, framework.Block, framework.Program):
+        kind._to_readable_code = lambda self, skip_op_callstack=True: self.to_string(False)
     Variable.is_leaf = property(lambda self: self.op is None)
     for name in ("item", "tolist", "backward", "clear_grad", "cuda", "register_hook"):
         if not hasattr(Variable, name):

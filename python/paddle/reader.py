@@ -218,3 +218,7 @@ def multiprocess_reader(readers, use_pipe=True, queue_size=1000):
             process.join()
 
     return joined
+
+
+#: Paddle has these functions in paddle.reader.decorator
+decorator = sys.modules[__name__]

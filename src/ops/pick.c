@@ -102,21 +102,28 @@ static enum skiff_status take_grad_run(struct kernel *k, struct skiff_error *err
     return SKIFF_OK;
 }
 
-enum put_how { PUT_ASSIGN, PUT_ADD, PUT_MUL };
+enum put_how { PUT_ASSIGN, PUT_ADD, PUT_MUL, PUT_MIN, PUT_MAX };
 
 static enum skiff_status put_how_of(const struct kernel *k, enum put_how *out,
                                     struct skiff_error *err)
 {
-    static const char *const names[] = {"assign", "add", "mul", "multiply"};
+    static const char *const names[] = {"assign", "add", "mul", "amin", "amax", "multiply"};
     const char *given = k->attr[PT_REDUCE].s ? k->attr[PT_REDUCE].s : "";
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         if (!strcmp(given, names[i])) {
-            *out = i == 3 ? PUT_MUL : (enum put_how)i;
+            *out = i == 5 ? PUT_MUL : (enum put_how)i;
             return SKIFF_OK;
         }
-    return kernel_fail(k, SKIFF_UNSUPPORTED, err, "Reduce is '%s', must be assign, add or mul",
-                       given);
+    return kernel_fail(k, SKIFF_UNSUPPORTED, err,
+                       "Reduce is '%s', must be assign, add, mul, amin or amax", given);
 }
+
+#define PUT(T, how, old, new)                                   \
+    (T)((how) == PUT_ASSIGN                     ? (new)         \
+        : (how) == PUT_ADD                      ? (old) + (new) \
+        : (how) == PUT_MUL                      ? (old) * (new) \
+        : ((how) == PUT_MIN) == ((new) < (old)) ? (new)         \
+                                                : (old))
 
 static enum skiff_status put_run(struct kernel *k, struct skiff_error *err)
 {
@@ -136,7 +143,7 @@ static enum skiff_status put_run(struct kernel *k, struct skiff_error *err)
         T *to = out->data;
         for (int64_t i = 0; i < n; i++) {
             T *at = to + along_at(&a, i);
-            *at = how == PUT_ASSIGN ? v[i] : (T)(how == PUT_ADD ? *at + v[i] : *at * v[i]);
+            *at = PUT(T, how, *at, v[i]);
         }
     })
     return SKIFF_OK;
@@ -169,9 +176,13 @@ static enum skiff_status put_grad_run(struct kernel *k, struct skiff_error *err)
         for (int64_t i = 0; i < n; i++) {
             int64_t at = along_at(&a, i);
             if (dx && how != PUT_ADD)
-                dx[at] = how == PUT_ASSIGN ? 0 : up[at] * result[at] / x[at];
+                dx[at] = how == PUT_ASSIGN ? 0
+                         : how == PUT_MUL  ? up[at] * result[at] / x[at]
+                                           : (result[at] == x[at] ? up[at] : 0);
             if (dv)
-                dv[i] = how == PUT_MUL ? up[at] * result[at] / v[i] : up[at];
+                dv[i] = how == PUT_MUL ? up[at] * result[at] / v[i]
+                        : (how == PUT_MIN || how == PUT_MAX) && result[at] != v[i] ? 0
+                                                                                   : up[at];
         }
     })
     return SKIFF_OK;

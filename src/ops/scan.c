@@ -1,10 +1,12 @@
-/* Running products and running log-sum-exps along an axis: cumprod, logcumsumexp (2.x); cumsum is
- * in norm.c.
+/* Running products, log-sum-exps and extremes along an axis: cumprod, logcumsumexp, cummax, cummin
+ * (2.x); cumsum is in norm.c.
  *
  *   cumprod       y_j = x_0 .. x_j;             dX_i = sum over j >= i of d_j y_j / x_i, without
  *                                               dividing, so that zeros do no harm
  *   logcumsumexp  y_j = log sum_{i<=j} e^x_i;   dX_i = sum over j >= i of d_j e^(x_i - y_j)
- *                 may leave out the element itself (exclusive), or run from the end (reverse) */
+ *                 may leave out the element itself (exclusive), or run from the end (reverse)
+ *   cummax, cummin  y_j = the extreme of x_0 .. x_j, and where it is (the last of equals; the last
+ *                 NaN once there is one);       dX_i = sum of d_j over the j whose extreme is i */
 #include "ops/seq_common.h"
 
 #include <tgmath.h>
@@ -157,6 +159,103 @@ static enum skiff_status lse_grad_run(struct kernel *k, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* ---- cummax, cummin ---- */
+
+enum { E_AXIS, E_DTYPE };
+enum { EG_X, EG_INDICES, EG_DOUT };
+
+static enum skiff_status extreme_infer(struct infer *c, struct skiff_error *err)
+{
+    TRY(infer_same(c, X, 0, err));
+    if (!dtype_is_index((enum dtype)c->attr[E_DTYPE].i))
+        return infer_fail(c, X, 0, err, "dtype is %d; it must be that of int32 or int64",
+                          c->attr[E_DTYPE].i);
+    return infer_out(c, 1, 0, (enum dtype)c->attr[E_DTYPE].i, infer_in(c, X, 0), err);
+}
+
+/* Places of the running extremes of one line; kept as int64, or int32 when asked for. */
+#define RUN_EXTREMES(T, P, better)                           \
+    for (int64_t i = 0; i < l.outer * l.inner; i++) {        \
+        const T *p = (const T *)x->data + line_at(l, i);     \
+        T *q = (T *)kernel_out(k, 0)->data + line_at(l, i);  \
+        P *at = (P *)kernel_out(k, 1)->data + line_at(l, i); \
+        int64_t best = 0;                                    \
+        for (int64_t j = 0; j < l.n; j++) {                  \
+            T a = p[j * l.inner], b = p[best * l.inner];     \
+            if (a != a || (b == b && (better)))              \
+                best = j;                                    \
+            q[j * l.inner] = p[best * l.inner];              \
+            at[j * l.inner] = (P)best;                       \
+        }                                                    \
+    }
+
+static enum skiff_status extreme_run(struct kernel *k, bool most, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, X);
+    struct lines l;
+    TRY(scan_lines(k, k->attr[E_AXIS].i, false, &l, err));
+    DISPATCH_NUMBER(x->dtype, T,
+                    DISPATCH_INDEX(kernel_out(k, 1)->dtype, P,
+                                   if (most)
+                                       RUN_EXTREMES(T, P, a >= b) else RUN_EXTREMES(T, P, a <= b)))
+    return SKIFF_OK;
+}
+
+static enum skiff_status cummax_run(struct kernel *k, struct skiff_error *err)
+{
+    return extreme_run(k, true, err);
+}
+static enum skiff_status cummin_run(struct kernel *k, struct skiff_error *err)
+{
+    return extreme_run(k, false, err);
+}
+
+static enum skiff_status extreme_grad_run(struct kernel *k, struct skiff_error *err)
+{
+    const struct tensor *x = kernel_in(k, EG_X), *at = kernel_in(k, EG_INDICES);
+    struct lines l;
+    if (!kernel_wants(k, 0))
+        return SKIFF_OK;
+    TRY(scan_lines(k, k->attr[E_AXIS].i, false, &l, err));
+    TRY(kernel_check_dtype(k, EG_X, dtype_is_float, "float32 or float64", err));
+    TRY(kernel_check_dtype(k, EG_INDICES, dtype_is_index, "int32 or int64", err));
+    TRY(kernel_want_elements(k, EG_INDICES, at->dtype, tensor_numel(x), err));
+    TRY(kernel_want_elements(k, EG_DOUT, x->dtype, tensor_numel(x), err));
+    tensor_clear(kernel_out(k, 0));
+    for (int64_t i = 0; i < l.outer * l.inner; i++)
+        for (int64_t j = 0; j < l.n; j++) {
+            int64_t from = line_at(l, i) + j * l.inner, to = tensor_int_at(at, from);
+            if (to < 0 || to >= l.n)
+                return kernel_fail(k, SKIFF_INVALID, err, "index %lld is not in [0, %lld)",
+                                   (long long)to, (long long)l.n);
+            DISPATCH_FLOAT(x->dtype, T,
+                           ((T *)kernel_out(k, 0)->data)[line_at(l, i) + to * l.inner] +=
+                           ((const T *)kernel_in(k, EG_DOUT)->data)[from])
+        }
+    return SKIFF_OK;
+}
+
+static const struct op_slot extreme_in[] = {{"x", 0}, {0}};
+static const struct op_slot extreme_out[] = {{"out", 0}, {"indices", 0}, {0}};
+static const struct op_slot extreme_grad_in[] = {
+    {"x", SLOT_SHAPE_ONLY}, {"indices", 0}, {"out@GRAD", 0}, {0}};
+static const struct op_slot extreme_dx[] = {{"x@GRAD", SLOT_OPTIONAL}, {0}};
+static const struct op_attr_spec extreme_attrs[] = {
+    A_INT("axis", -1), A_INT("dtype", DTYPE_INT64), {0}};
+#define EXTREME(name)                                                                             \
+    {.type = #name,                                                                               \
+     .generations = GEN_2X,                                                                       \
+     .ins = extreme_in,                                                                           \
+     .outs = extreme_out,                                                                         \
+     .attrs = extreme_attrs,                                                                      \
+     .grad = "x indices out@GRAD -> x@GRAD",                                                      \
+     .infer = extreme_infer,                                                                      \
+     .run = name##_run},                                                                          \
+    {                                                                                             \
+        .type = #name "_grad", .generations = GEN_2X, .ins = extreme_grad_in, .outs = extreme_dx, \
+        .attrs = extreme_attrs, .infer = same_infer, .run = extreme_grad_run                      \
+    }
+
 static const struct op_slot x_in[] = {{"X", 0}, {0}};
 static const struct op_slot out_out[] = {{"Out", 0}, {0}};
 static const struct op_slot grad_in[] = {{"X", 0}, {"Out@GRAD", 0}, {"Out", 0}, {0}};
@@ -184,4 +283,6 @@ static const struct op_attr_spec lse_attrs[] = {A_INT("axis", -1),
 
 const struct op_kind ops_scan[] = {SCAN("cumprod", cumprod_attrs, same_infer, cumprod),
                                    SCAN("logcumsumexp", lse_attrs, lse_infer, lse),
+                                   EXTREME(cummax),
+                                   EXTREME(cummin),
                                    {0}};

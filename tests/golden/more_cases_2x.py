@@ -3,6 +3,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 
+import more_cases_names
 from more_cases import A, CUBE, DOUBLE, SMALL, WIDE, Fixed, both, ids, numbers, of
 
 
@@ -14,6 +15,7 @@ def fill(cases):
     products(cases)
     layers(cases)
     doubles(cases)
+    more_cases_names.fill(cases)
 
 
 def opened(function):

@@ -37,6 +37,7 @@ static const struct {
     {"/data_norm/", "by design: the statistics' gradients are what the optimizer must add"},
     {"ops/scatter/", "1.x: X@GRAD keeps the rows that were overwritten, as in Paddle"},
     {"ops/gather/", "1.x: a repeated index keeps the last row (attribute overwrite)"},
+    {"/cholesky/", "the gradient is spread over both triangles, the op reads one, as in Paddle"},
     {"cross_entropy/hard_zero_probability", "-log(0) is cut off at 1e20"},
     {"cross_entropy2/zero_probability", "-log(0) is cut off at 1e20"},
     {"l2_normalize/zero_row", "the norm of a zero row bends within any step"},

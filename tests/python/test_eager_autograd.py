@@ -205,7 +205,7 @@ class Layers(unittest.TestCase):
         left, right, sign = Two.apply(a, b)
         self.assertTrue(sign.stop_gradient)
         left.backward()
-        self.assertEqual([seen, a.grad.item(), b.grad], [[[False, True]], 1.0, None])
+        self.assertEqual([seen, a.grad.item(), b.grad], [[[False, True, True]], 1.0, None])  # as in Paddle: one for every output
 
     def test_same_tensor(self):
         class Same(PyLayer):

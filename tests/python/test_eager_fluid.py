@@ -166,9 +166,12 @@ class Guard(unittest.TestCase):
                 D.Pool2D(2, "mean")
             with self.assertRaisesRegex(TypeError, "must be .numpy.ndarray, Variable."):
                 D.to_variable([1, 2])
+            with self.assertRaisesRegex(NotImplementedError, "no op tree_conv"):
+                D.TreeConv(feature_size=5, output_size=6, num_filters=1, max_depth=2)(
+                    D.to_variable(np.ones([1, 10, 5], "float32")), D.to_variable(np.ones([1, 9, 2], "int32")))
         os.environ["PADDLE_TRAINERS_NUM"] = "2"
         try:
-            with self.assertRaisesRegex(RuntimeError, "jobs of several processes"):
+            with self.assertRaisesRegex(Exception, "PADDLE_TRAINER_ID is not set"):
                 D.parallel.prepare_context()
         finally:
             del os.environ["PADDLE_TRAINERS_NUM"]

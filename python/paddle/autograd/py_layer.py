@@ -82,14 +82,17 @@ def _plain(value):
 class _Backward(object):
     """The backward step of one call: gradients of the outputs in, of the inputs out."""
 
-    __slots__ = ("layer", "context", "count", "wanted", "shapes")
+    __slots__ = ("layer", "context", "count", "wanted", "shapes", "places")
 
-    def __init__(self, layer, context, inputs, outputs):
+    def __init__(self, layer, context, inputs, outputs, noted):
         self.layer, self.context, self.count = layer, context, len(inputs)
         self.wanted = [not t.stop_gradient for t in inputs]
         self.shapes = [(t.shape, t.dtype) for t in outputs]
+        self.places = [any(t is n for n in noted) for t in outputs]
 
     def __call__(self, grads):
+        come = iter(grads)
+        grads = [next(come) if noted else None for noted in self.places]  # backward has an argument for every output
         if self.context._materialize:
             from paddle.tensor.creation import zeros
             grads = [zeros(*about) if g is None else g for g, about in zip(grads, self.shapes)]
@@ -141,7 +144,8 @@ class PyLayer(object):
         context._let_go(outputs)
         noted = [t for t in outputs if isinstance(t, Tensor) and id(t) not in without]
         if noted:
-            _native.eager_note(inputs, noted, _Backward(cls, context, inputs, noted))
+            _native.eager_note(inputs, noted, _Backward(cls, context, inputs, [t for t in outputs if isinstance(t, Tensor)],
+                                                          noted))
         return type(result)(outputs) if many else outputs[0]
 
 

@@ -1,17 +1,24 @@
-"""paddle.base: what 2.6 calls fluid's inner modules."""
+"""paddle.base: what 2.6 calls fluid: the names of paddle.static, framework and device, and fluid's inner modules."""
 from paddle import _names
 
-_WHERE = {
-    "core": "paddle.fluid.core:", "framework": "paddle.base.framework:", "unique_name": "paddle.fluid.unique_name:",
-    "executor": "paddle.fluid.executor:", "initializer": "paddle.nn.initializer:", "layers": "paddle.fluid.layers:",
-    "io": "paddle.fluid.io:", "backward": "paddle.fluid.backward:",
-    "DatasetFactory": "paddle.fluid", "Executor": "paddle.static", "Program": "paddle.static", "Scope": "paddle.static",
-    "Variable": "paddle.static", "CPUPlace": "paddle.framework", "CUDAPlace": "paddle.framework",
-    "ParamAttr": "paddle.framework", "LoDTensor": "paddle.fluid.core", "default_main_program": "paddle.static",
-    "default_startup_program": "paddle.static", "program_guard": "paddle.static", "global_scope": "paddle.static",
-    "scope_guard": "paddle.static", "data": "paddle.static", "DataFeeder": "paddle.fluid",
-    "create_lod_tensor": "paddle.fluid",
-}
+_STATIC = ("Executor Program Scope Variable default_main_program default_startup_program program_guard global_scope scope_guard data "
+           "BuildStrategy CompiledProgram ExecutionStrategy WeightNormParamAttr append_backward gradients cpu_places cuda_places "
+           "device_guard name_scope")
+_FRAMEWORK = "CPUPlace CUDAPlace CUDAPinnedPlace ParamAttr get_flags set_flags in_dynamic_or_pir_mode in_pir_mode"
+_DEVICE = "is_compiled_with_cinn is_compiled_with_cuda is_compiled_with_rocm is_compiled_with_xpu"
+_FLUID = ("DatasetFactory DataFeeder DataFeedDesc InMemoryDataset LoDTensorArray create_lod_tensor create_random_int_lodtensor "
+          "cuda_pinned_places require_version")
+_MODULES = ("compiler data_feeder dataset lod_tensor param_attr reader layer_helper unique_name executor layers io backward core "
+            "data_feed_desc")
+_WHERE = {"framework": "paddle.base.framework:", "initializer": "paddle.nn.initializer:", "dygraph": "paddle.base.dygraph:",
+          "log_helper": "paddle.base.log_helper:", "incubate": "paddle.incubate:", "LoDTensor": "paddle.fluid.core",
+          "Tensor": "paddle._tensor", "in_dygraph_mode": "paddle.base.framework"}
+for _names_of, _path in ((_STATIC, "paddle.static"), (_FRAMEWORK, "paddle.framework"), (_DEVICE, "paddle.device"),
+                         (_FLUID, "paddle.fluid")):
+    _WHERE.update({_name: _path for _name in _names_of.split()})
+_WHERE.update({_name: "paddle.fluid.%s:" % _name for _name in _MODULES.split()})
+_WHERE.update({_name: "paddle.base.dygraph" for _name in
+               "enable_dygraph disable_dygraph enable_imperative disable_imperative".split()})
 
 
 def __getattr__(name):

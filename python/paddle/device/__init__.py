@@ -39,6 +39,14 @@ def is_compiled_with_rocm():
     return False
 
 
+def is_compiled_with_ipu():
+    return False
+
+
+def get_available_custom_device():
+    return []
+
+
 def is_compiled_with_xpu():
     return False
 

@@ -14,7 +14,7 @@ for _module, _words in (
         ("parallel_executor", "ParallelExecutor"),
         ("core", "CPUPlace CUDAPlace CUDAPinnedPlace LoDTensor LoDTensorArray Scope Tensor"),
         ("param_attr", "ParamAttr"),
-        ("data_feeder", "DataFeeder"),
+        ("data_feeder", "DataFeeder"), ("data_feed_desc", "DataFeedDesc"),
         ("dataset", "DatasetFactory InMemoryDataset QueueDataset"),
         ("lod_tensor", "create_lod_tensor create_random_int_lodtensor"),
         ("input", "data embedding one_hot"),
@@ -31,7 +31,7 @@ for _module, _words in (
                        "NLLLoss BCELoss")):
     for _word in _words.split():
         _WHERE[_word] = _F + _module + ":" + _word
-_SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core", "param_attr", "data_feeder", "dataset",
+_SUBMODULES = ("framework", "executor", "compiler", "parallel_executor", "core", "param_attr", "data_feeder", "data_feed_desc", "dataset",
                "lod_tensor", "input", "io", "backward", "transpiler", "communicator", "clip", "contrib", "incubate",
                "initializer", "layers", "layer_helper", "metrics", "nets", "optimizer", "profiler", "reader", "regularizer", "unique_name", "average",
                "dygraph")

@@ -56,4 +56,19 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
     return calc_gradient(targets, inputs, target_gradients, no_grad_set)
 
 
+def gradients_with_optimizer(program, optimizer, inputs=None, outputs=None):
+    """(update ops, [(parameter, gradient)]): gradients of what nothing reads by what nothing writes, then the optimizer's ops."""
+    from paddle.fluid.framework import Parameter, program_guard
+    block = program.global_block()
+    read = {name for op in block.ops for name in op.input_arg_names}
+    written = {name for op in block.ops for name in op.output_arg_names}
+    inputs = [block.var(name) for name in sorted(read - written)] if inputs is None else inputs
+    outputs = [block.var(name) for name in sorted(written - read)] if outputs is None else outputs
+    wanted = [var for var in inputs if isinstance(var, Parameter)]
+    with program_guard(program):
+        found = gradients(outputs, wanted)
+        pairs = [(var, grad) for var, grad in zip(wanted, found) if grad is not None]
+        return optimizer.apply_gradients(pairs), pairs
+
+
 __getattr__ = _names.guard(__name__)

@@ -49,7 +49,10 @@ class BuildStrategy(_Options):
         "sync_batch_norm": False, "memory_optimize": None, "is_distribution": False, "async_mode": False,
         "enable_inplace": True, "fuse_all_reduce_ops": None, "enable_backward_optimizer_op_deps": True,
         "cache_runtime_context": False, "nccl_comm_num": 1, "use_hierarchical_allreduce": False,
-        "hierarchical_allreduce_inter_nranks": 0, "enable_auto_fusion": False, "mkldnn_enabled_op_types": set()}
+        "hierarchical_allreduce_inter_nranks": 0, "enable_auto_fusion": False, "mkldnn_enabled_op_types": set(),
+        "build_cinn_pass": False, "fuse_gemm_epilogue": False, "fuse_adamw": False, "fused_attention": False,
+        "fused_feedforward": False, "sequential_run": False, "fuse_bn_add_act_ops": True, "allow_cuda_graph_capture": False,
+        "fuse_dot_product_attention": False, "fix_op_run_order": False, "reduce_memory": False}
 
 
 def split_feed(feed, devices):

@@ -18,11 +18,12 @@ class DatasetFactory(object):
 
 class DatasetBase(object):
     _kind = None
+    __getattr__ = _names.member
 
     def __init__(self):
         self._native = _native.Dataset(self._kind)
         self.thread_num = 1
-        self.filelist = []
+        self.filelist, self._told_files = [], False
         self.use_var = []
         self.batch_size = 32
         self.pipe_command = "cat"
@@ -44,7 +45,7 @@ class DatasetBase(object):
     def set_filelist(self, filelist):
         if isinstance(filelist, str) or not all(isinstance(name, str) for name in filelist):
             raise TypeError("set_filelist takes a list of str, but got %s" % (filelist,))
-        self.filelist = list(filelist)
+        self.filelist, self._told_files = list(filelist), True
         self._native.set_files(self.filelist)
 
     def set_use_var(self, var_list):
@@ -139,6 +140,25 @@ class InMemoryDataset(DatasetBase):
         return size if job is None else int(job.all_reduce([size], "sum")[0])
 
     get_shuffle_data_size = get_memory_data_size
+
+    def set_fea_eval(self, record_candidate_size, fea_eval=True):
+        """Before slots_shuffle in Paddle; slots_shuffle needs no preparation here."""
+        self._candidate_size, self._fea_eval = record_candidate_size, bool(fea_eval)
+
+    def set_date(self, date):
+        """The day of the data; noted (Paddle gives it to tables on GPUs)."""
+        self._date = date
+
+    def set_pass_id(self, pass_id):
+        """The number of the pass over the data; noted."""
+        self._pass_id = pass_id
+
+    def get_pass_id(self):
+        return getattr(self, "_pass_id", 0)
+
+    def _set_trainer_num(self, trainer_num):
+        """Workers that shuffle together; fleet knows them here."""
+        self._trainer_num = trainer_num
 
     def set_queue_num(self, queue_num):
         """Channels between readers and trainers: Skiff has one per thread."""

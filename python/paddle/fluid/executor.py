@@ -240,6 +240,9 @@ class Executor(object):
             program = program._program
         if not isinstance(program, framework.Program):
             raise TypeError("train_from_dataset requires a Program, but got %s" % type(program))
+        if not dataset.filelist and dataset._told_files:
+            warnings.warn("the dataset was given an empty list of files (set_filelist): nothing is read")
+            return None
         names = fetch_names(fetch_list)
         if fetch_info is not None and len(fetch_info) != len(names):
             raise AssertionError("fetch_list and fetch_info have %d and %d elements" % (len(names), len(fetch_info)))

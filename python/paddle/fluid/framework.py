@@ -769,7 +769,7 @@ def load_op_library(lib_filename):
     raise NotImplementedError("load_op_library: operators of Skiff are written in C under src/ops")
 
 
-_flags = {}
+_flags = {"FLAGS_eager_delete_tensor_gb": 0.0, "FLAGS_check_nan_inf": False}
 
 
 def set_flags(flags):

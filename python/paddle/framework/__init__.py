@@ -224,8 +224,13 @@ class ParamAttr(object):
 
 
 class WeightNormParamAttr(ParamAttr):
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("WeightNormParamAttr: Skiff does not split weights into norm and direction; use ParamAttr")
+    """A weight of paddle.static.nn as direction v and length g: g v / |v|, the norm over all dimensions but dim."""
+
+    def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=False, need_clip=True):
+        super(WeightNormParamAttr, self).__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average,
+                                                  need_clip)
+        self.dim = dim
 
 
 def to_attr(arg):
@@ -290,6 +295,30 @@ def make_parameter(prefix, attr, shape, dtype, is_bias=False, default_initialize
 from paddle.framework.io import load, load_state, save  # noqa: E402, F401
 
 
+def disable_signal_handler():
+    """Nothing to do: Skiff's Python installs no handlers."""
+
+
+class LazyGuard(object):
+    """Parameters made inside it could wait for initialize(); here they have their values at once."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+def in_dynamic_or_pir_mode():
+    """in_dynamic_mode: there is one kind of program here."""
+    return in_dynamic_mode()
+
+
+def in_pir_mode():
+    """False: programs are those of ProgramDesc."""
+    return False
+
+
 def get_flags(flags):
     return _fluid.get_flags(flags)
 
@@ -303,6 +332,9 @@ class iinfo(object):
         import numpy
         info = numpy.iinfo(dtype_name(dtype))
         self.min, self.max, self.bits, self.dtype = int(info.min), int(info.max), info.bits, dtype_name(dtype)
+
+    def __repr__(self):
+        return "paddle.iinfo(min=%d, max=%d, bits=%d, dtype=%s)" % (self.min, self.max, self.bits, self.dtype)
 
 
 __getattr__, __dir__ = _names.lazy(__name__, {}, ("io_utils",))

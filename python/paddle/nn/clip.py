@@ -16,6 +16,21 @@ def _dense(grad):
     return one("get_tensor_from_selected_rows", "get_tensor_from_selected_rows", {"X": merged})
 
 
+def clip_by_norm(x, max_norm, name=None):
+    """x scaled down so that its norm is at most max_norm."""
+    return one("clip_by_norm", "clip_by_norm", {"X": x}, {"max_norm": float(max_norm)}, name)
+
+
+def merge_selected_rows(x, name=None):
+    """Rows of the same number added."""
+    return one("merge_selected_rows", "merge_selected_rows", {"X": x}, name=name)
+
+
+def get_tensor_from_selected_rows(x, name=None):
+    """The rows as a tensor."""
+    return one("get_tensor_from_selected_rows", "get_tensor_from_selected_rows", {"X": x}, name=name)
+
+
 class ClipGradBase(object):
     """Base of the clips."""
 

@@ -194,6 +194,10 @@ class Optimizer(object):
         with self._programs(loss.block.program, startup_program):
             return self._native_optimizer().backward(loss, self._chosen(parameters), self._names(no_grad_set))
 
+    def apply_optimize(self, loss, startup_program, params_grads):
+        """apply_gradients; the loss and the startup program are known."""
+        return self.apply_gradients(params_grads)
+
     def apply_gradients(self, params_grads):
         """Clipping, decay and updates for (parameter, gradient) pairs."""
         if self._eager:

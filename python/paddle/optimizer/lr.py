@@ -254,5 +254,8 @@ class CosineAnnealingDecay(LRScheduler):
 
 from paddle.optimizer.lr_cycles import (CosineAnnealingWarmRestarts, CyclicLR, LinearLR, MultiplicativeDecay,  # noqa: E402,F401
                                         OneCycleLR, ReduceOnPlateau)
+from paddle.optimizer.lr_functions import (autoincreased_step_counter, cosine_decay, exponential_decay,  # noqa: E402,F401
+                                           inverse_time_decay, linear_lr_warmup, natural_exp_decay, noam_decay,
+                                           piecewise_decay, polynomial_decay)
 
 __getattr__ = _names.guard(__name__)

@@ -45,6 +45,11 @@ def is_persistable(var):
     return var.persistable and var.kind not in ("FEED_MINIBATCH", "FETCH_LIST", "READER")
 
 
+def get_program_persistable_vars(program):
+    """What lives longer than a run."""
+    return [var for var in program.list_vars() if is_persistable(var)]
+
+
 def save(program, model_path, protocol=4, **configs):
     """PREFIX.pdparams (parameters), PREFIX.pdopt (the optimizer's state), PREFIX.pdmodel (the program)."""
     if not os.path.basename(model_path):

@@ -135,8 +135,9 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
 
 
 def create_tensor(dtype, name=None, persistable=False):
-    """A variable without a value."""
-    check_static("create_tensor")
+    """A variable (a tensor) without a value."""
+    if mode.eager:
+        return Tensor()
     from paddle._op import _create_var
     return _create_var(net.block, name or net.name("create_tensor"), dtype=dtype_name(dtype), persistable=persistable)
 

@@ -19,7 +19,10 @@ def norm(x, p="fro", axis=None, keepdim=False, name=None):
         return one("frobenius_norm", "frobenius_norm", {"X": x}, attrs, name)
     order = 2.0 if p == "fro" else float(p)
     if isinstance(axis, list):
-        raise NotImplementedError("norm: p=%s over two axes; Skiff has p='fro' there" % p)
+        from paddle.tensor.math import abs, max, min, pow, sum
+        if order in (float("inf"), float("-inf")):
+            return (max if order > 0 else min)(abs(x), axis, keepdim, name)
+        return pow(sum(pow(abs(x), order), axis, keepdim=keepdim), 1.0 / order, name)
     attrs = {"axis": -1 if axis is None else axis, "porder": order, "keepdim": keepdim, "asvector": axis is None,
              "epsilon": 1e-12}
     return one("p_norm", "p_norm", {"X": x}, attrs, name)

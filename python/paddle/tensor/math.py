@@ -16,6 +16,11 @@ def einsum(equation, *operands):
     """Sums of products by Einstein's notation."""
     operands = need_all(list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple))
                         else list(operands), "operands", "einsum")
+    if "..." in equation or len(operands) > 2:
+        from paddle.tensor import equation as spelling
+        equation = spelling.spelled(equation, operands)
+        if len(operands) > 2:
+            return spelling.pairs(equation, operands, einsum)
     call = Call("einsum")
     out = call.var()
     caches = [call.var() for _ in operands]

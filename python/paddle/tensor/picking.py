@@ -144,17 +144,18 @@ def take_along_axis(arr, indices, axis, broadcast=True):
 
 
 def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
-    """arr with elements along the axis replaced, added to or multiplied."""
+    """arr with elements along the axis replaced, added to, multiplied, or the mean, least or largest."""
     from paddle.tensor.manipulation import expand
     need(arr, "x", "put_along_axis")
     axis = axis + len(arr.shape) if axis < 0 else axis
-    if not include_self:
-        raise NotImplementedError("put_along_axis: Skiff counts the elements that are there (include_self=True)")
     shape = list(indices.shape)
     if broadcast:
         shape = _common(list(arr.shape), shape, axis)
         indices = expand(indices, shape)
     values = expand(values, shape) if isinstance(values, Value) else fill(shape, values, arr.dtype)
+    if reduce != "assign" and (not include_self or reduce == "mean"):
+        from paddle.tensor.placing import put_reduced
+        return put_reduced(arr, indices, values, axis, reduce, include_self)
     return one("put_along_axis", "put_along_axis", {"Input": arr, "Index": indices, "Value": values},
                {"Axis": axis, "Reduce": reduce, "Include_self": True}, slot="Result")
 

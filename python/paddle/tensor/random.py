@@ -42,4 +42,19 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):
     return cast(randint(low, high, _shape_of(x), "int64", name), x.dtype if dtype is None else dtype)
 
 
+def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):
+    """x filled with numbers of a normal distribution."""
+    return x.normal_(mean, std)
+
+
+def uniform_random_batch_size_like(input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0, seed=0):
+    """uniform, with one dimension as in the input."""
+    size = need(input, "input", "uniform_random_batch_size_like").shape[input_dim_idx]
+    if size < 0:
+        from paddle.tensor.attribute import shape as shape_of
+        from paddle.tensor.manipulation import slice
+        size = slice(shape_of(input), [0], [input_dim_idx], [input_dim_idx + 1])
+    return uniform(list(shape[:output_dim_idx]) + [size] + list(shape[output_dim_idx + 1:]), dtype, min, max, seed)
+
+
 __getattr__ = _names.guard(__name__)

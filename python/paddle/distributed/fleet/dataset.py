@@ -3,8 +3,10 @@ from paddle import _names
 from paddle.fluid import dataset as _fluid
 
 
-class DatasetBase(object):
+class DatasetBase(_fluid.DatasetBase):
     """init sets everything at once."""
+
+    _kind = "QueueDataset"
 
     def init(self, batch_size=1, thread_num=1, use_var=[], pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              download_cmd="cat", **more):
@@ -57,13 +59,21 @@ class DatasetBase(object):
     def _desc(self):
         return self.desc()
 
+    def _set_uid_slot(self, uid_slot):
+        """The slot that names the user; noted, as in Paddle without user-wise shuffling."""
+        self._uid_slot = uid_slot
+
 
 class QueueDataset(DatasetBase, _fluid.QueueDataset):
     """Streams files."""
 
+    _kind = "QueueDataset"
+
 
 class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
     """Loads files first; can be shuffled."""
+
+    _kind = "InMemoryDataset"
 
     def _settings(self, more):
         self.update_settings(**more)
@@ -77,6 +87,8 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
         readers = {"parse_ins_id": self.set_parse_ins_id, "parse_content": self.set_parse_content,
                    "parse_logkey": self.set_parse_logkey}
         for key, value in settings.items():
+            if key in ("fea_eval", "candidate_size"):
+                continue  # slots_shuffle needs no preparation here
             if key in known:
                 known[key](value)
             elif key in readers:
@@ -85,6 +97,9 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
             elif value not in (None, False, "", -1, 0):
                 raise NotImplementedError("InMemoryDataset: the setting %s=%r; Skiff has %s" %
                                           (key, value, ", ".join(sorted(known) + sorted(readers))))
+
+    def _set_fea_eval(self, record_candidate_size, fea_eval=True):
+        self.set_fea_eval(record_candidate_size, fea_eval)
 
     def _set_queue_num(self, queue_num):
         self.set_queue_num(queue_num)

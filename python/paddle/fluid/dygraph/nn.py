@@ -78,6 +78,11 @@ class Conv3D(Conv2D):
 
     _n = 3
 
+    def forward(self, input):
+        from paddle.nn.functional.volume import conv3d
+        at = self._attrs
+        return self._end(conv3d(input, self.weight, None, at["strides"], at["paddings"], at["dilations"], at["groups"]))
+
 
 class Conv2DTranspose(_Conv):
     """Transposed convolution of images."""
@@ -105,6 +110,12 @@ class Conv3DTranspose(Conv2DTranspose):
                  bias_attr=None, use_cudnn=True, act=None, dtype="float32"):
         super().__init__(num_channels, num_filters, filter_size, None, padding, stride, dilation, groups, param_attr, bias_attr,
                          use_cudnn, act, dtype)
+
+    def forward(self, input):
+        from paddle.nn.functional.volume import conv3d_transpose
+        at = self._attrs
+        return self._end(conv3d_transpose(input, self.weight, None, at["strides"], at["paddings"], 0, at["groups"],
+                                          at["dilations"]))
 
 
 class Pool2D(Layer):
@@ -227,7 +238,8 @@ class GroupNorm(Layer):
         self.bias = self.create_parameter([channels], bias_attr, dtype, is_bias=True)
 
     def forward(self, input):
-        return _activated(F.group_norm(input, self._groups, self._epsilon, self.weight, self.bias), self._act)
+        from paddle.nn.functional.norm import group_norm
+        return _activated(group_norm(input, self._groups, self._epsilon, self.weight, self.bias), self._act)
 
 
 class SpectralNorm(Layer):

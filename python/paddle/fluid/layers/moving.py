@@ -207,7 +207,8 @@ def diag(diagonal):
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """The last dimension on the diagonal of two new ones."""
-    return simple_op("diag_embed", {"Input": input}, {"offset": offset, "dim1": dim1, "dim2": dim2})
+    from paddle.fluid.layers.tensor import assign_array
+    return simple_op("diag_embed", {"Input": assign_array(input)}, {"offset": offset, "dim1": dim1, "dim2": dim2})
 
 
 def trace(input, offset=0, dim1=0, dim2=1, out=None, name=None):

@@ -8,7 +8,7 @@ from paddle.fluid import core, framework
 from paddle.fluid._build import net
 from paddle.fluid.framework import dtype_name
 from paddle.fluid.layer_helper import LayerHelper, check_dtype, check_variable, simple_op
-from paddle.fluid.layers.tensor import _dims, numbers_of
+from paddle.fluid.layers.tensor import _dims, assign_array, drawn, fill_constant, numbers_of
 from paddle.fluid.param_attr import ParamAttr
 
 _layers = _native.layers
@@ -111,6 +111,7 @@ def log1p(x, out=None, name=None):
 
 
 def sign(x):
+    x = assign_array(x)
     check_dtype(x, "x", "sign", _FLOATS)
     return _layers.sign(net, x)
 
@@ -591,7 +592,8 @@ def merge_selected_rows(x, name=None):
 
 def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype="float32"):
     """New random numbers in every run."""
-    return _layers.gaussian_random(net, _dims(shape, "gaussian_random"), mean=float(mean), std=float(std), seed=seed,
+    made = drawn("gaussian_random", shape, {"mean": float(mean), "std": float(std), "seed": seed}, dtype)
+    return made if made is not None else _layers.gaussian_random(net, _dims(shape, "gaussian_random"), mean=float(mean), std=float(std), seed=seed,
                                    dtype=dtype_name(dtype))
 
 
@@ -606,7 +608,9 @@ def randint(low, high=None, shape=None, out=None, dtype=None, device=None, stop_
     """Whole numbers from low (or 0) up to high (or low), which is left out."""
     if high is None:
         low, high = 0, low
-    result = _layers.randint(net, low, high, _dims(shape or [1], "randint"), dtype_name(dtype) or "int64", seed)
+    shape = [1] if shape is None else shape
+    result = drawn("randint", shape, {"low": low, "high": high, "seed": seed}, dtype or "int64")
+    result = _layers.randint(net, low, high, _dims(shape, "randint"), dtype_name(dtype) or "int64", seed) if result is None else result
     result.stop_gradient = stop_gradient
     return result if out is None else _layers.assign(net, result, out)
 
@@ -619,7 +623,7 @@ def sampling_id(x, min=0.0, max=1.0, seed=0, dtype="float32"):
 
 def full(shape, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
     """fill_constant."""
-    result = _layers.fill_constant(net, _dims(shape, "full"), dtype_name(dtype) or "float32", float(fill_value), out=out)
+    result = fill_constant(shape, dtype or "float32", fill_value, out=out)
     result.stop_gradient = stop_gradient
     return result
 

@@ -46,9 +46,10 @@ def gelu(x, approximate=False):
 
 def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0):
     """New random numbers in every run."""
-    from paddle.fluid.layers.tensor import _dims
+    from paddle.fluid.layers.tensor import _dims, drawn
     from paddle.fluid.framework import dtype_name
-    return _layers.uniform_random(net, _dims(shape, "uniform_random"), dtype=dtype_name(dtype), min=min, max=max, seed=seed)
+    made = drawn("uniform_random", shape, {"min": float(min), "max": float(max), "seed": seed}, dtype)
+    return made if made is not None else _layers.uniform_random(net, _dims(shape, "uniform_random"), dtype=dtype_name(dtype), min=min, max=max, seed=seed)
 
 
 __getattr__ = _names.guard(__name__)

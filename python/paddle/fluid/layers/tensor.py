@@ -39,6 +39,20 @@ def numbers_of(values, layer, tensor, tensors, attr):
     return {tensors: given}, {attr: [-1 if isinstance(v, framework.Variable) else v for v in values]}
 
 
+def assign_array(x):
+    """A variable of an array; a variable as it is."""
+    return assign(x) if hasattr(x, "__array__") and not isinstance(x, framework.Variable) else x
+
+
+def drawn(kind, shape, attrs, dtype):
+    """A random op whose shape is a Variable or holds some; None when it is all numbers."""
+    more, numbers = numbers_of(shape, kind, "ShapeTensor", "ShapeTensorList", "shape")
+    if not more:
+        return None
+    attrs = dict(attrs, dtype=core.BY_DTYPE[dtype_name(dtype)], shape=numbers.get("shape", []))
+    return simple_op(kind, more, attrs, dtype_name(dtype), stop_gradient=True)
+
+
 def create_tensor(dtype, name=None, persistable=False):
     """A variable without a writer."""
     return _layers.create_tensor(net, dtype_name(dtype), name, bool(persistable))
@@ -98,9 +112,9 @@ def assign(input, output=None):
 
 def fill_constant(shape, dtype, value, force_cpu=False, out=None):
     """A tensor of equal values."""
-    if isinstance(value, framework.Variable):
-        raise NotImplementedError("fill_constant: Skiff takes the value as a number, not as a Variable")
     more, numbers = numbers_of(shape, "fill_constant", "ShapeTensor", "ShapeTensorList", "shape")
+    if isinstance(value, framework.Variable):
+        more, value = dict(more, ValueTensor=value), 0
     if more:
         attrs = {"value": float(value), "str_value": str(float(value)), "dtype": core.BY_DTYPE[dtype_name(dtype)],
                  "force_cpu": bool(force_cpu), "shape": numbers.get("shape", [])}

@@ -1,6 +1,7 @@
 """paddle.nn.functional: activations, losses, convolutions, norms as functions."""
 from paddle import _names
-from paddle.nn.functional import activation, attention, common, conv, loss, loss_more, norm, pooling, vision, volume
+from paddle.nn.functional import (activation, attention, common, conv, loss, loss_more, norm, pooling, steps, unpool, vision,
+                                  volume)
 
 FUNCTIONS = {
     "activation": "relu relu_ relu6 sigmoid tanh tanh_ softmax softmax_ log_softmax leaky_relu leaky_relu_ elu elu_ celu selu "
@@ -20,6 +21,8 @@ FUNCTIONS = {
     "norm": "layer_norm batch_norm instance_norm local_response_norm normalize",
     "volume": "conv3d conv3d_transpose max_pool3d avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d",
     "vision": "pixel_shuffle pixel_unshuffle channel_shuffle unfold fold interpolate upsample",
+    "steps": "gather_tree temporal_shift",
+    "unpool": "max_unpool1d max_unpool2d max_unpool3d",
 }
 
 for _module, _functions in FUNCTIONS.items():

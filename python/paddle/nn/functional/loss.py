@@ -206,6 +206,8 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
         raise ValueError("Expected 2 or more dimensions (got %d)" % rank)
     if shape[1] < 1:
         raise ValueError("Expected 1 or more classess (got num classes%d)" % shape[1])
+    if rank == 2 and len(label.shape) == 2:
+        label = reshape(label, [-1])
     if rank not in (2, 4):
         input, label = reshape(input, [shape[0], shape[1], 1, -1]), reshape(label, [shape[0], 1, -1])
     inputs = {"X": input, "Label": label}

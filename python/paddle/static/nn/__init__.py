@@ -18,6 +18,9 @@ def _parameter(call, attr, shape, dtype, is_bias=False, default=None, stop_gradi
     attr = to_attr(attr)
     if attr is False:
         return None
+    if hasattr(attr, "dim"):
+        from paddle.static.nn.more import weight_norm
+        return weight_norm(call, attr, shape, dtype, default)
     return make_parameter(call.name, attr, shape, dtype, is_bias, default, stop_gradient, is_distributed)
 
 
@@ -187,5 +190,7 @@ for _kind in ("sequence_concat sequence_enumerate sequence_expand sequence_expan
     globals()[_kind] = _sequence(_kind)
 
 from paddle.static.nn.ctr import data_norm, nce  # noqa: E402,F401 (they need the names above)
+from paddle.static.nn.more import (bilinear_tensor_product, conv2d_transpose, conv3d, conv3d_transpose, group_norm,  # noqa: E402,F401
+                                   instance_norm, prelu, spectral_norm)
 
 __getattr__ = _names.guard(__name__)

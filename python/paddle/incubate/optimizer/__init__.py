@@ -1,0 +1,9 @@
+"""paddle.incubate.optimizer: averages of weights around another optimizer, quasi-Newton steps, what programs have of fluid."""
+from paddle import _names
+from paddle.incubate.optimizer import functional
+from paddle.incubate.optimizer.averages import LookAhead, ModelAverage
+from paddle.optimizer import LBFGS
+
+_FLUID = {"LarsMomentumOptimizer": "paddle.fluid.optimizer", "RecomputeOptimizer": "paddle.fluid.optimizer"}
+__getattr__, __dir__ = _names.lazy(__name__, _FLUID)
+__all__ = ["LBFGS", "LookAhead", "ModelAverage", "functional"]
