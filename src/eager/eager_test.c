@@ -368,12 +368,12 @@ static void test_names(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accumulates),  cmocka_unit_test(test_grad),
-        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_overwritten),
-        cmocka_unit_test(test_noting),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_in_place),     cmocka_unit_test(test_cleared),
-        cmocka_unit_test(test_second_order), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_accumulates),   cmocka_unit_test(test_grad),
+        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_overwritten),
+        cmocka_unit_test(test_noting),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_in_place),      cmocka_unit_test(test_cleared),
+        cmocka_unit_test(test_second_order),  cmocka_unit_test(test_names),
         cmocka_unit_test(test_sizes_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
