@@ -44,7 +44,8 @@ static inline struct box *box_ref(struct box *b)
     return b;
 }
 void box_unref(struct box *b); /* NULL is fine */
-/* For infer.supply: gives a tensor without memory a block of about so many bytes, when there is one. */
+/* For infer.supply: gives a tensor without memory a block of about so many bytes, when there is
+ * one. */
 void pool_supply(void *pool, struct tensor *t, size_t bytes);
 void pool_deinit(struct pool *p);
 

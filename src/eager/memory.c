@@ -2,9 +2,10 @@
  *
  * A training step makes and drops the same tensors again and again. Their blocks are kept by size
  * and handed to the next outputs of that size (shape rules know it; of ops that have none,
- * call.out_bytes of the run before), so a steady loop asks the system for nothing. Of each class of sizes no more blocks are kept than were
- * once missing: memory that comes from elsewhere (arrays of the caller, zeros) and is asked for by
- * nobody goes back to the system. Never more than a quarter of the machine's memory is kept. */
+ * call.out_bytes of the run before), so a steady loop asks the system for nothing. Of each class of
+ * sizes no more blocks are kept than were once missing: memory that comes from elsewhere (arrays of
+ * the caller, zeros) and is asked for by nobody goes back to the system. Never more than a quarter
+ * of the machine's memory is kept. */
 #include <stdlib.h>
 #include <string.h>
 
