@@ -185,8 +185,8 @@ static struct skiff_op *collecting_sum(const struct graph *g, const char *dw)
     return graph_reader(g, dw, "X", FUSE_SUM);
 }
 
-/* Rows that stand twice in a sparse gradient are one row in the fused one. Optimizers, sums
- * (over ranks, too) and what minimize puts in between (clips, decay) add such rows up anyway; others
+/* Rows that stand twice in a sparse gradient are one row in the fused one. Optimizers, sums (over
+ * ranks, too) and what minimize puts in between (clips, decay) add such rows up anyway; others
  * might tell. */
 static bool read_as_sum(const struct graph *g, const char *dw)
 {
