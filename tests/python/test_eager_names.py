@@ -107,7 +107,7 @@ class Wrong(unittest.TestCase):
                                                                                   paddle.zeros([1, 1, 2], "int32"), 2,
                                                                                   output_size=[9])),
                 ("should be 5D tensor", lambda: paddle.nn.functional.conv3d(x, paddle.ones([1, 1, 1, 1, 1]))),
-                ("does not fit 1 slices", lambda: paddle.nn.functional.conv3d(paddle.ones([1, 1, 1, 3, 3]),
+                ("is smaller than the filter", lambda: paddle.nn.functional.conv3d(paddle.ones([1, 1, 1, 3, 3]),
                                                                               paddle.ones([1, 1, 2, 1, 1]))),
                 ("conv3d_transpose: output_size", lambda: paddle.nn.functional.conv3d_transpose(
                     paddle.ones([1, 1, 2, 2, 2]), paddle.ones([1, 1, 2, 2, 2]), output_size=[9, 9, 9])),

@@ -361,7 +361,9 @@ class Collective(unittest.TestCase):
         self.assertRaises(TypeError, fleet.init, 3)
         self.assertRaises(TypeError, fleet.split_files, "a")
         from paddle.fluid.incubate.fleet.base.role_maker import UserDefinedCollectiveRoleMaker
-        self.assertRaises(NotImplementedError, fleet.init, UserDefinedCollectiveRoleMaker(0, ["a:1", "b:1"]))
+        fleet.init(UserDefinedCollectiveRoleMaker(1, ["a:1", "b:1"]))
+        self.assertEqual((fleet.worker_index(), fleet.worker_num()), (1, 2))
+        fleet.init(UserDefinedCollectiveRoleMaker(0, ["a:1"]))
 
 
 class Strategies(unittest.TestCase):

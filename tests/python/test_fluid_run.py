@@ -219,7 +219,8 @@ class Devices(unittest.TestCase):
         program = fluid.CompiledProgram(main).with_data_parallel()
         self.assertRaises(AssertionError, program.with_data_parallel)
         self.assertRaises(RuntimeError, fluid.ParallelExecutor, True)
-        self.assertRaises(NotImplementedError, fluid.ParallelExecutor, False, num_trainers=2)
+        with self.assertRaisesRegex(ValueError, "this process is trainer 0 of 1"):
+            fluid.ParallelExecutor(False, num_trainers=2)
         self.assertRaises(TypeError, fluid.ParallelExecutor, False, share_vars_from=3)
         with self.assertRaises(AttributeError):
             fluid.BuildStrategy().no_such_option = 1

@@ -3,9 +3,9 @@ import functools
 
 from paddle import _names
 from paddle._op import check_static
-from paddle.fluid.layers import extra as _extra
 from paddle.fluid.layers import nn as _nn
 from paddle.fluid.layers import pictures as _pictures
+from paddle.fluid.layers import volumes as _volumes
 
 
 def _fluid_attr(value):
@@ -37,7 +37,7 @@ def _of_fluid(function):
 group_norm, instance_norm, conv2d_transpose, spectral_norm = (
     _of_fluid(getattr(_pictures, _kind)) for _kind in "group_norm instance_norm conv2d_transpose spectral_norm".split())
 bilinear_tensor_product = _of_fluid(_nn.bilinear_tensor_product)
-conv3d, conv3d_transpose = _of_fluid(_extra.conv3d), _of_fluid(_extra.conv3d_transpose)
+conv3d, conv3d_transpose = _of_fluid(_volumes.conv3d), _of_fluid(_volumes.conv3d_transpose)
 
 
 def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
