@@ -1,16 +1,19 @@
 /* A table of kind hash with 10-wide rows under Adam (w, m, v: records of 136 bytes) against what
- * this machine can do with records of that size whose places are known: random reads, and reads that are
- * written back, prefetched, over the same memory and in turns.
- *   read    the whole record comes to the cache, its 10 weights are copied
- *   weights the same, only the part with the weights comes to the cache
+ * this machine can do with records of that size whose places are known: random reads, and reads
+ * that are written back, prefetched, over the same memory and in turns.
+ *   read    the whole record is copied
+ *   weights only the 10 weights are
  *   write   all of the record is read, and written back changed
  * Goals: gather at least 60 % of read, Adam 60 % of write, at any size; no call of 1000 new rows
  * longer than 2 ms while the table grows; at most 1.3 times the payload (id and 30 floats, 128
  * bytes) of memory a row.
  * usage: table [ROWS...]      default: 1, 10 and 50 million; 50 million need 8 GB */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -23,9 +26,12 @@
 #define GROW 1000   /* new ids of a call */
 #define ASKED ((size_t)2000000)
 #define ROUNDS 5
+#define RECORD (sizeof(struct record) + 3 * WIDTH * sizeof(float))
 #define PAYLOAD (8.0 + 3 * WIDTH * 4)
 
 struct bench {
+    pthread_t preparer;
+    atomic_bool stop;
     struct accessor accessor;
     struct table *table;
     size_t rows;
@@ -59,6 +65,14 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void *prepare(void *arg)
+{
+    struct bench *b = arg;
+    for (; !atomic_load(&b->stop); usleep(300))
+        table_prepare(b->table);
+    return NULL;
+}
+
 static void grow(struct bench *b)
 {
     struct skiff_error err;
@@ -76,11 +90,14 @@ static void grow(struct bench *b)
         all += took[c];
     }
     qsort(took, calls, sizeof *took, by_time);
+    size_t over = 0;
+    while (over < calls && took[calls - 1 - over] > 2)
+        over++;
     printf(
         "  grown by %d rows a call: %.1f million rows/s, median %.2f ms, 99.9 %% %.2f ms, longest "
-        "%.2f %.2f %.2f ms (goal 2)\n",
+        "%.2f ms, %zu of %zu over 2 ms (goal 0)\n",
         GROW, (double)b->rows / all / 1e3, took[calls / 2], took[calls - calls / 1000 - 1],
-        took[calls - 3], took[calls - 2], took[calls - 1]);
+        took[calls - 1], over, calls);
     free(took);
     double each = (double)table_bytes(b->table) / (double)b->rows;
     printf("  memory: %.1f bytes a row, %.2f times the payload of %.0f (goal 1.30)\n", each,
@@ -111,31 +128,32 @@ static void ask_for(struct record *const *r, size_t n, size_t bytes)
 {
     for (size_t i = 0; i < n; i++) {
         const char *p = (const char *)r[i], *last = p + bytes - 1;
-        for (; p <= last; p += 64)
-            __builtin_prefetch(p);
-        __builtin_prefetch(last);
-    }
-}
-
-static void read_batch(struct bench *b, size_t first, size_t bytes)
-{
-    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
-        size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
-        struct record **r = b->records + first + at;
-        ask_for(r, n, bytes);
-        for (size_t i = 0; i < n; i++)
-            memcpy(b->out + (at + i) * WIDTH, r[i]->values, WIDTH * sizeof(float));
+        for (; p < last; p += 64)
+            __builtin_prefetch(p, 0, 2);
+        __builtin_prefetch(last, 0, 2);
     }
 }
 
 static void read_whole(struct bench *b, size_t first)
 {
-    read_batch(b, first, b->table->stride);
+    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
+        size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
+        struct record **r = b->records + first + at;
+        ask_for(r, n, RECORD);
+        for (size_t i = 0; i < n; i++)
+            memcpy(b->out + (at + i) * RECORD / sizeof(float), r[i], RECORD);
+    }
 }
 
 static void read_weights(struct bench *b, size_t first)
 {
-    read_batch(b, first, b->accessor.pull_span);
+    for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
+        size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
+        struct record **r = b->records + first + at;
+        ask_for(r, n, sizeof(struct record) + WIDTH * sizeof(float));
+        for (size_t i = 0; i < n; i++)
+            memcpy(b->out + (at + i) * WIDTH, r[i]->values, WIDTH * sizeof(float));
+    }
 }
 
 static void write_batch(struct bench *b, size_t first)
@@ -143,7 +161,7 @@ static void write_batch(struct bench *b, size_t first)
     for (size_t at = 0; at < BATCH; at += TABLE_BLOCK) {
         size_t n = BATCH - at < TABLE_BLOCK ? BATCH - at : TABLE_BLOCK;
         struct record **r = b->records + first + at;
-        ask_for(r, n, b->table->stride);
+        ask_for(r, n, RECORD);
         for (size_t i = 0; i < n; i++)
             for (int k = 0; k < 3 * WIDTH; k++)
                 r[i]->values[k] += 1e-6f;
@@ -216,19 +234,22 @@ static void run(size_t rows)
         o.parts[i].width = WIDTH;
     o.parts[0].fill = (struct fill){FILL_UNIFORM, -1, 1, fill_key(1, "table")};
     check(accessor_init(&b->accessor, &accessor_plain, &o, &err), &err);
-    struct table_options t = {.accessor = &b->accessor};
+    struct table_options t = {.accessor = &b->accessor, .prepared = true};
     check(table_create(&table_hash, &t, &b->table, &err), &err);
     b->rows = rows / GROW * GROW;
     b->ids = mem_must(ASKED * sizeof *b->ids);
     b->records = mem_must(ASKED * sizeof *b->records);
-    b->out = mem_must(BATCH * WIDTH * sizeof *b->out);
+    b->out = mem_must(BATCH * RECORD);
     b->gradient = mem_must(BATCH * WIDTH * sizeof *b->gradient);
     b->params = (struct rule_params){.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
     rule_adam.begin(&b->params, 1e-3f, true, scalar, &b->step);
     for (size_t i = 0; i < BATCH * WIDTH; i++)
         b->gradient[i] = (float)(i % 17) * 1e-3f;
     printf("%.1f million rows\n", (double)b->rows / 1e6);
+    pthread_create(&b->preparer, NULL, prepare, b);
     grow(b);
+    atomic_store(&b->stop, true);
+    pthread_join(b->preparer, NULL);
     draw(b);
     measure(b);
     fflush(stdout);

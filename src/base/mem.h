@@ -14,7 +14,7 @@ enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct s
 void mem_free(void *p); /* NULL is fine */
 
 /* Address space of zeros, 2 MB aligned, that costs nothing until it is touched; huge pages are
- * asked for from byte `huge_from` on. It is not accounted: whoever uses it claims what he touches. */
+ * asked for from byte `huge_from` on. Not accounted: whoever uses it claims what he touches. */
 enum skiff_status mem_map(size_t bytes, size_t huge_from, const char *what, void **out,
                           struct skiff_error *err);
 void mem_unmap(void *p, size_t bytes); /* NULL is fine */

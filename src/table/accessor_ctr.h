@@ -3,7 +3,7 @@
  * A push is (slot, show, click, g_embed, g_embedx[]). It adds to show, click and delta (by the
  * score of the push), sets slot, ends the unseen days, and moves the weights. embedx is made by the
  * push that lifts the row's score to embedx_threshold; that push's gradient of it is lost (as in
- * Paddle). Until then its weights stand as zeros in the record and bit 0 of the stamp is not set. */
+ * Paddle). Until then its weights stand as zeros in the record; bit 0 of the stamp is not set. */
 #ifndef TABLE_ACCESSOR_CTR_H
 #define TABLE_ACCESSOR_CTR_H
 

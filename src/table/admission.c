@@ -90,7 +90,7 @@ enum skiff_status waiting_create(const struct admission *a, uint64_t seed, struc
     w->seed = seed;
     if (!w->admission.forget)
         w->admission.forget = FORGET_DEFAULT;
-    pages_init(&w->waiters, sizeof(struct waiter), "ids that wait for admission");
+    pages_init(&w->waiters, sizeof(struct waiter), false, "ids that wait for admission");
     enum skiff_status status = id_index_init(&w->index, &w->waiters, err);
     if (status < 0)
         free(w);

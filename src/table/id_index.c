@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define ROOM 12
 #define PER_BUCKET 6
 #define FIRST_BUCKETS 16
@@ -46,6 +50,25 @@ static inline struct line *next_line(const struct id_index *x, const struct line
     return l->more ? pages_at(&x->overflow, l->more - 1) : NULL;
 }
 
+/* The slots that have this tag, as a set of bits. */
+#ifdef __SSE2__
+typedef uint32_t slots;
+
+static inline slots match(const struct line *l, uint8_t tag)
+{
+    __m128i tags = _mm_loadu_si128((const __m128i *)(const void *)l->tags);
+    __m128i same = _mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag));
+    return (uint32_t)_mm_movemask_epi8(same) & ((1u << ROOM) - 1);
+}
+
+static inline int first_slot(slots m)
+{
+    return __builtin_ctz(m);
+}
+#else
+/* Slot i < 8 is bit 8 i, slot 8 + i is bit 8 i + 4. */
+typedef uint64_t slots;
+
 /* Bit 7 of each byte that is 0. */
 static inline uint64_t zero_bytes(uint64_t w)
 {
@@ -53,8 +76,7 @@ static inline uint64_t zero_bytes(uint64_t w)
     return ~(((w & low) + low) | w | low);
 }
 
-/* The slots with this tag, a bit each: slot i < 8 is bit 8 i, slot 8 + i is bit 8 i + 4. */
-static inline uint64_t match(const struct line *l, uint8_t tag)
+static inline slots match(const struct line *l, uint8_t tag)
 {
     uint64_t all = tag * UINT64_C(0x0101010101010101), a, b;
     memcpy(&a, l->tags, 8);
@@ -62,11 +84,12 @@ static inline uint64_t match(const struct line *l, uint8_t tag)
     return zero_bytes(a ^ all) >> 7 | (zero_bytes(b ^ all) & UINT32_MAX) >> 3;
 }
 
-static inline int first_slot(uint64_t matches)
+static inline int first_slot(slots m)
 {
-    int bit = __builtin_ctzll(matches);
+    int bit = __builtin_ctzll(m);
     return (bit >> 3) + ((bit & 4) << 1);
 }
+#endif
 
 static inline int64_t id_of(const struct id_index *x, uint32_t place)
 {
@@ -81,8 +104,8 @@ enum skiff_status id_index_init(struct id_index *x, const struct pages *records,
                                 struct skiff_error *err)
 {
     *x = (struct id_index){.records = records, .mask = FIRST_BUCKETS - 1};
-    pages_init(&x->lines, LINE_BYTES, "a table's index");
-    pages_init(&x->overflow, LINE_BYTES, "a table's index");
+    pages_init(&x->lines, LINE_BYTES, records->prepared, "a table's index");
+    pages_init(&x->overflow, LINE_BYTES, records->prepared, "a table's index");
     enum skiff_status status = SKIFF_OK;
     for (uint32_t i = 0; i < FIRST_BUCKETS && status == SKIFF_OK; i++) {
         uint32_t line;
@@ -104,6 +127,12 @@ size_t id_index_bytes(const struct id_index *x)
     return pages_bytes(&x->lines) + pages_bytes(&x->overflow);
 }
 
+void id_index_prepare(struct id_index *x)
+{
+    pages_prepare(&x->lines);
+    pages_prepare(&x->overflow);
+}
+
 /* ---- finding ---- */
 
 static inline int64_t id_at(const uint8_t *ids, size_t i)
@@ -113,10 +142,14 @@ static inline int64_t id_at(const uint8_t *ids, size_t i)
     return id;
 }
 
-void id_index_ahead(const struct id_index *x, const uint8_t *ids, size_t n)
+void id_index_ahead(const struct id_index *x, const uint8_t *ids, size_t n, struct id_ahead *out)
 {
-    for (size_t i = 0; i < n; i++)
-        __builtin_prefetch(bucket(x, mix(id_at(ids, i))));
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hash = mix(id_at(ids, i));
+        out->line[i] = bucket(x, hash);
+        out->tag[i] = tag_of(hash);
+        __builtin_prefetch(out->line[i], 0, 2);
+    }
 }
 
 struct found {
@@ -127,7 +160,7 @@ struct found {
 static struct found search(const struct id_index *x, uint64_t hash, int64_t id)
 {
     for (struct line *l = bucket(x, hash); l; l = next_line(x, l)) {
-        for (uint64_t m = match(l, tag_of(hash)); m; m &= m - 1)
+        for (slots m = match(l, tag_of(hash)); m; m &= m - 1)
             if (id_of(x, l->places[first_slot(m)]) == id)
                 return (struct found){l, first_slot(m)};
     }
@@ -141,39 +174,44 @@ uint32_t id_index_find(const struct id_index *x, int64_t id)
 }
 
 /* The place of the first tag that matches: most likely the record, sometimes another one. */
-static inline uint32_t guess(const struct id_index *x, uint64_t hash)
+static inline uint32_t guess(const struct id_index *x, const struct line *l, uint8_t tag)
 {
-    for (const struct line *l = bucket(x, hash); l; l = next_line(x, l)) {
-        uint64_t m = match(l, tag_of(hash));
+    for (; l; l = next_line(x, l)) {
+        slots m = match(l, tag);
         if (m)
             return l->places[first_slot(m)];
     }
     return PAGES_NONE;
 }
 
-void id_index_find_many(const struct id_index *x, const uint8_t *ids, size_t n, size_t span,
-                        uint32_t *places, void **records)
+/* To the second level of the cache: there is room for all that is asked for at once. */
+static inline void ask_for(const char *p, size_t span)
+{
+    const char *last = p + span - 1;
+    for (; p < last; p += 64)
+        __builtin_prefetch(p, 0, 2);
+    __builtin_prefetch(last, 0, 2);
+}
+
+void id_index_near(const struct id_index *x, size_t n, size_t span, struct id_ahead *ahead)
 {
     for (size_t i = 0; i < n; i++) {
-        places[i] = guess(x, mix(id_at(ids, i)));
-        records[i] = NULL;
-        if (places[i] == PAGES_NONE)
-            continue;
-        char *r = records[i] = pages_at(x->records, places[i]);
-        const char *last = r + span - 1;
-        for (const char *p = r; p <= last; p += 64)
-            __builtin_prefetch(p);
-        __builtin_prefetch(last);
+        ahead->place[i] = guess(x, ahead->line[i], ahead->tag[i]);
+        if (ahead->place[i] != PAGES_NONE)
+            ask_for(pages_at(x->records, ahead->place[i]), span);
     }
+}
+
+void id_index_find_many(const struct id_index *x, const struct id_ahead *ahead, const uint8_t *ids,
+                        size_t n, uint32_t *places, void **records)
+{
     for (size_t i = 0; i < n; i++) {
-        int64_t id = id_at(ids, i), there;
-        if (!records[i])
-            continue;
-        memcpy(&there, records[i], sizeof there);
-        if (there == id)
-            continue;
-        places[i] = id_index_find(x, id);
-        records[i] = places[i] == PAGES_NONE ? NULL : pages_at(x->records, places[i]);
+        uint32_t place = ahead->place[i];
+        int64_t id = id_at(ids, i);
+        if (place != PAGES_NONE && id_of(x, place) != id)
+            place = id_index_find(x, id);
+        places[i] = place;
+        records[i] = place == PAGES_NONE ? NULL : pages_at(x->records, place);
     }
 }
 
@@ -185,7 +223,7 @@ static enum skiff_status empty_slot(struct id_index *x, uint64_t hash, struct fo
 {
     struct line *l = bucket(x, hash), *next;
     for (;; l = next) {
-        uint64_t m = match(l, 0);
+        slots m = match(l, 0);
         if (m) {
             *out = (struct found){l, first_slot(m)};
             return SKIFF_OK;

@@ -63,6 +63,11 @@ size_t table_bytes(const struct table *t)
            (t->waiting ? waiting_bytes(t->waiting) : 0);
 }
 
+void table_prepare(struct table *t)
+{
+    t->class->prepare(t);
+}
+
 /* ---- for kinds ---- */
 
 void table_touch(struct table *t, struct record *r, uint32_t place)
@@ -103,16 +108,34 @@ static size_t block_of(size_t n, size_t first)
     return n - first < TABLE_BLOCK ? n - first : TABLE_BLOCK;
 }
 
+/* Block b of n ids: one of the steps before find. */
+static void step_ahead(const struct table *t, const uint8_t *ids, size_t n, size_t b,
+                       struct id_ahead *ahead)
+{
+    if (b * TABLE_BLOCK < n)
+        t->class->ahead(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), ahead);
+}
+
+static void step_near(const struct table *t, const uint8_t *ids, size_t n, size_t b, size_t span,
+                      struct id_ahead *ahead)
+{
+    if (b * TABLE_BLOCK < n)
+        t->class->near(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), span, ahead);
+}
+
 enum skiff_status table_each(struct table *t, const uint8_t *ids, size_t n, unsigned how,
                              size_t span, table_block_fn *fn, void *self, struct skiff_error *err)
 {
     struct record *records[TABLE_BLOCK];
-    t->class->ahead(t, ids, block_of(n, 0));
-    for (size_t first = 0; first < n; first += TABLE_BLOCK) {
-        size_t m = block_of(n, first), next = first + m;
-        if (next < n)
-            t->class->ahead(t, ids + 8 * next, block_of(n, next));
-        TRY(t->class->find(t, ids + 8 * first, m, how, span, records, err));
+    struct id_ahead ahead[3]; /* of block b: b % 3 */
+    step_ahead(t, ids, n, 0, &ahead[0]);
+    step_ahead(t, ids, n, 1, &ahead[1]);
+    step_near(t, ids, n, 0, span, &ahead[0]);
+    for (size_t b = 0; b * TABLE_BLOCK < n; b++) {
+        size_t first = b * TABLE_BLOCK, m = block_of(n, first);
+        step_ahead(t, ids, n, b + 2, &ahead[(b + 2) % 3]);
+        step_near(t, ids, n, b + 1, span, &ahead[(b + 1) % 3]);
+        TRY(t->class->find(t, &ahead[b % 3], ids + 8 * first, m, how, records, err));
         fn(self, first, m, records);
     }
     return SKIFF_OK;
@@ -208,8 +231,11 @@ enum skiff_status table_scatter(struct table *t, const uint8_t *ids, size_t n, u
 enum skiff_status table_put(struct table *t, const struct record *from, struct skiff_error *err)
 {
     struct record *r;
-    TRY(t->class->find(t, (const uint8_t *)&from->id, 1, TABLE_MAKE | TABLE_CHANGE | TABLE_ANYWAY,
-                       t->stride, &r, err));
+    struct id_ahead ahead;
+    const uint8_t *id = (const uint8_t *)&from->id;
+    t->class->ahead(t, id, 1, &ahead);
+    t->class->near(t, id, 1, t->stride, &ahead);
+    TRY(t->class->find(t, &ahead, id, 1, TABLE_MAKE | TABLE_CHANGE | TABLE_ANYWAY, &r, err));
     r->stamp = from->stamp;
     memcpy(r->values, from->values, (size_t)t->accessor->width * sizeof *r->values);
     return SKIFF_OK;

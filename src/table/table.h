@@ -6,13 +6,14 @@
  * come from an id to a record (table_list.h); everything else - gathering, updating, expiry,
  * snapshots, saving - is written once, in table.c and table_snapshot.c, on a kind's few operations.
  *
- * Work goes in blocks of TABLE_BLOCK ids: while a block is worked on, the memory that the next one
- * needs is on its way.
+ * Work goes in blocks of TABLE_BLOCK ids: while a block is worked on, the memory that the next two
+ * need is on its way.
  *
  * Moments: a table counts them (t->moment, from 1), a snapshot ends one. A record bears the moment
  * in which it last changed; that is all that full and delta snapshots need (table_snapshot.h).
  *
- * Threads: one owner at a time (a server's shard, under its lock). Nothing here waits. No call
+ * Threads: one owner at a time (a server's shard, under its lock); table_prepare is the exception.
+ * Nothing here waits. No call
  * takes longer than its arguments ask for: there is no rehashing of all, and what goes over all
  * records (shrink, export, snapshots) does so a piece at a time. */
 #ifndef TABLE_TABLE_H
@@ -25,9 +26,10 @@
 #include "base/error.h"
 #include "table/accessor.h"
 #include "table/admission.h"
+#include "table/id_index.h"
 #include "table/record.h"
 
-#define TABLE_BLOCK 64
+#define TABLE_BLOCK ID_INDEX_MANY
 
 enum table_how {
     TABLE_LOOK = 0,   /* records that are there; they are not changed */
@@ -49,6 +51,7 @@ struct table_options {
     struct admission admission;      /* {0}: everybody comes in at once; hash only */
     int64_t rows;                    /* array: declared; ids are 0 .. rows - 1. Else 0 */
     uint64_t seed;                   /* of probability admission */
+    bool prepared;                   /* somebody calls table_prepare */
 };
 
 struct table {
@@ -77,13 +80,16 @@ struct table_class {
     enum skiff_status (*create)(const struct table_options *o, struct table **out,
                                 struct skiff_error *err);
     void (*destroy)(struct table *t);
-    /* Asks memory for what find will look at first. */
-    void (*ahead)(const struct table *t, const uint8_t *ids, size_t n);
-    /* out[i] = the record of the i-th id, or NULL; n <= TABLE_BLOCK. The first `span` bytes of the
-     * records are on their way to the cache. With TABLE_CHANGE table_touch has been called for
-     * each. RANGE: an id that cannot be; NOMEM. After a failure ids before it may have come in. */
-    enum skiff_status (*find)(struct table *t, const uint8_t *ids, size_t n, unsigned how,
-                              size_t span, struct record **out, struct skiff_error *err);
+    /* Two steps before find, with time in between: asks memory for what leads to the records of n
+     * ids; asks for the first `span` bytes of the records. n <= TABLE_BLOCK. */
+    void (*ahead)(const struct table *t, const uint8_t *ids, size_t n, struct id_ahead *out);
+    void (*near)(const struct table *t, const uint8_t *ids, size_t n, size_t span,
+                 struct id_ahead *ahead);
+    /* out[i] = the record of the i-th id, or NULL. With TABLE_CHANGE table_touch has been called
+     * for each. RANGE: an id that cannot be; NOMEM. After a failure ids before it may have come
+     * in. */
+    enum skiff_status (*find)(struct table *t, const struct id_ahead *ahead, const uint8_t *ids,
+                              size_t n, unsigned how, struct record **out, struct skiff_error *err);
     /* After table_touch. False: there was none. Not with `fixed`. */
     bool (*remove)(struct table *t, int64_t id);
     /* Looks at the next max places (at most TABLE_BLOCK) from the cursor on and gives the records
@@ -92,6 +98,7 @@ struct table_class {
     enum skiff_status (*walk)(struct table *t, struct table_cursor *at, size_t max,
                               struct record **out, uint32_t *places, size_t *out_n,
                               struct skiff_error *err);
+    void (*prepare)(struct table *t); /* any thread: table_prepare */
     size_t (*count)(const struct table *t);
     size_t (*bytes)(const struct table *t); /* exactly what it holds of the machine's memory */
 };
@@ -107,6 +114,11 @@ enum skiff_status table_create(const struct table_class *class, const struct tab
 void table_destroy(struct table *t); /* NULL is fine */
 size_t table_count(const struct table *t);
 size_t table_bytes(const struct table *t); /* with those that wait, the snapshot and its notes */
+/* The slow part of growing, ahead of it (options.prepared): the system is asked for memory that
+ * will be needed soon. The one call that another thread than the owner may make, at any time in the
+ * table's life, about once a millisecond where calls must stay short. Up to 24 MB more than
+ * table_bytes says are then held. */
+void table_prepare(struct table *t);
 
 /* ---- rows by id. ids are n little-endian int64, which may lie unaligned, in a message ---- */
 

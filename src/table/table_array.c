@@ -127,10 +127,29 @@ static enum skiff_status make_piece(struct array *a, int64_t id, struct skiff_er
     return SKIFF_OK;
 }
 
-static void array_ahead(const struct table *t, const uint8_t *ids, size_t n) {}
+/* A record's place is known at once: one step is enough. */
+static void array_ahead(const struct table *t, const uint8_t *ids, size_t n, struct id_ahead *out)
+{
+}
 
-static enum skiff_status array_find(struct table *t, const uint8_t *ids, size_t n, unsigned how,
-                                    size_t span, struct record **out, struct skiff_error *err)
+static void array_near(const struct table *t, const uint8_t *ids, size_t n, size_t span,
+                       struct id_ahead *ahead)
+{
+    const struct array *a = (const struct array *)t;
+    for (size_t i = 0; i < n; i++) {
+        int64_t id = table_id_at(ids, i);
+        if (id < 0 || id >= a->rows || !is_made(a, id))
+            continue;
+        const char *p = (const char *)record_at(a, id), *last = p + span - 1;
+        for (; p < last; p += 64)
+            __builtin_prefetch(p, 0, 2);
+        __builtin_prefetch(last, 0, 2);
+    }
+}
+
+static enum skiff_status array_find(struct table *t, const struct id_ahead *ahead,
+                                    const uint8_t *ids, size_t n, unsigned how, struct record **out,
+                                    struct skiff_error *err)
 {
     struct array *a = (struct array *)t;
     for (size_t i = 0; i < n; i++) {
@@ -141,8 +160,6 @@ static enum skiff_status array_find(struct table *t, const uint8_t *ids, size_t 
         if (!is_made(a, id))
             TRY(make_piece(a, id, err));
         out[i] = record_at(a, id);
-        for (const char *p = (const char *)out[i]; p < (const char *)out[i] + span; p += 64)
-            __builtin_prefetch(p);
     }
     for (size_t i = 0; (how & TABLE_CHANGE) && i < n; i++)
         table_touch(t, out[i], (uint32_t)out[i]->id);
@@ -171,6 +188,8 @@ static enum skiff_status array_walk(struct table *t, struct table_cursor *at, si
     return at->next < (uint64_t)a->rows ? SKIFF_OK : SKIFF_END;
 }
 
+static void array_prepare(struct table *t) {}
+
 static size_t array_count(const struct table *t)
 {
     return (size_t)((const struct array *)t)->rows;
@@ -189,9 +208,11 @@ const struct table_class table_array = {
     .create = array_create,
     .destroy = array_destroy,
     .ahead = array_ahead,
+    .near = array_near,
     .find = array_find,
     .remove = array_remove,
     .walk = array_walk,
+    .prepare = array_prepare,
     .count = array_count,
     .bytes = array_bytes,
 };

@@ -18,7 +18,7 @@ static enum skiff_status hash_create(const struct table_options *o, struct table
     if (o->rows)
         return error_set(err, SKIFF_INVALID, "a table of kind hash has no declared number of rows");
     struct hash *h = mem_must(sizeof *h);
-    pages_init(&h->records, record_bytes(o->accessor->width), "records of a table");
+    pages_init(&h->records, record_bytes(o->accessor->width), o->prepared, "records of a table");
     enum skiff_status status = id_index_init(&h->index, &h->records, err);
     if (status < 0) {
         free(h);
@@ -36,9 +36,15 @@ static void hash_destroy(struct table *t)
     free(h);
 }
 
-static void hash_ahead(const struct table *t, const uint8_t *ids, size_t n)
+static void hash_ahead(const struct table *t, const uint8_t *ids, size_t n, struct id_ahead *out)
 {
-    id_index_ahead(&((const struct hash *)t)->index, ids, n);
+    id_index_ahead(&((const struct hash *)t)->index, ids, n, out);
+}
+
+static void hash_near(const struct table *t, const uint8_t *ids, size_t n, size_t span,
+                      struct id_ahead *ahead)
+{
+    id_index_near(&((const struct hash *)t)->index, n, span, ahead);
 }
 
 /* A record for an id that has none. */
@@ -66,7 +72,7 @@ static enum skiff_status make_absent(struct hash *h, const uint8_t *ids, size_t 
         bool comes;
         if (out[i])
             continue;
-        places[i] = id_index_find(&h->index, id); /* it may stand twice in the list */
+        places[i] = id_index_find(&h->index, id); /* it may have come in since ahead */
         if (places[i] == PAGES_NONE) {
             TRY(table_admit(&h->t, id, how, &comes, err));
             if (!comes)
@@ -79,12 +85,13 @@ static enum skiff_status make_absent(struct hash *h, const uint8_t *ids, size_t 
     return SKIFF_OK;
 }
 
-static enum skiff_status hash_find(struct table *t, const uint8_t *ids, size_t n, unsigned how,
-                                   size_t span, struct record **out, struct skiff_error *err)
+static enum skiff_status hash_find(struct table *t, const struct id_ahead *ahead,
+                                   const uint8_t *ids, size_t n, unsigned how, struct record **out,
+                                   struct skiff_error *err)
 {
     struct hash *h = (struct hash *)t;
     uint32_t places[TABLE_BLOCK];
-    id_index_find_many(&h->index, ids, n, span, places, (void **)out);
+    id_index_find_many(&h->index, ahead, ids, n, places, (void **)out);
     if (how & TABLE_MAKE)
         TRY(make_absent(h, ids, n, how, places, out, err));
     for (size_t i = 0; (how & TABLE_CHANGE) && i < n; i++)
@@ -124,6 +131,13 @@ static enum skiff_status hash_walk(struct table *t, struct table_cursor *at, siz
     return at->next < h->records.top ? SKIFF_OK : SKIFF_END;
 }
 
+static void hash_prepare(struct table *t)
+{
+    struct hash *h = (struct hash *)t;
+    pages_prepare(&h->records);
+    id_index_prepare(&h->index);
+}
+
 static size_t hash_count(const struct table *t)
 {
     return ((const struct hash *)t)->index.count;
@@ -140,9 +154,11 @@ const struct table_class table_hash = {
     .create = hash_create,
     .destroy = hash_destroy,
     .ahead = hash_ahead,
+    .near = hash_near,
     .find = hash_find,
     .remove = hash_remove,
     .walk = hash_walk,
+    .prepare = hash_prepare,
     .count = hash_count,
     .bytes = hash_bytes,
 };

@@ -41,7 +41,7 @@ enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t
     struct table_snapshot *s = t->snapshot = mem_must(sizeof *s);
     s->since = since;
     s->moment = t->moment++;
-    pages_init(&s->kept, t->stride, "what a snapshot keeps of a table");
+    pages_init(&s->kept, t->stride, false, "what a snapshot keeps of a table");
     if (!t->gone) {
         t->gone = mem_must(sizeof *t->gone);
         t->gone->from = s->moment;

@@ -20,7 +20,8 @@
 enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
                                        struct skiff_error *err);
 /* Copies up to max records, `t->stride` bytes each; END: *out_n (perhaps not 0) are the last.
- * NOMEM: there was no memory to keep one, the snapshot is worth nothing. Others may train in between. */
+ * NOMEM: there was no memory to keep one, the snapshot is worth nothing. Others may train in
+ * between. */
 enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, size_t *out_n,
                                       struct skiff_error *err);
 /* Ids that had a record at `since` or later and have none at the snapshot's instant; an id may

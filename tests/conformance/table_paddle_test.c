@@ -1,6 +1,6 @@
 /* The accessors and SGD rules of tables against recorded jobs of Paddle 2.6.2: table_paddle.txt,
- * whose lines say what workers pulled, pushed, saved, loaded and shrank (pack_table_cases.py). Files have
- * six digits, so numbers may differ by 2e-5; keys and the number of columns may not. */
+ * whose lines say what workers pulled, pushed, saved, loaded and shrank (pack_table_cases.py).
+ * Files have six digits, so numbers may differ by 2e-5; keys and the number of columns may not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
