@@ -128,7 +128,8 @@ void pages_prepare(struct pages *p)
     for (size_t i = NEAREST; i < FARTHEST && i < left; i++)
         make_ready((char *)(ahead - left) + i * LARGE);
     char *spare = left < FARTHEST ? the_spare(p) : NULL;
-    for (size_t i = left > NEAREST ? left : NEAREST; spare && i < FARTHEST; i++)
+    size_t last = left + page_bytes(p) / LARGE;
+    for (size_t i = left > NEAREST ? left : NEAREST; spare && i < FARTHEST && i < last; i++)
         make_ready(spare + (i - left) * LARGE);
 }
 

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-#define PAGE_BITS 20 /* places of a page: with a stride of 8 n bytes it is 4 n huge pages */
+#define PAGE_BITS 18 /* places of a page: with a stride of 8 n bytes it is n huge pages */
 #define PAGE_PLACES ((uint32_t)1 << PAGE_BITS)
 #define PAGES_NONE UINT32_MAX /* no place */
 

@@ -55,7 +55,7 @@ static void *prepare(void *arg)
 /* Beyond the size from which memory is made ready, over the ends of pages: nothing is lost. */
 static void another_thread_prepares(void **state)
 {
-    enum { N = 7 << PAGE_BITS, STRIDE = 24 };
+    enum { PAGES = 28, N = PAGES << PAGE_BITS, STRIDE = 24 };
     struct pages p;
     struct preparer x = {&p, false};
     pthread_t thread;
@@ -66,7 +66,7 @@ static void another_thread_prepares(void **state)
     for (uint32_t i = 0; i < N; i++) {
         assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
         memcpy(pages_at(&p, place), &i, sizeof i);
-        if (i == N - N / 14) /* in the last page: the preparer gets to see it */
+        if (i == N - N / (2 * PAGES)) /* in the last page: the preparer gets to see it */
             while (!atomic_load(&p.spare))
                 usleep(100);
     }
@@ -77,9 +77,9 @@ static void another_thread_prepares(void **state)
         memcpy(&there, pages_at(&p, i), sizeof there);
         assert_int_equal(there, i);
     }
-    assert_int_equal(p.npages, 7);
+    assert_int_equal(p.npages, PAGES);
     assert_true(pages_bytes(&p) >= (size_t)N * STRIDE &&
-                pages_bytes(&p) <= (size_t)N * STRIDE + (2 << 20) + 64);
+                pages_bytes(&p) <= (size_t)N * STRIDE + (2 << 20) + 512);
     pages_deinit(&p);
     assert_int_equal(mem_in_use(), before);
 }

@@ -143,9 +143,10 @@ size_t table_snapshot_gone(const struct table *t, const int64_t **out)
     const struct table_snapshot *s = t->snapshot;
     if (!s || !s->since)
         return 0;
-    size_t first = after(t->gone, s->since);
-    *out = t->gone->ids + first;
-    return after(t->gone, s->moment) - first;
+    size_t first = after(t->gone, s->since), n = after(t->gone, s->moment) - first;
+    if (n)
+        *out = t->gone->ids + first;
+    return n;
 }
 
 static void forget_gone(struct table_gone *g, uint32_t moment)

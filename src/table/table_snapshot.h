@@ -25,7 +25,7 @@ enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t
 enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, size_t *out_n,
                                       struct skiff_error *err);
 /* Ids that had a record at `since` or later and have none at the snapshot's instant; an id may
- * stand there twice, and may be in the snapshot again. Valid until the snapshot ends. */
+ * stand there twice, and may be in the snapshot again. Valid until one more goes away. */
 size_t table_snapshot_gone(const struct table *t, const int64_t **out);
 /* complete: it has been read and is safe; a full one makes older notes unnecessary. Fine when none
  * runs. */
