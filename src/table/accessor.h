@@ -62,7 +62,7 @@ enum save_mode { SAVE_ALL = 0, SAVE_DELTA = 1, SAVE_BASE = 2, SAVE_BATCH = 3 };
 
 struct accessor_class {
     const char *name, *paddle; /* paddle: NULL, or the accessor_class of its configs */
-    /* Fills in what hangs on the options. INVALID. */
+    /* Fills in what depends on the options. INVALID. */
     enum skiff_status (*layout)(struct accessor *a, struct skiff_error *err);
     /* Stamp and values of a new record; its id stands there. */
     void (*start)(const struct accessor *a, struct record *r);
