@@ -30,7 +30,7 @@ static const struct fill weights = {FILL_UNIFORM, -1, 1, 77};
 static struct accessor *plain(void)
 {
     static struct accessor a;
-    struct accessor_options o = {.nparts = 2, .parts = {{WIDTH, weights}, {WIDTH}}};
+    struct accessor_options o = {.nparts = 2, .parts = {{WIDTH, weights}, {.width = WIDTH}}};
     o.parts[1].fill.a = 0.5f;
     assert_int_equal(accessor_init(&a, &accessor_plain, &o, NULL), SKIFF_OK);
     return &a;
