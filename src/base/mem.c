@@ -63,7 +63,7 @@ static void account(size_t bytes)
     atomic_fetch_add(&alloc_count, 1);
 }
 
-enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct skiff_error *err)
+static enum skiff_status check_limits(size_t bytes, const char *what, struct skiff_error *err)
 {
     if (bytes > mem_of_machine())
         return error_set(err, SKIFF_NOMEM, "%s: needs %zu bytes, the machine has %zu", what, bytes,
@@ -71,6 +71,12 @@ enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct s
     if (bytes > atomic_load(&limit) || atomic_load(&in_use) > atomic_load(&limit) - bytes)
         return error_set(err, SKIFF_NOMEM, "%s: needs %zu bytes, %zu are in use of at most %zu",
                          what, bytes, mem_in_use(), atomic_load(&limit));
+    return SKIFF_OK;
+}
+
+enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct skiff_error *err)
+{
+    TRY(check_limits(bytes, what, err));
     size_t align = LINE, lead = LINE;
     if (bytes >= LARGE)
         lead += STAGGER * (atomic_fetch_add(&large_count, 1) % STAGGER_STEPS);
@@ -96,6 +102,47 @@ void mem_free(void *p)
     struct mem_header *h = (struct mem_header *)((char *)p - LINE);
     atomic_fetch_sub(&in_use, h->bytes);
     free(h->base);
+}
+
+enum skiff_status mem_map(size_t bytes, size_t huge_from, const char *what, void **out,
+                          struct skiff_error *err)
+{
+    size_t more;
+    if (!mem_add(bytes, HUGE_PAGE, &more))
+        return error_set(err, SKIFF_NOMEM, "%s: the system has no %zu bytes of addresses", what,
+                         bytes);
+    char *p = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (p == MAP_FAILED)
+        return error_set(err, SKIFF_NOMEM, "%s: the system has no %zu bytes of addresses", what,
+                         bytes);
+    size_t lead = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (lead)
+        munmap(p, lead);
+    munmap(p + lead + bytes, HUGE_PAGE - lead);
+    p += lead;
+    if (huge_from < bytes)
+        madvise(p + huge_from, bytes - huge_from, MADV_HUGEPAGE); /* only advice: may fail */
+    *out = p;
+    return SKIFF_OK;
+}
+
+void mem_unmap(void *p, size_t bytes)
+{
+    if (p)
+        munmap(p, bytes);
+}
+
+enum skiff_status mem_claim(size_t bytes, const char *what, struct skiff_error *err)
+{
+    TRY(check_limits(bytes, what, err));
+    account(bytes);
+    return SKIFF_OK;
+}
+
+void mem_unclaim(size_t bytes)
+{
+    atomic_fetch_sub(&in_use, bytes);
 }
 
 size_t mem_in_use(void)

@@ -13,6 +13,15 @@
 enum skiff_status mem_alloc(size_t bytes, const char *what, void **out, struct skiff_error *err);
 void mem_free(void *p); /* NULL is fine */
 
+/* Address space of zeros, 2 MB aligned, that costs nothing until it is touched; huge pages are
+ * asked for from byte `huge_from` on. Not accounted: whoever uses it claims what he touches. */
+enum skiff_status mem_map(size_t bytes, size_t huge_from, const char *what, void **out,
+                          struct skiff_error *err);
+void mem_unmap(void *p, size_t bytes); /* NULL is fine */
+/* Accounts for touched bytes of a map, within the limit of mem_alloc. */
+enum skiff_status mem_claim(size_t bytes, const char *what, struct skiff_error *err);
+void mem_unclaim(size_t bytes);
+
 /* From now on mem_alloc fails when more than so many bytes would be held; the machine's memory at
  * first. For programs whose inputs are not to be trusted with all of it. */
 void mem_set_limit(size_t bytes);

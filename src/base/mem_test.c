@@ -53,6 +53,31 @@ static void large_blocks_are_staggered(void **state)
         mem_free(p[i]);
 }
 
+static void maps_cost_what_is_claimed(void **state)
+{
+    size_t before = mem_in_use(), bytes = (size_t)64 << 20;
+    struct skiff_error err;
+    void *p;
+    assert_int_equal(mem_map(bytes, 0, "rows", &p, &err), SKIFF_OK);
+    assert_int_equal((uintptr_t)p % (2 << 20), 0);
+    assert_int_equal(mem_in_use(), before);
+    assert_int_equal(mem_claim(5000, "rows", &err), SKIFF_OK);
+    assert_int_equal(mem_in_use(), before + 5000);
+    for (size_t i = 0; i < bytes; i += bytes / 8)
+        assert_int_equal(((char *)p)[i], 0);
+    ((char *)p)[bytes - 1] = 1;
+    mem_set_limit(mem_in_use() + 10);
+    assert_int_equal(mem_claim(11, "rows", &err), SKIFF_NOMEM);
+    mem_set_limit(SIZE_MAX);
+    assert_non_null(strstr(err.message, "rows: needs 11 bytes"));
+    mem_unclaim(5000);
+    mem_unmap(p, bytes);
+    mem_unmap(NULL, bytes);
+    assert_int_equal(mem_in_use(), before);
+    assert_int_equal(mem_map((size_t)1 << 62, 0, "rows", &p, &err), SKIFF_NOMEM);
+    assert_non_null(strstr(err.message, "rows: the system has no 4611686018427387904 bytes"));
+}
+
 static void refuses_what_the_machine_lacks(void **state)
 {
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2, (size_t)1 << 60};
@@ -143,6 +168,7 @@ int main(void)
         cmocka_unit_test(counts_bytes_and_calls),
         cmocka_unit_test(is_aligned_and_writable),
         cmocka_unit_test(large_blocks_are_staggered),
+        cmocka_unit_test(maps_cost_what_is_claimed),
         cmocka_unit_test(refuses_what_the_machine_lacks),
         cmocka_unit_test(must_gives_zeroes),
         cmocka_unit_test(sizes_do_not_overflow),

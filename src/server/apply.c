@@ -110,8 +110,8 @@ static enum skiff_status grow_var(struct row_var *r, int64_t rows, struct skiff_
  * every later call tries again. */
 static enum skiff_status fill_new(struct server *s, struct unit *u, struct skiff_error *err)
 {
-    size_t count = table_count(u->table);
-    const int64_t *ids = table_ids(u->table);
+    size_t count = row_index_count(u->table);
+    const int64_t *ids = row_index_ids(u->table);
     for (int i = 0; i < u->nvars; i++) {
         int64_t rows = u->vars[i].value->tensor.shape.dims[0], want = rows;
         while ((size_t)want < count)
@@ -144,8 +144,8 @@ static enum skiff_status map_ids(struct server *s, struct unit *u, const unsigne
             memcpy(rows, ids, n * sizeof *rows);
         return SKIFF_OK;
     }
-    TRY(table_rows(u->table, ids, n, rows, &first, err));
-    return u->filled < table_count(u->table) ? fill_new(s, u, err) : SKIFF_OK;
+    TRY(row_index_rows(u->table, ids, n, rows, &first, err));
+    return u->filled < row_index_count(u->table) ? fill_new(s, u, err) : SKIFF_OK;
 }
 
 static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_error *err)

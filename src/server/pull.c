@@ -234,7 +234,7 @@ static void write_rows(struct wire_writer *w, const struct unit *u, const char *
     if (u->table) {
         ids = mem_must((n + 1) * sizeof *ids);
         for (size_t i = 0; i < n; i++)
-            ids[i] = table_ids(u->table)[rows[i]];
+            ids[i] = row_index_ids(u->table)[rows[i]];
         item.rows = (const unsigned char *)ids;
     }
     unsigned char *to = ps_write_item_space(w, &item);
@@ -412,7 +412,7 @@ static enum skiff_status copy_table(const struct unit *u, const struct skiff_ten
     TRY(value_as_rows(out, DTYPE_FP32, n, u->width, 0, err));
     struct id_row *order = mem_must((n + 1) * sizeof *order);
     for (size_t i = 0; i < n; i++)
-        order[i] = (struct id_row){table_ids(u->table)[i], (int64_t)i};
+        order[i] = (struct id_row){row_index_ids(u->table)[i], (int64_t)i};
     qsort(order, n, sizeof *order, by_id);
     for (size_t i = 0; i < n; i++) {
         out->sel.rows[i] = order[i].id;

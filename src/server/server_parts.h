@@ -18,7 +18,7 @@
 #include "server/snapshot.h"
 #include "table/changed.h"
 #include "table/fill.h"
-#include "table/table.h"
+#include "table/row_index.h"
 
 #define TABLE_ROWS 1024 /* a table's variables start with room for so many rows */
 
@@ -50,7 +50,7 @@ struct unit {
     bool add;          /* GEO: what comes is added */
     bool compensate;   /* DC-ASGD */
     struct plan *plan; /* NULL with add */
-    struct table *table;
+    struct row_index *table;
     struct row_var *vars; /* of a keyed table */
     int nvars;
     size_t filled;           /* rows of the table that have their numbers */

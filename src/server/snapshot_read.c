@@ -122,7 +122,7 @@ static enum skiff_status write_ids(const struct server *s, const struct unit *u,
     for (size_t i = 0; i < x->n; i++) {
         int64_t id, at;
         memcpy(&id, x->ids + 8 * i, sizeof id);
-        at = table_find(u->table, id);
+        at = row_index_find(u->table, id);
         if (at >= 0 && (size_t)at < k->rows)
             read_row(u, k, v, at, row);
         else

@@ -74,7 +74,7 @@ static void note_names(struct server *s, struct unit *u, const struct plan_unit 
 
 static void set_up_table(struct server *s, struct unit *u, const struct plan_unit *w)
 {
-    u->table = table_create();
+    u->table = row_index_create();
     u->vars = mem_must((size_t)(w->rows.n + 1) * sizeof *u->vars);
     for (int i = 0; i < w->rows.n; i++) {
         block_own_var(program_root(s->program), w->rows.v[i])->kind = VAR_LOD_TENSOR;
@@ -192,7 +192,7 @@ static void unit_destroy(struct server *s, struct unit *u)
     unit_forget(u, -1);
     free(u->pushes);
     plan_destroy(u->plan);
-    table_destroy(u->table);
+    row_index_destroy(u->table);
     for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)
             mem_free(u->backups[t]);

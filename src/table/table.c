@@ -1,143 +1,352 @@
 #include "table/table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "table/table_snapshot.h"
 
-#define AHEAD 8 /* slots are fetched this many ids ahead */
-
-struct slot {
-    int64_t id;
-    uint64_t row; /* + 1; 0: empty */
+static const struct table_class *const kinds[] = {
+#define TABLE(name) &table_##name,
+#include "table/table_list.h"
+#undef TABLE
+    NULL,
 };
 
-struct table {
-    struct slot *slots;
-    int bits;     /* log2 of the number of slots */
-    int64_t *ids; /* by row */
-    size_t count, cap;
-};
-
-struct table *table_create(void)
+const struct table_class *table_class_find(const char *name)
 {
-    return mem_must(sizeof(struct table));
+    for (int i = 0; kinds[i]; i++)
+        if (!strcmp(kinds[i]->name, name))
+            return kinds[i];
+    return NULL;
+}
+
+enum skiff_status table_create(const struct table_class *class, const struct table_options *o,
+                               struct table **out, struct skiff_error *err)
+{
+    struct table *t;
+    TRY(class->create(o, &t, err));
+    t->class = class;
+    t->options = *o;
+    t->accessor = o->accessor;
+    t->stride = record_bytes(o->accessor->width);
+    t->moment = 1;
+    if (o->admission.kind == ADMIT_COUNT || o->admission.kind == ADMIT_PROBABILITY) {
+        enum skiff_status status = waiting_create(&o->admission, o->seed, &t->waiting, err);
+        if (status < 0) {
+            class->destroy(t);
+            return status;
+        }
+    }
+    *out = t;
+    return SKIFF_OK;
 }
 
 void table_destroy(struct table *t)
 {
     if (!t)
         return;
-    mem_free(t->slots);
-    mem_free(t->ids);
-    free(t);
+    table_snapshot_destroy(t);
+    waiting_destroy(t->waiting);
+    t->class->destroy(t);
 }
 
 size_t table_count(const struct table *t)
 {
-    return t->count;
+    return t->class->count(t);
 }
 
-const int64_t *table_ids(const struct table *t)
+size_t table_bytes(const struct table *t)
 {
-    return t->ids;
+    return t->class->bytes(t) + table_snapshot_bytes(t) +
+           (t->waiting ? waiting_bytes(t->waiting) : 0);
 }
 
-static inline size_t slot_of(const struct table *t, int64_t id)
+void table_prepare(struct table *t)
 {
-    return (size_t)(((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - t->bits));
+    t->class->prepare(t);
 }
 
-/* The slot of the id, or the empty one where it would be. */
-static inline struct slot *probe(const struct table *t, int64_t id)
+/* ---- for kinds ---- */
+
+void table_touch(struct table *t, struct record *r, uint32_t place)
 {
-    size_t mask = ((size_t)1 << t->bits) - 1, at = slot_of(t, id);
-    while (t->slots[at].row && t->slots[at].id != id)
-        at = (at + 1) & mask;
-    return &t->slots[at];
+    if (r->changed == t->moment)
+        return;
+    if (t->snapshot)
+        table_snapshot_keep(t, r, place);
+    r->changed = t->moment;
 }
 
-int64_t table_find(const struct table *t, int64_t id)
+void table_fill(const struct table *t, struct record *r, int64_t id)
 {
-    return t->slots ? (int64_t)probe(t, id)->row - 1 : -1;
+    r->id = id;
+    r->changed = t->moment;
+    t->accessor->class->start(t->accessor, r);
 }
 
-static enum skiff_status grow_slots(struct table *t, int bits, struct skiff_error *err)
+enum skiff_status table_admit(struct table *t, int64_t id, unsigned how, bool *out,
+                              struct skiff_error *err)
 {
-    struct slot *old = t->slots;
-    void *slots;
-    size_t bytes = sizeof(struct slot) << bits;
-    TRY(mem_alloc(bytes, "a table's map of ids", &slots, err));
-    memset(slots, 0, bytes);
-    t->slots = slots;
-    t->bits = bits;
-    for (size_t i = 0; i < t->count; i++)
-        *probe(t, t->ids[i]) = (struct slot){t->ids[i], i + 1};
-    mem_free(old);
-    return SKIFF_OK;
-}
-
-static enum skiff_status grow_ids(struct table *t, size_t need, struct skiff_error *err)
-{
-    void *ids;
-    size_t cap = t->cap * 2 > need ? t->cap * 2 : need;
-    TRY(mem_alloc(cap * sizeof *t->ids, "a table's list of ids", &ids, err));
-    if (t->count)
-        memcpy(ids, t->ids, t->count * sizeof *t->ids);
-    mem_free(t->ids);
-    t->ids = ids;
-    t->cap = cap;
-    return SKIFF_OK;
-}
-
-/* Room for n more ids: at most half of the slots are taken. */
-static enum skiff_status reserve(struct table *t, size_t n, struct skiff_error *err)
-{
-    size_t need = t->count + n;
-    int bits = t->slots ? t->bits : 10;
-    if (need > SIZE_MAX / 64)
-        return error_set(err, SKIFF_NOMEM, "a table cannot hold %zu ids", need);
-    while (((size_t)1 << bits) < 2 * need)
-        bits++;
-    if (need > t->cap)
-        TRY(grow_ids(t, need, err));
-    if (!t->slots || bits != t->bits)
-        TRY(grow_slots(t, bits, err));
-    return SKIFF_OK;
-}
-
-static inline int64_t id_at(const uint8_t *ids, size_t i)
-{
-    int64_t id;
-    memcpy(&id, ids + 8 * i, sizeof id);
-    return id;
-}
-
-enum skiff_status table_rows(struct table *t, const uint8_t *ids, size_t n, int64_t *rows,
-                             size_t *out_first, struct skiff_error *err)
-{
-    size_t absent = 0;
-    *out_first = t->count;
-    if (!t->slots)
-        TRY(reserve(t, n, err));
-    for (size_t i = 0; i < n; i++) {
-        if (i + AHEAD < n)
-            __builtin_prefetch(&t->slots[slot_of(t, id_at(ids, i + AHEAD))]);
-        rows[i] = (int64_t)probe(t, id_at(ids, i))->row - 1;
-        absent += rows[i] < 0;
-    }
-    if (!absent)
+    *out = true;
+    if (!t->waiting)
         return SKIFF_OK;
-    TRY(reserve(t, absent, err));
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i] >= 0)
-            continue;
-        struct slot *slot = probe(t, id_at(ids, i));
-        if (!slot->row) { /* it may stand twice in the list */
-            t->ids[t->count++] = id_at(ids, i);
-            *slot = (struct slot){id_at(ids, i), t->count};
-        }
-        rows[i] = (int64_t)slot->row - 1;
+    if (how & TABLE_ANYWAY) {
+        waiting_forget(t->waiting, id);
+        return SKIFF_OK;
+    }
+    TRY(waiting_ask(t->waiting, id, out, err));
+    t->counts.refused += !*out;
+    return SKIFF_OK;
+}
+
+/* ---- rows by id ---- */
+
+static size_t block_of(size_t n, size_t first)
+{
+    return n - first < TABLE_BLOCK ? n - first : TABLE_BLOCK;
+}
+
+/* Block b of n ids: one of the steps before find. */
+static void step_ahead(const struct table *t, const uint8_t *ids, size_t n, size_t b,
+                       struct id_ahead *ahead)
+{
+    if (b * TABLE_BLOCK < n)
+        t->class->ahead(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), ahead);
+}
+
+static void step_near(const struct table *t, const uint8_t *ids, size_t n, size_t b, size_t span,
+                      struct id_ahead *ahead)
+{
+    if (b * TABLE_BLOCK < n)
+        t->class->near(t, ids + 8 * b * TABLE_BLOCK, block_of(n, b * TABLE_BLOCK), span, ahead);
+}
+
+enum skiff_status table_each(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                             size_t span, table_block_fn *fn, void *self, struct skiff_error *err)
+{
+    struct record *records[TABLE_BLOCK];
+    struct id_ahead ahead[3]; /* of block b: b % 3 */
+    step_ahead(t, ids, n, 0, &ahead[0]);
+    step_ahead(t, ids, n, 1, &ahead[1]);
+    step_near(t, ids, n, 0, span, &ahead[0]);
+    for (size_t b = 0; b * TABLE_BLOCK < n; b++) {
+        size_t first = b * TABLE_BLOCK, m = block_of(n, first);
+        step_ahead(t, ids, n, b + 2, &ahead[(b + 2) % 3]);
+        step_near(t, ids, n, b + 1, span, &ahead[(b + 1) % 3]);
+        TRY(t->class->find(t, &ahead[b % 3], ids + 8 * first, m, how, records, err));
+        fn(self, first, m, records);
     }
     return SKIFF_OK;
+}
+
+struct transfer {
+    const struct accessor *accessor;
+    float *out;
+    const float *from;
+    size_t first, width;
+};
+
+static void pull_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    struct transfer *x = self;
+    x->accessor->class->pull(x->accessor, records, n, x->out + first * (size_t)x->accessor->pulled);
+}
+
+enum skiff_status table_pull(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                             float *out, struct skiff_error *err)
+{
+    struct transfer x = {.accessor = t->accessor, .out = out};
+    return table_each(t, ids, n, how, t->accessor->pull_span, pull_block, &x, err);
+}
+
+static void push_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    struct transfer *x = self;
+    x->accessor->class->push(x->accessor, records, n,
+                             x->from + first * (size_t)x->accessor->pushed);
+}
+
+enum skiff_status table_push(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                             const float *rows, struct skiff_error *err)
+{
+    struct transfer x = {.accessor = t->accessor, .from = rows};
+    if (!t->accessor->class->push)
+        return error_set(err, SKIFF_INVALID,
+                         "accessor %s has no rule of its own for pushed gradients",
+                         t->accessor->class->name);
+    return table_each(t, ids, n, how | TABLE_CHANGE, t->stride, push_block, &x, err);
+}
+
+static void gather_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    struct transfer *x = self;
+    float *out = x->out + first * x->width;
+    for (size_t i = 0; i < n; i++, out += x->width) {
+        if (records[i])
+            record_copy(out, records[i]->values + x->first, x->width);
+        else
+            memset(out, 0, x->width * sizeof *out);
+    }
+}
+
+static enum skiff_status check_values(const struct table *t, int first, int width,
+                                      struct skiff_error *err)
+{
+    if (first >= 0 && width >= 0 && first <= t->accessor->width - width)
+        return SKIFF_OK;
+    return error_set(err, SKIFF_RANGE, "values %d to %d of records of %d", first, first + width,
+                     t->accessor->width);
+}
+
+enum skiff_status table_gather(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                               int first, int width, float *out, struct skiff_error *err)
+{
+    struct transfer x = {.out = out, .first = (size_t)first, .width = (size_t)width};
+    TRY(check_values(t, first, width, err));
+    return table_each(t, ids, n, how, sizeof(struct record) + (size_t)(first + width) * sizeof *out,
+                      gather_block, &x, err);
+}
+
+static void scatter_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    struct transfer *x = self;
+    const float *from = x->from + first * x->width;
+    for (size_t i = 0; i < n; i++, from += x->width)
+        if (records[i])
+            record_copy(records[i]->values + x->first, from, x->width);
+}
+
+enum skiff_status table_scatter(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                                int first, int width, const float *from, struct skiff_error *err)
+{
+    struct transfer x = {.from = from, .first = (size_t)first, .width = (size_t)width};
+    TRY(check_values(t, first, width, err));
+    return table_each(t, ids, n, how | TABLE_CHANGE,
+                      sizeof(struct record) + (size_t)(first + width) * sizeof *from, scatter_block,
+                      &x, err);
+}
+
+enum skiff_status table_put(struct table *t, const struct record *from, struct skiff_error *err)
+{
+    struct record *r;
+    struct id_ahead ahead;
+    const uint8_t *id = (const uint8_t *)&from->id;
+    t->class->ahead(t, id, 1, &ahead);
+    t->class->near(t, id, 1, t->stride, &ahead);
+    TRY(t->class->find(t, &ahead, id, 1, TABLE_MAKE | TABLE_CHANGE | TABLE_ANYWAY, &r, err));
+    r->stamp = from->stamp;
+    memcpy(r->values, from->values, (size_t)t->accessor->width * sizeof *r->values);
+    return SKIFF_OK;
+}
+
+static bool take_away(struct table *t, int64_t id)
+{
+    if (!t->class->remove(t, id))
+        return false;
+    table_snapshot_note_gone(t, id);
+    return true;
+}
+
+enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struct skiff_error *err)
+{
+    if (t->class->fixed)
+        return error_set(err, SKIFF_UNSUPPORTED, "rows of a table of kind %s cannot be removed",
+                         t->class->name);
+    *out_was = take_away(t, id);
+    t->counts.removed += *out_was;
+    return SKIFF_OK;
+}
+
+/* ---- over all records ---- */
+
+/* One block of a walk: at most *left places, which are taken off. END: that was the last. */
+struct batch {
+    struct record *records[TABLE_BLOCK];
+    uint32_t places[TABLE_BLOCK];
+    size_t n;
+};
+
+static enum skiff_status next_batch(struct table *t, struct table_cursor *at, size_t *left,
+                                    struct batch *b, struct skiff_error *err)
+{
+    size_t max = *left < TABLE_BLOCK ? *left : TABLE_BLOCK;
+    *left -= max;
+    return t->class->walk(t, at, max, b->records, b->places, &b->n, err);
+}
+
+static void shrink_batch(struct table *t, struct batch *b)
+{
+    bool ages = t->accessor->class->ages(t->accessor);
+    for (size_t i = 0; i < b->n; i++) {
+        if (ages)
+            table_touch(t, b->records[i], b->places[i]);
+        bool goes = t->accessor->class->expire(t->accessor, b->records[i]);
+        if (goes && !t->class->fixed) {
+            take_away(t, b->records[i]->id);
+            t->counts.expired++;
+        }
+    }
+}
+
+enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t max,
+                               struct skiff_error *err)
+{
+    struct batch b;
+    enum skiff_status status = SKIFF_OK;
+    while (max && !at->records_done) {
+        status = next_batch(t, at, &max, &b, err);
+        if (status < 0)
+            return status;
+        shrink_batch(t, &b);
+        at->records_done = status == SKIFF_END;
+    }
+    if (!at->records_done)
+        return SKIFF_OK;
+    if (t->waiting && !waiting_age(t->waiting, &at->waiting, max))
+        return SKIFF_OK;
+    return SKIFF_END;
+}
+
+static enum skiff_status export_record(struct table *t, int mode, struct record *r, uint32_t place,
+                                       char *line, size_t cap, table_line_fn *fn, void *self,
+                                       struct skiff_error *err)
+{
+    const struct accessor *a = t->accessor;
+    if (a->class->save_changes(a, r, mode))
+        table_touch(t, r, place);
+    bool written = a->class->save(a, r, mode);
+    if (written)
+        TRY(fn(self, r->id, line, accessor_print(a, r, line, cap), err));
+    a->class->saved(a, r, mode, written);
+    return SKIFF_OK;
+}
+
+enum skiff_status table_export(struct table *t, int mode, struct table_cursor *at, size_t max,
+                               table_line_fn *fn, void *self, struct skiff_error *err)
+{
+    struct batch b;
+    enum skiff_status status = SKIFF_OK, written = SKIFF_OK;
+    size_t cap = accessor_line_max(t->accessor);
+    char *line = mem_must(cap);
+    while (max && status == SKIFF_OK) {
+        status = next_batch(t, at, &max, &b, err);
+        for (size_t i = 0; status >= 0 && i < b.n && written == SKIFF_OK; i++)
+            written = export_record(t, mode, b.records[i], b.places[i], line, cap, fn, self, err);
+        if (written < 0)
+            status = written;
+    }
+    free(line);
+    return status;
+}
+
+enum skiff_status table_import(struct table *t, const char *line, size_t n, struct skiff_error *err)
+{
+    struct record *r = mem_must(t->stride);
+    enum skiff_status status = accessor_parse(t->accessor, line, n, r, err);
+    if (status == SKIFF_OK)
+        status = table_put(t, r, err);
+    free(r);
+    return status;
 }

@@ -1,27 +1,183 @@
-/* Table: which row of a growing variable belongs to a 64-bit id. Open addressing; a row, once
- * given, stays. Rows are numbered in the order in which ids were first seen. Threads: one owner. */
+/* Table: records by 64-bit id.
+ *
+ *     ids -> find -> records, side by side in time -> accessor or rule on whole records
+ *
+ * A record (record.h) holds all of a row in one piece and never moves. Kinds differ in how they
+ * come from an id to a record (table_list.h); everything else - gathering, updating, expiry,
+ * snapshots, saving - is written once, in table.c and table_snapshot.c, on a kind's few operations.
+ *
+ * Work goes in blocks of TABLE_BLOCK ids: while a block is worked on, the memory that the next two
+ * need is on its way.
+ *
+ * Moments: a table counts them (t->moment, from 1), a snapshot ends one. A record bears the moment
+ * in which it last changed; that is all that full and delta snapshots need (table_snapshot.h).
+ *
+ * Threads: one owner at a time (a server's shard, under its lock); table_prepare is the exception.
+ * Nothing here waits. No call
+ * takes longer than its arguments ask for: there is no rehashing of all, and what goes over all
+ * records (shrink, export, snapshots) does so a piece at a time. */
 #ifndef TABLE_TABLE_H
 #define TABLE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "table/accessor.h"
+#include "table/admission.h"
+#include "table/id_index.h"
+#include "table/record.h"
 
-struct table;
+#define TABLE_BLOCK ID_INDEX_MANY
 
-struct table *table_create(void);
+enum table_how {
+    TABLE_LOOK = 0,   /* records that are there; they are not changed */
+    TABLE_MAKE = 1,   /* ids without a record get one, if admission lets them in */
+    TABLE_CHANGE = 2, /* the caller is about to change them */
+    TABLE_ANYWAY = 4, /* with MAKE: admission is not asked */
+};
+
+/* What came and went since the table was made. */
+struct table_counts {
+    uint64_t admitted; /* records made, loaded ones too */
+    uint64_t refused;  /* times that an id was asked for and not let in */
+    uint64_t expired;  /* records that shrink has taken away */
+    uint64_t removed;  /* records that somebody has removed */
+};
+
+struct table_options {
+    const struct accessor *accessor; /* borrowed; must outlive the table */
+    struct admission admission;      /* {0}: everybody comes in at once; hash only */
+    int64_t rows;                    /* array: declared; ids are 0 .. rows - 1. Else 0 */
+    uint64_t seed;                   /* of probability admission */
+    bool prepared;                   /* somebody calls table_prepare */
+};
+
+struct table {
+    const struct table_class *class;
+    struct table_options options;
+    const struct accessor *accessor;
+    size_t stride; /* bytes of a record */
+    uint32_t moment;
+    struct table_counts counts;
+    struct waiting *waiting;         /* ids that are not admitted yet; NULL: admission is open */
+    struct table_snapshot *snapshot; /* the running one; NULL */
+    struct table_gone *gone;         /* records that went, for deltas; NULL: nobody needs them */
+};
+
+/* Where a walk over all records is; {0} is the beginning. */
+struct table_cursor {
+    uint64_t next, waiting;
+    bool records_done;
+};
+
+/* A kind of table. `t` is the first member of the kind's own struct. */
+struct table_class {
+    const char *name;
+    bool fixed; /* records can neither be made nor removed: they are all there from the start */
+    /* The struct; table_create fills in what is common. INVALID: the options do not fit. */
+    enum skiff_status (*create)(const struct table_options *o, struct table **out,
+                                struct skiff_error *err);
+    void (*destroy)(struct table *t);
+    /* Two steps before find, with time in between: asks memory for what leads to the records of n
+     * ids; asks for the first `span` bytes of the records. n <= TABLE_BLOCK. */
+    void (*ahead)(const struct table *t, const uint8_t *ids, size_t n, struct id_ahead *out);
+    void (*near)(const struct table *t, const uint8_t *ids, size_t n, size_t span,
+                 struct id_ahead *ahead);
+    /* out[i] = the record of the i-th id, or NULL. With TABLE_CHANGE table_touch has been called
+     * for each. RANGE: an id that cannot be; NOMEM. After a failure ids before it may have come
+     * in. */
+    enum skiff_status (*find)(struct table *t, const struct id_ahead *ahead, const uint8_t *ids,
+                              size_t n, unsigned how, struct record **out, struct skiff_error *err);
+    /* After table_touch. False: there was none. Not with `fixed`. */
+    bool (*remove)(struct table *t, int64_t id);
+    /* Looks at the next max places (at most TABLE_BLOCK) from the cursor on and gives the records
+     * there, always in the same order; END: there are no more. A record made during the walk may
+     * come or not. places[i] is what table_touch wants. */
+    enum skiff_status (*walk)(struct table *t, struct table_cursor *at, size_t max,
+                              struct record **out, uint32_t *places, size_t *out_n,
+                              struct skiff_error *err);
+    void (*prepare)(struct table *t); /* any thread: table_prepare */
+    size_t (*count)(const struct table *t);
+    size_t (*bytes)(const struct table *t); /* exactly what it holds of the machine's memory */
+};
+
+#define TABLE(name) extern const struct table_class table_##name;
+#include "table/table_list.h"
+#undef TABLE
+
+const struct table_class *table_class_find(const char *name); /* NULL: no such kind */
+
+enum skiff_status table_create(const struct table_class *class, const struct table_options *o,
+                               struct table **out, struct skiff_error *err);
 void table_destroy(struct table *t); /* NULL is fine */
-
 size_t table_count(const struct table *t);
-/* The ids by row; valid until the next id is added. */
-const int64_t *table_ids(const struct table *t);
-int64_t table_find(const struct table *t, int64_t id); /* its row; -1: never seen */
+size_t table_bytes(const struct table *t); /* with those that wait, the snapshot and its notes */
+/* The slow part of growing, ahead of it (options.prepared): the system is asked for memory that
+ * will be needed soon. The one call that another thread than the owner may make, at any time in the
+ * table's life, about once a millisecond where calls must stay short. Up to 24 MB more than
+ * table_bytes says are then held. */
+void table_prepare(struct table *t);
 
-/* rows[i] = row of the i-th id; unseen ids get the next rows. ids are n little-endian int64, which
- * may lie unaligned, in a message. *out_first is the count before: rows from there on are new. On
- * failure (NOMEM) nothing was added. */
-enum skiff_status table_rows(struct table *t, const uint8_t *ids, size_t n, int64_t *rows,
-                             size_t *out_first, struct skiff_error *err);
+/* ---- rows by id. ids are n little-endian int64, which may lie unaligned, in a message ---- */
+
+/* Calls fn for blocks of ids: records[i] belongs to id first + i, NULL: there is none. `span`: how
+ * many bytes of each record fn looks at. The same id may stand there twice: fn works on one record
+ * after the other. */
+typedef void table_block_fn(void *self, size_t first, size_t n, struct record *const *records);
+enum skiff_status table_each(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                             size_t span, table_block_fn *fn, void *self, struct skiff_error *err);
+
+/* out[i * pulled ..] = what the accessor shows of the i-th id; zeros where there is no record. */
+enum skiff_status table_pull(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                             float *out, struct skiff_error *err);
+/* rows[i * pushed ..] goes to the i-th id by the accessor's rules. INVALID: it has none. */
+enum skiff_status table_push(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                             const float *rows, struct skiff_error *err);
+/* Values first .. first + width of each record to out or from it; ids without a record give zeros
+ * and take nothing. */
+enum skiff_status table_gather(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                               int first, int width, float *out, struct skiff_error *err);
+enum skiff_status table_scatter(struct table *t, const uint8_t *ids, size_t n, unsigned how,
+                                int first, int width, const float *from, struct skiff_error *err);
+
+/* A whole record as it stands in `from` (id, stamp, values; stride bytes), new or in the place of
+ * what was there; admission is not asked. */
+enum skiff_status table_put(struct table *t, const struct record *from, struct skiff_error *err);
+/* UNSUPPORTED: records of this kind cannot go. *out_was: there was one. */
+enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struct skiff_error *err);
+
+/* ---- over all records, at most `max` of them a call; END: that was the last ---- */
+
+/* Time passes: counters decay as the accessor says, and records that it wants no more go (with
+ * `fixed` they stay). */
+enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t max,
+                               struct skiff_error *err);
+/* The lines of a save in one of Paddle's modes (accessor.h), and what the save does to counters. */
+typedef enum skiff_status table_line_fn(void *self, int64_t id, const char *line, size_t n,
+                                        struct skiff_error *err);
+enum skiff_status table_export(struct table *t, int mode, struct table_cursor *at, size_t max,
+                               table_line_fn *fn, void *self, struct skiff_error *err);
+/* One line of such a file; FORMAT: it is none. */
+enum skiff_status table_import(struct table *t, const char *line, size_t n,
+                               struct skiff_error *err);
+
+/* ---- for kinds ---- */
+
+/* The record at this place will be changed or go away: a snapshot may need what it was. */
+void table_touch(struct table *t, struct record *r, uint32_t place);
+/* A new record's head and values. */
+void table_fill(const struct table *t, struct record *r, int64_t id);
+/* May this id, which has no record, have one now? NOMEM. */
+enum skiff_status table_admit(struct table *t, int64_t id, unsigned how, bool *out,
+                              struct skiff_error *err);
+
+static inline int64_t table_id_at(const uint8_t *ids, size_t i)
+{
+    int64_t id;
+    __builtin_memcpy(&id, ids + 8 * i, sizeof id);
+    return id;
+}
 
 #endif

@@ -11,47 +11,48 @@
 
 #include "table/changed.h"
 #include "table/fill.h"
-#include "table/table.h"
+#include "table/row_index.h"
 
 static void ids_get_rows_in_order(void **state)
 {
-    struct table *t = table_create();
+    struct row_index *t = row_index_create();
     int64_t ids[6] = {7, INT64_MAX, 7, -3, 0, INT64_MIN}, rows[6];
     uint8_t bytes[sizeof ids + 1];
     size_t first;
     memcpy(bytes + 1, ids, sizeof ids); /* unaligned */
-    assert_int_equal(table_find(t, 7), -1);
-    assert_int_equal(table_rows(t, bytes + 1, 6, rows, &first, NULL), SKIFF_OK);
+    assert_int_equal(row_index_find(t, 7), -1);
+    assert_int_equal(row_index_rows(t, bytes + 1, 6, rows, &first, NULL), SKIFF_OK);
     int64_t expected[6] = {0, 1, 0, 2, 3, 4};
     assert_memory_equal(rows, expected, sizeof rows);
     assert_int_equal(first, 0);
-    assert_int_equal(table_count(t), 5);
-    assert_int_equal(table_rows(t, bytes + 1, 6, rows, &first, NULL), SKIFF_OK);
+    assert_int_equal(row_index_count(t), 5);
+    assert_int_equal(row_index_rows(t, bytes + 1, 6, rows, &first, NULL), SKIFF_OK);
     assert_memory_equal(rows, expected, sizeof rows);
     assert_int_equal(first, 5);
-    assert_int_equal(table_find(t, INT64_MIN), 4);
-    assert_int_equal(table_ids(t)[1], INT64_MAX);
-    table_destroy(t);
+    assert_int_equal(row_index_find(t, INT64_MIN), 4);
+    assert_int_equal(row_index_ids(t)[1], INT64_MAX);
+    row_index_destroy(t);
 }
 
 /* Many ids, in steps of a server count: none is lost while the map grows. */
 static void growing_keeps_all(void **state)
 {
     enum { BATCH = 1000, BATCHES = 100 };
-    struct table *t = table_create();
+    struct row_index *t = row_index_create();
     int64_t ids[BATCH], rows[BATCH];
     size_t first;
     for (int b = 0; b < BATCHES; b++) {
         for (int i = 0; i < BATCH; i++)
             ids[i] = ((int64_t)b * BATCH + i) * 5 + 3;
-        assert_int_equal(table_rows(t, (const uint8_t *)ids, BATCH, rows, &first, NULL), SKIFF_OK);
+        assert_int_equal(row_index_rows(t, (const uint8_t *)ids, BATCH, rows, &first, NULL),
+                         SKIFF_OK);
         assert_int_equal(first, b * BATCH);
         assert_int_equal(rows[BATCH - 1], b * BATCH + BATCH - 1);
     }
     for (int64_t i = 0; i < BATCH * BATCHES; i++)
-        assert_int_equal(table_find(t, i * 5 + 3), i);
-    assert_int_equal(table_find(t, 4), -1);
-    table_destroy(t);
+        assert_int_equal(row_index_find(t, i * 5 + 3), i);
+    assert_int_equal(row_index_find(t, 4), -1);
+    row_index_destroy(t);
 }
 
 static void fills_hang_on_the_id_alone(void **state)

@@ -1,0 +1,110 @@
+/* Accessor: what the values of a record mean, what is shown of them, what a push and the passing of
+ * time do to them, and how they stand in a file. One file each, a line in accessor_list.h.
+ *   plain        a row of weights and, behind it, a row for each of an optimizer's states; rules
+ *                of programs (src/rules) run on what the caller gathers
+ *   sparse, ctr_common, ctr_double   Paddle's accessors for click data: statistics and two parts,
+ *                embed (1 weight) and embedx (made when the score is high enough), each with a rule
+ * Threads: an accessor does not change after accessor_init; records are the caller's. */
+#ifndef TABLE_ACCESSOR_H
+#define TABLE_ACCESSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "table/fill.h"
+#include "table/record.h"
+#include "table/sgd_rule.h"
+
+#define ACCESSOR_PARTS 8
+#define ACCESSOR_WIDTH 16384 /* floats of a record, at most */
+
+/* Paddle's names and meaning: ctr_accessor_param */
+struct ctr_params {
+    float nonclk_coeff, click_coeff;
+    float base_threshold, delta_threshold, delta_keep_days;
+    float show_click_decay_rate;
+    float delete_threshold, delete_after_unseen_days;
+    float embedx_threshold;
+    bool show_scale, zero_init;
+};
+
+/* plain: a part of a record, side by side */
+struct accessor_part {
+    int width;
+    struct fill fill; /* of new records */
+};
+
+struct accessor_options {
+    struct accessor_part parts[ACCESSOR_PARTS]; /* plain; the first one is what is pulled */
+    int nparts;
+    struct ctr_params ctr; /* the others */
+    int embedx;            /* weights of embedx, 0 or more */
+    const struct sgd_rule *embed_rule, *embedx_rule;
+    struct sgd_params embed, embedx_params;
+    uint64_t seed; /* of new embedx weights (fill_key) */
+};
+
+struct accessor {
+    const struct accessor_class *class;
+    struct accessor_options options;
+    int width;        /* floats of a record */
+    int pulled;       /* floats of a row that is shown */
+    int pushed;       /* floats of a push; 0: it takes none */
+    size_t pull_span; /* bytes from the record's start that pull looks at */
+    /* ctr: where things stand among the values; doubles: show and click take two each */
+    int show, click, embed_w, embedx_w, slot, unseen, delta, embed_state, embedx_state;
+    bool doubles;
+};
+
+enum save_mode { SAVE_ALL = 0, SAVE_DELTA = 1, SAVE_BASE = 2, SAVE_BATCH = 3 };
+
+struct accessor_class {
+    const char *name, *paddle; /* paddle: NULL, or the accessor_class of its configs */
+    /* Fills in what depends on the options. INVALID. */
+    enum skiff_status (*layout)(struct accessor *a, struct skiff_error *err);
+    /* Stamp and values of a new record; its id stands there. */
+    void (*start)(const struct accessor *a, struct record *r);
+    /* out[i * pulled ..]; zeros for NULL */
+    void (*pull)(const struct accessor *a, struct record *const *r, size_t n, float *out);
+    /* rows[i * pushed ..]; NULL records are passed over. NULL: only the caller knows how. */
+    void (*push)(const struct accessor *a, struct record *const *r, size_t n, const float *rows);
+    /* Shrink: counters decay (ages: if they do so at all); true: the record is to go. */
+    bool (*ages)(const struct accessor *a);
+    bool (*expire)(const struct accessor *a, struct record *r);
+    /* Would a save in this mode change the record? Then the table touches it before. */
+    bool (*save_changes)(const struct accessor *a, const struct record *r, int mode);
+    /* Is it written in this mode? Changes what must change before it is written; `saved` what
+     * changes afterwards, written or not. */
+    bool (*save)(const struct accessor *a, struct record *r, int mode);
+    void (*saved)(const struct accessor *a, struct record *r, int mode, bool written);
+    /* The numbers that a file has of it, in the file's order; at most width. How many. */
+    int (*numbers)(const struct accessor *a, const struct record *r, double *out);
+    /* The same back, into a record that `start` has seen. FORMAT: too few or too many. */
+    enum skiff_status (*take)(const struct accessor *a, const double *numbers, int n,
+                              struct record *r, struct skiff_error *err);
+    int digits; /* of the numbers in a file */
+};
+
+#define ACCESSOR(name) extern const struct accessor_class accessor_##name;
+#include "table/accessor_list.h"
+#undef ACCESSOR
+
+/* By either name; NULL: no such accessor. */
+const struct accessor_class *accessor_find(const char *name);
+const struct accessor_class *accessor_at(int i); /* NULL: i is the number of accessors */
+struct ctr_params ctr_defaults(void);            /* as fleet fills them in */
+
+/* INVALID: the options do not fit. */
+enum skiff_status accessor_init(struct accessor *a, const struct accessor_class *class,
+                                const struct accessor_options *o, struct skiff_error *err);
+
+/* A line of a shard file: "<key> <numbers>\n". Its length; `cap` of accessor_line_max is enough. */
+size_t accessor_line_max(const struct accessor *a);
+size_t accessor_print(const struct accessor *a, const struct record *r, char *out, size_t cap);
+/* FORMAT: not a key and numbers, or too many or too few of them. r: stride bytes. */
+enum skiff_status accessor_parse(const struct accessor *a, const char *line, size_t n,
+                                 struct record *r, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,87 @@
+/* ctr_double (CtrDoubleAccessor): as ctr_common, with show and click as doubles, and in files
+ *     unseen delta show click embed_w embed_state slot [embedx_state embedx_w] */
+#include "table/accessor_ctr.h"
+
+#include <string.h>
+
+static enum skiff_status double_layout(struct accessor *a, struct skiff_error *err)
+{
+    TRY(ctr_layout(a, true, err));
+    a->pulled += 2;
+    return SKIFF_OK;
+}
+
+static void double_pull(const struct accessor *a, struct record *const *r, size_t n, float *out)
+{
+    size_t weights = (size_t)a->pulled - 2;
+    for (size_t i = 0; i < n; i++, out += a->pulled) {
+        if (!r[i]) {
+            memset(out, 0, (size_t)a->pulled * sizeof *out);
+            continue;
+        }
+        out[0] = (float)ctr_stat(a, r[i], a->show);
+        out[1] = (float)ctr_stat(a, r[i], a->click);
+        memcpy(out + 2, r[i]->values + a->embed_w, weights * sizeof *out);
+    }
+}
+
+static void double_push(const struct accessor *a, struct record *const *r, size_t n,
+                        const float *rows)
+{
+    ctr_push(a, r, n, rows, a->options.ctr.show_scale);
+}
+
+static int double_numbers(const struct accessor *a, const struct record *r, double *out)
+{
+    int states = ctr_embed_states(a), xstates = ctr_embedx_states(a), at = 5 + states;
+    out[0] = r->values[a->unseen];
+    out[1] = r->values[a->delta];
+    out[2] = ctr_stat(a, r, a->show);
+    out[3] = ctr_stat(a, r, a->click);
+    out[4] = r->values[a->embed_w];
+    ctr_copy_out(r, a->embed_state, states, out + 5);
+    out[at++] = r->values[a->slot];
+    if (!ctr_prints_embedx(a, r))
+        return at;
+    ctr_copy_out(r, a->embedx_state, xstates, out + at);
+    ctr_copy_out(r, a->embedx_w, a->options.embedx, out + at + xstates);
+    return at + xstates + a->options.embedx;
+}
+
+static enum skiff_status double_take(const struct accessor *a, const double *numbers, int n,
+                                     struct record *r, struct skiff_error *err)
+{
+    int states = ctr_embed_states(a), xstates = ctr_embedx_states(a), least = 6 + states;
+    if (n != least && n != least + xstates + a->options.embedx)
+        return ctr_wrong_count(a, r, n, err);
+    r->values[a->unseen] = (float)numbers[0];
+    r->values[a->delta] = (float)numbers[1];
+    ctr_set_stat(a, r, a->show, numbers[2]);
+    ctr_set_stat(a, r, a->click, numbers[3]);
+    r->values[a->embed_w] = (float)numbers[4];
+    ctr_copy_in(r, a->embed_state, states, numbers + 5);
+    r->values[a->slot] = (float)numbers[5 + states];
+    if (n == least)
+        return SKIFF_OK;
+    r->stamp |= CTR_EMBEDX;
+    ctr_copy_in(r, a->embedx_state, xstates, numbers + least);
+    ctr_copy_in(r, a->embedx_w, a->options.embedx, numbers + least + xstates);
+    return SKIFF_OK;
+}
+
+const struct accessor_class accessor_ctr_double = {
+    .name = "ctr_double",
+    .paddle = "CtrDoubleAccessor",
+    .layout = double_layout,
+    .start = ctr_start,
+    .pull = double_pull,
+    .push = double_push,
+    .ages = ctr_ages,
+    .expire = ctr_expire,
+    .save_changes = ctr_save_changes,
+    .save = ctr_save,
+    .saved = ctr_saved,
+    .numbers = double_numbers,
+    .take = double_take,
+    .digits = 6,
+};

@@ -1,0 +1,104 @@
+/* plain: weights, and a row for each state of an optimizer, side by side:
+ *     w[0 .. width) state_0[0 .. ) state_1[0 .. ) ...
+ * Pulled are the weights. What a gradient does is the caller's affair (table_each, table_gather);
+ * stamp is the step that the row has seen, where rules leave rows behind (src/rules). In files all
+ * numbers stand with nine digits, which give the same floats back. */
+#include "table/accessor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static enum skiff_status plain_layout(struct accessor *a, struct skiff_error *err)
+{
+    if (a->options.nparts < 1 || a->options.nparts > ACCESSOR_PARTS)
+        return error_set(err, SKIFF_INVALID, "accessor plain: %d parts; 1 to %d can be",
+                         a->options.nparts, ACCESSOR_PARTS);
+    for (int i = 0; i < a->options.nparts; i++) {
+        int width = a->options.parts[i].width;
+        if (width < 1 || width > ACCESSOR_WIDTH)
+            return error_set(err, SKIFF_INVALID, "accessor plain: part %d of %d numbers", i, width);
+        a->width += width;
+    }
+    a->pulled = a->options.parts[0].width;
+    a->pull_span = sizeof(struct record) + (size_t)a->pulled * sizeof(float);
+    return SKIFF_OK;
+}
+
+static void plain_start(const struct accessor *a, struct record *r)
+{
+    float *to = r->values;
+    r->stamp = 0;
+    for (int i = 0; i < a->options.nparts; i++) {
+        const struct accessor_part *part = &a->options.parts[i];
+        fill_row(&part->fill, r->id, to, (size_t)part->width);
+        to += part->width;
+    }
+}
+
+static void plain_pull(const struct accessor *a, struct record *const *r, size_t n, float *out)
+{
+    size_t width = (size_t)a->pulled;
+    for (size_t i = 0; i < n; i++, out += width) {
+        if (r[i])
+            record_copy(out, r[i]->values, width);
+        else
+            memset(out, 0, width * sizeof *out);
+    }
+}
+
+static bool plain_ages(const struct accessor *a)
+{
+    return false;
+}
+
+static bool plain_expire(const struct accessor *a, struct record *r)
+{
+    return false;
+}
+
+static bool plain_save_changes(const struct accessor *a, const struct record *r, int mode)
+{
+    return false;
+}
+
+static bool plain_save(const struct accessor *a, struct record *r, int mode)
+{
+    return true;
+}
+
+static void plain_saved(const struct accessor *a, struct record *r, int mode, bool written) {}
+
+static int plain_numbers(const struct accessor *a, const struct record *r, double *out)
+{
+    for (int i = 0; i < a->width; i++)
+        out[i] = r->values[i];
+    return a->width;
+}
+
+static enum skiff_status plain_take(const struct accessor *a, const double *numbers, int n,
+                                    struct record *r, struct skiff_error *err)
+{
+    if (n != a->width && n != a->pulled)
+        return error_set(err, SKIFF_FORMAT,
+                         "key %" PRIu64 ": %d numbers; %d (weights) or %d (with the optimizer's "
+                         "state) are needed",
+                         (uint64_t)r->id, n, a->pulled, a->width);
+    for (int i = 0; i < n; i++)
+        r->values[i] = (float)numbers[i];
+    return SKIFF_OK;
+}
+
+const struct accessor_class accessor_plain = {
+    .name = "plain",
+    .layout = plain_layout,
+    .start = plain_start,
+    .pull = plain_pull,
+    .ages = plain_ages,
+    .expire = plain_expire,
+    .save_changes = plain_save_changes,
+    .save = plain_save,
+    .saved = plain_saved,
+    .numbers = plain_numbers,
+    .take = plain_take,
+    .digits = 9,
+};

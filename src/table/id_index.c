@@ -1,0 +1,349 @@
+/* A line has room for 12 places, each with a tag, eight bits of the id's hash, so that a record is
+ * looked at only when it is most likely the right one (of six tags, one in 43 is right by chance).
+ * With six ids to a bucket on average, and up to eight in those whose split is due last, one bucket
+ * in twenty has more than 12 and goes on in an overflow line. */
+#include "table/id_index.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define ROOM 12
+#define PER_BUCKET 6
+#define FIRST_BUCKETS 16
+#define LINE_BYTES 64
+
+struct line {
+    uint8_t tags[ROOM]; /* 0: no id here */
+    uint32_t more;      /* the next line of the bucket, an overflow place + 1; 0: none */
+    uint32_t places[ROOM];
+};
+
+_Static_assert(sizeof(struct line) == LINE_BYTES, "a line is a cache line");
+
+static inline uint64_t mix(int64_t id)
+{
+    uint64_t h = (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ (h >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    return h ^ (h >> 32);
+}
+
+static inline uint8_t tag_of(uint64_t hash)
+{
+    uint8_t tag = (uint8_t)(hash >> 56);
+    return tag ? tag : 1;
+}
+
+/* Buckets that are not there yet have not been split off the ones of half their number. (No branch:
+ * which of the two it is cannot be foretold.) */
+static inline struct line *bucket(const struct id_index *x, uint64_t hash)
+{
+    uint32_t b = (uint32_t)hash & x->mask;
+    return pages_at(&x->lines, b & (x->mask >> (b >= x->lines.top)));
+}
+
+static inline struct line *next_line(const struct id_index *x, const struct line *l)
+{
+    return l->more ? pages_at(&x->overflow, l->more - 1) : NULL;
+}
+
+/* The slots that have this tag, as a set of bits. */
+#ifdef __SSE2__
+typedef uint32_t slots;
+
+static inline slots match(const struct line *l, uint8_t tag)
+{
+    __m128i tags = _mm_loadu_si128((const __m128i *)(const void *)l->tags);
+    __m128i same = _mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag));
+    return (uint32_t)_mm_movemask_epi8(same) & ((1u << ROOM) - 1);
+}
+
+static inline int first_slot(slots m)
+{
+    return __builtin_ctz(m);
+}
+#else
+/* Slot i < 8 is bit 8 i, slot 8 + i is bit 8 i + 4. */
+typedef uint64_t slots;
+
+/* Bit 7 of each byte that is 0. */
+static inline uint64_t zero_bytes(uint64_t w)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    return ~(((w & low) + low) | w | low);
+}
+
+static inline slots match(const struct line *l, uint8_t tag)
+{
+    uint64_t all = tag * UINT64_C(0x0101010101010101), a, b;
+    memcpy(&a, l->tags, 8);
+    memcpy(&b, l->tags + 8, 8);
+    return zero_bytes(a ^ all) >> 7 | (zero_bytes(b ^ all) & UINT32_MAX) >> 3;
+}
+
+static inline int first_slot(slots m)
+{
+    int bit = __builtin_ctzll(m);
+    return (bit >> 3) + ((bit & 4) << 1);
+}
+#endif
+
+static inline int64_t id_of(const struct id_index *x, uint32_t place)
+{
+    int64_t id;
+    memcpy(&id, pages_at(x->records, place), sizeof id);
+    return id;
+}
+
+/* ---- life ---- */
+
+enum skiff_status id_index_init(struct id_index *x, const struct pages *records,
+                                struct skiff_error *err)
+{
+    *x = (struct id_index){.records = records, .mask = FIRST_BUCKETS - 1};
+    pages_init(&x->lines, LINE_BYTES, records->prepared, "a table's index");
+    pages_init(&x->overflow, LINE_BYTES, records->prepared, "a table's index");
+    enum skiff_status status = SKIFF_OK;
+    for (uint32_t i = 0; i < FIRST_BUCKETS && status == SKIFF_OK; i++) {
+        uint32_t line;
+        status = pages_take(&x->lines, &line, err);
+    }
+    if (status < 0)
+        id_index_deinit(x);
+    return status;
+}
+
+void id_index_deinit(struct id_index *x)
+{
+    pages_deinit(&x->lines);
+    pages_deinit(&x->overflow);
+}
+
+size_t id_index_bytes(const struct id_index *x)
+{
+    return pages_bytes(&x->lines) + pages_bytes(&x->overflow);
+}
+
+void id_index_prepare(struct id_index *x)
+{
+    pages_prepare(&x->lines);
+    pages_prepare(&x->overflow);
+}
+
+/* ---- finding ---- */
+
+static inline int64_t id_at(const uint8_t *ids, size_t i)
+{
+    int64_t id;
+    memcpy(&id, ids + 8 * i, sizeof id);
+    return id;
+}
+
+void id_index_ahead(const struct id_index *x, const uint8_t *ids, size_t n, struct id_ahead *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hash = mix(id_at(ids, i));
+        out->line[i] = bucket(x, hash);
+        out->tag[i] = tag_of(hash);
+        __builtin_prefetch(out->line[i], 0, 2);
+    }
+}
+
+struct found {
+    struct line *line;
+    int slot;
+};
+
+static struct found search(const struct id_index *x, uint64_t hash, int64_t id)
+{
+    for (struct line *l = bucket(x, hash); l; l = next_line(x, l)) {
+        for (slots m = match(l, tag_of(hash)); m; m &= m - 1)
+            if (id_of(x, l->places[first_slot(m)]) == id)
+                return (struct found){l, first_slot(m)};
+    }
+    return (struct found){NULL, -1};
+}
+
+uint32_t id_index_find(const struct id_index *x, int64_t id)
+{
+    struct found f = search(x, mix(id), id);
+    return f.line ? f.line->places[f.slot] : PAGES_NONE;
+}
+
+/* The place of the first tag that matches: most likely the record, sometimes another one. */
+static inline uint32_t guess(const struct id_index *x, const struct line *l, uint8_t tag)
+{
+    for (; l; l = next_line(x, l)) {
+        slots m = match(l, tag);
+        if (m)
+            return l->places[first_slot(m)];
+    }
+    return PAGES_NONE;
+}
+
+/* To the second level of the cache: there is room for all that is asked for at once. */
+static inline void ask_for(const char *p, size_t span)
+{
+    const char *last = p + span - 1;
+    for (; p < last; p += 64)
+        __builtin_prefetch(p, 0, 2);
+    __builtin_prefetch(last, 0, 2);
+}
+
+void id_index_near(const struct id_index *x, size_t n, size_t span, struct id_ahead *ahead)
+{
+    for (size_t i = 0; i < n; i++) {
+        ahead->place[i] = guess(x, ahead->line[i], ahead->tag[i]);
+        if (ahead->place[i] != PAGES_NONE)
+            ask_for(pages_at(x->records, ahead->place[i]), span);
+    }
+}
+
+void id_index_find_many(const struct id_index *x, const struct id_ahead *ahead, const uint8_t *ids,
+                        size_t n, uint32_t *places, void **records)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t place = ahead->place[i];
+        int64_t id = id_at(ids, i);
+        if (place != PAGES_NONE && id_of(x, place) != id)
+            place = id_index_find(x, id);
+        places[i] = place;
+        records[i] = place == PAGES_NONE ? NULL : pages_at(x->records, place);
+    }
+}
+
+/* ---- adding ---- */
+
+/* A slot of the bucket that is empty, in a new line if need be. */
+static enum skiff_status empty_slot(struct id_index *x, uint64_t hash, struct found *out,
+                                    struct skiff_error *err)
+{
+    struct line *l = bucket(x, hash), *next;
+    for (;; l = next) {
+        slots m = match(l, 0);
+        if (m) {
+            *out = (struct found){l, first_slot(m)};
+            return SKIFF_OK;
+        }
+        next = next_line(x, l);
+        if (!next)
+            break;
+    }
+    uint32_t place;
+    TRY(pages_take(&x->overflow, &place, err));
+    l->more = place + 1;
+    next = next_line(x, l);
+    memset(next, 0, sizeof *next);
+    *out = (struct found){next, 0};
+    return SKIFF_OK;
+}
+
+static void set_slot(struct found f, uint64_t hash, uint32_t place)
+{
+    f.line->tags[f.slot] = tag_of(hash);
+    f.line->places[f.slot] = place;
+}
+
+/* Puts an id back into a bucket that is split. Both halves together need no more overflow lines
+ * than the whole had, and those were given back just now: there is a place. */
+static void put_back(struct id_index *x, uint32_t place)
+{
+    uint64_t hash = mix(id_of(x, place));
+    struct found f;
+    if (empty_slot(x, hash, &f, NULL) == SKIFF_OK)
+        set_slot(f, hash, place);
+}
+
+/* What the next split will look at, asked for while this one is still far from it. */
+static void split_ahead(const struct id_index *x, uint32_t from)
+{
+    const struct line *l = pages_at(&x->lines, from);
+    for (int i = 0; i < ROOM; i++)
+        if (l->tags[i])
+            __builtin_prefetch(pages_at(x->records, l->places[i]));
+    if (from + 1 < x->lines.top)
+        __builtin_prefetch(pages_at(&x->lines, from + 1));
+}
+
+static enum skiff_status split(struct id_index *x, struct skiff_error *err)
+{
+    uint32_t fresh, from = x->lines.top & (x->mask >> 1);
+    bool full = x->lines.top == x->mask + 1; /* the round is over: a new one begins */
+    if (full) {
+        if (x->mask == UINT32_MAX >> 1)
+            return SKIFF_OK; /* 2^31 buckets: longer chains from here on */
+        from = 0;
+    }
+    TRY(pages_take(&x->lines, &fresh, err));
+    if (full)
+        x->mask = 2 * x->mask + 1;
+    struct line *first = pages_at(&x->lines, from), l = *first;
+    memset(first, 0, sizeof *first);
+    for (;;) {
+        uint32_t more = l.more;
+        struct line next;
+        if (more) {
+            next = *(struct line *)pages_at(&x->overflow, more - 1);
+            pages_give_back(&x->overflow, more - 1);
+        }
+        for (int i = 0; i < ROOM; i++)
+            if (l.tags[i])
+                put_back(x, l.places[i]);
+        if (!more)
+            break;
+        l = next;
+    }
+    split_ahead(x, x->lines.top == x->mask + 1 ? 0 : from + 1);
+    return SKIFF_OK;
+}
+
+enum skiff_status id_index_add(struct id_index *x, int64_t id, uint32_t place,
+                               struct skiff_error *err)
+{
+    uint64_t hash = mix(id);
+    struct found f;
+    if (x->count / PER_BUCKET >= x->lines.top)
+        TRY(split(x, err));
+    TRY(empty_slot(x, hash, &f, err));
+    set_slot(f, hash, place);
+    x->count++;
+    return SKIFF_OK;
+}
+
+/* ---- removing ---- */
+
+static bool is_empty(const struct line *l)
+{
+    static const uint8_t none[ROOM];
+    return !memcmp(l->tags, none, sizeof none);
+}
+
+/* Overflow lines without ids go. */
+static void trim(struct id_index *x, struct line *l)
+{
+    for (struct line *next; (next = next_line(x, l));) {
+        if (!is_empty(next)) {
+            l = next;
+            continue;
+        }
+        uint32_t place = l->more - 1;
+        l->more = next->more;
+        pages_give_back(&x->overflow, place);
+    }
+}
+
+uint32_t id_index_remove(struct id_index *x, int64_t id)
+{
+    uint64_t hash = mix(id);
+    struct found f = search(x, hash, id);
+    if (!f.line)
+        return PAGES_NONE;
+    uint32_t place = f.line->places[f.slot];
+    f.line->tags[f.slot] = 0;
+    x->count--;
+    trim(x, bucket(x, hash));
+    return place;
+}

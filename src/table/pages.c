@@ -1,0 +1,141 @@
+#include "table/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+
+#define SMALL ((size_t)4 << 10)
+#define LARGE ((size_t)2 << 20)
+/* What is made ready, in units of 2 MB ahead of what is used, and from which size on. */
+#define NEAREST 8
+#define FARTHEST 12
+#define PREPARE_FROM (64 * LARGE)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; before that nothing is prepared */
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1; before that pages stay small */
+#endif
+
+void pages_init(struct pages *p, size_t stride, bool prepared, const char *what)
+{
+    *p = (struct pages){.what = what, .stride = stride, .prepared = prepared, .free = PAGES_NONE};
+}
+
+static size_t page_bytes(const struct pages *p)
+{
+    return p->stride << PAGE_BITS;
+}
+
+void pages_deinit(struct pages *p)
+{
+    for (uint32_t i = 0; i < p->npages; i++)
+        mem_unmap(p->page[i], page_bytes(p));
+    mem_unmap(atomic_load(&p->spare), page_bytes(p));
+    free(p->page);
+    mem_unclaim(p->claimed);
+    pages_init(p, p->stride, p->prepared, p->what);
+}
+
+size_t pages_bytes(const struct pages *p)
+{
+    return p->claimed + p->npages * sizeof *p->page;
+}
+
+/* What `used` bytes of places touch. Pages are multiples of 2 MB, so that they count as one. */
+static size_t touched(size_t used)
+{
+    size_t grain = used <= LARGE ? SMALL : LARGE;
+    return (used + grain - 1) / grain * grain;
+}
+
+static size_t huge_from(const struct pages *p)
+{
+    if (p->prepared)
+        return page_bytes(p);
+    return p->npages ? 0 : LARGE;
+}
+
+static enum skiff_status add_page(struct pages *p, struct skiff_error *err)
+{
+    void *page = atomic_exchange(&p->spare, NULL);
+    if (!page)
+        TRY(mem_map(page_bytes(p), huge_from(p), p->what, &page, err));
+    p->page = mem_must_grow(p->page, (p->npages + 1) * sizeof *p->page);
+    p->page[p->npages++] = page;
+    return SKIFF_OK;
+}
+
+/* The first `used` bytes of all pages are in use. */
+static void announce(struct pages *p, size_t used)
+{
+    size_t within = used - (p->npages - 1) * page_bytes(p);
+    uintptr_t from = (uintptr_t)p->page[p->npages - 1] + within;
+    atomic_store(&p->ahead, from | (page_bytes(p) - within) / LARGE);
+}
+
+enum skiff_status pages_take(struct pages *p, uint32_t *out, struct skiff_error *err)
+{
+    if (p->free != PAGES_NONE) {
+        *out = p->free;
+        memcpy(&p->free, pages_at(p, *out), sizeof p->free);
+        p->nfree--;
+        return SKIFF_OK;
+    }
+    if (p->top == PAGES_NONE)
+        return error_set(err, SKIFF_NOMEM, "%s: it cannot hold more than %u", p->what, p->top);
+    size_t need = touched(((size_t)p->top + 1) * p->stride);
+    if (p->top == p->npages * PAGE_PLACES)
+        TRY(add_page(p, err));
+    if (need > p->claimed) {
+        TRY(mem_claim(need - p->claimed, p->what, err));
+        p->claimed = need;
+        if (need >= PREPARE_FROM)
+            announce(p, need);
+    }
+    *out = p->top++;
+    return SKIFF_OK;
+}
+
+/* Small pages first, of which a huge one is made then: while that is cleared, or looked for, the
+ * owner can go on with small ones. (With MADV_HUGEPAGE he would have to do the same himself, if he
+ * came too early: tens of milliseconds when memory is in pieces.) */
+static void make_ready(char *from)
+{
+    madvise(from, LARGE, MADV_POPULATE_WRITE); /* only advice, both: may fail */
+    madvise(from, LARGE, MADV_COLLAPSE);
+}
+
+static char *the_spare(struct pages *p)
+{
+    void *page = atomic_load(&p->spare);
+    if (!page && mem_map(page_bytes(p), page_bytes(p), p->what, &page, NULL) == SKIFF_OK)
+        atomic_store(&p->spare, page);
+    return page;
+}
+
+/* The owner may be using the memory by now, which changes nothing: what is there stays. But what he
+ * is about to reach is left alone: he would have to wait. */
+void pages_prepare(struct pages *p)
+{
+    uintptr_t ahead = atomic_load(&p->ahead);
+    size_t left = ahead % LARGE;
+    if (!ahead || !p->prepared)
+        return;
+    for (size_t i = NEAREST; i < FARTHEST && i < left; i++)
+        make_ready((char *)(ahead - left) + i * LARGE);
+    char *spare = left < FARTHEST ? the_spare(p) : NULL;
+    size_t last = left + page_bytes(p) / LARGE;
+    for (size_t i = left > NEAREST ? left : NEAREST; spare && i < FARTHEST && i < last; i++)
+        make_ready(spare + (i - left) * LARGE);
+}
+
+void pages_give_back(struct pages *p, uint32_t place)
+{
+    memcpy(pages_at(p, place), &p->free, sizeof p->free);
+    p->free = place;
+    p->nfree++;
+}

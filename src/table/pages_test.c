@@ -1,0 +1,113 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "table/pages.h"
+
+static void places_are_used_again(void **state)
+{
+    struct pages p;
+    uint32_t place, again;
+    size_t before = mem_in_use();
+    pages_init(&p, 24, false, "places");
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+        assert_int_equal(place, i);
+        memset(pages_at(&p, place), (int)i, 24);
+    }
+    assert_int_equal(mem_in_use() - before, 24576); /* 24000 bytes, to the next 4 KB */
+    assert_int_equal(pages_bytes(&p), 24576 + sizeof(char *));
+    pages_give_back(&p, 3);
+    pages_give_back(&p, 900);
+    assert_int_equal(p.nfree, 2);
+    pages_take(&p, &place, NULL);
+    pages_take(&p, &again, NULL);
+    assert_true(place == 900 && again == 3);
+    pages_take(&p, &place, NULL);
+    assert_int_equal(place, 1000);
+    pages_deinit(&p);
+    assert_int_equal(mem_in_use(), before);
+}
+
+struct preparer {
+    struct pages *pages;
+    atomic_bool stop;
+};
+
+static void *prepare(void *arg)
+{
+    struct preparer *x = arg;
+    for (; !atomic_load(&x->stop); usleep(100))
+        pages_prepare(x->pages);
+    return NULL;
+}
+
+/* Beyond the size from which memory is made ready, over the ends of pages: nothing is lost. */
+static void another_thread_prepares(void **state)
+{
+    enum { PAGES = 28, N = PAGES << PAGE_BITS, STRIDE = 24 };
+    struct pages p;
+    struct preparer x = {&p, false};
+    pthread_t thread;
+    uint32_t place;
+    size_t before = mem_in_use();
+    pages_init(&p, STRIDE, true, "places");
+    pthread_create(&thread, NULL, prepare, &x);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(pages_take(&p, &place, NULL), SKIFF_OK);
+        memcpy(pages_at(&p, place), &i, sizeof i);
+        if (i == N - N / (2 * PAGES)) /* in the last page: the preparer gets to see it */
+            while (!atomic_load(&p.spare))
+                usleep(100);
+    }
+    atomic_store(&x.stop, true);
+    pthread_join(thread, NULL);
+    for (uint32_t i = 0; i < N; i += 5) {
+        uint32_t there;
+        memcpy(&there, pages_at(&p, i), sizeof there);
+        assert_int_equal(there, i);
+    }
+    assert_int_equal(p.npages, PAGES);
+    assert_true(pages_bytes(&p) >= (size_t)N * STRIDE &&
+                pages_bytes(&p) <= (size_t)N * STRIDE + (2 << 20) + 512);
+    pages_deinit(&p);
+    assert_int_equal(mem_in_use(), before);
+}
+
+static void full_pages_say_so(void **state)
+{
+    struct pages p;
+    struct skiff_error err;
+    uint32_t place;
+    pages_init(&p, 8, false, "places");
+    p.top = PAGES_NONE;
+    assert_int_equal(pages_take(&p, &place, &err), SKIFF_NOMEM);
+    assert_string_equal(err.message, "places: it cannot hold more than 4294967295");
+    p.top = 0;
+    mem_set_limit(mem_in_use() + 4095);
+    assert_int_equal(pages_take(&p, &place, &err), SKIFF_NOMEM);
+    mem_set_limit(SIZE_MAX);
+    assert_non_null(strstr(err.message, "places: needs 4096 bytes"));
+    assert_int_equal(pages_take(&p, &place, &err), SKIFF_OK);
+    pages_deinit(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_are_used_again),
+        cmocka_unit_test(another_thread_prepares),
+        cmocka_unit_test(full_pages_say_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

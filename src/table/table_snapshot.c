@@ -1,0 +1,192 @@
+#include "table/table_snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "table/pages.h"
+
+struct table_snapshot {
+    uint32_t since, moment;
+    struct table_cursor at; /* places before it have been read */
+    bool walked;
+    struct pages kept; /* what records were before they changed */
+    uint32_t drained;  /* so many of them have been read */
+    bool lost;         /* one could not be kept */
+};
+
+struct table_gone {
+    int64_t *ids;
+    uint32_t *moments; /* ascending */
+    size_t n, cap;
+    uint32_t from; /* what went in later moments is noted */
+};
+
+enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
+                                       struct skiff_error *err)
+{
+    if (t->snapshot)
+        return error_set(err, SKIFF_STATE, "a snapshot of the table is being read already");
+    if (t->moment == RECORD_FREE - 1)
+        return error_set(err, SKIFF_STATE, "%u snapshots were taken of one table: no more can be",
+                         t->moment);
+    if (since >= t->moment)
+        return error_set(err, SKIFF_STATE, "changes since snapshot %u: the table's last is %u",
+                         since, t->moment - 1);
+    if (since && (!t->gone || since < t->gone->from))
+        return error_set(err, SKIFF_STATE,
+                         "changes since snapshot %u: what went away then is not known any more; "
+                         "take a full snapshot",
+                         since);
+    struct table_snapshot *s = t->snapshot = mem_must(sizeof *s);
+    s->since = since;
+    s->moment = t->moment++;
+    pages_init(&s->kept, t->stride, false, "what a snapshot keeps of a table");
+    if (!t->gone) {
+        t->gone = mem_must(sizeof *t->gone);
+        t->gone->from = s->moment;
+    }
+    *out_moment = s->moment;
+    return SKIFF_OK;
+}
+
+static bool is_in(const struct table_snapshot *s, const struct record *r)
+{
+    return r->changed > s->since && r->changed <= s->moment;
+}
+
+void table_snapshot_keep(struct table *t, const struct record *r, uint32_t place)
+{
+    struct table_snapshot *s = t->snapshot;
+    uint32_t to;
+    if (s->walked || place < s->at.next || !is_in(s, r) || s->lost)
+        return;
+    if (pages_take(&s->kept, &to, NULL) < 0)
+        s->lost = true;
+    else
+        memcpy(pages_at(&s->kept, to), r, t->stride);
+}
+
+/* Kept ones first: they take memory. */
+static size_t drain(struct table *t, size_t max, char *out)
+{
+    struct table_snapshot *s = t->snapshot;
+    size_t n = 0;
+    for (; n < max && s->drained < s->kept.top; n++, s->drained++)
+        memcpy(out + n * t->stride, pages_at(&s->kept, s->drained), t->stride);
+    if (s->drained == s->kept.top && s->drained) {
+        pages_deinit(&s->kept);
+        s->drained = 0;
+    }
+    return n;
+}
+
+enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, size_t *out_n,
+                                      struct skiff_error *err)
+{
+    struct table_snapshot *s = t->snapshot;
+    struct record *records[TABLE_BLOCK];
+    uint32_t places[TABLE_BLOCK];
+    char *to = out;
+    if (!s)
+        return error_set(err, SKIFF_STATE, "no snapshot of the table is being read");
+    size_t n = drain(t, max, to);
+    for (size_t looked = n; looked < max && !s->walked;) {
+        size_t found, want = max - looked < TABLE_BLOCK ? max - looked : TABLE_BLOCK;
+        enum skiff_status status = t->class->walk(t, &s->at, want, records, places, &found, err);
+        TRY(status);
+        for (size_t i = 0; i < found; i++)
+            if (is_in(s, records[i]))
+                memcpy(to + n++ * t->stride, records[i], t->stride);
+        looked += want;
+        s->walked = status == SKIFF_END;
+    }
+    if (s->lost)
+        return error_set(err, SKIFF_NOMEM,
+                         "no memory to keep what records were while a snapshot is read");
+    *out_n = n;
+    return s->walked && s->drained == s->kept.top ? SKIFF_END : SKIFF_OK;
+}
+
+/* ---- what went away ---- */
+
+void table_snapshot_note_gone(struct table *t, int64_t id)
+{
+    struct table_gone *g = t->gone;
+    if (!g)
+        return;
+    if (g->n == g->cap) {
+        g->cap = g->cap ? g->cap + g->cap / 2 : 64;
+        g->ids = mem_must_grow(g->ids, g->cap * sizeof *g->ids);
+        g->moments = mem_must_grow(g->moments, g->cap * sizeof *g->moments);
+    }
+    g->ids[g->n] = id;
+    g->moments[g->n++] = t->moment;
+}
+
+/* The first note of a later moment. */
+static size_t after(const struct table_gone *g, uint32_t moment)
+{
+    size_t low = 0, high = g->n;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (g->moments[mid] > moment)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+size_t table_snapshot_gone(const struct table *t, const int64_t **out)
+{
+    const struct table_snapshot *s = t->snapshot;
+    if (!s || !s->since)
+        return 0;
+    size_t first = after(t->gone, s->since), n = after(t->gone, s->moment) - first;
+    if (n)
+        *out = t->gone->ids + first;
+    return n;
+}
+
+static void forget_gone(struct table_gone *g, uint32_t moment)
+{
+    size_t first = after(g, moment);
+    if (first < g->n) {
+        memmove(g->ids, g->ids + first, (g->n - first) * sizeof *g->ids);
+        memmove(g->moments, g->moments + first, (g->n - first) * sizeof *g->moments);
+    }
+    g->n -= first;
+    g->from = moment;
+}
+
+void table_snapshot_end(struct table *t, bool complete)
+{
+    struct table_snapshot *s = t->snapshot;
+    if (!s)
+        return;
+    if (complete && !s->since)
+        forget_gone(t->gone, s->moment);
+    pages_deinit(&s->kept);
+    free(s);
+    t->snapshot = NULL;
+}
+
+void table_snapshot_destroy(struct table *t)
+{
+    table_snapshot_end(t, false);
+    if (!t->gone)
+        return;
+    free(t->gone->ids);
+    free(t->gone->moments);
+    free(t->gone);
+    t->gone = NULL;
+}
+
+size_t table_snapshot_bytes(const struct table *t)
+{
+    size_t bytes = t->snapshot ? pages_bytes(&t->snapshot->kept) : 0;
+    if (t->gone)
+        bytes += t->gone->cap * (sizeof *t->gone->ids + sizeof *t->gone->moments);
+    return bytes;
+}

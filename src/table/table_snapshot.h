@@ -1,0 +1,40 @@
+/* Snapshot of a table: its records of one instant, or those of them that changed since an earlier
+ * one, read a piece at a time while the table is trained.
+ *
+ * A snapshot ends the table's moment. Records that bear a later one have changed since; before such
+ * a change what the record was is kept, unless it has been read already (copy on write). So a
+ * record of the instant is either in its place, with a moment not later than the snapshot's, or
+ * among the kept ones. Costs nothing when no snapshot runs but a compare a record, and memory only
+ * for records that change between the beginning and their turn.
+ *
+ * A delta also needs the ids that went away. They are noted from the first snapshot on, until a
+ * full one has been completed. */
+#ifndef TABLE_TABLE_SNAPSHOT_H
+#define TABLE_TABLE_SNAPSHOT_H
+
+#include "table/table.h"
+
+/* since: 0 for all records, else the moment of an earlier snapshot: what has changed after it.
+ * *out_moment is this one's. STATE: one is running, or what went away after `since` is not known
+ * (a full one is needed). */
+enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
+                                       struct skiff_error *err);
+/* Copies up to max records, `t->stride` bytes each; END: *out_n (perhaps not 0) are the last.
+ * NOMEM: there was no memory to keep one, the snapshot is worth nothing. Others may train in
+ * between. */
+enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, size_t *out_n,
+                                      struct skiff_error *err);
+/* Ids that had a record at `since` or later and have none at the snapshot's instant; an id may
+ * stand there twice, and may be in the snapshot again. Valid until one more goes away. */
+size_t table_snapshot_gone(const struct table *t, const int64_t **out);
+/* complete: it has been read and is safe; a full one makes older notes unnecessary. Fine when none
+ * runs. */
+void table_snapshot_end(struct table *t, bool complete);
+
+/* ---- for table.c ---- */
+void table_snapshot_keep(struct table *t, const struct record *r, uint32_t place);
+void table_snapshot_note_gone(struct table *t, int64_t id);
+void table_snapshot_destroy(struct table *t);
+size_t table_snapshot_bytes(const struct table *t);
+
+#endif
