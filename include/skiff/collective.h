@@ -74,8 +74,8 @@ struct skiff_collective_options {
     /* Where the ranks meet when one of the programs is run first, if the world is not open then;
      * NULL: what the environment says. */
     const struct skiff_world_options *world;
-    /* In train_from_dataset: a rank's gradient weighs as much as it has rows in the step, and a rank
-     * that has none left takes part with zeros until all are through. Not for single runs. */
+    /* In train_from_dataset: a rank's gradient weighs as much as it has rows in the step, and a
+     * rank that has none left takes part with zeros until all are through. Not for single runs. */
     bool by_rows;
     bool loss_is_sum;     /* with by_rows: over the rows, so that they weigh alike as they are */
     bool sync_batch_norm; /* batch_norm takes the statistics of all ranks' rows; not by_rows */

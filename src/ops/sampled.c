@@ -290,6 +290,7 @@ static enum skiff_status center_grad_run(struct kernel *k, struct skiff_error *e
     if (!dx)
         return SKIFF_OK;
     int64_t rows = x->shape.ndim ? x->shape.dims[0] : 0, width = rows ? tensor_numel(x) / rows : 0;
+    TRY(kernel_want_floats(k, CG_X, rows * width, err)); /* the gradient has its type */
     TRY(kernel_want_floats(k, CG_DIFF, rows * width, err));
     TRY(kernel_want_floats(k, CG_DLOSS, rows, err));
     for (int64_t i = 0; i < rows * width; i++)

@@ -1,9 +1,9 @@
 /* Collective training: what GradAllReduce of Paddle's collective transpilers makes of a training
  * program, in place.
  *
- *   main     the gradient of the loss is scaled by 1 / ranks (or weighed by rows); every gradient of
- *            a parameter is summed over the ranks (c_allreduce_sum) as soon as it is made; updates
- *            wait for all sums (c_sync_comm_stream)
+ *   main     the gradient of the loss is scaled by 1 / ranks (or weighed by rows); every gradient
+ *            of a parameter is summed over the ranks (c_allreduce_sum) as soon as it is made;
+ *            updates wait for all sums (c_sync_comm_stream)
  *   startup  rings are opened (c_gen_nccl_id, c_comm_init), parameters come from rank 0
  *
  * So clipping, decay and updates see the gradient of all rows, in every rank the same. What is
