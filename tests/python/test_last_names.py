@@ -1,4 +1,9 @@
 """What was left of the names: numbers as text, two types in one search. Values are those of Paddle 2.6.2."""
+import contextlib
+import io
+import os
+import re
+import tempfile
 import unittest
 
 import numpy as np
@@ -136,6 +141,28 @@ class Programs(unittest.TestCase):
         got = exe.run(main, feed=feed, fetch_list=[out, flat], return_numpy=False)
         self.assertEqual(np.array(got[0]).reshape(2, 3).tolist(), [[3, 6, 4], [0, 3, 0]])
         self.assertEqual((np.array(got[1]).ravel().tolist(), got[1].lod()), ([3, 5, 3, 4], [[0, 3, 4]]))
+
+    def test_printed_fetches(self):
+        """One line a time, as 2.6 prints it."""
+        main = paddle.static.Program()
+        with paddle.static.program_guard(main):
+            ids, dense = paddle.static.data("ids", [None, 1], "int64", lod_level=1), paddle.static.data("d", [None, 2])
+            fetches = [paddle.mean(dense), dense / 3.0, ids, paddle.mean(dense) > 9.0]
+        data = paddle.distributed.QueueDataset()
+        data.init(batch_size=2, thread_num=1, use_var=[ids, dense])
+        out = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "part-0")
+            with open(name, "w") as file:
+                file.write("3 7 8 9 2 1 2\n2 4 5 2 10 20\n1 4 2 10 20\n")
+            data.set_filelist([name])
+            with contextlib.redirect_stdout(out):
+                paddle.static.Executor().train_from_dataset(main, data, fetch_list=fetches, print_period=1,
+                                                            fetch_info=["cost", "third", "ids", "large"])
+        lines = re.sub(r"time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\]", "time: [..]", out.getvalue())
+        self.assertEqual(lines, "time: [..], batch: [1], cost[1]:[8.25], third[4]:[0.333333 0.666667 3.33333 6.66667], "
+                                "ids[5]:[7 8 9 4 5], large[1]:[0]\n"
+                                "time: [..], batch: [2], cost[1]:[15], third[2]:[3.33333 6.66667], ids[1]:[4], large[1]:[1]\n")
 
     def test_cvm_of_one_column(self):
         main = paddle.static.Program()
