@@ -190,6 +190,17 @@ SKIFF_API struct skiff_var *skiff_layer_sequence_conv(struct skiff_net *net, str
                                                       const struct skiff_sequence_conv_options *o);
 #define skiff_sequence_conv(net, x, filters, ...) \
     skiff_layer_sequence_conv(net, x, filters, &(struct skiff_sequence_conv_options){__VA_ARGS__})
+/* Every column of a sequence with weights for itself and its future_context_size next steps. */
+struct skiff_row_conv_options {
+    const struct skiff_param_attr *param_attr;
+    const char *act;
+    uint64_t reserved[4];
+};
+SKIFF_API struct skiff_var *skiff_layer_row_conv(struct skiff_net *net, struct skiff_var *x,
+                                                 int future_context_size,
+                                                 const struct skiff_row_conv_options *o);
+#define skiff_row_conv(net, x, future, ...) \
+    skiff_layer_row_conv(net, x, future, &(struct skiff_row_conv_options){__VA_ARGS__})
 /* y NULL: target_lod, the offsets of one level. */
 SKIFF_API struct skiff_var *skiff_layer_lod_reset(struct skiff_net *net, struct skiff_var *x,
                                                   struct skiff_var *y, int n,
@@ -218,7 +229,8 @@ struct skiff_batch_norm_options {
     const char *name, *moving_mean_name, *moving_variance_name;
     bool no_model_average;
     bool use_global_stats;
-    uint64_t reserved[4];
+    struct skiff_var *momentum_var; /* instead of momentum: a variable of one number */
+    uint64_t reserved[3];
 };
 SKIFF_API struct skiff_var *skiff_layer_batch_norm(struct skiff_net *net, struct skiff_var *x,
                                                    const struct skiff_batch_norm_options *o);

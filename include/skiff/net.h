@@ -90,6 +90,9 @@ SKIFF_API bool skiff_var_persistable(const struct skiff_var *v);
 SKIFF_API void skiff_var_set_persistable(struct skiff_var *v, bool on);
 SKIFF_API bool skiff_var_stop_gradient(const struct skiff_var *v);
 SKIFF_API void skiff_var_set_stop_gradient(struct skiff_var *v, bool on);
+/* minimize clips its gradient to [min, max] before it flows on (Fluid's ErrorClipByValue);
+ * INFINITY for both: as it was. */
+SKIFF_API void skiff_var_set_error_clip(struct skiff_var *v, double min, double max);
 
 #ifdef __cplusplus
 }

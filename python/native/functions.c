@@ -203,6 +203,18 @@ static bool float_take(struct calling *c, const struct row_arg *arg, PyObject *o
     return true;
 }
 
+/* "3" is the int, "1.5" the float; what is neither raises what float() says. */
+static bool number_from_text(struct calling *c, const struct row_arg *arg, PyObject *text,
+                             struct skiff_attr *out)
+{
+    PyObject *number = PyObject_CallFunctionObjArgs((PyObject *)&PyLong_Type, text, NULL);
+    if (!number) {
+        PyErr_Clear();
+        number = PyNumber_Float(text);
+    }
+    return keep_object(&c->k, number) && attr_of(&c->k, number, arg->name, -1, out);
+}
+
 static bool is_list_type(enum skiff_attr_type t)
 {
     return t == SKIFF_ATTR_INTS || t == SKIFF_ATTR_LONGS;
@@ -214,6 +226,8 @@ static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
     struct skiff_attr *out = &v->attr;
     *out = (struct skiff_attr){0};
     v->kind = SKIFF_VALUE_ATTR;
+    if (arg->as_text && PyUnicode_Check(o))
+        return number_from_text(c, arg, o, out);
     if (arg->any_type) /* a number, or a list of them */
         return attr_of(&c->k, o, arg->name, -1, out) &&
                ((out->type != SKIFF_ATTR_STRING && out->type != SKIFF_ATTR_STRINGS &&

@@ -140,6 +140,16 @@ static int set_flag(struct var_object *o, PyObject *value, struct flag *f)
     return 0;
 }
 
+/* Set only: None, or (min, max). */
+static int set_error_clip(struct var_object *o, PyObject *value, void *unused)
+{
+    double min = INFINITY, max = INFINITY;
+    if (!value || (value != Py_None && !PyArg_ParseTuple(value, "dd", &min, &max)))
+        return -1;
+    skiff_var_set_error_clip(o->v, min, max);
+    return 0;
+}
+
 /* ---- parameters ---- */
 
 static PyObject *get_is_parameter(struct var_object *o, void *unused)
@@ -289,6 +299,8 @@ static PyGetSetDef attributes[] = {
      "Whether it has no gradient.", &flags[1]},
     {"need_check_feed", (getter)(void (*)(void))get_flag, (setter)(void (*)(void))set_flag,
      "Whether feeds are checked against its shape.", &flags[2]},
+    {"error_bounds", NULL, (setter)(void (*)(void))set_error_clip,
+     "Set: (min, max) that minimize clips its gradient to, or None.", NULL},
     ATTRIBUTE("is_parameter", get_is_parameter, NULL, "Whether it is a parameter."),
     PARAM("trainable", TRAINABLE, "Whether minimize updates it."),
     PARAM("learning_rate", RATE, "Factor of the learning rate."),

@@ -198,6 +198,7 @@ class Var:
     persistable: bool
     stop_gradient: bool
     need_check_feed: bool
+    error_bounds: Optional[Tuple[float, float]]  #: set only: minimize clips its gradient
     #: "LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY", "STEP_SCOPES", "FEED_MINIBATCH", "FETCH_LIST", "RAW", "READER", ...
     kind: str
     #: made by create_parameter or a layer (or marked in a 2.x file)

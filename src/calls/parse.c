@@ -163,9 +163,10 @@ static void takes_letter(struct parser *p, int i, char letter)
     for (int k = 0; types[k].letter; k++)
         if (types[k].letter == letter && !(arg->takes & TAKES_ATTR))
             takes_attr(p, i, types[k].type);
-    if (letter == 'a' && !arg->takes) {
+    if ((letter == 'a' || letter == 'n') && !arg->takes) {
         arg->takes = TAKES_ATTR;
         arg->any_type = true;
+        arg->as_text = letter == 'n';
     }
 }
 

@@ -58,6 +58,7 @@ struct row_arg {
     unsigned takes;
     enum skiff_attr_type type; /* with TAKES_ATTR */
     bool any_type;             /* ... which may be any */
+    bool as_text;              /* ... or written as text, in Python: "1.5" */
     bool required, none_ok;    /* none_ok: required, but it may be None */
     struct skiff_value def;    /* NONE, or ATTR */
 };

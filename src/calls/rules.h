@@ -28,7 +28,8 @@ typedef enum skiff_status (*rule_fn)(struct calling *c, const struct skiff_value
                                      int n, struct skiff_attr *out);
 
 /* takes: a letter per operand, for arguments whose kind nothing else says: t tensor, T tensors,
- * f number, i whole number, l whole numbers, b truth, s text, d data type, a anything. */
+ * f number, i whole number, l whole numbers, b truth, s text, d data type, a anything,
+ * n anything, in Python also a number written as text. */
 struct call_rule {
     const char *name, *takes;
     rule_fn run;

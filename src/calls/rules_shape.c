@@ -393,7 +393,7 @@ const struct call_rule shape_rules[] = {
     {"sections", "a", sections},
     {"count", "tai", count},
     {"flags", "l", flags},
-    {"value", "a", value},
+    {"value", "n", value},
     {"single", "t", single},
     {"value_text", "ad", value_text},
     {"float_type", "d", float_type},

@@ -182,9 +182,19 @@ static void tell_fetches(struct worker *w)
     if (w->index != 0 || !o->nfetches || !o->print || w->batches % period)
         return;
     struct buf text = BUF_INIT;
-    for (int i = 0; i < o->nfetches; i++)
-        print_fetched(&text, o->fetch_info ? o->fetch_info[i] : o->fetches[i], o->fetches[i],
-                      &w->values[w->trainer->fetch_at[i]]);
+    bool one_line = w->trainer->program->generation == GEN_2X;
+    if (one_line)
+        print_moment(&text, w->batches);
+    for (int i = 0; i < o->nfetches; i++) {
+        const char *info = o->fetch_info ? o->fetch_info[i] : o->fetches[i];
+        const struct skiff_tensor *value = &w->values[w->trainer->fetch_at[i]];
+        if (one_line)
+            print_fetched_2x(&text, info, value);
+        else
+            print_fetched(&text, info, o->fetches[i], value);
+    }
+    if (one_line)
+        buf_char(&text, '\n');
     o->print(o->user, text.data);
     buf_deinit(&text);
 }

@@ -43,9 +43,12 @@ enum skiff_status metric_states_merge(struct skiff_scope *root, struct skiff_sco
 bool trainer_diverged(const struct skiff_scope *scope, const struct skiff_program *program,
                       char out[static 160]);
 
-/* "info\tname\t\tlod: {}\n\tdim: 1\n..." as Paddle prints a fetched variable. */
+/* "info\tname\t\tlod: {}\n\tdim: 1\n..." as Paddle 1.8 prints a fetched variable. */
 void print_fetched(struct buf *out, const char *info, const char *name,
                    const struct skiff_tensor *v);
+/* 2.6 prints one line, "time: [...], batch: [1], info[1]:[0.5]": its beginning, a variable. */
+void print_moment(struct buf *out, int64_t batch);
+void print_fetched_2x(struct buf *out, const char *info, const struct skiff_tensor *v);
 void print_profile(struct buf *out, const struct profile *p, int64_t batches, int64_t rows,
                    double read_seconds, double seconds);
 

@@ -1,5 +1,6 @@
 /* What Paddle prints while it trains. */
 #include <inttypes.h>
+#include <time.h>
 
 #include "executor/trainer_parts.h"
 
@@ -61,6 +62,15 @@ static void print_lod(struct buf *out, const struct lod *lod)
     buf_str(out, "}\n");
 }
 
+static void print_elements(struct buf *out, const struct tensor *t)
+{
+    for (int64_t i = 0; i < tensor_numel(t); i++) {
+        if (i)
+            buf_char(out, ' ');
+        print_element(out, t, i);
+    }
+}
+
 void print_fetched(struct buf *out, const char *info, const char *name,
                    const struct skiff_tensor *v)
 {
@@ -71,13 +81,25 @@ void print_fetched(struct buf *out, const char *info, const char *name,
     for (int i = 0; i < t->shape.ndim; i++)
         buf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape.dims[i]);
     buf_printf(out, "\n\tlayout: NCHW\n\tdtype: %s\n\tdata: [", c_type(t->dtype));
-    int64_t n = tensor_numel(t);
-    for (int64_t i = 0; i < n; i++) {
-        if (i)
-            buf_char(out, ' ');
-        print_element(out, t, i);
-    }
+    print_elements(out, t);
     buf_str(out, "]\n\t\n");
+}
+
+void print_moment(struct buf *out, int64_t batch)
+{
+    time_t now = time(NULL);
+    char when[32];
+    struct tm tm;
+    localtime_r(&now, &tm);
+    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+    buf_printf(out, "time: [%s], batch: [%" PRId64 "]", when, batch);
+}
+
+void print_fetched_2x(struct buf *out, const char *info, const struct skiff_tensor *v)
+{
+    buf_printf(out, ", %s[%" PRId64 "]:[", info, tensor_numel(&v->tensor));
+    print_elements(out, &v->tensor);
+    buf_char(out, ']');
 }
 
 void print_profile(struct buf *out, const struct profile *p, int64_t batches, int64_t rows,

@@ -6,6 +6,7 @@
  * often a name was used inside their parent (/fc/, /fc_1/), as Fluid does. */
 #include "layers/net.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,6 +290,15 @@ void skiff_var_set_persistable(struct skiff_var *v, bool on)
 bool skiff_var_stop_gradient(const struct skiff_var *v)
 {
     return v && v->stop_gradient;
+}
+
+void skiff_var_set_error_clip(struct skiff_var *v, double min, double max)
+{
+    if (!v)
+        return;
+    v->clips_error = !(isinf(min) && isinf(max));
+    v->error_min = (float)min;
+    v->error_max = (float)max;
 }
 
 void skiff_var_set_stop_gradient(struct skiff_var *v, bool on)

@@ -58,8 +58,9 @@ struct skiff_var *skiff_layer_batch_norm(struct skiff_net *net, struct skiff_var
     struct skiff_var *saved_mean = layer_tmp_no_grad(&l, t), *saved_var = layer_tmp_no_grad(&l, t);
     struct skiff_var *out = o->in_place ? x : layer_tmp(&l, t);
     layer_op(net, "batch_norm", P_IN("X", x), P_IN("Scale", scale), P_IN("Bias", bias),
-             P_IN("Mean", mean), P_IN("Variance", variance), P_OUT("Y", out),
-             P_OUT("MeanOut", mean), P_OUT("VarianceOut", variance), P_OUT("SavedMean", saved_mean),
+             P_IN("Mean", mean), P_IN("Variance", variance),
+             P_IN("MomentumTensor", o->momentum_var), P_OUT("Y", out), P_OUT("MeanOut", mean),
+             P_OUT("VarianceOut", variance), P_OUT("SavedMean", saved_mean),
              P_OUT("SavedVariance", saved_var), P_FLOAT("epsilon", opt_float(o->epsilon, 1e-5)),
              P_FLOAT("momentum", opt_float(o->momentum, 0.9)), P_BOOL("is_test", o->is_test),
              P_STR("data_layout", o->data_layout ? o->data_layout : "NCHW"),

@@ -207,6 +207,27 @@ struct skiff_var *skiff_layer_sequence_conv(struct skiff_net *net, struct skiff_
     return layer_act(&l, layer_bias(&l, out, o->bias_attr, 1, 0), o->act);
 }
 
+struct skiff_var *skiff_layer_row_conv(struct skiff_net *net, struct skiff_var *x,
+                                       int future_context_size,
+                                       const struct skiff_row_conv_options *o)
+{
+    static const struct skiff_row_conv_options none;
+    o = o ? o : &none;
+    if (!net_has(net, "row_conv", "x", x))
+        return NULL;
+    if (future_context_size < 0 || x->shape.ndim < 1)
+        return net_fail(net, SKIFF_INVALID,
+                        "layer row_conv: future_context_size %d of %s with %d dims; expected 0 or "
+                        "more, and at least one dim",
+                        future_context_size, x->name, x->shape.ndim);
+    struct layer l = layer_begin(net, "row_conv", NULL);
+    struct shape shape = SHAPE(future_context_size + 1, x->shape.dims[x->shape.ndim - 1]);
+    struct skiff_var *w = layer_param(&l, o->param_attr, &shape, x->dtype, false, NULL);
+    struct skiff_var *out = layer_tmp(&l, x->dtype);
+    layer_op(net, "row_conv", P_IN("X", x), P_IN("Filter", w), P_OUT("Out", out));
+    return net_failed(net) ? NULL : layer_act(&l, out, o->act);
+}
+
 struct skiff_var *skiff_layer_lod_reset(struct skiff_net *net, struct skiff_var *x,
                                         struct skiff_var *y, int n, const int64_t *target_lod)
 {

@@ -247,13 +247,34 @@ static enum skiff_status search_infer(struct infer *c, struct skiff_error *err)
     return infer_out(c, 0, 0, c->attr[SS_INT32].b ? DTYPE_INT32 : DTYPE_INT64, &s, err);
 }
 
+/* Where value i belongs in the n numbers from `start` on. Numbers of two types are compared as C
+ * does, so that 2.9 is found before the integer 3. */
+static int64_t search_row(const struct tensor *row, int64_t start, int64_t n,
+                          const struct tensor *values, int64_t i, bool right)
+{
+    int64_t low = 0, high = n;
+    DISPATCH_NUMBER(row->dtype, T, {
+        const T *line = (const T *)row->data + start;
+        DISPATCH_NUMBER(values->dtype, U, {
+            U value = ((const U *)values->data)[i];
+            while (low < high) {
+                int64_t mid = low + (high - low) / 2;
+                bool before = right ? line[mid] <= value : line[mid] < value;
+                low = before ? mid + 1 : low;
+                high = before ? high : mid;
+            }
+        })
+    })
+    return low;
+}
+
 static enum skiff_status search_run(struct kernel *k, struct skiff_error *err)
 {
     const struct tensor *row = kernel_in(k, SS_SORTED), *values = kernel_in(k, SS_VALUES);
     struct tensor *out = kernel_out(k, 0);
     const struct shape *rs = &row->shape, *vs = &values->shape;
     TRY(kernel_check_dtype(k, SS_SORTED, dtype_is_number, "a number", err));
-    TRY(kernel_check_same_dtype(k, SS_VALUES, SS_SORTED, err));
+    TRY(kernel_check_dtype(k, SS_VALUES, dtype_is_number, "a number", err));
     bool fits = rs->ndim == 1 || (rs->ndim > 1 && rs->ndim == vs->ndim);
     for (int i = 0; fits && rs->ndim > 1 && i + 1 < rs->ndim; i++)
         fits = rs->dims[i] == vs->dims[i];
@@ -261,23 +282,14 @@ static enum skiff_status search_run(struct kernel *k, struct skiff_error *err)
         return kernel_fail(k, SKIFF_SHAPE, err,
                            "SortedSequence must be one row, or have the rows of Values");
     int64_t n = rs->dims[rs->ndim - 1], m = vs->ndim ? vs->dims[vs->ndim - 1] : 1;
-    DISPATCH_NUMBER(row->dtype, T, {
-        const T *v = values->data;
-        for (int64_t i = 0; i < tensor_numel(values); i++) {
-            const T *line = (const T *)row->data + (rs->ndim > 1 ? i / m * n : 0);
-            int64_t low = 0, high = n;
-            while (low < high) {
-                int64_t mid = low + (high - low) / 2;
-                bool before = k->attr[SS_RIGHT].b ? line[mid] <= v[i] : line[mid] < v[i];
-                low = before ? mid + 1 : low;
-                high = before ? high : mid;
-            }
-            if (out->dtype == DTYPE_INT32)
-                tensor_i32(out)[i] = (int32_t)low;
-            else
-                tensor_i64(out)[i] = low;
-        }
-    })
+    for (int64_t i = 0; i < tensor_numel(values); i++) {
+        int64_t found =
+            search_row(row, rs->ndim > 1 ? i / m * n : 0, n, values, i, k->attr[SS_RIGHT].b);
+        if (out->dtype == DTYPE_INT32)
+            tensor_i32(out)[i] = (int32_t)found;
+        else
+            tensor_i64(out)[i] = found;
+    }
     return SKIFF_OK;
 }
 

@@ -38,6 +38,7 @@ struct backward {
     struct str_map wanted;      /* second and later calls: gradients that may be read */
     bool use_wanted;
     struct str_map renamed; /* second and later calls: gradient -> its new name */
+    bool clip_errors;       /* of the variables that ask for it */
 };
 
 static bool set_has(const struct str_map *s, const char *name)
@@ -496,6 +497,28 @@ static bool insert_zeros(struct backward *b, struct skiff_block *block, int at)
     return false;
 }
 
+/* Behind op `at`, which gives whole gradients: clips those of variables that ask for it. How many
+ * ops that took. */
+static int clip_errors(struct backward *b, struct skiff_block *block, int at)
+{
+    const struct skiff_op *op = block->ops[at];
+    int added = 0;
+    for (int s = 0; b->clip_errors && s < op->nouts; s++)
+        for (int k = 0; k < op->outs[s].n; k++) {
+            const char *grad = op->outs[s].names[k], *name = str_map_get(&b->grad_to_var, grad);
+            const struct skiff_var *v = name ? block_find_var(block, name) : NULL;
+            if (!v || !v->clips_error)
+                continue;
+            struct skiff_op *clip = block_insert_op(block, at + ++added, "clip");
+            op_set_in(b->p, clip, "X", 1, &grad);
+            op_set_out(b->p, clip, "Out", 1, &grad);
+            op_set_float(b->p, clip, "min", v->error_min);
+            op_set_float(b->p, clip, "max", v->error_max);
+            op_set_int(b->p, clip, "op_role", ROLE_BACKWARD);
+        }
+    return added;
+}
+
 static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *block, int start,
                                        const struct skiff_op *runner, struct skiff_error *err)
 {
@@ -517,7 +540,7 @@ static enum skiff_status make_all_vars(struct backward *b, struct skiff_block *b
             continue;
         drop_missing_pieces(block, op);
         TRY(make_vars(b, block, runner, op, err));
-        i++;
+        i += 1 + clip_errors(b, block, i);
     }
     return SKIFF_OK;
 }
@@ -658,6 +681,7 @@ enum skiff_status append_backward(struct skiff_program *p, struct skiff_var *los
     op_set_int(p, maker, "op_role", ROLE_FORWARD | ROLE_LOSS);
     struct backward b;
     backward_init(&b, p, o);
+    b.clip_errors = true;
     enum skiff_status status = run_backward(&b, loss, maker, err);
     if (status == SKIFF_OK)
         collect_pairs(&b, out, nout);

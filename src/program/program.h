@@ -80,6 +80,8 @@ struct skiff_var {
     int lod_level;
     enum presence persistable, need_check_feed, is_parameter, has_stop_gradient;
     bool stop_gradient; /* working flag of layers/backward; data vars have it set */
+    bool clips_error;   /* backward clips its gradient to: */
+    float error_min, error_max;
     struct param_info *param;
     struct skiff_op *producer; /* last op that writes it while building; NULL at first */
     const uint8_t *type_rest;  /* reader/tuple sub-messages and 2.6 VarDesc.attrs, kept as bytes */

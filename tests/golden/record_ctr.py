@@ -169,6 +169,11 @@ for case, kernel, stride in (("plain", (3, 3), (1, 1)), ("strided", (2, 3), (2, 
 op("add_position_encoding", "dense", {"X": floats(17, 2, 3, 6)}, "Out", dict(alpha=0.8, beta=1.5), grad="X")
 op("add_position_encoding", "narrow", {"X": floats(17, 2, 3, 2)}, "Out", dict(alpha=1.0, beta=1.0), grad="X")
 op("add_position_encoding", "ragged", {"X": Ragged(floats(18, 5, 4), [0, 2, 5])}, "Out", dict(alpha=1.0, beta=0.5), grad="X")
+op("row_conv", "dense", {"X": floats(19, 2, 4, 3), "Filter": floats(20, 3, 3)}, "Out", grad="X Filter")
+op("row_conv", "ragged", {"X": Ragged(floats(21, 8, 3), [0, 1, 6, 8]), "Filter": floats(22, 4, 3)}, "Out", grad="X Filter")
+op("batch_norm", "momentum_tensor", {"X": floats(23, 6, 3), "Scale": floats(24, 3), "Bias": floats(25, 3), "Mean": Kept(floats(26, 3)),
+                                     "Variance": Kept(np.array([1, 2, 0.5], "float32")), "MomentumTensor": np.array([0.7], "float32")},
+   "Y MeanOut VarianceOut SavedMean SavedVariance", dict(epsilon=1e-5), same={"MeanOut": "Mean", "VarianceOut": "Variance"}, steps=3, only=1)
 
 # ---- sampled losses ----
 for case, hits, seed in (("hits_removed", True, 1), ("hits_kept", False, 7)):

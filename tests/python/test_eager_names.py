@@ -109,7 +109,7 @@ class Wrong(unittest.TestCase):
                 ("should be 5D tensor", lambda: paddle.nn.functional.conv3d(x, paddle.ones([1, 1, 1, 1, 1]))),
                 ("is smaller than the filter", lambda: paddle.nn.functional.conv3d(paddle.ones([1, 1, 1, 3, 3]),
                                                                               paddle.ones([1, 1, 2, 1, 1]))),
-                ("conv3d_transpose: output_size", lambda: paddle.nn.functional.conv3d_transpose(
+                ("gives a size of 9 on axis 2, must be in [3, 4)", lambda: paddle.nn.functional.conv3d_transpose(
                     paddle.ones([1, 1, 2, 2, 2]), paddle.ones([1, 1, 2, 2, 2]), output_size=[9, 9, 9])),
                 ("[time, batch, beam]", lambda: paddle.nn.functional.gather_tree(x, x))):
             with self.subTest(wrong), self.assertRaises(Exception) as raised:

@@ -117,7 +117,6 @@ class Variables(unittest.TestCase):
             self.assertIn("stop_gradient", x.to_string(False, True))
             self.assertRaises(RuntimeError, x.numpy)
             self.assertRaises(RuntimeError, x.detach)
-            self.assertRaises(NotImplementedError, x.set_error_clip, fluid.ErrorClipByValue(1.0))
             y = fluid.data("y", [None, 2])
             self.assertEqual(y.shape, (-1, 2))
             self.assertTrue(y.need_check_feed)

@@ -260,10 +260,9 @@ class Names(Folder):
         data._set_parse_ins_id(True)
         data._set_merge_by_lineid(2)
         data.set_hdfs_config("", "")
-        with self.assertRaisesRegex(NotImplementedError, "set_hdfs_config: Skiff reads local files"):
-            data.set_hdfs_config("hdfs://a", "b")
-        with self.assertRaisesRegex(NotImplementedError, "set_download_cmd"):
-            data.set_download_cmd("wget")
+        data.set_hdfs_config("hdfs://a", "b")
+        with self.assertRaisesRegex(NotImplementedError, "set_filelist: hdfs:/b: Skiff reads local files"):
+            data.set_filelist(["a", "hdfs:/b"])
         with self.assertRaisesRegex(NotImplementedError, r"input_type=1 \(a line is a batch\) cannot be trained with here"):
             paddle.static.Executor().train_from_dataset(paddle.static.Program(), data)
         with self.assertRaisesRegex(ValueError, "input_type must be 0"):

@@ -57,13 +57,20 @@ class GradientClipByGlobalNorm(GradientClipBase):
 
 
 class ErrorClipByValue(object):
-    """Bounds for the errors of a variable. Skiff has gradient clipping only: setting one is refused."""
+    """Bounds for the gradient of a variable (Variable._set_error_clip), where it comes into being."""
 
     def __init__(self, max, min=None):
         self.max, self.min = float(max), float(-max if min is None else min)
 
     def __str__(self):
         return "ByValue, min=%f, max=%f" % (self.min, self.max)
+
+
+def error_bounds(clip):
+    """(min, max) of an ErrorClipByValue; None of None."""
+    if clip is not None and not isinstance(clip, ErrorClipByValue):
+        raise TypeError("_set_error_clip takes an ErrorClipByValue or None, but got %s" % type(clip))
+    return None if clip is None else (clip.min, clip.max)
 
 
 def set_gradient_clip(clip, param_list=None, program=None):

@@ -45,6 +45,10 @@ class DatasetBase(object):
     def set_filelist(self, filelist):
         if isinstance(filelist, str) or not all(isinstance(name, str) for name in filelist):
             raise TypeError("set_filelist takes a list of str, but got %s" % (filelist,))
+        for name in filelist:
+            if name.startswith(("hdfs:", "afs:")):
+                raise NotImplementedError("set_filelist: %s: Skiff reads local files; mount the file system, or read it in the pipe "
+                                          "command" % name)
         self.filelist, self._told_files = list(filelist), True
         self._native.set_files(self.filelist)
 
@@ -57,15 +61,16 @@ class DatasetBase(object):
         self._native.set_vars(self.use_var)
 
     def set_hdfs_config(self, fs_name, fs_ugi):
-        if not fs_name and not fs_ugi:
-            return
-        raise NotImplementedError("set_hdfs_config: Skiff reads local files; mount the file system, or read it in the pipe "
-                                  "command")
+        """For files hdfs:... and afs:..., which set_filelist refuses here; others are local, whatever is set."""
+        self._hdfs = fs_name, fs_ugi
 
     def set_download_cmd(self, download_cmd):
-        if download_cmd in ("", "cat"):
-            return
-        raise NotImplementedError("set_download_cmd: put the download into the pipe command")
+        """For the same files."""
+        self._download_cmd = download_cmd
+
+    def set_rank_offset(self, rank_offset):
+        """The variable that tells the ranks of samples in their page views; refused in training."""
+        self._rank_offset = rank_offset
 
     def set_format(self, key, value):
         """Not in Paddle: a setting of Skiff's own readers, such as ("format", "criteo"); docs/config.md lists them."""
@@ -79,7 +84,10 @@ class DatasetBase(object):
         return "\n".join(lines + [""])
 
     def _prepare(self):
-        pass
+        """Before training: what was set but is not there is refused."""
+        if getattr(self, "_rank_offset", "") or getattr(self, "_pv_merge", False):
+            raise NotImplementedError("dataset: samples of one page view are not merged here; leave set_rank_offset and "
+                                      "set_enable_pv_merge out")
 
 
 class QueueDataset(DatasetBase):
@@ -178,6 +186,24 @@ class InMemoryDataset(DatasetBase):
 
     def set_parse_content(self, parse_content):
         self._native.set("parse_content", bool(parse_content))
+
+    def set_merge_by_sid(self, merge_by_sid):
+        """Whether a page view has several samples; noted, it counts only when they are merged (set_enable_pv_merge)."""
+        self._merge_by_sid = bool(merge_by_sid)
+
+    def set_enable_pv_merge(self, enable_pv_merge):
+        """Makes one of the samples of a page view; refused in training."""
+        self._pv_merge = bool(enable_pv_merge)
+
+    def preprocess_instance(self):
+        """Merges page views, where that was set."""
+        self._prepare()
+
+    postprocess_instance = preprocess_instance
+
+    def set_current_phase(self, current_phase):
+        """1: join, 0: update; noted (phases of page views)."""
+        self._phase = int(current_phase)
 
     def set_parse_logkey(self, parse_logkey):
         self._native.set("parse_logkey", bool(parse_logkey))

@@ -151,9 +151,11 @@ class Variable(_native.Var):
     def detach(self):
         raise RuntimeError("Variable.detach is for Tensors of eager mode: set stop_gradient")
 
-    def set_error_clip(self, error_clip):
-        if error_clip is not None:
-            raise NotImplementedError("set_error_clip: Skiff clips gradients (fluid.clip), not errors of variables")
+    def _set_error_clip(self, error_clip):
+        """minimize clips the gradient of this variable (ErrorClipByValue) before it flows on."""
+        from paddle.fluid.clip import error_bounds
+        self.error_bounds, self.error_clip = error_bounds(error_clip), error_clip
+    set_error_clip = _set_error_clip
 
     def to_string(self, throw_on_error=False, with_details=False):
         """One line: name, kind, type, shape."""

@@ -1,4 +1,6 @@
 """paddle.incubate.autograd: matrices of derivatives of functions, and products with them."""
+import contextlib
+
 from paddle import _names
 from paddle.autograd.functional import jvp, vjp
 
@@ -76,14 +78,39 @@ def prim2orig(block=None):
     """Nothing to do: programs hold no primitive operators."""
 
 
+def _reached(inputs):
+    """The variables that are computed from the inputs, and these."""
+    block = inputs[0].block
+    found = {var.name: var for var in inputs}
+    for op in block.ops:
+        if any(name in found for name in op.input_arg_names):
+            found.update((name, block.var(name)) for name in op.output_arg_names if block.has_var(name))
+    return list(found.values())
+
+
+@contextlib.contextmanager
+def _flowing(variables):
+    """Gradients go through these, whatever stop_gradient says; then it says the same again."""
+    stopped = [var for var in variables if var.stop_gradient]
+    for var in stopped:
+        var.stop_gradient = False
+    try:
+        yield
+    finally:
+        for var in stopped:
+            var.stop_gradient = True
+
+
 def grad(outputs, inputs, grad_outputs=None):
-    """Gradients of the outputs by the inputs: variables of the program."""
+    """Gradients of the outputs by the inputs: variables of the program. After enable_prim stop_gradient does not count, as in
+    Paddle."""
     from paddle._op import check_static
     from paddle.static import gradients
     check_static("incubate.autograd.grad")
     several = isinstance(inputs, (list, tuple))
-    found = gradients(outputs if isinstance(outputs, (list, tuple)) else [outputs], list(inputs) if several else [inputs],
-                      grad_outputs)
+    inputs = list(inputs) if several else [inputs]
+    with _flowing(_reached(inputs) if prim_enabled() else []):
+        found = gradients(outputs if isinstance(outputs, (list, tuple)) else [outputs], inputs, grad_outputs)
     return found if several else found[0]
 
 

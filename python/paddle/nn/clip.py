@@ -1,6 +1,7 @@
 """Gradient clipping: given to optimizers as grad_clip, or called with a list of (parameter, gradient) pairs."""
 from paddle import _names
 from paddle._op import one
+from paddle.fluid.clip import ErrorClipByValue  # noqa: F401
 
 
 def _is_rows(grad):

@@ -119,6 +119,10 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
     def _set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
         self.set_fleet_send_sleep_seconds(fleet_send_sleep_seconds)
 
+    def _set_shuffle_by_uid(self, enable_shuffle_uid):
+        """Whether global_shuffle keeps the samples of a user on one worker."""
+        self._by_uid = bool(enable_shuffle_uid)
+
     def _init_distributed_settings(self, **kwargs):
         self.update_settings(**kwargs)
 
@@ -131,6 +135,9 @@ class InMemoryDataset(DatasetBase, _fluid.InMemoryDataset):
     def global_shuffle(self, fleet=None, thread_num=12):
         """Over all workers of the fleet; without one: local_shuffle."""
         owner = getattr(fleet, "fleet", fleet)
+        if getattr(self, "_by_uid", False) and getattr(owner, "_job", None) is not None:
+            raise NotImplementedError("global_shuffle: samples go to workers by lot here, not by user; leave "
+                                      "_set_shuffle_by_uid out")
         _fluid.InMemoryDataset.global_shuffle(self, owner, thread_num)
 
     def get_memory_data_size(self, fleet=None):

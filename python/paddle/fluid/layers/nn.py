@@ -660,12 +660,12 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
                data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
                do_model_average_for_mean_and_var=True, use_global_stats=False):
     check_dtype(input, "input", "batch_norm", _FLOATS)
-    if isinstance(momentum, framework.Variable):
-        raise NotImplementedError("batch_norm: Skiff takes momentum as a number")
+    moving = isinstance(momentum, framework.Variable)
     if bias_attr is False:
         raise AssertionError("bias_attr should not be False in batch_norm.")
     return _layers.batch_norm(
-        net, input, act=act, is_test=bool(is_test), momentum=momentum, epsilon=epsilon, param_attr=_attr(param_attr),
+        net, input, act=act, is_test=bool(is_test), momentum=None if moving else momentum,
+        momentum_var=momentum if moving else None, epsilon=epsilon, param_attr=_attr(param_attr),
         bias_attr=_attr(bias_attr), data_layout=data_layout, in_place=bool(in_place), name=name,
         moving_mean_name=moving_mean_name, moving_variance_name=moving_variance_name,
         no_model_average=not do_model_average_for_mean_and_var, use_global_stats=bool(use_global_stats))

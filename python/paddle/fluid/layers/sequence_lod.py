@@ -14,7 +14,8 @@ _attr = ParamAttr._to_attr
 __all__ = ["sequence_conv", "sequence_softmax", "sequence_pool", "sequence_concat", "sequence_first_step",
            "sequence_last_step", "sequence_slice", "sequence_expand", "sequence_expand_as", "sequence_pad",
            "sequence_unpad", "sequence_reshape", "sequence_enumerate", "sequence_mask", "sequence_reverse", "lod_reset",
-           "continuous_value_model", "filter_by_instag", "sequence_scatter", "lod_append", "add_position_encoding"]
+           "continuous_value_model", "filter_by_instag", "sequence_scatter", "lod_append", "add_position_encoding",
+           "row_conv"]
 
 
 def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, padding_start=None, bias_attr=None,
@@ -23,6 +24,12 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
     check_dtype(input, "input", "sequence_conv", ("float32", "float64"))
     return _layers.sequence_conv(net, input, num_filters, filter_size=filter_size, filter_stride=filter_stride,
                                  padding_start=padding_start, bias_attr=_attr(bias_attr), param_attr=_attr(param_attr), act=act, name=name)
+
+
+def row_conv(input, future_context_size, param_attr=None, act=None):
+    """Every column with weights for itself and its next steps; the input is ragged, or [n, length, width]."""
+    check_dtype(input, "input", "row_conv", ("float32",))
+    return _layers.row_conv(net, input, int(future_context_size), param_attr=_attr(param_attr), act=act)
 
 
 def sequence_softmax(input, use_cudnn=False, name=None):

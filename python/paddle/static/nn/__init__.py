@@ -174,6 +174,13 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
                                         name=name)
 
 
+def row_conv(input, future_context_size, param_attr=None, act=None):
+    """Every column with weights for itself and its next steps; the input is ragged, or [n, length, width]."""
+    check_static("row_conv")
+    need(input, "input", "row_conv")
+    return _native.layers.row_conv(net, input, int(future_context_size), param_attr=param_attr, act=act)
+
+
 def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
     """sum, average, sqrt, max, last or first of every sequence."""
     need(input, "input", "sequence_pool")
