@@ -145,6 +145,11 @@ static bool works_end(const PyObject *tensor, int ring);
 
 /* ---- the world ---- */
 
+void say_who_is_missing(void *user, const char *line)
+{
+    fprintf(stderr, "skiff: %s\n", line);
+}
+
 /* There is no world yet that could be given up: Ctrl-C ends the process while ranks meet. */
 static PyObject *world_open(PyObject *self, PyObject *unused)
 {
@@ -153,7 +158,7 @@ static PyObject *world_open(PyObject *self, PyObject *unused)
     struct sigaction at_once = {.sa_handler = SIG_DFL}, before;
     sigaction(SIGINT, &at_once, &before);
     Py_BEGIN_ALLOW_THREADS;
-    status = skiff_world_open(NULL, &err);
+    status = skiff_world_open(&(struct skiff_world_options){.say = say_who_is_missing}, &err);
     Py_END_ALLOW_THREADS;
     sigaction(SIGINT, &before, NULL);
     if (status < 0)

@@ -287,6 +287,7 @@ bool collective_init(PyObject *m);
  * true with the exception when it came. */
 bool collective_watch(void);
 bool collective_unwatch(void);
+void say_who_is_missing(void *user, const char *line); /* of skiff_world_options */
 struct skiff_eager *eager_engine(void);
 /* A list of Tensors and Nones (NULL); NULL with an exception. */
 struct skiff_eager_tensor **eager_list(struct keep *k, PyObject *o, const char *what, int *n);

@@ -22,13 +22,15 @@ static bool world_of(struct keep *k, PyObject *endpoints, int rank, struct skiff
 {
     const char **names;
     int n;
+    *w = (struct skiff_world_options){.say = say_who_is_missing};
+    o->world = w;
     if (endpoints == Py_None)
         return true;
     if (!names_of(k, endpoints, "endpoints", &names, &n))
         return false;
-    *w = (struct skiff_world_options){
-        .endpoints = (const char *const *)names, .size = n, .rank = rank};
-    o->world = w;
+    w->endpoints = (const char *const *)names;
+    w->size = n;
+    w->rank = rank;
     return true;
 }
 

@@ -36,6 +36,7 @@ struct training {
     struct trainer_options options;
     const char *save_path;
     int first, epochs, epoch;
+    int shuffled; /* so often, once for every epoch */
     bool shuffle;
     uint64_t seed;
     struct report_row *rows;
@@ -289,8 +290,9 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     struct trainer_result r;
     struct tally_sum sum;
     t->epoch = epoch;
-    if (in_memory && t->shuffle)
-        TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)epoch, err));
+    /* with --resume those of earlier epochs, too: each one begins with the order that the last left */
+    for (; in_memory && t->shuffle && t->shuffled <= epoch; t->shuffled++)
+        TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)t->shuffled, err));
     if (ranks_first(&t->ranks))
         room_warn(&t->task, t->save_path, epoch);
     TRY(dump_start(&t->dump, epoch, err));

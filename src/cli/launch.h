@@ -44,7 +44,8 @@ struct launch_args {
     enum launch_kind kind;
     char **command; /* n words and NULL; borrowed, or `longer` */
     int ncommand;
-    char **longer; /* the command with --resume; free it */
+    char **longer;       /* the command with --resume; free it */
+    const char *program; /* LAUNCH_CONFIG: the skiff that was named; NULL: this one */
 };
 
 extern const struct options launch_options;

@@ -260,6 +260,19 @@ static int check_collective(struct launch_args *a, const char *name)
     return 0;
 }
 
+/* `skiff train ...`, spelt out, is what -m would have started. */
+static void take_train(struct launch_args *a)
+{
+    const char *slash = strrchr(a->command[0], '/');
+    if (a->ncommand < 2 || strcmp(slash ? slash + 1 : a->command[0], "skiff") != 0 ||
+        strcmp(a->command[1], "train") != 0)
+        return;
+    a->kind = LAUNCH_CONFIG;
+    a->program = a->command[0];
+    a->command += 2;
+    a->ncommand -= 2;
+}
+
 /* What is to be run in every process. */
 static int check_command(struct launch_args *a, const struct command_call *call)
 {
@@ -273,7 +286,9 @@ static int check_command(struct launch_args *a, const struct command_call *call)
         a->kind = LAUNCH_CONFIG;
     else if (!call->dashes && n > 3 && !strcmp(a->command[0] + n - 3, ".py"))
         a->kind = LAUNCH_SCRIPT;
-    if (a->resume && !a->config)
+    else
+        take_train(a);
+    if (a->resume && a->kind != LAUNCH_CONFIG)
         return command_usage(call->name, "--resume goes with -m config.yaml; a script has flags of "
                                          "its own behind its name");
     if (a->resume)

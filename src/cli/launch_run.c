@@ -220,7 +220,7 @@ int launch_exec(const struct launch_args *a)
     char **words = mem_must((size_t)(a->ncommand + 4) * sizeof(*words));
     int at = 0;
     if (a->kind == LAUNCH_CONFIG) {
-        words[at++] = exe;
+        words[at++] = a->program ? (char *)a->program : exe;
         words[at++] = "train";
     } else if (a->kind == LAUNCH_SCRIPT) {
         words[at++] = exe; /* it knows which Python */

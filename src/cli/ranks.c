@@ -26,13 +26,20 @@ static enum skiff_status one_thread(const struct ranks *r, struct task *t, struc
     return config_override(t->config, "runner.thread_num=1", err);
 }
 
+static void say(void *user, const char *line)
+{
+    (void)user;
+    log_warn("%s", line);
+}
+
 static enum skiff_status open_world(struct task *t, const struct task_args *args,
                                     struct skiff_error *err)
 {
     struct settings_security security;
     task_security(args, t->config, &security);
     return skiff_world_open(&(struct skiff_world_options){.secret_file = security.secret_file,
-                                                          .insecure = security.insecure},
+                                                          .insecure = security.insecure,
+                                                          .say = say},
                             err);
 }
 

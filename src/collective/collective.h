@@ -102,10 +102,13 @@ enum skiff_status collective_thread(int size, struct collective **out, struct sk
 struct collective_net_options {
     const char *const *endpoints; /* host:port of every rank, in rank order */
     int size, rank;
-    const char *secret;   /* of the job; src/net/greeting.h */
-    bool insecure;        /* no secret is needed, wherever the ranks are */
-    int64_t start_ms;     /* how long a rank may be late; 0: 180 s */
-    int64_t silence_ms;   /* by when a dead or stopped rank has been named; 0: 10 s */
+    const char *secret; /* of the job; src/net/greeting.h */
+    bool insecure;      /* no secret is needed, wherever the ranks are */
+    int64_t start_ms;   /* how long a rank may be late; 0: 180 s */
+    int64_t silence_ms; /* by when a dead or stopped rank has been named; 0: 10 s */
+    void (*say)(void *user,
+                const char *line); /* by the opening thread: who is waited for; or NULL */
+    void *user;
     const char *describe; /* what must be the same everywhere (a hash of the program): told if not;
                            * 255 bytes */
 };

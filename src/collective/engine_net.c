@@ -20,6 +20,8 @@
 #define MARGIN_MS 2000 /* a death is told before silence_ms are over, also when all is slow */
 #define LOST_MS 3000   /* for a connection to come back */
 #define TELL_MS 5000   /* for those who come late to a meeting that has failed */
+#define SAY_AFTER (5 * CLOCK_SECOND) /* that somebody has not come; then after 10 s, 20 s, ... */
+#define MISSING 512                  /* bytes of a list of ranks */
 #define TICK (250 * CLOCK_MS)
 #define DESCRIBE 256
 
@@ -222,30 +224,54 @@ static enum skiff_status go_to_meet(struct net *n, int64_t deadline, struct skif
     return status;
 }
 
+static void list_missing(const struct net *n, char list[static MISSING])
+{
+    size_t at = 0;
+    list[0] = 0;
+    for (int i = 0; i < n->size && at < MISSING - 64; i++)
+        if (i != n->rank && !n->peers[i].met)
+            at += (size_t)snprintf(list + at, MISSING - at, "%srank %d (%.40s)", at ? ", " : "", i,
+                                   n->endpoints[i]);
+}
+
 static enum skiff_status name_missing(const struct net *n, int64_t start_ms,
                                       struct skiff_error *err)
 {
-    char list[512] = "";
-    size_t at = 0;
-    for (int i = 0; i < n->size && at < sizeof list - 64; i++)
-        if (i != n->rank && !n->peers[i].met)
-            at += (size_t)snprintf(list + at, sizeof list - at, "%srank %d (%.40s)", at ? ", " : "",
-                                   i, n->endpoints[i]);
+    char list[MISSING];
+    list_missing(n, list);
     return error_set(err, SKIFF_TIMEOUT,
                      "%s did not come within %g s, while rank %d waited; is it started, and can "
                      "its address be reached from here?",
                      list, (double)start_ms / 1000, n->rank);
 }
 
-static enum skiff_status meet_all(struct net *n, int64_t start_ms, struct skiff_error *err)
+static void say_missing(const struct net *n, const struct collective_net_options *o,
+                        int64_t seconds, int64_t start_ms)
 {
-    int64_t end = clock_after(clock_now(), start_ms);
+    char list[MISSING], line[MISSING + 128];
+    list_missing(n, list);
+    snprintf(line, sizeof line, "rank %d has waited %d s for %s; it gives up after %g s", n->rank,
+             (int)seconds, list, (double)start_ms / 1000);
+    if (o->say)
+        o->say(o->user, line);
+}
+
+static enum skiff_status meet_all(struct net *n, const struct collective_net_options *o,
+                                  struct skiff_error *err)
+{
+    int64_t start_ms = o->start_ms ? o->start_ms : START_MS, start = clock_now();
+    int64_t end = clock_after(start, start_ms), say_after = SAY_AFTER;
     enum skiff_status status = go_to_meet(n, end, err);
     if (status < 0)
         return status;
     pthread_mutex_lock(&n->lock);
-    while (n->met < n->size - 1 && !atomic_load(&n->post->failed) && clock_now() < end)
+    while (n->met < n->size - 1 && !atomic_load(&n->post->failed) && clock_now() < end) {
         cond_wait_until(&n->changed, &n->lock, clock_min(end, clock_after(clock_now(), 50)));
+        if (n->met == n->size - 1 || clock_now() - start < say_after)
+            continue;
+        say_missing(n, o, say_after / CLOCK_SECOND, start_ms);
+        say_after *= 2;
+    }
     n->differs = atomic_load(&n->post->failed);
     if (n->met < n->size - 1)
         status = name_missing(n, start_ms, err);
@@ -461,7 +487,7 @@ enum skiff_status collective_net(const struct collective_net_options *o, struct 
     if (o->size > 1)
         status = open_network(n, o, err);
     if (status == SKIFF_OK && o->size > 1)
-        status = meet_all(n, o->start_ms ? o->start_ms : START_MS, err);
+        status = meet_all(n, o, err);
     if (status < 0) {
         close_net(n);
         return status;

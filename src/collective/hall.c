@@ -25,9 +25,13 @@
 #include "base/mem.h"
 
 #define BROKEN (UINT64_C(1) << 63)
-#define SPIN (4 * 1000)           /* nanoseconds */
-#define YIELD CLOCK_MS            /* then others may run; then a wait sleeps */
-#define NAP (20 * CLOCK_MS)       /* between two looks whether somebody is gone */
+#define SPIN (4 * 1000)      /* nanoseconds */
+#define YIELD CLOCK_MS       /* then others may run; then a wait sleeps */
+#define CROWDED (500 * 1000) /* a yield that took so long: others have work for this core */
+#define SLEEPS \
+    200                     /* so many waits then sleep at once: who yields runs behind all others,
+                              * who is woken before them */
+#define NAP (20 * CLOCK_MS) /* between two looks whether somebody is gone */
 #define REASON (5 * CLOCK_SECOND) /* for the reason of whoever gave up to arrive */
 
 /* ---- meetings ---- */
@@ -106,9 +110,20 @@ static bool spin_until_met(struct hall *h, uint64_t target)
             __builtin_ia32_pause();
 #endif
         }
-        if (!h->spins || waited > SPIN)
-            sched_yield();
-        waited = clock_now() - start;
+        if (h->spins && waited <= SPIN) {
+            waited = clock_now() - start;
+            continue;
+        }
+        if (h->crowded) {
+            h->crowded--;
+            return false;
+        }
+        int64_t before = clock_now();
+        sched_yield();
+        int64_t after = clock_now();
+        waited = after - start;
+        if (after - before > CROWDED)
+            h->crowded = SLEEPS;
     }
     return false;
 }

@@ -35,6 +35,7 @@ struct hall { /* one rank's view of it */
     int size;
     bool direct; /* one process: ranks read each other's buffers */
     bool spins;  /* there is a core for every rank */
+    int crowded; /* so many waits more sleep at once */
     uint64_t round, meetings;
     const uint8_t **views; /* for exchanges, by rank */
     size_t *bytes;

@@ -65,7 +65,9 @@ static enum skiff_status open_net(const struct skiff_world_options *o, const str
             .start_ms = o->start_ms  ? o->start_ms
                         : s.start_ms ? s.start_ms
                                      : START_MS,
-            .silence_ms = s.silence_ms},
+            .silence_ms = s.silence_ms,
+            .say = o->say,
+            .user = o->user},
         out, err);
 }
 

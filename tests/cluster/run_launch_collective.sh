@@ -260,6 +260,9 @@ never_says log/workerlog.0 "going on from"
 rm -rf model
 FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml --overwrite
 is "epochs" "$(epochs log/workerlog.0)" 012
+rm -rf model
+FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -- "$skiff" train -m config.yaml
+is "epochs of a command that is spelt out" "$(epochs log/workerlog.0)" 012
 FAIL_BEHIND=config.yaml run 1 "$skiff" launch --nproc_per_node 2 --log_overwrite -m config.yaml
 grep -qE "^skiff launch: rank [01] failed with status 1" err || fault "no rank is named"
 says err "pipe command"

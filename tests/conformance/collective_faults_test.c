@@ -155,6 +155,38 @@ static void expects_missing(struct job *j, int rank)
     CHECK_FAILS(collective_net(&j->options, &c, &err), first, "is it started");
 }
 
+static void keep_first(void *user, const char *line)
+{
+    char *kept = user;
+    if (!*kept)
+        snprintf(kept, 256, "%s", line);
+}
+
+/* Long before anybody gives up, it is told for whom they wait. */
+static void expects_to_be_told(struct job *j, int rank)
+{
+    struct collective *c;
+    char told[256] = "", expected[256];
+    j->options.rank = rank;
+    j->options.start_ms = 7500;
+    j->options.say = keep_first;
+    j->options.user = told;
+    CHECK_FAILS(collective_net(&j->options, &c, &err), "rank 1", "did not come within 7.5 s");
+    snprintf(expected, sizeof expected,
+             "rank %d has waited 5 s for rank 1 (%s); it gives up after 7.5 s", rank,
+             j->endpoints[1]);
+    CHECK(strcmp(told, expected) == 0);
+}
+
+static void a_rank_that_is_late_is_waited_for_aloud(void **state)
+{
+    struct job j;
+    job_init(&j, 3);
+    job_start_rank(&j, 0, expects_to_be_told);
+    job_start_rank(&j, 2, expects_to_be_told);
+    CHECK(job_wait(&j, 0) == 0 && job_wait(&j, 2) == 0);
+}
+
 static void a_rank_that_never_comes_is_named(void **state)
 {
     struct job j;
@@ -328,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_ends_is_named),
         cmocka_unit_test(a_slow_rank_is_waited_for),
         cmocka_unit_test(a_rank_that_never_comes_is_named),
+        cmocka_unit_test(a_rank_that_is_late_is_waited_for_aloud),
         cmocka_unit_test(who_runs_something_else_is_told),
         cmocka_unit_test(wrong_options),
         cmocka_unit_test(a_port_that_is_taken_is_told),
