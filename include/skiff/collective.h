@@ -82,6 +82,10 @@ struct skiff_collective_options {
     bool by_rows;
     bool loss_is_sum;     /* with by_rows: over the rows, so that they weigh alike as they are */
     bool sync_batch_norm; /* batch_norm takes the statistics of all ranks' rows; not by_rows */
+    /* Local SGD: ranks train alone, and parameters become their mean over all ranks in every
+     * local_steps-th run, and in all of the first local_begin ones; 0: gradients are summed. Needs
+     * startup; not by_rows, nor with merged gradients. */
+    int local_steps, local_begin;
     uint64_t reserved[4];
 };
 

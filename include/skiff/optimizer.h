@@ -119,6 +119,14 @@ SKIFF_API enum skiff_status skiff_net_minimize(struct skiff_net *net, struct ski
 #define skiff_minimize(net, loss, err, type, ...) \
     skiff_net_minimize(net, loss, type, &(struct skiff_optimizer_options){__VA_ARGS__}, err)
 
+/* Gradient merge, in place, after minimize: gradients are added up over k_steps runs of main, and
+ * every k-th run updates parameters by their sums, or means (avg), as a step with the rows of all
+ * of them would. Counters and sums are persistable variables that startup sets. Before
+ * skiff_collective_transpile, which then sums over ranks in the k-th run alone. */
+SKIFF_API enum skiff_status skiff_gradient_merge(struct skiff_program *main,
+                                                 struct skiff_program *startup, int k_steps,
+                                                 bool avg, struct skiff_error *err);
+
 /* ---- what there is ---- */
 
 enum skiff_setting_kind {

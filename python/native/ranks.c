@@ -2,6 +2,7 @@
 #include "native.h"
 
 #include <skiff/collective.h>
+#include <skiff/optimizer.h>
 
 static bool is_program(PyObject *o, const char *what)
 {
@@ -47,20 +48,23 @@ static PyObject *finish(struct keep *k, enum skiff_status status, const struct s
 static PyObject *transpile(PyObject *self, PyObject *args, PyObject *keywords)
 {
     PyObject *main, *startup = Py_None, *endpoints = Py_None;
-    int rank = 0, by_rows = 0, sync_batch_norm = 0;
+    int rank = 0, by_rows = 0, sync_batch_norm = 0, local_steps = 0, local_begin = 0;
     struct skiff_world_options world;
     struct skiff_collective_options o = {0};
     struct keep k = {0};
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "O|OOipp",
-            KEYWORDS("main", "startup", "endpoints", "rank", "by_rows", "sync_batch_norm"), &main,
-            &startup, &endpoints, &rank, &by_rows, &sync_batch_norm) ||
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOippii",
+                                     KEYWORDS("main", "startup", "endpoints", "rank", "by_rows",
+                                              "sync_batch_norm", "local_steps", "local_begin"),
+                                     &main, &startup, &endpoints, &rank, &by_rows, &sync_batch_norm,
+                                     &local_steps, &local_begin) ||
         !is_program(main, "main") || (startup != Py_None && !is_program(startup, "startup")))
         return NULL;
     o.by_rows = by_rows;
     o.sync_batch_norm = sync_batch_norm;
+    o.local_steps = local_steps;
+    o.local_begin = local_begin;
     if (world_of(&k, endpoints, rank, &world, &o))
         status = skiff_collective_transpile(program_of(main), program_of(startup), &o, &err);
     return finish(&k, status, &err);
@@ -105,7 +109,24 @@ static PyObject *spread(PyObject *self, PyObject *args, PyObject *keywords)
     return finish(&k, status, &err);
 }
 
+static PyObject *gradient_merge(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *main, *startup;
+    int k_steps, avg = 1;
+    struct skiff_error err;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOi|p",
+                                     KEYWORDS("main", "startup", "k_steps", "avg"), &main, &startup,
+                                     &k_steps, &avg) ||
+        !is_program(main, "main") || !is_program(startup, "startup"))
+        return NULL;
+    if (skiff_gradient_merge(program_of(main), program_of(startup), k_steps, avg, &err) < 0)
+        return raise_error(&err);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    METHOD("gradient_merge", gradient_merge,
+           "Gradients are added up over k_steps runs of main, and used in every k-th."),
     METHOD("collective_transpile", transpile,
            "Sums of gradients over all ranks in main; parameters of rank 0 in startup."),
     METHOD("collective_gen", gen, "Running the startup program opens the world."),

@@ -14,6 +14,7 @@
 #include "executor/scope.h"
 #include "fleet/role.h"
 #include "passes/collective.h"
+#include "passes/merge_grad.h"
 #include "program/job.h"
 #include "program/program.h"
 
@@ -175,10 +176,37 @@ static void read_ranks(const struct skiff_collective_options *o, struct collecti
                                     .rank = given ? o->world->rank : skiff_world_rank(),
                                     .endpoints = given ? o->world->endpoints : NULL,
                                     .sync_batch_norm = o->sync_batch_norm,
-                                    .by_rows = o->by_rows};
+                                    .by_rows = o->by_rows,
+                                    .local_steps = o->local_steps,
+                                    .local_begin = o->local_begin};
 }
 
 static const struct skiff_collective_options nothing;
+
+static enum skiff_status check_options(const struct skiff_collective_options *o,
+                                       const struct skiff_program *main, bool startup,
+                                       struct skiff_error *err)
+{
+    TRY(reserved_check(o->reserved, "skiff_collective_options", err));
+    if (o->by_rows && o->sync_batch_norm)
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "collective: by_rows and sync_batch_norm exclude each other: a rank "
+                         "without rows has no statistics to give");
+    if (o->local_steps < 0 || o->local_begin < 0)
+        return error_set(err, SKIFF_RANGE,
+                         "local SGD: %d steps between means, all of the first %d; neither may be "
+                         "negative",
+                         o->local_steps, o->local_begin);
+    if (o->local_steps && (o->by_rows || !startup))
+        return error_set(err, SKIFF_UNSUPPORTED, "local SGD: %s",
+                         o->by_rows ? "not by_rows: ranks without rows cannot "
+                                      "train alone"
+                                    : "needs the startup program");
+    if (o->local_steps && merge_grad_block(main))
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "local SGD and gradient merge exclude each other; leave one of them out");
+    return SKIFF_OK;
+}
 
 enum skiff_status skiff_collective_transpile(struct skiff_program *main,
                                              struct skiff_program *startup,
@@ -187,11 +215,7 @@ enum skiff_status skiff_collective_transpile(struct skiff_program *main,
 {
     struct collective_pass pass;
     o = o ? o : &nothing;
-    TRY(reserved_check(o->reserved, "skiff_collective_options", err));
-    if (o->by_rows && o->sync_batch_norm)
-        return error_set(err, SKIFF_UNSUPPORTED,
-                         "collective: by_rows and sync_batch_norm exclude each other: a rank "
-                         "without rows has no statistics to give");
+    TRY(check_options(o, main, startup != NULL, err));
     read_ranks(o, &pass);
     if (pass.nranks == 1)
         return SKIFF_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "passes/merge_grad.h"
 #include "program/job.h"
 #include "program/op_kind.h"
 #include "program/rights.h"
@@ -116,10 +117,31 @@ static int sum_behind(struct skiff_program *p, int at, const char **last)
     return to - at - 1;
 }
 
+/* Merged gradients are summed in the runs that use them. */
+static void sum_merged(struct skiff_program *p, struct skiff_block *body)
+{
+    const struct skiff_block *b = program_root(p);
+    int at = 0;
+    for (int i = 0; i < b->nops; i++) {
+        const struct attr_value *pairs = pairs_of(b->ops[i]);
+        for (int k = 0; pairs && k + 1 < pairs->n; k += 2) {
+            const char *grad = pairs->strings[k + 1];
+            struct skiff_op *op =
+                pass_put_op(body, at++, "c_allreduce_sum", grad, NULL, grad, ROLE_BACKWARD);
+            op_set_int(p, op, "ring_id", 0);
+            op_set_bool(p, op, "use_calc_stream", false);
+        }
+    }
+}
+
 static void sum_gradients(struct skiff_program *p)
 {
-    struct skiff_block *b = program_root(p);
+    struct skiff_block *b = program_root(p), *merged = merge_grad_block(p);
     const char *last = NULL;
+    if (merged) {
+        sum_merged(p, merged);
+        return;
+    }
     for (int i = 0; i < b->nops; i++)
         i += sum_behind(p, i, &last);
     for (int i = 0; last && i < b->nops; i++)
@@ -219,7 +241,8 @@ static enum skiff_status check(const struct skiff_program *main, const struct co
                                struct skiff_error *err)
 {
     const struct skiff_block *b = program_root(main);
-    bool done = false;
+    const struct skiff_block *merged = merge_grad_block(main);
+    bool done = merged && merged->nops && merged->ops[0]->kind->fuse == FUSE_SUM_RANKS;
     if (o->nranks < 1 || o->rank < 0 || o->rank >= o->nranks)
         return error_set(err, SKIFF_RANGE, "collective: rank %d of %d; ranks go from 0 to %d",
                          o->rank, o->nranks, o->nranks - 1);
@@ -243,12 +266,16 @@ enum skiff_status collective_transpile(struct skiff_program *main, struct skiff_
     TRY(check(main, o, err));
     if (o->sync_batch_norm)
         sync_batch_norm(main);
-    scale_loss(main, o);
-    sum_gradients(main);
     if (startup) {
         open_ring(startup, o);
         spread_parameters(startup, main);
         program_changed(startup);
+    }
+    if (o->local_steps) {
+        collective_local(main, startup, o);
+    } else {
+        scale_loss(main, o);
+        sum_gradients(main);
     }
     program_changed(main);
     enum skiff_status status = program_verify(main, err);

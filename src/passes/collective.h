@@ -18,11 +18,15 @@ struct collective_pass {
     const char *const *endpoints; /* nranks of them, or NULL */
     bool sync_batch_norm;         /* statistics of the rows of all ranks */
     bool by_rows; /* JOB_WEIGHT (program/job.h), which is fed, instead of 1 / nranks */
+    int local_steps, local_begin; /* local SGD (local_sgd.c); 0: gradients are summed */
 };
 
 /* startup may be NULL: then parameters are the same in all ranks already. */
 enum skiff_status collective_transpile(struct skiff_program *main, struct skiff_program *startup,
                                        const struct collective_pass *o, struct skiff_error *err);
+/* The part of it that local SGD has in place of sums of gradients. */
+void collective_local(struct skiff_program *main, struct skiff_program *startup,
+                      const struct collective_pass *o);
 /* gen_nccl_id alone, as mode "nccl2" of DistributeTranspiler has it. */
 void collective_gen(struct skiff_program *startup, const struct collective_pass *o);
 /* Does the program hold ops that ranks do together? */

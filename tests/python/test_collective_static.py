@@ -147,10 +147,10 @@ def addresses(n):
     return ",".join(ends)
 
 
-def run(case, kind, ranks, **environment):
+def run(case, kind, ranks, script=__file__, **environment):
     ends = addresses(ranks)
     env = dict(os.environ, PYTHONHASHSEED="0", **environment)
-    started = [subprocess.Popen([sys.executable, __file__, case, kind, str(rank), ends], stdout=subprocess.PIPE, env=env,
+    started = [subprocess.Popen([sys.executable, script, case, kind, str(rank), ends], stdout=subprocess.PIPE, env=env,
                                 universal_newlines=True) for rank in range(ranks)]
     lines = [process.communicate()[0].splitlines() for process in started]
     return [json.loads(line[len("RESULT "):]) for all_lines in lines for line in all_lines if line.startswith("RESULT ")]

@@ -310,6 +310,9 @@ class DistributedOptimizer(object):
         if mode.eager:
             return self.user_defined_optimizer.minimize(loss, None, parameter_list, no_grad_set)
         startup = framework.default_startup_program() if startup_program is None else startup_program
+        if self._fleet._is_collective:
+            from paddle.distributed.fleet import _collective_static
+            _collective_static.check(self.user_defined_strategy, self._fleet._role())
         out = self.user_defined_optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         self._fleet._split(loss.block.program, startup, self.user_defined_strategy)
         return out

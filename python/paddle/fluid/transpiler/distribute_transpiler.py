@@ -140,10 +140,11 @@ class DistributeTranspiler(object):
         if self.config.mode == "nccl2":
             _native.collective_gen(self._startup, ends, trainer_id)
             return
-        if self.config.collective_mode not in (None, "grad_allreduce"):
-            raise NotImplementedError("DistributeTranspiler: collective_mode %r is not there; use grad_allreduce" %
-                                      self.config.collective_mode)
-        _native.collective_transpile(self._main, self._startup, ends, trainer_id)
+        if self.config.collective_mode not in (None, "grad_allreduce", "local_sgd"):
+            raise ValueError("DistributeTranspiler: collective_mode is grad_allreduce or local_sgd, not %r" %
+                             self.config.collective_mode)
+        _native.collective_transpile(self._main, self._startup, ends, trainer_id,
+                                     local_steps=int(self.config.collective_mode == "local_sgd"))
 
     def _mode(self, fields):
         """(mode, direct): without runtime_split_send_recv the ops exchange at once, in sync or async mode; with it a

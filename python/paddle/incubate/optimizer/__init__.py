@@ -2,8 +2,9 @@
 from paddle import _names
 from paddle.incubate.optimizer import functional
 from paddle.incubate.optimizer.averages import LookAhead, ModelAverage
+from paddle.incubate.optimizer.gradient_merge import GradientMergeOptimizer
 from paddle.optimizer import LBFGS
 
 _FLUID = {"LarsMomentumOptimizer": "paddle.fluid.optimizer", "RecomputeOptimizer": "paddle.fluid.optimizer"}
 __getattr__, __dir__ = _names.lazy(__name__, _FLUID)
-__all__ = ["LBFGS", "LookAhead", "ModelAverage", "functional"]
+__all__ = ["GradientMergeOptimizer", "LBFGS", "LookAhead", "ModelAverage", "functional"]

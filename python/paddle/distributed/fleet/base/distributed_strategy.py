@@ -9,6 +9,8 @@ _A_SYNC = {"k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "indepe
            "launch_barrier": True, "heter_worker_device_guard": "cpu", "lr_decay_steps": 10, "use_ps_gpu": 0}
 _TRAINER = {"dump_fields_path": "", "dump_fields": [], "dump_param": [], "stat_var_names": [], "trainer": "",
             "device_worker": "", "local_sparse": [], "remote_sparse": []}
+_KNOWN = {"a_sync_configs": _A_SYNC, "trainer_desc_configs": _TRAINER,
+          "gradient_merge_configs": {"k_steps": 1, "avg": True}, "localsgd_configs": {"k_steps": 1, "begin_step": 1}}
 #: switches of collective training, which one process does not need
 _SWITCHES = ("amp asp auto dgc localsgd adaptive_localsgd lamb lars recompute sharding pipeline tensor_parallel gradient_merge "
              "fp16_allreduce elastic qat sync_batch_norm fuse_all_reduce_ops find_unused_parameters heter_ccl_mode "
@@ -23,11 +25,11 @@ class DistributedStrategy(object):
     def __init__(self):
         fields = {name: False for name in _SWITCHES}
         fields.update({name + "_configs": {} for name in _SWITCHES})
-        fields.update(fuse_all_reduce_ops=True, a_sync=True, a_sync_configs=dict(_A_SYNC),
-                      trainer_desc_configs=dict(_TRAINER), fs_client_param="", sparse_table_configs=[],
+        fields.update(fuse_all_reduce_ops=True, a_sync=True, fs_client_param="", sparse_table_configs=[],
                       fleet_desc_configs="", build_strategy=None, execution_strategy=None, hybrid_configs={},
                       gradient_scale_configs={}, nccl_comm_num=1, fuse_grad_size_in_MB=32, last_comm_group_size_MB=1,
                       hierarchical_allreduce_inter_nranks=1, conv_workspace_size_limit=512, sync_param_name=["embedding"])
+        fields.update({name: dict(known) for name, known in _KNOWN.items()})
         self.__dict__.update(fields)
 
     def __setattr__(self, name, value):
@@ -37,8 +39,8 @@ class DistributedStrategy(object):
             if not isinstance(value, bool):
                 raise ValueError("The type of `flag` is invalid, expected type is bool, but received %s" % type(value))
             self.__dict__["a_sync_configs"] = dict(self.a_sync_configs, k_steps=0)
-        elif name in ("a_sync_configs", "trainer_desc_configs"):
-            known = _A_SYNC if name == "a_sync_configs" else _TRAINER
+        elif name in _KNOWN:
+            known = _KNOWN[name]
             unknown = sorted(set(value) - set(known))
             if unknown:
                 raise ValueError("%s of DistributedStrategy has no key %s; it has %s" %

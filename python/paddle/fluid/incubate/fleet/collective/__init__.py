@@ -71,6 +71,11 @@ class Collective(Fleet):
         io.save_persistables(executor, dirname, main_program, filename)
 
 
+#: what would give other numbers, or other programs
+_NOT_THERE = {"use_dgc": "whole gradients are summed in every step", "use_amp": "programs compute with float32",
+              "forward_recompute": "the numbers are the same, with more memory"}
+
+
 class CollectiveOptimizer(DistributedOptimizer):
     """minimize also makes the programs collective; they connect when they are first run. Alone: the optimizer itself."""
 
@@ -78,21 +83,28 @@ class CollectiveOptimizer(DistributedOptimizer):
         DistributedOptimizer.__init__(self, optimizer, DistributedStrategy() if strategy is None else strategy)
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        if fleet.worker_num() > 1:
+            self._check()
         result = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
         fleet._main_program, fleet._startup_program = loss.program, startup_program
         if fleet.worker_num() > 1:
-            self._check()
             from skiff import _native
             _native.collective_transpile(fleet.main_program, fleet.startup_program, fleet.worker_endpoints(),
                                          fleet.worker_index(),
-                                         sync_batch_norm=bool(getattr(self._strategy, "sync_batch_norm", False)))
+                                         sync_batch_norm=bool(getattr(self._strategy, "sync_batch_norm", False)),
+                                         local_steps=self._local_steps())
         return result
 
+    def _local_steps(self):
+        """0: gradients are summed in every step; parameters become their mean in every n-th otherwise."""
+        local = getattr(self._strategy, "use_local_sgd", False) or \
+            getattr(self._strategy, "collective_mode", None) == "local_sgd"
+        return int(getattr(self._strategy, "local_sgd_steps", 1)) if local else 0
+
     def _check(self):
-        for name in ("use_local_sgd", "use_dgc", "forward_recompute", "use_amp"):
+        for name, instead in _NOT_THERE.items():
             if getattr(self._strategy, name, False):
-                raise NotImplementedError("DistributedStrategy.%s is not there; leave it out: gradients are summed in every "
-                                          "step" % name)
+                raise NotImplementedError("DistributedStrategy.%s is not there; leave it out: %s" % (name, instead))
 
 
 fleet = Collective()
