@@ -160,7 +160,7 @@ static void raise_op_error(const struct op_args *ins, struct skiff_error *err)
         for (int i = 0; i < ins->n; i++)
             for (int j = 0; j < ins->slots[i].n; j++) {
                 struct skiff_eager_tensor *t = ins->slots[i].tensors[j];
-                const char *dtype = t ? skiff_tensor_dtype(skiff_eager_value(t)) : first;
+                const char *dtype = t ? skiff_tensor_dtype(skiff_eager_form(t)) : first;
                 if (first && strcmp(first, dtype))
                     err->code = SKIFF_INVALID;
                 first = dtype;
@@ -438,7 +438,7 @@ static PyObject *eager_note(PyObject *self, PyObject *args)
 
 static PyObject *get_shape(struct eager_object *o, void *unused)
 {
-    struct skiff_tensor *t = skiff_eager_value(o->t);
+    const struct skiff_tensor *t = skiff_eager_form(o->t);
     int n = skiff_tensor_ndim(t);
     PyObject *list = PyList_New(n);
     for (int i = 0; list && i < n; i++)
@@ -448,22 +448,22 @@ static PyObject *get_shape(struct eager_object *o, void *unused)
 
 static PyObject *get_ndim(struct eager_object *o, void *unused)
 {
-    return PyLong_FromLong(skiff_tensor_ndim(skiff_eager_value(o->t)));
+    return PyLong_FromLong(skiff_tensor_ndim(skiff_eager_form(o->t)));
 }
 
 static PyObject *get_count(struct eager_object *o, void *unused)
 {
-    return PyLong_FromLongLong(skiff_tensor_count(skiff_eager_value(o->t)));
+    return PyLong_FromLongLong(skiff_tensor_count(skiff_eager_form(o->t)));
 }
 
 static PyObject *get_dtype(struct eager_object *o, void *unused)
 {
-    return PyUnicode_FromString(skiff_tensor_dtype(skiff_eager_value(o->t)));
+    return PyUnicode_FromString(skiff_tensor_dtype(skiff_eager_form(o->t)));
 }
 
 static PyObject *get_kind(struct eager_object *o, void *unused)
 {
-    return PyUnicode_FromString(skiff_tensor_kind(skiff_eager_value(o->t)));
+    return PyUnicode_FromString(skiff_tensor_kind(skiff_eager_form(o->t)));
 }
 
 static PyObject *get_stop(struct eager_object *o, void *unused)

@@ -393,7 +393,7 @@ static PyObject *result_wrap(const struct calling *c, union skiff_handle t)
 
 static PyObject *results_wrap(const struct calling *c, const union skiff_handle *out, int n)
 {
-    if (!c->f->gives_list && !c->f->gives_many)
+    if (!c->f->gives_list && n == 1)
         return result_wrap(c, out[0]);
     PyObject *list = c->f->gives_list ? PyList_New(n) : PyTuple_New(n);
     for (int i = 0; i < n; i++) {
@@ -417,6 +417,7 @@ static bool raise_other_class(const struct calling *c, const struct skiff_error 
     } others[] = {
         {"Only one dimension value of 'shape'", PyExc_AssertionError},
         {"The input's size along the split", c->eager ? PyExc_ValueError : PyExc_AssertionError},
+        {"input dim must be larger than 1", PyExc_AssertionError},
         {"alpha cannot be 0", PyExc_ZeroDivisionError}};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (!strncmp(err->message, others[i].start, strlen(others[i].start))) {

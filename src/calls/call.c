@@ -17,6 +17,7 @@ struct op_call { /* one op, ready to run or to be appended */
     const char *type;
     struct slot ins[SLOTS_MAX], outs[RESULTS_MAX];
     int nins, nouts;
+    const int *order; /* of outs in programs; NULL: as they stand */
     struct skiff_op_setting attrs[SETTINGS_MAX];
     int nattrs;
     union skiff_handle few[TENSORS_MAX];
@@ -35,6 +36,8 @@ static union skiff_handle *op_room(struct calling *c, struct op_call *o, int n)
 
 static const struct skiff_value *arg_value(const struct calling *c, int i)
 {
+    if (i >= c->f->nargs)
+        return &c->kept[i - c->f->nargs];
     const struct skiff_value *v = &c->args[i];
     return v->kind == SKIFF_VALUE_DEFAULT ? &c->f->args[i].def : v;
 }
@@ -305,9 +308,11 @@ static enum skiff_status op_append(struct calling *c, struct op_call *o)
     for (int i = 0; i < o->nins; i++)
         if (skiff_op_declares_in(b, op, o->ins[i].name))
             skiff_op_set_in(b, op, o->ins[i].name, o->ins[i].n, slot_names(c, &o->ins[i]));
-    for (int i = 0; i < o->nouts; i++)
-        if (skiff_op_declares_out(b, op, o->outs[i].name))
-            skiff_op_set_out(b, op, o->outs[i].name, o->outs[i].n, slot_names(c, &o->outs[i]));
+    for (int i = 0; i < o->nouts; i++) {
+        const struct slot *out = &o->outs[o->order ? o->order[i] : i];
+        if (skiff_op_declares_out(b, op, out->name))
+            skiff_op_set_out(b, op, out->name, out->n, slot_names(c, out));
+    }
     for (int i = 0; i < o->nattrs; i++) {
         if (!skiff_op_declares_attr(b, op, o->attrs[i].name, NULL))
             continue;
@@ -347,6 +352,7 @@ static enum skiff_status put_real(struct calling *c, struct op_call *o, const st
     if (c->to->eager && is_whole(dtype)) {
         struct op_call cast;
         cast.type = "cast";
+        cast.order = NULL;
         cast.nins = cast.nattrs = cast.used = 0;
         cast.nouts = 1;
         put_attr(&cast, "in_dtype",
@@ -369,6 +375,7 @@ enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
     static const struct result result = {.slot = "Out", .stop = true, .in_place = -1};
     struct op_call o;
     o.type = "fill_constant";
+    o.order = NULL;
     o.nins = o.nattrs = o.used = 0;
     o.nouts = 1;
     if (c->to->eager)
@@ -406,10 +413,13 @@ static const char *first_dtype(const struct calling *c)
     return dtype ? dtype : "";
 }
 
-static bool step_holds(const struct calling *c, const struct step *s)
+static bool condition_holds(struct calling *c, const struct row_condition *if_)
 {
-    const struct skiff_value *v = s->condition == IF_ALWAYS ? NULL : arg_value(c, s->condition_arg);
-    switch (s->condition) {
+    struct skiff_attr truth = {0};
+    const struct skiff_value *v = if_->kind == IF_RULE ? NULL : arg_value(c, if_->arg);
+    switch (if_->kind) {
+    case IF_RULE:
+        return rule_run(c, if_->rule, if_->operands, if_->noperands, &truth) == SKIFF_OK && truth.i;
     case IF_GIVEN:
         return is_given(v);
     case IF_TENSOR:
@@ -429,6 +439,14 @@ static bool step_holds(const struct calling *c, const struct step *s)
     default:
         return true;
     }
+}
+
+static bool step_holds(struct calling *c, const struct step *s)
+{
+    for (int i = 0; i < s->nconditions; i++)
+        if (condition_holds(c, &s->conditions[i]) == s->conditions[i].unless)
+            return false;
+    return true;
 }
 
 static void outs_unref(const struct calling *c, const struct op_call *o)
@@ -455,16 +473,76 @@ static void results_give(struct calling *c, const struct step *s, struct op_call
         }
 }
 
-static enum skiff_status step_do(struct calling *c, const struct step *s, union skiff_handle *out,
+/* What the step before gave has been used. */
+static void given_back(const struct calling *c, union skiff_handle *out, int room, int n)
+{
+    for (int i = 0; c->to->eager && i < n && i < room; i++)
+        skiff_eager_tensor_unref(out[i].eager);
+}
+
+static void step_keep(struct calling *c, const struct step *s, const union skiff_handle *out, int n)
+{
+    for (int i = 0; i < s->nkept && i < n; i++) {
+        c->kept[s->kept[i] - c->f->nargs] =
+            (struct skiff_value){.kind = SKIFF_VALUE_TENSOR, .tensor = out[i]};
+        if (c->to->eager) {
+            skiff_eager_tensor_ref(out[i].eager);
+            keep_temporary(c, out[i].eager);
+        }
+    }
+}
+
+static enum skiff_status step_call(struct calling *c, const struct step *s, union skiff_handle *out,
+                                   int room, int *n)
+{
+    struct skiff_value values[ARGS_MAX] = {0};
+    union skiff_handle few[RESULTS_MAX], *made = few;
+    int count, most = RESULTS_MAX;
+    for (int i = 0; i < s->nterms; i++) {
+        const struct term *t = &s->terms[i];
+        struct skiff_value *v = &values[t->to];
+        v->kind = t->kind == TERM_BEFORE ? SKIFF_VALUE_TENSOR : SKIFF_VALUE_ATTR;
+        if (t->kind == TERM_SLOT)
+            *v = *arg_value(c, t->arg);
+        else if (t->kind == TERM_BEFORE)
+            v->tensor = c->has_before ? c->before : c->args[0].tensor;
+        else if (t->kind == TERM_CONST)
+            v->attr = t->value;
+        else
+            TRY(rule_run(c, t->rule, t->operands, t->noperands, &v->attr));
+    }
+    if (s->call->gives_list) {
+        most = room;
+        made = arena_alloc(&c->arena, (size_t)room * sizeof(*made));
+    }
+    TRY(function_call(s->call, c->to, values, made, most, &count, c->err));
+    given_back(c, out, room, *n);
+    memcpy(out, made, (size_t)(count < most ? count : most) * sizeof(*out));
+    *n = count;
+    return SKIFF_OK;
+}
+
+static void step_give(struct calling *c, const struct step *s, union skiff_handle *out, int room,
+                      int *n)
+{
+    union skiff_handle given[RESULTS_MAX];
+    for (int i = 0; i < s->ngives; i++) {
+        given[i] = arg_value(c, s->gives[i])->tensor;
+        if (c->to->eager && i < room)
+            skiff_eager_tensor_ref(given[i].eager);
+    }
+    given_back(c, out, room, *n);
+    *n = s->ngives;
+    memcpy(out, given, (size_t)(*n < room ? *n : room) * sizeof(*out));
+}
+
+static enum skiff_status step_op(struct calling *c, const struct step *s, union skiff_handle *out,
                                  int room, int *n)
 {
     struct op_call o;
     o.type = s->op;
+    o.order = s->order;
     o.nins = o.nouts = o.nattrs = o.used = 0;
-    if (!s->op) {
-        name_draw(c, s);
-        return SKIFF_OK;
-    }
     if (s->op_arg >= 0)
         o.type = arg_value(c, s->op_arg)->attr.s;
     enum skiff_status status = SKIFF_OK;
@@ -478,10 +556,29 @@ static enum skiff_status step_do(struct calling *c, const struct step *s, union 
         outs_unref(c, &o);
         return status;
     }
-    if (*n && c->to->eager) /* what the step before gave has been used */
-        for (int i = 0; i < *n && i < room; i++)
-            skiff_eager_tensor_unref(out[i].eager);
+    given_back(c, out, room, *n);
     results_give(c, s, &o, out, room, n);
+    return SKIFF_OK;
+}
+
+static enum skiff_status step_do(struct calling *c, const struct step *s, union skiff_handle *out,
+                                 int room, int *n)
+{
+    if (s->call)
+        TRY(step_call(c, s, out, room, n));
+    else if (s->ngives)
+        step_give(c, s, out, room, n);
+    else if (s->op)
+        TRY(step_op(c, s, out, room, n));
+    else {
+        struct skiff_attr none;
+        for (int i = 0; i < s->nterms; i++)
+            TRY(rule_run(c, s->terms[i].rule, s->terms[i].operands, s->terms[i].noperands, &none));
+        if (s->as)
+            name_draw(c, s);
+        return SKIFF_OK;
+    }
+    step_keep(c, s, out, *n < room ? *n : room);
     c->before = *n ? out[0] : c->before;
     c->has_before = *n > 0;
     return SKIFF_OK;
@@ -503,23 +600,39 @@ static void give_first(struct calling *c, union skiff_handle *out, int *n)
         skiff_eager_tensor_ref(out[0].eager);
 }
 
+/* What the caller has room for; the rest is given back. */
+static void few_give(const struct calling *c, const union skiff_handle *few,
+                     union skiff_handle *out, int room, int n)
+{
+    for (int i = 0; i < n && i < RESULTS_MAX; i++)
+        if (i < room)
+            out[i] = few[i];
+        else if (c->to->eager)
+            skiff_eager_tensor_unref(few[i].eager);
+}
+
 enum skiff_status function_call(const struct function *f, const struct skiff_call_target *to,
                                 const struct skiff_value *args, union skiff_handle *out, int room,
                                 int *n, struct skiff_error *err)
 {
-    struct calling c = {.f = f, .to = to, .args = args, .err = err};
+    struct skiff_value kept[KEPT_MAX];
+    union skiff_handle few[RESULTS_MAX], *all = room < RESULTS_MAX ? few : out;
+    struct calling c = {.f = f, .to = to, .args = args, .kept = kept, .err = err};
+    int most = room < RESULTS_MAX ? RESULTS_MAX : room;
     enum skiff_status status = SKIFF_OK;
     arena_init(&c.arena);
+    memset(kept, 0, (size_t)f->nkept * sizeof(*kept));
     *n = 0;
     for (int i = 0; status == SKIFF_OK && i < f->nsteps; i++)
         if (step_holds(&c, &f->steps[i]))
-            status = step_do(&c, &f->steps[i], out, room, n);
+            status = step_do(&c, &f->steps[i], all, most, n);
     if (status < 0) {
-        for (int i = 0; to->eager && i < *n && i < room; i++)
-            skiff_eager_tensor_unref(out[i].eager);
+        given_back(&c, all, most, *n);
         *n = 0;
-    } else if (!*n && !f->gives_list && room && args[0].kind == SKIFF_VALUE_TENSOR)
-        give_first(&c, out, n);
+    } else if (!*n && !f->gives_list && args[0].kind == SKIFF_VALUE_TENSOR)
+        give_first(&c, all, n);
+    if (all == few)
+        few_give(&c, few, out, room, *n);
     calling_end(&c);
     return status;
 }

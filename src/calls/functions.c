@@ -36,6 +36,11 @@ static void functions_build(void)
         }
 }
 
+const struct function *function_before(const char *name)
+{
+    return str_map_get(&by_name, name);
+}
+
 const struct function *function_find(const char *name)
 {
     pthread_once(&once, functions_build);

@@ -45,6 +45,9 @@ static const struct function_row common_rows[] = {
 static const struct function_row loss_rows[] = {
 #include "calls/list_loss.h"
     {0}};
+static const struct function_row norm_rows[] = {
+#include "calls/list_norm.h"
+    {0}};
 
 const struct function_section function_sections[] = {
     {"tensor.attribute", attribute_rows},
@@ -61,5 +64,6 @@ const struct function_section function_sections[] = {
     {"nn.functional.activation", activation_rows},
     {"nn.functional.common", common_rows},
     {"nn.functional.loss", loss_rows},
+    {"nn.functional.norm", norm_rows},
     {0},
 };

@@ -130,9 +130,25 @@ static void parse_args(struct parser *p)
 static int find_arg(const struct parser *p, const char *name)
 {
     int i = function_arg(p->f, name);
+    for (int k = 0; i < 0 && k < p->f->nkept; k++)
+        if (!strcmp(p->f->args[p->f->nargs + k].name, name))
+            i = p->f->nargs + k;
     if (i < 0)
-        wrong(p, "no argument of that name", name);
+        wrong(p, "no argument and nothing kept of that name", name);
     return i;
+}
+
+/* A place for what a step gives; the same name may be kept by steps of which one runs. */
+static int keep_name(struct parser *p, const char *name)
+{
+    struct function *f = p->f;
+    for (int k = 0; k < f->nkept; k++)
+        if (!strcmp(f->args[f->nargs + k].name, name))
+            return f->nargs + k;
+    if (f->nkept == KEPT_MAX || function_arg(f, name) >= 0)
+        wrong(p, "cannot be kept under that name", name);
+    f->args[f->nargs + f->nkept] = (struct row_arg){.name = name, .takes = TAKES_TENSOR};
+    return f->nargs + f->nkept++;
 }
 
 static void takes_attr(struct parser *p, int i, enum skiff_attr_type type)
@@ -333,25 +349,80 @@ static void parse_result(struct parser *p, const struct op_kind *kind, struct st
     }
 }
 
+/* ---- calls of other functions ---- */
+
+/* What may be given for an argument that is handed on is what the other function takes. */
+static void takes_as(struct parser *p, int i, const struct row_arg *other)
+{
+    struct row_arg *arg = &p->f->args[i];
+    arg->takes |= other->takes & ~(unsigned)(TAKES_ATTR | TAKES_NAME);
+    if (other->takes & TAKES_ATTR && !(arg->takes & TAKES_ATTR)) {
+        arg->takes |= TAKES_ATTR;
+        arg->type = other->type;
+        arg->any_type = other->any_type;
+    }
+}
+
+static void parse_handed(struct parser *p, struct step *s, char *text)
+{
+    struct skiff_value constant;
+    char *equals = strchr(text, '=');
+    struct term *t = &s->terms[s->nterms++];
+    if (!equals)
+        wrong(p, "not arg=value", text);
+    *equals = '\0';
+    t->to = function_arg(s->call, text);
+    if (t->to < 0)
+        wrong(p, "the function that is called has no such argument", text);
+    if (!strcmp(equals + 1, "."))
+        t->kind = TERM_BEFORE;
+    else if (parse_constant(p, equals + 1, &constant)) {
+        t->kind = TERM_CONST;
+        t->value = constant.attr;
+    } else if (strchr(equals + 1, '(')) {
+        t->kind = TERM_RULE;
+        t->rule = parse_rule(p, equals + 1, &t->operands, &t->noperands);
+    } else {
+        t->kind = TERM_SLOT;
+        t->arg = find_arg(p, equals + 1);
+        takes_as(p, t->arg, &s->call->args[t->to]);
+    }
+}
+
+static void parse_call(struct parser *p, struct step *s, char *word)
+{
+    word[strlen(word) - 1] = '\0';
+    s->call = function_before(word);
+    if (!s->call)
+        wrong(p, "there is no such function before this one", word);
+}
+
 /* ---- steps ---- */
 
 static void parse_condition(struct parser *p, struct step *s, const char *text)
 {
+    if (s->nconditions == CONDITIONS_MAX)
+        wrong(p, "too many conditions", text);
+    struct row_condition *to = &s->conditions[s->nconditions++];
     static const struct {
         const char *word;
         enum condition condition;
     } words[] = {
         {"tensor(", IF_TENSOR}, {"number(", IF_NUMBER}, {"none(", IF_NONE}, {"whole(", IF_WHOLE},
         {"other(", IF_OTHER},   {"matrix(", IF_MATRIX}, {"ints(", IF_INTS}, {0}};
-    s->condition = IF_GIVEN;
+    to->kind = IF_GIVEN;
     for (int i = 0; words[i].word; i++)
         if (!strncmp(text, words[i].word, strlen(words[i].word))) {
-            s->condition = words[i].condition;
+            to->kind = words[i].condition;
             text = arena_strndup(p->a, text + strlen(words[i].word),
                                  strlen(text) - strlen(words[i].word) - 1);
             break;
         }
-    s->condition_arg = find_arg(p, text);
+    if (strchr(text, '(')) {
+        to->kind = IF_RULE;
+        to->rule = parse_rule(p, text, &to->operands, &to->noperands);
+    } else
+        to->arg = find_arg(p, text);
 }
 
 static const struct op_kind *parse_op(struct parser *p, struct step *s, char *word)
@@ -369,28 +440,70 @@ static const struct op_kind *parse_op(struct parser *p, struct step *s, char *wo
     return kind;
 }
 
+enum { WORDS = TERMS_MAX + RESULTS_MAX + 2 * CONDITIONS_MAX + 12 };
+
+static bool is_mark(const char *word)
+{
+    return !strcmp(word, "if") || !strcmp(word, "unless") || !strcmp(word, "keep");
+}
+
+/* "keep NAME...", "give NAME...": takes the names; returns how many words there were. */
+static int parse_names(struct parser *p, char **words, int n, bool keep, int *to, int *count)
+{
+    int i = 0;
+    for (; i < n && !is_mark(words[i]); i++) {
+        if (*count == RESULTS_MAX)
+            wrong(p, "too many names", words[i]);
+        to[(*count)++] = keep ? keep_name(p, words[i]) : find_arg(p, words[i]);
+    }
+    return i;
+}
+
+/* Words that all kinds of steps have; returns how many it took. */
+static int parse_mark(struct parser *p, struct step *s, char **words, int n)
+{
+    const char *word = words[0];
+    if (n > 1 && (!strcmp(word, "as") || !strcmp(word, "named") || !strcmp(word, "aside"))) {
+        s->named = word[0] == 'n';
+        s->aside = word[2] == 'i';
+        s->as = words[1];
+        return 2;
+    }
+    if (n > 1 && (!strcmp(word, "if") || !strcmp(word, "unless"))) {
+        parse_condition(p, s, words[1]);
+        s->conditions[s->nconditions - 1].unless = word[0] == 'u';
+        return 2;
+    }
+    if (!strcmp(word, "keep"))
+        return 1 + parse_names(p, words + 1, n - 1, true, s->kept, &s->nkept);
+    if (!strcmp(word, "give"))
+        return 1 + parse_names(p, words + 1, n - 1, false, s->gives, &s->ngives);
+    return 0;
+}
+
 static void parse_step(struct parser *p, const char *text, struct step *s)
 {
-    enum { WORDS = TERMS_MAX + RESULTS_MAX + 8 };
     char *words[WORDS];
     const struct op_kind *kind = NULL;
-    int n = cut(p, text, ' ', words, WORDS), i = 0;
+    int n = cut(p, text, ' ', words, WORDS), i = 0, taken;
     bool results = false;
     s->terms = arena_alloc(p->a, (size_t)(n + 1) * sizeof(*s->terms));
-    if (words[0][strlen(words[0]) - 1] == ':')
+    if (n > 1 && !strcmp(words[0], "call")) {
+        parse_call(p, s, words[1]);
+        i = 2;
+    } else if (words[0][strlen(words[0]) - 1] == ':')
         kind = parse_op(p, s, words[i++]);
-    for (; i < n; i++) {
+    for (; i < n; i += taken) {
+        taken = parse_mark(p, s, words + i, n - i);
+        if (taken)
+            continue;
+        taken = 1;
         if (!strcmp(words[i], "->"))
             results = true;
-        else if (i + 1 < n && (!strcmp(words[i], "as") || !strcmp(words[i], "named") ||
-                               !strcmp(words[i], "aside"))) {
-            s->named = words[i][0] == 'n';
-            s->aside = words[i][2] == 'i';
-            s->as = words[++i];
-        } else if (i + 1 < n && !strcmp(words[i], "if"))
-            parse_condition(p, s, words[++i]);
-        else if (!kind)
-            wrong(p, "a step begins with an op and ':', or is 'as NAME'", text);
+        else if (s->call)
+            parse_handed(p, s, words[i]);
+        else if (!kind && !strchr(words[i], '('))
+            wrong(p, "a step begins with an op and ':', 'call', 'give' or a check", text);
         else if (results)
             parse_result(p, kind, s, words[i]);
         else
@@ -398,6 +511,14 @@ static void parse_step(struct parser *p, const char *text, struct step *s)
     }
     if (kind && !s->nresults)
         parse_result(p, kind, s, arena_strdup(p->a, "Out"));
+    for (int k = 0; k < s->nresults; k++) { /* by insertion */
+        int at = k;
+        for (; at > 0 && op_kind_slot(kind->outs, s->results[s->order[at - 1]].slot) >
+                             op_kind_slot(kind->outs, s->results[k].slot);
+             at--)
+            s->order[at] = s->order[at - 1];
+        s->order[at] = k;
+    }
 }
 
 void row_parse(const struct function_row *row, const char *module, struct arena *a,
@@ -418,11 +539,9 @@ void row_parse(const struct function_row *row, const char *module, struct arena 
     out->steps = arena_alloc(a, (size_t)(out->nsteps + 1) * sizeof(*out->steps));
     for (int i = 0; i < out->nsteps; i++)
         parse_step(&p, steps[i], &out->steps[i]);
-    int visible = 0;
     const struct step *last = &out->steps[out->nsteps - 1];
-    for (int i = 0; i < last->nresults; i++) {
-        visible += !last->results[i].hidden;
+    for (int i = 0; i < last->nresults; i++)
         out->gives_list |= last->results[i].rule != NULL;
-    }
-    out->gives_many = visible > 1;
+    if (last->call)
+        out->gives_list = last->call->gives_list;
 }

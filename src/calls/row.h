@@ -4,11 +4,15 @@
  *              "leaky_relu: X=x alpha=negative_slope",
  *              "x, or negative_slope * x below zero.")
  *
- * names (the first one is told in messages), arguments, steps, what it does. A step is an op:
+ * names (the first one is told in messages), arguments, steps, what it does. A step is an op,
+ * another function that stands before this one, or what the call gives:
  *
- *     op: TERM... [-> RESULT...] [as | aside | named NAME] [if COND]
+ *     op: TERM... [-> RESULT...] [as | aside | named NAME] [keep NAME...] [if COND]...
+ *     call function: arg=VALUE... [keep NAME...] [if COND]...
+ *     give NAME... [if COND]...
+ *     rule(..)... [if COND]...             only checks
  *
- * (or @arg: for the op, an activation, that an argument names)
+ * (@arg: for the op, an activation, that an argument names)
  * TERM     Slot=arg         a tensor; nothing when it is none; a slot of a list: one or more;
  *                           Slot!: its gradient ends there
  *          Slot=.           the result of the step before (at first: the first argument)
@@ -20,15 +24,19 @@
  *                           attr|Slot|List=arg: or a list with tensors in it
  *          attr=rule(..)    worked out by a rule (rules.c); no blanks
  *          rule(..)         a check
+ * VALUE    an argument, a constant, a rule, . or what was kept
  * RESULT   Slot[:dtype][!][~][=arg][*rule(..)]: ! stops gradients, ~ is not returned, =arg the
  *          argument takes its place when it is given, *rule(..) is a list of so many. None: Out.
+ *          They are made in this order; in programs they stand as the op declares them.
  * as       what variables of programs are named after: NAME_0.tmp_0 (else the function's name)
  * aside    the same, also when the call is given a name
  * named    the variable is NAME_0
+ * keep     what the step gives may be used under that name by all later ones, as arguments are
+ * if       may be unless
  * COND     arg (is not None), tensor(arg), number(arg), none(arg), whole(arg) (a tensor of whole
  *          numbers), other(arg) (a type that the first argument does not have), matrix(arg) (a
- *          tensor of two dimensions or more), ints(arg) (what real(arg) would change); a step whose
- *          condition does not hold is left out
+ *          tensor of two dimensions or more), ints(arg) (what real(arg) would change), or a rule
+ *          that gives a truth value; a step is left out unless all of its conditions hold
  *
  * Steps are parted by "; ". A first step "as NAME" draws the name before anything else is made. */
 #ifndef CALLS_ROW_H
@@ -39,9 +47,11 @@
 enum {
     ARGS_MAX = 16,
     TERMS_MAX = 14,
-    RESULTS_MAX = 4,
-    STEPS_MAX = 5,
-    OPERANDS_MAX = 4,
+    RESULTS_MAX = 6,
+    STEPS_MAX = 20,
+    OPERANDS_MAX = 6,
+    CONDITIONS_MAX = 3,
+    KEPT_MAX = 8,
 };
 
 enum takes { /* what may be given for an argument */
@@ -86,6 +96,7 @@ struct term {
     const char *key;         /* slot or attribute */
     const char *slot, *list; /* EITHER; or NULL */
     bool stop;               /* EITHER: the tensor stops gradients */
+    int to;                  /* of a called function: the argument */
     int arg;
     struct skiff_attr value; /* CONST */
     const struct call_rule *rule;
@@ -103,7 +114,6 @@ struct result {
 };
 
 enum condition {
-    IF_ALWAYS,
     IF_GIVEN,
     IF_TENSOR,
     IF_NUMBER,
@@ -111,28 +121,41 @@ enum condition {
     IF_WHOLE,
     IF_OTHER,
     IF_MATRIX,
-    IF_INTS
+    IF_INTS,
+    IF_RULE,
+};
+struct row_condition {
+    enum condition kind;
+    bool unless;
+    int arg;
+    const struct call_rule *rule; /* RULE */
+    const struct operand *operands;
+    int noperands;
 };
 
 struct step {
-    const char *op; /* NULL: only draws the name */
-    int op_arg;     /* the argument that names the op, or -1 */
+    const char *op;              /* NULL: only draws the name, or checks */
+    int op_arg;                  /* the argument that names the op, or -1 */
+    const struct function *call; /* instead of an op */
     const char *as;
     bool named, aside;
-    enum condition condition;
-    int condition_arg;
+    struct row_condition conditions[CONDITIONS_MAX];
+    int nconditions;
+    int kept[RESULTS_MAX], nkept;   /* where results are kept: numbers behind the arguments */
+    int gives[RESULTS_MAX], ngives; /* what the call gives */
     struct term *terms;
     struct result results[RESULTS_MAX];
+    int order[RESULTS_MAX]; /* results as the op declares them: they stand so in programs */
     int nterms, nresults;
 };
 
 struct function {
     const char *names, *arguments, *ops, *text, *module; /* as declared */
     const char *name;                                    /* the last word of the first name */
-    struct row_arg args[ARGS_MAX];
+    struct row_arg args[ARGS_MAX + KEPT_MAX];            /* those that are kept stand behind */
     struct step *steps;
-    int nargs, nrequired, nsteps, name_arg;
-    bool gives_list, gives_many; /* a list; several */
+    int nargs, nkept, nrequired, nsteps, name_arg;
+    bool gives_list; /* not one or several */
 };
 
 /* NULL: there is none; "paddle." in front is fine. */
@@ -157,6 +180,8 @@ struct function_section {
 };
 extern const struct function_section function_sections[]; /* list.c; ends with {0} */
 
+/* While rows are read: one that was read before; NULL: there is none. */
+const struct function *function_before(const char *name);
 /* Ends the process. */
 void row_wrong(const char *names, const char *what, const char *word);
 

@@ -27,17 +27,25 @@ const char *handle_dtype(const struct calling *c, union skiff_handle t)
     return skiff_var_has_dtype(t.var) ? skiff_var_dtype(t.var) : NULL;
 }
 
-static const char *shape_text(struct calling *c, union skiff_handle t)
+const char *list_text(struct calling *c, const int64_t *longs, int n)
 {
     struct buf b = BUF_INIT;
-    int n = handle_ndim(c, t);
     buf_char(&b, '[');
     for (int i = 0; i < n; i++)
-        buf_printf(&b, "%s%" PRId64, i ? ", " : "", handle_dim(c, t, i));
+        buf_printf(&b, "%s%" PRId64, i ? ", " : "", longs[i]);
     buf_char(&b, ']');
     const char *text = arena_strdup(&c->arena, b.data);
     buf_deinit(&b);
     return text;
+}
+
+const char *handle_text(struct calling *c, union skiff_handle t)
+{
+    int n = handle_ndim(c, t);
+    int64_t *dims = arena_alloc(&c->arena, (size_t)(n + 1) * sizeof(*dims));
+    for (int i = 0; i < n; i++)
+        dims[i] = handle_dim(c, t, i);
+    return list_text(c, dims, n);
 }
 
 /* ---- numbers ---- */
@@ -194,7 +202,7 @@ static enum skiff_status axes_of(struct calling *c, const struct skiff_value *co
             return error_set(c->err, SKIFF_INVALID,
                              "%s: the axis %" PRId64
                              " is not in the range [%d, %d) of a tensor of the shape %s",
-                             c->f->name, a, -rank, rank, shape_text(c, args[0]->tensor));
+                             c->f->name, a, -rank, rank, handle_text(c, args[0]->tensor));
     }
     *out = (struct skiff_attr){
         .type = SKIFF_ATTR_LONGS, .n = count, .longs = count ? args[1]->attr.longs : NULL};
@@ -258,8 +266,8 @@ static const struct call_rule rules[] = {
 
 const struct call_rule *call_rule_find(const char *name)
 {
-    const struct call_rule *const tables[] = {rules, shape_rules};
-    for (int i = 0; i < 2; i++)
+    const struct call_rule *const tables[] = {rules, shape_rules, choice_rules, layout_rules};
+    for (int i = 0; i < 4; i++)
         for (const struct call_rule *r = tables[i]; r->name; r++)
             if (!strcmp(r->name, name))
                 return r;

@@ -16,6 +16,7 @@ struct calling {
     const char *prefix; /* of variables' names; NULL: not drawn yet */
     union skiff_handle before;
     bool has_before;
+    struct skiff_value *kept;
     struct temporary { /* of eager mode, given back when the call is over */
         struct skiff_eager_tensor *tensor;
         struct temporary *next;
@@ -34,13 +35,18 @@ struct call_rule {
     const char *name, *takes;
     rule_fn run;
 };
-extern const struct call_rule shape_rules[]; /* rules_shape.c; ends with {0} */
+extern const struct call_rule shape_rules[];  /* rules_shape.c; ends with {0} */
+extern const struct call_rule choice_rules[]; /* rules_choice.c */
+extern const struct call_rule layout_rules[]; /* rules_layout.c */
 const struct call_rule *call_rule_find(const char *name);
 
 /* What tensors of either target say of themselves. */
 int handle_ndim(const struct calling *c, union skiff_handle t);
 int64_t handle_dim(const struct calling *c, union skiff_handle t, int i);
 const char *handle_dtype(const struct calling *c, union skiff_handle t); /* NULL: not known */
+/* "[2, 3]", in the arena */
+const char *handle_text(struct calling *c, union skiff_handle t);
+const char *list_text(struct calling *c, const int64_t *longs, int n);
 /* fill_constant, as paddle.full calls it. */
 enum skiff_status call_fill(struct calling *c, int ndim, const int64_t *dims,
                             const struct skiff_attr *number, const char *dtype,

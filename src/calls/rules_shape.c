@@ -1,5 +1,6 @@
 /* Rules about shapes, places along axes, and the values of new tensors. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "calls/rules.h"
@@ -28,6 +29,29 @@ RULE(shape_of)
     for (int i = 0; i < rank; i++)
         dims[i] = handle_dim(c, args[0]->tensor, i);
     *out = number_list(dims, rank);
+    return SKIFF_OK;
+}
+
+/* sizes(x, 'd0/1/-1/d2..'): numbers, d0 the first dimension of x, d2.. all from the third on */
+RULE(sizes)
+{
+    int rank = handle_ndim(c, args[0]->tensor), count = 0;
+    const char *text = args[1]->attr.s;
+    int64_t *dims = arena_alloc(&c->arena, (strlen(text) + (size_t)rank) * sizeof(*dims));
+    while (*text) {
+        bool of_x = *text == 'd';
+        char *end;
+        long number = strtol(text + of_x, &end, 10);
+        bool rest = !strncmp(end, "..", 2);
+        if (!of_x)
+            dims[count++] = number;
+        else
+            for (int i = (int)number; i < (rest ? rank : (int)number + 1); i++)
+                dims[count++] = handle_dim(c, args[0]->tensor, i);
+        text = end + (rest ? 2 : 0);
+        text += *text == '/';
+    }
+    *out = number_list(dims, count);
     return SKIFF_OK;
 }
 
@@ -378,6 +402,7 @@ RULE(padding)
 }
 
 const struct call_rule shape_rules[] = {
+    {"sizes", "ts", sizes},
     {"shape", "t", shape_of},
     {"last", "t", last_axis},
     {"unknown", "", unknown},

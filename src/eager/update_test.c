@@ -170,6 +170,29 @@ static void test_lag(void **unused)
     }
 }
 
+/* Who asks for the form of a parameter moves no row that lies behind. */
+static void test_form(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    tensor_p p = make(e, 5, 2, 1);
+    struct skiff_eager_optimizer *opt = optimizer(e, "adam", 1, &p, NULL);
+    give_grad(p, 1);
+    step(opt, 0.1);
+    const float *memory = tensor_f32(&skiff_eager_value(p)->tensor);
+    float before = memory[0];
+    for (int i = 0; i < 4; i++) {
+        give_rows(p, 1);
+        step(opt, 0.1);
+        assert_int_equal(skiff_tensor_dim(skiff_eager_form(p), 0), 5);
+        assert_string_equal(skiff_tensor_dtype(skiff_eager_form(p)), "float32");
+        assert_true(memory[0] == before);
+    }
+    assert_true(at(p, 0) < before && memory[0] == at(p, 0));
+    skiff_eager_optimizer_destroy(opt);
+    skiff_eager_tensor_unref(p);
+    skiff_eager_destroy(e);
+}
+
 static void test_state(void **unused)
 {
     struct skiff_eager *e = skiff_eager_create();
@@ -236,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_sgd_moves_what_has_a_gradient),
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_lag),
+        cmocka_unit_test(test_form),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_wrong),
     };

@@ -1,4 +1,5 @@
 """Optimizers in eager mode against real 2.6.2 (eager_train.json, by eager_train_cases.py), and what they refuse."""
+import ctypes
 import gc
 import json
 import os
@@ -200,6 +201,30 @@ class Moved(unittest.TestCase):
             gc.collect()
             values.append(table.weight.numpy())
         np.testing.assert_allclose(values[0], values[1], atol=1e-6)
+
+    def test_a_look_at_the_form_moves_no_row(self):
+        """Shape, type and the lookup itself leave rows behind that lag: only who reads values brings all of them up."""
+        table = nn.Embedding(20, 3, sparse=True)
+        table.weight.set_value(numbers(5, 20, 3))
+        optimizer = paddle.optimizer.Adam(0.1, parameters=table.parameters(), lazy_mode=False)
+        memory = (ctypes.c_float * 60).from_address(table.weight.data_ptr())
+
+        def step(row):
+            table(paddle.to_tensor([row])).sum().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+
+        step(7)
+        table.weight.numpy()
+        for row in (1, 2, 1, 2):
+            before = memory[7 * 3]  # row 7 has a moment, and is not looked up
+            step(row)
+            weight = table.weight
+            self.assertEqual((list(weight.shape), weight.dtype, weight.ndim, weight.size), ([20, 3], paddle.float32, 2, 60))
+            paddle.nn.functional.embedding(paddle.to_tensor([row]), weight, sparse=True)
+            self.assertEqual(memory[7 * 3], before)
+        self.assertLess(table.weight.numpy()[7, 0], before - 0.01)
+        self.assertEqual(memory[7 * 3], table.weight.numpy()[7, 0])
 
 
 if __name__ == "__main__":

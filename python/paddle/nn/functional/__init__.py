@@ -14,10 +14,10 @@ FUNCTIONS = {
     "pooling": "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d "
                "adaptive_max_pool2d",
     "loss": "log_loss cross_entropy softmax_with_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits "
-            "square_error_cost mse_loss l1_loss smooth_l1_loss kl_div nll_loss margin_ranking_loss",
+            "square_error_cost mse_loss l1_loss smooth_l1_loss kl_div nll_loss margin_ranking_loss hsigmoid_loss",
     "loss_more": "sigmoid_focal_loss hinge_embedding_loss cosine_embedding_loss triplet_margin_loss "
                  "triplet_margin_with_distance_loss soft_margin_loss multi_label_soft_margin_loss multi_margin_loss "
-                 "poisson_nll_loss gaussian_nll_loss dice_loss npair_loss hsigmoid_loss",
+                 "poisson_nll_loss gaussian_nll_loss dice_loss npair_loss",
     "norm": "layer_norm batch_norm instance_norm local_response_norm normalize",
     "volume": "conv3d conv3d_transpose max_pool3d avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d",
     "vision": "pixel_shuffle pixel_unshuffle channel_shuffle unfold fold interpolate upsample",

@@ -1,8 +1,8 @@
 """Losses."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Call, declared, fill, is_float, named, need, one
-from paddle.tensor.math import abs, add, multiply, square, subtract, sum
+from paddle._op import Call, declared, is_float, need, one
+from paddle.tensor.math import multiply, sum
 from paddle.tensor.stat import mean
 
 globals().update(declared(__name__))
@@ -128,54 +128,6 @@ def _mean_of_counted(loss, label, weights, soft_label, ignore_index, name):
     return sum(loss) / (count + cast(count == 0.0, count.dtype))
 
 
-def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
-    """-label * log(input) - (1 - label) * log(1 - input)"""
-    _check(reduction, "binary_cross_entropy")
-    call = Call("binary_cross_entropy", name if reduction == "none" and weight is None else None)
-    loss = call.one("bce_loss", {"X": need(input, "input", "binary_cross_entropy"),
-                                 "Label": need(label, "label", "binary_cross_entropy")})
-    if weight is not None:
-        loss = multiply(loss, weight)
-    return _reduced(loss, reduction)
-
-
-def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
-    """binary_cross_entropy of sigmoid(logit)."""
-    _check(reduction, "binary_cross_entropy_with_logits")
-    inputs = {"X": need(logit, "logit", "binary_cross_entropy_with_logits"),
-              "Label": need(label, "label", "binary_cross_entropy_with_logits")}
-    one_ = fill([1], 1.0, logit.dtype) if pos_weight is not None or not mode.eager else None
-    if pos_weight is not None:
-        inputs["pos_weight"] = add(multiply(label, subtract(pos_weight, one_)), one_)
-    loss = one("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", inputs,
-               {"ignore_index": -100, "normalize": False})
-    if weight is not None:
-        loss = multiply(loss, weight)
-    return _reduced(loss, reduction)
-
-
-def mse_loss(input, label, reduction="mean", name=None):
-    """(input - label)^2, reduced."""
-    _check(reduction, "mse_loss")
-    return _reduced(square(subtract(input, label)), reduction, name)
-
-
-def l1_loss(input, label, reduction="mean", name=None):
-    """|input - label|, reduced."""
-    _check(reduction, "L1Loss")
-    return _reduced(abs(subtract(input, label)), reduction, name)
-
-
-def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):
-    """Huber's loss."""
-    _check(reduction, "smooth_l1_loss")
-    call = Call("huber_loss")
-    residual, loss = call.var(), call.var()
-    call.op("huber_loss", {"X": need(input, "input", "smooth_l1_loss"), "Y": need(label, "label", "smooth_l1_loss")},
-            {"Out": loss, "Residual": residual}, {"delta": float(delta)})
-    return _reduced(loss, reduction)
-
-
 def kl_div(input, label, reduction="mean", name=None):
     """label * (log(label) - input)"""
     from paddle.tensor.manipulation import cast
@@ -190,50 +142,6 @@ def kl_div(input, label, reduction="mean", name=None):
         from paddle.tensor.attribute import shape
         return sum(loss) / cast(shape(input)[0], loss.dtype)
     return _reduced(loss, reduction)
-
-
-def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
-    """-input[label]"""
-    from paddle.tensor.manipulation import reshape
-    _check(reduction, "nll_loss")
-    need(input, "input", "nll_loss")
-    need(label, "label", "nll_loss")
-    shape, rank = list(input.shape), len(input.shape)
-    if rank - 1 != len(label.shape) and rank != len(label.shape):
-        raise ValueError("Expected input_dims - 1 = label_dims or input_dims == label_dims (got input_dims%d, label_dims%d)" %
-                         (rank, len(label.shape)))
-    if rank < 2:
-        raise ValueError("Expected 2 or more dimensions (got %d)" % rank)
-    if shape[1] < 1:
-        raise ValueError("Expected 1 or more classess (got num classes%d)" % shape[1])
-    if rank == 2 and len(label.shape) == 2:
-        label = reshape(label, [-1])
-    if rank not in (2, 4):
-        input, label = reshape(input, [shape[0], shape[1], 1, -1]), reshape(label, [shape[0], 1, -1])
-    inputs = {"X": input, "Label": label}
-    if weight is not None:
-        inputs["Weight"] = weight
-    call = Call("nll_loss", name)
-    out, total = call.var(), call.var()
-    call.op("nll_loss", inputs, {"Out": out, "Total_weight": total}, {"reduction": reduction, "ignore_index": ignore_index})
-    return reshape(out, [shape[0]] + shape[2:]) if rank not in (2, 4) and reduction == "none" else out
-
-
-def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
-    """max(0, -label * (input - other) + margin)"""
-    from paddle.nn.functional.activation import relu
-    from paddle.tensor.math import neg
-    _check(reduction, "MarginRankingLoss")
-    apart = subtract(input, other)
-    out = multiply(neg(label), apart)
-    if margin != 0.0:
-        out = named("elementwise_add", {"X": out, "Y": fill([1], margin, out.dtype)}, {"axis": -1})
-    out = relu(out)
-    if reduction == "none":
-        return out
-    if reduction == "sum":
-        return one("margin_ranking_loss", "reduce_sum", {"X": out}, {"dim": [0], "keep_dim": False, "reduce_all": True}, name)
-    return one("margin_ranking_loss", "mean", {"X": out}, name=name)
 
 
 __getattr__ = _names.guard(__name__)

@@ -3,7 +3,7 @@ import math
 
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import Call, need
+from paddle._op import need
 from paddle.nn.functional.activation import log_sigmoid, relu, sigmoid
 from paddle.nn.functional.loss import _check, _reduced, _softmax_loss, binary_cross_entropy_with_logits
 from paddle.tensor.creation import zeros_like
@@ -182,22 +182,6 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     size = mean(sum(square(anchor), 1)) + mean(sum(square(positive), 1))
     loss, _ = _softmax_loss(matmul(anchor, positive, transpose_y=True), same, True, -100, -1)
     return size * 0.25 * l2_reg + mean(sum(same * loss, 0))
-
-
-def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None):
-    """The loss of a tree of binary decisions; path_table and path_code: a tree of one's own."""
-    if num_classes < 2:
-        raise ValueError("Expected num_classes >= 2 (got %d)" % num_classes)
-    inputs = {"X": need(input, "input", "hsigmoid_loss"), "W": need(weight, "weight", "hsigmoid_loss"),
-              "Label": need(label, "label", "hsigmoid_loss")}
-    for slot, value in (("Bias", bias), ("PathTable", path_table), ("PathCode", path_code)):
-        if value is not None:
-            inputs[slot] = value
-    call = Call("hsigmoid_loss", name)
-    out, before, weights = call.var(), call.var(), call.var()
-    call.op("hierarchical_sigmoid", inputs, {"Out": out, "PreOut": before, "W_Out": weights},
-            {"num_classes": num_classes, "is_sparse": is_sparse})
-    return out
 
 
 __getattr__ = _names.guard(__name__)
