@@ -1,10 +1,10 @@
 /* paddle.nn.functional: normalization. The notation is told in calls/row.h. */
-#define BATCH_NORM                                                                               \
-    "batch_norm: has_channels(x) known_format(data_format) X=x Mean=running_mean "               \
-    "Variance=running_var Scale=weight Bias=bias momentum=momentum epsilon=epsilon "             \
-    "is_test=not(training) data_layout=layout(data_format) "                                     \
-    "use_global_stats=global_stats(training,use_global_stats) "                                  \
-    "trainable_statistics=own_stats(use_global_stats) fuse_with_relu=False -> SavedMean!~ "      \
+#define BATCH_NORM                                                                          \
+    "batch_norm: has_channels(x) known_format(data_format) X=x Mean=running_mean "          \
+    "Variance=running_var Scale=weight Bias=bias momentum=momentum epsilon=epsilon "        \
+    "is_test=not(training) data_layout=layout(data_format) "                                \
+    "use_global_stats=global_stats(training,use_global_stats) "                             \
+    "trainable_statistics=own_stats(use_global_stats) fuse_with_relu=False -> SavedMean!~ " \
     "SavedVariance!~ Y MeanOut~=running_mean VarianceOut~=running_var "
 #define INSTANCE_NORM(terms) \
     "instance_norm: X=x " terms " epsilon=eps -> SavedMean!~ SavedVariance!~ Y "
@@ -16,8 +16,9 @@ FUNCTION("nn.functional.layer_norm",
 FUNCTION("nn.functional.batch_norm",
          "x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, "
          "epsilon=1e-05, data_format='NCHW', use_global_stats=None, name=None",
-         BATCH_NORM "ReserveSpace!~ if program() if learns(training,use_global_stats) keep y; "
-         BATCH_NORM "unless y; give y if y",
+         BATCH_NORM
+         "ReserveSpace!~ if program() if learns(training,use_global_stats) keep y; " BATCH_NORM
+         "unless y; give y if y",
          "Over the batch (training) or by the running mean and variance.")
 FUNCTION("nn.functional.group_norm",
          "x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format='NCHW', name=None",
@@ -27,8 +28,8 @@ FUNCTION("nn.functional.group_norm",
 FUNCTION("nn.functional.instance_norm",
          "x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, "
          "momentum=0.9, eps=1e-05, data_format='NCHW', name=None",
-         INSTANCE_NORM("Scale=weight Bias=bias") "if weight if bias keep y; "
-         INSTANCE_NORM("") "unless y; give y if y",
+         INSTANCE_NORM("Scale=weight Bias=bias") "if weight if bias keep y; " INSTANCE_NORM(
+             "") "unless y; give y if y",
          "Over the positions of every row and channel.")
 FUNCTION("nn.functional.normalize", "x, p=2, axis=1, epsilon=1e-12, name=None",
          "p_norm: norm_axis(x,axis) X=x axis=axis porder=p keepdim=True epsilon=epsilon aside "

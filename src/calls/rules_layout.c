@@ -87,9 +87,9 @@ RULE(norm_axis)
     int64_t axis = args[1]->attr.i;
     if (handle_ndim(c, args[0]->tensor) != 1 || axis == 0 || axis == -1)
         return SKIFF_OK;
-    return error_set(
-        c->err, SKIFF_INVALID,
-        "Axis must be 0 or -1 when x is a 1-D tensor, but received axis = %" PRId64, axis);
+    return error_set(c->err, SKIFF_INVALID,
+                     "Axis must be 0 or -1 when x is a 1-D tensor, but received axis = %" PRId64,
+                     axis);
 }
 
 /* has_channels(x) */

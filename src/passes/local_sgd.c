@@ -41,8 +41,7 @@ static void put_mean(struct skiff_block *body, const struct collective_pass *o,
     const char *mine = param->name, *last = snapshot_of(body->program, param);
     struct skiff_program *p = body->program;
     pass_put_op(body, -1, "elementwise_sub", last, mine, mine, ROLE_OPTIMIZE);
-    struct skiff_op *op =
-        pass_put_op(body, -1, "c_allreduce_sum", mine, NULL, mine, ROLE_OPTIMIZE);
+    struct skiff_op *op = pass_put_op(body, -1, "c_allreduce_sum", mine, NULL, mine, ROLE_OPTIMIZE);
     op_set_int(p, op, "ring_id", 0);
     op_set_bool(p, op, "use_calc_stream", false);
     op = pass_put_op(body, -1, "scale", mine, NULL, mine, ROLE_OPTIMIZE);
@@ -57,8 +56,7 @@ static void put_condition(struct skiff_program *main, struct skiff_program *star
                           const struct collective_pass *o)
 {
     struct skiff_block *b = program_root(main);
-    const char *k =
-        pass_put_counter(main, startup, "local_sgd_k", DTYPE_INT64, o->local_steps);
+    const char *k = pass_put_counter(main, startup, "local_sgd_k", DTYPE_INT64, o->local_steps);
     const char *begin =
         pass_put_counter(main, startup, "local_sgd_begin", DTYPE_INT64, o->local_begin);
     const char *last =

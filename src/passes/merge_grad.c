@@ -163,9 +163,8 @@ static int count_pairs(const struct skiff_block *b)
     int n = 0;
     for (int i = 0; i < b->nops; i++) {
         const struct op_attr_value *a = op_attr(b->ops[i], "op_role_var");
-        n += a && a->type == ATTR_STRINGS && op_role_of(b->ops[i]) == ROLE_BACKWARD
-                 ? a->value.n / 2
-                 : 0;
+        n += a && a->type == ATTR_STRINGS && op_role_of(b->ops[i]) == ROLE_BACKWARD ? a->value.n / 2
+                                                                                    : 0;
     }
     return n;
 }
@@ -173,8 +172,7 @@ static int count_pairs(const struct skiff_block *b)
 static const char *put_empty(struct skiff_block *b, const struct merged *g, const char *what,
                              enum dtype dtype, const struct shape *shape, int role)
 {
-    struct skiff_var *v =
-        block_add_var(b, arena_printf(&b->program->arena, "%s@%s", g->sum, what));
+    struct skiff_var *v = block_add_var(b, arena_printf(&b->program->arena, "%s@%s", g->sum, what));
     v->kind = VAR_LOD_TENSOR;
     v->dtype = dtype;
     v->has_tensor = true;
@@ -278,10 +276,8 @@ static int put_condition(struct merge *m, int at)
 {
     struct skiff_block *root = program_root(m->main);
     const char *k = pass_put_counter(m->main, m->startup, "gradient_merge_k", DTYPE_INT32, m->k);
-    const char *zero =
-        pass_put_counter(m->main, m->startup, "gradient_merge_zero", DTYPE_INT32, 0);
-    const char *step =
-        pass_put_counter(m->main, m->startup, "gradient_merge_step", DTYPE_INT32, 0);
+    const char *zero = pass_put_counter(m->main, m->startup, "gradient_merge_zero", DTYPE_INT32, 0);
+    const char *step = pass_put_counter(m->main, m->startup, "gradient_merge_step", DTYPE_INT32, 0);
     const char *cond = pass_put_truth(m->main, COND);
     struct skiff_op *op = pass_put_op(root, at, "increment", step, NULL, step, ROLE_OPTIMIZE);
     op_set_float(m->main, op, "step", 1.0f);
