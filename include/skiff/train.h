@@ -40,7 +40,7 @@ SKIFF_API void skiff_dataset_set_pipe_command(struct skiff_dataset *d, const cha
  * "split_files" (true: a QueueDataset with fewer files than threads cuts plain files),
  * "parse_ins_id", "parse_content", "parse_logkey" (true: lines begin with `1 <text>` for each),
  * "merge_by_lineid" (the size of a group, Paddle's default is 2; 0: any): global_shuffle makes one
- * sample of those with the same ins_id. */
+ * sample of those with the same ins_id; "line_is_batch" (true: Paddle's input_type 1). */
 SKIFF_API void skiff_dataset_set(struct skiff_dataset *d, const char *key, const char *value);
 
 /* InMemoryDataset. */

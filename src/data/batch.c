@@ -28,6 +28,7 @@ enum skiff_status batch_init(struct batch *b, const struct schema *schema, int64
         const struct slot *slot = &schema->slots[i];
         c->dtype = slot->dtype;
         c->ragged = slot->ragged;
+        c->keep_zeros = slot->keep_zeros;
         c->width = (size_t)slot->width;
         b->tensors[i].owner = TENSOR_BORROWED;
         if (c->ragged)

@@ -21,7 +21,7 @@ struct column {
     int64_t *offsets;  /* ragged: rows + 1 of them, inside the tensor's lod */
     size_t width;      /* dense: values of a row */
     enum dtype dtype;
-    bool ragged;
+    bool ragged, keep_zeros;
 } __attribute__((aligned(64))); /* readers touch every column in every row: one cache line each */
 
 /* Where a row comes from, together with its line. */

@@ -45,6 +45,9 @@ static const struct option rows[] = {
      .help = "cuts files when there are fewer than threads"},
     {"merge_by_lineid", OPTION_LONG, AT(merge_size), .low = 0, .high = INT64_MAX,
      .given = AT(merge_by_lineid), .help = "size of the groups that become one sample; 0: any"},
+    {"line_is_batch", OPTION_BOOL, AT(line_is_batch),
+     .help =
+         "multislot, in memory: every line is a batch, every id a sample (Paddle's input_type)"},
     {0}};
 static const struct options dataset_options = {
     .what = "dataset setting", .rows = rows, .next = &reader_options, .next_at = AT(reader)};
@@ -142,6 +145,8 @@ enum skiff_status dataset_create(const struct dataset_config *config, struct dat
         status = schema_copy(&d->visible, config->schema, err);
     if (status == SKIFF_OK && config->merge_by_lineid)
         status = add_line_id(d, err);
+    if (status == SKIFF_OK && config->line_is_batch)
+        status = lines_prepare(d, err);
     if (status == SKIFF_OK)
         status = reader_create(&d->reader, &d->schema, &probe, err); /* settings that do not fit */
     if (status < 0) {

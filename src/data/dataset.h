@@ -45,6 +45,7 @@ struct dataset_config {
     int64_t idle_lines;
     bool merge_by_lineid; /* memory, multislot: lines begin with `1 <ins_id>`; global_shuffle makes
                              one sample of those with the same id */
+    bool line_is_batch;   /* memory, multislot, batch_size 1: Paddle's input_type 1 */
     bool keep_ids;        /* queue: batches keep the rows' ids (batch.h, places) */
     int64_t merge_size;   /* a group of another size is dropped; 0: any size */
     const struct data_rules *rules; /* copied; NULL: those of dataset_set_rules, if any */
@@ -54,7 +55,7 @@ struct dataset_config {
 
 void dataset_config_init(struct dataset_config *c);
 /* Sets what users of datasets set by name: cache, drop_last, bad_lines, split_files,
- * unpack_ratio, idle_lines, merge_by_lineid, and settings of the reader. */
+ * unpack_ratio, idle_lines, merge_by_lineid, line_is_batch, and settings of the reader. */
 enum skiff_status dataset_config_set(struct dataset_config *c, const char *key, const char *value,
                                      struct skiff_error *err);
 

@@ -283,6 +283,17 @@ void dataset_place(const struct dataset *d, const struct batch *b, struct buf *o
         buf_printf(out, " and %" PRId64 " more", b->rows - PLACES);
 }
 
+/* The error, which begins with the place of its sample. */
+static enum skiff_status with_origin(const struct dataset *d, size_t sample,
+                                     enum skiff_status status, struct skiff_error *err)
+{
+    struct buf place = BUF_INIT;
+    add_origin(d, sample, &place);
+    error_prefix(err, status, "%s", place.data);
+    buf_deinit(&place);
+    return status;
+}
+
 /* Of samples that were loaded before the rules were known, or that another worker has sent. */
 static enum skiff_status memory_judge(const struct dataset *d, const struct batch *b, size_t first,
                                       struct skiff_error *err)
@@ -293,11 +304,7 @@ static enum skiff_status memory_judge(const struct dataset *d, const struct batc
     for (int64_t row = 0; row < b->rows; row++)
         if (rules_breach(d->plan.rules, b, row, &breach)) {
             enum skiff_status status = rules_word(d->plan.rules, b, &breach, NULL, err);
-            struct buf place = BUF_INIT;
-            add_origin(d, first + (size_t)row, &place);
-            error_prefix(err, status, "%s", place.data);
-            buf_deinit(&place);
-            return status;
+            return with_origin(d, first + (size_t)row, status, err);
         }
     return SKIFF_OK;
 }
@@ -324,6 +331,9 @@ static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct s
     }
     b->in_memory = (int64_t)from;
     batch_finish(b);
+    enum skiff_status cut = d->config.line_is_batch ? lines_cut(d, b, err) : SKIFF_OK;
+    if (cut < 0)
+        return with_origin(d, from, cut, err);
     return memory_judge(d, b, from, err);
 }
 

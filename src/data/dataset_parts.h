@@ -114,4 +114,8 @@ enum skiff_status memory_merge(struct dataset *d, struct skiff_error *err);
 void memory_abandon_preload(struct dataset *d);
 enum skiff_status memory_only(const struct dataset *d, const char *call, struct skiff_error *err);
 
+/* line_is_batch (dataset_lines.c): slots for reading; a finished batch cut into its samples. */
+enum skiff_status lines_prepare(struct dataset *d, struct skiff_error *err);
+enum skiff_status lines_cut(const struct dataset *d, struct batch *b, struct skiff_error *err);
+
 #endif

@@ -68,7 +68,7 @@ size_t record_write(const struct batch *b, int64_t row, bool drop_zeros, char *o
         if (c->ragged) {
             from = (size_t)c->offsets[row];
             values = (size_t)c->offsets[row + 1] - from;
-            if (drop_zeros) {
+            if (drop_zeros && !c->keep_zeros) {
                 out = put_nonzero(c, from, from + values, out);
                 continue;
             }

@@ -13,6 +13,7 @@ struct slot {
     char *name;
     enum dtype dtype; /* DTYPE_FP32 or DTYPE_INT64 */
     bool ragged;
+    bool keep_zeros;    /* ragged: InMemoryDataset does not drop its zeros */
     struct shape shape; /* of a batch; dims[0] is -1; [-1, 1] for ragged slots */
     int64_t width;      /* values of one row: product of dims[1..]; 1 for ragged slots */
 };

@@ -191,6 +191,46 @@ class Fluid(unittest.TestCase):
         self.assertEqual(got[0].tolist(), [1.0])
 
 
+class LinesAreBatches(unittest.TestCase):
+    """InMemoryDataset.init(input_type=1), values of 2.6.2: an id is a sample of its own, dense values are rows."""
+
+    def seen(self, text, batch_size=1, kind="int64"):
+        paddle.enable_static()
+        out = io.StringIO()
+        try:
+            main = paddle.static.Program()
+            with paddle.static.program_guard(main):
+                ids, floats = (paddle.static.data(name, [None, 1], t, lod_level=1) for name, t in (("ids", "int64"), ("f", "float32")))
+                dense = paddle.static.data("d", [None, 2], kind)
+                for var in (ids, floats, dense):
+                    paddle.static.Print(var, message=var.name, print_tensor_layout=False)
+            data = paddle.distributed.InMemoryDataset()
+            data.init(batch_size=batch_size, thread_num=1, use_var=[ids, floats, dense], input_type=1)
+            with tempfile.TemporaryDirectory() as folder:
+                name = os.path.join(folder, "part-0")
+                with open(name, "w") as file:
+                    file.write(text)
+                data.set_filelist([name])
+                data.load_into_memory()
+                with contextlib.redirect_stdout(out):
+                    paddle.static.Executor().train_from_dataset(main, data)
+        finally:
+            paddle.disable_static()
+        return re.findall(r"- lod: (.*)\n(?:.*\n)*?  - shape: (.*)\n(?:.*\n)*?  - data: (.*)\n", out.getvalue())
+
+    def test_values(self):
+        self.assertEqual(self.seen("3 7 8 9 3 0.5 1.5 2.5 6 1 0 3 4 5 6\n2 4 5 2 0.25 0.75 4 10 20 30 40\n"), [
+            ("{{0, 1, 2, 3}}", "[3, 1]", "[7 8 9]"), ("{{0, 1, 2, 3}}", "[3, 1]", "[0.5 1.5 2.5]"), ("{}", "[3, 2]", "[1 0 3 4 5 6]"),
+            ("{{0, 1, 2}}", "[2, 1]", "[4 5]"), ("{{0, 1, 2}}", "[2, 1]", "[0.25 0.75]"), ("{}", "[2, 2]", "[10 20 30 40]")])
+
+    def test_wrong(self):
+        line = "1 7 1 0.5 3 1 2 3\n"
+        with self.assertRaisesRegex(ValueError, "part-0.*slot d: a line has 3 values, expected a multiple of 2"):
+            self.seen(line)
+        with self.assertRaisesRegex(ValueError, r"input_type 1 \(a line is a batch\) needs batch_size 1, found 2"):
+            self.seen(line, 2)
+
+
 class Settings(unittest.TestCase):
     """Taken as in Paddle; refused where they would count."""
 

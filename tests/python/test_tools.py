@@ -263,7 +263,9 @@ class Names(Folder):
         data.set_hdfs_config("hdfs://a", "b")
         with self.assertRaisesRegex(NotImplementedError, "set_filelist: hdfs:/b: Skiff reads local files"):
             data.set_filelist(["a", "hdfs:/b"])
-        with self.assertRaisesRegex(NotImplementedError, r"input_type=1 \(a line is a batch\) cannot be trained with here"):
+        data = paddle.distributed.QueueDataset()
+        data.init(batch_size=1, input_type=1)
+        with self.assertRaisesRegex(NotImplementedError, r"input_type=1 \(a line is a batch\) is for InMemoryDataset"):
             paddle.static.Executor().train_from_dataset(paddle.static.Program(), data)
         with self.assertRaisesRegex(ValueError, "input_type must be 0"):
             data.init(input_type=2)

@@ -44,6 +44,8 @@ class DatasetBase(_fluid.DatasetBase):
             raise ValueError("dataset.init: input_type must be 0 (a line is a sample) or 1 (a batch), but received %r" %
                              (input_type,))
         self._input_type = input_type
+        if self._kind == "InMemoryDataset":
+            self._native.set("line_is_batch", bool(input_type))
 
     def _set_hdfs_config(self, fs_name, fs_ugi):
         self.set_hdfs_config(fs_name, fs_ugi)
@@ -52,9 +54,10 @@ class DatasetBase(_fluid.DatasetBase):
         self.set_download_cmd(download_cmd)
 
     def _prepare(self):
-        if getattr(self, "_input_type", 0) == 1:
-            raise NotImplementedError("dataset: input_type=1 (a line is a batch) cannot be trained with here; write one sample a "
+        if getattr(self, "_input_type", 0) == 1 and self._kind != "InMemoryDataset":
+            raise NotImplementedError("dataset: input_type=1 (a line is a batch) is for InMemoryDataset; write one sample a "
                                       "line, and set batch_size")
+        super(DatasetBase, self)._prepare()
 
     def _desc(self):
         return self.desc()
