@@ -25,13 +25,11 @@
 #include "base/mem.h"
 
 #define BROKEN (UINT64_C(1) << 63)
-#define SPIN (4 * 1000)      /* nanoseconds */
-#define YIELD CLOCK_MS       /* then others may run; then a wait sleeps */
-#define CROWDED (500 * 1000) /* a yield that took so long: others have work for this core */
-#define SLEEPS \
-    200                     /* so many waits then sleep at once: who yields runs behind all others,
-                              * who is woken before them */
-#define NAP (20 * CLOCK_MS) /* between two looks whether somebody is gone */
+#define SPIN (4 * 1000)           /* nanoseconds */
+#define YIELD CLOCK_MS            /* then others may run; then a wait sleeps */
+#define CROWDED (CLOCK_MS / 2)    /* a yield that took so long: others have work for this core */
+#define SLEEPS 200                /* so many waits sleep at once then; see spin_until_met */
+#define NAP (20 * CLOCK_MS)       /* between two looks whether somebody is gone */
 #define REASON (5 * CLOCK_SECOND) /* for the reason of whoever gave up to arrive */
 
 /* ---- meetings ---- */
@@ -99,6 +97,7 @@ static enum skiff_status look_for_missing(struct collective *c, struct skiff_err
     return SKIFF_OK;
 }
 
+/* On a crowded machine who yields runs behind all others, who sleeps and is woken before them. */
 static bool spin_until_met(struct hall *h, uint64_t target)
 {
     int64_t start = clock_now(), waited = 0;

@@ -263,6 +263,13 @@ is "epochs" "$(epochs log/workerlog.0)" 012
 rm -rf model
 FAIL_BEHIND=model/0 run 0 "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -- "$skiff" train -m config.yaml
 is "epochs of a command that is spelt out" "$(epochs log/workerlog.0)" 012
+shuffled=(-m config.yaml -o runner.reader_type=InmemoryDataset runner.shuffle=True)
+FAIL_BEHIND=never run 0 "$skiff" launch --nproc_per_node 2 --log_overwrite "${shuffled[@]}" runner.model_save_path=whole
+FAIL_BEHIND=never run 0 "$skiff" launch --nproc_per_node 2 --log_overwrite "${shuffled[@]}" runner.model_save_path=parts runner.epochs=1
+FAIL_BEHIND=never run 0 "$skiff" launch --nproc_per_node 2 --log_overwrite --resume "${shuffled[@]}" runner.model_save_path=parts
+is "epochs behind the first one" "$(epochs log/workerlog.0)" 12
+cmp whole/2/rec_static.pdparams parts/2/rec_static.pdparams || fault "shuffled rows: --resume ends elsewhere than a run in one piece"
+rm -rf model
 FAIL_BEHIND=config.yaml run 1 "$skiff" launch --nproc_per_node 2 --log_overwrite -m config.yaml
 grep -qE "^skiff launch: rank [01] failed with status 1" err || fault "no rank is named"
 says err "pipe command"
