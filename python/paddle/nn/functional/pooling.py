@@ -1,7 +1,9 @@
 """Pooling."""
 from paddle import _names
-from paddle._op import Call, need, one
+from paddle._op import Call, declared, need, one
 from paddle.nn.functional.conv import pair, padding_of
+
+globals().update(declared(__name__))
 
 
 def _check_rank(x, rank):
@@ -29,20 +31,6 @@ def _max_and_place(x, name, **attrs):
     out, mask = call.var(), call.var()
     call.op("max_pool2d_with_index", {"X": x}, {"Out": out, "Mask": mask}, attrs)
     return out, mask
-
-
-def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
-    """The largest value of every window."""
-    need(x, "x", "max_pool2d")
-    _check_format(data_format)
-    kernel = pair(kernel_size, 2, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 2, "stride")
-    if return_mask:
-        if data_format == "NHWC":
-            raise ValueError("When setting return_mask to true, data_format must be set to NCHW in API:max_pool2d")
-        sizes, _ = padding_of(padding, 2)
-        return _max_and_place(x, name, ksize=kernel, strides=stride, paddings=sizes, adaptive=False, global_pooling=False)
-    return _pool2d(x, "max", kernel, stride, padding, ceil_mode, True, data_format, name)
 
 
 def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
