@@ -449,6 +449,7 @@ static bool raise_other_class(const struct calling *c, const struct skiff_error 
         {"input dim must be larger than 1", PyExc_AssertionError},
         {"The dim count of weight shape should be 1", PyExc_AssertionError},
         {"The weight size should be equal to x input channel", PyExc_AssertionError},
+        {"divisor_override cannot be 0", PyExc_ZeroDivisionError},
         {"alpha cannot be 0", PyExc_ZeroDivisionError}};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (!strncmp(err->message, others[i].start, strlen(others[i].start))) {

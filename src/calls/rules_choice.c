@@ -87,6 +87,13 @@ RULE(are_same_shapes)
     return truth(out, have_one_shape(c, args, n));
 }
 
+/* type(x, 'float32') */
+RULE(is_type)
+{
+    const char *dtype = handle_dtype(c, args[0]->tensor);
+    return truth(out, dtype && !strcmp(dtype, args[1]->attr.s));
+}
+
 /* ---- words ---- */
 
 /* reduction(a, 'function'): a refusal in Paddle's words */
@@ -154,17 +161,11 @@ RULE(classes)
 }
 
 const struct call_rule choice_rules[] = {
-    {"eager", "", is_eager},
-    {"program", "", is_program},
-    {"true", "b", if_true},
-    {"is", "s", is_word},
-    {"unnamed", "", is_unnamed},
-    {"rank", "t", is_rank},
-    {"same_shapes", "ttt", are_same_shapes},
-    {"reduction", "s", reduction},
-    {"nll_shapes", "tt", nll_shapes},
-    {"derivative", "i", derivative},
-    {"halved", "ti", halved},
-    {"classes", "i", classes},
-    {0},
+    {"eager", "", is_eager},         {"program", "", is_program},
+    {"true", "b", if_true},          {"is", "s", is_word},
+    {"type", "t", is_type},          {"unnamed", "", is_unnamed},
+    {"rank", "t", is_rank},          {"same_shapes", "ttt", are_same_shapes},
+    {"reduction", "s", reduction},   {"nll_shapes", "tt", nll_shapes},
+    {"derivative", "i", derivative}, {"halved", "ti", halved},
+    {"classes", "i", classes},       {0},
 };

@@ -161,7 +161,8 @@ static int64_t channels_of(const struct calling *c, const struct skiff_value *x,
     return handle_dim(c, x->tensor, last ? handle_ndim(c, x->tensor) - 1 : 1);
 }
 
-/* conv_channels(x, rank, data_format, groups, 'function'): x has this rank and channels for the groups */
+/* conv_channels(x, rank, data_format, groups, 'function'): x has this rank, and as many channels as
+ * the groups can share */
 RULE(conv_channels)
 {
     const char *shape = handle_text(c, args[0]->tensor);
@@ -234,6 +235,32 @@ RULE(with_mask)
                      args[1]->attr.s, args[2]->attr.s);
 }
 
+/* pool_rank(x, rank) */
+RULE(pool_rank)
+{
+    if (handle_ndim(c, args[0]->tensor) == args[1]->attr.i)
+        return SKIFF_OK;
+    return error_set(c->err, SKIFF_INVALID,
+                     "The input should have %" PRId64
+                     " dimensions, but received a tensor of shape %s",
+                     args[1]->attr.i, handle_text(c, args[0]->tensor));
+}
+
+/* per_window(kernel_size, n, divisor): elements of a window for one of the divisor */
+RULE(per_window)
+{
+    int count = (int)args[1]->attr.i;
+    int64_t *sizes = longs_make(c, count);
+    TRY(window_of(c, args[0], count, "kernel_size", sizes));
+    double elements = 1, divisor = number_of(&args[2]->attr);
+    for (int i = 0; i < count; i++)
+        elements *= (double)sizes[i];
+    if (divisor == 0)
+        return error_set(c->err, SKIFF_INVALID, "divisor_override cannot be 0");
+    *out = (struct skiff_attr){.type = SKIFF_ATTR_FLOAT, .f = elements / divisor};
+    return SKIFF_OK;
+}
+
 const struct call_rule window_rules[] = {
     {"window", "wisw", window},
     {"paddings", "wis", paddings},
@@ -245,5 +272,7 @@ const struct call_rule window_rules[] = {
     {"one_more", "s", one_more},
     {"image", "s", image},
     {"with_mask", "s", with_mask},
+    {"pool_rank", "t", pool_rank},
+    {"per_window", "wif", per_window},
     {0},
 };

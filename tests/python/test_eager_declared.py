@@ -197,6 +197,8 @@ class Steps(unittest.TestCase):
                 (lambda: F.conv2d(x, ones(4, 3, 1, 1)), ValueError, "Input x should be 4D tensor, but received x with the shape"),
                 (lambda: F.conv2d(image, ones(4, 3, 1, 1), groups=0), ValueError, "conv2d should be greater than 0"),
                 (lambda: F.conv2d(image, ones(4, 3, 1, 1), groups=2), ValueError, "input must be divisible by groups"),
+                (lambda: F.avg_pool1d(x, 2), ValueError, "The input should have 3 dimensions, but received a tensor of shape [2, 2]"),
+                (lambda: F.avg_pool2d(image, 2, divisor_override=0), ZeroDivisionError, "divisor_override cannot be 0"),
                 (lambda: F.max_pool2d(image, 2, return_mask=True, data_format="NHWC"), ValueError,
                  "data_format must be set to NCHW in API:max_pool2d")):
             with self.subTest(text):
@@ -226,6 +228,8 @@ class Steps(unittest.TestCase):
     def test_results_by_choice(self):
         x = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4])
         self.assertEqual(F.max_pool2d(x, 2).tolist(), [[[[5.0, 7.0], [13.0, 15.0]]]])
+        for kind in ("float32", "float64"):
+            self.assertEqual(F.avg_pool2d(x.astype(kind), 2, divisor_override=2).tolist(), [[[[5.0, 9.0], [21.0, 25.0]]]])
         out, mask = F.max_pool2d(x, 2, return_mask=True)
         self.assertEqual((out.shape, mask.tolist()), ([1, 1, 2, 2], [[[[5, 7], [13, 15]]]]))
 

@@ -1,7 +1,7 @@
 """Activations."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import declared, need, one
+from paddle._op import declared, need
 from paddle._tensor_methods import in_place
 from paddle.tensor.math import sigmoid, tanh
 

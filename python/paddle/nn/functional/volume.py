@@ -46,16 +46,6 @@ def _max_and_place(x, name, **attrs):
     return out, mask
 
 
-def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-               data_format="NCDHW", name=None):
-    """The mean of every window."""
-    need(x, "x", "avg_pool3d")
-    kernel = pair(kernel_size, 3, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 3, "stride")
-    out = _pool(x, "avg", kernel, stride, padding, ceil_mode, exclusive, data_format, name)
-    return out if divisor_override is None else out * (kernel[0] * kernel[1] * kernel[2] / divisor_override)
-
-
 def _sizes(output_size, given):
     """Three sizes; None: as it is."""
     sizes = list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * 3
