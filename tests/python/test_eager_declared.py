@@ -70,7 +70,7 @@ class Arguments(unittest.TestCase):
                 (lambda: F.embedding(paddle.to_tensor([0]), x, 5), ValueError, "padding_idx must be within [-2, 2)"),
                 (lambda: paddle.full([2], None), TypeError, "The type of 'fill_value' in full must be a number"),
                 (lambda: paddle.full([2], [1, 2]), TypeError, "full: the value must be a number"),
-                (lambda: paddle.full([2], "a"), TypeError, "The type of 'fill_value' in full must be a number"),
+                (lambda: paddle.full([2], "a"), ValueError, "could not convert string to float: 'a'"),
                 (lambda: paddle.equal(x, "a"), TypeError, "The type of 'y' in equal must be a number"),
                 (lambda: paddle.equal(x, [1]), TypeError, "equal: y must be a tensor or a number"),
                 (lambda: paddle.stack([x], [0]), TypeError, "The type of 'axis' in stack must be an int, but received <class 'list'>"),
