@@ -220,6 +220,33 @@ static bool is_list_type(enum skiff_attr_type t)
     return t == SKIFF_ATTR_INTS || t == SKIFF_ATTR_LONGS;
 }
 
+/* "SAME", numbers, or pairs of them, which become one list. */
+static bool window_take(struct calling *c, const struct row_arg *arg, PyObject *o,
+                        struct skiff_value *v)
+{
+    PyObject *first = PyList_Check(o) && PyList_Size(o)     ? PyList_GetItem(o, 0)
+                      : PyTuple_Check(o) && PyTuple_Size(o) ? PyTuple_GetItem(o, 0)
+                                                            : NULL;
+    if (PyUnicode_Check(o)) {
+        v->attr = (struct skiff_attr){.type = SKIFF_ATTR_STRING, .s = text_of(o, arg->name)};
+        return v->attr.s != NULL;
+    }
+    if (!first || !(PyList_Check(first) || PyTuple_Check(first)))
+        return list_take(c, arg, o, v);
+    PyObject *flat = PyList_New(0);
+    Py_ssize_t n = PySequence_Size(o);
+    for (Py_ssize_t i = 0; flat && i < n; i++) {
+        PyObject *pair = PySequence_GetItem(o, i);
+        Py_ssize_t end = PyList_Size(flat);
+        if (!pair || PyList_SetSlice(flat, end, end, pair) < 0)
+            Py_CLEAR(flat);
+        Py_XDECREF(pair);
+    }
+    bool ok = keep_object(&c->k, flat) && list_take(c, arg, flat, v);
+    v->attr.type = SKIFF_ATTR_INTS;
+    return ok;
+}
+
 static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
                       struct skiff_value *v)
 {
@@ -233,6 +260,8 @@ static bool attr_take(struct calling *c, const struct row_arg *arg, PyObject *o,
                ((out->type != SKIFF_ATTR_STRING && out->type != SKIFF_ATTR_STRINGS &&
                  out->type != SKIFF_ATTR_VAR) ||
                 wrong_type(c, arg, o, "a number"));
+    if (arg->takes & TAKES_WINDOW)
+        return window_take(c, arg, o, v);
     if (is_list_type(arg->type))
         return list_take(c, arg, o, v);
     if (arg->type == SKIFF_ATTR_FLOAT || arg->type == SKIFF_ATTR_FLOAT64)
@@ -418,6 +447,9 @@ static bool raise_other_class(const struct calling *c, const struct skiff_error 
         {"Only one dimension value of 'shape'", PyExc_AssertionError},
         {"The input's size along the split", c->eager ? PyExc_ValueError : PyExc_AssertionError},
         {"input dim must be larger than 1", PyExc_AssertionError},
+        {"The dim count of weight shape should be 1", PyExc_AssertionError},
+        {"The weight size should be equal to x input channel", PyExc_AssertionError},
+        {"divisor_override cannot be 0", PyExc_ZeroDivisionError},
         {"alpha cannot be 0", PyExc_ZeroDivisionError}};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (!strncmp(err->message, others[i].start, strlen(others[i].start))) {

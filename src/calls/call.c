@@ -232,7 +232,7 @@ static union skiff_handle result_make(struct calling *c, const struct step *s,
         made.var = var_make(c, skiff_net_name(c->to->net, key), r);
         return made;
     }
-    const char *given = given_name(c);
+    const char *given = s->aside ? NULL : given_name(c);
     made.var = var_make(c, given ? given : skiff_net_name(c->to->net, s->as), r);
     return made;
 }

@@ -214,6 +214,83 @@ static void test_constants(void **unused)
     skiff_net_destroy(net);
 }
 
+/* Functions that call others: what is kept, names, conditions. */
+static void test_steps(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_net *net = make_net();
+    tensor_p x = make(e, 1, 2, (float[]){1, 5}), y = make(e, 1, 2, (float[]){3, 1});
+    struct skiff_call_arg now[] = {{NULL, skiff_value_eager(x)},
+                                   {NULL, skiff_value_eager(y)},
+                                   {"reduction", skiff_value_text("sum")}};
+    tensor_p loss = call(e, "nn.functional.mse_loss", 3, now);
+    check(skiff_eager_value(loss), 1, (float[]){4 + 16});
+    skiff_eager_tensor_unref(loss);
+    now[2].value = skiff_value_text("none");
+    loss = call(e, "nn.functional.l1_loss", 3, now);
+    check(skiff_eager_value(loss), 2, (float[]){2, 4});
+    struct skiff_var *a = data(net, "a", 1, 2), *b = data(net, "b", 1, 2);
+    struct skiff_call_arg later[] = {
+        {NULL, skiff_value_var(a)}, {NULL, skiff_value_var(b)}, {"name", skiff_value_text("loss")}};
+    struct skiff_var *mean = append(net, "nn.functional.mse_loss", 3, later);
+    assert_string_equal(skiff_var_name(mean), "loss.tmp_0");
+    assert_int_equal(skiff_block_ops(skiff_net_block(net)), 3);
+    struct skiff_var *norm = append(net, "nn.functional.normalize", 1,
+                                    (struct skiff_call_arg[]){{NULL, skiff_value_var(a)}});
+    assert_string_equal(skiff_var_name(norm), "elementwise_div_0");
+    assert_int_equal(skiff_block_ops(skiff_net_block(net)), 3 + 4);
+    tensor_p all[] = {x, y, loss};
+    for (int i = 0; i < 3; i++)
+        skiff_eager_tensor_unref(all[i]);
+    skiff_net_destroy(net);
+    skiff_eager_destroy(e);
+}
+
+/* Windows: a number, numbers, a word; one result or two. */
+static void test_windows(void **unused)
+{
+    struct skiff_eager *e = skiff_eager_create();
+    struct skiff_call_target to = {.eager = e};
+    struct skiff_error err;
+    union skiff_handle out[2];
+    int n;
+    tensor_p x = make(e, 1, 4, (float[]){1, 2, 4, 3}), w = make(e, 1, 1, (float[]){2});
+    skiff_tensor_resize(skiff_eager_value(x), "float32", 4, (int64_t[]){1, 1, 2, 2}, &err);
+    skiff_tensor_resize(skiff_eager_value(w), "float32", 4, (int64_t[]){1, 1, 1, 1}, &err);
+    memcpy(skiff_tensor_data(skiff_eager_value(x)), (float[]){1, 2, 4, 3}, 16);
+    memcpy(skiff_tensor_data(skiff_eager_value(w)), (float[]){2}, 4);
+    struct skiff_call_arg conv[] = {{NULL, skiff_value_eager(x)},
+                                    {NULL, skiff_value_eager(w)},
+                                    {"padding", skiff_value_text("SAME")},
+                                    {"stride", skiff_value_int(1)}};
+    tensor_p y = call(e, "nn.functional.conv2d", 4, conv);
+    check(skiff_eager_value(y), 4, (float[]){2, 4, 8, 6});
+    skiff_eager_tensor_unref(y);
+    conv[2].value = skiff_value_ints((int64_t[]){0, 1}, 2);
+    y = call(e, "nn.functional.conv2d", 4, conv);
+    check(skiff_eager_value(y), 8, (float[]){0, 2, 4, 0, 0, 8, 6, 0});
+    skiff_eager_tensor_unref(y);
+    struct skiff_call_arg pool[] = {{NULL, skiff_value_eager(x)},
+                                    {"kernel_size", skiff_value_int(2)},
+                                    {"return_mask", skiff_value_bool(true)}};
+    for (int room = 0; room < 3; room++) { /* what does not fit is given back */
+        assert_int_equal(skiff_call(&to, "nn.functional.max_pool2d", 3, pool, out, room, &n, &err),
+                         SKIFF_OK);
+        assert_int_equal(n, 2);
+        if (room)
+            check(skiff_eager_value(out[0].eager), 1, (float[]){4});
+        for (int i = 0; i < room; i++)
+            skiff_eager_tensor_unref(out[i].eager);
+    }
+    assert_int_equal(skiff_call(&to, "nn.functional.max_pool2d", 2, pool, out, 2, &n, &err),
+                     SKIFF_OK);
+    assert_int_equal(n, 1);
+    skiff_eager_tensor_unref(out[0].eager);
+    skiff_eager_tensor_unref(x);
+    skiff_eager_tensor_unref(w);
+    skiff_eager_destroy(e);
+}
+
 /* ---- refusals ---- */
 
 static void refuse(const struct skiff_call_target *to, const char *name, int n,
@@ -251,6 +328,10 @@ static void test_refusals(void **unused)
     refuse(&to, "max", 2, text, SKIFF_DTYPE, "the argument axis must be LONGS, but is STRING");
     refuse(&to, "topk", 2, half, SKIFF_DTYPE, "the argument k must be a tensor or a number");
     refuse(&to, "abs", 1, none, SKIFF_DTYPE, "the argument x must be a tensor, but is None");
+    struct skiff_call_arg loss[] = {{NULL, v}, {NULL, v}, {"reduction", skiff_value_text("all")}};
+    refuse(
+        &to, "nn.functional.mse_loss", 3, loss, SKIFF_INVALID,
+        "The value of 'reduction' in mse_loss should be 'sum', 'mean' or 'none', but received all");
     refuse(&nowhere, "abs", 1, one, SKIFF_INVALID, "the target must be an engine or a net");
     refuse(&old, "abs", 1, one, SKIFF_STATE, "skiff_program_set_generation");
     to.reserved[0] = 1;
@@ -284,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_eager),    cmocka_unit_test(test_results),
         cmocka_unit_test(test_program),  cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_steps),    cmocka_unit_test(test_windows),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

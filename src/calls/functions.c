@@ -118,7 +118,7 @@ static bool attr_fits(const struct row_arg *arg, const struct skiff_attr *a)
     switch (arg->type) {
     case SKIFF_ATTR_INTS:
     case SKIFF_ATTR_LONGS:
-        return list;
+        return list || ((arg->takes & TAKES_WINDOW) && a->type == SKIFF_ATTR_STRING && a->s);
     case SKIFF_ATTR_FLOAT:
     case SKIFF_ATTR_FLOAT64:
         return whole || real;

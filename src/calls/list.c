@@ -33,6 +33,12 @@ static const struct function_row random_rows[] = {
 static const struct function_row search_rows[] = {
 #include "calls/list_search.h"
     {0}};
+static const struct function_row matrices_rows[] = {
+#include "calls/list_matrices.h"
+    {0}};
+static const struct function_row special_rows[] = {
+#include "calls/list_special.h"
+    {0}};
 static const struct function_row stat_rows[] = {
 #include "calls/list_stat.h"
     {0}};
@@ -48,6 +54,12 @@ static const struct function_row loss_rows[] = {
 static const struct function_row norm_rows[] = {
 #include "calls/list_norm.h"
     {0}};
+static const struct function_row conv_rows[] = {
+#include "calls/list_conv.h"
+    {0}};
+static const struct function_row pooling_rows[] = {
+#include "calls/list_pooling.h"
+    {0}};
 
 const struct function_section function_sections[] = {
     {"tensor.attribute", attribute_rows},
@@ -61,9 +73,13 @@ const struct function_section function_sections[] = {
     {"tensor.random", random_rows},
     {"tensor.search", search_rows},
     {"tensor.stat", stat_rows},
+    {"tensor.special", special_rows},
+    {"tensor.matrices", matrices_rows},
     {"nn.functional.activation", activation_rows},
     {"nn.functional.common", common_rows},
     {"nn.functional.loss", loss_rows},
     {"nn.functional.norm", norm_rows},
+    {"nn.functional.conv", conv_rows},
+    {"nn.functional.pooling", pooling_rows},
     {0},
 };

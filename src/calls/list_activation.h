@@ -52,3 +52,11 @@ FUNCTION("nn.functional.celu", "x, alpha=1.0, name=None",
 FUNCTION("nn.functional.maxout", "x, groups, axis=1, name=None",
          "maxout: X=x groups=groups axis=channels(x,axis)",
          "The largest of every `groups` neighbouring channels; of equal ones the first learns.")
+FUNCTION("nn.functional.prelu", "x, weight, data_format='NCHW', name=None",
+         "prelu: X=x Alpha=weight known_format(data_format) mode=weights(x,weight,data_format) "
+         "data_format=layout(data_format)",
+         "x, or weight * x below zero; one weight, or one per channel.")
+FUNCTION("nn.functional.glu", "x, axis=-1, name=None",
+         "halved(x,axis); call chunk: x=x chunks=2 axis=axis keep first second; call sigmoid: "
+         "x=second; call multiply: x=first y=. name=name",
+         "The first half times sigmoid of the second.")

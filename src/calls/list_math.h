@@ -97,3 +97,7 @@ FUNCTION("cumsum", "x, axis=None, dtype=None, name=None",
          "cast: X=x in_dtype=dtype_of(x) out_dtype=dtype(dtype) aside cast if other(dtype); "
          "cumsum: X=. flatten=missing(axis) axis=axis as cumsum",
          "Running sums along the axis (None: of the flattened input).")
+FUNCTION("outer", "x, y, name=None",
+         "call reshape: x=x shape=[-1,1] keep left; call reshape: x=y shape=[1,-1] keep right; "
+         "matmul_v2: X=left Y=right as outer",
+         "The product of every element of x with every element of y.")

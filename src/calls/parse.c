@@ -176,6 +176,10 @@ static void takes_letter(struct parser *p, int i, char letter)
         arg->takes |= TAKES_TENSORS;
     else if (letter == 'd')
         arg->takes |= TAKES_DTYPE;
+    else if (letter == 'w') {
+        takes_attr(p, i, SKIFF_ATTR_LONGS);
+        arg->takes |= TAKES_WINDOW;
+    }
     for (int k = 0; types[k].letter; k++)
         if (types[k].letter == letter && !(arg->takes & TAKES_ATTR))
             takes_attr(p, i, types[k].type);
@@ -463,9 +467,10 @@ static int parse_names(struct parser *p, char **words, int n, bool keep, int *to
 static int parse_mark(struct parser *p, struct step *s, char **words, int n)
 {
     const char *word = words[0];
-    if (n > 1 && (!strcmp(word, "as") || !strcmp(word, "named") || !strcmp(word, "aside"))) {
-        s->named = word[0] == 'n';
-        s->aside = word[2] == 'i';
+    if (n > 1 && (!strcmp(word, "as") || !strcmp(word, "named") || !strcmp(word, "aside") ||
+                  !strcmp(word, "called"))) {
+        s->named = word[0] == 'n' || word[0] == 'c';
+        s->aside = word[2] == 'i' || word[0] == 'c';
         s->as = words[1];
         return 2;
     }

@@ -31,6 +31,7 @@
  * as       what variables of programs are named after: NAME_0.tmp_0 (else the function's name)
  * aside    the same, also when the call is given a name
  * named    the variable is NAME_0
+ * called   the same, also when the call is given a name
  * keep     what the step gives may be used under that name by all later ones, as arguments are
  * if       may be unless
  * COND     arg (is not None), tensor(arg), number(arg), none(arg), whole(arg) (a tensor of whole
@@ -60,7 +61,8 @@ enum takes { /* what may be given for an argument */
              TAKES_ATTR = 4,
              TAKES_MIXED = 8, /* a list with tensors in it */
              TAKES_DTYPE = 16,
-             TAKES_NAME = 32, /* the one of the call */
+             TAKES_NAME = 32,   /* the one of the call */
+             TAKES_WINDOW = 64, /* with a list: also text, or a list of pairs (as INTS) */
 };
 
 struct row_arg {

@@ -29,8 +29,8 @@ typedef enum skiff_status (*rule_fn)(struct calling *c, const struct skiff_value
                                      int n, struct skiff_attr *out);
 
 /* takes: a letter per operand, for arguments whose kind nothing else says: t tensor, T tensors,
- * f number, i whole number, l whole numbers, b truth, s text, d data type, a anything,
- * n anything, in Python also a number written as text. */
+ * f number, i whole number, l whole numbers, b truth, s text, d data type, w sizes of windows (a
+ * number, a list, pairs, text), a anything, n anything, in Python also a number written as text. */
 struct call_rule {
     const char *name, *takes;
     rule_fn run;
@@ -38,6 +38,7 @@ struct call_rule {
 extern const struct call_rule shape_rules[];  /* rules_shape.c; ends with {0} */
 extern const struct call_rule choice_rules[]; /* rules_choice.c */
 extern const struct call_rule layout_rules[]; /* rules_layout.c */
+extern const struct call_rule window_rules[]; /* rules_window.c */
 const struct call_rule *call_rule_find(const char *name);
 
 /* What tensors of either target say of themselves. */

@@ -87,6 +87,13 @@ RULE(are_same_shapes)
     return truth(out, have_one_shape(c, args, n));
 }
 
+/* type(x, 'float32') */
+RULE(is_type)
+{
+    const char *dtype = handle_dtype(c, args[0]->tensor);
+    return truth(out, dtype && !strcmp(dtype, args[1]->attr.s));
+}
+
 /* ---- words ---- */
 
 /* reduction(a, 'function'): a refusal in Paddle's words */
@@ -119,6 +126,31 @@ RULE(nll_shapes)
                      "Expected 1 or more classess (got num classes%" PRId64 ")", classes);
 }
 
+/* derivative(n) */
+RULE(derivative)
+{
+    if (args[0]->attr.type == SKIFF_ATTR_FLOAT)
+        return error_set(c->err, SKIFF_DTYPE,
+                         "The input of n must be int type, but received: a float");
+    if (args[0]->attr.i >= 0)
+        return SKIFF_OK;
+    return error_set(c->err, SKIFF_INVALID,
+                     "The input of n must be greater than or equal to 0. But received n = %" PRId64,
+                     args[0]->attr.i);
+}
+
+/* halved(x, axis) */
+RULE(halved)
+{
+    int rank = handle_ndim(c, args[0]->tensor);
+    int64_t axis = args[1]->attr.i;
+    if (axis >= -rank && axis < rank)
+        return SKIFF_OK;
+    return error_set(c->err, SKIFF_INVALID,
+                     "Expected value range of `axis` is [%d, %d), but received axis: %" PRId64,
+                     -rank, rank, axis);
+}
+
 /* classes(n): of a tree */
 RULE(classes)
 {
@@ -129,15 +161,11 @@ RULE(classes)
 }
 
 const struct call_rule choice_rules[] = {
-    {"eager", "", is_eager},
-    {"program", "", is_program},
-    {"true", "b", if_true},
-    {"is", "s", is_word},
-    {"unnamed", "", is_unnamed},
-    {"rank", "t", is_rank},
-    {"same_shapes", "ttt", are_same_shapes},
-    {"reduction", "s", reduction},
-    {"nll_shapes", "tt", nll_shapes},
-    {"classes", "i", classes},
-    {0},
+    {"eager", "", is_eager},         {"program", "", is_program},
+    {"true", "b", if_true},          {"is", "s", is_word},
+    {"type", "t", is_type},          {"unnamed", "", is_unnamed},
+    {"rank", "t", is_rank},          {"same_shapes", "ttt", are_same_shapes},
+    {"reduction", "s", reduction},   {"nll_shapes", "tt", nll_shapes},
+    {"derivative", "i", derivative}, {"halved", "ti", halved},
+    {"classes", "i", classes},       {0},
 };

@@ -60,6 +60,24 @@ RULE(last_layout)
     return SKIFF_OK;
 }
 
+/* weights(x, weight, data_format): of prelu, for all elements or by channels */
+RULE(weights)
+{
+    if (handle_ndim(c, args[1]->tensor) != 1)
+        return error_set(c->err, SKIFF_INVALID,
+                         "The dim count of weight shape should be 1 in prelu().");
+    int rank = handle_ndim(c, args[0]->tensor);
+    int64_t count = handle_dim(c, args[1]->tensor, 0);
+    int channels = args[2]->attr.s[1] == 'C' ? 1 : rank - 1;
+    if (count > 1 &&
+        (channels >= rank || channels < 0 || handle_dim(c, args[0]->tensor, channels) != count))
+        return error_set(c->err, SKIFF_INVALID,
+                         "The weight size should be equal to x input channel in prelu() when "
+                         "weight shape is not [1].");
+    *out = text_attr(count > 1 ? "channel" : "all");
+    return SKIFF_OK;
+}
+
 /* ---- norms ---- */
 
 /* norm_begin(x, shape): where the last dimensions begin, which must be these */
@@ -130,6 +148,7 @@ const struct call_rule layout_rules[] = {
     {"known_format", "s", known_format},
     {"layout", "s", layout},
     {"last_layout", "s", last_layout},
+    {"weights", "tts", weights},
     {"norm_begin", "tl", norm_begin},
     {"norm_axis", "ti", norm_axis},
     {"has_channels", "t", has_channels},

@@ -47,7 +47,7 @@ RULE(sizes)
             dims[count++] = number;
         else
             for (int i = (int)number; i < (rest ? rank : (int)number + 1); i++)
-                dims[count++] = handle_dim(c, args[0]->tensor, i);
+                dims[count++] = i < rank ? handle_dim(c, args[0]->tensor, i) : 1;
         text = end + (rest ? 2 : 0);
         text += *text == '/';
     }

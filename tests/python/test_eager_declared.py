@@ -70,7 +70,7 @@ class Arguments(unittest.TestCase):
                 (lambda: F.embedding(paddle.to_tensor([0]), x, 5), ValueError, "padding_idx must be within [-2, 2)"),
                 (lambda: paddle.full([2], None), TypeError, "The type of 'fill_value' in full must be a number"),
                 (lambda: paddle.full([2], [1, 2]), TypeError, "full: the value must be a number"),
-                (lambda: paddle.full([2], "a"), TypeError, "The type of 'fill_value' in full must be a number"),
+                (lambda: paddle.full([2], "a"), ValueError, "could not convert string to float: 'a'"),
                 (lambda: paddle.equal(x, "a"), TypeError, "The type of 'y' in equal must be a number"),
                 (lambda: paddle.equal(x, [1]), TypeError, "equal: y must be a tensor or a number"),
                 (lambda: paddle.stack([x], [0]), TypeError, "The type of 'axis' in stack must be an int, but received <class 'list'>"),
@@ -159,6 +159,79 @@ class Modes(unittest.TestCase):
             return F.relu(paddle.matmul(x, weight)) + paddle.sum(weight)
 
         self.assertEqual(function(paddle.to_tensor([[1.0, 1.0], [-1.0, -1.0]])).tolist(), [[10.0], [5.0]])
+
+
+class Steps(unittest.TestCase):
+    """Rows of several steps: what rules refuse, windows, results by choice."""
+
+    def test_refused(self):
+        x, image = ones(2, 2), ones(1, 3, 4, 4)
+        ids = paddle.zeros([2], "int64")
+        for call, kind, text in (
+                (lambda: F.mse_loss(x, x, "most"), ValueError, "'reduction' in mse_loss should be 'sum', 'mean' or 'none'"),
+                (lambda: F.mse_loss(x, x, None), ValueError, "but received None, which is not allowed"),
+                (lambda: F.mse_loss(x, 2.0), TypeError, "The type of 'label' in mse_loss must be Variable"),
+                (lambda: F.nll_loss(image, ids), ValueError, "(got input_dims4, label_dims1)"),
+                (lambda: F.nll_loss(ones(2), ids), ValueError, "Expected 2 or more dimensions (got 1)"),
+                (lambda: F.nll_loss(ones(2, 0), ids), ValueError, "Expected 1 or more classess (got num classes0)"),
+                (lambda: F.hsigmoid_loss(x, ids, 1, x), ValueError, "Expected num_classes >= 2 (got 1)"),
+                (lambda: F.layer_norm(x, [3]), ValueError,
+                 "Given normalized_shape is [3], expected input with shape [*, 3, but got input shape [2, 2]"),
+                (lambda: F.normalize(ones(2)), ValueError, "Axis must be 0 or -1 when x is a 1-D tensor, but received axis = 1"),
+                (lambda: F.batch_norm(ones(2), ones(2), ones(2)), AssertionError, "input dim must be larger than 1"),
+                (lambda: F.batch_norm(x, ones(2), ones(2), data_format="CN"), ValueError, "'NDHWC' but receive CN"),
+                (lambda: F.prelu(x, x), AssertionError, "The dim count of weight shape should be 1 in prelu()."),
+                (lambda: F.prelu(x, ones(3)), AssertionError, "The weight size should be equal to x input channel"),
+                (lambda: paddle.polygamma(x, -1), ValueError, "greater than or equal to 0. But received n = -1"),
+                (lambda: paddle.polygamma(x, 1.5), TypeError, "The input of n must be int type"),
+                (lambda: F.glu(x, 2), ValueError, "Expected value range of `axis` is [-2, 2), but received axis: 2"),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), stride=[1, 2, 3]), ValueError,
+                 "stride must be an int or 2 of them, but got [1, 2, 3]"),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), stride=None), ValueError, "2 of them, but got None"),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), padding="FULL"), ValueError,
+                 "Unknown padding: 'FULL'. It can only be 'SAME' or 'VALID'."),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), padding=[[1, 1]]), ValueError,
+                 "padding must be a pair for each of the 2 dimensions, but got [1, 1]"),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), data_format="NCL"), ValueError,
+                 "Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): NCL."),
+                (lambda: F.conv2d(x, ones(4, 3, 1, 1)), ValueError, "Input x should be 4D tensor, but received x with the shape"),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), groups=0), ValueError, "conv2d should be greater than 0"),
+                (lambda: F.conv2d(image, ones(4, 3, 1, 1), groups=2), ValueError, "input must be divisible by groups"),
+                (lambda: F.avg_pool1d(x, 2), ValueError, "The input should have 3 dimensions, but received a tensor of shape [2, 2]"),
+                (lambda: F.avg_pool2d(image, 2, divisor_override=0), ZeroDivisionError, "divisor_override cannot be 0"),
+                (lambda: F.max_pool2d(image, 2, return_mask=True, data_format="NHWC"), ValueError,
+                 "data_format must be set to NCHW in API:max_pool2d")):
+            with self.subTest(text):
+                with self.assertRaises(kind) as raised:
+                    call()
+                self.assertIn(text, str(raised.exception))
+
+    def test_channels_must_be_known(self):
+        paddle.enable_static()
+        try:
+            with paddle.static.program_guard(paddle.static.Program()):
+                x = paddle.static.data("x", [1, -1, 4, 4])
+                w = paddle.static.data("w", [4, 3, 1, 1])
+                with self.assertRaisesRegex(ValueError, "The channel dimension of the input"):
+                    F.conv2d(x, w)
+        finally:
+            paddle.disable_static()
+
+    def test_paddings(self):
+        """All spellings of the same border."""
+        image, weight = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4]), ones(1, 1, 3, 3)
+        for spellings in ((1, [1], [1, 1], (1, 1, 1, 1), [[1, 1], [1, 1]], [[0, 0], [0, 0], [1, 1], [1, 1]], "SAME"),
+                          ([1, 0, 0, 2], [(1, 0), (0, 2)], [[0, 0], [0, 0], [1, 0], [0, 2]]), (0, "VALID", "valid")):
+            outs = [F.conv2d(image, weight, padding=p).tolist() for p in spellings]
+            self.assertEqual(outs, outs[:1] * len(outs))
+
+    def test_results_by_choice(self):
+        x = paddle.arange(16, dtype="float32").reshape([1, 1, 4, 4])
+        self.assertEqual(F.max_pool2d(x, 2).tolist(), [[[[5.0, 7.0], [13.0, 15.0]]]])
+        for kind in ("float32", "float64"):
+            self.assertEqual(F.avg_pool2d(x.astype(kind), 2, divisor_override=2).tolist(), [[[[5.0, 9.0], [21.0, 25.0]]]])
+        out, mask = F.max_pool2d(x, 2, return_mask=True)
+        self.assertEqual((out.shape, mask.tolist()), ([1, 1, 2, 2], [[[[5, 7], [13, 15]]]]))
 
 
 if __name__ == "__main__":

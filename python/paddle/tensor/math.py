@@ -1,15 +1,8 @@
 """Arithmetic: element by element, reductions, sums of lists."""
 from paddle import _names
-from paddle._op import Call, declared, need_all, one
+from paddle._op import Call, declared, need_all
 
 globals().update(declared(__name__))
-
-
-def outer(x, y, name=None):
-    """The product of every element of x with every element of y."""
-    from paddle.tensor.manipulation import reshape
-    left, right = reshape(x, [-1, 1]), reshape(y, [1, -1])
-    return one("outer", "matmul_v2", {"X": left, "Y": right}, name=name)
 
 
 def einsum(equation, *operands):

@@ -1,44 +1,8 @@
 """Square matrices in batches: inverses, determinants, systems of equations, powers and chains of products."""
 from paddle import _names
-from paddle._op import need, one
+from paddle._op import declared, need
 
-
-def inverse(x, name=None):
-    """The inverse."""
-    return one("inverse", "inverse", {"Input": need(x, "x", "inverse")}, name=name, slot="Output")
-
-
-def det(x, name=None):
-    """The determinant."""
-    return one("determinant", "determinant", {"Input": need(x, "x", "det")}, name=name)
-
-
-def slogdet(x, name=None):
-    """The sign and the logarithm of the determinant's amount, in one tensor."""
-    return one("slogdeterminant", "slogdeterminant", {"Input": need(x, "x", "slogdet")}, name=name)
-
-
-def cholesky(x, upper=False, name=None):
-    """The triangle whose product with its transpose is x."""
-    return one("cholesky", "cholesky", {"X": need(x, "x", "cholesky")}, {"upper": bool(upper)}, name)
-
-
-def solve(x, y, name=None):
-    """The out with x @ out = y."""
-    return one("solve", "solve", {"X": need(x, "x", "solve"), "Y": need(y, "y", "solve")}, name=name)
-
-
-def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):
-    """The out with x @ out = y, where only a triangle of x is read."""
-    return one("triangular_solve", "triangular_solve",
-               {"X": need(x, "x", "triangular_solve"), "Y": need(y, "y", "triangular_solve")},
-               {"upper": bool(upper), "transpose": bool(transpose), "unitriangular": bool(unitriangular)}, name)
-
-
-def cholesky_solve(x, y, upper=False, name=None):
-    """The out with A @ out = x, where y is the triangle that cholesky gave for A."""
-    half = triangular_solve(y, x, upper=upper, transpose=upper)
-    return triangular_solve(y, half, upper=upper, transpose=not upper)
+globals().update(declared(__name__))
 
 
 def matrix_power(x, n, name=None):

@@ -2,32 +2,10 @@
 import math
 
 from paddle import _names
-from paddle._op import Value, fill, is_float, need, one
+from paddle._op import Value, declared, fill, is_float, need
 from paddle.fluid.framework import dtype_name
 
-
-def _single(kind, slots=("X", "Out"), what=None):
-    def function(x, name=None):
-        return one(kind, kind, {slots[0]: need(x, "x", kind)}, name=name, slot=slots[1])
-
-    function.__name__ = function.__qualname__ = kind
-    function.__doc__ = "%s of every element." % (what or kind)
-    return function
-
-
-lgamma, digamma, erfinv = (_single(_kind) for _kind in "lgamma digamma erfinv".split())
-i0, i0e, i1, i1e = (_single(_kind, ("x", "out"), "Bessel's " + _kind) for _kind in "i0 i0e i1 i1e".split())
-
-
-def polygamma(x, n, name=None):
-    """The n-th derivative of digamma."""
-    if not isinstance(n, int):
-        raise TypeError("The input of n must be int type, but received: %s " % type(n))
-    if n < 0:
-        raise ValueError("The input of n must be greater than or equal to 0. But received n = %d" % n)
-    if n == 0:
-        return digamma(x)
-    return one("polygamma", "polygamma", {"x": need(x, "x", "polygamma")}, {"n": n}, name, slot="out")
+globals().update(declared(__name__))
 
 
 def multigammaln(x, p, name=None):
@@ -134,12 +112,6 @@ def frexp(x, name=None):
     over, under = abs(mantissa) >= 1.0, abs(mantissa) < 0.5
     exponent = where(over, exponent + 1, where(under, where(zero, exponent, exponent - 1), exponent))
     return x / pow(two, exponent), exponent
-
-
-def nextafter(x, y, name=None):
-    """The next number after x towards y."""
-    return one("nextafter", "nextafter", {"x": need(x, "x", "nextafter"), "y": need(y, "y", "nextafter")}, name=name, slot="out",
-               stop_gradient=True)
 
 
 def _parts(y, x, dx, axis, where):

@@ -10,8 +10,8 @@ FUNCTIONS = {
     "attention": "scaled_dot_product_attention",
     "common": "linear bilinear dropout dropout2d dropout3d alpha_dropout embedding one_hot cosine_similarity pairwise_distance "
               "pad zeropad2d sequence_mask label_smooth",
-    "conv": "conv1d conv2d conv1d_transpose conv2d_transpose",
-    "pooling": "max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d "
+    "conv": "conv1d conv2d conv3d conv1d_transpose conv2d_transpose",
+    "pooling": "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d "
                "adaptive_max_pool2d",
     "loss": "log_loss cross_entropy softmax_with_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits "
             "square_error_cost mse_loss l1_loss smooth_l1_loss kl_div nll_loss margin_ranking_loss hsigmoid_loss",
@@ -19,7 +19,7 @@ FUNCTIONS = {
                  "triplet_margin_with_distance_loss soft_margin_loss multi_label_soft_margin_loss multi_margin_loss "
                  "poisson_nll_loss gaussian_nll_loss dice_loss npair_loss",
     "norm": "layer_norm batch_norm instance_norm local_response_norm normalize",
-    "volume": "conv3d conv3d_transpose max_pool3d avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d",
+    "volume": "conv3d_transpose adaptive_avg_pool3d adaptive_max_pool3d",
     "vision": "pixel_shuffle pixel_unshuffle channel_shuffle unfold fold interpolate upsample",
     "steps": "gather_tree temporal_shift",
     "unpool": "max_unpool1d max_unpool2d max_unpool3d",

@@ -1,28 +1,11 @@
 """Activations."""
 from paddle import _names
 from paddle._mode import mode
-from paddle._op import declared, need, one
+from paddle._op import declared, need
 from paddle._tensor_methods import in_place
 from paddle.tensor.math import sigmoid, tanh
 
 globals().update(declared(__name__))
-
-def prelu(x, weight, data_format="NCHW", name=None):
-    """x, or weight * x below zero; one weight, or one per channel."""
-    need(x, "x", "prelu")
-    need(weight, "weight", "prelu")
-    if len(weight.shape) != 1:
-        raise AssertionError("The dim count of weight shape should be 1 in prelu().")
-    known = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
-    if data_format not in known:
-        raise ValueError("data_format must be one of 'NC', 'NCL', 'NCHW', 'NCDHW', 'NLC', 'NHWC', 'NDHWC' but receive "
-                         + str(data_format))
-    layout = "NCHW" if data_format[1] == "C" else "NHWC"
-    if weight.shape[0] > 1 and weight.shape[0] != x.shape[1 if layout == "NCHW" else -1]:
-        raise AssertionError("The weight size should be equal to x input channel in prelu() when weight shape is not [1].")
-    return one("prelu", "prelu", {"X": x, "Alpha": weight},
-               {"mode": "channel" if weight.shape[0] > 1 else "all", "data_format": layout}, name)
-
 
 def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
     """x, or a random factor between lower and upper times x below zero; without training their mean."""
@@ -54,17 +37,6 @@ def _factors(x, lower, upper):
     if below.any():
         out[below] = uniform([int(below.sum())], x.dtype, lower, upper).numpy()
     return to_tensor(out)
-
-
-def glu(x, axis=-1, name=None):
-    """The first half times sigmoid of the second."""
-    from paddle.tensor.manipulation import chunk
-    from paddle.tensor.math import multiply
-    rank = len(need(x, "input", "glu").shape)
-    if not -rank <= axis < rank:
-        raise ValueError("Expected value range of `axis` is [%d, %d), but received axis: %d" % (-rank, rank, axis))
-    first, second = chunk(x, 2, axis=axis)
-    return multiply(first, sigmoid(second), name=name)
 
 
 for _name in "relu tanh softmax elu leaky_relu hardtanh thresholded_relu".split():

@@ -1,7 +1,8 @@
 """Convolution."""
 from paddle import _names
-from paddle._mode import mode
-from paddle._op import Call, named, need
+from paddle._op import Call, declared, named, need
+
+globals().update(declared(__name__))
 
 
 def pair(value, n, arg):
@@ -47,57 +48,6 @@ def _check_channels(call, x, rank, last, groups):
         raise ValueError("the channel of input must be divisible by groups, received: the channel of input is %d, the shape of "
                          "input is %s, the groups is %d" % (channels, list(x.shape), groups))
     return channels
-
-
-def _conv(call, x, weight, stride, padding, dilation, groups, data_format, algorithm):
-    kind = "conv2d"
-    channels = x.shape[1 if data_format == "NCHW" else -1]
-    if channels == groups and channels != 1 and weight.shape[0] % channels == 0:
-        kind = "depthwise_conv2d"
-    return call.one(kind, {"Input": x, "Filter": weight},
-                    {"strides": stride, "paddings": padding, "dilations": dilation, "groups": groups, "use_cudnn": False,
-                     "use_mkldnn": False, "padding_algorithm": algorithm, "data_format": data_format}, slot="Output")
-
-
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
-    """Convolution of images with filters [out, in / groups, height, width]."""
-    need(x, "x", "conv2d")
-    if data_format not in ("NCHW", "NHWC"):
-        raise ValueError("Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): %s." % data_format)
-    _check_channels("conv2d", x, 4, data_format == "NHWC", groups)
-    sizes, algorithm = padding_of(padding, 2, data_format == "NHWC")
-    call = Call("conv2d", name)
-    out = _conv(call, x, weight, pair(stride, 2, "stride"), sizes, pair(dilation, 2, "dilation"), groups, data_format,
-                algorithm)
-    if bias is None:
-        return out
-    if mode.eager:
-        return call.one("elementwise_add", {"X": out, "Y": bias}, {"axis": 1 if data_format == "NCHW" else -1})
-    from paddle.tensor.manipulation import reshape
-    shape = [1, bias.shape[0], 1, 1] if data_format == "NCHW" else [1, 1, 1, bias.shape[0]]
-    return call.one("elementwise_add", {"X": out, "Y": reshape(bias, shape)}, {"axis": -1})
-
-
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
-    """Convolution of sequences: conv2d over one more dimension."""
-    from paddle.tensor.creation import assign
-    from paddle.tensor.manipulation import squeeze, unsqueeze
-    need(x, "x", "conv1d")
-    if data_format not in ("NCL", "NLC"):
-        raise ValueError("Attr(data_format) should be 'NCL' or 'NLC'. Received Attr(data_format): %s." % data_format)
-    last = data_format == "NLC"
-    _check_channels("conv1d", x, 3, last, groups)
-    sizes, algorithm = padding_of(padding, 1, last)
-    sizes = [0] + sizes if len(sizes) == 1 else [0, 0] + sizes
-    name_of = Call("conv2d", name)
-    axis = -3 if last else -2
-    weight = unsqueeze(weight if mode.eager else assign(weight), -2)
-    x = unsqueeze(x, axis)
-    out = _conv(name_of, x, weight, [1] + pair(stride, 1, "stride"), sizes, [1] + pair(dilation, 1, "dilation"), groups,
-                "NHWC" if last else "NCHW", algorithm)
-    if bias is not None:
-        out = named("elementwise_add", {"X": out, "Y": bias}, {"axis": -1 if last else 1})
-    return squeeze(out, axis)
 
 
 def _transposed(call, x, weight, attrs, groups, padding_algorithm, data_format):

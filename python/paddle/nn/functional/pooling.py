@@ -1,12 +1,9 @@
 """Pooling."""
 from paddle import _names
-from paddle._op import Call, need, one
+from paddle._op import Call, declared, need, one
 from paddle.nn.functional.conv import pair, padding_of
 
-
-def _check_rank(x, rank):
-    if len(x.shape) != rank:
-        raise ValueError("The input should have %d dimensions, but received a tensor of shape %s" % (rank, list(x.shape)))
+globals().update(declared(__name__))
 
 
 def _check_format(data_format):
@@ -29,61 +26,6 @@ def _max_and_place(x, name, **attrs):
     out, mask = call.var(), call.var()
     call.op("max_pool2d_with_index", {"X": x}, {"Out": out, "Mask": mask}, attrs)
     return out, mask
-
-
-def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
-    """The largest value of every window."""
-    need(x, "x", "max_pool2d")
-    _check_format(data_format)
-    kernel = pair(kernel_size, 2, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 2, "stride")
-    if return_mask:
-        if data_format == "NHWC":
-            raise ValueError("When setting return_mask to true, data_format must be set to NCHW in API:max_pool2d")
-        sizes, _ = padding_of(padding, 2)
-        return _max_and_place(x, name, ksize=kernel, strides=stride, paddings=sizes, adaptive=False, global_pooling=False)
-    return _pool2d(x, "max", kernel, stride, padding, ceil_mode, True, data_format, name)
-
-
-def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-               data_format="NCHW", name=None):
-    """The mean of every window."""
-    need(x, "x", "avg_pool2d")
-    _check_format(data_format)
-    kernel = pair(kernel_size, 2, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 2, "stride")
-    out = _pool2d(x, "avg", kernel, stride, padding, ceil_mode, exclusive, data_format, name)
-    return out if divisor_override is None else out * (kernel[0] * kernel[1] / divisor_override)
-
-
-def _pool1d(x, how, kernel_size, stride, padding, ceil_mode, exclusive, name):
-    from paddle.tensor.manipulation import squeeze, unsqueeze
-    kernel = [1] + pair(kernel_size, 1, "kernel_size")
-    stride = kernel if stride is None else [1] + pair(stride, 1, "stride")
-    sizes, algorithm = padding_of(padding, 1)
-    sizes = [0] * len(sizes) + sizes
-    x = unsqueeze(x, [2])
-    out = _pool2d(x, how, kernel, stride, algorithm if algorithm != "EXPLICIT" else sizes, ceil_mode, exclusive,
-                  "NCHW", name)
-    return squeeze(out, [2])
-
-
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
-    """The largest value of every window of sequences [batch, channels, length]."""
-    _check_rank(need(x, "x", "max_pool1d"), 3)
-    if return_mask:
-        from paddle.tensor.manipulation import squeeze, unsqueeze
-        kernel = [1] + pair(kernel_size, 1, "kernel_size")
-        stride = kernel if stride is None else [1] + pair(stride, 1, "stride")
-        out, mask = max_pool2d(unsqueeze(x, [2]), kernel, stride, [0] + pair(padding, 1, "padding"), True, name=name)
-        return squeeze(out, [2]), squeeze(mask, [2])
-    return _pool1d(x, "max", kernel_size, stride, padding, ceil_mode, True, name)
-
-
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
-    """The mean of every window of sequences."""
-    _check_rank(need(x, "x", "avg_pool1d"), 3)
-    return _pool1d(x, "avg", kernel_size, stride, padding, ceil_mode, exclusive, name)
 
 
 def _sizes(output_size, given):

@@ -1,7 +1,7 @@
 """Convolution and pooling of volumes [rows, channels, depth, height, width]."""
 from paddle import _names
 from paddle._op import Call, named, need, one
-from paddle.nn.functional.conv import _check_channels, _output, pair, padding_of
+from paddle.nn.functional.conv import _check_channels, _output, conv3d, pair, padding_of  # noqa: F401 (conv3d: for others)
 
 
 def _last(data_format):
@@ -13,18 +13,6 @@ def _last(data_format):
 
 def _with_bias(out, bias, last):
     return out if bias is None else named("elementwise_add", {"X": out, "Y": bias}, {"axis": -1 if last else 1})
-
-
-def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
-    """Convolution with filters [out, in / groups, depth, height, width]."""
-    need(x, "x", "conv3d")
-    last = _last(data_format)
-    _check_channels("conv3d", x, 5, last, groups)
-    sizes, algorithm = padding_of(padding, 3, last)
-    out = one("conv3d", "conv3d", {"Input": x, "Filter": need(weight, "weight", "conv3d")},
-              {"strides": pair(stride, 3, "stride"), "paddings": sizes, "dilations": pair(dilation, 3, "dilation"),
-               "groups": groups, "padding_algorithm": algorithm, "data_format": data_format}, name, slot="Output")
-    return _with_bias(out, bias, last)
 
 
 def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None,
@@ -56,29 +44,6 @@ def _max_and_place(x, name, **attrs):
     out, mask = call.var(), call.var()
     call.op("max_pool3d_with_index", {"X": x}, {"Out": out, "Mask": mask}, attrs)
     return out, mask
-
-
-def max_pool3d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None):
-    """The largest value of every window."""
-    need(x, "x", "max_pool3d")
-    kernel = pair(kernel_size, 3, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 3, "stride")
-    if not return_mask:
-        return _pool(x, "max", kernel, stride, padding, ceil_mode, False, data_format, name)
-    if _last(data_format):
-        raise ValueError("When setting return_mask to true, data_format must be set to NCDHW in API:max_pool3d")
-    return _max_and_place(x, name, ksize=kernel, strides=stride, paddings=padding_of(padding, 3)[0], adaptive=False,
-                          global_pooling=False)
-
-
-def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-               data_format="NCDHW", name=None):
-    """The mean of every window."""
-    need(x, "x", "avg_pool3d")
-    kernel = pair(kernel_size, 3, "kernel_size")
-    stride = kernel if stride is None else pair(stride, 3, "stride")
-    out = _pool(x, "avg", kernel, stride, padding, ceil_mode, exclusive, data_format, name)
-    return out if divisor_override is None else out * (kernel[0] * kernel[1] * kernel[2] / divisor_override)
 
 
 def _sizes(output_size, given):

@@ -136,16 +136,14 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
            use_cudnn=True, act=None, name=None, data_format="NCHW"):
     """Convolution of images."""
     import math
-    from paddle.nn.functional.conv import _conv, padding_of, pair
+    from paddle.nn.functional import conv
     need(input, "input", "conv2d")
     call = Call("conv2d", name)
     channels, groups = input.shape[1 if data_format == "NCHW" else 3], groups or 1
-    kernel = pair(filter_size, 2, "filter_size")
+    kernel = conv.pair(filter_size, 2, "filter_size")
     weight = _parameter(call, param_attr, [num_filters, channels // groups] + kernel, input.dtype,
                         default=init.Normal(0.0, math.sqrt(2.0 / (kernel[0] * kernel[1] * channels))))
-    sizes, algorithm = padding_of(padding, 2, data_format == "NHWC")
-    out = _conv(call, input, weight, pair(stride, 2, "stride"), sizes, pair(dilation, 2, "dilation"), groups, data_format,
-                algorithm)
+    out = conv.conv2d(input, weight, None, stride, padding, dilation, groups, data_format, call.name)
     bias = _parameter(call, bias_attr, [num_filters], input.dtype, is_bias=True)
     if bias is not None:
         out = call.one("elementwise_add", {"X": out, "Y": bias}, {"axis": 1 if data_format == "NCHW" else 3})
