@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Two ranks of skiff train, one killed by kill -9 in epoch 2: --restarts goes on from the last saved epoch, and the job
+# ends with the parameters of one that nobody disturbed, to the bit.
+set -uo pipefail
+skiff=$(realpath "${BUILD:-build}")/skiff
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+export SKIFF_START_MS=60000
+unset PADDLE_MASTER PADDLE_NNODES PADDLE_TRAINERS_NUM POD_IP OMP_NUM_THREADS TRAINING_ROLE
+
+fault() {
+    echo "$*"
+    tail -n 20 out err log/* 2>/dev/null | sed 's/^/    /'
+    failed=1
+}
+epochs() { sed -n 's/^Epoch: \([0-9]\),.*/\1/p' "$1" | tr -d '\n'; }
+
+mkdir slots
+awk 'BEGIN { srand(1); for (i = 0; i < 300; i++) { printf "13"; for (d = 0; d < 13; d++) printf " %g", rand()
+    for (s = 0; s < 26; s++) printf " 1 %d", int(rand() * 5000); print " 1 " i % 2 } }' >rows
+split -n l/4 -d rows slots/part-
+# the reader of rank 1 kills its rank in epoch 2, when it has begun to read: two files in each of the epochs before
+cat >config.yaml <<'END_OF_CONFIG'
+runner:
+  model: rank/dnn
+  sync_mode: collective
+  split_file_list: True
+  train_data_dir: slots
+  pipe_command: './reader.sh'
+  train_batch_size: 20
+  epochs: 4
+  model_save_path: model
+hyper_parameters:
+  optimizer: {class: Adam, learning_rate: 0.001}
+  network: documents
+  sparse_inputs_slots: 27
+  sparse_feature_number: 5001
+  sparse_feature_dim: 8
+  dense_input_dim: 13
+  fc_sizes: [32]
+END_OF_CONFIG
+cat >reader.sh <<'END_OF_READER'
+#!/bin/bash
+# a rank is the nearest ancestor that is no shell
+if [ "${KILL:-}.$SKIFF_RESTART.$PADDLE_TRAINER_ID" = yes.0.1 ] && echo >>reads && [ "$(wc -l <reads)" -gt 4 ]; then
+    for _ in $(seq 300); do [ -e model/1 ] && break; sleep 0.1; done # rank 0 saves in its own time
+    head -n 30
+    rank=$PPID
+    while [ "$(cat "/proc/$rank/comm")" != skiff ]; do rank=$(awk '/^PPid/ { print $2 }' "/proc/$rank/status"); done
+    echo "$rank" >killed
+    kill -9 "$rank"
+fi
+cat
+END_OF_READER
+chmod +x reader.sh
+
+"$skiff" launch --nproc_per_node 2 -m config.yaml >out 2>err || fault "the undisturbed job fails"
+mv model undisturbed
+rm -rf log
+KILL=yes "$skiff" launch --nproc_per_node 2 --restarts 1 --log_overwrite -m config.yaml >out 2>err || fault "the job fails"
+[ -s killed ] || fault "nobody was killed"
+grep -q "signal 9\|SIGKILL\|killed" err || fault "the launcher does not say that a rank was killed"
+grep -qF "skiff launch: restart 1 of 1" err || fault "the launcher does not say that it starts again"
+grep -qF "going on from $work/model/1, saved after epoch 1" log/workerlog.0 || fault "rank 0 does not go on behind epoch 1"
+[ "$(epochs log/workerlog.0)" = 0123 ] || fault "epochs are $(epochs log/workerlog.0), expected 0123"
+compared=0
+for file in $(cd undisturbed/3 && find . -type f ! -name '*manifest*' | sort); do
+    cmp "undisturbed/3/$file" "model/3/$file" || fault "model/3/$file is another"
+    compared=$((compared + 1))
+done
+[ "$compared" -ge 3 ] || fault "only $compared files compared: $(find undisturbed)"
+exit $failed
