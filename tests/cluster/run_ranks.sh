@@ -47,8 +47,12 @@ finish() { # STATUS...: of rank 0, 1, ..; waits for all
     pids=()
 }
 # largest difference between two saved epochs; 0 is to the bit
+python=("$skiff" python)
+case ${BUILD:-build} in
+*-address) python=(env LD_PRELOAD="$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0 "${python[@]}") ;;
+esac
 difference() {
-    "$skiff" python - "$1" "$2" <<'END'
+    "${python[@]}" - "$1" "$2" <<'END'
 import sys
 import numpy
 import paddle

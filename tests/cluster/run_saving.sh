@@ -69,7 +69,7 @@ job_is_told_to_stop() {
         grep -q "complete: False" "$manifest" || grep -q "samples: 30300" "$manifest" ||
             fault "$manifest is complete, with $(grep samples: "$manifest")"
     done
-    epochs=$(($(ls model | sort -n | tail -n 1) + 1))
+    epochs=$(($(ls model | grep -x "[0-9]*" | sort -n | tail -n 1) + 1))
     grep -q "complete: False" "model/$((epochs - 1))/skiff_manifest.yaml" || fault "nothing was saved at the end"
     options="--resume -o runner.train_data_dir=uneven"; all; options=
     each 0 30 worker0 worker1 server0

@@ -27,7 +27,7 @@ expect() {
 
 expect 0 '^usage: skiff inspect program' --help
 expect 0 '^usage: skiff inspect tensor' tensor --help
-expect 2 'expected program, model, ops, layers or tensor'
+expect 2 'expected program, model, ops, layers, functions or tensor'
 expect 2 'found nonsense' nonsense
 expect 2 'expected a file' program
 expect 2 'there is no flag --summary' tensor --summary "$data/saved/save_op/int64"
@@ -53,7 +53,7 @@ expect 0 '^total +50 parameters' model "$data/saved/fluid_save/ctr"
 expect 1 '__model__: no such file' model "$data/saved/inference_files"
 
 expect 0 '^[0-9]+ ops$' ops
-expect 0 '^relu \[1.x 2.x\] +X -> Out \| ' ops
+expect 0 '^relu \[2.x\] +X -> Out \| ' ops
 expect 0 'beta1=0.9 +FLOAT' ops adam
 expect 0 '^ +4 mul$' ops "$data/saved/inference_default"
 expect 1 'did you mean relu' ops relux
