@@ -84,6 +84,59 @@ enum skiff_status io_load_group(struct skiff_scope *s, const struct skiff_progra
 
 /* ------------------------------------------------------------------ fluid.save, fluid.load */
 
+/* Gradient merge (passes/merge_grad.h) keeps sums of gradients between runs, rows among them. */
+static bool is_merged(const char *name)
+{
+    static const char end[] = "@GRAD@GradientMerge";
+    size_t n = strlen(name), most = sizeof end - 1;
+    return n > most && !strcmp(name + n - most, end);
+}
+
+/* Pickles hold arrays: rows go as the array that they stand for. */
+static enum skiff_status add_merged(struct state *state, const char *name,
+                                    const struct skiff_tensor *v, struct skiff_error *err)
+{
+    struct tensor *t = &state_add(state, name)->tensor;
+    int64_t width = v->tensor.shape.ndim > 1 ? v->tensor.shape.dims[1] : 1;
+    size_t bytes = (size_t)width * dtype_size(v->tensor.dtype);
+    struct shape shape = SHAPE(v->sel.height, width);
+    TRY(tensor_resize(t, v->tensor.dtype, &shape, err));
+    memset(t->data, 0, tensor_bytes(t));
+    for (size_t i = 0; i < v->sel.nrows; i++) /* sums have every row once */
+        if (v->sel.rows[i] >= 0 && v->sel.rows[i] < v->sel.height)
+            memcpy((char *)t->data + (size_t)v->sel.rows[i] * bytes,
+                   (const char *)v->tensor.data + i * bytes, bytes);
+    return SKIFF_OK;
+}
+
+static bool is_zero(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+/* Back: the rows of the array that are not zero. */
+static enum skiff_status take_merged(struct skiff_tensor *out, const struct tensor *t,
+                                     struct skiff_error *err)
+{
+    int64_t height = t->shape.dims[0], width = t->shape.dims[1];
+    size_t bytes = (size_t)width * dtype_size(t->dtype), n = 0;
+    const char *from = t->data;
+    for (int64_t i = 0; i < height; i++)
+        n += !is_zero(from + (size_t)i * bytes, bytes);
+    TRY(value_as_rows(out, t->dtype, n, width, height, err));
+    n = 0;
+    for (int64_t i = 0; i < height; i++) {
+        if (is_zero(from + (size_t)i * bytes, bytes))
+            continue;
+        out->sel.rows[n] = i;
+        memcpy((char *)out->tensor.data + n++ * bytes, from + (size_t)i * bytes, bytes);
+    }
+    return SKIFF_OK;
+}
+
 static enum skiff_status writer_add_pickle(struct model_writer *w, const char *file,
                                            const struct skiff_scope *s,
                                            const struct skiff_program *p, enum io_group group,
@@ -95,9 +148,14 @@ static enum skiff_status writer_add_pickle(struct model_writer *w, const char *f
     io_vars_list(p, group, &vars);
     io_batch_init(&b, &vars);
     state_init(&state);
+    state.newer = p->generation == GEN_2X;
     enum skiff_status status;
     TRY_OUT(io_batch_collect(&b, s, err));
     for (int i = 0; i < b.n; i++) {
+        if (b.saved[i]->kind == VALUE_ROWS && is_merged(b.names[i])) {
+            TRY_OUT(add_merged(&state, b.names[i], b.saved[i], err));
+            continue;
+        }
         if (b.saved[i]->kind != VALUE_TENSOR) {
             status = error_set(err, SKIFF_STATE,
                                "cannot save variable %s in %s: selected rows have no place there "
@@ -147,8 +205,8 @@ enum skiff_status io_save(const struct skiff_scope *s, const struct skiff_progra
     return io_writer_end(&w, io_write_state(&w, s, p, io_base_name(prefix), err), err);
 }
 
-static enum skiff_status batch_take(struct io_batch *b, struct state *state, const char *path,
-                                    struct skiff_error *err)
+static enum skiff_status batch_take(struct io_batch *b, const struct io_vars *vars,
+                                    struct state *state, const char *path, struct skiff_error *err)
 {
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < b->n && status == SKIFF_OK; i++) {
@@ -160,6 +218,9 @@ static enum skiff_status batch_take(struct io_batch *b, struct state *state, con
         } else if (e->text) {
             status = error_set(err, SKIFF_FORMAT, "variable %s: %s holds %.60s, expected an array",
                                b->names[i], path, e->text);
+        } else if (vars->v[i]->kind == VAR_SELECTED_ROWS && is_merged(b->names[i]) &&
+                   e->tensor.shape.ndim == 2) {
+            status = take_merged(&b->loaded[i], &e->tensor, err);
         } else {
             b->loaded[i].kind = VALUE_TENSOR;
             status = tensor_copy(&b->loaded[i].tensor, &e->tensor, err);
@@ -182,7 +243,7 @@ static enum skiff_status pickle_load(const struct model_reader *r, const char *f
     if (status == SKIFF_OK)
         status = pickle_file_read_checked(path, want, &state, err);
     if (status == SKIFF_OK)
-        status = batch_take(b, &state, path, err);
+        status = batch_take(b, vars, &state, path, err);
     state_deinit(&state);
     free(path);
     return status;

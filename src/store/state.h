@@ -23,6 +23,7 @@ struct state {
     struct str_map by_name;        /* name -> entry */
     struct state_pair *structured; /* the dict behind "StructuredToParameterName@@" (2.0) */
     int nstructured, structured_cap;
+    bool newer; /* written as protocol 4, arrays as plain bytes; else 2, which Python 2 reads too */
 };
 
 #define STATE_STRUCTURED_KEY "StructuredToParameterName@@"

@@ -130,6 +130,34 @@ class Merge(unittest.TestCase):
             with self.assertRaisesRegex(Exception, "merge gradients before it is made collective"):
                 _native.gradient_merge(main, startup, 2)
 
+    def test_saved_between(self):
+        """Sums that wait for the k-th run, rows among them, are saved and loaded."""
+        import tempfile
+        feeds = [ranks_of.rows(step, 1) for step in range(4)]
+        for kind in ("sgd", "adam"):
+            with programs(), tempfile.TemporaryDirectory() as folder:
+                loss, optimizer = ranks_of.build(kind, 5)
+                paddle.incubate.optimizer.GradientMergeOptimizer(optimizer, 2).minimize(loss)
+                main, exe, found = static.default_main_program(), static.Executor(), []
+                for broken in (False, True):
+                    with static.scope_guard(static.Scope()):
+                        exe.run(static.default_startup_program())
+                        for feed in feeds[:3]:
+                            exe.run(main, feed=feed, fetch_list=[loss])
+                        found.append(ranks_of.values()) if broken else static.save(main, folder + "/model")
+                        if not broken:
+                            exe.run(main, feed=feeds[3], fetch_list=[loss])
+                            expected = ranks_of.values()
+                with open(folder + "/model.pdopt", "rb") as file:
+                    self.assertEqual(file.read(2), b"\x80\x04")  # pickle protocol 4
+                self.assertNotEqual(found[0]["bits"], expected["bits"])
+                with static.scope_guard(static.Scope()):
+                    exe.run(static.default_startup_program())
+                    static.load(main, folder + "/model", exe)
+                    self.assertEqual(ranks_of.values()["bits"], found[0]["bits"])
+                    exe.run(main, feed=feeds[3], fetch_list=[loss])
+                    self.assertEqual(ranks_of.values()["bits"], expected["bits"], kind)
+
     def test_eager(self):
         paddle.disable_static()
         with self.assertRaisesRegex(Exception, "In dygraph, we don't support GradientMergeOptimizer"):
