@@ -471,7 +471,7 @@ class Datasets(unittest.TestCase):
             dataset, x, y = self.dataset()
             self.assertRaises(NotImplementedError, dataset.local_shuffle)
             self.assertRaises(NotImplementedError, dataset.global_shuffle)
-            self.assertRaises(NotImplementedError, dataset.set_hdfs_config, "a", "b")
+            self.assertRaises(ValueError, dataset.set_hdfs_config, "a", "b")
             self.assertRaises(NotImplementedError, dataset.set_download_cmd, "a")
             self.assertRaises(TypeError, dataset.set_filelist, "file")
             self.assertRaises(ValueError, dataset.set_use_var, [L.data("d", [1], dtype="float64")])

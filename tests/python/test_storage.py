@@ -3,10 +3,12 @@ import gzip
 import os
 import shutil
 import socket
-import stat
 import tempfile
 import unittest
 
+import paddle
+from paddle.distributed.fleet.utils import HDFSClient
+from paddle.distributed.fleet.utils.fs import ExecuteError, FSFileExistsError, FSFileNotExistsError
 from s3_server import S3, Fault
 from skiff import _native
 from webhdfs_server import WebHDFS
@@ -49,7 +51,7 @@ class Storage(unittest.TestCase):
             self.assertIn(word, str(caught.exception))
 
 
-class OnS3(Storage):
+class WithS3(Storage):
     def setUp(self):
         Storage.setUp(self)
         self.s = S3()
@@ -60,6 +62,8 @@ class OnS3(Storage):
         self.s.end()
         Storage.tearDown(self)
 
+
+class OnS3(WithS3):
     def test_read_and_write(self):
         _native.fs_write("s3://box/a b/ü+&=x.txt", b"hello")
         self.assertEqual(self.s.objects, {"a b/ü+&=x.txt": b"hello"})
@@ -265,6 +269,138 @@ class OnWebHDFS(Storage):
                    _native.fs_read, "hdfs:/f")
         self.fails("afs:/f: AFS is reached by the hadoop command (set SKIFF_HADOOP_BIN", _native.fs_read, "afs:/f")
 
+    def test_client(self):
+        """HDFSClient without a hadoop command."""
+        os.environ.pop("HADOOP_USER_NAME")
+        client = HDFSClient(self.at("none"), {"fs.default.name": "hdfs://nn:54310", "hadoop.job.ugi": "me,secret"})
+        client.mkdirs("/d/sub")
+        client.touch("hdfs:/d/f")
+        self.assertRaises(FSFileExistsError, client.touch, "/d/f", False)
+        self.assertEqual(client.ls_dir("/d"), (["sub"], ["f"]))
+        self.assertEqual((client.ls_dir("/no"), client.list_dirs("/d")), (([], []), ["sub"]))
+        self.assertEqual([client.is_dir("/d"), client.is_file("/d"), client.is_file("/d/f"), client.is_exist("/z")],
+                         [True, False, True, False])
+        client.upload(self.write("text", b"one\ntwo\n"), "/d/sub")
+        client.upload(self.at("text"), "/d/other")
+        self.assertEqual(client.cat("hdfs://nn:54310/d/sub/text"), "one\ntwo")
+        self.assertEqual((client.cat("/d/other"), client.cat("/no")), ("one\ntwo", ""))
+        self.assertEqual(client.list_files_info(["/d/sub"]), [{"path": "hdfs:/d/sub/text", "size": 8}])
+        client.download("/d", self.at("back"))
+        self.assertEqual(sorted(os.listdir(self.at("back"))), ["f", "other", "sub"])
+        client.upload_dir(self.at("back"), "/up")
+        self.assertEqual(self.s.files["/up/back/sub/text"], b"one\ntwo\n")
+        client.mv("/d/f", "/d/g")
+        self.assertRaises(FSFileNotExistsError, client.mv, "/d/f", "/d/h")
+        self.assertRaises(FSFileExistsError, client.mv, "/d/g", "/d/sub")
+        client.mv("/d/g", "/d/other", overwrite=True)
+        self.assertEqual(client.cat("/d/other"), "")
+        client.delete("/d")
+        client.delete("/d")
+        self.assertFalse(client.is_exist("/d"))
+        self.assertTrue(client.need_upload_download())
+        self.s.user = "somebody"
+        with self.assertRaisesRegex(ExecuteError, "hdfs:/d: GET at .* status 403: .*user=me"):
+            client.is_exist("/d")
+
+
+class OnHadoop(Storage):
+    """A hadoop of a few lines over a folder of this machine."""
+
+    def setUp(self):
+        Storage.setUp(self)
+        os.makedirs(self.at("root"))
+        self.write("hadoop", b"""#!/bin/bash
+root=%s
+echo "$@" >>$root.calls
+[ "$1 $2 $3" = "fs -Dfs.default.name=afs://h:1 -Dhadoop.job.ugi=me,secret" ] || exit 9
+shift 3; c=$1; shift
+for w; do
+    case $w in afs:/*) set -- "$@" "$root${w#afs:}" ;; *) set -- "$@" "$w" ;; esac
+    shift
+done
+case $c in
+-test) test "$@" ;;
+-mkdir) mkdir "$@" ;;
+-rm) rm "$@" ;;
+-cat) cat "$@" ;;
+-mv) mv "$@" ;;
+-put) cp "$@" ;;
+-ls) echo "Found some items"; [ -d "$1" ] && set -- "$1"/*; ls -ld --time-style=long-iso "$@" ;;
+*) exit 3 ;;
+esac
+""" % self.at("root").encode())
+        os.chmod(self.at("hadoop"), 0o755)
+        self.settings = ("afs://h:1", "me", "secret", self.at("hadoop"), "")
+
+    def test_all(self):
+        s = self.settings
+        self.assertEqual(_native.fs_kind("afs:/d", s), ("hadoop", True))
+        _native.fs_mkdirs("afs:/d/sub", s)
+        _native.fs_write("afs:/d/a b", b"hello", s)
+        _native.fs_write("afs:/d/a b", b"again", s)
+        self.assertEqual(_native.fs_read("afs:/d/a b", s), b"again")
+        self.assertEqual([e[:3] for e in _native.fs_list("afs:/d", s)], [("afs:/d/a b", False, 5), ("afs:/d/sub", True, 4096)])
+        self.assertEqual(_native.fs_look("afs:/d/a b", s), (False, 5, 0))
+        self.assertIsNone(_native.fs_look("afs:/none", s))
+        _native.fs_copy(self.write("up", b"12"), "afs:/d/sub/up", s)
+        _native.fs_copy("afs:/d", self.at("back"), s)
+        with open(self.at("back", "sub", "up")) as f:
+            self.assertEqual(f.read(), "12")
+        _native.fs_rename("afs:/d", "afs:/e", s)
+        self.assertEqual(os.listdir(self.at("root")), ["e"])
+        _native.fs_remove("afs:/e", s)
+        self.assertEqual(os.listdir(self.at("root")), [])
+
+    def test_failures(self):
+        self.fails("afs:/none: hadoop fs -cat ended with status 1: cat: ... No such file", _native.fs_read, "afs:/none",
+                   self.settings)
+        wrong = self.settings[:3] + (self.at("nothing"), "")
+        self.fails("afs:/none: there is no command %s; set SKIFF_HADOOP_BIN" % self.at("nothing"), _native.fs_read, "afs:/none",
+                   wrong)
+        self.fails("afs:/x: hadoop fs -test ended with status 9: (it said nothing)", _native.fs_look, "afs:/x",
+                   ("afs://other:1", "me", "secret", self.at("hadoop"), ""))
+        self.write("hadoop", b"#!/bin/sh\nsleep 30\n")
+        with self.assertRaisesRegex(TimeoutError, "afs:/x: the command gives nothing for 1 s; it was ended"):
+            _native.fs_read("afs:/x", self.settings)
+
+
+class Datasets(WithS3):
+    """Datasets of remote files."""
+
+    def load(self, files, pipe="cat", **more):
+        with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+            ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+            data = paddle.distributed.InMemoryDataset()
+            data.init(batch_size=2, thread_num=2, pipe_command=pipe, use_var=[ids], **more)
+            data.set_filelist(files)
+            data.load_into_memory()
+            return data.get_memory_data_size()
+
+    def test_files_folders_patterns(self):
+        self.s.objects.update({"d/a": b"1 7\n" * 10, "d/b.gz": gzip.compress(b"2 7 8\n" * 20), "d/sub/c": b"1 1\n" * 40,
+                               "d/_SUCCESS": b"", "d/x~": b"wrong"})
+        for files, want in ((["s3://box/d/a"], 10), (["s3://box/d/b.gz", "s3://box/d/a"], 30), (["s3://box/d"], 70),
+                            (["s3://box/d/[ab]*"], 30), (["s3://box/*/sub/c"], 40)):
+            self.assertEqual(self.load(files), want, files)
+        self.assertEqual(self.load(["s3://box/d"], "sed p"), 140)
+        self.fails("s3://box/d/none*: no file matches", self.load, ["s3://box/d/none*"])
+        self.fails("s3://box/none: there is no such file or folder", self.load, ["s3://box/none"])
+        self.s.objects["bad"] = b"1 7\nrubbish\n"
+        self.fails("s3://box/bad:2: ", self.load, ["s3://box/bad"])
+
+    def test_fs_name(self):
+        hdfs = WebHDFS()
+        try:
+            hdfs.user = "joe"
+            hdfs.folders.add("/t")
+            hdfs.files.update({"/t/a": b"1 7\n" * 10, "/t/b": gzip.compress(b"2 7 8\n" * 20)})
+            hdfs.faults = [Fault("GET", 500), Fault("GET", ("cut", 3), having="data=true")]
+            self.assertEqual(self.load(["afs:/t"], fs_name=hdfs.url, fs_ugi="joe,secret"), 30)
+        finally:
+            _native.fs_configure("hdfs", "", "")
+            hdfs.end()
+
 
 if __name__ == "__main__":
+    paddle.enable_static()
     unittest.main()

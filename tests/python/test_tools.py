@@ -260,8 +260,8 @@ class Names(Folder):
         data._set_parse_ins_id(True)
         data._set_merge_by_lineid(2)
         data.set_hdfs_config("", "")
-        with self.assertRaisesRegex(NotImplementedError, "set_hdfs_config: Skiff reads local files"):
-            data.set_hdfs_config("hdfs://a", "b")
+        with self.assertRaisesRegex(ValueError, 'fs_name "a": write hdfs://host:port'):
+            data.set_hdfs_config("a", "b")
         with self.assertRaisesRegex(NotImplementedError, "set_download_cmd"):
             data.set_download_cmd("wget")
         with self.assertRaisesRegex(NotImplementedError, r"input_type=1 \(a line is a batch\) cannot be trained with here"):

@@ -57,10 +57,9 @@ class DatasetBase(object):
         self._native.set_vars(self.use_var)
 
     def set_hdfs_config(self, fs_name, fs_ugi):
-        if not fs_name and not fs_ugi:
-            return
-        raise NotImplementedError("set_hdfs_config: Skiff reads local files; mount the file system, or read it in the pipe "
-                                  "command")
+        """Where paths such as hdfs:/a and afs:/a lie, and who reads them (docs/storage.md); for the process, as in Paddle."""
+        if fs_name or fs_ugi:
+            _native.fs_configure("hdfs", fs_name or "", fs_ugi or "")
 
     def set_download_cmd(self, download_cmd):
         if download_cmd in ("", "cat"):
