@@ -205,3 +205,27 @@ class S3(Server):
     def __init__(self):
         self.objects, self.uploads, self.parts = {}, {}, None
         Server.__init__(self, Handler)
+
+
+if __name__ == "__main__":
+    # s3_server.py FOLDER [readonly]: serves its files as s3://box/..., prints its address; objects are written to FOLDER.out
+    # at SIGTERM
+    import os
+    import signal
+    import sys
+    server = S3()
+    server.faults = [Fault("PUT", 403, 1 << 30)] if "readonly" in sys.argv else []
+    for place, folders, names in os.walk(sys.argv[1]):
+        for name in names:
+            path = os.path.join(place, name)
+            with open(path, "rb") as f:
+                server.objects[os.path.relpath(path, sys.argv[1])] = f.read()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    print(server.url, flush=True)
+    signal.sigwait([signal.SIGTERM])
+    for name, body in server.objects.items():
+        path = os.path.join(sys.argv[1] + ".out", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not name.endswith("/"):
+            with open(path, "wb") as f:
+                f.write(body)
