@@ -8,7 +8,7 @@
 
 /* The folder here that stands for the remote one, which the task remembers. */
 const char *remote_model_stage(struct task *j, const char *remote);
-/* Makes the folder, with what lies at the remote place. A task without one is fine; so are these: */
+/* Makes the folder, with what lies at the remote place. All calls take tasks without one. */
 enum skiff_status remote_model_fetch(struct task *j, struct skiff_error *err);
 /* Uploads <folder>/<name> instead of what is there. When it fails, the folder here is kept. */
 enum skiff_status remote_model_send(struct task *j, const char *name, struct skiff_error *err);
