@@ -3,20 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the text that begins at p ("...), or the end. */
+/* Behind the text that begins at p ("...), or the end, which is a NUL at the latest. */
 static const char *text_end(const char *p, const char *end)
 {
-    for (p++; p < end && *p != '"'; p++)
-        p += *p == '\\' && p + 1 < end;
-    return p < end ? p + 1 : end;
+    for (p++; p < end && *p && *p != '"'; p++)
+        p += *p == '\\' && p + 1 < end && p[1];
+    return p < end && *p ? p + 1 : p;
 }
 
 bool answer_object(const char **at, const char **object, size_t *n)
 {
-    const char *p = *at, *end = p + strlen(p), *open = NULL;
-    while (p < end) {
+    const char *p = *at, *open = NULL;
+    while (*p) { /* no strlen: there may be very many objects */
         if (*p == '"') {
-            p = text_end(p, end);
+            p = text_end(p, (const char *)UINTPTR_MAX);
             continue;
         }
         if (*p == '{')
@@ -31,7 +31,7 @@ bool answer_object(const char **at, const char **object, size_t *n)
         }
         p++;
     }
-    *at = end;
+    *at = p;
     return false;
 }
 

@@ -39,7 +39,7 @@ struct http_answer {
     char location[2048], etag[256], region[64], host[256];
     int64_t length; /* Content-Length; -1 */
 };
-#define HTTP_BODY_MAX ((size_t)16 << 20)
+#define HTTP_BODY_MAX ((size_t)64 << 20)
 
 enum skiff_status http_open(struct http **out, struct skiff_error *err);
 void http_close(struct http *h); /* NULL is fine */

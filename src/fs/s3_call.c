@@ -146,12 +146,14 @@ bool s3_tag(const char **at, const char *end, const char *tag, const char **text
     char open[64], close[64];
     snprintf(open, sizeof open, "<%s>", tag);
     snprintf(close, sizeof close, "</%s>", tag);
-    const char *from = strstr(*at, open);
-    if (!from || (end && from >= end))
+    const char *from =
+        end ? memmem(*at, (size_t)(end - *at), open, strlen(open)) : strstr(*at, open);
+    if (!from)
         return false;
     from += strlen(open);
-    const char *to = strstr(from, close);
-    if (!to || (end && to > end))
+    const char *to =
+        end ? memmem(from, (size_t)(end - from), close, strlen(close)) : strstr(from, close);
+    if (!to)
         return false;
     *text = from;
     *n = (size_t)(to - from);
@@ -170,6 +172,12 @@ static void add_utf8(struct buf *b, unsigned long c)
                    (int)(0x80 | (c & 63)));
 }
 
+/* The ; of "&#x1F600;", or NULL. */
+static const char *number_end(const char *text, const char *end)
+{
+    return memchr(text, ';', end - text < 10 ? (size_t)(end - text) : 10);
+}
+
 void s3_text(struct buf *b, const char *text, size_t n)
 {
     static const char *const words[][2] = {
@@ -181,10 +189,10 @@ void s3_text(struct buf *b, const char *text, size_t n)
         if (i < 5) {
             buf_str(b, words[i][1]);
             text += strlen(words[i][0]);
-        } else if (!strncmp(text, "&#", 2) && strchr(text, ';') && strchr(text, ';') < end) {
+        } else if (!strncmp(text, "&#", 2) && number_end(text, end)) {
             bool hex = text[2] == 'x';
             add_utf8(b, strtoul(text + 2 + hex, NULL, hex ? 16 : 10));
-            text = strchr(text, ';') + 1;
+            text = number_end(text, end) + 1;
         } else
             buf_char(b, *text++);
     }
