@@ -276,6 +276,7 @@ bool split_init(PyObject *m);
 bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool ranks_init(PyObject *m);
+bool fs_init(PyObject *m);
 bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
 bool eager_update_init(PyObject *m);

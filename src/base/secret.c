@@ -25,6 +25,12 @@ void secret_mac(const void *key, size_t key_len, const void *data, size_t len,
     sodium_memzero(&state, sizeof state);
 }
 
+void secret_sha256(const void *data, size_t len, uint8_t out[SECRET_BYTES])
+{
+    prepare();
+    crypto_hash_sha256(out, data, len);
+}
+
 void secret_derive(const char *secret, const char *label, const char *job,
                    uint8_t out[SECRET_BYTES])
 {

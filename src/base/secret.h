@@ -14,6 +14,8 @@
 /* out = HMAC-SHA-256(key, data) */
 void secret_mac(const void *key, size_t key_len, const void *data, size_t len,
                 uint8_t out[SECRET_BYTES]);
+/* out = SHA-256(data) */
+void secret_sha256(const void *data, size_t len, uint8_t out[SECRET_BYTES]);
 /* A key of its own for each purpose: HMAC(secret, label NUL job). */
 void secret_derive(const char *secret, const char *label, const char *job,
                    uint8_t out[SECRET_BYTES]);

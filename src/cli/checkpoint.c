@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cli/remote_model.h"
 #include "cli/runs.h"
 #include "io/io.h"
 #include "store/file.h"
@@ -121,6 +122,7 @@ enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const c
     if (status == SKIFF_OK) { /* of an older Skiff: the manifest says it now */
         buf_printf(&path, "/" STATE);
         unlink(path.data);
+        status = remote_model_send(j, name, err);
     }
     buf_deinit(&path);
     return status;

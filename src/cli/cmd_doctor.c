@@ -14,6 +14,7 @@
 #include "cli/task.h"
 #include "cli/launch.h"
 #include "data/files.h"
+#include "fs/fs.h"
 #include "fleet/settings.h"
 #include "store/file.h"
 
@@ -164,6 +165,8 @@ static void check_save(struct doctor *d, struct task *j)
     struct statvfs s;
     const char *path = config_path(j->config, "runner.model_save_path", "model_output");
     struct buf at = BUF_INIT;
+    if (fs_is_remote(path))
+        return;
     buf_str(&at, path);
     while (at.len > 1 && access(at.data, F_OK)) { /* up to what is there */
         char *slash = strrchr(at.data, '/');

@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/near.h"
+#include "fs/fs.h"
 #include "cli/config_words.h"
 #include "cli/config_yaml.h"
 #include "store/file.h"
@@ -349,7 +350,7 @@ int config_choice(struct config *c, const char *key, int fallback, const char *c
 
 static const char *resolve(struct config *c, const char *path)
 {
-    if (!path || path[0] == '/' || !path[0] || !strcmp(path, "-"))
+    if (!path || path[0] == '/' || !path[0] || !strcmp(path, "-") || fs_is_remote(path))
         return path;
     while (!strncmp(path, "./", 2))
         path += 2;

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "fleet/settings.h"
+#include "fs/fs.h"
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/remote_model.h"
 #include "executor/executor.h"
 #include "program/op_kind.h"
 
@@ -211,11 +213,12 @@ static enum skiff_status check_name(const char *name, struct skiff_error *err)
 
 static const char *place_of(struct task *j, const char *path)
 {
-    if (!j->name)
-        return path;
-    buf_reset(&j->place);
-    buf_printf(&j->place, "%s/%s", path, j->name);
-    return j->place.data;
+    if (j->name) {
+        buf_reset(&j->place);
+        buf_printf(&j->place, "%s/%s", path, j->name);
+        path = j->place.data;
+    }
+    return fs_is_remote(path) ? remote_model_stage(j, path) : path;
 }
 
 const char *task_save_path(struct task *j)
@@ -257,6 +260,7 @@ void task_close(struct task *j)
 {
     buf_deinit(&j->pipe);
     buf_deinit(&j->place);
+    remote_model_close(j);
     schema_deinit(&j->schema);
     rules_deinit(&j->rules);
     scope_destroy(j->scope);

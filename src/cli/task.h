@@ -87,6 +87,8 @@ struct task {
     struct buf pipe;                      /* the pipe command as it is run */
     const char *name;                     /* of the run, or NULL */
     struct buf place;                     /* where its epochs lie */
+    struct buf remote, stage;             /* the same elsewhere, and here (remote_model.h) */
+    bool staged;
     /* task_model.c: a model that is no ready one */
     void *library;                   /* the shared object that `model` is in, or NULL */
     const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "fs/fs.h"
 
 #define DEPTH_MAX 32 /* folders in folders: a link that goes in circles ends here */
 
@@ -39,13 +40,17 @@ int file_list_add(struct file_list *l, const char *path)
 }
 
 /* All but this folder, the one above, our own caches and the marks of jobs. */
-static int listed(const struct dirent *e)
+static bool is_listed(const char *name)
 {
-    const char *name = e->d_name;
     size_t n = strlen(name);
     if (name[0] == '_' || !strcmp(name, ".") || !strcmp(name, ".."))
         return 0;
     return n < 11 || strcmp(name + n - 11, ".skiffcache") != 0;
+}
+
+static int listed(const struct dirent *e)
+{
+    return is_listed(e->d_name);
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -109,6 +114,14 @@ static enum skiff_status walk(struct file_list *l, const char *folder, int depth
     return status;
 }
 
+static enum skiff_status no_file(const char *name, struct skiff_error *err)
+{
+    return error_set(err, SKIFF_NOT_FOUND,
+                     "%s: the folder holds no data file (files that begin with . or _, and "
+                     "backups such as x~, x.swp or x.bak, do not count)",
+                     name);
+}
+
 static enum skiff_status expand_path(struct file_list *l, const char *name, const struct stat *st,
                                      struct skiff_error *err)
 {
@@ -118,12 +131,7 @@ static enum skiff_status expand_path(struct file_list *l, const char *name, cons
     }
     int before = l->count;
     TRY(walk(l, name, 0, err));
-    if (l->count == before)
-        return error_set(err, SKIFF_NOT_FOUND,
-                         "%s: the folder holds no data file (files that begin with . or _, and "
-                         "backups such as x~, x.swp or x.bak, do not count)",
-                         name);
-    return SKIFF_OK;
+    return l->count == before ? no_file(name, err) : SKIFF_OK;
 }
 
 static enum skiff_status expand_pattern(struct file_list *l, const char *name,
@@ -147,6 +155,67 @@ static enum skiff_status expand_pattern(struct file_list *l, const char *name,
     return status;
 }
 
+/* ---- files of other machines ---- */
+
+static void add_remote(struct file_list *l, const char *path, int64_t bytes)
+{
+    l->paths = mem_must_grow(l->paths, ((size_t)l->count + 1) * sizeof *l->paths);
+    l->paths[l->count++] = mem_must_strdup(path);
+    l->bytes += bytes;
+}
+
+static enum skiff_status walk_remote(struct file_list *l, const char *folder, int depth,
+                                     struct skiff_error *err)
+{
+    struct fs_list in = {0};
+    enum skiff_status status = fs_list(NULL, folder, &in, err);
+    if (depth == DEPTH_MAX)
+        status = error_set(err, SKIFF_IO, "%s: more than %d folders deep", folder, DEPTH_MAX);
+    for (int i = 0; status == SKIFF_OK && i < in.count; i++) {
+        const struct fs_entry *e = &in.entries[i];
+        const char *name = strrchr(e->path, '/') + 1;
+        if (!is_listed(name))
+            continue;
+        if (is_backup(name))
+            leave_out(l, e->path);
+        else if (e->stat.folder)
+            status = walk_remote(l, e->path, depth + 1, err);
+        else
+            add_remote(l, e->path, e->stat.size);
+    }
+    fs_list_deinit(&in);
+    return status;
+}
+
+static enum skiff_status expand_remote(struct file_list *l, const char *name,
+                                       struct skiff_error *err)
+{
+    struct fs_list found = {0};
+    struct fs_stat st;
+    int before = l->count;
+    enum skiff_status status;
+    if (strpbrk(name, "*?["))
+        status = fs_glob(NULL, name, &found, err);
+    else {
+        status = fs_look(NULL, name, &st, err);
+        if (status == SKIFF_OK)
+            fs_list_add(&found, NULL, name, strlen(name), &st);
+    }
+    if (status == SKIFF_OK && !found.count)
+        status = error_set(err, SKIFF_NOT_FOUND, "%s: no file matches", name);
+    for (int i = 0; status == SKIFF_OK && i < found.count; i++) {
+        const struct fs_entry *e = &found.entries[i];
+        if (e->stat.folder)
+            status = walk_remote(l, e->path, 0, err);
+        else
+            add_remote(l, e->path, e->stat.size);
+    }
+    if (status == SKIFF_OK && l->count == before)
+        status = no_file(name, err);
+    fs_list_deinit(&found);
+    return status;
+}
+
 enum skiff_status file_list_expand(struct file_list *l, const char *name, struct skiff_error *err)
 {
     struct stat st;
@@ -154,6 +223,8 @@ enum skiff_status file_list_expand(struct file_list *l, const char *name, struct
         file_list_add(l, name);
         return SKIFF_OK;
     }
+    if (fs_is_remote(name))
+        return expand_remote(l, name, err);
     if (stat(name, &st) == 0) /* a file whose name has a * in it is taken for itself */
         return expand_path(l, name, &st, err);
     if (strpbrk(name, "*?["))

@@ -21,8 +21,8 @@ int file_list_add(struct file_list *l, const char *path); /* as it is; returns i
 /* Adds what `name` stands for: "-" itself; a file itself; a folder all files below it, sorted by
  * path, without hidden ones (.x), job marks (_SUCCESS), and what editors and people leave beside a
  * file (x~, #x#, x.swp, x.swo, x.bak, x.orig); a pattern (* ? [) the matches, sorted, folders among
- * them walked. NOT_FOUND when there is nothing of that name, when a pattern matches
- * nothing, or when a folder holds no file. */
+ * them walked. All of these may lie elsewhere (s3://, hdfs://, ...: fs/fs.h). NOT_FOUND when there
+ * is nothing of that name, when a pattern matches nothing, or when a folder holds no file. */
 enum skiff_status file_list_expand(struct file_list *l, const char *name, struct skiff_error *err);
 
 #endif

@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "fs/fs.h"
 
 #define TAIL 2048 /* bytes of standard error that are kept */
 #define KILL_AFTER_MS 200
@@ -91,11 +92,41 @@ static void pipe_script(const char *command, const char *path, struct buf *scrip
                LIFE_FD, LIFE_FD, decoder, command);
 }
 
-static int pipe_input(const char *path)
+/* A file of another machine as a nameless one of this: a command wants a descriptor. */
+static enum skiff_status fetch_input(const char *path, const atomic_bool *stop, int *out,
+                                     struct skiff_error *err)
 {
-    if (strcmp(path, "-") == 0)
-        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    struct fs_reader *r;
+    char block[65536];
+    size_t got = 1;
+    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    TRY(fs_open(NULL, path, stop, &r, err));
+    enum skiff_status status = SKIFF_OK;
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    while (status == SKIFF_OK && got) {
+        status = fs_read(r, block, sizeof block, &got, err);
+        if (status == SKIFF_OK && write(fd, block, got) != (ssize_t)got)
+            status =
+                error_set_sys(err, "%s: cannot be kept in %s for the pipe command", path, folder);
+    }
+    fs_close(r);
+    if (status < 0 && fd >= 0)
+        close(fd);
+    if (status == SKIFF_OK) {
+        lseek(fd, 0, SEEK_SET);
+        *out = fd;
+    }
+    return status;
+}
+
+static enum skiff_status pipe_input(const char *path, const atomic_bool *stop, int *out,
+                                    struct skiff_error *err)
+{
+    if (fs_is_remote(path))
+        return fetch_input(path, stop, out, err);
+    *out = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                  : open(path, O_RDONLY | O_CLOEXEC);
+    return *out < 0 ? error_set_sys(err, "%s: cannot open", path) : SKIFF_OK;
 }
 
 /* Our environment without the job's secret, which is no business of a command that reads files.
@@ -316,12 +347,9 @@ enum skiff_status pipe_open(const char *command, const char *path, const atomic_
     enum skiff_status status = SKIFF_OK;
     struct buf script = BUF_INIT;
     struct stat st;
-    int to[2] = {-1, -1}, errors[2] = {-1, -1}, life[2] = {-1, -1}, in = pipe_input(path), r;
+    int to[2] = {-1, -1}, errors[2] = {-1, -1}, life[2] = {-1, -1}, in = -1, r;
     pid_t pid = 0;
-    if (in < 0) {
-        status = error_set_sys(err, "%s: cannot open", path);
-        goto out;
-    }
+    TRY_OUT(pipe_input(path, stop, &in, err));
     if (fstat(in, &st) == 0 && S_ISDIR(st.st_mode)) {
         status = error_set(err, SKIFF_IO, "%s: is a folder, a file was expected", path);
         goto out;

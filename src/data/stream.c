@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "fs/fs.h"
 
 #define HEAD 8 /* bytes looked at to know the kind */
 
@@ -30,7 +31,8 @@ static const struct stream_decoder decoders[] = {
 
 struct stream_raw {
     struct stream base;
-    int fd; /* -1: memory */
+    int fd; /* -1: memory, or a file of another machine */
+    struct fs_reader *reader;
     bool waits;
     const atomic_bool *stop;
     const char *bytes; /* memory: what is left */
@@ -57,6 +59,11 @@ static enum skiff_status raw_wait(struct stream_raw *s, struct skiff_error *err)
 static enum skiff_status raw_fetch(struct stream_raw *s, void *buf, size_t n, size_t *got,
                                    struct skiff_error *err)
 {
+    if (s->reader) {
+        TRY(fs_read(s->reader, buf, n, got, err));
+        s->fetched += (int64_t)*got;
+        return SKIFF_OK;
+    }
     if (s->fd < 0) {
         *got = n < s->left ? n : s->left;
         memcpy(buf, s->bytes, *got);
@@ -97,6 +104,7 @@ static void raw_close(struct stream *base)
     struct stream_raw *s = (struct stream_raw *)base;
     if (s->fd > STDIN_FILENO)
         close(s->fd);
+    fs_close(s->reader);
     free(s->base.name);
     free(s);
 }
@@ -174,11 +182,25 @@ enum skiff_status stream_open_fd(int fd, const char *name, const atomic_bool *st
     return stream_decode(s, out, err);
 }
 
+static enum skiff_status open_remote(const char *path, const atomic_bool *stop, struct stream **out,
+                                     struct skiff_error *err)
+{
+    struct fs_reader *reader;
+    TRY(fs_open(NULL, path, stop, &reader, err));
+    struct stream_raw *s = mem_must(sizeof *s);
+    s->base = (struct stream){&raw_class, mem_must_strdup(path)};
+    s->fd = -1;
+    s->reader = reader;
+    return stream_decode(s, out, err);
+}
+
 enum skiff_status stream_open(const char *path, const atomic_bool *stop, struct stream **out,
                               struct skiff_error *err)
 {
     if (strcmp(path, "-") == 0)
         return stream_open_fd(STDIN_FILENO, "standard input", stop, out, err);
+    if (fs_is_remote(path))
+        return open_remote(path, stop, out, err);
     /* a FIFO without a writer must not block in open: nobody could stop it */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)

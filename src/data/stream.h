@@ -53,8 +53,8 @@ enum skiff_status stream_lz4_open(struct stream *below, struct stream **out,
 enum skiff_status stream_xz_open(struct stream *below, struct stream **out,
                                  struct skiff_error *err);
 
-/* Opens a file ("-": standard input), decoded if its content is compressed. A folder is an error
- * (files_expand walks them). stop may be NULL. */
+/* Opens a file ("-": standard input; s3://, hdfs:// and so on: fs/fs.h), decoded if its content is
+ * compressed. A folder is an error (files_expand walks them). stop may be NULL. */
 enum skiff_status stream_open(const char *path, const atomic_bool *stop, struct stream **out,
                               struct skiff_error *err);
 /* A plain regular file from byte `offset` on, without decoding. */

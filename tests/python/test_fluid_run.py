@@ -473,7 +473,7 @@ class Datasets(unittest.TestCase):
             self.assertRaises(NotImplementedError, dataset.global_shuffle)
             dataset.set_hdfs_config("a", "b")  # for hdfs: names only, as in Paddle
             dataset.set_download_cmd("a")
-            with self.assertRaisesRegex(NotImplementedError, "afs:/a: Skiff reads local files"):
+            with self.assertRaisesRegex(ValueError, 'fs_name "a": write hdfs://host:port'):
                 dataset.set_filelist(["afs:/a"])
             self.assertRaises(TypeError, dataset.set_filelist, "file")
             self.assertRaises(ValueError, dataset.set_use_var, [L.data("d", [1], dtype="float64")])

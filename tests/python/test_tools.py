@@ -260,8 +260,8 @@ class Names(Folder):
         data._set_parse_ins_id(True)
         data._set_merge_by_lineid(2)
         data.set_hdfs_config("", "")
-        data.set_hdfs_config("hdfs://a", "b")
-        with self.assertRaisesRegex(NotImplementedError, "set_filelist: hdfs:/b: Skiff reads local files"):
+        data.set_hdfs_config("a", "b")
+        with self.assertRaisesRegex(ValueError, 'fs_name "a": write hdfs://host:port'):
             data.set_filelist(["a", "hdfs:/b"])
         data = paddle.distributed.QueueDataset()
         data.init(batch_size=1, input_type=1)

@@ -27,6 +27,7 @@ class DatasetBase(object):
         self.use_var = []
         self.batch_size = 32
         self.pipe_command = "cat"
+        self._hdfs = "", ""
 
     def set_pipe_command(self, pipe_command):
         """A shell command that turns a file (its standard input) into MultiSlot text."""
@@ -45,10 +46,8 @@ class DatasetBase(object):
     def set_filelist(self, filelist):
         if isinstance(filelist, str) or not all(isinstance(name, str) for name in filelist):
             raise TypeError("set_filelist takes a list of str, but got %s" % (filelist,))
-        for name in filelist:
-            if name.startswith(("hdfs:", "afs:")):
-                raise NotImplementedError("set_filelist: %s: Skiff reads local files; mount the file system, or read it in the pipe "
-                                          "command" % name)
+        if self._hdfs[0] and "://" not in self._hdfs[0] and any(name.startswith(("hdfs:", "afs:")) for name in filelist):
+            _native.fs_configure("hdfs", *self._hdfs)  # tells what is wrong with it
         self.filelist, self._told_files = list(filelist), True
         self._native.set_files(self.filelist)
 
@@ -61,8 +60,11 @@ class DatasetBase(object):
         self._native.set_vars(self.use_var)
 
     def set_hdfs_config(self, fs_name, fs_ugi):
-        """For files hdfs:... and afs:..., which set_filelist refuses here; others are local, whatever is set."""
-        self._hdfs = fs_name, fs_ugi
+        """Where paths such as hdfs:/a and afs:/a lie, and who reads them (docs/storage.md); for the process, as in Paddle. A name
+        that is no address is told when such a file is read."""
+        self._hdfs = fs_name or "", fs_ugi or ""
+        if "://" in self._hdfs[0]:
+            _native.fs_configure("hdfs", *self._hdfs)
 
     def set_download_cmd(self, download_cmd):
         """For the same files."""

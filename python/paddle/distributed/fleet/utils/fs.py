@@ -1,8 +1,10 @@
-"""Files of this machine (LocalFS), and of HDFS through the hadoop command (HDFSClient)."""
+"""Files of this machine (LocalFS), and of HDFS and AFS (HDFSClient)."""
 import os
 import shutil
 import subprocess
 import time
+
+from skiff import _native
 
 from paddle import _names
 
@@ -104,43 +106,162 @@ class LocalFS(FS):
             return source.read().rstrip("\n")
 
 
-class HDFSClient(FS):
-    """`HADOOP_HOME/bin/hadoop fs -Dkey=value ... -command`; a command that fails is tried again for time_out ms."""
+class _Command(object):
+    """`hadoop fs -Dkey=value ... -command`; a command that fails is tried again for time_out ms."""
 
-    def __init__(self, hadoop_home, configs, time_out=5 * 60 * 1000, sleep_inter=1000):
-        self.pre_commands = [os.path.expandvars("%s/bin/hadoop" % hadoop_home), "fs"]
-        self.pre_commands += ["-D%s=%s" % item for item in (configs or {}).items()]
-        self._base_cmd = " ".join(self.pre_commands)
-        self._time_out, self._sleep_inter = time_out, sleep_inter
+    def __init__(self, words, time_out, sleep_inter):
+        self.words, self._time_out, self._sleep_inter = words, time_out, sleep_inter
 
-    def _once(self, *words):
+    def once(self, *words):
         """(exit status, lines); nothing is expanded by a shell."""
         try:
-            done = subprocess.run(self.pre_commands + ["-" + words[0]] + list(words[1:]), stdout=subprocess.PIPE,
+            done = subprocess.run(self.words + ["-" + words[0]] + list(words[1:]), stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, universal_newlines=True)
         except OSError as error:
-            raise FSFileNotExistsError("HDFSClient: cannot run %s: %s" % (self.pre_commands[0], error.strerror))
+            raise FSFileNotExistsError("HDFSClient: cannot run %s: %s; docs/storage.md says how to go without" %
+                                       (self.words[0], error.strerror))
         if done.returncode == 134:
             raise FSShellCmdAborted(" ".join(words))
         self._last_error = done.stderr.strip().splitlines()[-1:]
         return done.returncode, done.stdout.splitlines()
 
-    def _run(self, *words):
+    def run(self, *words):
         """The lines; tried again until the time is over."""
         end = time.time() + self._time_out / 1000.0
         while True:
-            status, lines = self._once(*words)
+            status, lines = self.once(*words)
             if status == 0:
                 return lines
             if time.time() >= end:
                 raise FSTimeOut("hadoop fs -%s: status %d: %s" % (" ".join(words), status, " ".join(self._last_error)))
             time.sleep(self._sleep_inter / 1000.0)
 
+    def exists(self, path):
+        return self.once("test", "-e", path)[0] == 0
+
+    def is_dir(self, path):
+        return self.once("test", "-d", path)[0] == 0
+
+    def entries(self, *paths):
+        """[(path, is it a folder, bytes)]"""
+        out = []
+        for line in self.run("ls", *paths):
+            words = line.split(None, 7)
+            if len(words) == 8:
+                out.append((words[7], words[0].startswith("d"), int(words[4])))
+        return out
+
+    def mkdirs(self, path):
+        self.run("mkdir", "-p", path)
+
+    def remove(self, path):
+        self.run("rm", "-r", path) if self.is_dir(path) else self.run("rm", path)
+
+    def touch(self, path):
+        self.run("touchz", path)
+
+    def rename(self, old, new):
+        self.run("mv", old, new)
+
+    def put(self, local, path):
+        self.run("put", local, path)
+
+    def get(self, path, local):
+        self.run("get", path, local)
+
+    def text(self, path):
+        return "\n".join(self.run("cat", path))
+
+
+class _WebHDFS(object):
+    """The same without a hadoop command, by the native module; what may pass is tried again there."""
+
+    def __init__(self, configs):
+        ugi = configs.get("hadoop.job.ugi", "").split(",", 1)
+        self._uri = configs.get("fs.default.name") or configs.get("fs.defaultFS") or ""
+        self._settings = (self._uri, ugi[0], ugi[1] if len(ugi) > 1 else "", "", "")
+
+    def _call(self, name, path, *more):
+        s3 = any(str(word).startswith("s3") and "://" in str(word) for word in (path,) + more)
+        try:
+            return getattr(_native, "fs_" + name)(path, *more, None if s3 else self._settings)
+        except TimeoutError as error:
+            raise FSTimeOut(str(error))
+        except FileNotFoundError as error:
+            raise FSFileNotExistsError(str(error))
+        except OSError as error:
+            raise ExecuteError(str(error))
+
+    def _whole(self, path):
+        """A path without scheme lies on fs.default.name; one without host is the same to C."""
+        path = path.rstrip("/") or "/"
+        return path if ":/" in path else "hdfs:" + (path if path.startswith("/") else "/user/%s/%s" % (self._settings[1], path))
+
+    def exists(self, path):
+        return self._call("look", self._whole(path)) is not None
+
+    def is_dir(self, path):
+        found = self._call("look", self._whole(path))
+        return found is not None and found[0]
+
+    def entries(self, *paths):
+        out = []
+        for path in paths:
+            whole = self._whole(path)
+            if self.is_dir(path):
+                out += [entry[:3] for entry in self._call("list", whole)]
+            else:
+                out.append((path, False, self._call("look", whole)[1]))
+        return out
+
+    def mkdirs(self, path):
+        self._call("mkdirs", self._whole(path))
+
+    def remove(self, path):
+        self._call("remove", self._whole(path))
+
+    def touch(self, path):
+        self._call("write", self._whole(path), b"")
+
+    def rename(self, old, new):
+        self._call("rename", self._whole(old), self._whole(new))
+
+    def put(self, local, path):
+        """Into a folder that is there, else under that name, as hadoop does."""
+        whole = self._whole(path)
+        if self.is_dir(path):
+            whole += "/" + os.path.basename(local.rstrip("/"))
+        self._call("copy", local, whole)
+
+    def get(self, path, local):
+        if os.path.isdir(local):
+            local = os.path.join(local, os.path.basename(path.rstrip("/")))
+        self._call("copy", self._whole(path), local)
+
+    def text(self, path):
+        return self._call("read", self._whole(path)).decode().rstrip("\n")
+
+
+class HDFSClient(FS):
+    """HDFS and AFS by `HADOOP_HOME/bin/hadoop`; where that is not, by WebHDFS (docs/storage.md)."""
+
+    def __init__(self, hadoop_home, configs, time_out=5 * 60 * 1000, sleep_inter=1000):
+        configs = dict(configs or {})
+        command = os.path.expandvars("%s/bin/hadoop" % hadoop_home)
+        self.pre_commands = [command, "fs"] + ["-D%s=%s" % item for item in configs.items()]
+        self._base_cmd = " ".join(self.pre_commands)
+        self._time_out, self._sleep_inter = time_out, sleep_inter
+        named = os.environ.get("SKIFF_WEBHDFS_ENDPOINT") or configs.get("fs.default.name") or configs.get("fs.defaultFS")
+        if named and not os.path.exists(command):
+            self._how = _WebHDFS(configs)
+        else:
+            self._how = _Command(self.pre_commands, time_out, sleep_inter)
+
     def is_exist(self, fs_path):
-        return self._once("test", "-e", fs_path)[0] == 0
+        return self._how.exists(fs_path)
 
     def is_dir(self, fs_path):
-        return self._once("test", "-d", fs_path)[0] == 0
+        return self._how.is_dir(fs_path)
 
     def is_file(self, fs_path):
         return self.is_exist(fs_path) and not self.is_dir(fs_path)
@@ -148,10 +269,8 @@ class HDFSClient(FS):
     def ls_dir(self, fs_path):
         """(folders, files) in it; both empty when it is not there."""
         folders, files = [], []
-        for line in self._run("ls", fs_path) if self.is_exist(fs_path) else []:
-            words = line.split(None, 7)
-            if len(words) == 8:
-                (folders if words[0].startswith("d") else files).append(os.path.basename(words[7]))
+        for path, folder, size in self._how.entries(fs_path) if self.is_exist(fs_path) else []:
+            (folders if folder else files).append(os.path.basename(path))
         return folders, files
 
     def list_dirs(self, fs_path):
@@ -159,27 +278,22 @@ class HDFSClient(FS):
 
     def list_files_info(self, path_list):
         """[{"path": ..., "size": bytes}]"""
-        out = []
-        for line in self._run("ls", *path_list) if path_list else []:
-            words = line.split(None, 7)
-            if len(words) == 8:
-                out.append({"path": words[7], "size": int(words[4])})
-        return out
+        return [{"path": path, "size": size} for path, folder, size in self._how.entries(*path_list)] if path_list else []
 
     def mkdirs(self, fs_path):
         if not self.is_exist(fs_path):
-            self._run("mkdir", "-p", fs_path)
+            self._how.mkdirs(fs_path)
 
     def delete(self, fs_path):
         if self.is_exist(fs_path):
-            self._run("rm", "-r", fs_path) if self.is_dir(fs_path) else self._run("rm", fs_path)
+            self._how.remove(fs_path)
 
     def touch(self, fs_path, exist_ok=True):
         if self.is_exist(fs_path):
             if exist_ok:
                 return
             raise FSFileExistsError("%s is there already" % fs_path)
-        self._run("touchz", fs_path)
+        self._how.touch(fs_path)
 
     def mv(self, fs_src_path, fs_dst_path, overwrite=False, test_exists=True):
         if overwrite:
@@ -188,7 +302,7 @@ class HDFSClient(FS):
             raise FSFileNotExistsError("%s is not exists" % fs_src_path)
         if test_exists and self.is_exist(fs_dst_path):
             raise FSFileExistsError("%s exists already" % fs_dst_path)
-        self._run("mv", fs_src_path, fs_dst_path)
+        self._how.rename(fs_src_path, fs_dst_path)
 
     def upload(self, local_path, fs_path, multi_processes=5, overwrite=False):
         """A file, or what a folder holds."""
@@ -199,7 +313,7 @@ class HDFSClient(FS):
             self.mkdirs(fs_path)
         names = [os.path.join(local_path, name) for name in os.listdir(local_path)] if os.path.isdir(local_path) else [local_path]
         for name in sorted(names):
-            self._run("put", name, fs_path)
+            self._how.put(name, fs_path)
 
     def upload_dir(self, local_dir, dest_dir, overwrite=False):
         """A folder, into another."""
@@ -207,7 +321,7 @@ class HDFSClient(FS):
         if overwrite:
             self.delete(dest_dir + "/" + os.path.basename(local_dir))
         self.mkdirs(dest_dir)
-        self._run("put", local_dir, dest_dir)
+        self._how.put(local_dir, dest_dir)
 
     def download(self, fs_path, local_path, multi_processes=5, overwrite=False):
         """A file, or what a folder holds."""
@@ -216,16 +330,16 @@ class HDFSClient(FS):
         if overwrite:
             LocalFS().delete(local_path)
         if not self.is_dir(fs_path):
-            self._run("get", fs_path, local_path)
+            self._how.get(fs_path, local_path)
             return
         os.makedirs(local_path, exist_ok=True)
         folders, files = self.ls_dir(fs_path)
         for name in files + folders:
-            self._run("get", fs_path + "/" + name, local_path)
+            self._how.get(fs_path + "/" + name, local_path)
 
     def cat(self, fs_path=None):
         """The text of a file; empty when it is none."""
-        return "\n".join(self._run("cat", fs_path)) if fs_path and self.is_file(fs_path) else ""
+        return self._how.text(fs_path) if fs_path and self.is_file(fs_path) else ""
 
     def need_upload_download(self):
         return True

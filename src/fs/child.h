@@ -1,0 +1,30 @@
+/* A command as a child process whose standard output is read; it dies when it is closed early. */
+#ifndef FS_CHILD_H
+#define FS_CHILD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct child {
+    pid_t pid; /* 0: none */
+    int out;   /* its standard output; -1 */
+    int said;  /* a file of its standard error; -1 */
+};
+
+/* Standard input is empty. NOT_FOUND: there is no such command. */
+enum skiff_status child_start(struct child *c, char *const argv[], struct skiff_error *err);
+/* *got 0 is the end. Fails with TIMEOUT after so many seconds without a byte, with STATE when it is
+ * stopped. */
+enum skiff_status child_read(struct child *c, const char *what, int seconds,
+                             const atomic_bool *stop, void *buf, size_t n, size_t *got,
+                             struct skiff_error *err);
+/* Waits for its end; adds the last line of its standard error to `said`. Gives the exit status, or
+ * 128 + the signal. */
+int child_end(struct child *c, struct buf *said);
+void child_close(struct child *c); /* kills it if it still runs; none is fine */
+
+#endif

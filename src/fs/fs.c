@@ -1,0 +1,345 @@
+#define _GNU_SOURCE
+#include "fs/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define DEPTH_MAX 32
+
+/* ---- lists ---- */
+
+void fs_list_deinit(struct fs_list *l)
+{
+    for (int i = 0; i < l->count; i++)
+        free(l->entries[i].path);
+    free(l->entries);
+    *l = (struct fs_list){0};
+}
+
+void fs_list_add(struct fs_list *l, const char *folder, const char *name, size_t name_len,
+                 const struct fs_stat *st)
+{
+    struct buf path = BUF_INIT;
+    if ((l->count & (l->count - 1)) == 0) /* room for twice as many */
+        l->entries =
+            mem_must_grow(l->entries, (l->count ? 2 * (size_t)l->count : 1) * sizeof *l->entries);
+    if (folder) {
+        buf_str(&path, folder);
+        if (path.len && path.data[path.len - 1] != '/')
+            buf_char(&path, '/');
+    }
+    buf_add(&path, name, name_len);
+    l->entries[l->count++] = (struct fs_entry){mem_must_strdup(path.data), *st};
+    buf_deinit(&path);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct fs_entry *)a)->path, ((const struct fs_entry *)b)->path);
+}
+
+void fs_list_sort(struct fs_list *l)
+{
+    if (l->count)
+        qsort(l->entries, (size_t)l->count, sizeof *l->entries, by_path);
+}
+
+/* ---- one path ---- */
+
+enum skiff_status fs_look(const struct fs_settings *s, const char *path, struct fs_stat *out,
+                          struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, path, &f, err));
+    return f.class->stat(&f, path, out, err);
+}
+
+enum skiff_status fs_list(const struct fs_settings *s, const char *folder, struct fs_list *out,
+                          struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, folder, &f, err));
+    enum skiff_status status = f.class->list(&f, folder, out, err);
+    if (status < 0)
+        fs_list_deinit(out);
+    fs_list_sort(out);
+    return status;
+}
+
+enum skiff_status fs_mkdirs(const struct fs_settings *s, const char *path, struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, path, &f, err));
+    return f.class->mkdirs(&f, path, err);
+}
+
+enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const char *to,
+                            struct skiff_error *err)
+{
+    struct fs f, g;
+    struct fs_stat st;
+    TRY(fs_of(s, from, &f, err));
+    TRY(fs_of(s, to, &g, err));
+    if (f.class != g.class)
+        return error_set(err, SKIFF_INVALID,
+                         "%s cannot be renamed to %s: another file system; copy it, and remove the "
+                         "old one",
+                         from, to);
+    enum skiff_status there = g.class->stat(&g, to, &st, err);
+    if (there == SKIFF_OK)
+        return error_set(err, SKIFF_STATE, "%s cannot be renamed to %s: that is there already",
+                         from, to);
+    return there == SKIFF_NOT_FOUND ? f.class->rename(&f, from, to, err) : there;
+}
+
+bool fs_rename_is_atomic(const struct fs_settings *s, const char *path)
+{
+    struct fs f;
+    return fs_of(s, path, &f, NULL) == SKIFF_OK && f.class->rename_is_atomic;
+}
+
+enum skiff_status fs_remove(const struct fs_settings *s, const char *path, struct skiff_error *err)
+{
+    struct fs f;
+    struct fs_stat st;
+    TRY(fs_of(s, path, &f, err));
+    enum skiff_status status = f.class->stat(&f, path, &st, err);
+    if (status == SKIFF_NOT_FOUND)
+        return SKIFF_OK;
+    return status < 0 ? status : f.class->remove(&f, path, st.folder, err);
+}
+
+enum skiff_status fs_open(const struct fs_settings *s, const char *path, const atomic_bool *stop,
+                          struct fs_reader **out, struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, path, &f, err));
+    return f.class->open(&f, path, stop, out, err);
+}
+
+/* ---- patterns ---- */
+
+/* Goes on with `rest` of the pattern below the folder `at`. */
+static enum skiff_status glob_below(const struct fs_settings *s, const char *at, const char *rest,
+                                    struct fs_list *out, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT, part = BUF_INIT;
+    struct fs_list in = {0};
+    struct fs_stat st;
+    enum skiff_status status = SKIFF_OK;
+    buf_str(&path, at);
+    while (*rest && !part.len) { /* parts without a pattern are names */
+        size_t n = strcspn(rest, "/");
+        buf_add(&part, rest, n);
+        rest += n + (rest[n] == '/');
+        if (!part.len || strpbrk(part.data, "*?["))
+            continue;
+        buf_printf(&path, "/%s", part.data);
+        buf_reset(&part);
+    }
+    if (!part.len) {
+        status = fs_look(s, path.data, &st, err);
+        if (status == SKIFF_OK)
+            fs_list_add(out, NULL, path.data, path.len, &st);
+    } else {
+        if (path.data[path.len - 1] == ':')
+            buf_char(&path, '/');
+        status = fs_list(s, path.data, &in, err);
+    }
+    for (int i = 0; status == SKIFF_OK && i < in.count; i++) {
+        const struct fs_entry *e = &in.entries[i];
+        if (fnmatch(part.data, strrchr(e->path, '/') + 1, FNM_PERIOD) != 0)
+            continue;
+        if (!*rest)
+            fs_list_add(out, NULL, e->path, strlen(e->path), &e->stat);
+        else if (e->stat.folder)
+            status = glob_below(s, e->path, rest, out, err);
+    }
+    fs_list_deinit(&in);
+    buf_deinit(&path);
+    buf_deinit(&part);
+    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
+}
+
+enum skiff_status fs_glob(const struct fs_settings *s, const char *pattern, struct fs_list *out,
+                          struct skiff_error *err)
+{
+    const char *rest = fs_path_of(pattern);
+    struct buf root = BUF_INIT;
+    buf_add(&root, pattern, (size_t)(rest - pattern));
+    enum skiff_status status = glob_below(s, root.data, rest + (*rest == '/'), out, err);
+    buf_deinit(&root);
+    return status;
+}
+
+/* ---- writing: a file of this machine first ---- */
+
+struct fs_writer {
+    struct fs fs;
+    char *path;
+    char *name; /* of the file that is written */
+    int fd;
+    int64_t size;
+};
+
+enum skiff_status fs_create(const struct fs_settings *s, const char *path, struct fs_writer **out,
+                            struct skiff_error *err)
+{
+    struct fs f;
+    struct buf name = BUF_INIT;
+    TRY(fs_of(s, path, &f, err));
+    if (f.class == &fs_local)
+        buf_printf(&name, "%s.skiff-XXXXXX", strncmp(path, "file://", 7) ? path : path + 7);
+    else
+        buf_printf(&name, "%s/skiff-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    int fd = mkostemp(name.data, O_CLOEXEC);
+    if (fd < 0) {
+        enum skiff_status status =
+            error_set_sys(err, "%s: cannot write (into %s first)", path, name.data);
+        buf_deinit(&name);
+        return status;
+    }
+    struct fs_writer *w = mem_must(sizeof *w);
+    *w = (struct fs_writer){f, mem_must_strdup(path), mem_must_strdup(name.data), fd, 0};
+    buf_deinit(&name);
+    *out = w;
+    return SKIFF_OK;
+}
+
+enum skiff_status fs_write(struct fs_writer *w, const void *bytes, size_t n,
+                           struct skiff_error *err)
+{
+    for (size_t at = 0; at < n;) {
+        ssize_t some = write(w->fd, (const char *)bytes + at, n - at);
+        if (some < 0 && errno != EINTR)
+            return error_set_sys(err, "%s: cannot write %s", w->path, w->name);
+        at += some > 0 ? (size_t)some : 0;
+    }
+    w->size += (int64_t)n;
+    return SKIFF_OK;
+}
+
+void fs_abort(struct fs_writer *w)
+{
+    if (!w)
+        return;
+    close(w->fd);
+    unlink(w->name); /* gone already when it was renamed */
+    free(w->name);
+    free(w->path);
+    free(w);
+}
+
+static enum skiff_status commit_local(struct fs_writer *w, struct skiff_error *err)
+{
+    const char *path = strncmp(w->path, "file://", 7) ? w->path : w->path + 7;
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(w->fd, 0666 & ~mask) < 0 || fsync(w->fd) < 0 || rename(w->name, path) < 0)
+        return error_set_sys(err, "%s: cannot write", w->path);
+    return SKIFF_OK;
+}
+
+enum skiff_status fs_commit(struct fs_writer *w, struct skiff_error *err)
+{
+    enum skiff_status status = w->fs.class == &fs_local
+                                   ? commit_local(w, err)
+                                   : w->fs.class->put(&w->fs, w->fd, w->size, w->path, err);
+    fs_abort(w);
+    return status;
+}
+
+/* ---- copying ---- */
+
+/* A file of this machine goes as it is. */
+static enum skiff_status send_local(const struct fs_settings *s, const char *from, const char *to,
+                                    struct skiff_error *err)
+{
+    struct fs f;
+    struct stat st;
+    TRY(fs_of(s, to, &f, err));
+    int fd = open(strncmp(from, "file://", 7) ? from : from + 7, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        enum skiff_status status = error_set_sys(err, "%s: cannot open", from);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    enum skiff_status status = f.class->put(&f, fd, st.st_size, to, err);
+    close(fd);
+    return status;
+}
+
+static enum skiff_status copy_file(const struct fs_settings *s, const char *from, const char *to,
+                                   struct skiff_error *err)
+{
+    struct fs_reader *r = NULL;
+    struct fs_writer *w = NULL;
+    void *block = NULL;
+    size_t got = 1, size = (size_t)1 << 20;
+    enum skiff_status status;
+    if (!fs_is_remote(from))
+        return send_local(s, from, to, err);
+    TRY_OUT(fs_open(s, from, NULL, &r, err));
+    TRY_OUT(fs_create(s, to, &w, err));
+    TRY_OUT(mem_alloc(size, "a block of a file", &block, err));
+    while (got) {
+        TRY_OUT(fs_read(r, block, size, &got, err));
+        TRY_OUT(fs_write(w, block, got, err));
+    }
+    struct fs_writer *done = w;
+    w = NULL;
+    status = fs_commit(done, err);
+out:
+    fs_abort(w);
+    fs_close(r);
+    mem_free(block);
+    return status;
+}
+
+static enum skiff_status copy_tree(const struct fs_settings *s, const char *from, const char *to,
+                                   const char *last, int depth, struct skiff_error *err)
+{
+    struct fs_list in = {0};
+    struct buf target = BUF_INIT;
+    enum skiff_status status;
+    if (depth == DEPTH_MAX)
+        return error_set(err, SKIFF_IO, "%s: more than %d folders deep; does a link point upwards?",
+                         from, DEPTH_MAX);
+    TRY_OUT(fs_list(s, from, &in, err));
+    TRY_OUT(fs_mkdirs(s, to, err));
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < in.count; i++) {
+            const struct fs_entry *e = &in.entries[i];
+            const char *name = strrchr(e->path, '/') + 1;
+            if (pass != (last && !strcmp(name, last)))
+                continue;
+            buf_reset(&target);
+            buf_printf(&target, "%s/%s", to, name);
+            if (e->stat.folder)
+                TRY_OUT(copy_tree(s, e->path, target.data, NULL, depth + 1, err));
+            else
+                TRY_OUT(copy_file(s, e->path, target.data, err));
+        }
+out:
+    fs_list_deinit(&in);
+    buf_deinit(&target);
+    return status;
+}
+
+enum skiff_status fs_copy(const struct fs_settings *s, const char *from, const char *to,
+                          const char *last, struct skiff_error *err)
+{
+    struct fs_stat st;
+    TRY(fs_look(s, from, &st, err));
+    return st.folder ? copy_tree(s, from, to, last, 0, err) : copy_file(s, from, to, err);
+}

@@ -1,0 +1,406 @@
+"""Remote files: S3 and WebHDFS against servers on loopback that check and fail, HDFS by a hadoop command."""
+import gzip
+import os
+import shutil
+import socket
+import tempfile
+import unittest
+
+import paddle
+from paddle.distributed.fleet.utils import HDFSClient
+from paddle.distributed.fleet.utils.fs import ExecuteError, FSFileExistsError, FSFileNotExistsError
+from s3_server import S3, Fault
+from skiff import _native
+from webhdfs_server import WebHDFS
+
+NAMES = ("SKIFF_", "AWS_", "HADOOP_", "http_proxy", "all_proxy", "no_proxy")
+
+
+def pattern(n):
+    return (b"%08d" * 1000 % tuple(range(1000)) * (n // 8000 + 1))[:n]
+
+
+class Storage(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.before = dict(os.environ)
+        for name in list(os.environ):
+            if name.lower().startswith(tuple(n.lower() for n in NAMES)) and name != "SKIFF_HOME":
+                del os.environ[name]
+        os.environ.update({"SKIFF_FS_PAUSE": "2", "SKIFF_FS_TIMEOUT": "1", "TMPDIR": self.at("tmp")})
+        os.mkdir(self.at("tmp"))
+
+    def tearDown(self):
+        self.assertEqual(os.listdir(self.at("tmp")), [])
+        os.environ.clear()
+        os.environ.update(self.before)
+        shutil.rmtree(self.folder)
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def write(self, name, data):
+        with open(self.at(name), "wb") as f:
+            f.write(data)
+        return self.at(name)
+
+    def fails(self, words, call, *args):
+        with self.assertRaises(Exception) as caught:
+            call(*args)
+        for word in words.split(" ... "):
+            self.assertIn(word, str(caught.exception))
+
+
+class WithS3(Storage):
+    def setUp(self):
+        Storage.setUp(self)
+        self.s = S3()
+        os.environ.update({"SKIFF_S3_ENDPOINT": self.s.url, "AWS_ACCESS_KEY_ID": self.s.keys[0],
+                           "AWS_SECRET_ACCESS_KEY": self.s.keys[1], "AWS_REGION": "eu-west-7"})
+
+    def tearDown(self):
+        self.s.end()
+        Storage.tearDown(self)
+
+
+class OnS3(WithS3):
+    def test_read_and_write(self):
+        _native.fs_write("s3://box/a b/ü+&=x.txt", b"hello")
+        self.assertEqual(self.s.objects, {"a b/ü+&=x.txt": b"hello"})
+        self.assertEqual(_native.fs_read("s3://box/a b/ü+&=x.txt"), b"hello")
+        _native.fs_write("s3://box/empty", b"")
+        self.assertEqual(_native.fs_read("s3://box/empty"), b"")
+        self.assertEqual(_native.fs_look("s3://box/a b/ü+&=x.txt")[:2], (False, 5))
+        self.assertEqual(_native.fs_look("s3://box/a b")[0], True)
+        self.assertEqual(_native.fs_look("s3://box")[0], True)
+        self.assertIsNone(_native.fs_look("s3://box/a"))
+        self.assertEqual(_native.fs_kind("s3://box/a"), ("s3", False))
+
+    def test_listing_in_pages(self):
+        for i in range(8):
+            self.s.objects["d/f<%d>" % i] = b"x" * i
+        self.s.objects.update({"d/": b"", "d/sub/x": b"1", "d/sub/y": b"2", "dx": b""})
+        want = [("s3://box/d/f<%d>" % i, False, i, 1767323045) for i in range(8)] + [("s3://box/d/sub", True, 0, 0)]
+        self.assertEqual(_native.fs_list("s3://box/d"), want)
+        self.assertEqual(_native.fs_list("s3://box/d/"), want)
+        self.assertEqual([e[0] for e in _native.fs_list("s3://box/d*/s*/[y]")], ["s3://box/d/sub/y"])
+        self.assertEqual([e[0] for e in _native.fs_list("s3://box/d/f?[37]*")], ["s3://box/d/f<3>", "s3://box/d/f<7>"])
+        self.fails("s3://box/none: there is no such file or folder", _native.fs_list, "s3://box/none")
+        self.fails("s3://box/dx: is a file, a folder was expected", _native.fs_list, "s3://box/dx")
+
+    def test_large_files_go_in_parts(self):
+        data = pattern((20 << 20) + 7)
+        self.s.faults = [Fault("PUT", 503), Fault("PUT", "reset", having="partNumber=2"), Fault("POST", 500)]
+        _native.fs_copy(self.write("big", data), "s3://box/big")
+        self.assertEqual(self.s.parts, [8 << 20, 8 << 20, (4 << 20) + 7])
+        self.assertTrue(self.s.objects["big"] == data)
+        self.s.seen.clear()
+        _native.fs_copy("s3://box/big", self.at("back"))
+        with open(self.at("back"), "rb") as f:
+            self.assertTrue(f.read() == data)
+        self.assertEqual(self.s.seen[2][2], "bytes=0-4194303")
+        self.assertEqual(len(self.s.seen), 8)
+
+    def test_an_upload_that_fails_is_given_up(self):
+        self.s.faults = [Fault("PUT", 403, having="partNumber=2")]
+        self.fails("s3://box/big: PUT at 127.0.0.1:%d answers with status 403: Injected: as the test wants; check "
+                   "AWS_ACCESS_KEY_ID" % self.s.server_port, _native.fs_write, "s3://box/big", pattern(17 << 20))
+        self.assertEqual((self.s.objects, self.s.uploads), ({}, {}))
+
+    def test_broken_connections(self):
+        data = self.s.objects["f"] = pattern(5 << 20)
+        self.s.faults = [Fault("HEAD", 500), Fault("GET", ("cut", 1000)), Fault("GET", ("cut", 0)), Fault("GET", "reset"),
+                         Fault("GET", "stall"), Fault("GET", 429), Fault("GET", ("cut", 70000))]
+        self.assertTrue(_native.fs_read("s3://box/f") == data)
+        ranges = [r for m, p, r in self.s.seen if m == "GET"]
+        self.assertEqual(ranges[:6], ["bytes=0-4194303"] + ["bytes=1000-4194303"] * 5)
+        self.assertEqual(ranges[-2:], ["bytes=71000-4194303", "bytes=4194304-5242879"])
+
+    def test_what_stays_broken_ends(self):
+        os.environ["SKIFF_FS_TRIES"] = "3"
+        self.s.objects["f"] = b"abc"
+        host = "127.0.0.1:%d" % self.s.server_port
+        self.s.faults = [Fault("GET", 503, 99)]
+        self.fails("s3://box/f: GET at %s answers with status 503: Injected: as the test wants; it went on so: try again later"
+                   % host, _native.fs_read, "s3://box/f")
+        self.assertEqual(len([m for m, p, r in self.s.seen if m == "GET"]), 3)
+        self.s.faults = [Fault("GET", 403, 99)]
+        self.s.seen.clear()
+        self.fails("answers with status 403: Injected", _native.fs_read, "s3://box/f")
+        self.assertEqual(len([m for m, p, r in self.s.seen if m == "GET"]), 1)
+        os.environ["SKIFF_FS_TRIES"] = "1"
+        self.s.faults = [Fault("GET", "stall", 99)]
+        with self.assertRaisesRegex(TimeoutError, "s3://box/f: GET at %s failed, tried 1 times: .*; is the server up" % host):
+            _native.fs_read("s3://box/f")
+        self.s.faults = []
+        self.s.no_ranges = True
+        self.fails("s3://box/f: %s answers with status 200 to a question for a part of the file, 206 was expected" % host,
+                   _native.fs_read, "s3://box/f")
+
+    def test_nobody_there(self):
+        os.environ["SKIFF_FS_TRIES"] = "2"
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            os.environ["SKIFF_S3_ENDPOINT"] = "http://127.0.0.1:%d" % s.getsockname()[1]
+            self.fails("s3://box/f: HEAD at 127.0.0.1: ... failed, tried 2 times: ... is the server up", _native.fs_read,
+                       "s3://box/f")
+        os.environ["SKIFF_S3_ENDPOINT"] = "localhost"
+        self.fails('the endpoint of S3 is "localhost"; write http://host:port', _native.fs_read, "s3://box/f")
+        self.fails("s3:///f: no bucket; write s3://bucket/key", _native.fs_read, "s3:///f")
+        self.fails("gs://a/b: no file system is called gs; known are s3", _native.fs_read, "gs://a/b")
+
+    def test_keys(self):
+        self.s.objects["f"] = b"abc"
+        os.environ["AWS_SECRET_ACCESS_KEY"] = "wrong"
+        self.fails("status 403: SignatureDoesNotMatch: The request signature does not match; check AWS_ACCESS_KEY_ID",
+                   _native.fs_list, "s3://box/")
+        settings = (self.s.url, self.s.keys[0], self.s.keys[1], "", "")
+        self.assertEqual(_native.fs_read("s3://box/f", settings), b"abc")
+        os.environ["AWS_SECRET_ACCESS_KEY"], os.environ["AWS_SESSION_TOKEN"] = self.s.keys[1], "tok"
+        self.assertEqual(_native.fs_read("s3://box/f"), b"abc")
+        self.fails("s3://other: there is no such file or folder ... NoSuchBucket", _native.fs_list, "s3://other")
+
+    def test_changing(self):
+        self.s.objects.update({"d/a": b"1", "d/sub/b": b"2", "dd": b"3"})
+        _native.fs_rename("s3://box/d", "s3://box/e")
+        self.assertEqual(self.s.objects, {"e/a": b"1", "e/sub/b": b"2", "dd": b"3"})
+        self.fails("s3://box/dd cannot be renamed to s3://box/e: that is there already", _native.fs_rename, "s3://box/dd",
+                   "s3://box/e")
+        self.fails("another file system", _native.fs_rename, "s3://box/dd", "/tmp/x")
+        _native.fs_mkdirs("s3://box/new/one")
+        self.assertEqual(_native.fs_look("s3://box/new/one")[0], True)
+        _native.fs_copy("s3://box/e", self.at("got"))
+        self.assertEqual(sorted(os.listdir(self.at("got"))), ["a", "sub"])
+        _native.fs_copy(self.at("got"), "s3://box/up")
+        self.assertEqual(self.s.objects["up/sub/b"], b"2")
+        for name in ("e", "dd", "new", "up", "never"):
+            _native.fs_remove("s3://box/" + name)
+        self.assertEqual(self.s.objects, {})
+
+    def test_changed_while_read(self):
+        self.s.objects["f"] = pattern(5 << 20)
+        handler = self.s.RequestHandlerClass
+        get = handler.on_GET
+
+        def changing(h, key, query, cut):
+            get(h, key, query, cut)
+            h.server.objects["f"] = pattern(5 << 20)[::-1]
+
+        handler.on_GET = changing
+        try:
+            self.fails("status 412 ... the file was changed while it was read", _native.fs_read, "s3://box/f")
+        finally:
+            handler.on_GET = get
+
+
+class OnWebHDFS(Storage):
+    def setUp(self):
+        Storage.setUp(self)
+        self.s = WebHDFS()
+        os.environ.update({"SKIFF_WEBHDFS_ENDPOINT": self.s.url, "HADOOP_USER_NAME": "me"})
+
+    def tearDown(self):
+        self.s.end()
+        Storage.tearDown(self)
+
+    def test_read_and_write(self):
+        for path in ("hdfs://nn:8020/d/a b", "hdfs:/d/a b", "afs://x:1/d/a b",
+                     "webhdfs://127.0.0.1:%d/d/a b" % self.s.server_port):
+            self.s.files.clear()
+            _native.fs_write(path, b"hello")
+            self.assertEqual(self.s.files, {"/d/a b": b"hello"})
+            _native.fs_write(path, b"again")
+            self.assertEqual(_native.fs_read(path), b"again")
+            self.assertEqual(_native.fs_look(path), (False, 5, 1767322000))
+        self.assertEqual(_native.fs_kind("hdfs:/d"), ("webhdfs", True))
+        self.assertIsNone(_native.fs_look("hdfs:/no"))
+        self.fails("hdfs:/no: there is no such file or folder (GET at 127.0.0.1: ... status 404, FileNotFoundException: File "
+                   "does not exist: /no)", _native.fs_read, "hdfs:/no")
+
+    def test_listing_in_pages(self):
+        self.s.folders |= {"/d", "/d/sub"}
+        self.s.files.update({"/d/%s%d" % (c, i): b"x" * i for c in 'a"\\ü' for i in range(2)})
+        names = sorted([c + str(i) for c in 'a"\\ü' for i in range(2)] + ["sub"], key=lambda n: n.encode())
+        for self.s.batches in (True, False):
+            self.assertEqual([e[0] for e in _native.fs_list("hdfs:/d")], ["hdfs:/d/" + n for n in names])
+        self.assertEqual([e[0] for e in _native.fs_list("hdfs:/*/a*")], ["hdfs:/d/a0", "hdfs:/d/a1"])
+        self.fails("hdfs:/d/a0: is a file, a folder was expected", _native.fs_list, "hdfs:/d/a0")
+
+    def test_broken_connections(self):
+        data = self.s.files["/f"] = pattern(9 << 20)
+        self.s.faults = [Fault("GET", 500), Fault("GET", ("cut", 1000), having="data=true"), Fault("GET", "reset"),
+                         Fault("GET", "stall", having="data=true"), Fault("GET", 503)]
+        self.assertTrue(_native.fs_read("hdfs:/f") == data)
+        self.s.faults = [Fault("PUT", "reset"), Fault("PUT", 503, having="data=true"), Fault("PUT", "reset", having="RENAME")]
+        _native.fs_write("hdfs:/g", data)
+        self.assertTrue(self.s.files["/g"] == data)
+        self.assertEqual(sorted(self.s.files), ["/f", "/g"])
+
+    def test_refusals_are_not_tried_again(self):
+        os.environ["HADOOP_USER_NAME"] = "you"
+        self.fails("hdfs:/g ... : PUT at 127.0.0.1: ... status 403: AccessControlException: Permission denied: user=you; check "
+                   "the user (fs_ugi, HADOOP_USER_NAME)", _native.fs_write, "hdfs:/g", b"x")
+        self.assertEqual(len([1 for m, p, r in self.s.seen if "CREATE" in p]), 1)
+
+    def test_the_active_namenode_is_found(self):
+        other = WebHDFS()
+        try:
+            other.standby = True
+            os.environ["SKIFF_WEBHDFS_ENDPOINT"] = other.url + "/," + self.s.url
+            _native.fs_write("hdfs:/f", b"hello")
+            self.assertEqual(_native.fs_read("hdfs:/f"), b"hello")
+        finally:
+            other.end()
+
+    def test_changing(self):
+        _native.fs_mkdirs("hdfs:/d/e")
+        _native.fs_write("hdfs:/d/e/f", b"1")
+        _native.fs_rename("hdfs:/d/e", "hdfs:/d/g")
+        self.assertEqual(self.s.files, {"/d/g/f": b"1"})
+        _native.fs_copy("hdfs:/d", self.at("got"))
+        with open(self.at("got", "g", "f")) as f:
+            self.assertEqual(f.read(), "1")
+        _native.fs_remove("hdfs:/d")
+        self.assertEqual((self.s.files, self.s.folders), ({}, {"/"}))
+
+    def test_no_address(self):
+        del os.environ["SKIFF_WEBHDFS_ENDPOINT"]
+        self.fails("hdfs:/f: which namenode? write hdfs://host/path, or set SKIFF_WEBHDFS_ENDPOINT=http://host:9870",
+                   _native.fs_read, "hdfs:/f")
+        self.fails("afs:/f: AFS is reached by the hadoop command (set SKIFF_HADOOP_BIN", _native.fs_read, "afs:/f")
+
+    def test_client(self):
+        """HDFSClient without a hadoop command."""
+        os.environ.pop("HADOOP_USER_NAME")
+        client = HDFSClient(self.at("none"), {"fs.default.name": "hdfs://nn:54310", "hadoop.job.ugi": "me,secret"})
+        client.mkdirs("/d/sub")
+        client.touch("hdfs:/d/f")
+        self.assertRaises(FSFileExistsError, client.touch, "/d/f", False)
+        self.assertEqual(client.ls_dir("/d"), (["sub"], ["f"]))
+        self.assertEqual((client.ls_dir("/no"), client.list_dirs("/d")), (([], []), ["sub"]))
+        self.assertEqual([client.is_dir("/d"), client.is_file("/d"), client.is_file("/d/f"), client.is_exist("/z")],
+                         [True, False, True, False])
+        client.upload(self.write("text", b"one\ntwo\n"), "/d/sub")
+        client.upload(self.at("text"), "/d/other")
+        self.assertEqual(client.cat("hdfs://nn:54310/d/sub/text"), "one\ntwo")
+        self.assertEqual((client.cat("/d/other"), client.cat("/no")), ("one\ntwo", ""))
+        self.assertEqual(client.list_files_info(["/d/sub"]), [{"path": "hdfs:/d/sub/text", "size": 8}])
+        client.download("/d", self.at("back"))
+        self.assertEqual(sorted(os.listdir(self.at("back"))), ["f", "other", "sub"])
+        client.upload_dir(self.at("back"), "/up")
+        self.assertEqual(self.s.files["/up/back/sub/text"], b"one\ntwo\n")
+        client.mv("/d/f", "/d/g")
+        self.assertRaises(FSFileNotExistsError, client.mv, "/d/f", "/d/h")
+        self.assertRaises(FSFileExistsError, client.mv, "/d/g", "/d/sub")
+        client.mv("/d/g", "/d/other", overwrite=True)
+        self.assertEqual(client.cat("/d/other"), "")
+        client.delete("/d")
+        client.delete("/d")
+        self.assertFalse(client.is_exist("/d"))
+        self.assertTrue(client.need_upload_download())
+        self.s.user = "somebody"
+        with self.assertRaisesRegex(ExecuteError, "hdfs:/d: GET at .* status 403: .*user=me"):
+            client.is_exist("/d")
+
+
+class OnHadoop(Storage):
+    """A hadoop of a few lines over a folder of this machine."""
+
+    def setUp(self):
+        Storage.setUp(self)
+        os.makedirs(self.at("root"))
+        self.write("hadoop", b"""#!/bin/bash
+root=%s
+echo "$@" >>$root.calls
+[ "$1 $2 $3" = "fs -Dfs.default.name=afs://h:1 -Dhadoop.job.ugi=me,secret" ] || exit 9
+shift 3; c=$1; shift
+for w; do
+    case $w in afs:/*) set -- "$@" "$root${w#afs:}" ;; *) set -- "$@" "$w" ;; esac
+    shift
+done
+case $c in
+-test) test "$@" ;;
+-mkdir) mkdir "$@" ;;
+-rm) rm "$@" ;;
+-cat) cat "$@" ;;
+-mv) mv "$@" ;;
+-put) cp "$@" ;;
+-ls) echo "Found some items"; [ -d "$1" ] && set -- "$1"/*; ls -ld --time-style=long-iso "$@" ;;
+*) exit 3 ;;
+esac
+""" % self.at("root").encode())
+        os.chmod(self.at("hadoop"), 0o755)
+        self.settings = ("afs://h:1", "me", "secret", self.at("hadoop"), "")
+
+    def test_all(self):
+        s = self.settings
+        self.assertEqual(_native.fs_kind("afs:/d", s), ("hadoop", True))
+        _native.fs_mkdirs("afs:/d/sub", s)
+        _native.fs_write("afs:/d/a b", b"hello", s)
+        _native.fs_write("afs:/d/a b", b"again", s)
+        self.assertEqual(_native.fs_read("afs:/d/a b", s), b"again")
+        self.assertEqual([e[:3] for e in _native.fs_list("afs:/d", s)], [("afs:/d/a b", False, 5), ("afs:/d/sub", True, 4096)])
+        self.assertEqual(_native.fs_look("afs:/d/a b", s), (False, 5, 0))
+        self.assertIsNone(_native.fs_look("afs:/none", s))
+        _native.fs_copy(self.write("up", b"12"), "afs:/d/sub/up", s)
+        _native.fs_copy("afs:/d", self.at("back"), s)
+        with open(self.at("back", "sub", "up")) as f:
+            self.assertEqual(f.read(), "12")
+        _native.fs_rename("afs:/d", "afs:/e", s)
+        self.assertEqual(os.listdir(self.at("root")), ["e"])
+        _native.fs_remove("afs:/e", s)
+        self.assertEqual(os.listdir(self.at("root")), [])
+
+    def test_failures(self):
+        self.fails("afs:/none: hadoop fs -cat ended with status 1: cat: ... No such file", _native.fs_read, "afs:/none",
+                   self.settings)
+        wrong = self.settings[:3] + (self.at("nothing"), "")
+        self.fails("afs:/none: there is no command %s; set SKIFF_HADOOP_BIN" % self.at("nothing"), _native.fs_read, "afs:/none",
+                   wrong)
+        self.fails("afs:/x: hadoop fs -test ended with status 9: (it said nothing)", _native.fs_look, "afs:/x",
+                   ("afs://other:1", "me", "secret", self.at("hadoop"), ""))
+        self.write("hadoop", b"#!/bin/sh\nsleep 30\n")
+        with self.assertRaisesRegex(TimeoutError, "afs:/x: the command gives nothing for 1 s; it was ended"):
+            _native.fs_read("afs:/x", self.settings)
+
+
+class Datasets(WithS3):
+    """Datasets of remote files."""
+
+    def load(self, files, pipe="cat", **more):
+        with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+            ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+            data = paddle.distributed.InMemoryDataset()
+            data.init(batch_size=2, thread_num=2, pipe_command=pipe, use_var=[ids], **more)
+            data.set_filelist(files)
+            data.load_into_memory()
+            return data.get_memory_data_size()
+
+    def test_files_folders_patterns(self):
+        self.s.objects.update({"d/a": b"1 7\n" * 10, "d/b.gz": gzip.compress(b"2 7 8\n" * 20), "d/sub/c": b"1 1\n" * 40,
+                               "d/_SUCCESS": b"", "d/x~": b"wrong"})
+        for files, want in ((["s3://box/d/a"], 10), (["s3://box/d/b.gz", "s3://box/d/a"], 30), (["s3://box/d"], 70),
+                            (["s3://box/d/[ab]*"], 30), (["s3://box/*/sub/c"], 40)):
+            self.assertEqual(self.load(files), want, files)
+        self.assertEqual(self.load(["s3://box/d"], "sed p"), 140)
+        self.fails("s3://box/d/none*: no file matches", self.load, ["s3://box/d/none*"])
+        self.fails("s3://box/none: there is no such file or folder", self.load, ["s3://box/none"])
+        self.s.objects["bad"] = b"1 7\nrubbish\n"
+        self.fails("s3://box/bad:2: ", self.load, ["s3://box/bad"])
+
+    def test_fs_name(self):
+        hdfs = WebHDFS()
+        try:
+            hdfs.user = "joe"
+            hdfs.folders.add("/t")
+            hdfs.files.update({"/t/a": b"1 7\n" * 10, "/t/b": gzip.compress(b"2 7 8\n" * 20)})
+            hdfs.faults = [Fault("GET", 500), Fault("GET", ("cut", 3), having="data=true")]
+            self.assertEqual(self.load(["afs:/t"], fs_name=hdfs.url, fs_ugi="joe,secret"), 30)
+        finally:
+            _native.fs_configure("hdfs", "", "")
+            hdfs.end()
+
+
+if __name__ == "__main__":
+    paddle.enable_static()
+    unittest.main()

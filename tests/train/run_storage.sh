@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Training from S3 and saving to it gives what local files give; going on, judging and predicting take the model from there.
+set -euo pipefail
+skiff=$PWD/${BUILD:-build}/skiff
+work=$(mktemp -d)
+server=
+stop_server() {
+    [ -z "$server" ] || kill "$server"
+    [ -z "$server" ] || wait "$server" || true
+    server=
+}
+trap 'stop_server; rm -rf "$work"' EXIT
+for name in $(env | sed -n 's/^\(AWS_[A-Z_]*\|[a-zA-Z]*_proxy\|[A-Z]*_PROXY\)=.*/\1/p'); do unset "$name"; done
+"$skiff" synth --rows 2000 --test-rows 400 --files 2 --out "$work/data" >/dev/null
+gzip "$work/data/train/"*0*
+mkdir "$work/tmp"
+start_server() { # [readonly]
+    : >"$work/url"
+    python3 tests/python/s3_server.py "$work/data" "$@" >"$work/url" 2>"$work/server.log" &
+    server=$!
+    until [ -s "$work/url" ]; do sleep 0.1; done
+    export SKIFF_S3_ENDPOINT=$(cat "$work/url")
+}
+start_server
+export AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=a/secret+key TMPDIR=$work/tmp SKIFF_FS_PAUSE=5
+
+say() { # COMMAND SETTING...: its output into $work/log; fails with it
+    local command=$1
+    shift
+    "$skiff" "$command" -m models/rank/dnn/ctr_documents.yaml "$@" 'hyper_parameters.fc_sizes=[16]' \
+        hyper_parameters.sparse_feature_number=20011 runner.train_batch_size=100 runner.thread_num=1 >"$work/log" 2>&1
+}
+run() { say "$@" || { cat "$work/log"; exit 1; }; }
+expect() { grep -qF -- "$1" "$work/log" || { echo "expected: $1"; cat "$work/log"; exit 1; }; }
+
+run train -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/local" runner.epochs=2
+run train -o runner.train_data_dir=s3://box/train runner.model_save_path=s3://box/model/ runner.epochs=1
+expect "s3://box/model/0 is uploaded"
+run train --resume -o runner.train_data_dir='s3://box/train/*' runner.model_save_path=s3://box/model runner.epochs=2
+expect "s3://box/model/1 is uploaded"
+run infer -o runner.test_data_dir=s3://box/test runner.infer_load_path=s3://box/model
+grep -E '^ +[01] ' "$work/log" >"$work/remote.rows"
+run infer -o runner.test_data_dir="$work/data/test" runner.infer_load_path="$work/local"
+grep -E '^ +[01] ' "$work/log" >"$work/local.rows"
+[ -s "$work/local.rows" ] && [ "$(awk '{print $1, $2, $4, $5}' "$work/remote.rows")" = "$(awk '{print $1, $2, $4, $5}' "$work/local.rows")" ] || {
+    echo "S3 and local files differ:"
+    cat "$work/remote.rows" "$work/local.rows"
+    exit 1
+}
+[ -z "$(ls "$work/tmp")" ] || { echo "left in TMPDIR:"; ls -R "$work/tmp"; exit 1; }
+stop_server
+cmp "$work/local/1/rec_static.pdparams" "$work/data.out/model/1/rec_static.pdparams"
+[ -f "$work/data.out/model/0/skiff_manifest.yaml" ]
+
+# what was trained and cannot be uploaded is kept
+start_server readonly
+say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model runner.epochs=1 && { echo "no error"; exit 1; }
+expect "/0, and cannot be uploaded: s3://box/model/0: PUT at 127.0.0.1:"
+cmp "$work/local/0/rec_static.pdparams" "$work"/tmp/skiff-model-*/0/rec_static.pdparams
+stop_server
+
+# servers and workers save into folders
+SKIFF_S3_ENDPOINT=http://127.0.0.1:1 "$skiff" launch --server_num 1 --worker_num 1 --log_dir "$work/logs" -m models/rank/dnn/ctr_documents.yaml \
+    -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model >"$work/log" 2>&1 && { echo "no error"; exit 1; }
+expect "runner.model_save_path: s3://box/model: jobs with servers save where all of them write; save into a folder, and upload it"
+
+# nobody there
+SKIFF_FS_TRIES=2 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model && { echo "no error"; exit 1; }
+expect "s3://box/model: HEAD at 127.0.0.1:"
+expect "tried 2 times"
+SKIFF_FS_TRIES=2 say train -o runner.train_data_dir=s3://box/train && { echo "no error"; exit 1; }
+expect "s3://box/train: HEAD at 127.0.0.1:"
+echo "storage: ok"
