@@ -36,7 +36,7 @@ struct skiff_world_options {
     const char *secret_file;      /* NULL: SKIFF_SECRET or SKIFF_SECRET_FILE */
     bool insecure;                /* docs/security.md */
     int64_t start_ms;             /* how long a rank may be late; 0: SKIFF_START_MS, else 120 s */
-    /* Of the calling thread: after 5 s, 10 s, 20 s, ..., which ranks have not come; NULL: nothing. */
+    /* Of the calling thread: after 5 s, 10 s, 20 s, ... which ranks have not come; may be NULL. */
     void (*say)(void *user, const char *line);
     void *user;
     uint64_t reserved[4];

@@ -290,7 +290,7 @@ static enum skiff_status train_epoch(struct training *t, int epoch, bool in_memo
     struct trainer_result r;
     struct tally_sum sum;
     t->epoch = epoch;
-    /* with --resume those of earlier epochs, too: each one begins with the order that the last left */
+    /* with --resume those of earlier epochs, too: each begins with the order that the last left */
     for (; in_memory && t->shuffle && t->shuffled <= epoch; t->shuffled++)
         TRY(dataset_local_shuffle(t->data, t->seed + (uint64_t)t->shuffled, err));
     if (ranks_first(&t->ranks))
