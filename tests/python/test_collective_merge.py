@@ -334,6 +334,25 @@ class Refused(unittest.TestCase):
                     fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
                 self.assertNotIn("sgd", [op.type for op in fluid.default_main_program().global_block().ops])
 
+    def test_transpiler(self):
+        config = fluid.DistributeTranspilerConfig()
+        config.mode = "collective"
+        for mode, told in (("local_sgd", None), ("ring", "collective_mode is grad_allreduce or local_sgd, not 'ring'")):
+            config.collective_mode = mode
+            with programs():
+                make_optimizer("sgd").minimize(tanh_network())
+                transpiler = fluid.DistributeTranspiler(config)
+                if told:
+                    with self.assertRaisesRegex(ValueError, told):
+                        transpiler.transpile(0, trainers="127.0.0.1:1,127.0.0.1:2", current_endpoint="127.0.0.1:1")
+                    continue
+                transpiler.transpile(0, trainers="127.0.0.1:1,127.0.0.1:2", current_endpoint="127.0.0.1:1")
+                main = static.default_main_program()
+                self.assertEqual([op.type for op in main.block(1).ops],
+                                 ["elementwise_sub", "c_allreduce_sum", "scale", "elementwise_sub", "assign"] * 4 + ["assign"])
+                self.assertEqual([op.type for op in main.global_block().ops][-6:],
+                                 ["increment", "less_equal", "elementwise_sub", "equal", "logical_or", "conditional_block"])
+
     def test_local_sgd(self):
         from skiff import _native
         ends = ["127.0.0.1:1", "127.0.0.1:2"]
