@@ -230,7 +230,7 @@ struct skiff_batch_norm_options {
     bool no_model_average;
     bool use_global_stats;
     struct skiff_var *momentum_var; /* instead of momentum: a variable of one number */
-    uint64_t reserved[3];
+    uint64_t reserved[4];
 };
 SKIFF_API struct skiff_var *skiff_layer_batch_norm(struct skiff_net *net, struct skiff_var *x,
                                                    const struct skiff_batch_norm_options *o);

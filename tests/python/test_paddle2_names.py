@@ -77,9 +77,9 @@ class Names(unittest.TestCase):
 
     def test_members_of_datasets(self):
         dataset = paddle.base.DatasetFactory().create_dataset("InMemoryDataset")
-        with self.assertRaisesRegex(AttributeError, "InMemoryDataset.set_merge_by_sid: Skiff has no such name; nearest: "
+        with self.assertRaisesRegex(AttributeError, "InMemoryDataset.set_merge_by_line: Skiff has no such name; nearest: "
                                                     "set_merge_by_lineid"):
-            dataset.set_merge_by_sid(True)
+            dataset.set_merge_by_line(True)
 
 
 class Values(unittest.TestCase):
