@@ -331,10 +331,9 @@ static enum skiff_status memory_make(struct dataset *d, struct lane *l, struct s
     }
     b->in_memory = (int64_t)from;
     batch_finish(b);
+    TRY(memory_judge(d, b, from, err)); /* by rows of text, which a line that is cut up has not */
     enum skiff_status cut = d->config.line_is_batch ? lines_cut(d, b, err) : SKIFF_OK;
-    if (cut < 0)
-        return with_origin(d, from, cut, err);
-    return memory_judge(d, b, from, err);
+    return cut < 0 ? with_origin(d, from, cut, err) : SKIFF_OK;
 }
 
 const struct batch *memory_peek(struct dataset *d, struct lane *l)

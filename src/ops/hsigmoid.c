@@ -224,6 +224,8 @@ static enum skiff_status grad_inputs_check(const struct kernel *k, const struct 
         (p->code && tensor_numel(p->code) != n * p->columns))
         return kernel_fail(k, SKIFF_SHAPE, err, "Label and paths must fit the %lld rows of X",
                            (long long)n);
+    if (kernel_has(k, GR_BIAS))
+        TRY(kernel_want_floats(k, GR_BIAS, kernel_in(k, GR_W)->shape.dims[0], err));
     TRY(kernel_want_floats(k, GR_PRE, n * p->columns, err));
     TRY(kernel_want_floats(k, GR_DOUT, n, err));
     return paths_check(k, p, n, err);
