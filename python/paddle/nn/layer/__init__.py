@@ -1,6 +1,6 @@
 """paddle.nn.layer: the modules of the layers."""
 from paddle import _names
-from paddle.nn.layer import activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer, vision, volume
+from paddle.nn.layer import activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer, vision
 from paddle.nn.layer.layers import Layer  # noqa: F401
 
 LAYERS = {
@@ -12,10 +12,10 @@ LAYERS = {
             "SyncBatchNorm LocalResponseNorm SpectralNorm",
     "conv": "Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose Conv3DTranspose",
     "pooling": "MaxPool1D MaxPool2D AvgPool1D AvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveAvgPool1D "
-               "AdaptiveAvgPool2D MaxPool3D AvgPool3D AdaptiveAvgPool3D AdaptiveMaxPool3D",
+               "AdaptiveAvgPool2D MaxPool3D AvgPool3D AdaptiveAvgPool3D AdaptiveMaxPool3D MaxUnPool1D MaxUnPool2D "
+               "MaxUnPool3D",
     "vision": "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Fold Upsample UpsamplingNearest2D UpsamplingBilinear2D Pad1D "
               "Pad2D Pad3D ZeroPad2D",
-    "volume": "Conv3D Conv3DTranspose MaxPool3D AvgPool3D AdaptiveAvgPool3D AdaptiveMaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D",
     "activation": "ReLU ReLU6 Sigmoid Tanh Softsign Silu Swish Mish LogSigmoid Hardsigmoid Hardswish Tanhshrink Softmax "
                   "LogSoftmax LeakyReLU ELU CELU SELU GELU Softplus Hardtanh Hardshrink Softshrink ThresholdedReLU Maxout GLU "
                   "Softmax2D PReLU RReLU",

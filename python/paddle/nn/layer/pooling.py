@@ -34,4 +34,10 @@ AdaptiveAvgPool3D = _pool(F.adaptive_avg_pool3d, "AdaptiveAvgPool3D", (("output_
 AdaptiveMaxPool3D = _pool(F.adaptive_max_pool3d, "AdaptiveMaxPool3D", (("output_size", NEEDED), ("return_mask", False)),
                           prefix="_")
 
+MaxUnPool1D, MaxUnPool2D, MaxUnPool3D = (
+    _pool(_function, _name, _WINDOW + (("data_format", _format), ("output_size", None)), inputs=2, shown=("output_size",),
+          also=(("kernel_size", "ksize"),))
+    for _function, _name, _format in ((F.max_unpool1d, "MaxUnPool1D", "NCL"), (F.max_unpool2d, "MaxUnPool2D", "NCHW"),
+                                      (F.max_unpool3d, "MaxUnPool3D", "NCDHW")))
+
 __getattr__ = _names.guard(__name__)
