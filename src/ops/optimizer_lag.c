@@ -94,6 +94,34 @@ static bool lag_sweeps_next(const struct lag *lag)
     return catch_up_sweeps_next(((const struct rows_lag *)lag)->rows);
 }
 
+/* ---- windows ---- */
+
+static enum skiff_status lag_window(struct lag *lag, int64_t rows, uint32_t **out_stamps,
+                                    struct skiff_error *err)
+{
+    return catch_up_window(((struct rows_lag *)lag)->rows, rows, out_stamps, err);
+}
+
+static void lag_arrays(const struct lag *lag, const float *out[LAG_ARRAYS])
+{
+    catch_up_arrays(((const struct rows_lag *)lag)->rows, out);
+}
+
+static uint32_t lag_settle_row(struct lag *lag, uint32_t stamp, float *const *row)
+{
+    return catch_up_row(((struct rows_lag *)lag)->rows, stamp, row[0], row + 1);
+}
+
+static uint32_t lag_now(const struct lag *lag)
+{
+    return catch_up_now(((const struct rows_lag *)lag)->rows);
+}
+
+static void lag_all_settled(struct lag *lag)
+{
+    catch_up_all_settled(((struct rows_lag *)lag)->rows);
+}
+
 static const struct lag_class rows_lag_class = {
     .settle_rows = lag_settle_rows,
     .settle_all = lag_settle_all,
@@ -101,6 +129,11 @@ static const struct lag_class rows_lag_class = {
     .moment = lag_moment,
     .stamp = lag_stamp,
     .sweeps_next = lag_sweeps_next,
+    .window = lag_window,
+    .arrays = lag_arrays,
+    .settle_row = lag_settle_row,
+    .now = lag_now,
+    .all_settled = lag_all_settled,
 };
 
 void optimizer_lag_end(const struct optimizer_target *t)

@@ -24,6 +24,8 @@ struct catch_up {
     uint32_t now, floor;
     uint32_t powers; /* power[i][0..powers) are filled */
     uint32_t *stamp; /* [rows] */
+    int64_t stamps;  /* room in it */
+    bool is_window;  /* the rows are a few of a table's: settling them does not settle all */
     float *rates;    /* [history] rate of a step */
     double *sums;    /* [history][terms] */
     double *weights; /* [window + 1][terms], the latest step first: backwards */
@@ -40,6 +42,7 @@ static enum skiff_status catch_up_alloc(struct catch_up *c, struct skiff_error *
     void *p;
     TRY(mem_alloc(stamps + !stamps, "row stamps", &p, err));
     c->stamp = p;
+    c->stamps = c->rows;
     memset(c->stamp, 0, stamps);
     TRY(mem_alloc(CATCH_UP_HISTORY * sizeof(float), "step rates", &p, err));
     c->rates = p;
@@ -144,19 +147,15 @@ bool catch_up_settled(const struct catch_up *c)
 
 /* The row missed steps from+1 .. from+steps. `extra` (or NULL): the sums already hold the step
  * after those, with this rate; it is taken out. */
-static void row_settle(struct catch_up *c, int64_t row, uint32_t from, uint32_t steps,
-                       const float *extra)
+static void settle_at(const struct catch_up *c, uint32_t from, uint32_t steps, const float *extra,
+                      float *p, float *const *state)
 {
     double sums[RULE_MAX_TERMS];
     int terms = c->plan.terms;
-    size_t at = (size_t)row * (size_t)c->width;
-    float *state[RULE_MAX_STATES] = {0};
     struct rule_gap gap = {
         .steps = steps, .sums = sums, .rates = c->rates, .first = from, .mask = MASK};
-    for (int i = 0; i < c->rule->states; i++) {
-        state[i] = c->state[i] ? c->state[i] + at : NULL;
+    for (int i = 0; i < c->rule->states; i++)
         gap.power[i] = c->power[i][steps];
-    }
     for (int i = 0; i < terms; i++)
         sums[i] = c->sums[(size_t)(from & MASK) * (size_t)terms + (size_t)i];
     if (terms && extra && steps < c->plan.window) {
@@ -164,7 +163,17 @@ static void row_settle(struct catch_up *c, int64_t row, uint32_t from, uint32_t 
         for (int i = 0; i < terms; i++)
             sums[i] -= *extra * w[i];
     }
-    c->rule->settle(&c->params, &c->plan, &gap, (size_t)c->width, c->p + at, state);
+    c->rule->settle(&c->params, &c->plan, &gap, (size_t)c->width, p, state);
+}
+
+static void row_settle(struct catch_up *c, int64_t row, uint32_t from, uint32_t steps,
+                       const float *extra)
+{
+    size_t at = (size_t)row * (size_t)c->width;
+    float *state[RULE_MAX_STATES] = {0};
+    for (int i = 0; i < c->rule->states; i++)
+        state[i] = c->state[i] ? c->state[i] + at : NULL;
+    settle_at(c, from, steps, extra, c->p + at, state);
 }
 
 static void row_fetch(const struct catch_up *c, int64_t row)
@@ -217,7 +226,8 @@ static void all_locked(struct catch_up *c)
         return;
     for (int64_t r = 0; r < c->rows; r++)
         row_catch_up(c, r, now);
-    __atomic_store_n(&c->floor, now, __ATOMIC_RELEASE);
+    if (!c->is_window)
+        __atomic_store_n(&c->floor, now, __ATOMIC_RELEASE);
 }
 
 void catch_up_all(struct catch_up *c)
@@ -403,4 +413,42 @@ bool catch_up_sweeps_next(const struct catch_up *c)
     return __atomic_load_n(&c->now, __ATOMIC_ACQUIRE) -
                __atomic_load_n(&c->floor, __ATOMIC_ACQUIRE) >=
            CATCH_UP_HISTORY - 2;
+}
+
+/* ---- windows ---- */
+
+enum skiff_status catch_up_window(struct catch_up *c, int64_t rows, uint32_t **out_stamps,
+                                  struct skiff_error *err)
+{
+    bool far_too_large = c->stamps > CATCH_UP_HISTORY && c->stamps / 8 > rows;
+    if (rows > c->stamps || far_too_large) {
+        int64_t room = rows + rows / 4 + 1024;
+        void *fresh;
+        TRY(mem_alloc((size_t)room * sizeof *c->stamp, "row stamps", &fresh, err));
+        mem_free(c->stamp);
+        c->stamp = fresh;
+        c->stamps = room;
+    }
+    c->is_window = true;
+    c->rows = rows;
+    *out_stamps = c->stamp;
+    return SKIFF_OK;
+}
+
+uint32_t catch_up_row(struct catch_up *c, uint32_t stamp, float *p, float *const *state)
+{
+    int32_t steps = (int32_t)(c->now - stamp);
+    if (steps > 0 && steps < (int32_t)CATCH_UP_HISTORY)
+        settle_at(c, stamp, (uint32_t)steps, NULL, p, state);
+    return c->now;
+}
+
+uint32_t catch_up_now(const struct catch_up *c)
+{
+    return __atomic_load_n(&c->now, __ATOMIC_ACQUIRE);
+}
+
+void catch_up_all_settled(struct catch_up *c)
+{
+    __atomic_store_n(&c->floor, c->now, __ATOMIC_RELEASE);
 }

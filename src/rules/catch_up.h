@@ -63,4 +63,16 @@ void catch_up_arrays(const struct catch_up *c, const float *out[1 + RULE_MAX_STA
 /* Will the next step settle all rows, because its history is full? */
 bool catch_up_sweeps_next(const struct catch_up *c);
 
+/* A window: the bound arrays are copies of some rows of a table that lies elsewhere, other ones for
+ * every step. The owner knows the table's stamps: it sets those of the window's rows before a step
+ * and takes them back afterwards, and it settles all rows itself when the history is full. */
+/* From now on it has so many rows, with the stamps (*out_stamps)[0 .. rows) that the caller writes
+ * there; valid until the next call. NOMEM: nothing has changed. */
+enum skiff_status catch_up_window(struct catch_up *c, int64_t rows, uint32_t **out_stamps,
+                                  struct skiff_error *err);
+/* Brings one row of the table, which has this stamp, up to date where it lies; its new stamp. */
+uint32_t catch_up_row(struct catch_up *c, uint32_t stamp, float *p, float *const *state);
+uint32_t catch_up_now(const struct catch_up *c); /* the stamp of a row that is up to date */
+void catch_up_all_settled(struct catch_up *c);   /* every row of the table has that stamp */
+
 #endif

@@ -167,6 +167,96 @@ static void test_equals_sweeping(void **unused)
     }
 }
 
+/* ---- windows ---- */
+
+struct far { /* rows with their stamps, of which a catch_up sees a few at a time */
+    struct table rows;
+    uint32_t stamp[ROWS];
+};
+
+static void far_settle(struct catch_up *c, struct far *f, int row)
+{
+    float *p, *state[RULE_MAX_STATES];
+    table_bind(&f->rows, &p, state, row);
+    f->stamp[row] = catch_up_row(c, f->stamp[row], p, state);
+}
+
+static void far_step(struct catch_up *c, struct far *f, const struct rule_step *s,
+                     const int64_t *ids, size_t n, const float *g)
+{
+    struct table window;
+    float *p, *state[RULE_MAX_STATES];
+    int64_t numbers[ROWS];
+    uint32_t *stamps;
+    assert_int_equal(catch_up_window(c, (int64_t)n, &stamps, NULL), SKIFF_OK);
+    for (size_t i = 0; i < n; i++) {
+        for (int j = 0; j <= RULE_MAX_STATES; j++)
+            memcpy(window.cell[j] + i * WIDTH, f->rows.cell[j] + ids[i] * WIDTH,
+                   WIDTH * sizeof(float));
+        stamps[i] = f->stamp[ids[i]];
+        numbers[i] = (int64_t)i;
+    }
+    table_bind(&window, &p, state, 0);
+    catch_up_bind(c, p, state);
+    catch_up_step(c, s, numbers, n, g);
+    for (size_t i = 0; i < n; i++) {
+        for (int j = 0; j <= RULE_MAX_STATES; j++)
+            memcpy(f->rows.cell[j] + ids[i] * WIDTH, window.cell[j] + i * WIDTH,
+                   WIDTH * sizeof(float));
+        f->stamp[ids[i]] = catch_up_stamp(c, (int64_t)i);
+    }
+}
+
+/* The same bits as rows that a catch_up has before it all the time, over a full history, too. */
+static void run_windows(const struct trial *t, int steps)
+{
+    const struct rule *rule = rule_find(t->rule);
+    struct table near;
+    struct far far = {0};
+    struct catch_up *c, *few;
+    float *p, *state[RULE_MAX_STATES], g[ROWS * WIDTH];
+    table_start(&near, true);
+    far.rows = near;
+    assert_int_equal(catch_up_create(rule, &t->h, ROWS, WIDTH, &c, NULL), SKIFF_OK);
+    assert_int_equal(catch_up_create(rule, &t->h, 1, WIDTH, &few, NULL), SKIFF_OK);
+    table_bind(&near, &p, state, 0);
+    catch_up_bind(c, p, state);
+    for (int step = 0; step < steps; step++) {
+        int64_t ids[ROWS];
+        struct rule_step s;
+        size_t n = touched(step, ids);
+        for (size_t i = 0; i < n * WIDTH; i++)
+            g[i] = noise();
+        rule->begin(&t->h, rate_at(step), true, near.scalar, &s);
+        assert_int_equal(catch_up_sweeps_next(c), catch_up_sweeps_next(few));
+        for (int r = 0; catch_up_sweeps_next(few) && r < ROWS; r++)
+            far_settle(few, &far, r);
+        if (catch_up_sweeps_next(few))
+            catch_up_all_settled(few);
+        catch_up_step(c, &s, ids, n, g);
+        far_step(few, &far, &s, ids, n, g);
+        if (step % 500 == 499) {
+            catch_up_rows(c, (const int64_t[]){11}, 1);
+            far_settle(few, &far, 11);
+        }
+        catch_up_all(few); /* settles what it sees; that is not all */
+        assert_false(catch_up_settled(few));
+    }
+    assert_int_equal(catch_up_now(few), (uint32_t)steps);
+    catch_up_all(c);
+    for (int r = 0; r < ROWS; r++)
+        far_settle(few, &far, r);
+    assert_memory_equal(near.cell, far.rows.cell, sizeof near.cell);
+    catch_up_destroy(c);
+    catch_up_destroy(few);
+}
+
+static void test_windows(void **unused)
+{
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        run_windows(&trials[i], i == 0 ? CATCH_UP_HISTORY + 500 : 600);
+}
+
 /* Rows whose states are zero stay as they are, bit for bit, however long they wait. */
 static void test_untouched_rows_stay(void **unused)
 {
@@ -354,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_untouched_rows_stay),
         cmocka_unit_test(test_long_run_and_moved_arrays),
         cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_threads),
     };

@@ -43,13 +43,13 @@ static inline int64_t id_at(const unsigned char *ids, size_t i)
 
 /* ---- checks ---- */
 
-static enum skiff_status check_ids(const struct server *s, const struct unit *u,
-                                   const unsigned char *ids, size_t n, struct skiff_error *err)
+enum skiff_status unit_check_ids(const struct server *s, const struct unit *u, const uint8_t *ids,
+                                 size_t n, struct skiff_error *err)
 {
     uint64_t rows = (uint64_t)u->shape.dims[0], most = 0;
     char text[320];
     if (u->table) {
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; s->plan->servers > 1 && i < n; i++)
             if (!server_owns(s, id_at(ids, i)))
                 return error_set(err, SKIFF_RANGE,
                                  "table %s: id %lld does not belong to %s (id modulo %d servers)",
@@ -85,68 +85,10 @@ enum skiff_status unit_check(const struct server *s, const struct unit *u,
         return error_set(err, SKIFF_SHAPE, "%s is %s with %zu bytes; parameter %s is %s",
                          item->name, shape_text(&shape, found), item->bytes, u->param,
                          shape_text(&u->shape, expected));
-    return u->sparse ? check_ids(s, u, item->rows, (size_t)item->nrows, err) : SKIFF_OK;
+    return u->sparse ? unit_check_ids(s, u, item->rows, (size_t)item->nrows, err) : SKIFF_OK;
 }
 
 /* ---- rows ---- */
-
-static enum skiff_status grow_var(struct row_var *r, int64_t rows, struct skiff_error *err)
-{
-    struct tensor *t = &r->value->tensor, fresh = {0};
-    struct shape shape = t->shape;
-    shape.dims[0] = rows;
-    value_settle(r->value);
-    TRY(tensor_resize(&fresh, DTYPE_FP32, &shape, err));
-    size_t had = tensor_bytes(t);
-    if (had)
-        memcpy(fresh.data, t->data, had);
-    memset((char *)fresh.data + had, 0, tensor_bytes(&fresh) - had);
-    tensor_deinit(t);
-    *t = fresh;
-    return SKIFF_OK;
-}
-
-/* New ids have rows in the map already; their numbers come here. When there is no memory for them,
- * every later call tries again. */
-static enum skiff_status fill_new(struct server *s, struct unit *u, struct skiff_error *err)
-{
-    size_t count = row_index_count(u->table);
-    const int64_t *ids = row_index_ids(u->table);
-    for (int i = 0; i < u->nvars; i++) {
-        int64_t rows = u->vars[i].value->tensor.shape.dims[0], want = rows;
-        while ((size_t)want < count)
-            want *= 2;
-        if (want > rows)
-            unit_keep_all(s, u);
-        if (want > rows)
-            TRY(grow_var(&u->vars[i], want, err));
-    }
-    struct lag *lag = value_lag(u->param_value);
-    for (size_t row = u->filled; row < count; row++) {
-        int64_t at = (int64_t)row;
-        if (lag)
-            lag->class->settle_rows(lag, &at, 1);
-        for (int i = 0; i < u->nvars; i++)
-            fill_row(&u->vars[i].fill, ids[row],
-                     tensor_f32(&u->vars[i].value->tensor) + row * (size_t)u->width,
-                     (size_t)u->width);
-    }
-    u->filled = count;
-    return SKIFF_OK;
-}
-
-static enum skiff_status map_ids(struct server *s, struct unit *u, const unsigned char *ids,
-                                 size_t n, int64_t *rows, struct skiff_error *err)
-{
-    size_t first;
-    if (!u->table) {
-        if (n)
-            memcpy(rows, ids, n * sizeof *rows);
-        return SKIFF_OK;
-    }
-    TRY(row_index_rows(u->table, ids, n, rows, &first, err));
-    return u->filled < row_index_count(u->table) ? fill_new(s, u, err) : SKIFF_OK;
-}
 
 static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_error *err)
 {
@@ -164,9 +106,10 @@ static enum skiff_status reserve_rows(struct shard *h, size_t n, struct skiff_er
 enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, const uint8_t *ids,
                             size_t n, const int64_t **out, struct skiff_error *err)
 {
-    TRY(check_ids(s, u, ids, n, err));
+    TRY(unit_check_ids(s, u, ids, n, err));
     TRY(reserve_rows(h, n, err));
-    TRY(map_ids(s, u, ids, n, h->rows, err));
+    if (n)
+        memcpy(h->rows, ids, n * sizeof *h->rows);
     struct lag *lag = value_lag(u->param_value);
     if (lag) {
         unit_keep_rows(s, u, h->rows, n);
@@ -204,29 +147,29 @@ static enum skiff_status as_rows(struct unit *u, size_t n, struct skiff_error *e
 }
 
 /* One push, as it is. */
-static enum skiff_status take_rows(struct server *s, struct unit *u, const struct ps_item *item,
+static enum skiff_status take_rows(struct unit *u, const struct ps_item *item,
                                    struct skiff_error *err)
 {
     size_t n = (size_t)item->nrows;
     TRY(as_rows(u, n, err));
-    TRY(map_ids(s, u, item->rows, n, u->grad_value->sel.rows, err));
-    u->grad_value->sel.height = param_rows(u); /* the table may have grown */
-    if (n)
+    if (n) {
+        memcpy(u->grad_value->sel.rows, item->rows, n * sizeof *u->grad_value->sel.rows);
         memcpy(u->grad_value->tensor.data, item->data, item->bytes);
+    }
     return SKIFF_OK;
 }
 
-static void merge_push(struct shard *h, struct unit *u, const struct ps_item *item,
-                       const int64_t *rows)
+static void merge_push(struct shard *h, struct unit *u, const struct ps_item *item)
 {
     struct skiff_tensor *g = u->grad_value;
     size_t width = (size_t)u->width, bytes = width * sizeof(float);
     for (size_t i = 0; i < (size_t)item->nrows; i++) {
         bool is_new;
-        uint32_t at = id_map_add(&h->map, rows[i], &is_new);
+        int64_t id = id_at(item->rows, i);
+        uint32_t at = id_map_add(&h->map, id, &is_new);
         float *to = tensor_f32(&g->tensor) + at * width;
         if (is_new) {
-            g->sel.rows[at] = rows[i];
+            g->sel.rows[at] = id;
             memcpy(to, item->data + i * bytes, bytes);
         } else {
             add_floats(to, item->data + i * bytes, width);
@@ -234,25 +177,18 @@ static void merge_push(struct shard *h, struct unit *u, const struct ps_item *it
     }
 }
 
-static enum skiff_status merge_rows(struct server *s, struct shard *h, struct unit *u, int present,
+static enum skiff_status merge_rows(struct shard *h, struct unit *u, int present,
                                     struct skiff_error *err)
 {
-    size_t total = 0, most = 0;
-    for (int i = 0; i < u->npushes; i++) {
-        size_t n = (size_t)u->pushes[i].item.nrows;
-        total += n;
-        most = n > most ? n : most;
-    }
+    size_t total = 0;
+    for (int i = 0; i < u->npushes; i++)
+        total += (size_t)u->pushes[i].item.nrows;
     if (total > UINT32_MAX)
         return error_set(err, SKIFF_RANGE, "%s: %zu rows in one step", u->grad, total);
     TRY(as_rows(u, total, err));
-    TRY(reserve_rows(h, most, err));
     id_map_reset(&h->map, total);
-    for (int i = 0; i < u->npushes; i++) {
-        const struct ps_item *item = &u->pushes[i].item;
-        TRY(map_ids(s, u, item->rows, (size_t)item->nrows, h->rows, err));
-        merge_push(h, u, item, h->rows);
-    }
+    for (int i = 0; i < u->npushes; i++)
+        merge_push(h, u, &u->pushes[i].item);
     TRY(as_rows(u, h->map.count, err));
     u->grad_value->sel.distinct = true;
     if (present > 1)
@@ -346,9 +282,13 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
 static enum skiff_status run(struct server *s, struct unit *u, struct skiff_error *err)
 {
     unit_keep(s, u);
+    if (u->table)
+        TRY(keyed_open(s, u, err));
     pthread_rwlock_rdlock(&s->rate);
     enum skiff_status status = plan_run(u->plan, NULL, NULL, err);
     pthread_rwlock_unlock(&s->rate);
+    if (u->table)
+        keyed_close(u, status == SKIFF_OK);
     if (status < 0)
         return error_prefix(err, status, "update of %s", u->param);
     return SKIFF_OK;
@@ -360,7 +300,7 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
     if (u->add)
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
-        TRY(take_rows(s, u, item, err));
+        TRY(take_rows(u, item, err));
         if (u->compensate) {
             unit_keep(s, u); /* rows that lie behind are settled */
             compensate_rows(u, trainer);
@@ -403,9 +343,9 @@ enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, i
     enum skiff_status status = SKIFF_OK;
     keep_ended(h, u);
     if (u->npushes == 1 && u->sparse && present == 1)
-        TRY_OUT(take_rows(s, u, &u->pushes[0].item, err));
+        TRY_OUT(take_rows(u, &u->pushes[0].item, err));
     else if (u->npushes)
-        TRY_OUT(u->sparse ? merge_rows(s, h, u, present, err) : take_dense(u, present, err));
+        TRY_OUT(u->sparse ? merge_rows(h, u, present, err) : take_dense(u, present, err));
     if (u->npushes)
         TRY_OUT(run(s, u, err));
 out:

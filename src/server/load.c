@@ -117,7 +117,6 @@ static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_
                                    const struct skiff_tensor *from, int64_t first,
                                    const char *where, struct skiff_error *err)
 {
-    struct shard *h = unit_shard(s, u);
     size_t width = (size_t)u->width;
     bool keyed = from->kind == VALUE_ROWS;
     int64_t n = keyed ? (int64_t)from->sel.nrows : from->tensor.shape.dims[0];
@@ -127,12 +126,8 @@ static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_
                          r->name, (long long)u->width);
     for (int64_t i = 0; i < n; i++) {
         int64_t id = keyed ? from->sel.rows[i] : first + i;
-        const int64_t *row;
-        if (!server_owns(s, id))
-            continue;
-        TRY(unit_rows(s, h, u, (const uint8_t *)&id, 1, &row, err));
-        memcpy(tensor_f32(&r->value->tensor) + (size_t)*row * width,
-               tensor_f32(&from->tensor) + (size_t)i * width, width * sizeof(float));
+        if (server_owns(s, id))
+            TRY(keyed_put(u, r, id, tensor_f32(&from->tensor) + (size_t)i * width, err));
     }
     return SKIFF_OK;
 }

@@ -108,6 +108,17 @@ static void copy_rows(float *to, const float *from, const int64_t *rows, size_t 
     }
 }
 
+static enum skiff_status pull_keyed(struct server *s, struct unit *u, const struct ps_pull_rows *p,
+                                    size_t bytes, struct blob **out, struct skiff_error *err)
+{
+    TRY(unit_check_ids(s, u, p->ids, p->n, err));
+    TRY(blob_create(bytes, "rows of a table", out, err));
+    enum skiff_status status = keyed_pull(u, p->ids, p->n, (float *)(void *)(*out)->data, err);
+    if (status < 0)
+        blob_unref(*out);
+    return status;
+}
+
 static enum skiff_status pull_rows(struct server *s, struct shard *h, struct unit *u,
                                    const struct ps_pull_rows *p, struct blob **out,
                                    struct skiff_error *err)
@@ -116,6 +127,8 @@ static enum skiff_status pull_rows(struct server *s, struct shard *h, struct uni
     size_t bytes;
     if (!mem_mul(p->n, (size_t)u->width * sizeof(float), &bytes))
         return error_set(err, SKIFF_RANGE, "%zu rows of %s", p->n, u->param);
+    if (u->table)
+        return pull_keyed(s, u, p, bytes, out, err);
     TRY(unit_rows(s, h, u, p->ids, p->n, &rows, err));
     TRY(unit_backup(s, u, p->trainer, rows, p->n, err));
     TRY(blob_create(bytes, "rows of a table", out, err));
@@ -220,28 +233,17 @@ void pulls_end(struct shard *h, const struct skiff_error *reason)
 
 /* ---- items of rows ---- */
 
-/* Rows rows[0..n) of a variable with a row per id or local row, as an item with ids. */
-static void write_rows(struct wire_writer *w, const struct unit *u, const char *name,
-                       const struct skiff_tensor *v, const int64_t *rows, size_t n)
+/* Room for the values of rows[0..n), as an item with ids; NULL: there is no memory. */
+static unsigned char *write_rows(struct wire_writer *w, const struct unit *u, const char *name,
+                                 const int64_t *rows, size_t n)
 {
     struct ps_item item = {.dtype = DTYPE_FP32, .ndim = u->shape.ndim, .has_rows = true};
-    int64_t *ids = NULL;
     snprintf(item.name, sizeof item.name, "%s", name);
     memcpy(item.dims, u->shape.dims, sizeof item.dims);
     item.dims[0] = item.nrows = (int64_t)n;
     item.bytes = n * (size_t)u->width * sizeof(float);
     item.rows = (const unsigned char *)rows;
-    if (u->table) {
-        ids = mem_must((n + 1) * sizeof *ids);
-        for (size_t i = 0; i < n; i++)
-            ids[i] = row_index_ids(u->table)[rows[i]];
-        item.rows = (const unsigned char *)ids;
-    }
-    unsigned char *to = ps_write_item_space(w, &item);
-    size_t row = (size_t)u->width * sizeof(float);
-    for (size_t i = 0; to && i < n; i++)
-        memcpy(to + i * row, tensor_f32(&v->tensor) + (size_t)rows[i] * (size_t)u->width, row);
-    free(ids);
+    return ps_write_item_space(w, &item);
 }
 
 static enum skiff_status changed_unit(struct server *s, const char *name, uint64_t trainer,
@@ -278,7 +280,12 @@ void on_pull_changed(void *self, struct rpc_request *q)
     writer_varint(&w, 1);
     pthread_mutex_lock(&h->lock);
     size_t n = changed_take(&u->changed[trainer]);
-    write_rows(&w, u, name, u->param_value, u->changed[trainer].rows, n);
+    const int64_t *rows = u->changed[trainer].rows;
+    unsigned char *to = write_rows(&w, u, name, rows, n);
+    size_t row = (size_t)u->width * sizeof(float);
+    for (size_t i = 0; to && i < n; i++)
+        memcpy(to + i * row, (const char *)u->param_value->tensor.data + (size_t)rows[i] * row,
+               row);
     pthread_mutex_unlock(&h->lock);
     metric_add(s->counts.rows_pulled, (int64_t)n);
     reply_written(s, q, &w);
@@ -357,6 +364,30 @@ static struct row_var *table_var(struct server *s, const char *name, struct unit
     return NULL;
 }
 
+/* At most so many places of the table are looked at for one answer. */
+#define SCAN_MOST ((uint64_t)1 << 20)
+
+static enum skiff_status scan(struct unit *u, const struct row_var *var, uint64_t cursor,
+                              uint64_t count, struct wire_writer *w, struct skiff_error *err)
+{
+    size_t max = count < SCAN_MOST ? (size_t)count : SCAN_MOST, n = 0;
+    void *ids, *rows = NULL;
+    TRY(mem_alloc((max + 1) * sizeof(int64_t), "ids of a scan", &ids, err));
+    enum skiff_status status =
+        mem_alloc((max * (size_t)u->width + 1) * sizeof(float), "rows of a scan", &rows, err);
+    if (status == SKIFF_OK)
+        status = keyed_list(u, var, &cursor, max, ids, rows, &n, err);
+    if (status >= 0) {
+        writer_varint(w, status == SKIFF_END ? 0 : cursor);
+        unsigned char *to = write_rows(w, u, var->name, ids, n);
+        if (to && n)
+            memcpy(to, rows, n * (size_t)u->width * sizeof(float));
+    }
+    mem_free(ids);
+    mem_free(rows);
+    return status < 0 ? status : SKIFF_OK;
+}
+
 void on_scan(void *self, struct rpc_request *q)
 {
     struct server *s = self;
@@ -369,27 +400,19 @@ void on_scan(void *self, struct rpc_request *q)
     enum skiff_status status = ps_read_range(q->body, name, &cursor, &count, &err);
     if (status == SKIFF_OK && !(var = table_var(s, name, &u)))
         status = unknown(s, name, &err);
-    if (status < 0) {
-        rpc_fail(q, &err);
-        return;
-    }
-    struct shard *h = unit_shard(s, u);
     writer_init(&w);
-    pthread_mutex_lock(&h->lock);
-    uint64_t all = u->filled;
-    uint64_t from = cursor < all ? cursor : all;
-    uint64_t n = count < all - from ? count : all - from;
-    int64_t *rows = mem_must((size_t)(n + 1) * sizeof *rows);
-    for (uint64_t i = 0; i < n; i++)
-        rows[i] = (int64_t)(from + i);
-    if (value_lag(var->value))
-        unit_keep_all(s, u);
-    value_settle(var->value);
-    writer_varint(&w, from + n < all ? from + n : 0);
-    write_rows(&w, u, name, var->value, rows, (size_t)n);
-    pthread_mutex_unlock(&h->lock);
-    free(rows);
-    reply_written(s, q, &w);
+    if (status == SKIFF_OK) {
+        struct shard *h = unit_shard(s, u);
+        pthread_mutex_lock(&h->lock);
+        status = scan(u, var, cursor, count, &w, &err);
+        pthread_mutex_unlock(&h->lock);
+    }
+    if (status < 0) {
+        writer_deinit(&w);
+        rpc_fail(q, &err);
+    } else {
+        reply_written(s, q, &w);
+    }
 }
 
 struct id_row {
@@ -402,17 +425,28 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The table's rows here, by ascending id, as SelectedRows. */
-static enum skiff_status copy_table(const struct unit *u, const struct skiff_tensor *v,
+/* The table's rows here, in its order, as SelectedRows; the shard's lock is held. */
+static enum skiff_status copy_table(struct unit *u, const struct row_var *var,
                                     struct skiff_tensor *out, struct skiff_error *err)
 {
-    size_t n = u->filled, width = (size_t)u->width;
-    int64_t height = 0;
-    value_settle(v);
+    size_t n = table_count(u->table), found;
+    uint64_t cursor = 0;
     TRY(value_as_rows(out, DTYPE_FP32, n, u->width, 0, err));
+    enum skiff_status status =
+        keyed_list(u, var, &cursor, SIZE_MAX, out->sel.rows, tensor_f32(&out->tensor), &found, err);
+    return status < 0 ? status : SKIFF_OK;
+}
+
+/* The same by ascending id. */
+static enum skiff_status sort_table(const struct skiff_tensor *v, struct skiff_tensor *out,
+                                    struct skiff_error *err)
+{
+    size_t n = v->sel.nrows, width = (size_t)v->tensor.shape.dims[1];
+    int64_t height = 0;
+    TRY(value_as_rows(out, DTYPE_FP32, n, (int64_t)width, 0, err));
     struct id_row *order = mem_must((n + 1) * sizeof *order);
     for (size_t i = 0; i < n; i++)
-        order[i] = (struct id_row){row_index_ids(u->table)[i], (int64_t)i};
+        order[i] = (struct id_row){v->sel.rows[i], (int64_t)i};
     qsort(order, n, sizeof *order, by_id);
     for (size_t i = 0; i < n; i++) {
         out->sel.rows[i] = order[i].id;
@@ -430,20 +464,21 @@ static enum skiff_status save_table(struct server *s, const struct ps_save_table
 {
     struct unit *u;
     struct row_var *var = table_var(s, what->table, &u);
-    struct skiff_tensor copy = {0};
+    struct skiff_tensor copy = {0}, sorted = {0};
     char path[sizeof what->dir + PS_NAME + 64];
     if (!var)
         return unknown(s, what->table, err);
     TRY(model_name_check(what->table, err));
     pthread_mutex_lock(&unit_shard(s, u)->lock);
-    if (value_lag(var->value))
-        unit_keep_all(s, u);
-    enum skiff_status status = copy_table(u, var->value, &copy, err);
+    enum skiff_status status = copy_table(u, var, &copy, err);
     pthread_mutex_unlock(&unit_shard(s, u)->lock);
     snprintf(path, sizeof path, "%s/%s.pserver_%d", what->dir, what->table, s->index);
     if (status == SKIFF_OK)
-        status = value_file_write(path, &copy, err);
+        status = sort_table(&copy, &sorted, err);
     value_deinit(&copy);
+    if (status == SKIFF_OK)
+        status = value_file_write(path, &sorted, err);
+    value_deinit(&sorted);
     return status;
 }
 

@@ -18,9 +18,7 @@
 #include "server/snapshot.h"
 #include "table/changed.h"
 #include "table/fill.h"
-#include "table/row_index.h"
-
-#define TABLE_ROWS 1024 /* a table's variables start with room for so many rows */
+#include "table/table_snapshot.h"
 
 /* Something that a trainer pushed and that waits for the end of the step. The item's data lie in
  * body. */
@@ -34,8 +32,18 @@ struct push {
 /* A variable of a keyed table that has a row per id: the table itself, its accumulators. */
 struct row_var {
     const char *name;
-    struct skiff_tensor *value;
+    struct skiff_tensor *value; /* rows of the window, while the unit's block is run */
     struct fill fill;
+    int first; /* where its row begins in a record */
+};
+
+/* Rows of a keyed table that its variables hold while its block is run (keyed.c). */
+struct window {
+    struct record **records;
+    uint32_t *stamps; /* of the records */
+    size_t n, cap;
+    float *to[ACCESSOR_PARTS]; /* the variables' rows */
+    bool all;                  /* every row of the table */
 };
 
 /* A parameter slice (or keyed table) and what updates it. */
@@ -46,17 +54,19 @@ struct unit {
     struct skiff_tensor *param_value, *grad_value, *base_value; /* base: DC-ASGD's local_bak */
     struct shape shape; /* of the parameter; a table's rows: -1 */
     int64_t width;
-    bool sparse;       /* gradients come as rows */
-    bool add;          /* GEO: what comes is added */
-    bool compensate;   /* DC-ASGD */
-    struct plan *plan; /* NULL with add */
-    struct row_index *table;
-    struct row_var *vars; /* of a keyed table */
+    bool sparse;         /* gradients come as rows */
+    bool add;            /* GEO: what comes is added */
+    bool compensate;     /* DC-ASGD */
+    struct plan *plan;   /* NULL with add */
+    struct table *table; /* keyed by id; NULL: it is not */
+    struct accessor accessor;
+    struct row_var *vars; /* of a keyed table; the parameter first */
     int nvars;
-    size_t filled;           /* rows of the table that have their numbers */
-    float **backups;         /* DC-ASGD: by trainer, what it pulled last; NULL: nothing yet */
-    struct changed *changed; /* GEO, sparse: by trainer */
-    struct push *pushes;     /* sync: of the running step */
+    struct window window;
+    int lag_first[LAG_ARRAYS]; /* where the lag's arrays begin in a record; -1: no such one */
+    float **backups;           /* DC-ASGD: by trainer, what it pulled last; NULL: nothing yet */
+    struct changed *changed;   /* GEO, sparse: by trainer */
+    struct push *pushes;       /* sync: of the running step */
     int npushes, pushes_cap;
 };
 
@@ -198,6 +208,9 @@ enum skiff_status startup_fills(struct server *s, struct skiff_error *err);
 /* Is the item something that this unit takes? */
 enum skiff_status unit_check(const struct server *s, const struct unit *u,
                              const struct ps_item *item, struct skiff_error *err);
+/* Are these n unaligned ids rows that this server has (or can have)? */
+enum skiff_status unit_check_ids(const struct server *s, const struct unit *u, const uint8_t *ids,
+                                 size_t n, struct skiff_error *err);
 /* Applies one push now (async, GEO). */
 enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, uint32_t trainer,
                              const struct ps_item *item, struct skiff_error *err);
@@ -206,8 +219,8 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
 enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, int present,
                             struct skiff_error *err);
 void unit_forget(struct unit *u, int trainer); /* pushes of one trainer; -1: all */
-/* Rows (local ones, or ids of a keyed table, whose rows are then made) of n unaligned ids; valid
- * until the next call. They are up to date afterwards. */
+/* Not of keyed tables: local rows of n unaligned ids; valid until the next call. They are up to
+ * date afterwards. */
 enum skiff_status unit_rows(struct server *s, struct shard *h, struct unit *u, const uint8_t *ids,
                             size_t n, const int64_t **out, struct skiff_error *err);
 /* The trainer gets to know these rows (NULL: all): DC-ASGD. */
@@ -215,6 +228,29 @@ enum skiff_status unit_backup(struct server *s, struct unit *u, uint32_t trainer
                               const int64_t *rows, size_t n, struct skiff_error *err);
 /* Runs the learning rate's block; `rate` is held for writing. */
 enum skiff_status rate_run(struct server *s, struct skiff_error *err);
+
+/* ---- keyed.c: tables keyed by id; the shard's lock is held ---- */
+enum skiff_status keyed_create(struct unit *u, struct skiff_error *err); /* fills are known */
+void keyed_destroy(struct unit *u);
+/* Rows of n unaligned ids, made where there are none, up to date. */
+enum skiff_status keyed_pull(struct unit *u, const uint8_t *ids, size_t n, float *out,
+                             struct skiff_error *err);
+/* The rows of one variable in the table's order, from a cursor on (0: the first), at most max; up
+ * to date. END: these are the last. */
+enum skiff_status keyed_list(struct unit *u, const struct row_var *var, uint64_t *cursor,
+                             size_t max, int64_t *ids, float *rows, size_t *out_n,
+                             struct skiff_error *err);
+/* One row of a variable, when a model is loaded. */
+enum skiff_status keyed_put(struct unit *u, const struct row_var *var, int64_t id, const float *row,
+                            struct skiff_error *err);
+/* The gradient has ids: the rows that the unit's block needs are brought into its variables, and
+ * the ids become numbers of rows there. close: they are brought back, if they were updated. */
+enum skiff_status keyed_open(struct server *s, struct unit *u, struct skiff_error *err);
+void keyed_close(struct unit *u, bool updated);
+/* Rows of the table's snapshot; moment: to which they are brought, NULL: no row lay behind. */
+enum skiff_status keyed_read_kept(struct unit *u, const struct row_var *var,
+                                  const struct lag_moment *moment, const uint8_t *ids, size_t n,
+                                  float *out, struct skiff_error *err);
 
 /* ---- exchange.c ---- */
 void on_exchange(void *self, struct rpc_request *q);

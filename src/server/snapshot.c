@@ -5,7 +5,7 @@
  * history by which they are brought to the moment later (tensor/value.h). From then on whoever is
  * about to change a value for the first time keeps what it was before: a dense unit as a whole,
  * rows of a sparse one row by row. Reading (snapshot_read.c) takes what was kept, or the value that
- * nobody has changed since. Where something changes a table as a whole (it grows, all rows are
+ * nobody has changed since. Where something changes a table as a whole (all rows are
  * settled, a rule that moves every row), all of it is copied then: that costs what the change does.
  *
  * One snapshot at a time; a new mark drops the one before. One that a worker has made for itself
@@ -43,6 +43,7 @@ static void kept_unit_deinit(struct kept_unit *k)
     free(k->scratch);
     free(k->slots);
     free(k->vars);
+    table_snapshot_free(k->ended);
 }
 
 void snapshot_destroy(struct snapshot *n)
@@ -69,9 +70,7 @@ static enum skiff_status copy_tensor(struct tensor *to, const struct tensor *fro
 
 /* ---- marking ---- */
 
-/* Does a step change no other rows than those of the gradient (and, of a lag, those that are
- * settled by name)? */
-static bool moves_rows_only(const struct server *s, const struct unit *u)
+bool unit_moves_rows_only(const struct server *s, const struct unit *u)
 {
     if (u->add)
         return true;
@@ -105,13 +104,22 @@ static int place_in(const struct lag_moment *m, const void *data)
     return -1;
 }
 
+static bool is_row_var(const struct unit *u, const struct skiff_tensor *v)
+{
+    for (int i = 0; i < u->nvars; i++)
+        if (u->vars[i].value == v)
+            return true;
+    return false;
+}
+
 static void list_vars(struct server *s, const struct unit *u, const struct plan_names *names,
                       struct kept_unit *k)
 {
     k->vars = mem_must((size_t)(names->n + 1) * sizeof *k->vars);
     for (int i = 0; i < names->n; i++) {
         struct skiff_tensor *v = scope_var(s->scope, names->v[i]);
-        if (v == u->grad_value || v == u->base_value || v->kind != VALUE_TENSOR || !v->tensor.data)
+        if (is_row_var(u, v) || v == u->grad_value || v == u->base_value ||
+            v->kind != VALUE_TENSOR || !v->tensor.data)
             continue;
         k->vars[k->nvars++] = (struct kept_var){.name = names->v[i],
                                                 .value = v,
@@ -133,14 +141,30 @@ static bool moment_is_covered(const struct kept_unit *k)
     return true;
 }
 
+/* Rows are kept by the table; powers of beta and the like are copied. */
+static enum skiff_status mark_keyed(struct server *s, int i, struct kept_unit *k,
+                                    struct skiff_error *err)
+{
+    struct unit *u = &s->units[i];
+    struct lag *lag = value_lag(u->param_value);
+    uint32_t moment;
+    list_vars(s, u, &s->options.plan->units[i].vars, k);
+    for (int v = 0; v < k->nvars; v++)
+        TRY(copy_tensor(&k->vars[v].copy, &k->vars[v].value->tensor, err));
+    if (lag)
+        TRY(lag->class->moment(lag, &k->moment, err));
+    TRY(table_snapshot_begin(u->table, 0, &moment, err));
+    return table_snapshot_by_id(u->table, err);
+}
+
 static enum skiff_status mark_unit(struct server *s, int i, struct kept_unit *k,
                                    struct skiff_error *err)
 {
     struct unit *u = &s->units[i];
     struct lag *lag = value_lag(u->param_value);
-    k->rows = u->table                            ? u->filled
-              : u->param_value->tensor.shape.ndim ? (size_t)u->param_value->tensor.shape.dims[0]
-                                                  : 1;
+    if (u->table)
+        return mark_keyed(s, i, k, err);
+    k->rows = u->param_value->tensor.shape.ndim ? (size_t)u->param_value->tensor.shape.dims[0] : 1;
     if (lag && lag->class->moment)
         TRY(lag->class->moment(lag, &k->moment, err));
     else
@@ -180,6 +204,14 @@ static enum skiff_status mark_others(struct server *s, struct snapshot *n, struc
     return SKIFF_OK;
 }
 
+/* Tables keep nothing more for this snapshot. */
+static void leave_tables(struct server *s, struct snapshot *n)
+{
+    for (int i = 0; i < n->nunits; i++)
+        if (s->units[i].table)
+            n->units[i].ended = table_snapshot_take_off(s->units[i].table);
+}
+
 static enum skiff_status mark(struct server *s, const char *tag, struct snapshot **out,
                               struct skiff_error *err)
 {
@@ -192,10 +224,12 @@ static enum skiff_status mark(struct server *s, const char *tag, struct snapshot
         status = mark_unit(s, i, &n->units[i], err);
     if (status == SKIFF_OK)
         status = mark_others(s, n, err);
-    if (status < 0)
+    if (status < 0) {
+        leave_tables(s, n);
         snapshot_destroy(n);
-    else
+    } else {
         *out = n;
+    }
     return status;
 }
 
@@ -211,6 +245,16 @@ void server_unlock_all(struct server *s)
         pthread_mutex_unlock(&s->shards[i].lock);
 }
 
+/* All locks are held. */
+static struct snapshot *take_off(struct server *s)
+{
+    struct snapshot *old = s->snapshot;
+    if (old)
+        leave_tables(s, old);
+    s->snapshot = NULL;
+    return old;
+}
+
 /* All locks are held. Gives the one that is replaced. */
 static enum skiff_status replace(struct server *s, const char *tag, const struct rpc_request *owner,
                                  struct snapshot **old, struct skiff_error *err)
@@ -218,6 +262,7 @@ static enum skiff_status replace(struct server *s, const char *tag, const struct
     struct snapshot *fresh = NULL;
     if (s->snapshot && !strcmp(s->snapshot->tag, tag))
         return SKIFF_OK;
+    *old = take_off(s);
     pthread_rwlock_rdlock(&s->rate);
     enum skiff_status status = mark(s, tag, &fresh, err);
     pthread_rwlock_unlock(&s->rate);
@@ -228,7 +273,6 @@ static enum skiff_status replace(struct server *s, const char *tag, const struct
         fresh->owner = owner->sender.index;
         fresh->owner_life = owner->incarnation;
     }
-    *old = s->snapshot;
     s->snapshot = fresh;
     return SKIFF_OK;
 }
@@ -246,14 +290,6 @@ enum skiff_status snapshot_mark(struct server *s, const char *tag, const struct 
     server_unlock_all(s);
     snapshot_destroy(old); /* it may be large: nobody waits for that */
     return status;
-}
-
-/* All locks are held. */
-static struct snapshot *take_off(struct server *s)
-{
-    struct snapshot *old = s->snapshot;
-    s->snapshot = NULL;
-    return old;
 }
 
 void snapshot_drop(struct server *s, const char *tag, const struct rpc_request *q)
@@ -283,7 +319,7 @@ void snapshot_review(struct server *s)
 static struct kept_unit *kept_of(struct server *s, const struct unit *u)
 {
     struct snapshot *n = s->snapshot;
-    return n && !atomic_load(&n->spoiled) ? &n->units[u - s->units] : NULL;
+    return n && !u->table && !atomic_load(&n->spoiled) ? &n->units[u - s->units] : NULL;
 }
 
 /* The save will fail with the reason; training goes on. */
@@ -416,7 +452,7 @@ void unit_keep(struct server *s, const struct unit *u)
         return;
     const struct lag *lag = value_lag(u->param_value);
     bool sweeps = lag && lag->class->sweeps_next && lag->class->sweeps_next(lag);
-    if (!u->sparse || sweeps || !moves_rows_only(s, u))
+    if (!u->sparse || sweeps || !unit_moves_rows_only(s, u))
         unit_keep_all(s, u);
     else
         unit_keep_rows(s, u, u->grad_value->sel.rows, u->grad_value->sel.nrows);

@@ -29,9 +29,13 @@ static inline float *kept_slot(const struct kept_var *v, size_t slot, size_t wid
     return v->rows[slot / KEPT_CHUNK] + slot % KEPT_CHUNK * width;
 }
 
+struct table_snapshot;
+
+/* Of a keyed table the table itself keeps rows (table/table_snapshot.h); vars, moment: as here. */
 struct kept_unit {
-    bool whole;  /* the copies have everything but what was kept by row before */
-    size_t rows; /* at the mark */
+    struct table_snapshot *ended; /* of a keyed table: taken off it, to be freed */
+    bool whole;                   /* the copies have everything but what was kept by row before */
+    size_t rows;                  /* at the mark */
     struct kept_var *vars;
     int nvars;
     struct lag_moment *moment; /* NULL: no row lay behind */
@@ -70,6 +74,10 @@ enum skiff_status snapshot_mark(struct server *s, const char *tag, const struct 
 void snapshot_drop(struct server *s, const char *tag, const struct rpc_request *q);
 void snapshot_review(struct server *s);    /* drops one whose owner is gone */
 void snapshot_destroy(struct snapshot *n); /* NULL is fine */
+
+/* Does a step change no other rows than those of the gradient (and, of a lag, those that are
+ * settled by name)? */
+bool unit_moves_rows_only(const struct server *s, const struct unit *u);
 
 /* ---- before something changes; the shard's lock is held; without a snapshot nothing ---- */
 /* The unit's block is about to be run with the gradient that it has. */

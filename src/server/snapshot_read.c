@@ -9,6 +9,8 @@
 #include "server/server_parts.h"
 #include "server/snapshot.h"
 
+#define LOST "%s had no memory to keep the values of \"%s\" while training went on"
+
 /* ---- one row ---- */
 
 static const float *raw_row(const struct kept_var *v, const struct kept_unit *k, size_t width,
@@ -105,32 +107,29 @@ static enum skiff_status write_part(const struct unit *u, const struct kept_unit
 }
 
 /* Rows by id. One that was not there at the mark had what a new row gets. */
-static enum skiff_status write_ids(const struct server *s, const struct unit *u,
-                                   const struct kept_unit *k, const struct kept_var *v,
+static enum skiff_status write_ids(struct server *s, struct unit *u, const struct kept_unit *k,
                                    const struct ps_kept *x, struct wire_writer *w,
                                    struct skiff_error *err)
 {
-    size_t width = (size_t)u->width, bytes = width * sizeof(float);
-    const struct row_var *fresh = NULL;
+    const struct row_var *var = NULL;
+    size_t bytes;
+    void *rows;
+    char text[320];
     for (int i = 0; i < u->nvars; i++)
         if (!strcmp(u->vars[i].name, x->name))
-            fresh = &u->vars[i];
-    if (!u->table || !fresh)
+            var = &u->vars[i];
+    if (!var)
         return no_such_var(s, x, err);
-    float *row = mem_must(bytes + 1);
-    writer_reserve(w, x->n * bytes);
-    for (size_t i = 0; i < x->n; i++) {
-        int64_t id, at;
-        memcpy(&id, x->ids + 8 * i, sizeof id);
-        at = row_index_find(u->table, id);
-        if (at >= 0 && (size_t)at < k->rows)
-            read_row(u, k, v, at, row);
-        else
-            fill_row(&fresh->fill, id, row, width);
-        writer_bytes(w, row, bytes);
-    }
-    free(row);
-    return SKIFF_OK;
+    if (table_snapshot_lost(u->table))
+        return error_set(err, SKIFF_NOMEM, LOST, server_text(s, text), x->tag);
+    if (!mem_mul(x->n, (size_t)u->width * sizeof(float), &bytes))
+        return error_set(err, SKIFF_RANGE, "%zu rows of %s", x->n, x->name);
+    TRY(mem_alloc(bytes + 1, "rows of a snapshot", &rows, err));
+    enum skiff_status status = keyed_read_kept(u, var, k->moment, x->ids, x->n, rows, err);
+    if (status == SKIFF_OK)
+        writer_bytes(w, rows, bytes);
+    mem_free(rows);
+    return status;
 }
 
 static enum skiff_status check_snapshot(const struct server *s, const struct ps_kept *x,
@@ -143,9 +142,7 @@ static enum skiff_status check_snapshot(const struct server *s, const struct ps_
                          server_text(s, text), x->tag, n ? ": another save, \"" : "",
                          n ? n->tag : "", n ? "\", has begun since" : "");
     if (atomic_load(&n->spoiled))
-        return error_set(err, SKIFF_NOMEM,
-                         "%s had no memory to keep the values of \"%s\" while training went on",
-                         server_text(s, text), x->tag);
+        return error_set(err, SKIFF_NOMEM, LOST, server_text(s, text), x->tag);
     return SKIFF_OK;
 }
 
@@ -156,13 +153,12 @@ static enum skiff_status read_kept(struct server *s, struct unit *u, const struc
     const struct kept_unit *k = u ? &s->snapshot->units[u - s->units] : NULL;
     const struct kept_var *v = u ? find_var(k->vars, k->nvars, x->name)
                                  : find_var(s->snapshot->others, s->snapshot->nothers, x->name);
-    if (!v)
-        return no_such_var(s, x, err);
     if (x->n)
-        return u ? write_ids(s, u, k, v, x, w, err) : no_such_var(s, x, err);
-    if (u && u->table && v->by_row)
-        return error_set(err, SKIFF_INVALID, "%s is keyed by id: ask for ids", x->name);
-    return write_part(u, k, v, x, w, err);
+        return u && u->table ? write_ids(s, u, k, x, w, err) : no_such_var(s, x, err);
+    for (int i = 0; u && i < u->nvars; i++)
+        if (!strcmp(u->vars[i].name, x->name))
+            return error_set(err, SKIFF_INVALID, "%s is keyed by id: ask for ids", x->name);
+    return v ? write_part(u, k, v, x, w, err) : no_such_var(s, x, err);
 }
 
 void on_pull_kept(void *self, struct rpc_request *q)

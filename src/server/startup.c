@@ -73,7 +73,7 @@ static enum skiff_status start_var(struct server *s, const struct unit *u, struc
                          "uniform, normal and truncated normal initializers can)",
                          r->name, op->type);
     r->fill.key = fill_key(seed_of(s, op), r->name);
-    shape.dims[0] = TABLE_ROWS;
+    shape.dims[0] = 1;
     TRY(value_as_tensor(r->value, DTYPE_FP32, &shape, err));
     memset(r->value->tensor.data, 0, tensor_bytes(&r->value->tensor));
     return SKIFF_OK;
@@ -81,9 +81,13 @@ static enum skiff_status start_var(struct server *s, const struct unit *u, struc
 
 enum skiff_status startup_fills(struct server *s, struct skiff_error *err)
 {
-    for (int i = 0; i < s->nunits; i++)
-        for (int k = 0; k < s->units[i].nvars; k++)
-            TRY(start_var(s, &s->units[i], &s->units[i].vars[k], err));
+    for (int i = 0; i < s->nunits; i++) {
+        struct unit *u = &s->units[i];
+        for (int k = 0; k < u->nvars; k++)
+            TRY(start_var(s, u, &u->vars[k], err));
+        if (u->nvars)
+            TRY(keyed_create(u, err));
+    }
     return SKIFF_OK;
 }
 

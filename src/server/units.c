@@ -4,8 +4,8 @@
  *   - the merge at the head of a block goes: apply.c merges what has come, for those trainers that
  *     are there;
  *   - the op that fills DC-ASGD's base goes: it is set before the block is run;
- *   - a distributed table (SelectedRows in the program) becomes a growing tensor and a map of ids.
- */
+ *   - a distributed table (SelectedRows in the program) becomes a window on a table of records
+ *     (keyed.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,12 +74,13 @@ static void note_names(struct server *s, struct unit *u, const struct plan_unit 
 
 static void set_up_table(struct server *s, struct unit *u, const struct plan_unit *w)
 {
-    u->table = row_index_create();
     u->vars = mem_must((size_t)(w->rows.n + 1) * sizeof *u->vars);
-    for (int i = 0; i < w->rows.n; i++) {
-        block_own_var(program_root(s->program), w->rows.v[i])->kind = VAR_LOD_TENSOR;
-        u->vars[u->nvars++] =
-            (struct row_var){.name = w->rows.v[i], .value = scope_var(s->scope, w->rows.v[i])};
+    u->nvars = w->rows.n;
+    for (int i = 0, next = 1; i < w->rows.n; i++) {
+        const char *name = w->rows.v[i];
+        block_own_var(program_root(s->program), name)->kind = VAR_LOD_TENSOR;
+        u->vars[strcmp(name, u->param) ? next++ : 0] =
+            (struct row_var){.name = name, .value = scope_var(s->scope, name)};
     }
     u->shape.dims[0] = -1;
 }
@@ -192,7 +193,7 @@ static void unit_destroy(struct server *s, struct unit *u)
     unit_forget(u, -1);
     free(u->pushes);
     plan_destroy(u->plan);
-    row_index_destroy(u->table);
+    keyed_destroy(u);
     for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)
             mem_free(u->backups[t]);

@@ -64,7 +64,8 @@ struct accessor_class {
     const char *name, *paddle; /* paddle: NULL, or the accessor_class of its configs */
     /* Fills in what depends on the options. INVALID. */
     enum skiff_status (*layout)(struct accessor *a, struct skiff_error *err);
-    /* Stamp and values of a new record; its id stands there. */
+    /* Values of a new record, and its stamp where that is the accessor's own; its id stands there
+     * (plain: and its stamp). */
     void (*start)(const struct accessor *a, struct record *r);
     /* out[i * pulled ..]; zeros for NULL */
     void (*pull)(const struct accessor *a, struct record *const *r, size_t n, float *out);

@@ -27,7 +27,6 @@ static enum skiff_status plain_layout(struct accessor *a, struct skiff_error *er
 static void plain_start(const struct accessor *a, struct record *r)
 {
     float *to = r->values;
-    r->stamp = 0;
     for (int i = 0; i < a->options.nparts; i++) {
         const struct accessor_part *part = &a->options.parts[i];
         fill_row(&part->fill, r->id, to, (size_t)part->width);

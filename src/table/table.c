@@ -83,6 +83,7 @@ void table_fill(const struct table *t, struct record *r, int64_t id)
 {
     r->id = id;
     r->changed = t->moment;
+    r->stamp = t->stamp;
     t->accessor->class->start(t->accessor, r);
 }
 
@@ -276,6 +277,23 @@ static enum skiff_status next_batch(struct table *t, struct table_cursor *at, si
     return t->class->walk(t, at, max, b->records, b->places, &b->n, err);
 }
 
+enum skiff_status table_walk(struct table *t, struct table_cursor *at, size_t max, unsigned how,
+                             table_block_fn *fn, void *self, struct skiff_error *err)
+{
+    struct batch b;
+    enum skiff_status status = SKIFF_OK;
+    while (max && status == SKIFF_OK) {
+        status = next_batch(t, at, &max, &b, err);
+        if (status < 0)
+            return status;
+        for (size_t i = 0; (how & TABLE_CHANGE) && i < b.n; i++)
+            table_touch(t, b.records[i], b.places[i]);
+        if (b.n)
+            fn(self, 0, b.n, b.records);
+    }
+    return status;
+}
+
 static void shrink_batch(struct table *t, struct batch *b)
 {
     bool ages = t->accessor->class->ages(t->accessor);
@@ -344,6 +362,7 @@ enum skiff_status table_export(struct table *t, int mode, struct table_cursor *a
 enum skiff_status table_import(struct table *t, const char *line, size_t n, struct skiff_error *err)
 {
     struct record *r = mem_must(t->stride);
+    r->stamp = t->stamp;
     enum skiff_status status = accessor_parse(t->accessor, line, n, r, err);
     if (status == SKIFF_OK)
         status = table_put(t, r, err);

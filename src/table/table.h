@@ -60,6 +60,7 @@ struct table {
     const struct accessor *accessor;
     size_t stride; /* bytes of a record */
     uint32_t moment;
+    uint32_t stamp; /* of new records (plain); the owner sets it */
     struct table_counts counts;
     struct waiting *waiting;         /* ids that are not admitted yet; NULL: admission is open */
     struct table_snapshot *snapshot; /* the running one; NULL */
@@ -148,7 +149,11 @@ enum skiff_status table_put(struct table *t, const struct record *from, struct s
 /* UNSUPPORTED: records of this kind cannot go. *out_was: there was one. */
 enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struct skiff_error *err);
 
-/* ---- over all records, at most `max` of them a call; END: that was the last ---- */
+/* ---- over all records, at most `max` places of them a call; END: that was the last ---- */
+
+/* Calls fn for blocks of records, in the order of their places; first is always 0. */
+enum skiff_status table_walk(struct table *t, struct table_cursor *at, size_t max, unsigned how,
+                             table_block_fn *fn, void *self, struct skiff_error *err);
 
 /* Time passes: counters decay as the accessor says, and records that it wants no more go (with
  * `fixed` they stay). */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "table/id_index.h"
 #include "table/pages.h"
 
 struct table_snapshot {
@@ -13,6 +14,8 @@ struct table_snapshot {
     struct pages kept; /* what records were before they changed */
     uint32_t drained;  /* so many of them have been read */
     bool lost;         /* one could not be kept */
+    bool by_id;
+    struct id_index index; /* by_id: of the kept ones */
 };
 
 struct table_gone {
@@ -61,10 +64,13 @@ void table_snapshot_keep(struct table *t, const struct record *r, uint32_t place
     uint32_t to;
     if (s->walked || place < s->at.next || !is_in(s, r) || s->lost)
         return;
-    if (pages_take(&s->kept, &to, NULL) < 0)
+    if (pages_take(&s->kept, &to, NULL) < 0) {
         s->lost = true;
-    else
-        memcpy(pages_at(&s->kept, to), r, t->stride);
+        return;
+    }
+    memcpy(pages_at(&s->kept, to), r, t->stride);
+    if (s->by_id && id_index_add(&s->index, r->id, to, NULL) < 0)
+        s->lost = true;
 }
 
 /* Kept ones first: they take memory. */
@@ -88,7 +94,7 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
     struct record *records[TABLE_BLOCK];
     uint32_t places[TABLE_BLOCK];
     char *to = out;
-    if (!s)
+    if (!s || s->by_id)
         return error_set(err, SKIFF_STATE, "no snapshot of the table is being read");
     size_t n = drain(t, max, to);
     for (size_t looked = n; looked < max && !s->walked;) {
@@ -106,6 +112,29 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
                          "no memory to keep what records were while a snapshot is read");
     *out_n = n;
     return s->walked && s->drained == s->kept.top ? SKIFF_END : SKIFF_OK;
+}
+
+/* ---- by id ---- */
+
+enum skiff_status table_snapshot_by_id(struct table *t, struct skiff_error *err)
+{
+    TRY(id_index_init(&t->snapshot->index, &t->snapshot->kept, err));
+    t->snapshot->by_id = true;
+    return SKIFF_OK;
+}
+
+const struct record *table_snapshot_was(const struct table *t, int64_t id, const struct record *now)
+{
+    const struct table_snapshot *s = t->snapshot;
+    if (now && is_in(s, now))
+        return now;
+    uint32_t place = id_index_find(&s->index, id);
+    return place == PAGES_NONE ? NULL : pages_at(&s->kept, place);
+}
+
+bool table_snapshot_lost(const struct table *t)
+{
+    return t->snapshot->lost;
 }
 
 /* ---- what went away ---- */
@@ -167,9 +196,24 @@ void table_snapshot_end(struct table *t, bool complete)
         return;
     if (complete && !s->since)
         forget_gone(t->gone, s->moment);
+    table_snapshot_free(table_snapshot_take_off(t));
+}
+
+struct table_snapshot *table_snapshot_take_off(struct table *t)
+{
+    struct table_snapshot *s = t->snapshot;
+    t->snapshot = NULL;
+    return s;
+}
+
+void table_snapshot_free(struct table_snapshot *s)
+{
+    if (!s)
+        return;
+    if (s->by_id)
+        id_index_deinit(&s->index);
     pages_deinit(&s->kept);
     free(s);
-    t->snapshot = NULL;
 }
 
 void table_snapshot_destroy(struct table *t)
@@ -186,6 +230,8 @@ void table_snapshot_destroy(struct table *t)
 size_t table_snapshot_bytes(const struct table *t)
 {
     size_t bytes = t->snapshot ? pages_bytes(&t->snapshot->kept) : 0;
+    if (t->snapshot && t->snapshot->by_id)
+        bytes += id_index_bytes(&t->snapshot->index);
     if (t->gone)
         bytes += t->gone->cap * (sizeof *t->gone->ids + sizeof *t->gone->moments);
     return bytes;

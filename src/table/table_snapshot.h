@@ -27,6 +27,17 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
 /* Ids that had a record at `since` or later and have none at the snapshot's instant; an id may
  * stand there twice, and may be in the snapshot again. Valid until one more goes away. */
 size_t table_snapshot_gone(const struct table *t, const int64_t **out);
+/* Instead of reading it in order: records are asked for by id, as often as one likes. To be said
+ * before anything changes; what records were is then kept until the end. NOMEM. */
+enum skiff_status table_snapshot_by_id(struct table *t, struct skiff_error *err);
+/* What the record of this id was; `now`: what table_each finds. NULL: there was none. Valid until
+ * the table changes. */
+const struct record *table_snapshot_was(const struct table *t, int64_t id,
+                                        const struct record *now);
+bool table_snapshot_lost(const struct table *t); /* one could not be kept: it is worth nothing */
+/* Ends it, too, but leaves the memory, which may be much, to be freed at leisure by any thread. */
+struct table_snapshot *table_snapshot_take_off(struct table *t); /* NULL: none runs */
+void table_snapshot_free(struct table_snapshot *s);              /* NULL is fine */
 /* complete: it has been read and is safe; a full one makes older notes unnecessary. Fine when none
  * runs. */
 void table_snapshot_end(struct table *t, bool complete);

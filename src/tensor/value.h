@@ -61,6 +61,14 @@ struct lag_class {
     enum skiff_status (*moment)(struct lag *lag, struct lag_moment **out, struct skiff_error *err);
     uint32_t (*stamp)(const struct lag *lag, int64_t row);
     bool (*sweeps_next)(const struct lag *lag); /* will the next step settle all rows by itself? */
+    /* For tables whose rows lie elsewhere, of which the values are copies of a few, others in every
+     * step (rules/catch_up.h: window). arrays: where the values lie, in the order of `row`. */
+    enum skiff_status (*window)(struct lag *lag, int64_t rows, uint32_t **out_stamps,
+                                struct skiff_error *err);
+    void (*arrays)(const struct lag *lag, const float *out[LAG_ARRAYS]);
+    uint32_t (*settle_row)(struct lag *lag, uint32_t stamp, float *const *row);
+    uint32_t (*now)(const struct lag *lag);
+    void (*all_settled)(struct lag *lag);
 };
 struct lag {
     const struct lag_class *class;

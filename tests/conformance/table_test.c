@@ -465,6 +465,60 @@ static void snapshots_are_of_one_instant(void **state)
     }
 }
 
+struct looking {
+    struct table *t;
+    const int64_t *ids;
+    bool made; /* the table makes rows as they are looked at */
+};
+
+static void look(void *self, size_t first, size_t n, struct record *const *records)
+{
+    const struct looking *x = self;
+    for (size_t i = 0; i < n; i++) {
+        int64_t id = x->ids[first + i];
+        const struct record *was = table_snapshot_was(x->t, id, records[i]);
+        if (id >= 1000 && !x->made)
+            assert_null(was);
+        else
+            assert_true(was->id == id &&
+                        was->values[RECORD - 1] == (id < 1000 ? (float)(id + RECORD - 1) : 0.5f));
+    }
+}
+
+/* Asked for by id, in any order, twice: what has changed, gone away, or come since. */
+static void snapshots_are_read_by_id(void **state)
+{
+    static int64_t ids[2000];
+    for (size_t k = 0; k < KINDS; k++) {
+        struct table *t = make(kinds[k], plain());
+        uint32_t moment;
+        size_t n;
+        char out[256];
+        for (int64_t id = 0; id < 1000; id++)
+            set(t, id, (float)id);
+        for (int64_t i = 0; i < 2000; i++)
+            ids[i] = (i * 617) % 1000 + (i % 2 ? 1100 : 0);
+        size_t before = table_bytes(t);
+        assert_int_equal(table_snapshot_begin(t, 0, &moment, NULL), SKIFF_OK);
+        assert_int_equal(table_snapshot_by_id(t, NULL), SKIFF_OK);
+        assert_int_equal(table_snapshot_next(t, 1, out, &n, NULL), SKIFF_STATE);
+        for (int round = 0; round < 5; round++) {
+            struct looking x = {t, ids, kinds[k]->fixed};
+            disturb(t, round);
+            assert_int_equal(
+                table_each(t, (const uint8_t *)ids, 2000, TABLE_LOOK, t->stride, look, &x, NULL),
+                SKIFF_OK);
+            assert_false(table_snapshot_lost(t));
+        }
+        assert_true(table_bytes(t) > before + 300 * t->stride);
+        struct table_snapshot *ended = table_snapshot_take_off(t);
+        assert_int_equal(table_snapshot_begin(t, 0, &moment, NULL), SKIFF_OK);
+        table_snapshot_free(ended);
+        table_snapshot_end(t, false);
+        table_destroy(t);
+    }
+}
+
 static size_t differing(struct table *a, struct table *b, int64_t ids)
 {
     size_t n = 0;
@@ -632,6 +686,7 @@ int main(void)
         cmocka_unit_test(entries_are_read_as_paddle_writes_them),
         cmocka_unit_test(snapshots_are_of_one_instant),
         cmocka_unit_test(deltas_bring_a_copy_up_to_date),
+        cmocka_unit_test(snapshots_are_read_by_id),
         cmocka_unit_test(snapshots_at_the_wrong_time),
         cmocka_unit_test(a_snapshot_without_memory_says_so),
         cmocka_unit_test(lines_come_back_to_the_bit),
