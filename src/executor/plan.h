@@ -86,6 +86,7 @@ struct plan_options {
     bool empty_is_step; /* these two: kernel.h, run_env */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
+    const struct row_home *home; /* kernel.h, run_env; must outlive the plan */
     int block; /* which one to run; not 0 only without fuse, feeds and fetches (server blocks) */
     struct mt64 *generator;
     const struct run_host *host;

@@ -83,5 +83,6 @@ void plan_env_init(struct plan *plan, const struct plan_options *options)
                                  .defer_rows = options->fuse || options->defer_rows,
                                  .empty_is_step = options->empty_is_step,
                                  .part_of = options->part_of,
-                                 .part_user = options->part_user};
+                                 .part_user = options->part_user,
+                                 .home = options->home};
 }

@@ -341,6 +341,22 @@ static void update_rows(const struct optimizer_target *t, const struct rule_step
     }
 }
 
+/* The same where the rows lie elsewhere. */
+struct row_update {
+    const struct optimizer_target *t;
+    const struct rule_step *step;
+    const float *g;
+};
+
+static void update_block(void *self, size_t first, size_t n, float *const *rows)
+{
+    const struct row_update *x = self;
+    size_t width = (size_t)x->t->width;
+    float *none[RULE_MAX_STATES] = {0};
+    for (size_t i = 0; i < n; i++)
+        x->t->rule->apply(&x->t->params, x->step, width, x->g + (first + i) * width, rows[i], none);
+}
+
 static enum skiff_status grad_check(struct kernel *k, const struct optimizer_target *t,
                                     const struct skiff_tensor *g, int i, struct skiff_error *err)
 {
@@ -357,6 +373,8 @@ static enum skiff_status grad_check(struct kernel *k, const struct optimizer_tar
         return kernel_fail(
             k, SKIFF_SHAPE, err, "gradient %s has rows of %lld numbers, the parameter of %lld",
             kernel_in_name(k, o->slots.grad, i), (long long)rows_width(g), (long long)t->width);
+    if (k->env && k->env->home)
+        return SKIFF_OK; /* any ids */
     return rows_check(k, g, t->rows, kernel_in_name(k, o->slots.grad, i), err);
 }
 
@@ -380,6 +398,9 @@ static enum skiff_status run_rows(struct kernel *k, const struct optimizer_targe
         TRY(rows_merge(k, &o->map, &g, 1, all_rows && !behind ? ROWS_ASCENDING : ROWS_ANY, &m,
                        err));
     TRY(step_begin(k, t, i, true, &step, err));
+    if (k->env && k->env->home)
+        return k->env->home->each(k->env->home->user, g->sel.rows, g->sel.nrows, update_block,
+                                  &(struct row_update){t, &step, tensor_f32(&g->tensor)}, err);
     if (o->row->flags & OPTIMIZER_ROWS_ONCE)
         update_rows(t, &step, g->sel.rows, g->sel.nrows, tensor_f32(&g->tensor));
     else if (behind)

@@ -25,6 +25,8 @@ struct run_host {
 };
 
 /* What the executor offers to kernels. One per running thread. */
+struct row_home; /* below */
+
 struct run_env {
     uint64_t run;                        /* number of this run, among all of the executor */
     struct skiff_scope *scope;           /* of the run, for listen_and_serv */
@@ -54,6 +56,18 @@ struct run_env {
      * NULL: all are wholes. */
     bool (*part_of)(void *user, const char *var, int64_t *offset, int64_t *whole);
     void *part_user;
+    /* Where the parameter's rows lie, for rules without states that take rows one by one (sgd);
+     * NULL: in its variable. */
+    const struct row_home *home;
+};
+
+/* Rows by id that lie elsewhere than in a variable. Any ids; fn gets blocks of rows in the order of
+ * the ids: rows[i] is that of ids[first + i]. */
+typedef void row_block_fn(void *self, size_t first, size_t n, float *const *rows);
+struct row_home {
+    void *user;
+    enum skiff_status (*each)(void *user, const int64_t *ids, size_t n, row_block_fn *fn,
+                              void *self, struct skiff_error *err);
 };
 
 struct kernel {

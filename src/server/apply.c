@@ -282,12 +282,13 @@ static enum skiff_status add_delta(struct server *s, struct shard *h, struct uni
 static enum skiff_status run(struct server *s, struct unit *u, struct skiff_error *err)
 {
     unit_keep(s, u);
-    if (u->table)
+    bool window = u->table && !u->home.each;
+    if (window)
         TRY(keyed_open(s, u, err));
     pthread_rwlock_rdlock(&s->rate);
     enum skiff_status status = plan_run(u->plan, NULL, NULL, err);
     pthread_rwlock_unlock(&s->rate);
-    if (u->table)
+    if (window)
         keyed_close(u, status == SKIFF_OK);
     if (status < 0)
         return error_prefix(err, status, "update of %s", u->param);

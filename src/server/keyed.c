@@ -1,8 +1,9 @@
 /* Tables keyed by id: their rows are records of the table room (table/table.h), param and states
  * side by side; stamps of rows that lie behind stand in the records.
  *
- * The blocks of server programs work on variables. So an update is a window on the table: the rows
- * that the gradient has are copied into the table's variables, numbered 0, 1, ...; the block is
+ * The blocks of server programs work on variables. sgd, which has no states and takes rows one by
+ * one, is lent the rows where they lie (program/kernel.h: row_home). For other rules an update is a
+ * window on the table: the rows that the gradient has are copied into the table's variables, numbered 0, 1, ...; the block is
  * run; they are copied back. A rule that moves every row in every step and cannot leave rows behind
  * (rules/README.md) gets a window of all rows. Nobody knows before the first step whether it can,
  * so that step has all rows, too. */
@@ -10,7 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/rule.h"
+#include "rules/optimizer.h"
 #include "server/server_parts.h"
 
 #define AHEAD 8 /* records are fetched this many rows ahead */
@@ -184,6 +185,38 @@ enum skiff_status keyed_put(struct unit *u, const struct row_var *var, int64_t i
     struct putting x = {var, row, (size_t)u->width};
     return table_each(u->table, (const uint8_t *)&id, 1, TABLE_MAKE | TABLE_CHANGE,
                       u->table->stride, put_block, &x, err);
+}
+
+/* ---- rules that work on the records ---- */
+
+struct lending {
+    row_block_fn *fn;
+    void *self;
+};
+
+static void lend_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    const struct lending *x = self;
+    float *rows[TABLE_BLOCK];
+    for (size_t i = 0; i < n; i++)
+        rows[i] = records[i]->values;
+    x->fn(x->self, first, n, rows);
+}
+
+static enum skiff_status lend_rows(void *user, const int64_t *ids, size_t n, row_block_fn *fn,
+                                   void *self, struct skiff_error *err)
+{
+    struct unit *u = user;
+    return table_each(u->table, (const uint8_t *)ids, n, TABLE_MAKE | TABLE_CHANGE,
+                      u->accessor.pull_span, lend_block, &(struct lending){fn, self}, err);
+}
+
+void keyed_find_home(struct unit *u, const struct skiff_block *b)
+{
+    const struct optimizer_kind *kind =
+        b->nops == 1 ? optimizer_kind_find(b->ops[0]->type, 1) : NULL;
+    if (kind && (kind->flags & OPTIMIZER_ROWS_ONCE) && !kind->rule->states)
+        u->home = (struct row_home){.user = u, .each = lend_rows};
 }
 
 /* ---- windows ----

@@ -62,6 +62,7 @@ struct unit {
     struct accessor accessor;
     struct row_var *vars; /* of a keyed table; the parameter first */
     int nvars;
+    struct row_home home; /* rules without states work on the records; each NULL: on a window */
     struct window window;
     int lag_first[LAG_ARRAYS]; /* where the lag's arrays begin in a record; -1: no such one */
     float **backups;           /* DC-ASGD: by trainer, what it pulled last; NULL: nothing yet */
@@ -243,7 +244,9 @@ enum skiff_status keyed_list(struct unit *u, const struct row_var *var, uint64_t
 /* One row of a variable, when a model is loaded. */
 enum skiff_status keyed_put(struct unit *u, const struct row_var *var, int64_t id, const float *row,
                             struct skiff_error *err);
-/* The gradient has ids: the rows that the unit's block needs are brought into its variables, and
+/* Is the unit's block nothing but a rule that can work on the records? Then u->home says so. */
+void keyed_find_home(struct unit *u, const struct skiff_block *b);
+/* Without a home. The gradient has ids: the rows that the unit's block needs are brought into its variables, and
  * the ids become numbers of rows there. close: they are brought back, if they were updated. */
 enum skiff_status keyed_open(struct server *s, struct unit *u, struct skiff_error *err);
 void keyed_close(struct unit *u, bool updated);

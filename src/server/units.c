@@ -41,12 +41,14 @@ static void strip_base(struct skiff_block *b, const char *base)
     block_remove_var(b, base);
 }
 
-static enum skiff_status plan_block_of(struct server *s, int block, bool part, struct plan **out,
+static enum skiff_status plan_block_of(struct server *s, int block, bool part,
+                                       const struct row_home *home, struct plan **out,
                                        struct skiff_error *err)
 {
     struct plan_options options = {.borrow = true,
                                    .defer_rows = true,
                                    .empty_is_step = part,
+                                   .home = home,
                                    .block = block,
                                    .generator = &s->generator};
     enum skiff_status status =
@@ -105,10 +107,12 @@ static enum skiff_status set_up_update(struct server *s, struct unit *u, const s
         u->base_value = scope_var(s->scope, w->base);
     }
     u->compensate = w->compensate;
-    if (w->keyed)
+    if (w->keyed) {
         set_up_table(s, u, w);
+        keyed_find_home(u, b);
+    }
     bool part = w->keyed || (w->placed && w->placed->is_slice);
-    return plan_block_of(s, b->idx, part, &u->plan, err);
+    return plan_block_of(s, b->idx, part, u->home.each ? &u->home : NULL, &u->plan, err);
 }
 
 static enum skiff_status unit_set_up(struct server *s, struct unit *u, const struct plan_unit *w,
@@ -183,7 +187,7 @@ enum skiff_status units_create(struct server *s, struct skiff_error *err)
     for (int i = 0; i < plan->counters.n; i++)
         str_map_put(&s->counters_in, plan->counters.v[i], scope_var(s->scope, plan->counters.v[i]));
     if (plan->rate_block > 0)
-        TRY(plan_block_of(s, plan->rate_block, false, &s->rate_plan, err));
+        TRY(plan_block_of(s, plan->rate_block, false, NULL, &s->rate_plan, err));
     deal_out(s);
     return SKIFF_OK;
 }
