@@ -6,6 +6,7 @@
  * between the end of the handlers and that of the network thread, which still sends it. */
 #include "server/server.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,6 +304,17 @@ static enum skiff_status first_rate(struct server *s, struct skiff_error *err)
     return mode_waits(s->plan->mode) ? SKIFF_OK : rate_run(s, err);
 }
 
+/* Requests and replies of some hundred kilobytes come and go thousands of times a second. glibc
+ * would give their memory back to the system after each and have it cleared again for the next,
+ * which is a third of the time of a pull. */
+static void keep_heap(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 8 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 enum skiff_status server_run(struct server *s, struct skiff_error *err)
 {
     struct skiff_error own, closing;
@@ -314,6 +326,7 @@ enum skiff_status server_run(struct server *s, struct skiff_error *err)
     if (s->ran)
         return error_set(err, SKIFF_STATE, "a server runs once; make a new one");
     s->ran = true;
+    keep_heap();
     TRY(check_ready(s, err));
     TRY(first_rate(s, err));
     TRY_OUT(open_network(s, err));
