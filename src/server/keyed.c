@@ -3,15 +3,14 @@
  *
  * The blocks of server programs work on variables. sgd, which has no states and takes rows one by
  * one, is lent the rows where they lie (program/kernel.h: row_home). For other rules an update is a
- * window on the table: the rows that the gradient has are copied into the table's variables, numbered 0, 1, ...; the block is
- * run; they are copied back. A rule that moves every row in every step and cannot leave rows behind
- * (rules/README.md) gets a window of all rows. Nobody knows before the first step whether it can,
- * so that step has all rows, too. */
+ * window on the table: the rows that the gradient has are copied into the table's variables,
+ * numbered 0, 1, ...; the block is run; they are copied back. A rule that moves every row in every
+ * step and cannot leave rows behind (rules/README.md) gets a window of all rows. Nobody knows
+ * before the first step whether it can, so that step has all rows, too. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/optimizer.h"
 #include "server/server_parts.h"
 
 #define AHEAD 8 /* records are fetched this many rows ahead */
@@ -213,9 +212,7 @@ static enum skiff_status lend_rows(void *user, const int64_t *ids, size_t n, row
 
 void keyed_find_home(struct unit *u, const struct skiff_block *b)
 {
-    const struct optimizer_kind *kind =
-        b->nops == 1 ? optimizer_kind_find(b->ops[0]->type, 1) : NULL;
-    if (kind && (kind->flags & OPTIMIZER_ROWS_ONCE) && !kind->rule->states)
+    if (b->nops == 1 && !strcmp(b->ops[0]->type, "sgd"))
         u->home = (struct row_home){.user = u, .each = lend_rows};
 }
 

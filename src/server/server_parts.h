@@ -246,8 +246,9 @@ enum skiff_status keyed_put(struct unit *u, const struct row_var *var, int64_t i
                             struct skiff_error *err);
 /* Is the unit's block nothing but a rule that can work on the records? Then u->home says so. */
 void keyed_find_home(struct unit *u, const struct skiff_block *b);
-/* Without a home. The gradient has ids: the rows that the unit's block needs are brought into its variables, and
- * the ids become numbers of rows there. close: they are brought back, if they were updated. */
+/* Without a home. The gradient has ids: the rows that the unit's block needs are brought into its
+ * variables, and the ids become numbers of rows there. close: they are brought back, if they were
+ * updated. */
 enum skiff_status keyed_open(struct server *s, struct unit *u, struct skiff_error *err);
 void keyed_close(struct unit *u, bool updated);
 /* Rows of the table's snapshot; moment: to which they are brought, NULL: no row lay behind. */
