@@ -99,6 +99,11 @@ struct skiff_strategy {
     const char *encrypt;     /* "on", "off", "auto"; NULL: SKIFF_ENCRYPT, else auto */
     const char *secret_file; /* NULL: SKIFF_SECRET or SKIFF_SECRET_FILE */
     bool insecure; /* servers that other machines can reach need no secret (docs/security.md) */
+    /* Tables of features (skiff/transpile.h); copied by minimize and split. */
+    const struct skiff_table_settings *tables;
+    int ntables;
+    bool all_features;
+    bool adam_d2sum; /* dense parameters under Adam: Paddle's adam_d2sum rule on the servers */
     uint64_t reserved[4];
 };
 
@@ -169,6 +174,44 @@ skiff_fleet_save_inference_model(struct skiff_fleet *f, struct skiff_scope *scop
                                  const char *const *feeds, int nfeeds, const char *const *targets,
                                  int ntargets, const char *dir_or_prefix, bool is_prefix,
                                  struct skiff_error *err);
+/* ---- tables of features: Paddle's saves, loads and shrinks (docs/tables.md) ----
+ * Any worker may call them, one does the work (worker 0 in Paddle's scripts); what this worker has
+ * queued is pushed first. Tables are numbered as in saves: features first, then all dense
+ * parameters as one. */
+
+/* Everything that this worker has queued has reached the servers. */
+SKIFF_API enum skiff_status skiff_fleet_flush(struct skiff_fleet *f, struct skiff_error *err);
+/* mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch. <dir>/000/part-<server>-<shard>[.gz] ... */
+SKIFF_API enum skiff_status skiff_fleet_save_model(struct skiff_fleet *f, const char *dir, int mode,
+                                                   struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table,
+                                                   const char *dir, int mode,
+                                                   struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir, int mode,
+                                                   struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_load_table(struct skiff_fleet *f, int table,
+                                                   const char *dir, int mode,
+                                                   struct skiff_error *err);
+/* After a save of mode 1 or 2: the rows with the most shows, to <dir>/<table>_cache. *out_rows may
+ * be NULL. */
+SKIFF_API enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table,
+                                                   const char *dir, int mode, int64_t *out_rows,
+                                                   struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_shrink(struct skiff_fleet *f, int table, /* -1: all */
+                                               struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_revert(struct skiff_fleet *f, struct skiff_error *err);
+
+struct skiff_table_state {
+    uint64_t rows, bytes, admitted, refused, expired, evicted;
+    uint64_t hits, misses, disk_rows, disk_bytes, written_bytes;
+    uint64_t reserved[4];
+};
+SKIFF_API int skiff_fleet_tables(const struct skiff_fleet *f); /* of features */
+SKIFF_API const char *skiff_fleet_table_name(const struct skiff_fleet *f, int table);
+SKIFF_API enum skiff_status skiff_fleet_table_state(struct skiff_fleet *f, int table,
+                                                    struct skiff_table_state *out,
+                                                    struct skiff_error *err);
+
 /* Bytes between all workers, relayed by server 0; valid while the fleet's worker is in the job. One
  * worker: rank 0 of 1. */
 SKIFF_API enum skiff_status skiff_fleet_exchange(struct skiff_fleet *f, struct skiff_exchange *out,

@@ -19,6 +19,14 @@
 extern "C" {
 #endif
 
+/* A table of features: rows with statistics of shows and clicks, admission, expiry and rules of
+ * their own, Paddle's MemorySparseTable. settings: "<path> <value>" lines, paths as under
+ * table_parameters.<table>; "": the defaults (docs/tables.md). */
+struct skiff_table_settings {
+    const char *table, *settings;
+    uint64_t reserved[4];
+};
+
 /* DistributeTranspilerConfig and ServerRuntimeConfig by their names; begin with a default. */
 struct skiff_split_config {
     bool slice_var_up;                       /* cut large parameters in blocks; GEO always does */
@@ -32,6 +40,10 @@ struct skiff_split_config {
     bool geo_sgd_mode;
     int geo_sgd_need_push_nums;
     int rpc_send_thread_num, rpc_get_thread_num, rpc_prefetch_thread_num;
+    /* Distributed tables that are tables of features; borrowed until skiff_split_create is back. */
+    const struct skiff_table_settings *tables;
+    int ntables;
+    bool all_features; /* those without settings, too, with the defaults of fleet 2.x */
     uint64_t reserved[4];
 };
 SKIFF_API struct skiff_split_config skiff_split_config_default(void);

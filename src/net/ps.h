@@ -42,6 +42,8 @@ enum ps_method {
     PS_BEGIN,        /* server 0: ready to begin; answered when all agree on the epoch */
     PS_SAVING,       /* server 0: shall I save this epoch? it is saved; it could not be */
     PS_RESULT,       /* every server: why the job's last epoch is not saved */
+    PS_TABLE,        /* every server: something with its part of a table of features */
+    PS_PUT_PART,     /* elements first .. of a dense variable are these now (load_model) */
 };
 
 #define PS_NAME 256
@@ -125,6 +127,47 @@ struct ps_save_table {
 void ps_write_save_table(struct wire_writer *w, const struct ps_save_table *s);
 enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table *out,
                                      struct skiff_error *err);
+
+/* TABLE: what fleet's save_*, load_*, shrink ask of each server's part of a table of features.
+ * Saves have two halves, so that a folder is the old one or the new one: SAVE writes beside it
+ * under names of `token`, COMMIT (when all servers have answered) brings them in their place, ABORT
+ * takes them away. A save of several servers has the values of one instant each. */
+enum ps_table_call {
+    PS_TABLE_STAT,
+    PS_TABLE_SHRINK,
+    PS_TABLE_SAVE,
+    PS_TABLE_COMMIT,
+    PS_TABLE_ABORT,
+    PS_TABLE_LOAD,   /* files of dir that are this server's; all or nothing of them */
+    PS_TABLE_CACHE,  /* rows with more shows than `threshold`, as SAVE does */
+    PS_TABLE_REVERT, /* patches: what was pushed since the last one is forgotten */
+};
+struct ps_table {
+    uint32_t call;
+    int32_t mode;        /* of SAVE, LOAD */
+    double threshold;    /* CACHE */
+    uint64_t token;      /* of the save */
+    char table[PS_NAME]; /* the parameter's name */
+    char dir[4096];      /* with the table's number: <dir>/000 */
+};
+void ps_write_table(struct wire_writer *w, const struct ps_table *t);
+enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out,
+                                struct skiff_error *err);
+/* The reply of all of them. */
+struct ps_table_state {
+    uint64_t rows, bytes, admitted, refused, expired, evicted;   /* of the table */
+    uint64_t hits, misses, disk_rows, disk_bytes, written_bytes; /* tiers */
+    uint64_t done;    /* rows written, loaded, or taken away by this call */
+    double threshold; /* SAVE 1, 2: of this server, for CACHE */
+};
+void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s);
+enum skiff_status ps_read_table_state(const struct blob *b, struct ps_table_state *out,
+                                      struct skiff_error *err);
+
+/* PUT_PART: one item (dense, float32), written to elements first .. of the variable. */
+void ps_write_put(struct wire_writer *w, uint64_t first, const struct ps_item *item);
+enum skiff_status ps_read_put(const struct blob *b, uint64_t *out_first, struct ps_item *out,
+                              struct skiff_error *err);
 
 /* DESCRIBE: the request's body is empty, or the trainer's own description (server 0, shards 1),
  * which the server compares with its own and refuses when they differ. */

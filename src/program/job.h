@@ -28,7 +28,17 @@ struct job_slices {
      * the servers know. */
     const int64_t *sections;
     bool modulo; /* instead of ranges: id modulo n, ids stay as they are */
+    int shards;  /* modulo, of a table of features: slice (id mod shards) / ceil(shards / n); 0:
+                    a plain table */
 };
+
+/* modulo: the slice that has this id. */
+static inline int job_slice_of(const struct job_slices *s, int64_t id)
+{
+    if (!s->shards)
+        return (int)((uint64_t)id % (uint64_t)s->n);
+    return (int)((uint64_t)id % (uint64_t)s->shards) / ((s->shards + s->n - 1) / s->n);
+}
 
 /* Rows of one table for several lists of ids at once; out[i] gets ids[i]'s rows, [count, width]. */
 struct job_lookup {

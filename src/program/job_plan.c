@@ -34,8 +34,11 @@ static uint64_t hash_of(const struct job_plan *p)
     hash_text(&h, line);
     for (int i = 0; i < p->nplacement; i++)
         hash_placement(&h, &p->placement[i]);
-    for (int i = 0; i < p->ntables; i++)
+    for (int i = 0; i < p->ntables; i++) {
         hash_text(&h, p->tables[i]);
+        if (p->features[i])
+            hash_text(&h, p->features[i]);
+    }
     return h;
 }
 
@@ -47,6 +50,21 @@ static const char *const *copy_texts(struct arena *a, const char *const *from, i
     for (int i = 0; i < n; i++)
         to[i] = arena_strdup(a, from[i]);
     return to;
+}
+
+static void copy_features(struct job_plan *to, const struct job_plan *from)
+{
+    size_t n = (size_t)from->ntables;
+    const char **features = arena_alloc(&to->arena, (n + 1) * sizeof *features);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = from->features ? from->features[i] : NULL;
+        features[i] = text ? arena_strdup(&to->arena, text) : NULL;
+    }
+    to->features = features;
+    int *shards = arena_alloc(&to->arena, (n + 1) * sizeof *shards);
+    for (size_t i = 0; i < n; i++)
+        shards[i] = from->shards ? from->shards[i] : 0;
+    to->shards = shards;
 }
 
 static void copy_placement(struct job_plan *to, const struct job_plan *from)
@@ -73,6 +91,7 @@ const struct job_plan *job_plan_create(const struct job_plan *from)
     arena_init(&p->arena);
     p->endpoints = copy_texts(&p->arena, from->endpoints, from->servers);
     p->tables = copy_texts(&p->arena, from->tables, from->ntables);
+    copy_features(p, from);
     copy_placement(p, from);
     p->hash = hash_of(p);
     return p;

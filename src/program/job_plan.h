@@ -19,9 +19,15 @@ struct job_plan {
     bool dc_asgd;                       /* servers remember what each trainer has pulled */
     int trainers, servers;
     const char *const *endpoints; /* of the servers */
-    /* Distributed tables: rows by id, on server id % servers; not in the placement. */
+    /* Distributed tables: rows by id, not in the placement. Plain ones, whose rows are updated by
+     * the program's optimizer: on server id % servers. */
     const char *const *tables;
     int ntables;
+    /* Of each table: NULL, or it is one of features (table/table_config.h), and these are its
+     * settings; shards[i] is its shard_num, which says where a key is (job_slices.shards). */
+    const char *const *features;
+    const int *shards;
+    /* Numbers of tables in saves: features in their order, then all dense parameters. */
     /* Parameters first: slices of one parameter behind each other, in the order of blocks. */
     const struct skiff_placement *placement;
     int nplacement;

@@ -34,7 +34,9 @@ struct plan_unit {
     struct plan_names backups;
     struct plan_names
         vars; /* of the update, but the learning rate: param, gradient, accumulators */
-    struct plan_names rows;               /* keyed: those of vars that have a row per id */
+    struct plan_names rows; /* keyed: those of vars that have a row per id */
+    const char *features; /* keyed: settings of a table of features, which has no block (-1) and is
+                             updated by its own rules (table/table_config.h); NULL: a plain table */
     const struct skiff_placement *placed; /* in the job's plan; keyed: NULL */
 };
 

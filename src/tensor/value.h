@@ -31,6 +31,8 @@ struct selected_rows {
     size_t nrows, rows_cap;
     int64_t height; /* dimension 0 of the whole table */
     bool distinct;  /* no id stands twice: set by who has made sure, cleared by value_as_rows */
+    int marks;      /* so many columns at the front are not added up when rows of one id become one:
+                       the first one's stay (slots of pushes); 0 but for tables of features */
 };
 
 struct skiff_tensor;
