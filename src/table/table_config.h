@@ -9,6 +9,9 @@
  * same line twice: the later one counts. Paths that nobody knows are noted, not refused (as in
  * Paddle), unless they look like a known one.
  *
+ * Converters: accessor.table_accessor_save_param.<i>.param (the mode), .converter, .deconverter; or
+ * without <i>: param 1,2 and then one converter for all.
+ *
  * Ours, beside Paddle's: memory_limit (bytes; 8G), memory_policy (drop_lowest, drop_oldest, disk),
  * path (folder of rows on disk), entry (admission.h).
  *
@@ -52,8 +55,8 @@ struct table_config {
     int nconverters;
     uint64_t memory_limit; /* of this server's part; 0: none */
     enum memory_policy policy;
-    char *path;     /* of rows on disk; NULL: a folder beside the server */
-    char *unknown;  /* paths that nobody knows, ", " between them; NULL: none */
+    char *path;    /* of rows on disk; NULL: a folder beside the server */
+    char *unknown; /* paths that nobody knows, ", " between them; NULL: none */
 };
 
 /* INVALID names the table, the path, what was expected and what was found. */
