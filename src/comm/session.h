@@ -104,11 +104,12 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
 
 /* ---- tables of features (session_table.c) ---- */
 
-/* The call goes to all servers at once; states[i] is server i's. deadline_ms 0: an hour (saves and
- * loads of large tables), progress is said every 10 s. */
+/* The call goes to all servers at once; states[i] is server i's. An hour at most (saves and
+ * loads of large tables); progress is said every 10 s. */
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err);
-/* SAVE to all, then COMMIT; ABORT if one could not. sum: of the states. */
+/* SAVE (or CACHE) to all, then COMMIT; ABORT if one could not. sum: of the states; its threshold is
+ * the mean. */
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err);
 enum skiff_status session_put_part(struct session *s, int server, const char *name, uint64_t first,

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 struct stream;
@@ -52,6 +53,10 @@ enum skiff_status stream_lz4_open(struct stream *below, struct stream **out,
                                   struct skiff_error *err);
 enum skiff_status stream_xz_open(struct stream *below, struct stream **out,
                                  struct skiff_error *err);
+
+/* The bytes as one member of a gzip file, at the end of *out: members may follow each other. */
+enum skiff_status stream_gzip_pack(const void *bytes, size_t n, struct buf *out,
+                                   struct skiff_error *err);
 
 /* Opens a file ("-": standard input; s3://, hdfs:// and so on: fs/fs.h), decoded if its content is
  * compressed. A folder is an error (files_expand walks them). stop may be NULL. */

@@ -312,6 +312,30 @@ enum skiff_status ps_read_scan(const struct blob *b, struct ps_item *out, uint64
     return SKIFF_OK;
 }
 
+void ps_write_put(struct wire_writer *w, uint64_t first, const struct ps_item *item)
+{
+    writer_varint(w, first);
+    ps_write_item(w, item);
+}
+
+enum skiff_status ps_read_put(const struct blob *b, uint64_t *out_first, struct ps_item *out,
+                              struct skiff_error *err)
+{
+    struct wire_reader r;
+    struct ps_item item;
+    reader_init_block(&r, b);
+    uint64_t first = reader_varint(&r);
+    read_item(&r, &item);
+    if (!r.fault && item.has_rows)
+        item_fault(&r, "rows instead of elements");
+    enum skiff_status status = reader_end(&r, "values for a variable", err);
+    if (status < 0)
+        return status;
+    *out = item;
+    *out_first = first;
+    return SKIFF_OK;
+}
+
 void ps_write_save_table(struct wire_writer *w, const struct ps_save_table *s)
 {
     writer_string(w, s->table);

@@ -220,6 +220,74 @@ static void small_bodies_come_back(void **state)
     blob_unref(b);
 }
 
+static void calls_for_tables_come_back(void **state)
+{
+    struct wire_writer w;
+    struct ps_table in = {.call = PS_TABLE_SAVE,
+                          .mode = -3,
+                          .threshold = 0.1,
+                          .token = UINT64_MAX - 1,
+                          .table = "emb",
+                          .dir = "/data/model/000"},
+                    out;
+    struct ps_table_state s = {.rows = 1,
+                               .bytes = 2,
+                               .admitted = 3,
+                               .refused = 4,
+                               .expired = 5,
+                               .evicted = 6,
+                               .hits = 7,
+                               .misses = 8,
+                               .disk_rows = 9,
+                               .disk_bytes = 10,
+                               .written_bytes = 11,
+                               .done = UINT64_MAX,
+                               .threshold = -2.5},
+                          s2;
+    struct skiff_error err;
+    writer_init(&w);
+    ps_write_table(&w, &in);
+    struct blob *b = finish(&w);
+    assert_int_equal(ps_read_table(b, &out, NULL), SKIFF_OK);
+    assert_true(out.call == PS_TABLE_SAVE && out.mode == -3 && out.threshold == 0.1);
+    assert_true(out.token == UINT64_MAX - 1);
+    assert_string_equal(out.table, "emb");
+    assert_string_equal(out.dir, "/data/model/000");
+    blob_unref(b);
+    in.call = PS_TABLE_REVERT + 1;
+    ps_write_table(&w, &in);
+    b = finish(&w);
+    assert_int_equal(ps_read_table(b, &out, &err), SKIFF_FORMAT);
+    assert_non_null(strstr(err.message, "a call that no table has"));
+    blob_unref(b);
+
+    ps_write_table_state(&w, &s);
+    b = finish(&w);
+    assert_int_equal(ps_read_table_state(b, &s2, NULL), SKIFF_OK);
+    assert_memory_equal(&s, &s2, sizeof s);
+    blob_unref(b);
+}
+
+static void values_to_put_come_back(void **state)
+{
+    struct wire_writer w;
+    struct ps_item in = dense(), with_ids = rows(), out;
+    uint64_t first;
+    struct skiff_error err;
+    writer_init(&w);
+    ps_write_put(&w, 12, &in);
+    struct blob *b = finish(&w);
+    assert_int_equal(ps_read_put(b, &first, &out, NULL), SKIFF_OK);
+    assert_true(first == 12);
+    assert_item(&out, &in);
+    blob_unref(b);
+    ps_write_put(&w, 12, &with_ids);
+    b = finish(&w);
+    assert_int_equal(ps_read_put(b, &first, &out, &err), SKIFF_FORMAT);
+    assert_non_null(strstr(err.message, "rows instead of elements"));
+    blob_unref(b);
+}
+
 /* A gradient goes where its parameter goes; and names are spread. */
 static void shards_of_a_variable_agree(void **state)
 {
@@ -249,6 +317,8 @@ int main(void)
         cmocka_unit_test(lists_and_scans_come_back),
         cmocka_unit_test(shapes_must_fit),
         cmocka_unit_test(small_bodies_come_back),
+        cmocka_unit_test(calls_for_tables_come_back),
+        cmocka_unit_test(values_to_put_come_back),
         cmocka_unit_test(shards_of_a_variable_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,11 +50,11 @@ enum skiff_status unit_check_ids(const struct server *s, const struct unit *u, c
     char text[320];
     if (u->table) {
         for (size_t i = 0; s->plan->servers > 1 && i < n; i++)
-            if (!server_owns(s, id_at(ids, i)))
+            if (!unit_owns(s, u, id_at(ids, i)))
                 return error_set(err, SKIFF_RANGE,
-                                 "table %s: id %lld does not belong to %s (id modulo %d servers)",
+                                 "table %s: id %lld does not belong to %s (id modulo %s%d servers)",
                                  u->param, (long long)id_at(ids, i), server_text(s, text),
-                                 s->plan->servers);
+                                 u->features ? "shard_num, cut for " : "", s->plan->servers);
         return SKIFF_OK;
     }
     for (size_t i = 0; i < n; i++) {
@@ -79,7 +79,13 @@ enum skiff_status unit_check(const struct server *s, const struct unit *u,
         return error_set(err, SKIFF_INVALID, "%s came as %s; the server program takes it as %s",
                          item->name, item->has_rows ? "rows" : "a tensor",
                          u->sparse ? "rows" : "a tensor");
-    bool fits = u->sparse ? item->nrows == 0 || shape_cols(&shape, 1) == u->width
+    if (u->features && item->nrows && shape_cols(&shape, 1) != u->pushed)
+        return error_set(err, SKIFF_SHAPE,
+                         "%s has rows of %lld numbers; table %s takes rows of %lld numbers (slot, "
+                         "show, click, gradients)",
+                         item->name, (long long)shape_cols(&shape, 1), u->param,
+                         (long long)u->pushed);
+    bool fits = u->sparse ? item->nrows == 0 || shape_cols(&shape, 1) == u->pushed
                           : shape_equal(&shape, &u->shape);
     if (!fits || item->bytes != (size_t)shape_numel(&shape) * sizeof(float))
         return error_set(err, SKIFF_SHAPE, "%s is %s with %zu bytes; parameter %s is %s",
@@ -298,6 +304,8 @@ static enum skiff_status run(struct server *s, struct unit *u, struct skiff_erro
 enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, uint32_t trainer,
                              const struct ps_item *item, struct skiff_error *err)
 {
+    if (u->features)
+        return features_push(u, item, err);
     if (u->add)
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
@@ -343,6 +351,11 @@ enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, i
 {
     enum skiff_status status = SKIFF_OK;
     keep_ended(h, u);
+    if (u->features) {
+        for (int i = 0; i < u->npushes; i++)
+            TRY_OUT(features_push(u, &u->pushes[i].item, err));
+        goto out;
+    }
     if (u->npushes == 1 && u->sparse && present == 1)
         TRY_OUT(take_rows(u, &u->pushes[0].item, err));
     else if (u->npushes)

@@ -126,7 +126,7 @@ static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_
                          r->name, (long long)u->width);
     for (int64_t i = 0; i < n; i++) {
         int64_t id = keyed ? from->sel.rows[i] : first + i;
-        if (server_owns(s, id))
+        if (unit_owns(s, u, id))
             TRY(keyed_put(u, r, id, tensor_f32(&from->tensor) + (size_t)i * width, err));
     }
     return SKIFF_OK;

@@ -113,7 +113,9 @@ static enum skiff_status pull_keyed(struct server *s, struct unit *u, const stru
 {
     TRY(unit_check_ids(s, u, p->ids, p->n, err));
     TRY(blob_create(bytes, "rows of a table", out, err));
-    enum skiff_status status = keyed_pull(u, p->ids, p->n, (float *)(void *)(*out)->data, err);
+    float *rows = (float *)(void *)(*out)->data;
+    enum skiff_status status = u->features ? features_pull(u, p->ids, p->n, rows, err)
+                                           : keyed_pull(u, p->ids, p->n, rows, err);
     if (status < 0)
         blob_unref(*out);
     return status;
@@ -349,6 +351,46 @@ void on_pull_part(void *self, struct rpc_request *q)
     } else {
         reply_written(s, q, &w);
     }
+}
+
+/* Values from a saved model, while nothing trains; a snapshot keeps what was. */
+static enum skiff_status put_part(struct server *s, struct unit *u, uint64_t first,
+                                  const struct ps_item *item, struct skiff_error *err)
+{
+    struct skiff_tensor *v = scope_find(s->scope, item->name);
+    if (!v || v->kind != VALUE_TENSOR || u->table)
+        return unknown(s, item->name, err);
+    uint64_t all = (uint64_t)tensor_numel(&v->tensor), n = item->bytes / sizeof(float);
+    if (item->dtype != DTYPE_FP32 || v->tensor.dtype != DTYPE_FP32 || item->bytes % sizeof(float) ||
+        first > all || n > all - first)
+        return error_set(
+            err, SKIFF_RANGE, "%llu float32 elements from %llu on for %s, which has %llu here",
+            (unsigned long long)n, (unsigned long long)first, item->name, (unsigned long long)all);
+    unit_keep_all(s, u);
+    value_settle(v);
+    memcpy(tensor_f32(&v->tensor) + first, item->data, item->bytes);
+    return SKIFF_OK;
+}
+
+void on_put_part(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct ps_item item;
+    struct skiff_error err;
+    uint64_t first;
+    enum skiff_status status = ps_read_put(q->body, &first, &item, &err);
+    struct unit *u = status == SKIFF_OK ? str_map_get(&s->by_var, item.name) : NULL;
+    if (status == SKIFF_OK && !u)
+        status = unknown(s, item.name, &err);
+    if (status == SKIFF_OK) {
+        pthread_mutex_lock(&unit_shard(s, u)->lock);
+        status = put_part(s, u, first, &item, &err);
+        pthread_mutex_unlock(&unit_shard(s, u)->lock);
+    }
+    if (status < 0)
+        rpc_fail(q, &err);
+    else
+        rpc_reply(q, NULL);
 }
 
 /* ---- whole tables ---- */

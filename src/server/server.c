@@ -225,6 +225,8 @@ static void add_handlers(struct server *s)
     rpc_server_handle(s->rpc, PS_SAVING, RPC_ON_SHARD, on_saving, s);
     rpc_server_handle(s->rpc, PS_RESULT, RPC_ON_SHARD, on_result, s);
     rpc_server_handle(s->rpc, PS_PULL_KEPT, RPC_ON_SHARD, on_pull_kept, s);
+    rpc_server_handle(s->rpc, PS_TABLE, RPC_ON_SHARD, on_table, s);
+    rpc_server_handle(s->rpc, PS_PUT_PART, RPC_ON_SHARD, on_put_part, s);
 }
 
 static void node_says(void *self, enum log_level level, const char *line)
@@ -268,6 +270,7 @@ static enum skiff_status open_network(struct server *s, struct skiff_error *err)
     TRY(open_node(s, err));
     TRY(rpc_server_create(s->node, &r, &s->rpc, err));
     add_handlers(s);
+    TRY(tables_begin(s, err));
     s->client = rpc_client_create(s->node, &(struct rpc_client_options){0});
     if (s->index == 0)
         people_host(s);
@@ -283,6 +286,7 @@ static void close_network(struct server *s, const struct skiff_error *reason, bo
         rpc_server_stop(s->rpc);
     exchange_end(s, reason);
     meet_end(s, reason);
+    tables_end(s, reason);
     if (s->node && started)
         node_stop(s->node);
     rpc_client_destroy(s->client);

@@ -54,11 +54,13 @@ struct unit {
     struct skiff_tensor *param_value, *grad_value, *base_value; /* base: DC-ASGD's local_bak */
     struct shape shape; /* of the parameter; a table's rows: -1 */
     int64_t width;
-    bool sparse;         /* gradients come as rows */
-    bool add;            /* GEO: what comes is added */
-    bool compensate;     /* DC-ASGD */
-    struct plan *plan;   /* NULL with add */
-    struct table *table; /* keyed by id; NULL: it is not */
+    int64_t pushed;            /* floats of a row of its gradient */
+    struct features *features; /* it has rules of its own, and no block (features.c); NULL */
+    bool sparse;               /* gradients come as rows */
+    bool add;                  /* GEO: what comes is added */
+    bool compensate;           /* DC-ASGD */
+    struct plan *plan;         /* NULL with add */
+    struct table *table;       /* keyed by id; NULL: it is not */
     struct accessor accessor;
     struct row_var *vars; /* of a keyed table; the parameter first */
     int nvars;
@@ -127,6 +129,8 @@ struct person {
     int nlives;    /* processes that have come under this number */
 };
 
+struct features;     /* features.h */
+struct clerk;        /* features_call.c */
 struct meeting_room; /* meet.c */
 struct job_book;     /* book.c */
 
@@ -164,7 +168,8 @@ struct server {
     struct enrolment *enrolment;   /* the others */
     struct meeting_room *meet;
     struct job_book *book;
-    char unsaved[512];         /* why the job's last epoch is not saved; guarded by people */
+    struct clerk *clerk; /* carries out commands for tables of features; NULL: there are none */
+    char unsaved[512];   /* why the job's last epoch is not saved; guarded by people */
     struct snapshot *snapshot; /* NULL: none */
     struct {                   /* hold.c; changes under the locks of all shards */
         bool on;
@@ -185,10 +190,7 @@ void server_fail(struct server *s, const struct skiff_error *err);
 const char *server_text(const struct server *s, char out[static 320]);
 
 /* Keyed tables: does the row of this id live here? */
-static inline bool server_owns(const struct server *s, int64_t id)
-{
-    return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->index;
-}
+bool unit_owns(const struct server *s, const struct unit *u, int64_t id);
 
 /* All shards, in their order. */
 void server_lock_all(struct server *s);
@@ -256,6 +258,23 @@ enum skiff_status keyed_read_kept(struct unit *u, const struct row_var *var,
                                   const struct lag_moment *moment, const uint8_t *ids, size_t n,
                                   float *out, struct skiff_error *err);
 
+/* ---- features.c: tables of features; the shard's lock is held ---- */
+enum skiff_status features_create(struct server *s, struct unit *u, const char *settings,
+                                  struct skiff_error *err);
+void features_destroy(struct unit *u); /* a unit that is none is fine */
+bool features_owns(const struct server *s, const struct unit *u, int64_t id);
+/* Rows of n unaligned ids; zeros where there are none. */
+enum skiff_status features_pull(struct unit *u, const uint8_t *ids, size_t n, float *out,
+                                struct skiff_error *err);
+enum skiff_status features_push(struct unit *u, const struct ps_item *item,
+                                struct skiff_error *err);
+
+/* ---- features_call.c ---- */
+void on_table(void *self, struct rpc_request *q);
+enum skiff_status tables_begin(struct server *s, struct skiff_error *err);
+/* Ends the running command, fails those that wait; the handlers have ended. */
+void tables_end(struct server *s, const struct skiff_error *reason);
+
 /* ---- exchange.c ---- */
 void on_exchange(void *self, struct rpc_request *q);
 /* Somebody has left or died: steps that waited for him may be ended. Any thread. */
@@ -299,6 +318,7 @@ void pulls_forget(struct shard *h, uint32_t trainer, uint64_t life);
 void pulls_end(struct shard *h, const struct skiff_error *reason);
 void on_pull_changed(void *self, struct rpc_request *q);
 void on_pull_part(void *self, struct rpc_request *q);
+void on_put_part(void *self, struct rpc_request *q);
 void on_scan(void *self, struct rpc_request *q);
 void on_save_table(void *self, struct rpc_request *q);
 /* A reply made by a writer, or an error: answers q. */

@@ -17,6 +17,13 @@ struct unit *unit_of_grad(const struct server *s, const char *name)
     return str_map_get(&s->by_grad, name);
 }
 
+bool unit_owns(const struct server *s, const struct unit *u, int64_t id)
+{
+    if (u->features)
+        return features_owns(s, u, id);
+    return (uint64_t)id % (uint64_t)s->plan->servers == (uint64_t)s->index;
+}
+
 struct shard *unit_shard(struct server *s, const struct unit *u)
 {
     return &s->shards[u->shard];
@@ -115,25 +122,31 @@ static enum skiff_status set_up_update(struct server *s, struct unit *u, const s
     return plan_block_of(s, b->idx, part, u->home.each ? &u->home : NULL, &u->plan, err);
 }
 
-static enum skiff_status unit_set_up(struct server *s, struct unit *u, const struct plan_unit *w,
-                                     struct skiff_error *err)
+static enum skiff_status set_up_block(struct server *s, struct unit *u, const struct plan_unit *w,
+                                      struct skiff_error *err)
 {
     struct skiff_block *b = s->program->blocks[w->block];
     const struct skiff_var *param = block_find_var(b, w->param);
     TRY(check_param(w, param, err));
+    u->shape = param->shape;
+    u->width = u->pushed = shape_cols(&u->shape, 1);
+    u->sparse = w->sparse;
+    u->add = mode_adds(s->plan->mode);
+    return u->add ? SKIFF_OK : set_up_update(s, u, w, b, err);
+}
+
+static enum skiff_status unit_set_up(struct server *s, struct unit *u, const struct plan_unit *w,
+                                     struct skiff_error *err)
+{
     u->param = w->param;
     u->grad = w->grad;
     u->block = w->block;
-    u->shape = param->shape;
-    u->width = shape_cols(&u->shape, 1);
-    u->sparse = w->sparse;
-    u->add = mode_adds(s->plan->mode);
     u->param_value = scope_var(s->scope, u->param);
     u->grad_value = scope_var(s->scope, u->grad);
     u->backups = mem_must((size_t)s->plan->trainers * sizeof *u->backups);
     u->changed = mem_must((size_t)s->plan->trainers * sizeof *u->changed);
     note_names(s, u, w);
-    return u->add ? SKIFF_OK : set_up_update(s, u, w, b, err);
+    return w->features ? features_create(s, u, w->features, err) : set_up_block(s, u, w, err);
 }
 
 /* ---- all ---- */
@@ -197,6 +210,7 @@ static void unit_destroy(struct server *s, struct unit *u)
     unit_forget(u, -1);
     free(u->pushes);
     plan_destroy(u->plan);
+    features_destroy(u);
     keyed_destroy(u);
     for (int t = 0; t < s->plan->trainers; t++) {
         if (u->backups)

@@ -359,6 +359,23 @@ enum skiff_status table_export(struct table *t, int mode, struct table_cursor *a
     return status;
 }
 
+enum skiff_status table_saved(struct table *t, int mode, uint32_t moment, struct table_cursor *at,
+                              size_t max, struct skiff_error *err)
+{
+    struct batch b;
+    enum skiff_status status = SKIFF_OK;
+    while (max && status == SKIFF_OK) {
+        status = next_batch(t, at, &max, &b, err);
+        for (size_t i = 0; status >= 0 && i < b.n; i++) {
+            if (b.records[i]->changed > moment)
+                continue;
+            table_touch(t, b.records[i], b.places[i]);
+            t->accessor->class->saved(t->accessor, b.records[i], mode, true);
+        }
+    }
+    return status;
+}
+
 enum skiff_status table_import(struct table *t, const char *line, size_t n, struct skiff_error *err)
 {
     struct record *r = mem_must(t->stride);

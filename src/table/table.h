@@ -164,6 +164,10 @@ typedef enum skiff_status table_line_fn(void *self, int64_t id, const char *line
                                         struct skiff_error *err);
 enum skiff_status table_export(struct table *t, int mode, struct table_cursor *at, size_t max,
                                table_line_fn *fn, void *self, struct skiff_error *err);
+/* The second half alone, for a save that has read a snapshot: `saved` for all records that have not
+ * changed after the moment of it. */
+enum skiff_status table_saved(struct table *t, int mode, uint32_t moment, struct table_cursor *at,
+                              size_t max, struct skiff_error *err);
 /* One line of such a file; FORMAT: it is none. */
 enum skiff_status table_import(struct table *t, const char *line, size_t n,
                                struct skiff_error *err);

@@ -75,6 +75,22 @@ static void fuzz_items(const struct blob *b)
     free(items);
 }
 
+static void fuzz_table(const struct blob *b)
+{
+    struct ps_table t, again;
+    struct wire_writer w;
+    if (ps_read_table(b, &t, NULL) < 0)
+        return;
+    require(strlen(t.table) < PS_NAME && strlen(t.dir) < sizeof t.dir);
+    writer_init(&w);
+    ps_write_table(&w, &t);
+    struct blob *copy = rewritten(&w);
+    require(ps_read_table(copy, &again, NULL) == SKIFF_OK);
+    require(again.call == t.call && again.mode == t.mode && again.token == t.token);
+    require(!strcmp(again.table, t.table) && !strcmp(again.dir, t.dir));
+    blob_unref(copy);
+}
+
 static void fuzz_small(uint8_t which, const struct blob *b)
 {
     struct ps_pull_rows pull;
@@ -89,6 +105,7 @@ static void fuzz_small(uint8_t which, const struct blob *b)
     struct ps_begun begun;
     struct ps_saving saving;
     struct ps_applied *applied;
+    struct ps_table_state state;
     uint32_t count;
     char name[PS_NAME];
     uint64_t first, second;
@@ -142,6 +159,16 @@ static void fuzz_small(uint8_t which, const struct blob *b)
     case 14:
         if (ps_read_applied(b, &applied, &count, NULL) == SKIFF_OK)
             free(applied);
+        return;
+    case 15:
+        fuzz_table(b);
+        return;
+    case 16:
+        ps_read_table_state(b, &state, NULL);
+        return;
+    case 17:
+        if (ps_read_put(b, &first, &item, NULL) == SKIFF_OK)
+            check_item(b, &item);
         return;
     default:
         return;

@@ -1,0 +1,34 @@
+/* Tables of features: units whose rows have rules of their own (table/accessor.h), and what is done
+ * with them as a whole (net/ps.h, PS_TABLE). Only files of server/ include this. */
+#ifndef SERVER_FEATURES_H
+#define SERVER_FEATURES_H
+
+#include "server/server_parts.h"
+#include "table/table_config.h"
+
+struct table_save; /* features_save.c */
+
+struct features {
+    struct table_config config;
+    int first_shard, nshards; /* of the table's, that are on this server */
+    float *rows;              /* scratch: pushed rows, aligned */
+    struct table_save *save;  /* written, not committed; the clerk's */
+};
+
+/* ---- features_call.c: commands, one after the other, on a thread of their own ---- */
+
+/* A piece of work under the shard's lock is so many places of a table: well under a millisecond. */
+#define CALL_PIECE 4096
+
+/* Lets those in who wait for the shard's lock, which is not held. STATE: the server ends. */
+enum skiff_status call_pause(struct server *s, struct skiff_error *err);
+void features_state(struct server *s, struct unit *u, struct ps_table_state *out);
+
+/* ---- features_save.c ---- */
+enum skiff_status features_save(struct server *s, struct unit *u, const struct ps_table *x,
+                                struct ps_table_state *state, struct skiff_error *err);
+enum skiff_status features_commit(struct server *s, struct unit *u, const struct ps_table *x,
+                                  struct ps_table_state *state, struct skiff_error *err);
+void features_abort(struct unit *u); /* nothing to abort is fine */
+
+#endif

@@ -1,0 +1,203 @@
+/* PS_TABLE: shrinks, saves and loads of tables of features.
+ *
+ * They take minutes, while training goes on: so a thread of its own, the clerk, carries them out,
+ * one after the other in the order of their coming. It holds a shard's lock for a piece of a table
+ * at a time (CALL_PIECE). Only the state of a table is told at once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "server/features.h"
+
+#define PAUSE (50 * 1000) /* nanoseconds: who waits for the lock wakes up in that */
+
+struct call {
+    struct rpc_request *request;
+    struct ps_table x;
+    struct unit *unit;
+    struct call *next;
+};
+
+struct clerk {
+    pthread_mutex_t lock; /* guards the list; a leaf */
+    pthread_cond_t came;
+    struct call *first, **last;
+    atomic_bool stop;
+    struct thread thread;
+};
+
+/* ---- small ones ---- */
+
+enum skiff_status call_pause(struct server *s, struct skiff_error *err)
+{
+    char text[320];
+    if (atomic_load(&s->clerk->stop))
+        return error_set(err, SKIFF_STATE, "%s ends", server_text(s, text));
+    clock_sleep(PAUSE);
+    return SKIFF_OK;
+}
+
+void features_state(struct server *s, struct unit *u, struct ps_table_state *out)
+{
+    struct shard *h = unit_shard(s, u);
+    pthread_mutex_lock(&h->lock);
+    out->rows = table_count(u->table);
+    out->bytes = table_bytes(u->table);
+    out->admitted = u->table->counts.admitted;
+    out->refused = u->table->counts.refused;
+    out->expired = u->table->counts.expired;
+    pthread_mutex_unlock(&h->lock);
+}
+
+static enum skiff_status shrink(struct server *s, struct unit *u, struct ps_table_state *state,
+                                struct skiff_error *err)
+{
+    struct shard *h = unit_shard(s, u);
+    struct table_cursor at = {0};
+    enum skiff_status status = SKIFF_OK;
+    uint64_t before = u->table->counts.expired; /* only the clerk changes it */
+    while (status == SKIFF_OK) {
+        TRY(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        status = table_shrink(u->table, &at, CALL_PIECE, err);
+        pthread_mutex_unlock(&h->lock);
+    }
+    state->done = u->table->counts.expired - before;
+    return status < 0 ? status : SKIFF_OK;
+}
+
+/* ---- one call ---- */
+
+static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_table_state *state,
+                                   struct skiff_error *err)
+{
+    struct unit *u = c->unit;
+    switch (c->x.call) {
+    case PS_TABLE_SHRINK:
+        return shrink(s, u, state, err);
+    case PS_TABLE_SAVE:
+        return features_save(s, u, &c->x, state, err);
+    case PS_TABLE_COMMIT:
+        return features_commit(s, u, &c->x, state, err);
+    case PS_TABLE_ABORT:
+        features_abort(u);
+        return SKIFF_OK;
+    default:
+        return error_set(err, SKIFF_UNSUPPORTED, "call %u for table %s", c->x.call, c->x.table);
+    }
+}
+
+static void answer(struct server *s, struct call *c, enum skiff_status status,
+                   struct ps_table_state *state, struct skiff_error *err)
+{
+    struct wire_writer w;
+    char text[320];
+    if (status < 0) {
+        error_prefix(err, status, "%s", server_text(s, text));
+        rpc_fail(c->request, err);
+    } else {
+        features_state(s, c->unit, state);
+        writer_init(&w);
+        ps_write_table_state(&w, state);
+        reply_written(s, c->request, &w);
+    }
+    free(c);
+}
+
+static struct call *take_call(struct clerk *k)
+{
+    pthread_mutex_lock(&k->lock);
+    while (!k->first && !atomic_load(&k->stop))
+        pthread_cond_wait(&k->came, &k->lock);
+    struct call *c = atomic_load(&k->stop) ? NULL : k->first;
+    if (c) {
+        k->first = c->next;
+        k->last = k->first ? k->last : &k->first;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return c;
+}
+
+static void *clerk_run(void *arg)
+{
+    struct server *s = arg;
+    for (struct call *c; (c = take_call(s->clerk));) {
+        struct ps_table_state state = {0};
+        struct skiff_error err;
+        enum skiff_status status = carry_out(s, c, &state, &err);
+        answer(s, c, status, &state, &err);
+    }
+    return NULL;
+}
+
+/* ---- the clerk ---- */
+
+enum skiff_status tables_begin(struct server *s, struct skiff_error *err)
+{
+    bool any = false;
+    for (int i = 0; i < s->nunits; i++)
+        any |= s->units[i].features != NULL;
+    if (!any)
+        return SKIFF_OK;
+    struct clerk *k = s->clerk = mem_must(sizeof *k);
+    pthread_mutex_init(&k->lock, NULL);
+    cond_init(&k->came);
+    k->last = &k->first;
+    return thread_start(&k->thread, "tables", -1, clerk_run, s, err);
+}
+
+void tables_end(struct server *s, const struct skiff_error *reason)
+{
+    struct clerk *k = s->clerk;
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->lock);
+    atomic_store(&k->stop, true);
+    pthread_cond_signal(&k->came);
+    pthread_mutex_unlock(&k->lock);
+    thread_join(&k->thread);
+    for (struct call *c = k->first, *next; c; c = next) {
+        next = c->next;
+        rpc_fail(c->request, reason);
+        free(c);
+    }
+    pthread_cond_destroy(&k->came);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+    s->clerk = NULL;
+}
+
+static enum skiff_status find_table(struct server *s, struct call *c, struct skiff_error *err)
+{
+    char text[320];
+    c->unit = str_map_get(&s->by_var, c->x.table);
+    if (c->unit && c->unit->features && !strcmp(c->unit->param, c->x.table))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_NOT_FOUND, "%s has no table of features %s%s", server_text(s, text),
+                     c->x.table,
+                     c->unit ? ": its rows are updated by the program's optimizer" : "");
+}
+
+void on_table(void *self, struct rpc_request *q)
+{
+    struct server *s = self;
+    struct call *c = mem_must(sizeof *c);
+    struct skiff_error err;
+    c->request = q;
+    enum skiff_status status = ps_read_table(q->body, &c->x, &err);
+    if (status == SKIFF_OK)
+        status = find_table(s, c, &err);
+    if (status < 0 || c->x.call == PS_TABLE_STAT) {
+        struct ps_table_state state = {0};
+        answer(s, c, status, &state, &err);
+        return;
+    }
+    struct clerk *k = s->clerk;
+    pthread_mutex_lock(&k->lock);
+    *k->last = c;
+    k->last = &c->next;
+    pthread_cond_signal(&k->came);
+    pthread_mutex_unlock(&k->lock);
+}

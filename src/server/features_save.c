@@ -1,0 +1,395 @@
+/* Saves of tables of features: Paddle's shard files, part-<server>-<shard>[.gz].
+ *
+ * The rows are those of one instant: a snapshot of the table is read a piece at a time, and lines
+ * are written outside of the shard's lock. They go to a hidden folder beside the target, which all
+ * servers of the job share where they share a disk, .<folder>.skiff-save-<token>. COMMIT, which is
+ * said when all have written, renames it to its place: one instant, after which the folder has the
+ * new files and before which it has the old ones (store/leftover.h says what becomes of the hidden
+ * folders of the dead).
+ *
+ * What modes do to counters happens at COMMIT, so that a save that fails has changed nothing:
+ *   1, 2  delta_score of the rows written becomes 0. Training went on meanwhile: what pushes have
+ *         added since the instant stays, that is, the saved value is subtracted.
+ *   3     a day passes: unseen_days += 1, but for rows that were pushed since the instant, as if
+ *         they had been pushed after the save. */
+#define _GNU_SOURCE /* renameat2 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "server/features.h"
+#include "server/shard_files.h"
+#include "store/file.h"
+#include "store/leftover.h"
+
+#define READ_ROWS 1024   /* of the snapshot, at once */
+#define WAIT_SECONDS 600 /* for another snapshot of the table, an epoch's */
+
+struct counter_note { /* a row that was written, and what its delta_score was */
+    int64_t id;
+    float delta;
+};
+
+struct table_save {
+    uint64_t token;
+    int mode;
+    char *dir, *temp; /* where it will be, where it is */
+    int lock;         /* on temp; -1: none */
+    uint32_t moment;  /* the instant */
+    struct counter_note *notes;
+    size_t nnotes, notes_cap;
+    struct shard_files files;
+    char *line;
+    size_t line_cap;
+};
+
+/* ---- life ---- */
+
+static void save_free(struct table_save *v)
+{
+    if (v->lock >= 0)
+        lock_release(v->lock);
+    shard_files_close(&v->files);
+    free(v->notes);
+    free(v->line);
+    free(v->dir);
+    free(v->temp);
+    free(v);
+}
+
+void features_abort(struct unit *u)
+{
+    struct table_save *v = u->features->save;
+    if (!v)
+        return;
+    u->features->save = NULL;
+    if (v->lock >= 0)
+        file_remove_tree(v->temp);
+    save_free(v);
+}
+
+/* ".../.000.skiff-save-<token>" of ".../000" */
+static char *temp_name(const char *dir, uint64_t token)
+{
+    const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%.*s.%s" LEFTOVER_MARK "%016llx", (int)(base - dir), dir, base,
+               (unsigned long long)token);
+    return b.data;
+}
+
+static bool is_still(const char *path, int fd)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Servers that share a disk share the folder; each holds a lock on it. Between its making and the
+ * lock somebody may take it for a leftover. */
+static enum skiff_status make_temp(struct table_save *v, struct skiff_error *err)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (mkdir(v->temp, 0777) < 0 && errno != EEXIST)
+            break;
+        int fd = open(v->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        bool held = flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+        if (held && is_still(v->temp, fd)) {
+            v->lock = fd;
+            return SKIFF_OK;
+        }
+        close(fd);
+    }
+    return error_set_sys(err, "cannot write the folder %s", v->temp);
+}
+
+/* Without slashes at its end. */
+static char *clean_dir(const char *dir)
+{
+    char *copy = mem_must_strdup(dir);
+    size_t n = strlen(copy);
+    while (n > 1 && copy[n - 1] == '/')
+        copy[--n] = '\0';
+    return copy;
+}
+
+static const char *converter_of(const struct table_config *c, int mode)
+{
+    for (int i = 0; i < c->nconverters; i++)
+        if (c->converters[i].mode == mode)
+            return c->converters[i].converter;
+    return NULL;
+}
+
+static void name_files(const struct server *s, const struct features *f, struct table_save *v)
+{
+    char name[64];
+    bool gz = v->mode == SAVE_ALL || v->mode == SAVE_BATCH;
+    shard_files_open(&v->files, f->nshards, gz, converter_of(&f->config, v->mode));
+    for (int i = 0; i < f->nshards; i++) {
+        snprintf(name, sizeof name, "part-%03d-%05d", s->index, f->first_shard + i);
+        shard_files_name(&v->files, i, v->temp, name);
+    }
+}
+
+static enum skiff_status begin(struct server *s, struct unit *u, const struct ps_table *x,
+                               struct skiff_error *err)
+{
+    features_abort(u); /* whoever asked for the last one has gone */
+    struct table_save *v = u->features->save = mem_must(sizeof *v);
+    v->lock = -1;
+    v->token = x->token;
+    v->mode = x->mode;
+    v->dir = clean_dir(x->dir);
+    v->temp = temp_name(v->dir, x->token);
+    v->line_cap = accessor_line_max(&u->accessor);
+    v->line = mem_must(v->line_cap);
+    if (!*x->dir)
+        return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", u->param);
+    TRY(file_make_parents(v->dir, err));
+    char *parent = path_parent(v->dir);
+    leftover_remove(parent);
+    free(parent);
+    TRY(make_temp(v, err));
+    name_files(s, u->features, v);
+    return SKIFF_OK;
+}
+
+/* ---- rows of one instant ---- */
+
+static enum skiff_status snapshot_begin(struct server *s, struct unit *u, struct table_save *v,
+                                        struct skiff_error *err)
+{
+    struct shard *h = unit_shard(s, u);
+    int64_t until = clock_after(clock_now(), WAIT_SECONDS * 1000);
+    for (;;) {
+        pthread_mutex_lock(&h->lock);
+        bool busy = u->table->snapshot != NULL;
+        enum skiff_status status =
+            busy ? SKIFF_OK : table_snapshot_begin(u->table, 0, &v->moment, err);
+        pthread_mutex_unlock(&h->lock);
+        if (!busy)
+            return status;
+        if (clock_now() > until)
+            return error_set(err, SKIFF_TIMEOUT,
+                             "table %s: another save has been reading it for %d s", u->param,
+                             WAIT_SECONDS);
+        TRY(call_pause(s, err));
+    }
+}
+
+static void note_counter(const struct accessor *a, struct table_save *v, const struct record *r)
+{
+    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || r->values[a->delta] == 0)
+        return;
+    if (v->nnotes == v->notes_cap) {
+        v->notes_cap = v->notes_cap ? v->notes_cap + v->notes_cap / 2 : 1024;
+        v->notes = mem_must_grow(v->notes, v->notes_cap * sizeof *v->notes);
+    }
+    v->notes[v->nnotes++] = (struct counter_note){r->id, r->values[a->delta]};
+}
+
+static enum skiff_status write_rows(struct unit *u, struct table_save *v, char *records, size_t n,
+                                    uint64_t *done, struct skiff_error *err)
+{
+    const struct accessor *a = &u->accessor;
+    const struct features *f = u->features;
+    for (size_t i = 0; i < n; i++) {
+        struct record *r = (struct record *)(void *)(records + i * u->table->stride);
+        float delta = r->values[a->delta];
+        if (!a->class->save(a, r, v->mode))
+            continue;
+        size_t length = accessor_print(a, r, v->line, v->line_cap);
+        int shard = table_shard_of(r->id, f->config.shard_num) - f->first_shard;
+        TRY(shard_files_add(&v->files, shard, v->line, length, err));
+        r->values[a->delta] = delta;
+        note_counter(a, v, r);
+        ++*done;
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status write_table(struct server *s, struct unit *u, struct table_save *v,
+                                     uint64_t *done, struct skiff_error *err)
+{
+    struct shard *h = unit_shard(s, u);
+    char *records = mem_must(READ_ROWS * u->table->stride);
+    enum skiff_status status = SKIFF_OK;
+    while (status == SKIFF_OK) {
+        size_t n = 0;
+        TRY_OUT(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        status = table_snapshot_next(u->table, READ_ROWS, records, &n, err);
+        pthread_mutex_unlock(&h->lock);
+        if (status < 0)
+            break;
+        enum skiff_status written = write_rows(u, v, records, n, done, err);
+        status = written < 0 ? written : status;
+    }
+out:
+    free(records);
+    pthread_mutex_lock(&h->lock);
+    struct table_snapshot *old = table_snapshot_take_off(u->table);
+    pthread_mutex_unlock(&h->lock);
+    table_snapshot_free(old);
+    return status < 0 ? status : SKIFF_OK;
+}
+
+static enum skiff_status save(struct server *s, struct unit *u, const struct ps_table *x,
+                              struct ps_table_state *state, struct skiff_error *err)
+{
+    TRY(begin(s, u, x, err));
+    struct table_save *v = u->features->save;
+    TRY(snapshot_begin(s, u, v, err));
+    TRY(write_table(s, u, v, &state->done, err));
+    return shard_files_finish(&v->files, err);
+}
+
+enum skiff_status features_save(struct server *s, struct unit *u, const struct ps_table *x,
+                                struct ps_table_state *state, struct skiff_error *err)
+{
+    enum skiff_status status = save(s, u, x, state, err);
+    if (status < 0)
+        features_abort(u);
+    return status < 0 ? error_prefix(err, status, "save of table %s", u->param) : SKIFF_OK;
+}
+
+/* ---- commit: the folder ---- */
+
+/* Entries that are not of a save stay in the folder. */
+static void move_others(const char *from, const char *to)
+{
+    DIR *d = opendir(from);
+    struct buf a = BUF_INIT, b = BUF_INIT;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strncmp(e->d_name, "part-", 5) || !strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        buf_reset(&a);
+        buf_reset(&b);
+        buf_printf(&a, "%s/%s", from, e->d_name);
+        buf_printf(&b, "%s/%s", to, e->d_name);
+        if (!file_exists(b.data) && rename(a.data, b.data) < 0)
+            continue; /* it goes with the old files */
+    }
+    if (d)
+        closedir(d);
+    buf_deinit(&a);
+    buf_deinit(&b);
+}
+
+/* A file system that cannot exchange: for an instant there is no folder. */
+static enum skiff_status replace(const struct table_save *v, struct skiff_error *err)
+{
+    struct buf aside = BUF_INIT;
+    buf_printf(&aside, "%s-old", v->temp);
+    enum skiff_status status = SKIFF_OK;
+    if (rename(v->dir, aside.data) < 0 || rename(v->temp, v->dir) < 0) {
+        status = error_set_sys(err, "cannot put the save in its place, %s", v->dir);
+        if (!file_exists(v->dir))
+            rename(aside.data, v->dir);
+    } else {
+        move_others(aside.data, v->dir);
+        file_remove_tree(aside.data);
+    }
+    buf_deinit(&aside);
+    return status;
+}
+
+static enum skiff_status place(const struct table_save *v, struct skiff_error *err)
+{
+    if (!file_exists(v->temp)) /* another server was here first */
+        return file_is_dir(v->dir)
+                   ? SKIFF_OK
+                   : error_set(err, SKIFF_STATE, "the save for %s has vanished: %s is not there",
+                               v->dir, v->temp);
+    TRY(file_sync_dir(v->temp, err));
+    if (!file_exists(v->dir) && rename(v->temp, v->dir) == 0)
+        return file_sync_parent(v->dir, err);
+    if (renameat2(AT_FDCWD, v->temp, AT_FDCWD, v->dir, RENAME_EXCHANGE) == 0) {
+        move_others(v->temp, v->dir);
+        file_remove_tree(v->temp);
+    } else {
+        TRY(replace(v, err));
+    }
+    return file_sync_parent(v->dir, err);
+}
+
+/* ---- commit: the counters ---- */
+
+struct counting {
+    const struct accessor *a;
+    const struct counter_note *notes;
+    int64_t ids[READ_ROWS];
+};
+
+static void subtract(void *self, size_t first, size_t n, struct record *const *records)
+{
+    const struct counting *x = self;
+    for (size_t i = 0; i < n; i++)
+        if (records[i]) /* it may have gone */
+            records[i]->values[x->a->delta] -= x->notes[first + i].delta;
+}
+
+static enum skiff_status settle_deltas(struct server *s, struct unit *u, struct table_save *v,
+                                       struct skiff_error *err)
+{
+    struct shard *h = unit_shard(s, u);
+    struct counting x = {.a = &u->accessor};
+    for (size_t at = 0; at < v->nnotes; at += READ_ROWS) {
+        size_t n = v->nnotes - at < READ_ROWS ? v->nnotes - at : READ_ROWS;
+        x.notes = v->notes + at;
+        for (size_t i = 0; i < n; i++)
+            x.ids[i] = x.notes[i].id;
+        TRY(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        enum skiff_status status =
+            table_each(u->table, (const uint8_t *)x.ids, n, TABLE_LOOK | TABLE_CHANGE,
+                       u->table->stride, subtract, &x, err);
+        pthread_mutex_unlock(&h->lock);
+        TRY(status);
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status pass_day(struct server *s, struct unit *u, struct table_save *v,
+                                  struct skiff_error *err)
+{
+    struct shard *h = unit_shard(s, u);
+    struct table_cursor at = {0};
+    enum skiff_status status = SKIFF_OK;
+    while (status == SKIFF_OK) {
+        TRY(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        status = table_saved(u->table, v->mode, v->moment, &at, CALL_PIECE, err);
+        pthread_mutex_unlock(&h->lock);
+    }
+    return status < 0 ? status : SKIFF_OK;
+}
+
+enum skiff_status features_commit(struct server *s, struct unit *u, const struct ps_table *x,
+                                  struct ps_table_state *state, struct skiff_error *err)
+{
+    struct table_save *v = u->features->save;
+    if (!v || v->token != x->token)
+        return error_set(err, SKIFF_STATE,
+                         "table %s: there is no such save to be put in its place (%s); save again",
+                         u->param, v ? "another one has begun since" : "it was ended");
+    TRY(place(v, err));
+    u->features->save = NULL;
+    enum skiff_status status = SKIFF_OK;
+    if (v->mode == SAVE_DELTA || v->mode == SAVE_BASE)
+        status = settle_deltas(s, u, v, err);
+    else if (v->mode == SAVE_BATCH)
+        status = pass_day(s, u, v, err);
+    save_free(v);
+    return status;
+}

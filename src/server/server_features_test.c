@@ -1,0 +1,144 @@
+/* Tables of features on servers: rows, rules, shards, steps, shrinks, saves. */
+#include "server/features_kit_test.h"
+
+static void pulls_make_no_rows(void **state)
+{
+    struct fk k = {.servers = 1, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+                   .shard_num = 4};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    int64_t ids[3] = {1, -2, 1};
+    float out[9];
+    memset(out, 9, sizeof out);
+    fk_pull(&k, s, ids, 3, out);
+    for (int i = 0; i < 9; i++)
+        assert_true(out[i] == 0);
+    assert_int_equal(fk_all(&k, s, PS_TABLE_STAT).rows, 0);
+    /* the first push makes the row and moves embed_w; embedx learns from the next one on */
+    fk_push_one(&k, s, -2, 1, 0, 0.5f);
+    fk_assert_row(&k, s, -2, -0.5f, 0, 0);
+    fk_push_one(&k, s, -2, 1, 0, 0.25f);
+    fk_assert_row(&k, s, -2, -0.75f, -0.25f, -0.25f);
+    struct ps_table_state stat = fk_all(&k, s, PS_TABLE_STAT);
+    assert_true(stat.rows == 1 && stat.admitted == 1 && stat.bytes > 0);
+    session_close(s);
+    fk_close(&k);
+}
+
+/* 5 shards on 2 servers: 0, 1, 2 and 3, 4. */
+static void rows_lie_by_shards(void **state)
+{
+    struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+                   .shard_num = 5};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    struct ps_table x = fk_call(&k, PS_TABLE_STAT, 0, NULL);
+    struct ps_table_state states[2];
+    struct skiff_error err;
+    float rows[10][FK_PUSHED], out[10][FK_DIM];
+    int64_t ids[10];
+    for (int i = 0; i < 10; i++) {
+        ids[i] = i - 1; /* id -1 is key 2^64 - 1, which is 0 modulo 5 */
+        for (int c = 0; c < FK_PUSHED; c++)
+            rows[i][c] = (float)(c == 1 ? 1 : c == 2 ? 0 : i);
+    }
+    fk_push(&k, s, ids, 10, rows[0]);
+    fk_pull(&k, s, ids, 10, out[0]);
+    for (int i = 0; i < 10; i++)
+        assert_true(out[i][0] == (float)-i && out[i][1] == 0);
+    assert_ok(session_table(s, &x, states, &err), err);
+    assert_true(states[0].rows == 7 && states[1].rows == 3); /* 0 1 2 5 6 7 -1; 3 4 8 */
+    /* a plain table's rule would ask the wrong server */
+    struct fk_slices plain;
+    fk_slices(&k, "emb", &plain);
+    plain.s.shards = 0;
+    assert_int_equal(session_pull_rows(s, &plain.s, ids + 2, 1, FK_DIM, out[0], &err), SKIFF_RANGE);
+    assert_non_null(strstr(err.message, "table emb: id 1 does not belong to server 1"));
+    assert_non_null(strstr(err.message, "id modulo shard_num, cut for 2 servers"));
+    session_close(s);
+    fk_close(&k);
+}
+
+static void pushes_must_have_the_accessors_width(void **state)
+{
+    struct fk k = {.servers = 1, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+                   .shard_num = 1};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    struct skiff_error err;
+    int64_t id = 1;
+    float row[FK_PUSHED] = {0};
+    assert_int_equal(fk_try_push(&k, s, &id, 1, FK_DIM, row, 0, &err), SKIFF_SHAPE);
+    assert_non_null(strstr(err.message, "table emb takes rows of 6 numbers (slot, show, click, "
+                                        "gradients)"));
+    assert_int_equal(fk_all(&k, s, PS_TABLE_STAT).rows, 0);
+    session_close(s);
+    fk_close(&k);
+}
+
+static void shrinks_take_old_rows(void **state)
+{
+    struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 4,
+                   .settings = FK_NAIVE "accessor.ctr_accessor_param.show_click_decay_rate 0.5\n"
+                                        "accessor.ctr_accessor_param.delete_threshold 0.3\n"};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 4, 0, 1); /* score 0.4; after a shrink 0.2 */
+    fk_push_one(&k, s, 2, 4, 2, 1); /* score 2.2; then 1.1 */
+    fk_push_one(&k, s, 3, 8, 0, 1); /* score 0.8; then 0.4, then 0.2 */
+    struct ps_table_state stat = fk_all(&k, s, PS_TABLE_SHRINK);
+    assert_true(stat.done == 1 && stat.rows == 2 && stat.expired == 1);
+    fk_assert_row(&k, s, 1, 0, 0, 0);
+    fk_assert_row(&k, s, 2, -1, 0, 0);
+    stat = fk_all(&k, s, PS_TABLE_SHRINK);
+    assert_true(stat.done == 1 && stat.rows == 1 && stat.expired == 2);
+    session_close(s);
+    fk_close(&k);
+}
+
+static void saves_write_every_shard(void **state)
+{
+    struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+                   .shard_num = 3};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 0.5f);
+    fk_push_one(&k, s, 1, 1, 1, 0.25f);
+    fk_push_one(&k, s, -2, 1, 0, 1e-7f); /* 2^64 - 2 is 2 modulo 3 */
+    assert_int_equal(fk_save(&k, s, 0, "000").done, 2);
+    assert_string_equal(fk_list(&k, "000"),
+                        "part-000-00000.gz part-000-00001.gz part-001-00002.gz ");
+    assert_string_equal(fk_list(&k, "."), "000 ");
+    assert_string_equal(fk_text(&k, "000/part-000-00000.gz"), "");
+    assert_string_equal(fk_text(&k, "000/part-000-00001.gz"),
+                        "1 7 0 1.1 2 1 -0.75 -0.25 -0.25\n");
+    assert_string_equal(fk_text(&k, "000/part-001-00002.gz"),
+                        "18446744073709551614 7 0 0.1 1 0 -1e-07 0 0\n");
+    /* again to the same place: what is there goes, but not what is no save's */
+    char path[128];
+    struct skiff_error err;
+    snprintf(path, sizeof path, "%s/000/part-000-00077", k.root);
+    assert_ok(file_write(path, "old", 3, &err), err);
+    snprintf(path, sizeof path, "%s/000/readme", k.root);
+    assert_ok(file_write(path, "mine", 4, &err), err);
+    fk_push_one(&k, s, 1, 1, 0, -0.75f);
+    assert_int_equal(fk_save(&k, s, 0, "000/").done, 2);
+    assert_string_equal(fk_list(&k, "000"),
+                        "part-000-00000.gz part-000-00001.gz part-001-00002.gz readme ");
+    assert_string_equal(fk_list(&k, "."), "000 ");
+    assert_string_equal(fk_text(&k, "000/part-000-00001.gz"), "1 7 0 1.2 3 1 0 0.5 0.5\n");
+    session_close(s);
+    fk_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pulls_make_no_rows),
+        cmocka_unit_test(rows_lie_by_shards),
+        cmocka_unit_test(pushes_must_have_the_accessors_width),
+        cmocka_unit_test(shrinks_take_old_rows),
+        cmocka_unit_test(saves_write_every_shard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

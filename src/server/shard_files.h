@@ -1,0 +1,36 @@
+/* The text files of a save, one per shard, written side by side in bounded memory: lines are
+ * gathered per file and appended in blocks, so that a thousand files need neither a thousand
+ * descriptors nor a thousand compressors. Only files of server/ include this. */
+#ifndef SERVER_SHARD_FILES_H
+#define SERVER_SHARD_FILES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct shard_file {
+    char *path;
+    struct buf text; /* not written yet */
+    bool begun;      /* the file is there */
+};
+
+struct shard_files {
+    struct shard_file *files;
+    int n;
+    bool gz;
+    const char *converter; /* a shell command that the text goes through; NULL: none. Borrowed */
+    struct buf packed;     /* scratch */
+};
+
+/* n files, without names yet. */
+void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter);
+/* "<dir>/<name>", and ".gz" where it is. */
+void shard_files_name(struct shard_files *f, int i, const char *dir, const char *name);
+enum skiff_status shard_files_add(struct shard_files *f, int i, const char *line, size_t n,
+                                  struct skiff_error *err);
+/* All of it is on the disk, also files without lines. */
+enum skiff_status shard_files_finish(struct shard_files *f, struct skiff_error *err);
+void shard_files_close(struct shard_files *f); /* the files stay as they are */
+
+#endif
