@@ -14,11 +14,14 @@
 
 static const char *call_text(const struct ps_table *call)
 {
-    static const char *const texts[] = {
-        [PS_TABLE_STAT] = "state",          [PS_TABLE_SHRINK] = "shrink",
-        [PS_TABLE_SAVE] = "save",           [PS_TABLE_COMMIT] = "commit of the save",
-        [PS_TABLE_ABORT] = "end of the save", [PS_TABLE_LOAD] = "load",
-        [PS_TABLE_CACHE] = "save of the cache", [PS_TABLE_REVERT] = "revert"};
+    static const char *const texts[] = {[PS_TABLE_STAT] = "state",
+                                        [PS_TABLE_SHRINK] = "shrink",
+                                        [PS_TABLE_SAVE] = "save",
+                                        [PS_TABLE_COMMIT] = "commit of the save",
+                                        [PS_TABLE_ABORT] = "end of the save",
+                                        [PS_TABLE_LOAD] = "load",
+                                        [PS_TABLE_CACHE] = "save of the cache",
+                                        [PS_TABLE_REVERT] = "revert"};
     return texts[call->call];
 }
 

@@ -139,8 +139,7 @@ enum skiff_status features_push(struct unit *u, const struct ps_item *item, stru
     for (size_t at = 0; at < (size_t)item->nrows; at += PUSH_ROWS) {
         size_t n = (size_t)item->nrows - at < PUSH_ROWS ? (size_t)item->nrows - at : PUSH_ROWS;
         memcpy(u->features->rows, item->data + at * row, n * row);
-        enum skiff_status status =
-            push_rows(u, item->rows + 8 * at, n, u->features->rows, err);
+        enum skiff_status status = push_rows(u, item->rows + 8 * at, n, u->features->rows, err);
         if (status < 0)
             return error_prefix(err, status, "update of %s", u->param);
     }

@@ -29,13 +29,13 @@
 #define FK_PUSHED 6 /* slot show click g_embed g_embedx[2] */
 
 /* Weights move by minus the gradient, from zeros. */
-#define FK_NAIVE                                                                              \
-    "hint.dim 3\nhint.optimizer sgd\nhint.learning_rate 1\n"                                  \
-    "accessor.embed_sgd_param.name SparseNaiveSGDRule\n"                                      \
-    "accessor.embed_sgd_param.naive.learning_rate 1\n"                                        \
-    "accessor.embed_sgd_param.naive.initial_range 0\n"                                        \
-    "accessor.embedx_sgd_param.name SparseNaiveSGDRule\n"                                     \
-    "accessor.embedx_sgd_param.naive.learning_rate 1\n"                                       \
+#define FK_NAIVE                                             \
+    "hint.dim 3\nhint.optimizer sgd\nhint.learning_rate 1\n" \
+    "accessor.embed_sgd_param.name SparseNaiveSGDRule\n"     \
+    "accessor.embed_sgd_param.naive.learning_rate 1\n"       \
+    "accessor.embed_sgd_param.naive.initial_range 0\n"       \
+    "accessor.embedx_sgd_param.name SparseNaiveSGDRule\n"    \
+    "accessor.embedx_sgd_param.naive.learning_rate 1\n"      \
     "accessor.embedx_sgd_param.naive.initial_range 0\n"
 
 #define assert_ok(call, e)                          \
@@ -231,7 +231,8 @@ static inline void fk_push_one(struct fk *k, struct session *s, int64_t id, floa
     fk_push(k, s, &id, 1, row);
 }
 
-static inline void fk_pull(struct fk *k, struct session *s, const int64_t *ids, size_t n, float *out)
+static inline void fk_pull(struct fk *k, struct session *s, const int64_t *ids, size_t n,
+                           float *out)
 {
     struct fk_slices from;
     struct skiff_error err;
@@ -312,7 +313,8 @@ static inline const char *fk_list(struct fk *k, const char *dir)
     static char out[4096];
     char path[256], command[512];
     snprintf(path, sizeof path, "%s/%s", k->root, dir);
-    snprintf(command, sizeof command, "ls -A '%s' 2>/dev/null | LC_ALL=C sort | tr '\\n' ' '", path);
+    snprintf(command, sizeof command, "ls -A '%s' 2>/dev/null | LC_ALL=C sort | tr '\\n' ' '",
+             path);
     FILE *f = popen(command, "r");
     size_t n = fread(out, 1, sizeof out - 1, f);
     out[n] = '\0';

@@ -89,7 +89,8 @@ static char *temp_name(const char *dir, uint64_t token)
 static bool is_still(const char *path, int fd)
 {
     struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }
 
 /* Servers that share a disk share the folder; each holds a lock on it. Between its making and the

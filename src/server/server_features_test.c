@@ -3,7 +3,10 @@
 
 static void pulls_make_no_rows(void **state)
 {
-    struct fk k = {.servers = 1, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
                    .shard_num = 4};
     fk_open(&k);
     struct session *s = fk_session(&k, 0);
@@ -28,7 +31,10 @@ static void pulls_make_no_rows(void **state)
 /* 5 shards on 2 servers: 0, 1, 2 and 3, 4. */
 static void rows_lie_by_shards(void **state)
 {
-    struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
                    .shard_num = 5};
     fk_open(&k);
     struct session *s = fk_session(&k, 0);
@@ -61,7 +67,10 @@ static void rows_lie_by_shards(void **state)
 
 static void pushes_must_have_the_accessors_width(void **state)
 {
-    struct fk k = {.servers = 1, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
                    .shard_num = 1};
     fk_open(&k);
     struct session *s = fk_session(&k, 0);
@@ -78,7 +87,10 @@ static void pushes_must_have_the_accessors_width(void **state)
 
 static void shrinks_take_old_rows(void **state)
 {
-    struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 4,
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .shard_num = 4,
                    .settings = FK_NAIVE "accessor.ctr_accessor_param.show_click_decay_rate 0.5\n"
                                         "accessor.ctr_accessor_param.delete_threshold 0.3\n"};
     fk_open(&k);
@@ -98,7 +110,10 @@ static void shrinks_take_old_rows(void **state)
 
 static void saves_write_every_shard(void **state)
 {
-    struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .settings = FK_NAIVE,
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
                    .shard_num = 3};
     fk_open(&k);
     struct session *s = fk_session(&k, 0);
@@ -110,8 +125,7 @@ static void saves_write_every_shard(void **state)
                         "part-000-00000.gz part-000-00001.gz part-001-00002.gz ");
     assert_string_equal(fk_list(&k, "."), "000 ");
     assert_string_equal(fk_text(&k, "000/part-000-00000.gz"), "");
-    assert_string_equal(fk_text(&k, "000/part-000-00001.gz"),
-                        "1 7 0 1.1 2 1 -0.75 -0.25 -0.25\n");
+    assert_string_equal(fk_text(&k, "000/part-000-00001.gz"), "1 7 0 1.1 2 1 -0.75 -0.25 -0.25\n");
     assert_string_equal(fk_text(&k, "000/part-001-00002.gz"),
                         "18446744073709551614 7 0 0.1 1 0 -1e-07 0 0\n");
     /* again to the same place: what is there goes, but not what is no save's */

@@ -115,8 +115,8 @@ static enum skiff_status run_converter(const char *command, const char *from, co
         ;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return SKIFF_OK;
-    return error_set(err, SKIFF_IO, "the converter \"%s\" of %s ended with status %d", command, from,
-                     WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    return error_set(err, SKIFF_IO, "the converter \"%s\" of %s ended with status %d", command,
+                     from, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 static enum skiff_status pack_file(struct shard_files *f, const char *from, struct shard_file *x,
