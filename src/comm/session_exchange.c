@@ -49,7 +49,7 @@ static size_t slices_of(const struct job_slices *slices, const int64_t *ends, co
 {
     for (size_t i = 0; i < n; i++) {
         if (slices->modulo) {
-            where[i] = (int32_t)((uint64_t)ids[i] % (uint64_t)slices->n);
+            where[i] = job_slice_of(slices, ids[i]);
             continue;
         }
         int32_t k = 0; /* ids are as good as random: counting is faster than branching */
