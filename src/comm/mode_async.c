@@ -39,8 +39,8 @@ struct async_state {
     struct str_map queues;  /* origin -> queue, in order of first use */
     struct thread thread;
     bool stop, busy;
-    int settling; /* so many wait until nothing is queued */
-    int threads;  /* of train_from_dataset, that have not ended */
+    int settling;     /* so many wait until nothing is queued */
+    int threads;      /* of train_from_dataset, that have not ended */
     int64_t first_at; /* when the oldest waiting copy came; 0: none waits */
     int grads;        /* copies of the first variable since the last pull */
     struct skiff_error error;

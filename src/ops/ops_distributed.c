@@ -124,9 +124,9 @@ static const char *const default_table[] = {""};
     }
 
 /* of tables of features; other programs never have it */
-#define A_SHARDS                                                    \
-    {                                                               \
-        .name = "shards", .type = ATTR_INT, .flags = ATTR_HIDDEN    \
+#define A_SHARDS                                                 \
+    {                                                            \
+        .name = "shards", .type = ATTR_INT, .flags = ATTR_HIDDEN \
     }
 
 static const struct op_slot nothing[] = {{0}};
@@ -138,12 +138,9 @@ static const struct op_slot ids_list[] = {{"Ids", SLOT_LIST}, {0}};
 static const struct op_slot table_ins[] = {{"Ids", SLOT_LIST}, {"W", 0}, {0}};
 static const struct op_slot table_outs[] = {{"Outputs", SLOT_LIST}, {0}};
 static const struct op_slot pull_outs[] = {{"Table", 0}, {"Rows", 0}, {"Local", SLOT_LIST}, {0}};
-static const struct op_slot push_ins[] = {{"Ids", SLOT_LIST},
-                                         {"W", SLOT_SHAPE_ONLY},
-                                         {"Outputs", SLOT_LIST},
-                                         {"Shows", SLOT_OPTIONAL},
-                                         {"Clicks", SLOT_OPTIONAL},
-                                         {0}};
+static const struct op_slot push_ins[] = {{"Ids", SLOT_LIST},        {"W", SLOT_SHAPE_ONLY},
+                                          {"Outputs", SLOT_LIST},    {"Shows", SLOT_OPTIONAL},
+                                          {"Clicks", SLOT_OPTIONAL}, {0}};
 static const struct op_slot home_ins[] = {{"X", 0}, {"Rows", 0}, {0}};
 static const struct op_slot merge_ins[] = {
     {"Ids", SLOT_LIST}, {"Rows", SLOT_LIST}, {"X", SLOT_LIST}, {0}};
@@ -201,8 +198,10 @@ static const struct op_attr_spec table_attrs[] = {
     A_INT("dtype", 5),
     A_SHARDS,
     {0}};
-static const struct op_attr_spec push_attrs[] = {A_INTS("slots"), A_LONG("padding_idx", -1),
-                                                 A_BOOL("use_cvm_op", false), A_INT("push_dim", 4),
+static const struct op_attr_spec push_attrs[] = {A_INTS("slots"),
+                                                 A_LONG("padding_idx", -1),
+                                                 A_BOOL("use_cvm_op", false),
+                                                 A_INT("push_dim", 4),
                                                  {0}};
 static const struct op_attr_spec sparse_table_attrs[] = {
     A_LONG("padding_idx", -1), A_BOOL("auto_grown_table", true), A_BOOL("is_test", false), {0}};

@@ -165,7 +165,7 @@ enum skiff_status push_sparse_run(struct kernel *k, struct skiff_error *err)
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
     const struct remote *r = k->state;
     struct push p;
-    int64_t total;
+    int64_t total = 0;
     if (!out)
         return SKIFF_OK;
     TRY(push_init(k, &p, &total, err));
