@@ -32,7 +32,8 @@ void slices_copy(struct comm_var *to, const struct job_slices *from)
                                      .n = from->n,
                                      .names = (const char *const *)names,
                                      .endpoints = (const char *const *)eps,
-                                     .modulo = from->modulo};
+                                     .modulo = from->modulo,
+                                     .shards = from->shards};
     if (!from->sections)
         return;
     int64_t *sections = mem_must((n + 1) * sizeof *sections);
@@ -116,6 +117,7 @@ static void default_int(int *v, int fallback)
 static void options_fill(struct comm_options *o)
 {
     default_int(&o->threads, 1);
+    o->features_merge_num = o->max_merge_var_num > 0 ? o->max_merge_var_num : 12; /* Paddle's */
     default_int(&o->max_merge_var_num, o->threads);
     default_int(&o->send_queue_size, o->threads);
     default_int(&o->min_send_grad_num_before_recv, o->threads);

@@ -18,6 +18,8 @@ struct comm_options {
     bool direct;                    /* a program of the bare transpiler: mode_direct.c */
     int threads;
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv;
+    int features_merge_num; /* pushes to a table of features that become one; by max_merge_var_num,
+                               else 12: not the caller's */
     int thread_pool_size, send_wait_times;
     int independent_recv_thread, is_sgd_optimizer;
     int geo_need_push_nums;

@@ -41,27 +41,14 @@ static enum skiff_status add_dense(struct skiff_tensor *sum, const struct skiff_
     }
 }
 
-/* Appends, with room to spare: sum->tensor grows to the new number of rows. */
 static enum skiff_status add_rows(struct skiff_tensor *sum, const struct skiff_tensor *x,
                                   const char *name, struct skiff_error *err)
 {
-    size_t old = sum->sel.nrows;
-    struct skiff_tensor all = {0};
-    struct shape shape = x->tensor.shape;
     if (sum->kind != VALUE_ROWS || sum->tensor.dtype != x->tensor.dtype ||
         shape_cols(&sum->tensor.shape, 1) != shape_cols(&x->tensor.shape, 1))
         return error_set(err, SKIFF_SHAPE, "%s: threads give rows of different width or type",
                          name);
-    size_t width = (size_t)shape_cols(&shape, 1) * dtype_size(x->tensor.dtype);
-    shape.dims[0] = (int64_t)(old + x->sel.nrows);
-    TRY(value_as_rows_shape(&all, x->tensor.dtype, &shape, x->sel.height, err));
-    memcpy(all.sel.rows, sum->sel.rows, old * sizeof(int64_t));
-    memcpy(all.sel.rows + old, x->sel.rows, x->sel.nrows * sizeof(int64_t));
-    memcpy(all.tensor.data, sum->tensor.data, old * width);
-    memcpy((char *)all.tensor.data + old * width, x->tensor.data, x->sel.nrows * width);
-    value_deinit(sum);
-    *sum = all;
-    return SKIFF_OK;
+    return value_append_rows(sum, x, err);
 }
 
 enum skiff_status sum_add(struct skiff_tensor *sum, int n, const struct skiff_tensor *x,
@@ -78,6 +65,7 @@ enum skiff_status sum_add(struct skiff_tensor *sum, int n, const struct skiff_te
 static void join_rows(struct skiff_tensor *v)
 {
     size_t width = (size_t)shape_cols(&v->tensor.shape, 1), n = v->sel.nrows;
+    size_t marks = (size_t)v->sel.marks;
     float *data = tensor_f32(&v->tensor);
     struct id_map map;
     id_map_init(&map);
@@ -86,7 +74,7 @@ static void join_rows(struct skiff_tensor *v)
         bool fresh;
         uint32_t at = id_map_add(&map, v->sel.rows[i], &fresh);
         if (!fresh) {
-            add_floats(data + at * width, data + i * width, width);
+            add_floats(data + at * width + marks, data + i * width + marks, width - marks);
             continue;
         }
         v->sel.rows[at] = v->sel.rows[i];
@@ -105,7 +93,8 @@ enum skiff_status sum_finish(struct skiff_tensor *sum, int n, bool mean, struct 
         return SKIFF_OK;
     if (sum->kind == VALUE_ROWS && sum->tensor.dtype == DTYPE_FP32)
         join_rows(sum);
-    if (!mean)
+    bool features = sum->kind == VALUE_ROWS && sum->sel.marks;
+    if (!mean || features) /* what is pushed to tables of features is added up, in any mode */
         return SKIFF_OK;
     if (sum->tensor.dtype != DTYPE_FP32)
         return error_set(err, SKIFF_DTYPE, "the mean of values of type %s is not known",

@@ -6,7 +6,11 @@
  *
  * A training thread waits only when a queue is full. A round begins when every variable has
  * max_merge_var_num copies, or send_wait_times * 10 ms after the first copy came: so the variables
- * of a batch go out together. What is queued when the trainer stops goes out before it does. */
+ * of a batch go out together. What is queued when the trainer stops goes out before it does.
+ *
+ * What goes to tables of features has no such clock: features_merge_num pushes become one, or those
+ * that are there when somebody settles (a save, the end of a pass, stop_worker). So what servers
+ * get does not depend on how fast anybody is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +26,10 @@ struct slot {
 
 struct queue {
     struct comm_var var;
-    bool merge_add;
-    struct slot *slots; /* a ring of send_queue_size */
-    int head, count;    /* count includes those that are being filled */
+    bool merge_add, features;
+    struct slot *slots; /* a ring of `room` */
+    int room;
+    int head, count; /* count includes those that are being filled */
 };
 
 struct async_state {
@@ -34,6 +39,8 @@ struct async_state {
     struct str_map queues;  /* origin -> queue, in order of first use */
     struct thread thread;
     bool stop, busy;
+    int settling;     /* so many wait until nothing is queued */
+    int threads;      /* of train_from_dataset, that have not ended */
     int64_t first_at; /* when the oldest waiting copy came; 0: none waits */
     int grads;        /* copies of the first variable since the last pull */
     struct skiff_error error;
@@ -55,7 +62,7 @@ static void async_destroy(struct comm *c)
     struct async_state *s = c->state;
     for (size_t i = 0; i < s->queues.count; i++) {
         struct queue *q = s->queues.entries[i].value;
-        for (int k = 0; k < c->options.send_queue_size; k++)
+        for (int k = 0; k < q->room; k++)
             value_deinit(&q->slots[k].value);
         free(q->slots);
         comm_var_deinit(&q->var);
@@ -78,24 +85,28 @@ static struct queue *queue_find(struct comm *c, const struct job_slices *to, boo
         q = mem_must(sizeof *q);
         slices_copy(&q->var, to);
         q->merge_add = merge_add;
-        q->slots = mem_must((size_t)c->options.send_queue_size * sizeof *q->slots);
+        q->features = to->shards > 0;
+        q->room = q->features ? 2 * c->options.features_merge_num : c->options.send_queue_size;
+        q->slots = mem_must((size_t)q->room * sizeof *q->slots);
         str_map_put(&s->queues, q->var.origin, q);
     }
     return q;
 }
 
-static int queue_ready(const struct queue *q, int room)
+static int queue_ready(const struct queue *q)
 {
     int n = 0;
-    while (n < q->count && q->slots[(q->head + n) % room].ready)
+    while (n < q->count && q->slots[(q->head + n) % q->room].ready)
         n++;
     return n;
 }
 
-/* A round begins when every variable has so many copies. */
-static int copies_of_round(const struct comm *c)
+/* A round begins when every variable has so many copies, or a table of features. */
+static int copies_of_round(const struct comm *c, bool features)
 {
     int merge = c->options.max_merge_var_num, room = c->options.send_queue_size;
+    if (features)
+        return c->options.features_merge_num;
     return merge < room ? merge : room;
 }
 
@@ -104,13 +115,12 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
                                     struct skiff_error *err)
 {
     struct async_state *s = c->state;
-    int room = c->options.send_queue_size;
     enum skiff_status status = comm_check_running(c, err);
     if (status < 0)
         return status;
     pthread_mutex_lock(&s->lock);
     struct queue *q = queue_find(c, to, merge_add);
-    while (q->count == room && !s->error.code)
+    while (q->count == q->room && !s->error.code)
         pthread_cond_wait(&s->changed, &s->lock); /* the exchange under way has a deadline */
     if (s->error.code) {
         status = s->error.code;
@@ -119,17 +129,17 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
         pthread_mutex_unlock(&s->lock);
         return status;
     }
-    struct slot *slot = &q->slots[(q->head + q->count++) % room];
+    struct slot *slot = &q->slots[(q->head + q->count++) % q->room];
     pthread_mutex_unlock(&s->lock);
     status = sum_add(&slot->value, 0, x, q->var.origin, err);
     pthread_mutex_lock(&s->lock);
     slot->ready = true;
     if (status < 0)
         value_clear(&slot->value);
-    bool first = !s->first_at;
+    bool first = !q->features && !s->first_at;
     if (first)
         s->first_at = clock_now();
-    if (first || queue_ready(q, room) >= copies_of_round(c))
+    if (first || s->settling || queue_ready(q) >= copies_of_round(c, q->features))
         pthread_cond_signal(&s->wanted);
     pthread_mutex_unlock(&s->lock);
     return status;
@@ -137,33 +147,47 @@ static enum skiff_status async_send(struct comm *c, const struct job_slices *to,
 
 /* ---- the communicator's thread ---- */
 
-/* The fewest, and the most, copies that wait of a variable. */
-static void queues_ready(const struct comm *c, int *least, int *most)
+/* What waits in the queues. */
+struct ready {
+    int least, most; /* copies of a variable; tables of features apart: */
+    int features;    /* most pushes of one of them */
+};
+
+static struct ready queues_ready(const struct comm *c)
 {
     const struct async_state *s = c->state;
-    *least = s->queues.count < (size_t)c->options.plan->sends ? 0 : c->options.send_queue_size;
-    *most = 0;
+    struct ready r = {.least = c->options.send_queue_size};
+    int plain = 0;
     for (size_t i = 0; i < s->queues.count; i++) {
-        int n = queue_ready(s->queues.entries[i].value, c->options.send_queue_size);
-        *least = n < *least ? n : *least;
-        *most = n > *most ? n : *most;
+        const struct queue *q = s->queues.entries[i].value;
+        int n = queue_ready(q);
+        if (q->features) {
+            r.features = n > r.features ? n : r.features;
+            continue;
+        }
+        plain++;
+        r.least = n < r.least ? n : r.least;
+        r.most = n > r.most ? n : r.most;
     }
+    if (plain < c->options.plan->sends || !plain)
+        r.least = 0;
+    return r;
 }
 
 /* Locked. False: stopped, and nothing is left. */
 static bool round_begins(struct comm *c)
 {
     struct async_state *s = c->state;
-    int enough = copies_of_round(c);
     for (;;) {
-        int least, most;
-        queues_ready(c, &least, &most);
+        struct ready r = queues_ready(c);
+        bool all = s->stop || s->settling;
         int64_t until = s->first_at + (int64_t)c->options.send_wait_times * 10 * CLOCK_MS;
-        if (least >= enough || (most && (s->stop || clock_now() >= until)))
+        if (r.least >= copies_of_round(c, false) || (r.most && (all || clock_now() >= until)) ||
+            r.features >= copies_of_round(c, true) || (r.features && all))
             return true;
-        if (s->stop && !most)
+        if (s->stop)
             return false;
-        cond_wait_until(&s->wanted, &s->lock, most ? until : CLOCK_NEVER);
+        cond_wait_until(&s->wanted, &s->lock, r.most ? until : CLOCK_NEVER);
     }
 }
 
@@ -172,18 +196,30 @@ struct taken { /* what a round takes of one queue: its first n slots */
     int n;
 };
 
+/* How many of the queue go out together now. */
+static int take_count(const struct comm *c, const struct queue *q)
+{
+    const struct async_state *s = c->state;
+    int ready = queue_ready(q);
+    int most = q->features ? c->options.features_merge_num : c->options.max_merge_var_num;
+    if (q->features && ready < most && !s->stop && !s->settling)
+        return 0;
+    return ready < most ? ready : most;
+}
+
 static int take(struct comm *c, struct taken *out)
 {
     struct async_state *s = c->state;
     int ntaken = 0;
-    bool more = false;
+    bool more = false, counted = false;
     for (size_t i = 0; i < s->queues.count; i++) {
         struct queue *q = s->queues.entries[i].value;
-        int ready = queue_ready(q, c->options.send_queue_size);
-        int n = ready < c->options.max_merge_var_num ? ready : c->options.max_merge_var_num;
-        more |= ready > n;
-        if (i == 0)
+        int n = take_count(c, q);
+        more |= !q->features && queue_ready(q) > n;
+        if (!q->features && !counted) {
             s->grads += n;
+            counted = true;
+        }
         if (n)
             out[ntaken++] = (struct taken){q, n};
     }
@@ -195,7 +231,7 @@ static int take(struct comm *c, struct taken *out)
 static enum skiff_status merge(const struct comm *c, const struct taken *t,
                                struct skiff_tensor **out, struct skiff_error *err)
 {
-    int room = c->options.send_queue_size, n = 0;
+    int room = t->q->room, n = 0;
     struct skiff_tensor *sum = NULL;
     for (int i = 0; i < t->n; i++) {
         struct skiff_tensor *v = &t->q->slots[(t->q->head + i) % room].value;
@@ -234,14 +270,13 @@ out:
 }
 
 /* Locked. */
-static void give_back(struct comm *c, const struct taken *taken, int n)
+static void give_back(const struct taken *taken, int n)
 {
-    int room = c->options.send_queue_size;
     for (int i = 0; i < n; i++) {
         struct queue *q = taken[i].q;
         for (int k = 0; k < taken[i].n; k++)
-            q->slots[(q->head + k) % room].ready = false;
-        q->head = (q->head + taken[i].n) % room;
+            q->slots[(q->head + k) % q->room].ready = false;
+        q->head = (q->head + taken[i].n) % q->room;
         q->count -= taken[i].n;
     }
 }
@@ -263,7 +298,7 @@ static void *communicate(void *arg)
         pthread_mutex_unlock(&s->lock);
         enum skiff_status status = push(c, taken, n, pull, &err);
         pthread_mutex_lock(&s->lock);
-        give_back(c, taken, n);
+        give_back(taken, n);
         free(taken);
         s->busy = false;
         if (status < 0)
@@ -297,13 +332,39 @@ static enum skiff_status async_settle(struct comm *c, struct skiff_error *err)
 {
     struct async_state *s = c->state;
     pthread_mutex_lock(&s->lock);
+    s->settling++;
+    pthread_cond_signal(&s->wanted);
     while (!s->error.code && (s->busy || queued(s)))
         pthread_cond_wait(&s->changed, &s->lock);
+    s->settling--;
     enum skiff_status status = s->error.code;
     if (status < 0 && err)
         *err = s->error;
     pthread_mutex_unlock(&s->lock);
     return status;
+}
+
+static void async_begin(struct comm *c, int n)
+{
+    struct async_state *s = c->state;
+    pthread_mutex_lock(&s->lock);
+    s->threads += n;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The last one: what it has pushed to tables is there when train_from_dataset is over, as in
+ * Paddle. A failure is told to whoever comes next. */
+static void async_end(struct comm *c)
+{
+    struct async_state *s = c->state;
+    bool features = false;
+    pthread_mutex_lock(&s->lock);
+    bool last = s->threads > 0 && !--s->threads;
+    for (size_t i = 0; i < s->queues.count; i++)
+        features |= ((const struct queue *)s->queues.entries[i].value)->features;
+    pthread_mutex_unlock(&s->lock);
+    if (last && features && atomic_load(&c->running))
+        async_settle(c, NULL);
 }
 
 /* At the end the trainer has what the servers have. */
@@ -332,4 +393,6 @@ const struct comm_mode mode_async = {.class = &async_class,
                                      .start = async_start,
                                      .stop = async_stop,
                                      .settle = async_settle,
+                                     .threads_begin = async_begin,
+                                     .thread_end = async_end,
                                      .send = async_send};

@@ -60,6 +60,9 @@ enum skiff_status fleet_split_config(const struct skiff_strategy *s, struct skif
     if (s->split_method)
         c.split_method = s->split_method;
     c.enable_dc_asgd = s->dc_asgd;
+    c.tables = s->tables;
+    c.ntables = s->ntables;
+    c.all_features = s->all_features;
     TRY(split_config_check(&c, err));
     *out = c;
     return SKIFF_OK;

@@ -6,7 +6,16 @@
 #include "ops/ops_common.h"
 #include "program/job.h"
 
-enum { SEND_TRAINER, SEND_EPMAP, SEND_SECTIONS, SEND_NAMES, SEND_NUM, SEND_ADD };
+enum {
+    SEND_TRAINER,
+    SEND_EPMAP,
+    SEND_SECTIONS,
+    SEND_NAMES,
+    SEND_NUM,
+    SEND_ADD,
+    SEND_HANDLER,
+    SEND_SHARDS
+};
 enum { RECV_EPMAP, RECV_TRAINER, RECV_BARRIER, RECV_VARNAMES, RECV_NAMES, RECV_SKIP };
 enum { NOTIFY_EPMAP, NOTIFY_DIR, NOTIFY_TABLE };
 enum {
@@ -19,7 +28,16 @@ enum {
     SAVE_SLICE_SHAPES,
     SAVE_ENDPOINTS
 };
-enum { TABLE_NAMES, TABLE_SECTIONS, TABLE_ENDPOINTS, TABLE_TRAINER, TABLE_VERSION, TABLE_PADDING };
+enum {
+    TABLE_NAMES,
+    TABLE_SECTIONS,
+    TABLE_ENDPOINTS,
+    TABLE_TRAINER,
+    TABLE_VERSION,
+    TABLE_PADDING,
+    TABLE_DTYPE,
+    TABLE_SHARDS
+};
 enum { TABLE_IDS, TABLE_W };
 
 static inline size_t row_bytes(const struct tensor *t)
@@ -69,6 +87,9 @@ enum skiff_status table_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status split_ids_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status prefetch_run(struct kernel *k, struct skiff_error *err);
 enum skiff_status merge_ids_run(struct kernel *k, struct skiff_error *err);
+
+/* push_sparse.c */
+enum skiff_status push_sparse_run(struct kernel *k, struct skiff_error *err);
 
 /* pull_rows.c */
 enum skiff_status pull_rows_prepare(struct kernel *k, struct skiff_error *err);

@@ -3,7 +3,8 @@
  *
  * A send names its variable's slices (send_varnames, sections), and the job cuts; or it lists
  * slices that were cut by ops before it, one server each. One variable with several servers and no
- * sections goes to all of them (a step counter). In GEO a send gives the ids of a batch instead:
+ * sections goes to all of them (a step counter), or with `shards` row by row to the server that has
+ * the id (a table of features). In GEO a send gives the ids of a batch instead:
  * jobs with send_ids. */
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,9 @@ static enum skiff_status send_one(struct kernel *k, struct job *j, struct skiff_
                             .n = eps->n,
                             .endpoints = eps->strings,
                             .names = names->strings,
-                            .sections = rows->n == eps->n ? rows->longs : NULL};
+                            .sections = rows->n == eps->n ? rows->longs : NULL,
+                            .modulo = k->attr[SEND_SHARDS].i > 0,
+                            .shards = k->attr[SEND_SHARDS].i > 0 ? k->attr[SEND_SHARDS].i : 0};
     if (names->n != eps->n) {
         if (names->n > 1)
             return kernel_fail(k, SKIFF_INVALID, err, "send_varnames has %d names for %d servers",

@@ -2,7 +2,8 @@
  *
  *   split_byref           Out[i] = the next sections[i] rows of X
  *   split_selected_rows   the same for SelectedRows; ids become those of the section
- *   distributed_lookup_table   Outputs[i] = rows of Ids[i], of a table cut by row ranges
+ *   distributed_lookup_table   Outputs[i] = rows of Ids[i], of a table cut by row ranges, or (with
+ *                         shards) by id: a table of features
  *   split_ids             Out[s] = ids with id % servers == s: the distinct ones of a list of ids;
  *                         of SelectedRows: the rows, ids unchanged
  *   prefetch, merge_ids   rows of these ids; put together again for every list of ids */
@@ -232,17 +233,21 @@ static enum skiff_status size_looked_up(struct kernel *k, int i, bool v2, int64_
 
 struct job_slices table_slices(const struct kernel *k, const char *origin)
 {
+    bool features = k->attr[TABLE_SHARDS].i > 0;
     return (struct job_slices){.origin = origin,
                                .n = k->attr[TABLE_NAMES].n,
                                .names = k->attr[TABLE_NAMES].strings,
                                .endpoints = k->attr[TABLE_ENDPOINTS].strings,
-                               .sections = k->attr[TABLE_SECTIONS].longs};
+                               .sections = features ? NULL : k->attr[TABLE_SECTIONS].longs,
+                               .modulo = features,
+                               .shards = features ? k->attr[TABLE_SHARDS].i : 0};
 }
 
 enum skiff_status check_slices(const struct kernel *k, struct skiff_error *err)
 {
     int n = k->attr[TABLE_NAMES].n;
-    if (!n || k->attr[TABLE_ENDPOINTS].n != n || k->attr[TABLE_SECTIONS].n != n)
+    bool features = k->attr[TABLE_SHARDS].i > 0;
+    if (!n || k->attr[TABLE_ENDPOINTS].n != n || (!features && k->attr[TABLE_SECTIONS].n != n))
         return kernel_fail(k, SKIFF_INVALID, err,
                            "%d table_names, %d endpoints, %d height_sections", n,
                            k->attr[TABLE_ENDPOINTS].n, k->attr[TABLE_SECTIONS].n);

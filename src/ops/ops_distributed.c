@@ -4,7 +4,9 @@
  *   send_barrier, fetch_barrier   all trainers have sent, have received
  *   listen_and_serv               the server: one block per parameter slice
  *   split_byref, split_selected_rows    a gradient cut by rows
- *   distributed_lookup_table      rows of a table cut by row ranges, for all its look-ups at once
+ *   distributed_lookup_table      rows of a table cut by row ranges, for all its look-ups at once;
+ *                                 of a table of features (2.x)
+ *   distributed_push_sparse       what a batch pushes to a table of features (2.x)
  *   split_ids, prefetch, merge_ids      rows of a table cut by id modulo servers
  *   lookup_sparse_table           such a table's rows on its server
  *   fake_init                     a table that the trainer does not hold
@@ -121,6 +123,12 @@ static const char *const default_table[] = {""};
         .name = attr, .type = ATTR_STRINGS, .def = {.n = 1, .strings = default_endpoint } \
     }
 
+/* of tables of features; other programs never have it */
+#define A_SHARDS                                                 \
+    {                                                            \
+        .name = "shards", .type = ATTR_INT, .flags = ATTR_HIDDEN \
+    }
+
 static const struct op_slot nothing[] = {{0}};
 static const struct op_slot x_list[] = {{"X", SLOT_LIST | SLOT_OPTIONAL}, {0}};
 static const struct op_slot x_one[] = {{"X", 0}, {0}};
@@ -130,6 +138,9 @@ static const struct op_slot ids_list[] = {{"Ids", SLOT_LIST}, {0}};
 static const struct op_slot table_ins[] = {{"Ids", SLOT_LIST}, {"W", 0}, {0}};
 static const struct op_slot table_outs[] = {{"Outputs", SLOT_LIST}, {0}};
 static const struct op_slot pull_outs[] = {{"Table", 0}, {"Rows", 0}, {"Local", SLOT_LIST}, {0}};
+static const struct op_slot push_ins[] = {{"Ids", SLOT_LIST},        {"W", SLOT_SHAPE_ONLY},
+                                          {"Outputs", SLOT_LIST},    {"Shows", SLOT_OPTIONAL},
+                                          {"Clicks", SLOT_OPTIONAL}, {0}};
 static const struct op_slot home_ins[] = {{"X", 0}, {"Rows", 0}, {0}};
 static const struct op_slot merge_ins[] = {
     {"Ids", SLOT_LIST}, {"Rows", SLOT_LIST}, {"X", SLOT_LIST}, {0}};
@@ -145,6 +156,7 @@ static const struct op_attr_spec send_attrs[] = {A_INT("trainer_id", 0),
                                                  A_INT("num", 0),
                                                  A_BOOL("merge_add", false),
                                                  A_BOOL("use_send_handler", true),
+                                                 A_SHARDS,
                                                  {0}};
 static const struct op_attr_spec recv_attrs[] = {A_STRS("epmap"),
                                                  A_INT("trainer_id", 0),
@@ -184,7 +196,13 @@ static const struct op_attr_spec table_attrs[] = {
     A_STR("lookup_table_version", "lookup_table"),
     A_LONG("padding_idx", -1),
     A_INT("dtype", 5),
+    A_SHARDS,
     {0}};
+static const struct op_attr_spec push_attrs[] = {A_INTS("slots"),
+                                                 A_LONG("padding_idx", -1),
+                                                 A_BOOL("use_cvm_op", false),
+                                                 A_INT("push_dim", 4),
+                                                 {0}};
 static const struct op_attr_spec sparse_table_attrs[] = {
     A_LONG("padding_idx", -1), A_BOOL("auto_grown_table", true), A_BOOL("is_test", false), {0}};
 static const struct op_attr_spec fake_init_attrs[] = {A_REQ("shape", ATTR_LONGS), {0}};
@@ -250,6 +268,8 @@ const struct op_kind ops_distributed[] = {
     JOB_IDS("split_ids", PART_FLAGS, ids_list, out_list, no_attrs, no_shapes, split_ids_run),
     JOB_IDS("prefetch", JOB_FLAGS, x_list, out_list, prefetch_attrs, no_shapes, prefetch_run),
     JOB_IDS("merge_ids", PART_FLAGS, merge_ins, out_list, no_attrs, no_shapes, merge_ids_run),
+    JOB_IDS("distributed_push_sparse", PART_FLAGS, push_ins, out_one, push_attrs, no_shapes,
+            push_sparse_run),
     JOB("lookup_sparse_table", PART_FLAGS, sparse_table_ins, out_one, sparse_table_attrs,
         sparse_table_infer, servers_only),
     JOB("fake_init", PART_FLAGS, nothing, out_one, fake_init_attrs, fake_init_infer, fake_init_run),

@@ -74,9 +74,11 @@ static enum skiff_status sort_ops(struct skiff_split *s, struct skiff_error *err
 
 /* ---- tables and parameters ---- */
 
-static bool is_table_lookup(const struct skiff_op *op)
+/* lookup_table_v2 of a distributed table: 1.8 does not know it, tables of features do. */
+static bool is_table_lookup(const struct skiff_split *s, const struct skiff_op *op)
 {
-    return op_is_lookup(op) && !strcmp(op->type, "lookup_table");
+    return op_is_lookup(op) &&
+           (!strcmp(op->type, "lookup_table") || split_wants_features(s, op_in1(op, "W")));
 }
 
 static struct split_table *find_table(const struct skiff_split *s, const char *name)
@@ -112,7 +114,7 @@ static enum skiff_status find_tables(struct skiff_split *s, struct skiff_error *
     const struct skiff_block *b = program_root(s->main);
     s->tables = arena_alloc(&s->arena, (size_t)(b->nops + 1) * sizeof *s->tables);
     for (int i = 0; i < b->nops && s->mode != SKIFF_SPLIT_GEO; i++) {
-        const char *w = is_table_lookup(b->ops[i]) ? op_in1(b->ops[i], "W") : NULL;
+        const char *w = is_table_lookup(s, b->ops[i]) ? op_in1(b->ops[i], "W") : NULL;
         if (!w || !attr_bool(b->ops[i], "is_distributed") || find_table(s, w))
             continue;
         struct split_table *t = &s->tables[s->ntables];
@@ -237,7 +239,7 @@ static void note_tables(struct skiff_split *s)
     const struct skiff_block *b = program_root(s->main);
     for (int i = 0; i < s->ntables; i++) {
         const struct split_table *t = &s->tables[i];
-        if (!split_table_rule(s) && strcmp(t->update->type, "sgd"))
+        if (!t->features && !split_table_rule(s) && strcmp(t->update->type, "sgd"))
             buf_printf(&s->notes,
                        "distribute lookup table only support sgd optimizer, change it's optimizer "
                        "to sgd instead of %s (table %s)\n",
@@ -367,6 +369,7 @@ static enum skiff_status work_out(struct skiff_split *s, const struct skiff_spli
     TRY(sort_ops(s, err));
     TRY(find_tables(s, err));
     TRY(find_params(s, err));
+    TRY(split_features(s, err));
     note_tables(s);
     TRY(split_place_params(s, err));
     note_params(s);
@@ -380,10 +383,17 @@ static enum skiff_status work_out(struct skiff_split *s, const struct skiff_spli
     return set_rate(s, err);
 }
 
-/* Sends of a trainer: gradients, the rows of each table for each server, its step counter. */
-static const struct job_plan *make_plan(const struct skiff_split *s)
+/* Sends of a trainer: gradients, the rows of each plain table for each server, its step counter. */
+static const struct job_plan *make_plan(struct skiff_split *s)
 {
     bool meets = s->config.runtime_split_send_recv && s->config.half_async;
+    const char **features = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *features);
+    int *shards = arena_alloc(&s->arena, (size_t)(s->ntables + 1) * sizeof *shards), plain = 0;
+    for (int i = 0; i < s->ntables; i++) {
+        features[i] = s->tables[i].features;
+        shards[i] = s->tables[i].shards;
+        plain += !features[i];
+    }
     struct job_plan plan = {
         .mode = s->mode,
         .trainer_mode = s->mode == SKIFF_SPLIT_ASYNC && meets ? SKIFF_SPLIT_HALF_ASYNC : s->mode,
@@ -393,9 +403,11 @@ static const struct job_plan *make_plan(const struct skiff_split *s)
         .endpoints = s->endpoints,
         .tables = s->table_names,
         .ntables = s->ntables,
+        .features = features,
+        .shards = shards,
         .placement = s->placed,
         .nplacement = s->nplaced,
-        .sends = s->nparams + s->ntables * s->nendpoints + (s->counter != NULL)};
+        .sends = s->nparams + plain * s->nendpoints + (s->counter != NULL)};
     return job_plan_create(&plan);
 }
 
@@ -419,6 +431,7 @@ enum skiff_status split_create_by(const struct skiff_split_job *job,
     s->trainer_id = job->trainer_id;
     s->trainers = job->trainers;
     enum skiff_status status = work_out(s, job, err);
+    s->config.tables = NULL; /* the caller's */
     if (status < 0) {
         split_destroy(s);
         return status;

@@ -41,6 +41,11 @@ struct split_table { /* is_distributed: rows live on server id % servers */
     const struct skiff_op *update;
     int64_t padding;    /* padding_idx of its look-ups */
     const char *prefix; /* of its prefetch variables; "" for the first table, as in Paddle */
+    /* of a table of features; features NULL: a plain one */
+    const char *features;     /* its settings (table/table_config.h) */
+    const char *show, *click; /* variables of ShowClickEntry; NULL: none */
+    int shards, push_dim;     /* shard_num; floats of a pushed row */
+    bool cvm;                 /* gradients have show and click in front */
 };
 
 struct skiff_split {
@@ -152,6 +157,9 @@ static inline int64_t op_padding(const struct skiff_op *op) /* -1: none */
 /* Puts distributed_lookup_table in place of the look-ups of a remote parameter. */
 enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_block *b,
                                       const struct split_param *p, struct skiff_error *err);
+/* The same for a table of features, whose rows are on the servers by id. */
+enum skiff_status split_features_lookups(const struct skiff_split *s, struct skiff_block *b,
+                                         const struct split_table *t, struct skiff_error *err);
 /* split_ids, prefetch, merge_ids in place of a distributed table's look-ups; its gradient goes out
  * with `control` as output of the send (NULL: none). */
 enum skiff_status split_table_lookups(const struct skiff_split *s, struct skiff_block *b,
@@ -167,6 +175,21 @@ const char *split_table_ids(const struct split_table *t, int i, struct arena *a)
 const char *split_table_rows(const struct split_table *t, int i, struct arena *a);
 const char *split_table_grad(const struct skiff_split *s, const struct split_table *t, int trainer,
                              int i, struct arena *a);
+
+/* ---- split_features.c: tables of features ---- */
+
+/* Is the table one of features, as the config has it? */
+bool split_wants_features(const struct skiff_split *s, const char *table);
+/* Settings of those tables, checked; Paddle's words for what is wrong. After find_params. */
+enum skiff_status split_features(struct skiff_split *s, struct skiff_error *err);
+/* distributed_push_sparse and send in place of the gradients of a table's look-ups. */
+enum skiff_status split_features_push(const struct skiff_split *s, struct skiff_block *b,
+                                      const struct split_table *t, const char *control,
+                                      struct skiff_error *err);
+/* Gradients of tables of features that nobody reads: their ops and variables go. */
+void split_features_drop(const struct skiff_split *s, struct skiff_block *b);
+/* What trainers push comes under this name, to all servers. */
+const char *split_features_grad(const struct split_table *t, struct arena *a);
 
 /* ---- split_trainer.c, split_startup.c, split_server.c, split_geo.c ---- */
 

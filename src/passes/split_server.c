@@ -2,7 +2,8 @@
  *   the learning rate's ops (if there is a schedule), with their own sub-blocks,
  *   one block per parameter slice:  sum of the trainers' gradients, scale by 1/trainers,
  *                                   regularizer, [DC-ASGD], optimizer,
- *   per distributed table: its update, then a block that looks rows up, and one that saves.
+ *   per distributed table: its update, then a block that looks rows up, and one that saves; tables
+ *   of features stand in the plan alone.
  * In the modes without barriers the gradient that arrived is used as it is. */
 #include <string.h>
 
@@ -448,10 +449,26 @@ static enum skiff_status add_table_save(struct server *v, struct skiff_block *b,
     return build_done(b, op, err);
 }
 
+/* A table of features has neither ops nor variables: the server's own rules work on it. */
+static void plan_features(struct server *v, const struct split_table *t)
+{
+    const char *grad = split_features_grad(t, arena_of(v));
+    struct plan_unit *u = server_plan_add(v->plan, t->name, grad, -1, true);
+    u->sparse = true;
+    u->features = arena_strdup(&v->plan->arena, t->features);
+    plan_names_add(v->plan, &u->pushed, grad);
+    plan_var(v, t->name);
+    plan_row_var(v, t->name);
+}
+
 static enum skiff_status add_tables(struct server *v, int parent, struct skiff_error *err)
 {
     struct skiff_block *update = NULL;
     for (int i = 0; i < v->s->ntables; i++) {
+        if (v->s->tables[i].features) {
+            plan_features(v, &v->s->tables[i]);
+            continue;
+        }
         update = program_add_block(v->p, parent);
         note_block(v, update);
         TRY(add_table_update(v, update, &v->s->tables[i], err));
@@ -465,7 +482,8 @@ static enum skiff_status add_tables(struct server *v, int parent, struct skiff_e
     path->persistable = IS_TRUE;
     v->save_block = save->idx;
     for (int i = 0; i < v->s->ntables; i++)
-        TRY(add_table_save(v, save, &v->s->tables[i], err));
+        if (!v->s->tables[i].features)
+            TRY(add_table_save(v, save, &v->s->tables[i], err));
     return SKIFF_OK;
 }
 

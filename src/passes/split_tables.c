@@ -2,7 +2,7 @@
  *
  * A table cut by rows (remote): all its look-ups become one distributed_lookup_table, placed right
  * after the last op that makes their ids. Where a row of it is needed before that, each look-up is
- * replaced where it stands.
+ * replaced where it stands. A table of features is looked up by the same op, with `shards`.
  *
  * A distributed table (server = id % servers): split_ids, prefetch and merge_ids stand for all its
  * look-ups; the gradient's rows are cut by id too. */
@@ -61,31 +61,34 @@ static int lookups_place(const struct lookups *l)
     return at;
 }
 
-/* ---- cut by rows ---- */
+/* ---- one op for all look-ups ---- */
+
+struct remote { /* where the rows of a table are */
+    const char *table;
+    int n; /* slices */
+    const char **names, **endpoints;
+    int64_t *rows; /* of each; NULL: by id */
+    int shards;    /* by id: of a table of features */
+};
 
 static enum skiff_status insert_lookup(const struct skiff_split *s, struct lookups *l, int at,
-                                       const struct split_param *p, struct skiff_error *err)
+                                       const struct remote *r, struct skiff_error *err)
 {
     struct skiff_program *pr = l->b->program;
     const struct skiff_op *first = l->ops[0];
-    const char **names = arena_alloc(&pr->arena, (size_t)p->nblocks * sizeof *names);
-    const char **endpoints = arena_alloc(&pr->arena, (size_t)p->nblocks * sizeof *endpoints);
-    int64_t *rows = arena_alloc(&pr->arena, (size_t)p->nblocks * sizeof *rows);
-    for (int i = 0; i < p->nblocks; i++) {
-        names[i] = p->blocks[i].param;
-        endpoints[i] = s->endpoints[p->blocks[i].server];
-        rows[i] = p->blocks[i].shape.dims[0];
-    }
     struct skiff_op *op = build_op(l->b, at, "distributed_lookup_table");
     build_in(l->b, op, "Ids", l->n, l->ids);
-    build_in1(l->b, op, "W", p->name);
+    build_in1(l->b, op, "W", r->table);
     build_out(l->b, op, "Outputs", l->n, l->outs);
-    op_set_strings(pr, op, "table_names", p->nblocks, names);
-    op_set_longs(pr, op, "height_sections", p->nblocks, rows);
-    op_set_strings(pr, op, "endpoints", p->nblocks, endpoints);
+    op_set_strings(pr, op, "table_names", r->n, r->names);
+    if (r->rows)
+        op_set_longs(pr, op, "height_sections", r->n, r->rows);
+    op_set_strings(pr, op, "endpoints", r->n, r->endpoints);
     op_set_long(pr, op, "padding_idx", op_padding(first));
     op_set_int(pr, op, "trainer_id", s->trainer_id);
     op_set_string(pr, op, "lookup_table_version", first->type);
+    if (r->shards)
+        op_set_int(pr, op, "shards", r->shards);
     return build_done(l->b, op, err);
 }
 
@@ -108,14 +111,14 @@ static bool next_group(struct lookups *l, const char *table)
 }
 
 static enum skiff_status replace_one_by_one(const struct skiff_split *s, struct lookups *l,
-                                            const struct split_param *p, struct skiff_error *err)
+                                            const struct remote *r, struct skiff_error *err)
 {
     for (int i = 0; i < l->n; i++) {
         struct lookups one = {.b = l->b, .ops = &l->ops[i], .n = 1};
         int at = block_position(l->b, l->ops[i]);
         lookups_name(&one);
         block_remove_ops(l->b, at, 1);
-        TRY(insert_lookup(s, &one, at, p, err));
+        TRY(insert_lookup(s, &one, at, r, err));
     }
     return SKIFF_OK;
 }
@@ -133,23 +136,54 @@ static bool can_join(struct lookups *l)
     return can;
 }
 
-enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_block *b,
-                                      const struct split_param *p, struct skiff_error *err)
+static enum skiff_status merge_lookups(const struct skiff_split *s, struct skiff_block *b,
+                                       const struct remote *r, struct skiff_error *err)
 {
     struct lookups l;
     enum skiff_status status = SKIFF_OK;
     lookups_init(&l, b);
-    while (status == SKIFF_OK && next_group(&l, p->name)) {
+    while (status == SKIFF_OK && next_group(&l, r->table)) {
         lookups_name(&l);
         if (!can_join(&l)) {
-            status = replace_one_by_one(s, &l, p, err);
+            status = replace_one_by_one(s, &l, r, err);
             continue;
         }
         lookups_remove(&l);
-        status = insert_lookup(s, &l, lookups_place(&l), p, err);
+        status = insert_lookup(s, &l, lookups_place(&l), r, err);
     }
     lookups_deinit(&l);
     return status;
+}
+
+enum skiff_status split_merge_lookups(const struct skiff_split *s, struct skiff_block *b,
+                                      const struct split_param *p, struct skiff_error *err)
+{
+    struct arena *a = &b->program->arena;
+    struct remote r = {.table = p->name,
+                       .n = p->nblocks,
+                       .names = arena_alloc(a, (size_t)p->nblocks * sizeof *r.names),
+                       .endpoints = arena_alloc(a, (size_t)p->nblocks * sizeof *r.endpoints),
+                       .rows = arena_alloc(a, (size_t)p->nblocks * sizeof *r.rows)};
+    for (int i = 0; i < p->nblocks; i++) {
+        r.names[i] = p->blocks[i].param;
+        r.endpoints[i] = s->endpoints[p->blocks[i].server];
+        r.rows[i] = p->blocks[i].shape.dims[0];
+    }
+    return merge_lookups(s, b, &r, err);
+}
+
+enum skiff_status split_features_lookups(const struct skiff_split *s, struct skiff_block *b,
+                                         const struct split_table *t, struct skiff_error *err)
+{
+    struct arena *a = &b->program->arena;
+    struct remote r = {.table = t->name,
+                       .n = s->nendpoints,
+                       .names = arena_alloc(a, (size_t)s->nendpoints * sizeof *r.names),
+                       .endpoints = s->endpoints,
+                       .shards = t->shards};
+    for (int i = 0; i < r.n; i++)
+        r.names[i] = t->name;
+    return merge_lookups(s, b, &r, err);
 }
 
 /* ---- cut by id ---- */

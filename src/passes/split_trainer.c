@@ -293,8 +293,15 @@ static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
     if (barrier)
         TRY(send_barrier(t, barrier, err));
     TRY(recv_params(t, barrier, err));
-    for (int i = 0; i < s->ntables; i++)
-        TRY(split_table_lookups(s, t->b, &s->tables[i], tables[i], err));
+    for (int i = 0; i < s->ntables; i++) {
+        const struct split_table *table = &s->tables[i];
+        if (!table->features) {
+            TRY(split_table_lookups(s, t->b, table, tables[i], err));
+            continue;
+        }
+        TRY(split_features_lookups(s, t->b, table, err));
+        TRY(split_features_push(s, t->b, table, tables[i], err));
+    }
     return SKIFF_OK;
 }
 
@@ -311,6 +318,7 @@ enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_p
     enum skiff_status status = exchange(&t, err);
     if (status == SKIFF_OK) {
         drop_optimizer(&t, gone, ngone);
+        split_features_drop(s, t.b);
         *out = t.p;
     } else {
         program_destroy(t.p);

@@ -111,6 +111,7 @@ enum skiff_status value_as_rows_shape(struct skiff_tensor *v, enum dtype dtype,
     v->sel.nrows = nrows;
     v->sel.height = height;
     v->sel.distinct = false;
+    v->sel.marks = 0;
     return SKIFF_OK;
 }
 
@@ -120,6 +121,7 @@ static enum skiff_status rows_room(struct skiff_tensor *v, size_t nrows, struct 
     struct shape room = v->tensor.shape;
     room.dims[0] = (int64_t)nrows;
     TRY(value_as_rows_shape(&wide, v->tensor.dtype, &room, v->sel.height, err));
+    wide.sel.marks = v->sel.marks;
     if (v->sel.nrows) {
         memcpy(wide.tensor.data, v->tensor.data, tensor_bytes(&v->tensor));
         memcpy(wide.sel.rows, v->sel.rows, v->sel.nrows * sizeof *wide.sel.rows);
@@ -133,11 +135,13 @@ enum skiff_status value_append_rows(struct skiff_tensor *to, const struct skiff_
                                     struct skiff_error *err)
 {
     size_t have = to->sel.nrows, add = more->sel.nrows, bytes = tensor_bytes(&to->tensor);
+    int marks = to->sel.marks;
     struct shape shape = to->tensor.shape;
     shape.dims[0] = (int64_t)(have + add);
     if (bytes + tensor_bytes(&more->tensor) > to->tensor.cap || have + add > to->sel.rows_cap)
         TRY(rows_room(to, 2 * (have + add), err));
     TRY(value_as_rows_shape(to, to->tensor.dtype, &shape, more->sel.height, err));
+    to->sel.marks = marks;
     if (add) {
         memcpy((char *)to->tensor.data + bytes, more->tensor.data, tensor_bytes(&more->tensor));
         memcpy(to->sel.rows + have, more->sel.rows, add * sizeof *to->sel.rows);
@@ -212,6 +216,7 @@ enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor 
                                 err));
         TRY(tensor_copy(&to->tensor, &from->tensor, err));
         memcpy(to->sel.rows, from->sel.rows, from->sel.nrows * sizeof *from->sel.rows);
+        to->sel.marks = from->sel.marks;
         return SKIFF_OK;
     case VALUE_ARRAY:
         return value_copy_array(to, from, err);
