@@ -103,6 +103,10 @@ struct skiff_strategy {
     const struct skiff_table_settings *tables;
     int ntables;
     bool all_features;
+    /* A worker without servers: its distributed tables live in a server inside this process, their
+     * rows by any id; dense parameters are trained by the program's own ops. With tables or
+     * all_features always; without, distributed tables are tensors of the declared size. */
+    bool keyed_tables;
     bool adam_d2sum; /* dense parameters under Adam: Paddle's adam_d2sum rule on the servers */
     uint64_t reserved[4];
 };

@@ -43,6 +43,7 @@ struct skiff_split_config {
     /* Distributed tables that are tables of features; borrowed until skiff_split_create is back. */
     const struct skiff_table_settings *tables;
     int ntables;
+    bool tables_only;  /* dense parameters and their updates stay with the trainer */
     bool all_features; /* those without settings, too, with the defaults of fleet 2.x */
     uint64_t reserved[4];
 };

@@ -312,6 +312,7 @@ static const struct {
     FIELD(independent_recv_thread, 'i'),
     FIELD(is_sgd_optimizer, 'i'),
     FIELD(transport, 's'),
+    FIELD(keyed_tables, 'b'),
 #undef FIELD
 };
 

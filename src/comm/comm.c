@@ -164,6 +164,7 @@ enum skiff_status comm_create(const struct comm_options *options, struct job **o
     options_fill(&c->options);
     job_plan_ref(c->options.plan);
     session_fill(&c->options.session, c->options.plan);
+    c->options.session.hub = c->options.host.hub;
     pthread_mutex_init(&c->lock, NULL);
     list_recvs(c);
     enum skiff_status status = c->mode->create ? c->mode->create(c, err) : SKIFF_OK;
@@ -182,7 +183,11 @@ static enum skiff_status open_locked(struct comm *c, struct skiff_error *err)
         return error_set(err, SKIFF_STATE,
                          "worker %d has left the job (stop_worker, close): it cannot go on",
                          c->options.session.worker);
-    return c->session ? SKIFF_OK : session_open(&c->options.session, &c->session, err);
+    if (c->session)
+        return SKIFF_OK;
+    if (c->options.host.open)
+        TRY(c->options.host.open(c->options.host.self, err));
+    return session_open(&c->options.session, &c->session, err);
 }
 
 enum skiff_status comm_open(struct comm *c, struct session **out, struct skiff_error *err)
@@ -358,6 +363,8 @@ void comm_job_destroy(struct job *j)
     comm_abandon(j, "has ended without stop_worker or close"); /* if it has not left */
     comm_stop(j, NULL);
     session_close(c->session);
+    if (c->options.host.close)
+        c->options.host.close(c->options.host.self);
     scope_destroy(c->scope);
     if (c->mode->destroy && c->state)
         c->mode->destroy(c);

@@ -10,12 +10,22 @@
 #include "executor/scope.h"
 #include "program/job_plan.h"
 
+/* A server inside this process (fleet/local_server.h): made ready before the session opens, ended
+ * when the job is gone. All 0: servers are elsewhere. */
+struct comm_host {
+    void *self;
+    enum skiff_status (*open)(void *self, struct skiff_error *err); /* may be called again */
+    void (*close)(void *self);
+    struct inproc_hub *hub; /* where it is found */
+};
+
 /* Fluid's TrainerRuntimeConfig; 0 (or negative for is_sgd, independent_recv): the default, which
  * depends on `threads` (CPU_NUM). */
 struct comm_options {
     const struct job_plan *plan;    /* comm_create takes a reference */
     struct session_options session; /* worker, and the network; the rest comes from the plan */
     bool direct;                    /* a program of the bare transpiler: mode_direct.c */
+    struct comm_host host;          /* comm_create takes it over, also when it fails */
     int threads;
     int max_merge_var_num, send_queue_size, min_send_grad_num_before_recv;
     int features_merge_num; /* pushes to a table of features that become one; by max_merge_var_num,

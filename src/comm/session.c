@@ -144,6 +144,7 @@ static enum skiff_status open_node(struct session *s, struct skiff_error *err)
                                .secret = o->secret,
                                .insecure = o->insecure,
                                .transport = o->transport,
+                               .hub = o->hub,
                                .say = node_says,
                                .user = s};
     struct net_id id = {NET_WORKER, (uint32_t)o->worker};

@@ -25,6 +25,7 @@ struct session_options {
     const char *job, *secret; /* NULL: "" */
     bool insecure;            /* no secret is needed, wherever servers are */
     const char *transport;    /* as users write it (net/transport.h); NULL: tcp */
+    struct inproc_hub *hub;   /* servers are in this process; NULL: they are not */
     int connect_ms;           /* all servers must have answered by then; 0: 30 minutes */
     int request_ms;           /* deadline of a request; 0: 180 s (FLAGS_rpc_deadline) */
     int silence_ms;           /* a peer is dead after this; 0: 10000 */

@@ -44,6 +44,23 @@ static bool on_servers(const struct collect *c, const char *name)
     return v && v->persistable == IS_TRUE;
 }
 
+/* A table's rows, or a state of its optimizer that has a row for each of them. */
+static bool is_keyed(const struct collect *c, const struct skiff_var *v)
+{
+    if (job_plan_has_table(c->plan, v->name))
+        return true;
+    for (int b = 1; b < c->server0->nblocks; b++)
+        for (int i = 0; i < c->server0->blocks[b]->nops; i++) {
+            const struct skiff_op *op = c->server0->blocks[b]->ops[i];
+            const char *param = op_in1(op, "Param");
+            const struct skiff_var *table =
+                param ? block_find_var(c->server0->blocks[b], param) : NULL;
+            if (table && job_plan_has_table(c->plan, param) && op_writes(op, v->name))
+                return shape_equal(&table->shape, &v->shape);
+        }
+    return false;
+}
+
 static const struct skiff_tensor *in_scope(const struct collect *c, const char *name)
 {
     const struct skiff_tensor *v = scope_find(c->scope, name);
@@ -194,7 +211,7 @@ enum skiff_status collect_write(const struct collect *c, const struct skiff_var 
     int n;
     if (!c->session)
         return write_own(c, v, w, err);
-    if (job_plan_has_table(c->plan, v->name))
+    if (is_keyed(c, v))
         return write_table(c, v, w, err);
     const struct skiff_placement **slices = job_plan_slices(c->plan, v->name, &n);
     enum skiff_status status = SKIFF_OK;

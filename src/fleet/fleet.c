@@ -15,7 +15,10 @@ void skiff_fleet_destroy(struct skiff_fleet *f)
 {
     if (!f)
         return;
-    skiff_fleet_abandon_worker(f, "has ended without stop_worker");
+    if (f->role.nservers)
+        skiff_fleet_abandon_worker(f, "has ended without stop_worker");
+    else
+        skiff_fleet_stop_worker(f, NULL); /* its server is in this process and goes with it */
     fleet_drop_programs(f);
     role_deinit(&f->role);
     free(f);

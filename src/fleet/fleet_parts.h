@@ -36,9 +36,10 @@ struct skiff_fleet {
 /* To whoever listens; any thread. */
 void fleet_say(void *self, enum log_level level, const char *line);
 
+/* Neither servers nor a server inside this process: programs are run as they are. */
 static inline bool fleet_is_alone(const struct skiff_fleet *f)
 {
-    return f->role.nservers == 0;
+    return f->role.nservers == 0 && !f->split;
 }
 /* STATE unless init was called. */
 enum skiff_status fleet_need_init(const struct skiff_fleet *f, const char *call,

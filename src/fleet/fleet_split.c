@@ -10,7 +10,7 @@
 
 #include <skiff/transpile.h>
 
-#include "fleet/job_server.h"
+#include "fleet/local_server.h"
 #include "passes/minimize.h"
 
 /* ---- strategy ---- */
@@ -133,6 +133,82 @@ static enum skiff_status make_server(struct skiff_fleet *f, const struct skiff_s
     return job_server_create(&o, &f->job, err);
 }
 
+/* ---- a server inside this worker ---- */
+
+static bool is_true(const struct skiff_op *op, const char *attr)
+{
+    const struct op_attr_value *a = op_attr(op, attr);
+    return a && a->type == ATTR_BOOLEAN && a->value.b;
+}
+
+static bool has_tables(const struct skiff_program *p)
+{
+    const struct skiff_block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++)
+        if (!strcmp(b->ops[i]->type, "lookup_table") && is_true(b->ops[i], "is_distributed"))
+            return true;
+    return false;
+}
+
+static bool hosts_tables(const struct skiff_fleet *f, const struct skiff_strategy *s,
+                         const struct skiff_program *main)
+{
+    return fleet_is_alone(f) && (s->keyed_tables || s->ntables || s->all_features) &&
+           has_tables(main);
+}
+
+/* Of the server nobody wants to hear what is not worth a warning. */
+static void say_warnings(void *self, enum log_level level, const char *line)
+{
+    if (level >= LOG_WARN)
+        fleet_say(self, level, line);
+}
+
+/* Neither side is missed because the machine is busy: both are this process. */
+#define LOCAL_SILENCE_MS (24 * 3600 * 1000)
+
+static enum skiff_status make_host(struct skiff_fleet *f, struct comm_host *out,
+                                   struct skiff_error *err)
+{
+    struct skiff_program *main, *startup;
+    struct server_plan *plan;
+    f->settings.silence_ms = LOCAL_SILENCE_MS;
+    TRY(split_server(f->split, LOCAL_ENDPOINT, &main, &startup, &plan, err));
+    struct job_server_options o = {.plan = plan,
+                                   .main = main,
+                                   .startup = startup,
+                                   .whole = f->origin,
+                                   .settings = &f->settings,
+                                   .say = say_warnings,
+                                   .user = f};
+    enum skiff_status status = local_server_create(&o, out, err);
+    program_destroy(main);
+    program_destroy(startup);
+    return status;
+}
+
+static enum skiff_status split_local(struct skiff_fleet *f, const struct skiff_strategy *s,
+                                     struct skiff_error *err)
+{
+    struct skiff_strategy local = *s;
+    struct skiff_split_config config;
+    struct comm_options o;
+    struct skiff_split_job job = {
+        .main = f->origin, .startup = f->origin_startup, .pservers = LOCAL_ENDPOINT, .trainers = 1};
+    local.mode = "async"; /* each thread's rows are there before its next batch */
+    local.direct = true;
+    TRY(fleet_split_config(&local, &config, err));
+    config.tables_only = true;
+    TRY(split_create(&job, &config, &f->split, err));
+    TRY(split_trainer(f->split, &f->main, &f->startup, err));
+    fleet_comm_options(&local, &f->settings, split_plan(f->split), 0, &o);
+    TRY(make_host(f, &o.host, err));
+    o.session.say = say_warnings;
+    o.session.user = f;
+    o.session.silence_ms = LOCAL_SILENCE_MS;
+    return comm_create(&o, &f->job, err);
+}
+
 /* A job that others still hold must not be run by the user's programs without its fleet. */
 static void give_back(struct skiff_program **given)
 {
@@ -167,10 +243,14 @@ static enum skiff_status split_by_role(struct skiff_fleet *f, const struct skiff
                                   .pservers = f->role.servers_text,
                                   .trainers = f->role.workers,
                                   .sync_mode = true};
-    TRY(fleet_split_config(s, &config, err));
-    job.sync_mode = config.sync_mode || !s->direct;
-    TRY(split_create(&job, &config, &f->split, err));
-    TRY(f->role.kind == SKIFF_WORKER ? make_trainer(f, s, err) : make_server(f, s, err));
+    if (fleet_is_alone(f)) {
+        TRY(split_local(f, s, err));
+    } else {
+        TRY(fleet_split_config(s, &config, err));
+        job.sync_mode = config.sync_mode || !s->direct;
+        TRY(split_create(&job, &config, &f->split, err));
+        TRY(f->role.kind == SKIFF_WORKER ? make_trainer(f, s, err) : make_server(f, s, err));
+    }
     program_set_job(f->main, f->job);
     program_set_job(f->startup, f->job);
     return SKIFF_OK;
@@ -205,21 +285,22 @@ enum skiff_status skiff_fleet_split(struct skiff_fleet *f, struct skiff_program 
 {
     static const struct skiff_strategy defaults = {0};
     struct skiff_split_config config;
+    if (!strategy)
+        strategy = &defaults;
     TRY(fleet_need_init(f, "minimize", err));
-    TRY(fleet_split_config(strategy ? strategy : &defaults, &config, err)); /* alone, too */
-    if (strategy)
-        TRY(take_settings(f, strategy, err));
+    TRY(fleet_split_config(strategy, &config, err)); /* alone, too */
+    TRY(take_settings(f, strategy, err));
     if (fleet_is_working(f))
         return error_set(err, SKIFF_STATE, "minimize: this worker is in a job; stop_worker first");
     fleet_drop_programs(f);
     f->origin = program_clone(main);
     f->origin_startup = program_clone(startup);
-    if (fleet_is_alone(f)) {
+    if (fleet_is_alone(f) && !hosts_tables(f, strategy, main)) {
         f->main = program_clone(main);
         f->startup = program_clone(startup);
         return SKIFF_OK;
     }
-    enum skiff_status status = split_by_role(f, strategy ? strategy : &defaults, err);
+    enum skiff_status status = split_by_role(f, strategy, err);
     if (status < 0)
         fleet_drop_programs(f);
     else if (f->role.kind == SKIFF_WORKER)

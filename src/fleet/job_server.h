@@ -21,6 +21,7 @@ struct job_server_options {
     const struct skiff_program *main, *startup; /* of this server, as the split made them; copied */
     const struct skiff_program *whole;          /* before the split, or NULL; copied */
     const struct settings *settings;
+    struct inproc_hub *hub; /* of a server inside its worker; NULL: workers are elsewhere */
     bool stop_on_death, keeps_values;
     void (*say)(void *user, enum log_level level, const char *line);
     void *user;

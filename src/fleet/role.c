@@ -494,7 +494,7 @@ static enum skiff_status user_check(struct role *r, const struct skiff_role *giv
                          "role is %d; expected Role.WORKER (1) or Role.SERVER "
                          "(2)",
                          (int)given->role);
-    if (given->nservers < 1)
+    if (given->nservers < 1 && (given->role != SKIFF_WORKER || given->worker_num != 1))
         return error_set(err, SKIFF_INVALID,
                          "server_endpoints is empty; expected the addresses of all servers, "
                          "host:port each");

@@ -409,7 +409,7 @@ enum skiff_status node_create(const struct node_options *options, struct node **
 enum skiff_status node_check_secret(const struct node_owner *owner, const char *const *servers,
                                     int n, struct skiff_error *err)
 {
-    if ((owner->secret && owner->secret[0]) || owner->insecure)
+    if ((owner->secret && owner->secret[0]) || owner->insecure || owner->hub)
         return SKIFF_OK;
     for (int i = 0; i < n; i++)
         if (host_is_reachable(servers[i]))
@@ -433,6 +433,11 @@ enum skiff_status node_open(const struct node_owner *owner, struct net_id id, co
                              .stats = owner->stats,
                              .say = owner->say,
                              .user = owner->user};
+    if (owner->hub) {
+        o.kind = transport_find("inproc");
+        o.transport.hub = owner->hub;
+        return node_create(&o, out, err);
+    }
     TRY(transport_choose(owner->transport, &o.kind, &o.transport, err));
     return node_create(&o, out, err);
 }

@@ -76,6 +76,7 @@ struct node_owner {
     const char *job, *secret; /* NULL: "" */
     bool insecure;            /* no secret is needed, wherever servers are */
     const char *transport;    /* as users write it (transport_choose); NULL: tcp */
+    struct inproc_hub *hub;   /* instead of a transport: peers inside this process; NULL: none */
     struct stats *stats;      /* NULL: the node has its own */
     void (*say)(void *user, enum log_level level, const char *line);
     void *user;

@@ -19,7 +19,7 @@
 #include "ops/seq_common.h"
 
 enum { IN_W, IN_IDS, IN_DOUT };
-enum { AT_SPARSE = 0, AT_PADDING = 2 };
+enum { AT_SPARSE = 0, AT_DISTRIBUTED = 1, AT_PADDING = 2 };
 
 static int64_t table_height(const struct skiff_tensor *w)
 {
@@ -63,14 +63,18 @@ static enum skiff_status lookup_v2_infer(struct infer *c, struct skiff_error *er
     return SKIFF_OK;
 }
 
-/* The gradient of the table, dense or as rows. While running, W may be SelectedRows. */
-static enum skiff_status table_grad_infer(struct infer *c, bool sparse, struct skiff_error *err)
+/* The gradient of the table, dense or as rows. While running, W may be SelectedRows, or only
+ * declared: the rows of a distributed table are elsewhere, by any id. */
+static enum skiff_status table_grad_infer(struct infer *c, bool sparse, bool distributed,
+                                          struct skiff_error *err)
 {
     TRY(lookup_check(c, err));
     struct shape w = *infer_in(c, IN_W, 0), ids = *infer_in(c, IN_IDS, 0);
     enum dtype dtype = infer_in_dtype(c, IN_W, 0);
     if (c->running)
         w.dims[0] = table_height(kernel_in_value(c->kernel, IN_W, 0));
+    if (sparse && distributed && c->running && !kernel_in(c->kernel, IN_W)->data)
+        w.dims[0] = INT64_MAX;
     if (!sparse)
         return infer_out(c, 0, 0, dtype, &w, err);
     return infer_out_rows(c, 0, 0, dtype, dims_product(&ids, 0, ids.ndim), w.dims[1], w.dims[0],
@@ -79,7 +83,7 @@ static enum skiff_status table_grad_infer(struct infer *c, bool sparse, struct s
 
 static enum skiff_status lookup_grad_infer(struct infer *c, struct skiff_error *err)
 {
-    return table_grad_infer(c, c->attr[AT_SPARSE].b, err);
+    return table_grad_infer(c, c->attr[AT_SPARSE].b, c->attr[AT_DISTRIBUTED].b, err);
 }
 
 /* ---- forward ---- */
@@ -311,7 +315,7 @@ static enum skiff_status fused_run(struct kernel *k, struct skiff_error *err)
 static enum skiff_status fused_grad_infer(struct infer *c, struct skiff_error *err)
 {
     TRY(infer_want_lod(c, IN_IDS, err));
-    return table_grad_infer(c, c->attr[FU_SPARSE].b, err);
+    return table_grad_infer(c, c->attr[FU_SPARSE].b, false, err);
 }
 
 static enum skiff_status fused_grad_run(struct kernel *k, struct skiff_error *err)

@@ -47,6 +47,21 @@ static enum skiff_status check_update(int at, const struct skiff_op *op, struct 
                      op->type, kind ? kind->no_server : "which Skiff does not know");
 }
 
+static struct split_table *find_table(const struct skiff_split *s, const char *name)
+{
+    for (int i = 0; i < s->ntables; i++)
+        if (!strcmp(s->tables[i].name, name))
+            return &s->tables[i];
+    return NULL;
+}
+
+/* With tables_only the trainer updates dense parameters itself. */
+static bool stays(const struct skiff_split *s, const struct skiff_op *op)
+{
+    const char *param, *grad;
+    return s->config.tables_only && !(op_role_pair(op, &param, &grad) && find_table(s, param));
+}
+
 /* Which ops go to the servers? */
 static enum skiff_status sort_ops(struct skiff_split *s, struct skiff_error *err)
 {
@@ -66,6 +81,8 @@ static enum skiff_status sort_ops(struct skiff_split *s, struct skiff_error *err
             op_set_int(s->main, op, "op_role", ROLE_BACKWARD);
             continue;
         }
+        if (stays(s, op))
+            continue;
         TRY(check_update(i, op, err));
         s->is_update[i] = true;
     }
@@ -79,14 +96,6 @@ static bool is_table_lookup(const struct skiff_split *s, const struct skiff_op *
 {
     return op_is_lookup(op) &&
            (!strcmp(op->type, "lookup_table") || split_wants_features(s, op_in1(op, "W")));
-}
-
-static struct split_table *find_table(const struct skiff_split *s, const char *name)
-{
-    for (int i = 0; i < s->ntables; i++)
-        if (!strcmp(s->tables[i].name, name))
-            return &s->tables[i];
-    return NULL;
 }
 
 /* All look-ups of a distributed table are alike. */
@@ -269,7 +278,8 @@ static enum skiff_status start_counters(struct skiff_split *s, const struct skif
 {
     struct skiff_block *b = program_root(s->startup);
     for (int i = 0; i < b->nops; i++)
-        if (!strcmp(b->ops[i]->type, "fill_constant") && op_writes(b->ops[i], sum->name))
+        if (!strcmp(b->ops[i]->type, "fill_constant") && op_writes(b->ops[i], sum->name) &&
+            !s->config.tables_only)
             op_set_float(s->startup, b->ops[i], "value", -(float)s->trainers);
     for (int k = 0; k < s->trainers; k++) {
         struct skiff_var *v = build_var_like(b, names[k], sum, var_persistable(sum));
@@ -366,8 +376,8 @@ static enum skiff_status work_out(struct skiff_split *s, const struct skiff_spli
     TRY(split_config_check(&s->config, err));
     TRY(set_mode(s, job, err));
     TRY(split_parse_endpoints(s, job->pservers, err));
-    TRY(sort_ops(s, err));
     TRY(find_tables(s, err));
+    TRY(sort_ops(s, err));
     TRY(find_params(s, err));
     TRY(split_features(s, err));
     note_tables(s);

@@ -260,7 +260,8 @@ void split_optimizer_vars(const struct skiff_split *s, struct str_map *out)
             str_map_remove(out, param);
             str_map_remove(out, grad);
         }
-        for (size_t v = out->count; !s->is_update[i] && !s->is_rate[i] && v-- > 0;)
+        bool gone = s->is_update[i] || (s->is_rate[i] && !s->config.tables_only);
+        for (size_t v = out->count; !gone && v-- > 0;)
             if (op_reads(op, out->entries[v].key) || op_writes(op, out->entries[v].key))
                 str_map_remove(out, out->entries[v].key);
     }
@@ -305,6 +306,25 @@ static enum skiff_status exchange(struct trainer *t, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+/* A schedule whose counter the servers add up (split.c) counts the trainer's own steps again. */
+static enum skiff_status count_here(struct trainer *t, struct skiff_error *err)
+{
+    for (int i = 0; i < t->b->nops; i++) {
+        const struct skiff_op *sum = t->b->ops[i];
+        if (!t->s->is_rate[i] || strcmp(sum->type, "sum") || !op_reads(sum, t->s->counter))
+            continue;
+        const char *name = op_out1(sum, "Out");
+        block_remove_ops(t->b, i, 1);
+        struct skiff_op *op = build_op(t->b, i, "increment");
+        build_in1(t->b, op, "X", name);
+        build_out1(t->b, op, "Out", name);
+        op_set_float(t->p, op, "step", 1.0f);
+        op_set_int(t->p, op, "op_role", ROLE_LRSCHED);
+        TRY(build_done(t->b, op, err));
+    }
+    return SKIFF_OK;
+}
+
 enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_program **out,
                                      struct skiff_error *err)
 {
@@ -313,9 +333,13 @@ enum skiff_status split_trainer_main(const struct skiff_split *s, struct skiff_p
     struct skiff_op **gone = mem_must(((size_t)t.b->nops + 1) * sizeof *gone);
     int ngone = 0;
     for (int i = 0; i < t.b->nops; i++)
-        if (s->is_update[i] || s->is_rate[i])
+        if (s->is_update[i] || (s->is_rate[i] && !s->config.tables_only))
             gone[ngone++] = t.b->ops[i];
-    enum skiff_status status = exchange(&t, err);
+    enum skiff_status status = SKIFF_OK;
+    if (s->config.tables_only && s->counter)
+        status = count_here(&t, err);
+    if (status == SKIFF_OK)
+        status = exchange(&t, err);
     if (status == SKIFF_OK) {
         drop_optimizer(&t, gone, ngone);
         split_features_drop(s, t.b);

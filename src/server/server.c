@@ -243,6 +243,7 @@ static enum skiff_status open_node(struct server *s, struct skiff_error *err)
                                .secret = o->secret,
                                .insecure = o->insecure,
                                .transport = o->transport,
+                               .hub = o->hub,
                                .stats = s->stats,
                                .say = node_says,
                                .user = s};

@@ -40,6 +40,7 @@ struct server_options {
     const char *job, *secret;          /* NULL: "" */
     bool insecure;                     /* no secret is needed, wherever servers are */
     const char *transport;             /* as users write it (net/transport.h); NULL: tcp */
+    struct inproc_hub *hub;            /* trainers are in this process; NULL: they are not */
     int shards;                        /* 0: 1 */
     int silence_ms;                    /* a peer is dead after this; 0: 10000 */
     int start_ms;                      /* all trainers must have come by then; 0: 30 minutes */

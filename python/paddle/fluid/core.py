@@ -308,6 +308,7 @@ class Scope(_native.Scope):
 
 
 _native.set_classes(Tensor=LoDTensor, Scope=Scope)
+from paddle.fluid._psgpu import PSGPU  # noqa: E402,F401
 _Scope = Scope
 
 __getattr__ = _names.guard(__name__)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from skiff import _native
 
 from paddle import _names
-from paddle.fluid import core, framework
+from paddle.fluid import _psgpu, core, framework
 
 __all__ = ["Executor", "global_scope", "scope_guard", "FetchHandler"]
 
@@ -133,7 +133,7 @@ class Executor(object):
     """Runs programs on the CPU."""
 
     def __init__(self, place=None):
-        if isinstance(place, core.CUDAPlace):
+        if isinstance(place, core.CUDAPlace) and not _psgpu.runs_here():
             raise RuntimeError("Executor(%r): Skiff has no CUDA; use fluid.CPUPlace()" % place)
         if place is not None and not isinstance(place, (core._Place, core.Place)):
             raise TypeError("Executor: place must be fluid.CPUPlace(), but got %s" % type(place))
@@ -246,7 +246,7 @@ class Executor(object):
         names = fetch_names(fetch_list)
         if fetch_info is not None and len(fetch_info) != len(names):
             raise AssertionError("fetch_list and fetch_info have %d and %d elements" % (len(names), len(fetch_info)))
-        options = {"scope": g_scope if scope is None else scope, "threads": thread, "fetch_list": names,
+        options = {"scope": g_scope if scope is None else scope, "threads": thread or _psgpu.threads_of(program), "fetch_list": names,
                    "fetch_info": fetch_info, "print_period": print_period}
         if debug:
             options["debug"] = lambda text: print(text, flush=True)

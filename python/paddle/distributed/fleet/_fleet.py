@@ -3,6 +3,7 @@ import os
 
 from paddle import _names
 from paddle.fluid import framework
+from paddle.distributed.fleet import _local
 from paddle.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 
@@ -204,7 +205,8 @@ class Fleet(object):
         if self._is_collective:
             from paddle.distributed.fleet import _collective_static
             return _collective_static.make(main, startup, strategy, role)
-        if not role.get_pserver_endpoints():
+        if _local.wanted(role, strategy):
+            self._job = _local.split(self, main, startup, strategy)
             return
         from paddle.fluid.incubate.fleet._job import Job
         make = Job.server if role.is_server() else Job.worker

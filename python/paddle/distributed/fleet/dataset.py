@@ -24,8 +24,13 @@ class DatasetBase(_fluid.DatasetBase):
             raise TypeError("init got unexpected keyword arguments: %s" % ", ".join(sorted(more)))
 
     def _set_use_ps_gpu(self, use_ps_gpu):
+        """GPUBox: the dataset of the passes (docs/gpubox.md)."""
+        from paddle.fluid._psgpu import PSGPU
+        self._use_ps_gpu = bool(use_ps_gpu)
+        if use_ps_gpu and self._kind != "InMemoryDataset":
+            raise ValueError("_set_use_ps_gpu: GPUBox's passes need an InMemoryDataset, this is a %s" % self._kind)
         if use_ps_gpu:
-            raise NotImplementedError("_set_use_ps_gpu: tables on GPUs (GPUBox) are not there; set runner.use_gpu: False")
+            PSGPU().set_dataset(self)
 
     def _set_batch_size(self, batch_size):
         self.set_batch_size(batch_size)

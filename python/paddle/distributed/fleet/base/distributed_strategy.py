@@ -51,8 +51,6 @@ class DistributedStrategy(object):
     def _native(self, threads):
         """The fields of Skiff's strategy."""
         configs = self.a_sync_configs
-        if configs["use_ps_gpu"]:
-            raise NotImplementedError("a_sync_configs use_ps_gpu: tables on GPUs (GPUBox) are not there; leave it out")
         if configs["heter_worker_device_guard"] not in ("cpu", ""):
             raise NotImplementedError("a_sync_configs heter_worker_device_guard=%r: heterogeneous workers are not there; leave "
                                       "it out" % configs["heter_worker_device_guard"])

@@ -1,0 +1,68 @@
+"""A worker whose tables live in its own process: jobs without servers, and GPUBox (PsLocalServer, PsLocalClient)."""
+import os
+import sys
+
+from paddle import _names
+
+
+def tables_of(program):
+    """Look-ups of tables whose rows are kept by id (sparse_embedding)."""
+    return [op for op in program.global_block().ops if op.type == "lookup_table" and op.attr("is_distributed")]
+
+
+def has_entry(program):
+    """Does a table ask for what only a table of features has?"""
+    return any(op.has_attr("entry") and op.attr("entry") not in ("", "none") for op in tables_of(program))
+
+
+def say_once(what, said=set()):
+    if what not in said:
+        said.add(what)
+        print("[fleet] " + what, file=sys.stderr, flush=True)
+
+
+class IdleServer(object):
+    """A server process of GPUBox: the workers hold everything."""
+
+    def load(self, model_dir=None):
+        if model_dir is not None:
+            raise NotImplementedError("fleet.init_server(%r): in GPUBox's mode (use_ps_gpu) tables live in the worker; load the "
+                                      "model there: fleet.load_model" % model_dir)
+
+    def serve(self):
+        say_once("use_ps_gpu: tables live in the worker; this server has nothing to do and ends")
+
+
+def wanted(role, strategy):
+    """Are there no servers, or are they not needed?"""
+    if not role.get_pserver_endpoints():
+        return True
+    if not strategy.a_sync_configs["use_ps_gpu"]:
+        return False
+    if role.worker_num() > 1:
+        say_once("use_ps_gpu with %d workers: tables and dense parameters live on the servers" % role.worker_num())
+        return False
+    return True
+
+
+def split(fleet, main, startup, strategy):
+    """The job of this worker, or None: the programs stay as they are."""
+    from paddle.fluid.incubate.fleet._job import Job
+    from paddle.fluid import _psgpu
+    role, gpubox = fleet._role(), bool(strategy.a_sync_configs["use_ps_gpu"])
+    _psgpu.Box.here |= gpubox
+    if role.is_server():
+        return IdleServer() if gpubox else None
+    fields = strategy._native(int(os.environ.get("CPU_NUM") or 1))
+    fields["keyed_tables"] = gpubox or has_entry(main)
+    features = fields["keyed_tables"] or fields.get("all_features") or fields.get("tables")
+    if not features or not tables_of(main):
+        return None
+    job = Job.worker(0, 1, [])
+    job.whole = main.clone(for_test=True)
+    job.split(main, startup, fields)
+    job.gpubox = gpubox
+    return job
+
+
+__getattr__ = _names.guard(__name__)

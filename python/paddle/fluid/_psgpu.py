@@ -1,0 +1,112 @@
+"""core.PSGPU: passes of GPUBox. Devices are threads of this process; rows live in the worker's own table (docs/gpubox.md)."""
+import sys
+
+from paddle import _names
+
+
+class PSGPU(object):
+    """One for the process, as in Paddle: PSGPU() gives the same state every time.
+
+        load_into_memory (the dataset's), begin_pass, train_from_dataset, end_pass; finalize at the end
+    """
+
+    _state = None
+
+    def __init__(self):
+        if PSGPU._state is None:
+            PSGPU._state = dict(slots=[], dims=[], offsets=[], devices=[], date=None, dataset=None, open=False, passes=0)
+        self.__dict__ = PSGPU._state
+
+    @staticmethod
+    def _ints(what, values):
+        try:
+            return [int(value) for value in values]
+        except (TypeError, ValueError):
+            raise ValueError("PSGPU.%s takes a list of integers, but got %r" % (what, values))
+
+    def set_slot_vector(self, slots):
+        """Numbers of the slots that have embeddings: names of their variables."""
+        self.slots = self._ints("set_slot_vector", slots)
+
+    def set_slot_dim_vector(self, dims):
+        """The width of embedx of each of these slots."""
+        self.dims = self._ints("set_slot_dim_vector", dims)
+        if self.slots and len(self.dims) != len(self.slots):
+            raise ValueError("PSGPU.set_slot_dim_vector: %d widths for %d slots (set_slot_vector)" %
+                             (len(self.dims), len(self.slots)))
+
+    def set_slot_offset_vector(self, offsets):
+        self.offsets = self._ints("set_slot_offset_vector", offsets)
+
+    def init_gpu_ps(self, devices):
+        """The devices: as many threads of this process train."""
+        self.devices = self._ints("init_gpu_ps", devices)
+        if not self.devices:
+            raise ValueError("PSGPU.init_gpu_ps: the list of devices is empty (FLAGS_selected_gpus)")
+        print("[fleet] GPUBox: %d devices are %d threads of this process, on CPUs" % (len(self.devices), len(self.devices)),
+              file=sys.stderr, flush=True)
+
+    def set_date(self, year, month, day):
+        self.date = (int(year), int(month), int(day))
+
+    def set_dataset(self, dataset):
+        """The dataset of the next pass."""
+        self.dataset = dataset
+
+    def load_into_memory(self, is_shuffle=False):
+        """The dataset's files (set_dataset)."""
+        if self.dataset is None:
+            raise RuntimeError("PSGPU.load_into_memory: call set_dataset first")
+        self.dataset.load_into_memory()
+        if is_shuffle:
+            self.dataset.local_shuffle()
+
+    def _need_open(self, call):
+        if not self.open:
+            raise RuntimeError("PSGPU.%s: no pass is open; call begin_pass first" % call)
+
+    def begin_pass(self):
+        """Rows of the pass are in memory from here to end_pass."""
+        if self.open:
+            raise RuntimeError("PSGPU.begin_pass: pass %d is open; call end_pass first" % self.passes)
+        if not self.devices:
+            raise RuntimeError("PSGPU.begin_pass: call init_gpu_ps first")
+        self.open = True
+        self.passes += 1
+
+    def end_pass(self):
+        """What was trained is in the table."""
+        self._need_open("end_pass")
+        self.open = False
+
+    def dump_to_mem(self):
+        """Rows that were trained, to the table: they are there already."""
+
+    def finalize(self):
+        """The last pass has ended."""
+        if self.open:
+            raise RuntimeError("PSGPU.finalize: pass %d is open; call end_pass first" % self.passes)
+        PSGPU._state = None
+
+
+class Box(object):
+    """Whether a program of GPUBox's mode (a_sync_configs use_ps_gpu) was made in this process."""
+
+    here = told = False
+
+
+def runs_here():
+    """May a script name CUDA devices? Says once that they are CPUs."""
+    if Box.here and not Box.told:
+        Box.told = True
+        print("[fleet] GPUBox: CUDA devices were asked for (use_gpu); CPUs are used", file=sys.stderr, flush=True)
+    return Box.here
+
+
+def threads_of(program):
+    """Threads that train a program of GPUBox's mode: one for each device; 0: as the dataset says."""
+    job = getattr(program, "_job", None)
+    return len(PSGPU._state["devices"]) if PSGPU._state and getattr(job, "gpubox", False) else 0
+
+
+__getattr__ = _names.guard(__name__)
