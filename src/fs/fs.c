@@ -12,6 +12,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/secret.h"
+#include "fs/temporary.h"
 
 #define DEPTH_MAX 32
 
@@ -98,7 +100,15 @@ enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const
     if (there == SKIFF_OK)
         return error_set(err, SKIFF_STATE, "%s cannot be renamed to %s: that is there already",
                          from, to);
-    return there == SKIFF_NOT_FOUND ? f.class->rename(&f, from, to, err) : there;
+    return there == SKIFF_NOT_FOUND ? f.class->rename(&f, from, to, false, err) : there;
+}
+
+enum skiff_status fs_replace(const struct fs_settings *s, const char *from, const char *to,
+                             struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, from, &f, err));
+    return f.class->rename(&f, from, to, true, err);
 }
 
 bool fs_rename_is_atomic(const struct fs_settings *s, const char *path)
@@ -181,6 +191,17 @@ enum skiff_status fs_glob(const struct fs_settings *s, const char *pattern, stru
     return status;
 }
 
+enum skiff_status fs_remove_matching(const struct fs_settings *s, const char *pattern,
+                                     struct skiff_error *err)
+{
+    struct fs_list found = {0};
+    enum skiff_status status = fs_glob(s, pattern, &found, err);
+    for (int i = 0; status == SKIFF_OK && i < found.count; i++)
+        status = fs_remove(s, found.entries[i].path, err);
+    fs_list_deinit(&found);
+    return status;
+}
+
 /* ---- writing: a file of this machine first ---- */
 
 struct fs_writer {
@@ -191,20 +212,52 @@ struct fs_writer {
     int64_t size;
 };
 
+/* A new file, with the rights that new files have: mkstemp's could be widened only by asking for the
+ * umask, which is to change it for all threads. */
+int fs_temporary(struct buf *name, mode_t mode)
+{
+    uint64_t random;
+    size_t len = name->len;
+    int fd;
+    do {
+        secret_random(&random, sizeof random);
+        name->data[name->len = len] = 0;
+        buf_printf(name, ".skiff-%016llx", (unsigned long long)random);
+        fd = open(name->data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    } while (fd < 0 && errno == EEXIST);
+    return fd;
+}
+
+static enum skiff_status make_parent(const struct fs *f, const char *path, struct skiff_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == fs_path_of(path))
+        return SKIFF_OK;
+    char *folder = mem_must_strdup(path);
+    folder[slash - path] = 0;
+    enum skiff_status status = f->class->mkdirs(f, folder, err);
+    free(folder);
+    return status;
+}
+
 enum skiff_status fs_create(const struct fs_settings *s, const char *path, struct fs_writer **out,
                             struct skiff_error *err)
 {
     struct fs f;
     struct buf name = BUF_INIT;
     TRY(fs_of(s, path, &f, err));
-    if (f.class == &fs_local)
-        buf_printf(&name, "%s.skiff-XXXXXX", strncmp(path, "file://", 7) ? path : path + 7);
-    else
-        buf_printf(&name, "%s/skiff-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    int fd = mkostemp(name.data, O_CLOEXEC);
-    if (fd < 0) {
-        enum skiff_status status =
-            error_set_sys(err, "%s: cannot write (into %s first)", path, name.data);
+    enum skiff_status status = SKIFF_OK;
+    mode_t mode = f.class == &fs_local ? 0666 : 0600; /* TMPDIR is everybody's */
+    int fd = -1;
+    if (f.class == &fs_local) {
+        status = make_parent(&f, path, err);
+        buf_str(&name, strncmp(path, "file://", 7) ? path : path + 7);
+    } else {
+        buf_printf(&name, "%s/skiff", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    }
+    if (status == SKIFF_OK && (fd = fs_temporary(&name, mode)) < 0)
+        status = error_set_sys(err, "%s: cannot write (into %s first)", path, name.data);
+    if (status < 0) {
         buf_deinit(&name);
         return status;
     }
@@ -242,9 +295,7 @@ void fs_abort(struct fs_writer *w)
 static enum skiff_status commit_local(struct fs_writer *w, struct skiff_error *err)
 {
     const char *path = strncmp(w->path, "file://", 7) ? w->path : w->path + 7;
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(w->fd, 0666 & ~mask) < 0 || fsync(w->fd) < 0 || rename(w->name, path) < 0)
+    if (fsync(w->fd) < 0 || rename(w->name, path) < 0)
         return error_set_sys(err, "%s: cannot write", w->path);
     return SKIFF_OK;
 }

@@ -73,8 +73,8 @@ struct fs_class {
     enum skiff_status (*put)(const struct fs *f, int fd, int64_t size, const char *path,
                              struct skiff_error *err);
     enum skiff_status (*mkdirs)(const struct fs *f, const char *path, struct skiff_error *err);
-    /* The target is not there. */
-    enum skiff_status (*rename)(const struct fs *f, const char *from, const char *to,
+    /* The target is not there; with `replace`, both are files, and it may be. */
+    enum skiff_status (*rename)(const struct fs *f, const char *from, const char *to, bool replace,
                                 struct skiff_error *err);
     /* A file, or a folder with all that is in it, which is there. */
     enum skiff_status (*remove)(const struct fs *f, const char *path, bool folder,
@@ -111,9 +111,15 @@ enum skiff_status fs_mkdirs(const struct fs_settings *s, const char *path, struc
 /* Within one file system. A target that is there is an error (STATE). */
 enum skiff_status fs_rename(const struct fs_settings *s, const char *from, const char *to,
                             struct skiff_error *err);
+/* A file takes the place of another, which need not be there. NOT_FOUND when `from` is not. */
+enum skiff_status fs_replace(const struct fs_settings *s, const char *from, const char *to,
+                             struct skiff_error *err);
 bool fs_rename_is_atomic(const struct fs_settings *s, const char *path);
 /* With all that is in it; nothing there is fine. */
 enum skiff_status fs_remove(const struct fs_settings *s, const char *path, struct skiff_error *err);
+/* The same for all that fits a pattern (fs_glob): "s3://b/model/0/part-*". */
+enum skiff_status fs_remove_matching(const struct fs_settings *s, const char *pattern,
+                                     struct skiff_error *err);
 /* A file, or a folder with all below it, from anywhere to anywhere: `to` is what `from` will be
  * called. Files that are there are replaced. `last` (may be NULL) is the name of the file directly
  * in the folder that is copied behind all others: whoever sees it sees a whole folder. */
@@ -146,9 +152,20 @@ static inline void fs_close(struct fs_reader *r)
         r->class->close(r);
 }
 
+/* Lines of a text, of any length, one after the other. */
+struct fs_lines;
+enum skiff_status fs_lines_open(const struct fs_settings *s, const char *path,
+                                const atomic_bool *stop, struct fs_lines **out,
+                                struct skiff_error *err);
+/* *line without its end (\n or \r\n), NUL behind it, until the next call; NULL: that was all. */
+enum skiff_status fs_lines_next(struct fs_lines *l, const char **line, size_t *len,
+                                struct skiff_error *err);
+void fs_lines_close(struct fs_lines *l); /* NULL is fine */
+
 /* ---- writing: nothing is seen before the commit ---- */
 
 struct fs_writer;
+/* Folders that are missing are made. */
 enum skiff_status fs_create(const struct fs_settings *s, const char *path, struct fs_writer **out,
                             struct skiff_error *err);
 enum skiff_status fs_write(struct fs_writer *w, const void *bytes, size_t n,

@@ -275,9 +275,43 @@ static enum skiff_status hadoop_remove(const struct fs *f, const char *path, boo
 }
 
 static enum skiff_status hadoop_rename(const struct fs *f, const char *from, const char *to,
+                                       bool replace, struct skiff_error *err)
+{
+    bool there = false;
+    if (replace) {
+        TRY(test(f, from, "-e", &there, err));
+        if (!there)
+            return error_set(err, SKIFF_NOT_FOUND, "%s: there is no such file or folder", from);
+        TRY(test(f, to, "-e", &there, err));
+        if (there)
+            TRY(hadoop_remove(f, to, false, err));
+    }
+    return must(f, from, "-mv", NULL, from, to, NULL, err);
+}
+
+static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,
                                        struct skiff_error *err)
 {
-    return must(f, from, "-mv", NULL, from, to, NULL, err);
+    return must(f, path, "-mkdir", "-p", path, NULL, NULL, err);
+}
+
+/* The command makes no folders: it is asked to when it fails, as every call of it takes a second. */
+static enum skiff_status put_as(const struct fs *f, const char *from, const char *temporary,
+                                const char *path, struct skiff_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (must(f, path, "-put", NULL, from, temporary, NULL, err) == SKIFF_OK)
+        return SKIFF_OK;
+    char *folder = mem_must_strdup(path);
+    bool there = true;
+    folder[slash > fs_path_of(path) ? slash - path : slash - path + 1] = 0;
+    enum skiff_status status = test(f, folder, "-e", &there, NULL) < 0 || there
+                                   ? SKIFF_IO /* something else was wrong */
+                                   : hadoop_mkdirs(f, folder, err);
+    if (status == SKIFF_OK)
+        status = must(f, path, "-put", NULL, from, temporary, NULL, err);
+    free(folder);
+    return status;
 }
 
 /* The command wants a name: that of the descriptor's file. */
@@ -287,31 +321,20 @@ static enum skiff_status hadoop_put(const struct fs *f, int fd, int64_t size, co
     struct buf temporary = BUF_INIT, link = BUF_INIT;
     char from[4096];
     uint64_t random;
-    bool there = false;
     secret_random(&random, sizeof random);
     buf_printf(&temporary, "%s._skiff_%016llx", path, (unsigned long long)random);
     buf_printf(&link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link.data, from, sizeof from - 1);
     from[n < 0 ? 0 : n] = 0;
     enum skiff_status status = n < 0 ? error_set_sys(err, "%s: cannot name its file here", path)
-                                     : must(f, path, "-put", NULL, from, temporary.data, NULL, err);
+                                     : put_as(f, from, temporary.data, path, err);
     if (status == SKIFF_OK)
-        status = test(f, path, "-e", &there, err);
-    if (status == SKIFF_OK && there)
-        status = hadoop_remove(f, path, false, err);
-    if (status == SKIFF_OK)
-        status = hadoop_rename(f, temporary.data, path, err);
+        status = hadoop_rename(f, temporary.data, path, true, err);
     if (status < 0)
         (void)hadoop_remove(f, temporary.data, false, NULL);
     buf_deinit(&temporary);
     buf_deinit(&link);
     return status;
-}
-
-static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,
-                                       struct skiff_error *err)
-{
-    return must(f, path, "-mkdir", "-p", path, NULL, NULL, err);
 }
 
 const struct fs_class fs_hadoop = {"hadoop",      true,          hadoop_stat,

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "fs/fs.h"
+#include "fs/temporary.h"
 
 static const char *plain(const char *path)
 {
@@ -129,14 +130,11 @@ static enum skiff_status local_put(const struct fs *f, int fd, int64_t size, con
 {
     struct buf name = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
-    buf_printf(&name, "%s.skiff-XXXXXX", plain(path));
-    int to = mkostemp(name.data, O_CLOEXEC);
-    mode_t mask = umask(0);
-    umask(mask);
+    buf_str(&name, plain(path));
+    int to = fs_temporary(&name, 0666);
     if (to < 0)
         status = error_set_sys(err, "%s: cannot write", path);
-    else if (!copy_bytes(fd, to, size) || fchmod(to, 0666 & ~mask) < 0 || fsync(to) < 0 ||
-             rename(name.data, plain(path)) < 0) {
+    else if (!copy_bytes(fd, to, size) || fsync(to) < 0 || rename(name.data, plain(path)) < 0) {
         status = error_set_sys(err, "%s: cannot write", path);
         unlink(name.data);
     }
@@ -167,7 +165,7 @@ static enum skiff_status local_mkdirs(const struct fs *f, const char *path, stru
 }
 
 static enum skiff_status local_rename(const struct fs *f, const char *from, const char *to,
-                                      struct skiff_error *err)
+                                      bool replace, struct skiff_error *err)
 {
     if (rename(plain(from), plain(to)) < 0)
         return missing_or(from, "cannot rename", err);

@@ -366,7 +366,7 @@ static enum skiff_status s3_remove(const struct fs *f, const char *path, bool fo
 
 /* All is copied before anything is removed: what fails on the way leaves the old one whole. */
 static enum skiff_status s3_rename(const struct fs *f, const char *from, const char *to,
-                                   struct skiff_error *err)
+                                   bool replace, struct skiff_error *err)
 {
     struct http *h;
     struct fs_list keys = {0};

@@ -342,6 +342,19 @@ static enum skiff_status rename_to(struct http *h, const struct fs *f, const cha
     return status;
 }
 
+static enum skiff_status replace_with(struct http *h, const struct fs *f, const char *from,
+                                      const char *to, struct skiff_error *err)
+{
+    enum skiff_status status = rename_to(h, f, from, to, true, err);
+    struct fs_stat st;
+    if (status == SKIFF_OK || status == SKIFF_NOT_FOUND)
+        return status;
+    /* a server that cannot replace? */
+    TRY(look(f, h, from, &st, err));
+    TRY(delete_path(h, f, to, err));
+    return rename_to(h, f, from, to, false, err);
+}
+
 /* The namenode says where, the datanode takes the bytes. *again: another datanode may. */
 static enum skiff_status send_file(struct http *h, const struct fs *f, int fd, int64_t size,
                                    const char *path, bool *again, struct skiff_error *err)
@@ -390,12 +403,8 @@ static enum skiff_status hdfs_put(const struct fs *f, int fd, int64_t size, cons
         again = false;
         status = send_file(h, f, fd, size, temporary.data, &again, err);
     }
-    if (status == SKIFF_OK && rename_to(h, f, temporary.data, path, true, NULL) < 0) {
-        /* a server that cannot replace */
-        status = delete_path(h, f, path, err);
-        if (status == SKIFF_OK)
-            status = rename_to(h, f, temporary.data, path, false, err);
-    }
+    if (status == SKIFF_OK)
+        status = replace_with(h, f, temporary.data, path, err);
     if (status < 0)
         (void)delete_path(h, f, temporary.data, NULL);
     buf_deinit(&temporary);
@@ -416,11 +425,12 @@ static enum skiff_status hdfs_mkdirs(const struct fs *f, const char *path, struc
 }
 
 static enum skiff_status hdfs_rename(const struct fs *f, const char *from, const char *to,
-                                     struct skiff_error *err)
+                                     bool replace, struct skiff_error *err)
 {
     struct http *h;
     TRY(http_open(&h, err));
-    enum skiff_status status = rename_to(h, f, from, to, false, err);
+    enum skiff_status status =
+        replace ? replace_with(h, f, from, to, err) : rename_to(h, f, from, to, false, err);
     http_close(h);
     return status;
 }

@@ -346,6 +346,8 @@ esac
         _native.fs_copy("afs:/d", self.at("back"), s)
         with open(self.at("back", "sub", "up")) as f:
             self.assertEqual(f.read(), "12")
+        _native.fs_write("afs:/d/new/deep/f", b"x", s)
+        self.assertEqual(_native.fs_read("afs:/d/new/deep/f", s), b"x")
         _native.fs_rename("afs:/d", "afs:/e", s)
         self.assertEqual(os.listdir(self.at("root")), ["e"])
         _native.fs_remove("afs:/e", s)
