@@ -11,7 +11,7 @@ Settings of other devices are refused, settings of speed are taken and have no e
 import enum
 import os
 
-from paddle import _names
+from paddle import _files, _names
 from paddle.fluid import core
 
 
@@ -196,16 +196,16 @@ def _load(config):
     """(scope, program, names of the inputs, names of the results)"""
     from skiff import _native
     folder = config.model_dir()
-    if not config.prog_file() and not os.path.isdir(folder) and os.path.isfile(folder + ".pdmodel"):
+    if not config.prog_file() and not _files.isdir(folder) and _files.isfile(folder + ".pdmodel"):
         config = Config(folder + ".pdmodel", folder + ".pdiparams")
     if config.prog_file():
         for path in (config.prog_file(), config.params_file()):
-            if not os.path.isfile(path):
+            if not _files.isfile(path):
                 raise ValueError("paddle.inference: there is no file %r; Config takes a program and its parameters" % path)
         folder = os.path.dirname(config.prog_file()) or "."
         where = (folder, os.path.basename(config.prog_file()), os.path.relpath(config.params_file(), folder))
     else:
-        if not os.path.isdir(config.model_dir()):
+        if not _files.isdir(config.model_dir()):
             raise ValueError("paddle.inference: there is no folder %r; Config takes a folder with __model__, or a program and its "
                              "parameters" % config.model_dir())
         where = (config.model_dir(), None, None)

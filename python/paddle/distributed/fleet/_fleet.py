@@ -1,7 +1,7 @@
 """The fleet of this process and its calls."""
 import os
 
-from paddle import _names
+from paddle import _files, _names
 from paddle.fluid import framework
 from paddle.distributed.fleet import _local
 from paddle.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -202,6 +202,7 @@ class Fleet(object):
     def _split(self, main, startup, strategy):
         role = self._role()
         main._fleet_opt = dict(strategy.trainer_desc_configs)
+        strategy._use_fs_client()
         if self._is_collective:
             from paddle.distributed.fleet import _collective_static
             return _collective_static.make(main, startup, strategy, role)
@@ -269,7 +270,7 @@ class Fleet(object):
         names = [t if isinstance(t, str) else t.name for t in targets]
         if self._job is None:
             from skiff import _native
-            os.makedirs(dirname, exist_ok=True)
+            _files.makedirs(dirname)
             _native.save_inference_model(global_scope(), main_program or framework.default_main_program(),
                                          list(feeded_var_names), names, dirname)
         else:
@@ -280,7 +281,7 @@ class Fleet(object):
         from paddle.static.io import load_program_state
         from paddle.fluid.executor import global_scope
         program = self._job.whole if self._job is not None else framework.default_main_program()
-        if not os.path.isdir(path):
+        if not _files.isdir(path):
             raise ValueError("fleet.load_inference_model: there is no folder %r" % path)
         state, scope = load_program_state(path), global_scope()
         missing = [p.name for p in program.all_parameters() if p.name not in state]

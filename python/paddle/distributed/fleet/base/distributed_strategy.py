@@ -48,6 +48,18 @@ class DistributedStrategy(object):
             value = dict(getattr(self, name), **{key: given for key, given in value.items() if given is not None})
         self.__dict__[name] = value
 
+    def _use_fs_client(self):
+        """fs_client_param: how this process reaches paths of hdfs: and afs:."""
+        client = dict(self.fs_client_param or {})
+        unknown = sorted(set(client) - {"uri", "user", "passwd", "hadoop_bin"})
+        if unknown:
+            raise ValueError("fs_client_param of DistributedStrategy has no key %s; it has hadoop_bin, passwd, uri, user" %
+                             ", ".join(unknown))
+        if client.get("uri"):
+            from skiff import _native
+            _native.fs_configure("hdfs", client["uri"], "%s,%s" % (client.get("user") or "", client.get("passwd") or ""),
+                                 client.get("hadoop_bin") or "")
+
     def _native(self, threads):
         """The fields of Skiff's strategy."""
         configs = self.a_sync_configs
