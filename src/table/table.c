@@ -412,7 +412,7 @@ enum skiff_status table_saved(struct table *t, int mode, uint32_t moment, struct
     struct batch b;
     enum skiff_status status = SKIFF_OK;
     while (max && status == SKIFF_OK) {
-        status = next_batch(t, at, &max, &b, err);
+        status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         for (size_t i = 0; status >= 0 && i < b.n; i++) {
             if (b.records[i]->changed > moment)
                 continue;
