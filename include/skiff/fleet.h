@@ -205,6 +205,12 @@ SKIFF_API enum skiff_status skiff_fleet_shrink(struct skiff_fleet *f, int table,
                                                struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_fleet_revert(struct skiff_fleet *f, struct skiff_error *err);
 
+/* The servers' dense parameters into the scope, and the scope's to the servers. */
+SKIFF_API enum skiff_status skiff_fleet_pull_dense(struct skiff_fleet *f, struct skiff_scope *scope,
+                                                   struct skiff_error *err);
+SKIFF_API enum skiff_status skiff_fleet_push_dense(struct skiff_fleet *f, struct skiff_scope *scope,
+                                                   struct skiff_error *err);
+
 struct skiff_table_state {
     uint64_t rows, bytes, admitted, refused, expired, evicted;
     uint64_t hits, misses, disk_rows, disk_bytes, written_bytes;

@@ -28,8 +28,9 @@ struct skiff_fleet {
     struct job *job;                               /* comm's or job_server's; NULL: alone */
     unsigned meetings;                             /* tags of collective calls */
     unsigned saves;                                /* snapshots that this worker has made */
-    _Atomic(say_call) say;                         /* threads of the network look at these */
-    _Atomic(log_call) log;                         /* instead of say, with a level */
+    double *thresholds;    /* per table of features: of its last save of mode 1 or 2; NULL: none */
+    _Atomic(say_call) say; /* threads of the network look at these */
+    _Atomic(log_call) log; /* instead of say, with a level */
     _Atomic(void *) user;
 };
 
@@ -72,6 +73,17 @@ struct fleet_saving {
 /* Gathers from the servers and writes; everything appears at one instant. */
 enum skiff_status fleet_save(struct skiff_fleet *f, struct skiff_scope *scope,
                              const struct fleet_saving *what, struct skiff_error *err);
+
+/* Every worker may call; all but the first (of those that are not dead) are done with it. */
+bool fleet_writes(struct skiff_fleet *f, const char *call);
+
+/* ---- fleet_dense.c: all dense parameters as one table of files ---- */
+bool fleet_dense_any(const struct skiff_fleet *f);
+/* part-<server>.gz in the folder: a line per element, the weight and its optimizer's states. */
+enum skiff_status fleet_dense_save(struct skiff_fleet *f, struct session *s, const char *dir,
+                                   struct skiff_error *err);
+enum skiff_status fleet_dense_load(struct skiff_fleet *f, struct session *s, const char *dir,
+                                   struct skiff_error *err);
 
 /* ---- fleet_split.c ---- */
 void fleet_drop_programs(struct skiff_fleet *f);

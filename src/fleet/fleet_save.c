@@ -168,8 +168,7 @@ static enum skiff_status need_programs(const struct skiff_fleet *f, const char *
     return SKIFF_OK;
 }
 
-/* Every worker may call; all but the first (of those that are not dead) are done with it. */
-static bool writes(struct skiff_fleet *f, const char *call)
+bool fleet_writes(struct skiff_fleet *f, const char *call)
 {
     char line[128];
     struct session *s = f->job ? comm_session(f->job) : NULL;
@@ -188,7 +187,7 @@ enum skiff_status skiff_fleet_save_persistables(struct skiff_fleet *f, struct sk
     TRY(need_programs(f, "save_persistables", err));
     if (fleet_is_alone(f))
         return io_save_group(scope, f->main, IO_PERSISTABLES, dir, NULL, err);
-    return writes(f, "save_persistables") ? fleet_save(f, scope, &what, err) : SKIFF_OK;
+    return fleet_writes(f, "save_persistables") ? fleet_save(f, scope, &what, err) : SKIFF_OK;
 }
 
 /* "a/b/name" to the folder and the two files. */
@@ -231,7 +230,7 @@ enum skiff_status skiff_fleet_save_inference_model(struct skiff_fleet *f, struct
     struct skiff_scope *s = scope;
     struct skiff_program *pruned;
     TRY(need_programs(f, "save_inference_model", err));
-    if (!writes(f, "save_inference_model"))
+    if (!fleet_writes(f, "save_inference_model"))
         return SKIFF_OK;
     if (is_prefix && (!*dir_or_prefix || dir_or_prefix[strlen(dir_or_prefix) - 1] == '/'))
         return error_set(err, SKIFF_INVALID,

@@ -6,6 +6,7 @@
  * them takes part in it without being told. */
 #include "fleet/fleet_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <skiff/transpile.h>
@@ -228,6 +229,8 @@ void fleet_drop_programs(struct skiff_fleet *f)
     program_destroy(f->origin_startup);
     job_unref(f->job);
     split_destroy(f->split);
+    free(f->thresholds);
+    f->thresholds = NULL;
     f->main = f->startup = f->origin = f->origin_startup = NULL;
     f->job = NULL;
     f->split = NULL;

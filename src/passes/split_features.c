@@ -360,8 +360,7 @@ static bool is_idle(const struct skiff_block *b, const struct skiff_op *op,
     int n = 0;
     for (int i = 0; i < op->nouts; i++)
         for (int k = 0; k < op->outs[i].n; k++, n++)
-            if (!is_grad_name(op->outs[i].names[k], t) ||
-                is_read(b->program, op->outs[i].names[k]))
+            if (!is_grad_name(op->outs[i].names[k], t) || is_read(b->program, op->outs[i].names[k]))
                 return false;
     return n > 0;
 }

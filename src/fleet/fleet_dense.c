@@ -1,0 +1,479 @@
+/* All dense parameters of a program as one table of files, as Paddle 2.x writes it: they stand in
+ * one vector, in the order of their updates, which is cut over the servers of Paddle (floor(size /
+ * servers) + 1 elements each), a file part-<server>.gz each, a line per element: the weight, and
+ * behind it its optimizer's states (adam: moments; adam_d2sum: 0, d2sum, g2sum, mom).
+ *
+ * Here parameters lie in slices on the servers: values of one instant are gathered for a save, and
+ * put back slice by slice by a load. The folder is the old one or the new one. */
+#define _GNU_SOURCE /* renameat2 */
+#include "fleet/fleet_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "data/stream.h"
+#include "store/file.h"
+
+#define COLUMNS 8
+
+enum column_kind { COLUMN_VALUES, COLUMN_SCALAR, COLUMN_ZERO };
+
+struct column {
+    enum column_kind kind;
+    const char *name; /* of the variable; ZERO: NULL */
+    float *v;         /* one for each element of the parameter; SCALAR: all are the same */
+};
+
+struct dense_param {
+    struct column columns[COLUMNS]; /* the first: the parameter itself */
+    int ncolumns;
+    int64_t size;
+};
+
+struct dense {
+    struct skiff_fleet *f;
+    struct session *session;
+    const struct job_plan *plan;
+    struct dense_param *params;
+    int n;
+    int64_t size;
+};
+
+/* ---- what there is ---- */
+
+static bool is_param(const struct job_plan *p, int i)
+{
+    const struct skiff_placement *s = &p->placement[i];
+    return !s->state && (!i || strcmp(p->placement[i - 1].origin, s->origin) != 0);
+}
+
+bool fleet_dense_any(const struct skiff_fleet *f)
+{
+    const struct job_plan *p = f->split ? split_plan(f->split) : NULL;
+    return p && p->nplacement > 0;
+}
+
+static const struct skiff_op *update_of(const struct skiff_program *p, const char *param)
+{
+    const struct skiff_block *b = program_root(p);
+    for (int i = 0; i < b->nops; i++) {
+        const char *name = op_in1(b->ops[i], "Param");
+        if (name && !strcmp(name, param) && op_in1(b->ops[i], "Grad"))
+            return b->ops[i];
+    }
+    return NULL;
+}
+
+static void add_column(struct dense_param *p, enum column_kind kind, const char *name)
+{
+    if (p->ncolumns == COLUMNS || (kind != COLUMN_ZERO && !name))
+        return;
+    float *v = mem_must((size_t)(p->size + 1) * sizeof(*v));
+    p->columns[p->ncolumns++] = (struct column){kind, name, v};
+}
+
+/* States of the optimizer that have a number per element, in the op's order. */
+static void add_states(const struct skiff_program *program, const struct skiff_op *op,
+                       struct dense_param *p)
+{
+    const struct skiff_block *b = program_root(program);
+    for (int i = 0; i < op->nins; i++) {
+        const struct op_arg *in = &op->ins[i];
+        const struct skiff_var *v = in->n == 1 ? block_own_var(b, in->names[0]) : NULL;
+        if (v && strcmp(in->slot, "Param") && strcmp(in->slot, "Grad") &&
+            strcmp(in->slot, "LearningRate") && p->size > 1 && shape_numel(&v->shape) == p->size)
+            add_column(p, COLUMN_VALUES, v->name);
+    }
+}
+
+static void list_columns(const struct skiff_program *program, const char *name,
+                         struct dense_param *p)
+{
+    const struct skiff_op *op = update_of(program, name);
+    add_column(p, COLUMN_VALUES, name);
+    if (!op)
+        return;
+    if (!strcmp(op->type, "adam")) {
+        add_column(p, COLUMN_VALUES, op_in1(op, "Moment1"));
+        add_column(p, COLUMN_VALUES, op_in1(op, "Moment2"));
+    } else if (!strcmp(op->type, "adam_d2sum")) {
+        add_column(p, COLUMN_ZERO, NULL);
+        add_column(p, COLUMN_SCALAR, op_in1(op, "Beta1Pow"));
+        add_column(p, COLUMN_VALUES, op_in1(op, "Moment2"));
+        add_column(p, COLUMN_VALUES, op_in1(op, "Moment1"));
+    } else {
+        add_states(program, op, p);
+    }
+}
+
+static void dense_deinit(struct dense *d)
+{
+    for (int i = 0; i < d->n; i++)
+        for (int k = 0; k < d->params[i].ncolumns; k++)
+            free(d->params[i].columns[k].v);
+    free(d->params);
+}
+
+static enum skiff_status dense_init(struct dense *d, struct skiff_fleet *f, struct session *s,
+                                    struct skiff_error *err)
+{
+    const struct job_plan *plan = split_plan(f->split);
+    *d = (struct dense){.f = f, .session = s, .plan = plan};
+    d->params = mem_must((size_t)(plan->nplacement + 1) * sizeof(*d->params));
+    for (int i = 0; i < plan->nplacement; i++) {
+        if (!is_param(plan, i))
+            continue;
+        const char *name = plan->placement[i].origin;
+        const struct skiff_var *v = block_own_var(program_root(f->origin), name);
+        if (!v || v->dtype != DTYPE_FP32) {
+            dense_deinit(d);
+            return error_set(err, SKIFF_DTYPE,
+                             "%s is %s; only float32 parameters stand in the files of dense tables",
+                             name, v ? dtype_name(v->dtype) : "not in the program");
+        }
+        struct dense_param *p = &d->params[d->n++];
+        p->size = shape_numel(&v->shape);
+        d->size += p->size;
+        list_columns(f->origin, name, p);
+    }
+    return SKIFF_OK;
+}
+
+/* ---- from and to the servers ---- */
+
+typedef enum skiff_status (*slice_call)(struct dense *d, const struct skiff_placement *slice,
+                                        const char *tag, float *at, int64_t n,
+                                        struct skiff_error *err);
+
+static enum skiff_status pull_slice(struct dense *d, const struct skiff_placement *slice,
+                                    const char *tag, float *at, int64_t n, struct skiff_error *err)
+{
+    struct skiff_tensor part = {0};
+    int64_t rows = placement_rows(slice);
+    enum skiff_status status =
+        tag ? session_pull_kept(d->session, tag, slice->server, slice->slice, 0, rows, &part, err)
+            : session_pull_part(d->session, slice->server, slice->slice, 0, rows, &part, err);
+    if (status == SKIFF_OK &&
+        (part.tensor.dtype != DTYPE_FP32 || tensor_numel(&part.tensor) != n))
+        status = error_set(err, SKIFF_SHAPE,
+                           "server %d sent %lld numbers of %s for %s; expected %lld of float32",
+                           slice->server, (long long)tensor_numel(&part.tensor),
+                           dtype_name(part.tensor.dtype), slice->slice, (long long)n);
+    if (status == SKIFF_OK)
+        memcpy(at, part.tensor.data, (size_t)n * sizeof(*at));
+    value_deinit(&part);
+    return status;
+}
+
+static enum skiff_status put_slice(struct dense *d, const struct skiff_placement *slice,
+                                   const char *tag, float *at, int64_t n, struct skiff_error *err)
+{
+    return session_put_part(d->session, slice->server, slice->slice, 0, at, (size_t)n, err);
+}
+
+/* A variable's slices, or every server's copy of it (d2sum), with their places in `v`. */
+static enum skiff_status each_slice(struct dense *d, const char *name, bool copies, int64_t size,
+                                    const char *tag, float *v, slice_call call,
+                                    struct skiff_error *err)
+{
+    int64_t done = 0;
+    for (int i = 0; i < d->plan->nplacement; i++) {
+        const struct skiff_placement *slice = &d->plan->placement[i];
+        struct shape shape = placement_shape(slice);
+        int64_t n = shape_numel(&shape);
+        if (strcmp(slice->origin, name))
+            continue;
+        int64_t at = copies ? 0 : slice->offset;
+        if (at < 0 || n > size - at)
+            return error_set(err, SKIFF_INTERNAL, "slice %s does not fit %s", slice->slice, name);
+        TRY(call(d, slice, tag, v + at, n, err));
+        done += n;
+    }
+    if (!done || (!copies && done != size))
+        return error_set(err, SKIFF_INTERNAL, "the servers have %lld elements of %s, not %lld",
+                         (long long)done, name, (long long)size);
+    return SKIFF_OK;
+}
+
+static enum skiff_status each_column(struct dense *d, struct dense_param *p, struct column *c,
+                                     const char *tag, slice_call call, struct skiff_error *err)
+{
+    if (c->kind == COLUMN_ZERO)
+        return SKIFF_OK;
+    bool one = c->kind == COLUMN_SCALAR;
+    TRY(each_slice(d, c->name, one, one ? 1 : p->size, tag, c->v, call, err));
+    for (int64_t i = 1; one && i < p->size; i++)
+        c->v[i] = c->v[0];
+    return SKIFF_OK;
+}
+
+/* Values of one instant. */
+static enum skiff_status gather(struct dense *d, struct skiff_error *err)
+{
+    char tag[64];
+    snprintf(tag, sizeof(tag), "dense %u of worker %d", d->f->saves++, d->f->role.id);
+    TRY(session_mark_now(d->session, tag, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < d->n; i++)
+        for (int k = 0; k < d->params[i].ncolumns && status == SKIFF_OK; k++)
+            status = each_column(d, &d->params[i], &d->params[i].columns[k], tag, pull_slice, err);
+    enum skiff_status end = session_unmark(d->session, tag, status < 0 ? NULL : err);
+    return status < 0 ? status : end;
+}
+
+/* ---- writing ---- */
+
+static void print_element(const struct dense_param *p, int64_t i, struct buf *out)
+{
+    for (int k = 0; k < p->ncolumns; k++)
+        buf_printf(out, "%s%g", k ? " " : "", (double)p->columns[k].v[i]);
+    buf_printf(out, "\n");
+}
+
+/* Elements from .. end of the vector. */
+static void print_part(const struct dense *d, int64_t from, int64_t end, struct buf *out)
+{
+    int64_t first = 0;
+    for (int i = 0; i < d->n; first += d->params[i++].size)
+        for (int64_t e = 0; e < d->params[i].size; e++)
+            if (first + e >= from && first + e < end)
+                print_element(&d->params[i], e, out);
+}
+
+static enum skiff_status write_parts(const struct dense *d, const char *dir,
+                                     struct skiff_error *err)
+{
+    int64_t each = d->size / d->plan->servers + 1;
+    enum skiff_status status = SKIFF_OK;
+    for (int k = 0; k < d->plan->servers && status == SKIFF_OK; k++) {
+        struct buf text = BUF_INIT, packed = BUF_INIT, path = BUF_INIT;
+        print_part(d, k * each, (k + 1) * each, &text);
+        buf_printf(&path, "%s/part-%03d.gz", dir, k);
+        status = stream_gzip_pack(text.data, text.len, &packed, err);
+        if (status == SKIFF_OK)
+            status = file_write(path.data, packed.data, packed.len, err);
+        buf_deinit(&text);
+        buf_deinit(&packed);
+        buf_deinit(&path);
+    }
+    return status;
+}
+
+/* The new folder in the place of the old one, which is then in the place of the new one. */
+static enum skiff_status swap_folders(const char *fresh, const char *dir, struct skiff_error *err)
+{
+    if (!renameat2(AT_FDCWD, fresh, AT_FDCWD, dir, RENAME_EXCHANGE) || !rename(fresh, dir))
+        return file_sync_parent(dir, err);
+    if (errno == ENOTEMPTY || errno == EEXIST) { /* a file system that cannot exchange */
+        file_remove_tree(dir);
+        if (!rename(fresh, dir))
+            return file_sync_parent(dir, err);
+    }
+    return error_set(err, SKIFF_IO, "%s cannot be put in its place: %m", dir);
+}
+
+static enum skiff_status save_folder(struct dense *d, const char *dir, struct skiff_error *err)
+{
+    struct buf fresh = BUF_INIT;
+    buf_printf(&fresh, "%s.new-%ld", dir, (long)getpid());
+    file_remove_tree(fresh.data);
+    enum skiff_status status = write_parts(d, fresh.data, err);
+    if (status == SKIFF_OK)
+        status = swap_folders(fresh.data, dir, err);
+    file_remove_tree(fresh.data);
+    buf_deinit(&fresh);
+    return status;
+}
+
+enum skiff_status fleet_dense_save(struct skiff_fleet *f, struct session *s, const char *dir,
+                                   struct skiff_error *err)
+{
+    struct dense d;
+    TRY(dense_init(&d, f, s, err));
+    enum skiff_status status = gather(&d, err);
+    if (status == SKIFF_OK)
+        status = save_folder(&d, dir, err);
+    dense_deinit(&d);
+    return status < 0 ? error_prefix(err, status, "saving dense parameters to %s", dir) : status;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    struct dense *d;
+    int param;
+    int64_t element, done;
+    bool states; /* lines have states */
+    const char *path;
+    int line;
+};
+
+static enum skiff_status take_line(struct reader *r, char *line, struct skiff_error *err)
+{
+    float numbers[COLUMNS];
+    int n = 0;
+    char *stop;
+    r->line++;
+    while (r->param < r->d->n && r->element == r->d->params[r->param].size) {
+        r->param++;
+        r->element = 0;
+    }
+    if (r->param == r->d->n)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s, line %d: the program has only %lld elements of dense parameters",
+                         r->path, r->line, (long long)r->d->size);
+    struct dense_param *p = &r->d->params[r->param];
+    for (char *at = line; n < COLUMNS; at = stop) {
+        numbers[n] = strtof(at, &stop);
+        if (stop == at)
+            break;
+        n++;
+    }
+    if (n != 1 && n != p->ncolumns)
+        return error_set(err, SKIFF_FORMAT,
+                         "%s, line %d: %d numbers for an element of %s; expected %d: the weight "
+                         "and the states of its optimizer",
+                         r->path, r->line, n, p->columns[0].name, p->ncolumns);
+    for (int k = 0; k < n; k++)
+        p->columns[k].v[r->element] = numbers[k];
+    r->states |= n > 1;
+    r->element++;
+    r->done++;
+    return SKIFF_OK;
+}
+
+static enum skiff_status read_lines(struct reader *r, struct stream *s, struct skiff_error *err)
+{
+    char buf[65536];
+    size_t have = 0, got = 1;
+    while (got) {
+        TRY(stream_read(s, buf + have, sizeof(buf) - 1 - have, &got, err));
+        have += got;
+        size_t at = 0;
+        for (char *end; (end = memchr(buf + at, '\n', have - at)); at = (size_t)(end - buf) + 1) {
+            *end = 0;
+            if (end > buf + at)
+                TRY(take_line(r, buf + at, err));
+        }
+        memmove(buf, buf + at, have - at);
+        have -= at;
+        if (have == sizeof(buf) - 1)
+            return error_set(err, SKIFF_FORMAT, "%s: a line is longer than %zu bytes", r->path,
+                             sizeof(buf));
+    }
+    buf[have] = 0;
+    return have ? take_line(r, buf, err) : SKIFF_OK;
+}
+
+static int is_part(const struct dirent *e)
+{
+    return !strncmp(e->d_name, "part-", 5);
+}
+
+static enum skiff_status read_part(struct reader *r, const char *path, struct skiff_error *err)
+{
+    struct stream *s;
+    r->path = path;
+    r->line = 0;
+    TRY(stream_open(path, NULL, &s, err));
+    enum skiff_status status = read_lines(r, s, err);
+    stream_close(s);
+    return status;
+}
+
+static enum skiff_status read_parts(struct reader *r, const char *dir, struct skiff_error *err)
+{
+    struct dirent **files;
+    enum skiff_status status = SKIFF_OK;
+    int n = scandir(dir, &files, is_part, alphasort);
+    if (n < 0)
+        return error_set(err, SKIFF_NOT_FOUND, "%s: %m; expected the files of dense parameters",
+                         dir);
+    for (int i = 0; i < n; i++) {
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, files[i]->d_name);
+        if (status == SKIFF_OK)
+            status = read_part(r, path.data, err);
+        buf_deinit(&path);
+        free(files[i]);
+    }
+    free(files);
+    if (status == SKIFF_OK && r->done != r->d->size)
+        status = error_set(err, SKIFF_FORMAT,
+                           "%d files have %lld elements; the program's dense parameters have %lld",
+                           n, (long long)r->done, (long long)r->d->size);
+    return status;
+}
+
+/* All is read before anything is put. */
+static enum skiff_status spread(struct reader *r, struct skiff_error *err)
+{
+    struct dense *d = r->d;
+    for (int i = 0; i < d->n; i++) {
+        struct dense_param *p = &d->params[i];
+        for (int k = 0; k < (r->states ? p->ncolumns : 1); k++)
+            TRY(each_column(d, p, &p->columns[k], NULL, put_slice, err));
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status fleet_dense_load(struct skiff_fleet *f, struct session *s, const char *dir,
+                                   struct skiff_error *err)
+{
+    struct dense d;
+    TRY(dense_init(&d, f, s, err));
+    struct reader r = {.d = &d};
+    enum skiff_status status = read_parts(&r, dir, err);
+    if (status == SKIFF_OK)
+        status = spread(&r, err);
+    dense_deinit(&d);
+    return status < 0 ? error_prefix(err, status, "loading dense parameters of %s", dir) : status;
+}
+
+/* ---- a worker's scope ---- */
+
+static enum skiff_status each_in_scope(struct skiff_fleet *f, const char *name,
+                                       struct skiff_scope *scope, slice_call call,
+                                       struct skiff_error *err)
+{
+    struct session *s;
+    struct dense d;
+    TRY(fleet_need_session(f, name, &s, err));
+    TRY(comm_settle(f->job, err));
+    TRY(dense_init(&d, f, s, err));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < d.n && status == SKIFF_OK; i++) {
+        struct column *c = &d.params[i].columns[0];
+        struct skiff_tensor *v = scope_find(scope, c->name);
+        if (!v || v->kind != VALUE_TENSOR || !v->tensor.data)
+            continue; /* rows of it are pulled by id */
+        if (v->tensor.dtype != DTYPE_FP32 || tensor_numel(&v->tensor) != d.params[i].size)
+            status = error_set(err, SKIFF_SHAPE, "%s: %s has %lld elements of %s here, not %lld",
+                               name, c->name, (long long)tensor_numel(&v->tensor),
+                               dtype_name(v->tensor.dtype), (long long)d.params[i].size);
+        else
+            status = each_slice(&d, c->name, false, d.params[i].size, NULL, tensor_f32(&v->tensor),
+                                call, err);
+    }
+    dense_deinit(&d);
+    return status;
+}
+
+enum skiff_status skiff_fleet_pull_dense(struct skiff_fleet *f, struct skiff_scope *scope,
+                                         struct skiff_error *err)
+{
+    return each_in_scope(f, "pull_dense", scope, pull_slice, err);
+}
+
+enum skiff_status skiff_fleet_push_dense(struct skiff_fleet *f, struct skiff_scope *scope,
+                                         struct skiff_error *err)
+{
+    return each_in_scope(f, "push_dense", scope, put_slice, err);
+}
