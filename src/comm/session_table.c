@@ -74,9 +74,38 @@ out:
     return status;
 }
 
+/* Reading first, taking over when all have read. */
+static enum skiff_status load(struct session *s, const struct ps_table *call,
+                              struct ps_table_state *states, struct skiff_error *err)
+{
+    int n = s->options.servers;
+    uint64_t elsewhere = 0;
+    struct ps_table_state *after = mem_must((size_t)n * sizeof *after);
+    struct ps_table *x = mem_must(sizeof *x);
+    *x = *call;
+    x->token = rng_entropy();
+    enum skiff_status status = ask(s, 0, n, x, states, err);
+    for (int i = 0; i < n && status == SKIFF_OK; i++)
+        elsewhere += states[i].elsewhere;
+    x->all = elsewhere > 0;
+    if (status == SKIFF_OK && elsewhere) /* rows in files of other shards than theirs */
+        status = ask(s, 0, n, x, states, err);
+    x->call = status == SKIFF_OK ? PS_TABLE_COMMIT : PS_TABLE_ABORT;
+    enum skiff_status end = ask(s, 0, n, x, after, status == SKIFF_OK ? err : NULL);
+    for (int i = 0; i < n && status == SKIFF_OK && end == SKIFF_OK; i++) {
+        after[i].done = states[i].done;
+        states[i] = after[i];
+    }
+    free(after);
+    free(x);
+    return status < 0 ? status : end;
+}
+
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err)
 {
+    if (call->call == PS_TABLE_LOAD)
+        return load(s, call, states, err);
     return ask(s, 0, s->options.servers, call, states, err);
 }
 

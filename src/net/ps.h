@@ -131,22 +131,23 @@ enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table 
 /* TABLE: what fleet's save_*, load_*, shrink ask of each server's part of a table of features.
  * Saves have two halves, so that a folder is the old one or the new one: SAVE writes beside it
  * under names of `token`, COMMIT (when all servers have answered) brings them in their place, ABORT
- * takes them away. A save of several servers has the values of one instant each. */
+ * takes them away. Loads have the same halves. A save of several servers has the values of one instant each. */
 enum ps_table_call {
     PS_TABLE_STAT,
     PS_TABLE_SHRINK,
     PS_TABLE_SAVE,
     PS_TABLE_COMMIT,
     PS_TABLE_ABORT,
-    PS_TABLE_LOAD,   /* files of dir that are this server's; all or nothing of them */
+    PS_TABLE_LOAD,   /* reads the files of dir that are this server's; COMMIT takes them over */
     PS_TABLE_CACHE,  /* rows with more shows than `threshold`, as SAVE does */
     PS_TABLE_REVERT, /* patches: what was pushed since the last one is forgotten */
 };
 struct ps_table {
     uint32_t call;
     int32_t mode;        /* of SAVE, LOAD */
+    bool all;            /* LOAD: look for own rows in all files */
     double threshold;    /* CACHE */
-    uint64_t token;      /* of the save */
+    uint64_t token;      /* of the save or load */
     char table[PS_NAME]; /* the parameter's name */
     char dir[4096];      /* with the table's number: <dir>/000 */
 };
@@ -157,8 +158,9 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out,
 struct ps_table_state {
     uint64_t rows, bytes, admitted, refused, expired, evicted;   /* of the table */
     uint64_t hits, misses, disk_rows, disk_bytes, written_bytes; /* tiers */
-    uint64_t done;    /* rows written, loaded, or taken away by this call */
-    double threshold; /* SAVE 1, 2: of this server, for CACHE */
+    uint64_t done;      /* rows written, loaded, or taken away by this call */
+    uint64_t elsewhere; /* LOAD: rows in its files that belong to other servers */
+    double threshold;   /* SAVE 1, 2: of this server, for CACHE */
 };
 void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s);
 enum skiff_status ps_read_table_state(const struct blob *b, struct ps_table_state *out,

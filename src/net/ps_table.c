@@ -30,6 +30,7 @@ void ps_write_table(struct wire_writer *w, const struct ps_table *t)
 {
     writer_varint(w, t->call);
     writer_signed(w, t->mode);
+    writer_u8(w, t->all);
     write_double(w, t->threshold);
     writer_u64(w, t->token);
     writer_string(w, t->table);
@@ -46,6 +47,9 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out, stru
     fault_unless(&r, mode >= INT32_MIN && mode <= INT32_MAX, "a mode of more than 32 bits");
     out->call = (uint32_t)call;
     out->mode = (int32_t)mode;
+    uint8_t all = reader_u8(&r);
+    fault_unless(&r, all <= 1, "neither all files nor some");
+    out->all = all == 1;
     out->threshold = read_double(&r);
     out->token = reader_u64(&r);
     reader_name(&r, out->table, sizeof out->table);
@@ -54,10 +58,11 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out, stru
 }
 
 /* The numbers of a state, in the order of the wire. */
-#define STATE_NUMBERS(X)                                                                 \
-    X(rows)                                                                              \
-    X(bytes) X(admitted) X(refused) X(expired) X(evicted) X(hits) X(misses) X(disk_rows) \
-        X(disk_bytes) X(written_bytes) X(done)
+#define STATE_NUMBERS(X)                                                                      \
+    X(rows)                                                                                   \
+    X(bytes)                                                                                  \
+    X(admitted) X(refused) X(expired) X(evicted) X(hits) X(misses) X(disk_rows) X(disk_bytes) \
+        X(written_bytes) X(done) X(elsewhere)
 
 void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s)
 {

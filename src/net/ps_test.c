@@ -225,6 +225,7 @@ static void calls_for_tables_come_back(void **state)
     struct wire_writer w;
     struct ps_table in = {.call = PS_TABLE_SAVE,
                           .mode = -3,
+                          .all = true,
                           .threshold = 0.1,
                           .token = UINT64_MAX - 1,
                           .table = "emb",
@@ -242,6 +243,7 @@ static void calls_for_tables_come_back(void **state)
                                .disk_bytes = 10,
                                .written_bytes = 11,
                                .done = UINT64_MAX,
+                               .elsewhere = 12,
                                .threshold = -2.5},
                           s2;
     struct skiff_error err;
@@ -249,7 +251,7 @@ static void calls_for_tables_come_back(void **state)
     ps_write_table(&w, &in);
     struct blob *b = finish(&w);
     assert_int_equal(ps_read_table(b, &out, NULL), SKIFF_OK);
-    assert_true(out.call == PS_TABLE_SAVE && out.mode == -3 && out.threshold == 0.1);
+    assert_true(out.call == PS_TABLE_SAVE && out.mode == -3 && out.all && out.threshold == 0.1);
     assert_true(out.token == UINT64_MAX - 1);
     assert_string_equal(out.table, "emb");
     assert_string_equal(out.dir, "/data/model/000");

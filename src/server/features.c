@@ -61,6 +61,7 @@ void features_destroy(struct unit *u)
     if (!u->features)
         return;
     features_abort(u);
+    features_unload(u);
     table_config_deinit(&u->features->config);
     free(u->features->rows);
     free(u->features);

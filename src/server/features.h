@@ -7,12 +7,14 @@
 #include "table/table_config.h"
 
 struct table_save; /* features_save.c */
+struct table_load; /* features_load.c */
 
 struct features {
     struct table_config config;
     int first_shard, nshards; /* of the table's, that are on this server */
     float *rows;              /* scratch: pushed rows, aligned */
     struct table_save *save;  /* written, not committed; the clerk's */
+    struct table_load *load;  /* read, not committed; the clerk's */
 };
 
 /* ---- features_call.c: commands, one after the other, on a thread of their own ---- */
@@ -22,6 +24,7 @@ struct features {
 
 /* Lets those in who wait for the shard's lock, which is not held. STATE: the server ends. */
 enum skiff_status call_pause(struct server *s, struct skiff_error *err);
+enum skiff_status call_going_on(struct server *s, struct skiff_error *err); /* without a pause */
 void features_state(struct server *s, struct unit *u, struct ps_table_state *out);
 
 /* ---- features_save.c ---- */
@@ -30,5 +33,14 @@ enum skiff_status features_save(struct server *s, struct unit *u, const struct p
 enum skiff_status features_commit(struct server *s, struct unit *u, const struct ps_table *x,
                                   struct ps_table_state *state, struct skiff_error *err);
 void features_abort(struct unit *u); /* nothing to abort is fine */
+
+/* ---- features_load.c; while the server runs, on the clerk's thread ---- */
+/* Reads the files. */
+enum skiff_status features_load(struct server *s, struct unit *u, const struct ps_table *x,
+                                struct ps_table_state *state, struct skiff_error *err);
+bool features_is_loading(const struct unit *u, uint64_t token);
+/* Takes over what was read. */
+enum skiff_status features_take(struct server *s, struct unit *u, struct skiff_error *err);
+void features_unload(struct unit *u); /* nothing read is fine */
 
 #endif

@@ -30,11 +30,17 @@ struct clerk {
 
 /* ---- small ones ---- */
 
-enum skiff_status call_pause(struct server *s, struct skiff_error *err)
+enum skiff_status call_going_on(struct server *s, struct skiff_error *err)
 {
     char text[320];
     if (atomic_load(&s->clerk->stop))
         return error_set(err, SKIFF_STATE, "%s ends", server_text(s, text));
+    return SKIFF_OK;
+}
+
+enum skiff_status call_pause(struct server *s, struct skiff_error *err)
+{
+    TRY(call_going_on(s, err));
     clock_sleep(PAUSE);
     return SKIFF_OK;
 }
@@ -80,9 +86,13 @@ static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_t
     case PS_TABLE_SAVE:
         return features_save(s, u, &c->x, state, err);
     case PS_TABLE_COMMIT:
-        return features_commit(s, u, &c->x, state, err);
+        return features_is_loading(u, c->x.token) ? features_take(s, u, err)
+                                                  : features_commit(s, u, &c->x, state, err);
+    case PS_TABLE_LOAD:
+        return features_load(s, u, &c->x, state, err);
     case PS_TABLE_ABORT:
         features_abort(u);
+        features_unload(u);
         return SKIFF_OK;
     default:
         return error_set(err, SKIFF_UNSUPPORTED, "call %u for table %s", c->x.call, c->x.table);

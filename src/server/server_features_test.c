@@ -145,6 +145,104 @@ static void saves_write_every_shard(void **state)
     fk_close(&k);
 }
 
+static enum skiff_status try_load(struct fk *k, struct session *s, const char *dir,
+                                  struct ps_table_state *states, struct skiff_error *err)
+{
+    struct ps_table x = fk_call(k, PS_TABLE_LOAD, 0, dir);
+    return session_table(s, &x, states, err);
+}
+
+static void put_file(struct fk *k, const char *name, const char *text)
+{
+    char path[128];
+    struct skiff_error err;
+    snprintf(path, sizeof path, "%s/%s", k->root, name);
+    assert_ok(file_write(path, text, strlen(text), &err), err);
+}
+
+static void loads_bring_rows_back(void **state)
+{
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 3};
+    struct ps_table_state states[2];
+    struct skiff_error err;
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    /* an empty table; plain files, as anybody writes them; a row in the wrong file */
+    put_file(&k, "000/part-000-00000", "3 7 0 0.5 2 1 -0.75 -0.25 -0.5\n4 1 2 3 4 1 0.5\n");
+    put_file(&k, "000/part-000-00001", "");
+    put_file(&k, "000/part-001-00002", "5 1 0 0 1 0 2 3 4");
+    assert_ok(try_load(&k, s, "000", states, &err), err);
+    assert_true(states[0].done == 2 && states[0].rows == 2);
+    assert_true(states[1].done == 1 && states[1].rows == 1);
+    fk_assert_row(&k, s, 3, -0.75f, -0.25f, -0.5f);
+    fk_assert_row(&k, s, 4, 0.5f, 0, 0);
+    fk_assert_row(&k, s, 5, 2, 3, 4);
+    put_file(&k, "001/part-000-00000", "5 1 0 0 1 0 7 8 9\n");
+    put_file(&k, "001/part-000-00001", "");
+    put_file(&k, "001/part-001-00002", "6 1 0 0 1 0 1 1 1\n");
+    assert_ok(try_load(&k, s, "001", states, &err), err);
+    fk_assert_row(&k, s, 5, 7, 8, 9);
+    fk_assert_row(&k, s, 6, 1, 1, 1);
+    fk_assert_row(&k, s, 3, -0.75f, -0.25f, -0.5f); /* rows that are not named stay */
+    /* what is saved comes back */
+    fk_save(&k, s, 0, "002");
+    fk_push_one(&k, s, 3, 1, 0, 10);
+    assert_ok(try_load(&k, s, "002", states, &err), err);
+    fk_assert_row(&k, s, 3, -0.75f, -0.25f, -0.5f);
+    session_close(s);
+    fk_close(&k);
+}
+
+static void assert_refused(struct fk *k, struct session *s, const char *dir, const char *text)
+{
+    struct ps_table_state states[2];
+    struct skiff_error err;
+    if (try_load(k, s, dir, states, &err) >= 0)
+        fail_msg("%s was loaded", dir);
+    if (!strstr(err.message, text))
+        fail_msg("\"%s\" is not in: %s", text, err.message);
+    fk_assert_row(k, s, 1, -0.5f, 0, 0);
+    fk_assert_row(k, s, 2, -0.5f, 0, 0);
+    assert_int_equal(fk_all(k, s, PS_TABLE_STAT).rows, 2);
+}
+
+/* A fault on one server leaves all servers as they were. */
+static void loads_with_faults_change_nothing(void **state)
+{
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 2};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 0.5f);
+    fk_push_one(&k, s, 2, 1, 0, 0.5f);
+    assert_refused(&k, s, "none", "/none");
+    put_file(&k, "few/part-000-00000", "2 1 0 0 1 0 7 8 9\n");
+    assert_refused(&k, s, "few",
+                   "/few has 1 files part-*, table emb has shard_num 2: there must be "
+                   "one file for each shard");
+    put_file(&k, "bad/part-000-00000", "2 1 0 0 1 0 7 8 9\n");
+    put_file(&k, "bad/part-001-00001", "1 1 0 0 1 0 7 8 9\n3 1 0 x 1 0 7 8 9\n");
+    assert_refused(&k, s, "bad", "/bad/part-001-00001:2: key 3, number 3: \"x\" is none");
+    put_file(&k, "wide/part-000-00000", "2 1 0 0 1 0 7 8\n");
+    put_file(&k, "wide/part-001-00001", "");
+    assert_refused(&k, s, "wide",
+                   "/wide/part-000-00000:1: key 2: 7 numbers; accessor sparse has 6");
+    put_file(&k, "gz/part-000-00000.gz", "\x1f\x8b\x08 cut");
+    put_file(&k, "gz/part-001-00001.gz", "");
+    assert_refused(&k, s, "gz", "/gz/part-000-00000.gz: ");
+    put_file(&k, ".cut.skiff-save-0123/part-000-00000", "");
+    assert_refused(&k, s, "cut", "a save was cut while it was put in its place");
+    session_close(s);
+    fk_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +251,8 @@ int main(void)
         cmocka_unit_test(pushes_must_have_the_accessors_width),
         cmocka_unit_test(shrinks_take_old_rows),
         cmocka_unit_test(saves_write_every_shard),
+        cmocka_unit_test(loads_bring_rows_back),
+        cmocka_unit_test(loads_with_faults_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

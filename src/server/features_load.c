@@ -1,0 +1,305 @@
+/* Loads of tables of features from shard files, those of Paddle too.
+ *
+ * Rows go to a table beside the unit's first (the stage); when all servers have read theirs, COMMIT
+ * takes them over. So a folder with a fault changes nothing. A table that is empty becomes the
+ * stage as it is; else rows of the stage replace those of their keys, and the other rows stay.
+ *
+ * A server reads the files of its shards: the n-th file by name is shard n. Rows in the wrong file
+ * are counted, and the asker may tell all servers to look through all files. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/pipe.h"
+#include "data/stream.h"
+#include "server/features.h"
+#include "store/file.h"
+#include "store/leftover.h"
+
+#define READ_BYTES ((size_t)256 << 10)
+#define TAKE_ROWS 512 /* of the stage, at once */
+#define SAVE_PATCH 5
+
+struct table_load {
+    uint64_t token;
+    struct table *table;
+    struct record *record; /* of a line */
+};
+
+void features_unload(struct unit *u)
+{
+    struct table_load *l = u->features->load;
+    if (!l)
+        return;
+    u->features->load = NULL;
+    table_destroy(l->table);
+    free(l->record);
+    free(l);
+}
+
+/* ---- files ---- */
+
+struct listing {
+    char **paths;
+    int n, cap;
+};
+
+static void listing_free(struct listing *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->paths[i]);
+    free(l->paths);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Was a commit cut that could not exchange folders (features_save.c)? */
+static enum skiff_status no_folder(const char *dir, struct skiff_error *err)
+{
+    const char *slash = strrchr(dir, '/'), *base = slash ? slash + 1 : dir;
+    struct buf start = BUF_INIT;
+    enum skiff_status status = error_set_sys(err, "cannot read the folder %s", dir);
+    char *parent = path_parent(dir);
+    DIR *d = opendir(parent);
+    buf_printf(&start, ".%s" LEFTOVER_MARK, base);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (!strncmp(e->d_name, start.data, start.len))
+            status = error_set(err, SKIFF_FORMAT,
+                               "%s is not there, but %s/%s is: a save was cut while it was put in "
+                               "its place; look which of these folders is the right one and rename "
+                               "it, or load another save",
+                               dir, parent, e->d_name);
+    if (d)
+        closedir(d);
+    free(parent);
+    buf_deinit(&start);
+    return status;
+}
+
+static enum skiff_status list_files(const char *dir, struct listing *l, struct skiff_error *err)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return no_folder(dir, err);
+    for (struct dirent *e; (e = readdir(d));) {
+        struct buf path = BUF_INIT;
+        if (strncmp(e->d_name, "part-", 5))
+            continue;
+        if (l->n == l->cap) {
+            l->cap = l->cap ? 2 * l->cap : 64;
+            l->paths = mem_must_grow(l->paths, (size_t)l->cap * sizeof *l->paths);
+        }
+        buf_printf(&path, "%s/%s", dir, e->d_name);
+        l->paths[l->n++] = path.data;
+    }
+    closedir(d);
+    if (l->n)
+        qsort(l->paths, (size_t)l->n, sizeof *l->paths, by_name);
+    return SKIFF_OK;
+}
+
+static enum skiff_status check_count(const struct unit *u, const char *dir, int mode, int found,
+                                     struct skiff_error *err)
+{
+    int expected = u->features->config.shard_num;
+    if (found == expected || (mode == SAVE_PATCH && found))
+        return SKIFF_OK;
+    return error_set(
+        err, SKIFF_FORMAT,
+        "%s has %d files part-*, table %s has shard_num %d: there must be one file for "
+        "each shard; load it with the shard_num that it was saved with",
+        dir, found, u->param, expected);
+}
+
+/* ---- lines ---- */
+
+struct reading {
+    struct server *s;
+    struct unit *u;
+    struct table_load *load;
+    const char *path;
+    uint64_t line, rows, elsewhere;
+};
+
+static enum skiff_status take_line(struct reading *r, const char *line, size_t n,
+                                   struct skiff_error *err)
+{
+    struct record *record = r->load->record;
+    r->line++;
+    enum skiff_status status = accessor_parse(&r->u->accessor, line, n, record, err);
+    if (status < 0)
+        return error_prefix(err, status, "%s:%llu", r->path, (unsigned long long)r->line);
+    if (!features_owns(r->s, r->u, record->id)) {
+        r->elsewhere++;
+        return SKIFF_OK;
+    }
+    r->rows++;
+    return table_put(r->load->table, record, err);
+}
+
+/* All whole lines of b; what follows the last one moves to its front. */
+static enum skiff_status take_lines(struct reading *r, struct buf *b, bool end,
+                                    struct skiff_error *err)
+{
+    size_t at = 0;
+    for (;;) {
+        const char *stop = b->len > at ? memchr(b->data + at, '\n', b->len - at) : NULL;
+        if (!stop)
+            break;
+        size_t n = (size_t)(stop - b->data) - at;
+        TRY(take_line(r, b->data + at, n, err));
+        at += n + 1;
+    }
+    if (end && at < b->len) {
+        TRY(take_line(r, b->data + at, b->len - at, err));
+        at = b->len;
+    }
+    memmove(b->data, b->data + at, b->len - at);
+    b->len -= at;
+    return SKIFF_OK;
+}
+
+static enum skiff_status read_stream(struct reading *r, struct stream *in, struct skiff_error *err)
+{
+    struct buf b = BUF_INIT;
+    size_t got = 1;
+    enum skiff_status status = SKIFF_OK;
+    while (got && status == SKIFF_OK) {
+        buf_reserve(&b, READ_BYTES);
+        status = stream_read(in, b.data + b.len, READ_BYTES, &got, err);
+        if (status < 0)
+            break;
+        b.len += got;
+        status = take_lines(r, &b, got == 0, err);
+        if (status == SKIFF_OK && r->s->clerk)
+            status = call_going_on(r->s, err);
+    }
+    buf_deinit(&b);
+    return status;
+}
+
+static const char *deconverter_of(const struct table_config *c, int mode)
+{
+    for (int i = 0; i < c->nconverters; i++)
+        if (c->converters[i].mode == mode && c->converters[i].deconverter &&
+            *c->converters[i].deconverter)
+            return c->converters[i].deconverter;
+    return NULL;
+}
+
+static enum skiff_status read_file(struct reading *r, int mode, struct skiff_error *err)
+{
+    const char *command = deconverter_of(&r->u->features->config, mode);
+    struct stream *in;
+    r->line = 0;
+    TRY(command ? pipe_open(command, r->path, NULL, &in, err)
+                : stream_open(r->path, NULL, &in, err));
+    enum skiff_status status = read_stream(r, in, err);
+    stream_close(in);
+    return status;
+}
+
+/* ---- the two halves ---- */
+
+static enum skiff_status begin(struct unit *u, uint64_t token, struct skiff_error *err)
+{
+    struct table_options o = {.accessor = &u->accessor};
+    features_unload(u);
+    struct table_load *l = u->features->load = mem_must(sizeof *l);
+    l->token = token;
+    l->record = mem_must(u->table->stride);
+    return table_create(&table_hash, &o, &l->table, err);
+}
+
+static enum skiff_status read_all(struct reading *r, const struct ps_table *x,
+                                  const struct listing *l, struct skiff_error *err)
+{
+    const struct features *f = r->u->features;
+    bool all = x->all || x->mode == SAVE_PATCH;
+    TRY(check_count(r->u, x->dir, x->mode, l->n, err));
+    int first = all ? 0 : f->first_shard, end = all ? l->n : first + f->nshards;
+    for (int i = first; i < end; i++) {
+        r->path = l->paths[i];
+        TRY(read_file(r, x->mode, err));
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status features_load(struct server *s, struct unit *u, const struct ps_table *x,
+                                struct ps_table_state *state, struct skiff_error *err)
+{
+    struct listing files = {0};
+    enum skiff_status status = begin(u, x->token, err);
+    struct reading r = {.s = s, .u = u, .load = u->features->load};
+    if (status == SKIFF_OK)
+        status = list_files(x->dir, &files, err);
+    if (status == SKIFF_OK)
+        status = read_all(&r, x, &files, err);
+    listing_free(&files);
+    state->done = r.rows;
+    state->elsewhere = x->all || x->mode == SAVE_PATCH ? 0 : r.elsewhere;
+    if (status < 0)
+        features_unload(u);
+    return status < 0 ? error_prefix(err, status, "load of table %s", u->param) : SKIFF_OK;
+}
+
+struct taking {
+    struct table *to;
+    struct skiff_error *err;
+    enum skiff_status status;
+};
+
+static void take_block(void *self, size_t first, size_t n, struct record *const *records)
+{
+    struct taking *x = self;
+    for (size_t i = 0; i < n && x->status == SKIFF_OK; i++)
+        x->status = table_put(x->to, records[i], x->err);
+}
+
+/* Nobody has seen an empty table: it may be another one. */
+static bool take_whole(struct unit *u, struct table_load *l)
+{
+    struct table *old = u->table;
+    if (table_count(old) || old->snapshot || old->moment != 1 || old->class != l->table->class ||
+        (old->waiting && waiting_count(old->waiting)))
+        return false;
+    l->table->options = old->options;
+    l->table->waiting = old->waiting;
+    old->waiting = NULL;
+    l->table->counts = (struct table_counts){.admitted = l->table->counts.admitted,
+                                             .refused = old->counts.refused};
+    u->table = l->table;
+    l->table = old;
+    return true;
+}
+
+enum skiff_status features_take(struct server *s, struct unit *u, struct skiff_error *err)
+{
+    struct table_load *l = u->features->load;
+    struct shard *h = unit_shard(s, u);
+    struct table_cursor at = {0};
+    struct taking x = {.err = err};
+    pthread_mutex_lock(&h->lock);
+    enum skiff_status status = take_whole(u, l) ? SKIFF_END : SKIFF_OK;
+    pthread_mutex_unlock(&h->lock);
+    while (status == SKIFF_OK) {
+        if (s->clerk)
+            TRY(call_pause(s, err));
+        pthread_mutex_lock(&h->lock);
+        x.to = u->table;
+        status = table_walk(l->table, &at, TAKE_ROWS, TABLE_LOOK, take_block, &x, err);
+        pthread_mutex_unlock(&h->lock);
+        status = x.status < 0 ? x.status : status;
+    }
+    features_unload(u);
+    return status < 0 ? status : SKIFF_OK;
+}
+
+bool features_is_loading(const struct unit *u, uint64_t token)
+{
+    return u->features->load && u->features->load->token == token;
+}
