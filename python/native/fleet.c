@@ -10,16 +10,6 @@
 
 #include <skiff/fleet.h>
 
-struct fleet_object {
-    PyObject_HEAD;
-    struct skiff_fleet *f;
-    PyObject *main, *startup; /* Programs of the fleet's, once they were asked for */
-    PyObject *given;          /* list: what C looks at as long as the fleet lives */
-    PyObject *say;            /* callable, or NULL */
-    int fd;                   /* or lines go here, behind the label */
-    char label[32];
-};
-
 /* ---- the end of the process ----
  *
  * A script may end between init_worker and stop_worker. Only the exit status tells whether it has
@@ -182,12 +172,7 @@ static void fleet_dealloc(struct fleet_object *o)
 
 /* ---- calls without the interpreter lock ---- */
 
-#define FREE_CALL(status, call) \
-    Py_BEGIN_ALLOW_THREADS;     \
-    status = (call);            \
-    Py_END_ALLOW_THREADS
-
-static PyObject *finish(enum skiff_status status, const struct skiff_error *err)
+PyObject *fleet_finish(enum skiff_status status, const struct skiff_error *err)
 {
     if (status < 0)
         return raise_file_error(err);
@@ -313,6 +298,8 @@ static const struct {
     FIELD(is_sgd_optimizer, 'i'),
     FIELD(transport, 's'),
     FIELD(keyed_tables, 'b'),
+    FIELD(all_features, 'b'),
+    FIELD(adam_d2sum, 'b'),
 #undef FIELD
 };
 
@@ -341,14 +328,16 @@ static bool field_set(struct skiff_strategy *s, const char *name, PyObject *valu
     return false;
 }
 
-static bool strategy_of(PyObject *keywords, struct skiff_strategy *s)
+static bool strategy_of(struct keep *k, PyObject *keywords, struct skiff_strategy *s)
 {
     PyObject *key, *value;
     Py_ssize_t at = 0;
     *s = (struct skiff_strategy){0};
     while (keywords && PyDict_Next(keywords, &at, &key, &value)) {
         const char *name = text_of(key, "a field");
-        if (!name || !field_set(s, name, value))
+        if (!name)
+            return false;
+        if (!strcmp(name, "tables") ? !fleet_tables_of(k, value, s) : !field_set(s, name, value))
             return false;
     }
     return true;
@@ -356,24 +345,31 @@ static bool strategy_of(PyObject *keywords, struct skiff_strategy *s)
 
 /* ---- programs ---- */
 
+/* C keeps pointers to the programs and, perhaps, to texts of the strategy. */
+static bool keep_given(struct fleet_object *o, PyObject *main, PyObject *startup, PyObject *texts)
+{
+    return PyList_Append(o->given, main) == 0 && PyList_Append(o->given, startup) == 0 &&
+           (!texts || PyList_Append(o->given, texts) == 0);
+}
+
 static PyObject *fleet_split(struct fleet_object *o, PyObject *args, PyObject *keywords)
 {
     PyObject *main, *startup;
+    struct keep k = {0};
     struct skiff_strategy s;
     struct skiff_error err;
     if (!PyArg_ParseTuple(args, "O!O!:split(main, startup, **strategy)", base_class[CLASS_PROGRAM],
-                          &main, base_class[CLASS_PROGRAM], &startup) ||
-        !strategy_of(keywords, &s))
+                          &main, base_class[CLASS_PROGRAM], &startup))
         return NULL;
-    /* C keeps pointers to the programs and, perhaps, to texts of the strategy */
-    if (PyList_Append(o->given, main) < 0 || PyList_Append(o->given, startup) < 0 ||
-        (keywords && PyList_Append(o->given, keywords) < 0))
-        return NULL;
-    if (skiff_fleet_split(o->f, ((struct program_object *)main)->p,
-                          ((struct program_object *)startup)->p, &s, &err) < 0)
-        return raise_error(&err);
+    bool ok = strategy_of(&k, keywords, &s) && keep_given(o, main, startup, keywords);
+    if (ok && skiff_fleet_split(o->f, ((struct program_object *)main)->p,
+                                ((struct program_object *)startup)->p, &s, &err) < 0) {
+        raise_error(&err);
+        ok = false;
+    }
+    keep_end(&k);
     /* the first run joins the job; from then on the end of the process is the end of the work */
-    if (skiff_fleet_is_worker(o->f) && (!watch_exit() || !at_work_add(o->f)))
+    if (!ok || (skiff_fleet_is_worker(o->f) && (!watch_exit() || !at_work_add(o->f))))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -416,7 +412,7 @@ static PyObject *fleet_init_server(struct fleet_object *o, PyObject *args, PyObj
     if (ok) {
         FREE_CALL(status, skiff_fleet_init_server(o->f, dir, &err));
     }
-    PyObject *result = ok ? finish(status, &err) : NULL;
+    PyObject *result = ok ? fleet_finish(status, &err) : NULL;
     keep_end(&k);
     return result;
 }
@@ -426,7 +422,7 @@ static PyObject *fleet_run_server(struct fleet_object *o, PyObject *unused)
     struct skiff_error err;
     enum skiff_status status;
     FREE_CALL(status, skiff_fleet_run_server(o->f, &err));
-    return finish(status, &err);
+    return fleet_finish(status, &err);
 }
 
 static PyObject *fleet_stop_server(struct fleet_object *o, PyObject *unused)
@@ -446,7 +442,7 @@ static PyObject *fleet_init_worker(struct fleet_object *o, PyObject *args, PyObj
                                      base_class[CLASS_SCOPE], &scope))
         return NULL;
     FREE_CALL(status, skiff_fleet_init_worker(o->f, ((struct scope_object *)scope)->s, &err));
-    return finish(status, &err);
+    return fleet_finish(status, &err);
 }
 
 static PyObject *fleet_stop_worker(struct fleet_object *o, PyObject *unused)
@@ -455,7 +451,7 @@ static PyObject *fleet_stop_worker(struct fleet_object *o, PyObject *unused)
     enum skiff_status status;
     FREE_CALL(status, skiff_fleet_stop_worker(o->f, &err));
     at_work_remove(o->f);
-    return finish(status, &err);
+    return fleet_finish(status, &err);
 }
 
 static PyObject *fleet_barrier(struct fleet_object *o, PyObject *unused)
@@ -463,7 +459,7 @@ static PyObject *fleet_barrier(struct fleet_object *o, PyObject *unused)
     struct skiff_error err;
     enum skiff_status status;
     FREE_CALL(status, skiff_fleet_barrier_worker(o->f, &err));
-    return finish(status, &err);
+    return fleet_finish(status, &err);
 }
 
 /* ---- over all workers ---- */
@@ -554,7 +550,7 @@ static PyObject *fleet_global_shuffle(struct fleet_object *o, PyObject *args, Py
     d->busy = true;
     FREE_CALL(status, skiff_fleet_global_shuffle(o->f, d->d, seed, &err));
     d->busy = false;
-    return finish(status, &err);
+    return fleet_finish(status, &err);
 }
 
 /* ---- saving ---- */
@@ -573,7 +569,7 @@ static PyObject *fleet_save_persistables(struct fleet_object *o, PyObject *args,
         FREE_CALL(status, skiff_fleet_save_persistables(o->f, ((struct scope_object *)scope)->s,
                                                         dir, &err));
     }
-    PyObject *result = dir ? finish(status, &err) : NULL;
+    PyObject *result = dir ? fleet_finish(status, &err) : NULL;
     keep_end(&k);
     return result;
 }
@@ -598,7 +594,7 @@ static PyObject *fleet_save_inference(struct fleet_object *o, PyObject *args, Py
         FREE_CALL(status,
                   skiff_fleet_save_inference_model(o->f, s, f, nf, t, nt, path, is_prefix, &err));
     }
-    PyObject *result = ok ? finish(status, &err) : NULL;
+    PyObject *result = ok ? fleet_finish(status, &err) : NULL;
     keep_end(&k);
     return result;
 }
@@ -680,7 +676,7 @@ static PyObject *leave_job(PyObject *self, PyObject *args, PyObject *keywords)
                                      base_class[CLASS_PROGRAM], &program))
         return NULL;
     FREE_CALL(status, skiff_program_leave_job(((struct program_object *)program)->p, &err));
-    return finish(status, &err);
+    return fleet_finish(status, &err);
 }
 
 static PyObject *join_job(PyObject *self, PyObject *args, PyObject *keywords)
@@ -719,6 +715,13 @@ static PyMethodDef methods[] = {
     METHOD("global_shuffle", fleet_global_shuffle, "Shuffles samples over all workers."),
     METHOD("save_persistables", fleet_save_persistables, "Paddle's files, gathered."),
     METHOD("save_inference_model", fleet_save_inference, "A model that runs alone."),
+    METHOD0("flush", fleet_flush, "All that this worker has queued has reached the servers."),
+    METHOD("save_tables", fleet_save_tables, "Paddle's shard files, written by the servers."),
+    METHOD("load_tables", fleet_load_tables, "From such files."),
+    METHOD("save_cache", fleet_save_cache, "The rows with the most shows; how many."),
+    METHOD("shrink", fleet_shrink, "Statistics fade, old rows go."),
+    METHOD0("revert", fleet_revert, "Forgets what the next patch would hold."),
+    METHOD("table_state", fleet_table_state, "Counts of one table, over all servers."),
     METHOD("on_say", fleet_on_say, "Who gets what happens, one line each."),
     {0}};
 
@@ -753,6 +756,7 @@ static PyGetSetDef attributes[] = {
     FACT("is_working", 11, "In the job: joined, and not left."),
     ATTRIBUTE("main_program", get_main, NULL, "The program of the role, or None before split."),
     ATTRIBUTE("startup_program", get_startup, NULL, "Its startup program, or None."),
+    ATTRIBUTE("tables", fleet_get_tables, NULL, "Names of its tables of features."),
     {0}};
 
 static PyType_Slot slots[] = {{Py_tp_new, fleet_new},

@@ -111,6 +111,16 @@ struct dataset_object {
     bool busy; /* a thread without the interpreter lock is using it */
 };
 
+struct fleet_object {
+    PyObject_HEAD;
+    struct skiff_fleet *f;
+    PyObject *main, *startup; /* Programs of the fleet's, once they were asked for */
+    PyObject *given;          /* list: what C looks at as long as the fleet lives */
+    PyObject *say;            /* callable, or NULL */
+    int fd;                   /* or lines go here, behind the label */
+    char label[32];
+};
+
 /* The classes instances are made of: this module's, or subclasses named by set_classes. */
 enum class_id {
     CLASS_PROGRAM,
@@ -276,6 +286,18 @@ bool split_init(PyObject *m);
 bool metric_init(PyObject *m);
 bool fleet_init(PyObject *m);
 bool ranks_init(PyObject *m);
+/* Methods of Fleet about tables of features (fleet_tables.c). */
+struct skiff_strategy;
+PyObject *fleet_finish(enum skiff_status status, const struct skiff_error *err);
+bool fleet_tables_of(struct keep *k, PyObject *o, struct skiff_strategy *s);
+PyObject *fleet_flush(struct fleet_object *o, PyObject *unused);
+PyObject *fleet_revert(struct fleet_object *o, PyObject *unused);
+PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_load_tables(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_save_cache(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_shrink(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_get_tables(struct fleet_object *o, void *unused);
+PyObject *fleet_table_state(struct fleet_object *o, PyObject *args, PyObject *keywords);
 bool fs_init(PyObject *m);
 bool layers_init(PyObject *m);
 bool eager_init(PyObject *m);
@@ -308,6 +330,11 @@ PyObject *executor_train(struct skiff_executor *e, struct program_object *p,
         Py_END_ALLOW_THREADS;              \
         unlocked_status;                   \
     })
+/* A call without the interpreter lock. */
+#define FREE_CALL(status, call) \
+    Py_BEGIN_ALLOW_THREADS;     \
+    status = (call);            \
+    Py_END_ALLOW_THREADS
 
 /* For static tables of methods. */
 #define METHOD(name, function, doc)                                                  \

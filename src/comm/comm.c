@@ -208,6 +208,15 @@ struct session *comm_session(struct job *j)
     return s;
 }
 
+struct skiff_scope *comm_scope(struct job *j)
+{
+    struct comm *c = comm_of(j);
+    pthread_mutex_lock(&c->lock);
+    struct skiff_scope *s = c->scope;
+    pthread_mutex_unlock(&c->lock);
+    return s;
+}
+
 enum skiff_status comm_check_running(const struct comm *c, struct skiff_error *err)
 {
     if (atomic_load(&c->running))

@@ -51,6 +51,7 @@ void comm_abandon(struct job *j, const char *reason);
 /* Waits until everything that was handed over so far has been exchanged (async: the queues are
  * empty; GEO: no K batches wait). What servers hold then is what this trainer has done. */
 enum skiff_status comm_settle(struct job *j, struct skiff_error *err);
+struct skiff_scope *comm_scope(struct job *j); /* of comm_start; NULL before */
 /* NULL before the session is open. */
 struct session *comm_session(struct job *j);
 

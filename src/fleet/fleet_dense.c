@@ -4,7 +4,8 @@
  * behind it its optimizer's states (adam: moments; adam_d2sum: 0, d2sum, g2sum, mom).
  *
  * Here parameters lie in slices on the servers: values of one instant are gathered for a save, and
- * put back slice by slice by a load. The folder is the old one or the new one. */
+ * put back slice by slice by a load. The folder is the old one or the new one. A worker that keeps
+ * its tables in a server of its own has them in its scope. */
 #define _GNU_SOURCE /* renameat2 */
 #include "fleet/fleet_parts.h"
 
@@ -41,6 +42,7 @@ struct dense {
     struct skiff_fleet *f;
     struct session *session;
     const struct job_plan *plan;
+    struct skiff_scope *scope; /* where they are; NULL: on the servers */
     struct dense_param *params;
     int n;
     int64_t size;
@@ -54,9 +56,21 @@ static bool is_param(const struct job_plan *p, int i)
     return !s->state && (!i || strcmp(p->placement[i - 1].origin, s->origin) != 0);
 }
 
+/* A parameter that the worker's own ops update; NULL: the op updates none. */
+static const char *local_param(const struct skiff_fleet *f, int op)
+{
+    const struct skiff_op *o = program_root(f->origin)->ops[op];
+    const char *name = op_in1(o, "Param");
+    bool own = name && op_in1(o, "Grad") && !job_plan_has_table(split_plan(f->split), name);
+    return own ? name : NULL;
+}
+
 bool fleet_dense_any(const struct skiff_fleet *f)
 {
     const struct job_plan *p = f->split ? split_plan(f->split) : NULL;
+    for (int i = 0; p && fleet_is_host(f) && i < program_root(f->origin)->nops; i++)
+        if (local_param(f, i))
+            return true;
     return p && p->nplacement > 0;
 }
 
@@ -121,29 +135,40 @@ static void dense_deinit(struct dense *d)
     free(d->params);
 }
 
+static enum skiff_status add_param(struct dense *d, const char *name, struct skiff_error *err)
+{
+    const struct skiff_program *program = d->f->origin;
+    const struct skiff_var *v = block_own_var(program_root(program), name);
+    if (!v || v->dtype != DTYPE_FP32)
+        return error_set(err, SKIFF_DTYPE,
+                         "%s is %s; only float32 parameters stand in the files of dense tables",
+                         name, v ? dtype_name(v->dtype) : "not in the program");
+    struct dense_param *p = &d->params[d->n++];
+    p->size = shape_numel(&v->shape);
+    d->size += p->size;
+    list_columns(program, name, p);
+    return SKIFF_OK;
+}
+
 static enum skiff_status dense_init(struct dense *d, struct skiff_fleet *f, struct session *s,
                                     struct skiff_error *err)
 {
     const struct job_plan *plan = split_plan(f->split);
+    bool host = fleet_is_host(f);
+    int n = host ? program_root(f->origin)->nops : plan->nplacement;
+    enum skiff_status status = SKIFF_OK;
     *d = (struct dense){.f = f, .session = s, .plan = plan};
-    d->params = mem_must((size_t)(plan->nplacement + 1) * sizeof(*d->params));
-    for (int i = 0; i < plan->nplacement; i++) {
-        if (!is_param(plan, i))
-            continue;
-        const char *name = plan->placement[i].origin;
-        const struct skiff_var *v = block_own_var(program_root(f->origin), name);
-        if (!v || v->dtype != DTYPE_FP32) {
-            dense_deinit(d);
-            return error_set(err, SKIFF_DTYPE,
-                             "%s is %s; only float32 parameters stand in the files of dense tables",
-                             name, v ? dtype_name(v->dtype) : "not in the program");
-        }
-        struct dense_param *p = &d->params[d->n++];
-        p->size = shape_numel(&v->shape);
-        d->size += p->size;
-        list_columns(f->origin, name, p);
+    d->scope = host ? comm_scope(f->job) : NULL;
+    d->params = mem_must((size_t)(n + 1) * sizeof(*d->params));
+    for (int i = 0; i < n && status == SKIFF_OK; i++) {
+        const char *placed = !host && is_param(plan, i) ? plan->placement[i].origin : NULL;
+        const char *name = host ? local_param(f, i) : placed;
+        if (name)
+            status = add_param(d, name, err);
     }
-    return SKIFF_OK;
+    if (status < 0)
+        dense_deinit(d);
+    return status;
 }
 
 /* ---- from and to the servers ---- */
@@ -160,8 +185,7 @@ static enum skiff_status pull_slice(struct dense *d, const struct skiff_placemen
     enum skiff_status status =
         tag ? session_pull_kept(d->session, tag, slice->server, slice->slice, 0, rows, &part, err)
             : session_pull_part(d->session, slice->server, slice->slice, 0, rows, &part, err);
-    if (status == SKIFF_OK &&
-        (part.tensor.dtype != DTYPE_FP32 || tensor_numel(&part.tensor) != n))
+    if (status == SKIFF_OK && (part.tensor.dtype != DTYPE_FP32 || tensor_numel(&part.tensor) != n))
         status = error_set(err, SKIFF_SHAPE,
                            "server %d sent %lld numbers of %s for %s; expected %lld of float32",
                            slice->server, (long long)tensor_numel(&part.tensor),
@@ -178,12 +202,29 @@ static enum skiff_status put_slice(struct dense *d, const struct skiff_placement
     return session_put_part(d->session, slice->server, slice->slice, 0, at, (size_t)n, err);
 }
 
+/* The same with a variable of this worker. */
+static enum skiff_status in_scope(struct dense *d, const char *name, bool one, int64_t size,
+                                  float *v, bool put, struct skiff_error *err)
+{
+    struct skiff_tensor *x = scope_find(d->scope, name);
+    if (!x || x->kind != VALUE_TENSOR || !x->tensor.data || x->tensor.dtype != DTYPE_FP32 ||
+        tensor_numel(&x->tensor) != (one ? 1 : size))
+        return error_set(err, SKIFF_STATE,
+                         "%s has no value of %lld numbers here; was the startup program run?", name,
+                         (long long)size);
+    float *own = tensor_f32(&x->tensor);
+    memcpy(put ? own : v, put ? v : own, (size_t)(one ? 1 : size) * sizeof(*v));
+    return SKIFF_OK;
+}
+
 /* A variable's slices, or every server's copy of it (d2sum), with their places in `v`. */
 static enum skiff_status each_slice(struct dense *d, const char *name, bool copies, int64_t size,
                                     const char *tag, float *v, slice_call call,
                                     struct skiff_error *err)
 {
     int64_t done = 0;
+    if (d->scope)
+        return in_scope(d, name, copies, size, v, call == put_slice, err);
     for (int i = 0; i < d->plan->nplacement; i++) {
         const struct skiff_placement *slice = &d->plan->placement[i];
         struct shape shape = placement_shape(slice);
@@ -447,6 +488,8 @@ static enum skiff_status each_in_scope(struct skiff_fleet *f, const char *name,
     struct dense d;
     TRY(fleet_need_session(f, name, &s, err));
     TRY(comm_settle(f->job, err));
+    if (fleet_is_host(f))
+        return SKIFF_OK; /* they are there and nowhere else */
     TRY(dense_init(&d, f, s, err));
     enum skiff_status status = SKIFF_OK;
     for (int i = 0; i < d.n && status == SKIFF_OK; i++) {

@@ -42,6 +42,11 @@ static inline bool fleet_is_alone(const struct skiff_fleet *f)
 {
     return f->role.nservers == 0 && !f->split;
 }
+/* Are its tables in a server inside this process (local_server.h)? */
+static inline bool fleet_is_host(const struct skiff_fleet *f)
+{
+    return f->role.nservers == 0 && f->split;
+}
 /* STATE unless init was called. */
 enum skiff_status fleet_need_init(const struct skiff_fleet *f, const char *call,
                                   struct skiff_error *err);

@@ -79,8 +79,8 @@ static enum skiff_status folder_of(const char *dir, int table, const char *suffi
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')
         n--;
-    int len = snprintf(out, room, "%s%s%.*s/%03d%s", here, *here ? "/" : "", (int)n, dir, table,
-                       suffix);
+    int len =
+        snprintf(out, room, "%s%s%.*s/%03d%s", here, *here ? "/" : "", (int)n, dir, table, suffix);
     if (len < 0 || (size_t)len >= room)
         return error_set(err, SKIFF_RANGE, "the name of folder %s is longer than %zu bytes", dir,
                          room - 1);

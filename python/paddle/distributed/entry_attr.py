@@ -30,7 +30,7 @@ class CountFilterEntry(EntryAttr):
         if not isinstance(count_filter, int):
             raise ValueError("count_filter must be a valid integer greater than 0")
         if count_filter < 0:
-            raise ValueError("count_filter must be a integer greater or equal than 0")
+            raise ValueError("count_filter must be a valid integer greater or equal than 0")
         self._count_filter = count_filter
 
     def _to_attr(self):

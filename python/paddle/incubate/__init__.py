@@ -7,4 +7,5 @@ _WHERE = {"graph_send_recv": "paddle.incubate.operators", "LookAhead": "paddle.i
           "graph_khop_sampler": "paddle.incubate.operators", "graph_sample_neighbors": "paddle.incubate.operators",
           "graph_reindex": "paddle.incubate.operators"}
 _WHERE.update({"segment_" + _how: "paddle.geometric" for _how in ("sum", "mean", "max", "min")})
-__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("layers", "operators", "optimizer", "autograd", "hapi"))
+__getattr__, __dir__ = _names.lazy(__name__, _WHERE, ("layers", "operators", "optimizer", "autograd", "hapi",
+                                                      "distributed"))

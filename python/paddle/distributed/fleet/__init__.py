@@ -17,7 +17,8 @@ _WHERE = {"fleet": "paddle.distributed.fleet._fleet", "Fleet": "paddle.distribut
 CALLS = ("init is_first_worker worker_index worker_num is_worker worker_endpoints server_num server_index server_endpoints "
          "is_server is_coordinator barrier_worker init_worker init_server run_server stop_worker save_persistables "
          "save_inference_model load_inference_model load_model distributed_optimizer distributed_model minimize all_reduce "
-         "shrink rank nranks world_size local_rank node_num").split()
+         "shrink rank nranks world_size local_rank node_num save_one_table load_one_table save_cache_model save_cache_table "
+         "save_dense_params check_save_pre_patch_done revert").split()
 for _word in CALLS:
     _WHERE[_word] = "paddle.distributed.fleet._fleet"
 for _word in "Role PaddleCloudRoleMaker UserDefinedRoleMaker".split():

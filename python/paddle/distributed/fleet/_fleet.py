@@ -5,6 +5,7 @@ from paddle import _files, _names
 from paddle.fluid import framework
 from paddle.distributed.fleet import _local
 from paddle.distributed.fleet.base.distributed_strategy import DistributedStrategy
+from paddle.distributed.fleet._runtime import Runtime
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 
 
@@ -74,7 +75,7 @@ class Fleet(object):
         self._role_maker = None
         self._is_collective = False
         self._strategy = None
-        self._job = None
+        self._job = self._runtime_handle = None
         self.util = Util(self)
 
     # ---- roles ----
@@ -91,7 +92,7 @@ class Fleet(object):
         self._role_maker.generate_role()
         self._is_collective = getattr(self._role_maker, "_is_collective", is_collective)
         self._strategy = strategy
-        self._job = None
+        self._job = self._runtime_handle = None
         if self._is_collective and self._role_maker.worker_num() > 1:
             self._join()
         return self
@@ -213,8 +214,9 @@ class Fleet(object):
         make = Job.server if role.is_server() else Job.worker
         job = make(role.worker_index(), role.worker_num(), role.get_pserver_endpoints(), role.get_trainer_endpoints())
         job.whole = main.clone(for_test=True)  # what load_inference_model runs
-        job.split(main, startup, strategy._native(int(os.environ.get("CPU_NUM") or 1)))
+        job.split(main, startup, strategy._native(int(os.environ.get("CPU_NUM") or 1), main))
         self._job = job
+        self._runtime_handle = Runtime(self, job, main)
         role._job = job if role.is_worker() else None
 
     def _need_job(self, what):
@@ -223,13 +225,25 @@ class Fleet(object):
                              "that has servers (fleetrun --server_num ... --worker_num ...)" % what)
         return self._job
 
+    def _tables(self):
+        """The runtime of a job with tables of features, or None."""
+        return self._runtime_handle if self._job is not None and self._job.table_names() else None
+
+    def _need_tables(self, what):
+        self._need_job(what).tables(what)
+        return self._runtime_handle
+
     # ---- servers ----
 
     def init_server(self, dirname=None, var_names=None, **kwargs):
         """Fills the parameters; from a saved model when one is given (made with any number of servers; a folder of files, one
-        file of all, or a prefix of .pdiparams or .pdparams)."""
+        file of all, or a prefix of .pdiparams or .pdparams). Tables of features: from the folder of a save."""
         from paddle.fluid.incubate.fleet._job import is_model
         job = self._need_job("init_server")
+        unknown = [name for name in var_names or () if name not in job.table_names()]
+        if unknown:
+            raise ValueError("fleet.init server can only load sparse variables in %s; found %s" %
+                             (job.table_names(), ", ".join(map(str, unknown))))
         if dirname is not None and not is_model(dirname):
             raise ValueError("fleet.init_server: there is no saved model %r" % dirname)
         job.load(dirname)
@@ -254,9 +268,12 @@ class Fleet(object):
     # ---- files ----
 
     def save_persistables(self, executor, dirname, main_program=None, mode=0):
-        """All variables, one file each, gathered from the servers; worker 0 writes."""
+        """All variables, one file each, gathered from the servers; worker 0 writes. Of tables of features and dense
+        parameters beside them: shard files; mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch."""
         from paddle.fluid.executor import global_scope
-        if self._job is None:
+        if self._tables():
+            self._tables()._save_persistables(executor, dirname, main_program, mode)
+        elif self._job is None:
             from paddle.fluid import io
             io.save_persistables(executor, dirname, main_program)
         else:
@@ -264,11 +281,14 @@ class Fleet(object):
 
     def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
                              export_for_deployment=True, mode=0):
-        """A model that runs alone, with the servers' parameters: __model__ and one file per parameter in the folder."""
+        """A model that runs alone, with the servers' parameters: __model__ and one file per parameter in the folder. With
+        tables of features: these in dnn_plugin, the tables' shard files of the mode beside it."""
         from paddle.fluid.executor import global_scope
         targets = target_vars if isinstance(target_vars, (list, tuple)) else [target_vars]
         names = [t if isinstance(t, str) else t.name for t in targets]
-        if self._job is None:
+        if self._tables():
+            self._tables()._save_inference_model(executor, dirname, list(feeded_var_names), names, mode=mode)
+        elif self._job is None:
             from skiff import _native
             _files.makedirs(dirname)
             _native.save_inference_model(global_scope(), main_program or framework.default_main_program(),
@@ -277,12 +297,15 @@ class Fleet(object):
             self._job.save_inference_model(global_scope(), list(feeded_var_names), names, dirname)
 
     def load_inference_model(self, path, mode=0):
-        """The parameters of a saved model, for infer_from_dataset on this worker (they do not go to the servers)."""
+        """The parameters of a saved model, for infer_from_dataset on this worker (they do not go to the servers). With tables
+        of features: the tables and the dense parameters, on the servers."""
         from paddle.static.io import load_program_state
         from paddle.fluid.executor import global_scope
-        program = self._job.whole if self._job is not None else framework.default_main_program()
         if not _files.isdir(path):
             raise ValueError("fleet.load_inference_model: there is no folder %r" % path)
+        if self._tables():
+            return self._tables()._load_inference_model(path, mode)
+        program = self._job.whole if self._job is not None else framework.default_main_program()
         state, scope = load_program_state(path), global_scope()
         missing = [p.name for p in program.all_parameters() if p.name not in state]
         if missing:
@@ -293,11 +316,45 @@ class Fleet(object):
             self._job.main._infer_as = program
 
     def load_model(self, path, mode=0):
-        raise NotImplementedError("fleet.load_model: servers load a model when they begin; give the folder to "
-                                  "fleet.init_server(%r) (PaddleRec: runner.warmup_model_path)" % path)
+        """All tables, of a folder that save_persistables wrote."""
+        if not self._tables():
+            raise NotImplementedError("fleet.load_model: servers load a model when they begin; give the folder to "
+                                      "fleet.init_server(%r) (PaddleRec: runner.warmup_model_path)" % path)
+        self._tables()._load_persistables(path, mode)
 
     def shrink(self, threshold=None):
-        raise NotImplementedError("fleet.shrink: rows of tables are not dropped while a job runs")
+        """Shows and clicks fade, rows with a low score or long unseen go."""
+        if not self._tables():
+            raise NotImplementedError("fleet.shrink: this job has no table of features; rows of other tables are not dropped")
+        self._tables()._shrink(threshold)
+
+    # ---- files: jobs with tables of features ----
+
+    def save_one_table(self, table_id, path, mode):
+        """One table: those of features by number, then all dense parameters as one."""
+        self._need_tables("save_one_table")._save_one_table(table_id, path, mode)
+
+    def load_one_table(self, table_id, path, mode):
+        self._need_tables("load_one_table")._load_one_table(table_id, path, mode)
+
+    def save_cache_model(self, dirname, **configs):
+        """After a save of mode 1 or 2: the rows with the most shows; how many (-1: another worker writes)."""
+        return self._need_tables("save_cache_model")._save_cache_model(dirname, **configs)
+
+    def save_cache_table(self, table_id, pass_id, mem_cache_key_threshold=4000000000):
+        self._need_tables("save_cache_table")._save_cache_table(table_id, pass_id, mem_cache_key_threshold)
+
+    def save_dense_params(self, executor, dirname, scope, program, var_names=None):
+        """The servers' dense parameters in one file."""
+        self._need_tables("save_dense_params")._save_dense_params(executor, dirname, scope, program, var_names)
+
+    def check_save_pre_patch_done(self):
+        """A patch (mode 5) is written when its save is back."""
+        self._need_tables("check_save_pre_patch_done")._check_save_pre_patch_done()
+
+    def revert(self):
+        """Forgets what the next patch would hold."""
+        self._need_tables("revert")._revert()
 
 
 class DistributedOptimizer(object):

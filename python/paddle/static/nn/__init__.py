@@ -6,6 +6,7 @@ from skiff import _native
 from paddle import _names
 from paddle._op import Call, check_static, need, need_all
 from paddle.fluid._build import net
+from paddle.fluid.framework import dtype_name
 from paddle.fluid.layers import sequence_lod
 from paddle.framework import make_parameter, to_attr
 from paddle.nn import initializer as init
@@ -63,6 +64,9 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, t
     """Rows of a table that the servers keep, keyed by id; rows come into being when they are first asked for.
     Without servers it is a table of size rows."""
     need(input, "input", "paddle.incubate.layers.sparse_embedding")
+    if dtype_name(input.dtype) != "int64":
+        raise TypeError("The data type of 'input' in paddle.incubate.layers.sparse_embedding must be ['int64'], but received "
+                        "%s." % dtype_name(input.dtype))
     if table_class not in ("CommonSparseTable", "SSDSparseTable", "MemorySparseTable"):
         raise ValueError("table_class must be in [CommonSparseTable, SSDSparseTable, MemorySparseTable]")
     call = Call("sparse_embedding")

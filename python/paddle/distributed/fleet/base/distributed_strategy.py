@@ -1,8 +1,10 @@
 """DistributedStrategy: how workers and servers exchange.
 
+sparse_table_configs, fleet_desc_configs: settings of tables of features (table_settings.py; docs/tables.md).
 a_sync False: sync; True: async; True with a_sync_configs k_steps > 0: GEO, every k_steps batches.
 """
 from paddle import _names
+from paddle.distributed.fleet.base import table_settings
 
 _A_SYNC = {"k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "independent_recv_thread": False,
            "min_send_grad_num_before_recv": 1, "thread_pool_size": 1, "send_wait_times": 1, "runtime_split_send_recv": False,
@@ -10,7 +12,9 @@ _A_SYNC = {"k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "indepe
 _TRAINER = {"dump_fields_path": "", "dump_fields": [], "dump_param": [], "stat_var_names": [], "trainer": "",
             "device_worker": "", "local_sparse": [], "remote_sparse": []}
 _KNOWN = {"a_sync_configs": _A_SYNC, "trainer_desc_configs": _TRAINER,
+          "fs_client_param": {"uri": "", "user": "", "passwd": "", "hadoop_bin": ""},
           "gradient_merge_configs": {"k_steps": 1, "avg": True}, "localsgd_configs": {"k_steps": 1, "begin_step": 1}}
+_TABLES = {"sparse_table_configs": table_settings.from_parameters, "fleet_desc_configs": table_settings.from_fleet_desc}
 #: switches of collective training, which one process does not need
 _SWITCHES = ("amp asp auto dgc localsgd adaptive_localsgd lamb lars recompute sharding pipeline tensor_parallel gradient_merge "
              "fp16_allreduce elastic qat sync_batch_norm fuse_all_reduce_ops find_unused_parameters heter_ccl_mode "
@@ -25,8 +29,8 @@ class DistributedStrategy(object):
     def __init__(self):
         fields = {name: False for name in _SWITCHES}
         fields.update({name + "_configs": {} for name in _SWITCHES})
-        fields.update(fuse_all_reduce_ops=True, a_sync=True, fs_client_param="", sparse_table_configs=[],
-                      fleet_desc_configs="", build_strategy=None, execution_strategy=None, hybrid_configs={},
+        fields.update(fuse_all_reduce_ops=True, a_sync=True, sparse_table_configs=[], fleet_desc_configs=[],
+                      build_strategy=None, execution_strategy=None, hybrid_configs={},
                       gradient_scale_configs={}, nccl_comm_num=1, fuse_grad_size_in_MB=32, last_comm_group_size_MB=1,
                       hierarchical_allreduce_inter_nranks=1, conv_workspace_size_limit=512, sync_param_name=["embedding"])
         fields.update({name: dict(known) for name, known in _KNOWN.items()})
@@ -35,9 +39,9 @@ class DistributedStrategy(object):
     def __setattr__(self, name, value):
         if name not in self.__dict__:
             raise TypeError("DistributedStrategy has no field %s; nearest: %s" % (name, _nearest(name, self.__dict__)))
+        if name in ("a_sync", "adam_d2sum") and not isinstance(value, bool):
+            raise ValueError("The type of `flag` is invalid, expected type is bool, but received %s" % type(value))
         if name == "a_sync":
-            if not isinstance(value, bool):
-                raise ValueError("The type of `flag` is invalid, expected type is bool, but received %s" % type(value))
             self.__dict__["a_sync_configs"] = dict(self.a_sync_configs, k_steps=0)
         elif name in _KNOWN:
             known = _KNOWN[name]
@@ -46,6 +50,8 @@ class DistributedStrategy(object):
                 raise ValueError("%s of DistributedStrategy has no key %s; it has %s" %
                                  (name, ", ".join(unknown), ", ".join(sorted(known))))
             value = dict(getattr(self, name), **{key: given for key, given in value.items() if given is not None})
+        elif name in _TABLES:
+            return self._set_tables(_TABLES[name](value) if value else [])
         self.__dict__[name] = value
 
     def _use_fs_client(self):
@@ -60,8 +66,14 @@ class DistributedStrategy(object):
             _native.fs_configure("hdfs", client["uri"], "%s,%s" % (client.get("user") or "", client.get("passwd") or ""),
                                  client.get("hadoop_bin") or "")
 
-    def _native(self, threads):
-        """The fields of Skiff's strategy."""
+    def _set_tables(self, given):
+        """One list under both names; a table that is there already gets the new settings."""
+        names = {table.table_name for table in given}
+        tables = [table for table in self.sparse_table_configs if table.table_name not in names] + given
+        self.__dict__["sparse_table_configs"] = self.__dict__["fleet_desc_configs"] = tables
+
+    def _native(self, threads, program=None):
+        """The fields of Skiff's strategy, for this program."""
         configs = self.a_sync_configs
         if configs["heter_worker_device_guard"] not in ("cpu", ""):
             raise NotImplementedError("a_sync_configs heter_worker_device_guard=%r: heterogeneous workers are not there; leave "
@@ -70,14 +82,32 @@ class DistributedStrategy(object):
         fields = {"mode": mode, "threads": threads}
         if mode == "geo":
             fields["geo_steps"] = int(configs["k_steps"])
+        else:
+            fields.update(self._features(mode))
         if mode == "async":
             for key in ("max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv", "thread_pool_size",
                         "send_wait_times"):
                 fields[key] = int(configs[key])
+            if fields["max_merge_var_num"] == 1 and program is not None and _has_table(program):
+                fields["max_merge_var_num"] = 12  # what Paddle's clients of tables queue, whatever the strategy says
+        return fields
+
+    def _features(self, mode):
+        """What concerns tables of features: in async jobs all distributed tables, in others those with settings."""
+        fields = {"all_features": True} if mode == "async" else {}
+        if self.sparse_table_configs:
+            fields["tables"] = [(table.table_name, table.lines()) for table in self.sparse_table_configs]
+        if self.adam_d2sum:
+            fields["adam_d2sum"] = True
         return fields
 
     def __repr__(self):
         return "DistributedStrategy(a_sync=%s, a_sync_configs=%s)" % (self.a_sync, self.a_sync_configs)
+
+
+def _has_table(program):
+    return any(op.type in ("lookup_table", "lookup_table_v2") and op.attr("is_distributed")
+               for op in program.global_block().ops)
 
 
 def _nearest(name, known):

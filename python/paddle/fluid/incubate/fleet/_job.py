@@ -80,6 +80,19 @@ class Job(object):
         self._in_job("save_inference_model")
         self._fleet.save_inference_model(scope, feeds, targets, dirname)
 
+    # ---- tables of features ----
+
+    def table_names(self):
+        return self._fleet.tables
+
+    def tables(self, what):
+        """The fleet, for calls about tables of features."""
+        self._in_job(what)
+        if not self._fleet.tables:
+            raise ValueError("fleet.%s: this job has no table of features; the program needs a sparse_embedding, the strategy "
+                             "a_sync = True (docs/tables.md)" % what)
+        return self._fleet
+
     def global_shuffle(self, dataset, seed):
         self._fleet.global_shuffle(dataset, seed)
 
