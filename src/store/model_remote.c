@@ -141,8 +141,11 @@ out:
 
 enum skiff_status remote_list(const char *dir, struct fs_list *out, struct skiff_error *err)
 {
+    struct fs_stat st;
     enum skiff_status status = fs_list(NULL, dir, out, err);
-    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
+    if (status == SKIFF_NOT_FOUND || status == SKIFF_OK)
+        return SKIFF_OK;
+    return fs_look(NULL, dir, &st, NULL) == SKIFF_OK && !st.folder ? SKIFF_OK : status;
 }
 
 static const char *number_of(const struct fs_entry *e, const char *mark)
@@ -287,8 +290,8 @@ enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct
     enum skiff_status status = remote_settle(folder, err);
     c->path = path_join(c->temp, whole ? "model" : strrchr(path, '/') + 1);
     if (status == SKIFF_OK)
-        status = whole ? fs_copy(NULL, path, c->path, NULL, err)
-                       : copy_beside(folder, c->temp, err);
+        status =
+            whole ? fs_copy(NULL, path, c->path, NULL, err) : copy_beside(folder, c->temp, err);
     free(folder);
     if (status < 0)
         model_copy_close(c);
