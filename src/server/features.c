@@ -35,6 +35,19 @@ static void find_shards(const struct server *s, struct features *f)
     f->nshards = (end < all ? end : all) - f->first_shard;
 }
 
+enum skiff_status features_table(struct unit *u, struct table **out, struct skiff_error *err)
+{
+    const struct table_config *c = &u->features->config;
+    struct table_options o = {
+        .accessor = &u->accessor,
+        .admission = c->admission,
+        .seed = c->options.seed,
+        .limit = {.bytes = c->memory_limit,
+                  .policy = c->policy == MEMORY_DROP_LOWEST ? TABLE_LOWEST : TABLE_OLDEST}};
+    enum skiff_status status = table_create(&table_hash, &o, out, err);
+    return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
+}
+
 enum skiff_status features_create(struct server *s, struct unit *u, const char *settings,
                                   struct skiff_error *err)
 {
@@ -51,9 +64,7 @@ enum skiff_status features_create(struct server *s, struct unit *u, const char *
     u->shape = SHAPE(-1, c->dim);
     u->sparse = true;
     f->rows = mem_must(PUSH_ROWS * (size_t)u->pushed * sizeof *f->rows);
-    struct table_options o = {
-        .accessor = &u->accessor, .admission = c->admission, .seed = c->options.seed};
-    return table_create(&table_hash, &o, &u->table, err);
+    return features_table(u, &u->table, err);
 }
 
 void features_destroy(struct unit *u)

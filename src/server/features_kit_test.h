@@ -250,6 +250,24 @@ static inline void fk_assert_row(struct fk *k, struct session *s, int64_t id, fl
                  c);
 }
 
+/* A step of one trainer, which may wait for the others. */
+struct fk_trainer {
+    struct fk *k;
+    struct session *s;
+    float row[FK_PUSHED];
+    pthread_t thread;
+    enum skiff_status status;
+    struct skiff_error err;
+};
+
+static inline void *fk_trainer_step(void *arg)
+{
+    struct fk_trainer *t = arg;
+    int64_t id = 1;
+    t->status = fk_try_push(t->k, t->s, &id, 1, FK_PUSHED, t->row, 0, &t->err);
+    return NULL;
+}
+
 /* ---- calls ---- */
 
 static inline struct ps_table fk_call(struct fk *k, enum ps_table_call call, int mode,

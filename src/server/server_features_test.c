@@ -243,6 +243,57 @@ static void loads_with_faults_change_nothing(void **state)
     fk_close(&k);
 }
 
+/* Trainer 1 comes first; trainer 0's push counts first all the same, and nothing is averaged. */
+static void steps_are_in_trainer_order(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 2,
+                   .mode = SKIFF_SPLIT_SYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 1};
+    fk_open(&k);
+    struct fk_trainer t[2];
+    for (int i = 0; i < 2; i++)
+        t[i] = (struct fk_trainer){.k = &k, .s = fk_session(&k, i)};
+    float rows[2][FK_PUSHED] = {{3, 1, 0, 1, 4, 4}, {4, 1, 1, 2, 5, 5}};
+    for (int i = 1; i >= 0; i--) {
+        memcpy(t[i].row, rows[i], sizeof rows[i]);
+        assert_int_equal(pthread_create(&t[i].thread, NULL, fk_trainer_step, &t[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(t[i].thread, NULL);
+        assert_ok(t[i].status, t[i].err);
+    }
+    /* trainer 0 made the row and lost its embedx gradient; trainer 1's counted, and its slot */
+    fk_assert_row(&k, t[0].s, 1, -3, -5, -5);
+    fk_save(&k, t[0].s, 0, "000");
+    assert_string_equal(fk_text(&k, "000/part-000-00000.gz"), "1 4 0 1.1 2 1 -3 -5 -5\n");
+    session_close(t[0].s);
+    session_close(t[1].s);
+    fk_close(&k);
+}
+
+static void rare_ids_have_to_wait(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "entry count_filter_entry:5\n",
+                   .shard_num = 1};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 4, 0, 1); /* seen four times */
+    fk_push_one(&k, s, 2, 5, 0, 1); /* five times */
+    fk_assert_row(&k, s, 1, 0, 0, 0);
+    fk_assert_row(&k, s, 2, -1, 0, 0);
+    struct ps_table_state stat = fk_all(&k, s, PS_TABLE_STAT);
+    assert_true(stat.rows == 1 && stat.admitted == 1 && stat.refused == 1);
+    fk_push_one(&k, s, 1, 1, 0, 1); /* the fifth */
+    fk_assert_row(&k, s, 1, -1, 0, 0);
+    session_close(s);
+    fk_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +301,8 @@ int main(void)
         cmocka_unit_test(rows_lie_by_shards),
         cmocka_unit_test(pushes_must_have_the_accessors_width),
         cmocka_unit_test(shrinks_take_old_rows),
+        cmocka_unit_test(steps_are_in_trainer_order),
+        cmocka_unit_test(rare_ids_have_to_wait),
         cmocka_unit_test(saves_write_every_shard),
         cmocka_unit_test(loads_bring_rows_back),
         cmocka_unit_test(loads_with_faults_change_nothing),
