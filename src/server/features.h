@@ -9,19 +9,19 @@
 struct table_save; /* features_save.c */
 struct table_load; /* features_load.c */
 
-/* In the server's registry, as table_<name>; of all tables of features together. */
-struct table_metrics {
-    struct metric *rows, *bytes, *admitted, *refused, *expired, *evicted;
-};
+#define FEATURE_COUNTS 6
 
 struct features {
     struct table_config config;
-    int first_shard, nshards; /* of the table's, that are on this server */
-    float *rows;              /* scratch: pushed rows, aligned */
-    struct table_save *save;  /* written, not committed; the clerk's */
-    struct table_load *load;  /* read, not committed; the clerk's */
+    int first_shard, nshards;     /* of the table's, that are on this server */
+    float *rows;                  /* scratch: pushed rows, aligned */
+    int64_t told[FEATURE_COUNTS]; /* what the registry has of it */
+    struct table_save *save;      /* written, not committed; the clerk's */
+    struct table_load *load;      /* read, not committed; the clerk's */
 };
 
+/* The shard's lock is held: the registry hears what the table has now. */
+void features_tell(struct server *s, struct unit *u);
 /* One more table like the unit's. */
 enum skiff_status features_table(struct unit *u, struct table **out, struct skiff_error *err);
 

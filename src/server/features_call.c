@@ -51,6 +51,7 @@ void features_state(struct server *s, struct unit *u, struct ps_table_state *out
     pthread_mutex_lock(&h->lock);
     struct table_stats t = {0};
     table_stats(u->table, &t);
+    features_tell(s, u);
     pthread_mutex_unlock(&h->lock);
     out->rows = t.rows;
     out->bytes = t.bytes;

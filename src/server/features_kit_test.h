@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "comm/session.h"
 #include "data/stream.h"
 #include "net/host.h"
 #include "server/server.h"
 #include "store/file.h"
+#include "store/tensor_file.h"
 
 #define FK_MAX 4
 #define FK_DIM 3
