@@ -314,14 +314,14 @@ static const char **wanted_names(const struct server *s, int *out_n)
     return names;
 }
 
-<<<<<<< HEAD
 /* Messages name files of the copy, if there is one: of what it was. */
 static void copy_failed(struct model_copy *copy, const char *path, struct skiff_error *err)
 {
     if (copy->temp)
         error_prefix(err, SKIFF_IO, "a copy of %s", path);
     model_copy_close(copy);
-=======
+}
+
 /* Has the folder a file of one of the job's parameters, or of all? */
 static bool has_variables(const struct server *s, const char *path)
 {
@@ -335,41 +335,41 @@ static bool has_variables(const struct server *s, const char *path)
     if (d)
         closedir(d);
     return found;
->>>>>>> 3234ea8 (server: tables of features in our own saves, warm starts from shard files, numbers)
+}
+
+static enum skiff_status load_model(struct loading *l, const char *path, struct skiff_error *err)
+{
+    struct server *s = l->s;
+    struct str_map done;
+    int n;
+    TRY(load_features(s, path, &l->shards, err));
+    if (l->shards && !has_variables(s, path))
+        return SKIFF_OK;
+    const char **wanted = wanted_names(s, &n);
+    enum skiff_status status = saved_open(&l->model, path, wanted, n, s->options.whole, err);
+    free(wanted);
+    TRY(status);
+    str_map_init(&done);
+    TRY_OUT(load_placed(l, &done, err));
+    TRY_OUT(load_rest(l, &done, err));
+    TRY_OUT(load_tables(l, err));
+out:
+    str_map_deinit(&done);
+    saved_close(&l->model);
+    return status;
 }
 
 enum skiff_status server_load(struct server *s, const char *path, struct skiff_error *err)
 {
     struct loading l = {.s = s};
-    struct str_map done;
-    int n;
+    struct model_copy copy;
     if (!s->initialised)
         TRY(server_init(s, err));
-<<<<<<< HEAD
-    struct model_copy copy;
     TRY(model_copy_open(&copy, path, err));
-=======
-    TRY(load_features(s, path, &l.shards, err));
-    if (l.shards && !has_variables(s, path))
-        return SKIFF_OK;
->>>>>>> 3234ea8 (server: tables of features in our own saves, warm starts from shard files, numbers)
-    const char **wanted = wanted_names(s, &n);
-    enum skiff_status status = saved_open(&l.model, copy.path, wanted, n, s->options.whole, err);
-    free(wanted);
-    if (status < 0) {
-        copy_failed(&copy, path, err);
-        return status;
-    }
-    str_map_init(&done);
-    TRY_OUT(load_placed(&l, &done, err));
-    TRY_OUT(load_rest(&l, &done, err));
-    TRY_OUT(load_tables(&l, err));
-    if (l.fresh)
+    enum skiff_status status = load_model(&l, copy.path, err);
+    if (status == SKIFF_OK && l.fresh)
         server_say(s, "%s: %d variables of the optimizer were not there and start fresh", path,
                    l.fresh);
-out:
-    str_map_deinit(&done);
-    saved_close(&l.model);
     if (status < 0)
         copy_failed(&copy, path, err);
     else
