@@ -153,14 +153,13 @@ static void expect(struct push_case *c, int n, const int64_t *ids, const float *
 /* Any 64 bits are a key; -1 is padding; gradients times 4 samples; show 1, click 0. */
 static void test_keys(void **state)
 {
-    struct push_case c = {
-        .lists = {{.ids = {INT64_MAX, -2, -1, INT64_MAX},
-                   .grads = {1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 10, 20, 30, 40},
-                   .n = 4,
-                   .slot = 7}},
-        .nlists = 1,
-        .dim = 3 + WIDTH,
-        .padding = -1};
+    struct push_case c = {.lists = {{.ids = {INT64_MAX, -2, -1, INT64_MAX},
+                                     .grads = {1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 10, 20, 30, 40},
+                                     .n = 4,
+                                     .slot = 7}},
+                          .nlists = 1,
+                          .dim = 3 + WIDTH,
+                          .padding = -1};
     expect(&c, 2, (int64_t[]){INT64_MAX, -2},
            (float[]){7, 2, 0, 44, 88, 132, 176, 7, 1, 0, 20, 24, 28, 32});
 }
@@ -168,22 +167,16 @@ static void test_keys(void **state)
 /* An id of two slots: the first one's slot stays, all else is added up. */
 static void test_slots(void **state)
 {
-    struct push_case c = {.lists = {{.ids = {5, 0},
-                                     .grads = {1, 2, 3, 4, 9, 9, 9, 9},
-                                     .n = 2,
-                                     .slot = 3},
-                                    {.ids = {6, 5},
-                                     .grads = {1, 1, 1, 1, .5f, .5f, .5f, .5f},
-                                     .n = 2,
-                                     .slot = 8}},
-                          .nlists = 2,
-                          .dim = 3 + WIDTH,
-                          .padding = 0,
-                          .shows = {2, 5},
-                          .clicks = {1, 3},
-                          .ncounts = 2};
-    expect(&c, 2, (int64_t[]){5, 6},
-           (float[]){3, 7, 4, 3, 5, 7, 9, 8, 2, 1, 2, 2, 2, 2});
+    struct push_case c = {
+        .lists = {{.ids = {5, 0}, .grads = {1, 2, 3, 4, 9, 9, 9, 9}, .n = 2, .slot = 3},
+                  {.ids = {6, 5}, .grads = {1, 1, 1, 1, .5f, .5f, .5f, .5f}, .n = 2, .slot = 8}},
+        .nlists = 2,
+        .dim = 3 + WIDTH,
+        .padding = 0,
+        .shows = {2, 5},
+        .clicks = {1, 3},
+        .ncounts = 2};
+    expect(&c, 2, (int64_t[]){5, 6}, (float[]){3, 7, 4, 3, 5, 7, 9, 8, 2, 1, 2, 2, 2, 2});
 }
 
 /* Sequences: each id of a sample has the sample's counts; gradients times the sequences. */
@@ -200,8 +193,7 @@ static void test_sequences(void **state)
                           .shows = {2, 9, 5},
                           .clicks = {1, 9, 3},
                           .ncounts = 3};
-    expect(&c, 2, (int64_t[]){5, 6},
-           (float[]){0, 7, 4, 15, 15, 15, 15, 0, 2, 1, 6, 6, 6, 6});
+    expect(&c, 2, (int64_t[]){5, 6}, (float[]){0, 7, 4, 15, 15, 15, 15, 0, 2, 1, 6, 6, 6, 6});
 }
 
 /* Slots of different numbers of samples: gradients stay as they are; samples beyond the counts have
@@ -223,12 +215,11 @@ static void test_samples_differ(void **state)
 /* cvm_grad has put show and click in front of the gradient: they are not scaled. */
 static void test_cvm(void **state)
 {
-    struct push_case c = {
-        .lists = {{.ids = {5, 5}, .grads = {1, 0, 3, 4, 10, 2, 30, 40}, .n = 2}},
-        .nlists = 1,
-        .dim = 1 + WIDTH,
-        .padding = -1,
-        .cvm = true};
+    struct push_case c = {.lists = {{.ids = {5, 5}, .grads = {1, 0, 3, 4, 10, 2, 30, 40}, .n = 2}},
+                          .nlists = 1,
+                          .dim = 1 + WIDTH,
+                          .padding = -1,
+                          .cvm = true};
     expect(&c, 1, (int64_t[]){5}, (float[]){0, 11, 2, 66, 88});
     c.cvm = false; /* no cvm op: those two columns are nobody's gradient */
     expect(&c, 1, (int64_t[]){5}, (float[]){0, 2, 0, 66, 88});
@@ -263,9 +254,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),           cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_sequences),      cmocka_unit_test(test_samples_differ),
-        cmocka_unit_test(test_cvm),            cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_keys),      cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_sequences), cmocka_unit_test(test_samples_differ),
+        cmocka_unit_test(test_cvm),       cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
