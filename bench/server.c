@@ -4,8 +4,9 @@
  * were written before, several under way at a time.
  *
  * Goals: 3 million rows/s each way per server thread; a dense exchange under 3 ms when idle.
- * usage: server [SECONDS] [keyed]      default: 1 s for each line
- * keyed: the table has a row per 64-bit id instead of a declared size; as many rows. */
+ * usage: server [SECONDS] [keyed|features]      default: 1 s for each line
+ * keyed: the table has a row per 64-bit id instead of a declared size; as many rows.
+ * features: such a table with shows, clicks and its own rules (naive; rows of 13 floats come). */
 #include "layers/net.h"
 
 #include <skiff/skiff.h>
@@ -27,6 +28,7 @@
 
 #define TABLE 1000001
 #define WIDTH 10
+#define MARKS 3 /* slot, show, click before a gradient of features */
 #define BATCH 10000
 #define BODIES 16
 #define UNDER_WAY 4
@@ -44,7 +46,7 @@ struct bench {
     struct rpc_peer *peer;
     struct enrolment *enrolment;
     double seconds;
-    bool keyed;
+    bool keyed, features;
 };
 
 static void check(enum skiff_status status, const struct skiff_error *err)
@@ -96,6 +98,12 @@ static void start_server(struct bench *b)
 {
     struct skiff_error err;
     struct skiff_split_config config = split_config_fleet(SKIFF_SPLIT_ASYNC);
+    struct skiff_table_settings settings = {
+        .table = "table",
+        .settings = "accessor.embed_sgd_param.name SparseNaiveSGDRule\n"
+                    "accessor.embedx_sgd_param.name SparseNaiveSGDRule\n"};
+    config.tables = &settings;
+    config.ntables = b->features;
     snprintf(b->endpoint, sizeof b->endpoint, "127.0.0.1:%d", free_port());
     struct skiff_split_job job = {.main = skiff_net_main(b->net),
                                   .startup = skiff_net_startup(b->net),
@@ -156,25 +164,35 @@ static struct blob *finish(struct wire_writer *w)
     return body;
 }
 
-static struct blob *rows_body(const struct bench *b, bool push, uint64_t which)
+static void write_push(const struct bench *b, struct wire_writer *w, const int64_t *ids)
 {
-    static float g[BATCH * WIDTH];
-    int64_t ids[BATCH];
-    struct wire_writer w;
-    writer_init(&w);
-    make_ids(b, ids, which);
+    static float g[BATCH * (WIDTH + MARKS)];
+    int width = b->features ? WIDTH + MARKS : WIDTH;
     struct ps_item item = {.dtype = DTYPE_FP32,
                            .ndim = 2,
-                           .dims = {BATCH, WIDTH},
+                           .dims = {BATCH, width},
                            .nrows = BATCH,
                            .has_rows = true,
                            .rows = (const unsigned char *)ids,
                            .data = (const unsigned char *)g,
-                           .bytes = sizeof g};
+                           .bytes = (size_t)(BATCH * width) * sizeof *g};
     struct ps_exchange x = {.items = &item, .nitems = 1};
-    snprintf(item.name, sizeof item.name, b->keyed ? "table@GRAD.pserver_0" : "table@GRAD");
+    for (int i = 0; b->features && i < BATCH; i++)
+        g[i * width + 1] = 1; /* show */
+    for (int i = 0; i < b->plan->nunits; i++)
+        if (!strcmp(b->plan->units[i].param, "table"))
+            snprintf(item.name, sizeof item.name, "%s", b->plan->units[i].pushed.v[0]);
+    ps_write_exchange(w, &x);
+}
+
+static struct blob *rows_body(const struct bench *b, bool push, uint64_t which)
+{
+    int64_t ids[BATCH];
+    struct wire_writer w;
+    writer_init(&w);
+    make_ids(b, ids, which);
     if (push)
-        ps_write_exchange(&w, &x);
+        write_push(b, &w, ids);
     else
         ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
     return finish(&w);
@@ -237,7 +255,7 @@ static void wait_for(struct rpc_call *call)
     blob_unref(reply);
 }
 
-/* Rows are made when they are first asked for. */
+/* Rows are made when they are first asked for, or (features) pushed to. */
 static void make_rows(struct bench *b)
 {
     int64_t ids[BATCH];
@@ -246,9 +264,12 @@ static void make_rows(struct bench *b)
         writer_init(&w);
         for (int64_t i = 0; i < BATCH; i++)
             ids[i] = id_of(b, first + i);
-        ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
+        if (b->features)
+            write_push(b, &w, ids);
+        else
+            ps_write_pull_rows(&w, "table", 0, 0, ids, BATCH);
         struct blob *body = finish(&w);
-        wait_for(start(b, PS_PULL_ROWS, body));
+        wait_for(start(b, b->features ? PS_EXCHANGE : PS_PULL_ROWS, body));
         blob_unref(body);
     }
 }
@@ -311,13 +332,14 @@ static double bench_dense(struct bench *b)
 int main(int argc, char **argv)
 {
     struct bench b = {.seconds = argc > 1 ? atof(argv[1]) : 1,
-                      .keyed = argc > 2 && !strcmp(argv[2], "keyed")};
+                      .features = argc > 2 && !strcmp(argv[2], "features")};
+    b.keyed = b.features || (argc > 2 && !strcmp(argv[2], "keyed"));
     make_net(&b);
     start_server(&b);
     start_client(&b);
     make_rows(&b);
     double pull = bench_rows(&b, PS_PULL_ROWS, "pull of rows");
-    double push = bench_rows(&b, PS_EXCHANGE, "push of rows (sgd)");
+    double push = bench_rows(&b, PS_EXCHANGE, b.features ? "push of rows" : "push of rows (sgd)");
     double dense = bench_dense(&b);
     enrolment_leave(b.enrolment, clock_after(clock_now(), 5000), NULL);
     pthread_join(b.thread, NULL);

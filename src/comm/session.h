@@ -113,6 +113,11 @@ enum skiff_status session_table(struct session *s, const struct ps_table *call,
  * the mean. */
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err);
+/* Records of a snapshot, as servers keep them, from a cursor on (0: the beginning; next: 0 at the
+ * end), at most max: ids, and rows of stamp and values. One may come twice, the same. */
+enum skiff_status session_pull_records(struct session *s, const char *tag, int server,
+                                       const char *table, uint64_t *cursor, uint64_t max,
+                                       struct skiff_tensor *out, struct skiff_error *err);
 enum skiff_status session_put_part(struct session *s, int server, const char *name, uint64_t first,
                                    const float *data, size_t n, struct skiff_error *err);
 

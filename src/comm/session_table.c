@@ -160,6 +160,47 @@ enum skiff_status session_table_save(struct session *s, const struct ps_table *c
     return status;
 }
 
+static enum skiff_status take_records(const struct blob *reply, const char *table, int server,
+                                      uint64_t *cursor, struct skiff_tensor *out,
+                                      struct skiff_error *err)
+{
+    struct ps_item item;
+    TRY(ps_read_scan(reply, &item, cursor, err));
+    size_t n = (size_t)item.nrows;
+    if (item.dtype != DTYPE_FP32 || item.ndim != 2 ||
+        item.bytes != n * (size_t)item.dims[1] * sizeof(float))
+        return error_set(err, SKIFF_FORMAT, "%s: server %d sent %zu bytes for %zu records", table,
+                         server, item.bytes, n);
+    TRY(value_as_rows(out, DTYPE_FP32, n, item.dims[1], 0, err));
+    if (n) {
+        memcpy(out->sel.rows, item.rows, n * sizeof *out->sel.rows);
+        memcpy(out->tensor.data, item.data, item.bytes);
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status session_pull_records(struct session *s, const char *tag, int server,
+                                       const char *table, uint64_t *cursor, uint64_t max,
+                                       struct skiff_tensor *out, struct skiff_error *err)
+{
+    struct ps_kept x = {.first = *cursor, .count = max};
+    struct wire_writer w;
+    struct blob *reply = NULL;
+    struct round_ask ask = {.server = server,
+                            .method = PS_PULL_KEPT,
+                            .shard = ps_shard(table, s->shards[server]),
+                            .flags = RPC_READ};
+    TRY(session_text(x.tag, sizeof x.tag, tag, err));
+    TRY(session_text(x.name, sizeof x.name, table, err));
+    writer_init(&w);
+    ps_write_kept(&w, &x);
+    TRY(writer_finish(&w, &ask.body, err));
+    TRY(session_ask(s, &ask, table, &reply, err));
+    enum skiff_status status = take_records(reply, table, server, cursor, out, err);
+    blob_unref(reply);
+    return status;
+}
+
 enum skiff_status session_put_part(struct session *s, int server, const char *name, uint64_t first,
                                    const float *data, size_t n, struct skiff_error *err)
 {

@@ -7,6 +7,7 @@
 #include "executor/scope.h"
 #include "passes/split.h"
 #include "store/file.h"
+#include "store/model_dir.h"
 
 struct collect {
     struct session *session;     /* NULL: alone, everything is in the scope */
@@ -28,5 +29,9 @@ bool collect_has(const struct collect *c, const struct skiff_var *v);
 /* Appends the variable as a LoDTensor stream. */
 enum skiff_status collect_write(const struct collect *c, const struct skiff_var *v,
                                 struct file_writer *w, struct skiff_error *err);
+
+/* All records of tables of features, as files of a save (collect_records.c). */
+enum skiff_status collect_records(const struct collect *c, struct model_writer *w,
+                                  struct skiff_error *err);
 
 #endif

@@ -98,6 +98,8 @@ static enum skiff_status write_all(const struct collect *g, struct model_writer 
                               : write_separate(g, w, &vars, err);
     if (status == SKIFF_OK && what->program)
         status = write_program(w, what, err);
+    else if (status == SKIFF_OK) /* a model for inference has no use for statistics and states */
+        status = collect_records(g, w, err);
     io_vars_deinit(&vars);
     return status;
 }

@@ -228,7 +228,8 @@ enum skiff_status ps_read_applied(const struct blob *b, struct ps_applied **out,
                                   struct skiff_error *err); /* free() it */
 
 /* PULL_KEPT: rows first .. first + count of a variable; the reply is a list of one item. With ids
- * (of a table keyed by id): n * width floats and nothing else. */
+ * (of a table keyed by id): n * width floats and nothing else. Of a table of features: records from
+ * the cursor `first` on, as SCAN replies. */
 struct ps_kept {
     char tag[PS_NAME], name[PS_NAME];
     uint64_t first, count;

@@ -58,13 +58,11 @@ enum skiff_status ps_read_table(const struct blob *b, struct ps_table *out, stru
 }
 
 /* The numbers of a state, in the order of the wire. */
-#define STATE_NUMBERS(X)                                                                        \
-    X(rows)                                                                                     \
-    X(bytes)                                                                                    \
-    X(admitted)                                                                                 \
-    X(refused)                                                                                  \
-    X(expired) X(evicted) X(hits) X(misses) X(disk_rows) X(disk_bytes) X(written_bytes) X(done) \
-        X(elsewhere)
+/* clang-format off */
+#define STATE_NUMBERS(X) \
+    X(rows) X(bytes) X(admitted) X(refused) X(expired) X(evicted) X(hits) X(misses) \
+    X(disk_rows) X(disk_bytes) X(written_bytes) X(done) X(elsewhere)
+/* clang-format on */
 
 void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s)
 {

@@ -305,7 +305,7 @@ enum skiff_status unit_apply(struct server *s, struct shard *h, struct unit *u, 
                              const struct ps_item *item, struct skiff_error *err)
 {
     if (u->features)
-        return features_push(u, item, err);
+        return features_push(s, u, item, err);
     if (u->add)
         return add_delta(s, h, u, item, err);
     if (u->sparse) {
@@ -353,7 +353,7 @@ enum skiff_status unit_step(struct server *s, struct shard *h, struct unit *u, i
     keep_ended(h, u);
     if (u->features) {
         for (int i = 0; i < u->npushes; i++)
-            TRY_OUT(features_push(u, &u->pushes[i].item, err));
+            TRY_OUT(features_push(s, u, &u->pushes[i].item, err));
         goto out;
     }
     if (u->npushes == 1 && u->sparse && present == 1)

@@ -15,6 +15,33 @@
 #define PUSH_ROWS 2048 /* are copied to an aligned place at once */
 #define SHOW 1         /* in a pushed row: slot, show, click, gradients */
 
+/* ---- numbers for those who watch ---- */
+
+static void name_counts(struct server *s)
+{
+    static const char *const names[FEATURE_COUNTS][2] = {
+        {"table_rows", "rows of tables of features"},
+        {"table_bytes", "memory of tables of features"},
+        {"table_admitted", "rows that came"},
+        {"table_refused", "times that an id was not let in"},
+        {"table_expired", "rows that shrinks took away"},
+        {"table_evicted", "rows that left at the memory limit"}};
+    for (int i = 0; i < FEATURE_COUNTS; i++)
+        s->counts.tables[i] = stats_gauge(s->stats, names[i][0], names[i][1]);
+}
+
+void features_tell(struct server *s, struct unit *u)
+{
+    struct table_stats t = {0};
+    table_stats(u->table, &t);
+    const uint64_t now[FEATURE_COUNTS] = {t.rows,           t.bytes,          t.counts.admitted,
+                                          t.counts.refused, t.counts.expired, t.counts.evicted};
+    for (int i = 0; i < FEATURE_COUNTS; i++) {
+        metric_add(s->counts.tables[i], (int64_t)now[i] - u->features->told[i]);
+        u->features->told[i] = (int64_t)now[i];
+    }
+}
+
 /* ---- life ---- */
 
 static enum skiff_status check_dim(const struct unit *u, const struct features *f,
@@ -35,6 +62,19 @@ static void find_shards(const struct server *s, struct features *f)
     f->nshards = (end < all ? end : all) - f->first_shard;
 }
 
+enum skiff_status features_table(struct unit *u, struct table **out, struct skiff_error *err)
+{
+    const struct table_config *c = &u->features->config;
+    struct table_options o = {
+        .accessor = &u->accessor,
+        .admission = c->admission,
+        .seed = c->options.seed,
+        .limit = {.bytes = c->memory_limit,
+                  .policy = c->policy == MEMORY_DROP_LOWEST ? TABLE_LOWEST : TABLE_OLDEST}};
+    enum skiff_status status = table_create(&table_hash, &o, out, err);
+    return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
+}
+
 enum skiff_status features_create(struct server *s, struct unit *u, const char *settings,
                                   struct skiff_error *err)
 {
@@ -51,9 +91,9 @@ enum skiff_status features_create(struct server *s, struct unit *u, const char *
     u->shape = SHAPE(-1, c->dim);
     u->sparse = true;
     f->rows = mem_must(PUSH_ROWS * (size_t)u->pushed * sizeof *f->rows);
-    struct table_options o = {
-        .accessor = &u->accessor, .admission = c->admission, .seed = c->options.seed};
-    return table_create(&table_hash, &o, &u->table, err);
+    if (!s->counts.tables[0])
+        name_counts(s);
+    return features_table(u, &u->table, err);
 }
 
 void features_destroy(struct unit *u)
@@ -134,7 +174,8 @@ static enum skiff_status push_rows(struct unit *u, const uint8_t *ids, size_t n,
     return table_push(u->table, ids, n, TABLE_LOOK, rows, err);
 }
 
-enum skiff_status features_push(struct unit *u, const struct ps_item *item, struct skiff_error *err)
+enum skiff_status features_push(struct server *s, struct unit *u, const struct ps_item *item,
+                                struct skiff_error *err)
 {
     size_t width = (size_t)u->pushed, row = width * sizeof(float);
     for (size_t at = 0; at < (size_t)item->nrows; at += PUSH_ROWS) {
@@ -144,5 +185,42 @@ enum skiff_status features_push(struct unit *u, const struct ps_item *item, stru
         if (status < 0)
             return error_prefix(err, status, "update of %s", u->param);
     }
+    features_tell(s, u);
     return SKIFF_OK;
+}
+
+/* ---- our own saves ---- */
+
+int64_t features_record_width(const struct unit *u)
+{
+    return 1 + (int64_t)u->accessor.width;
+}
+
+enum skiff_status features_list_kept(struct unit *u, uint64_t *cursor, size_t max, int64_t *ids,
+                                     float *rows, size_t *out_n, struct skiff_error *err)
+{
+    size_t width = (size_t)u->accessor.width;
+    void *records;
+    TRY(mem_alloc(max * u->table->stride, "rows of a snapshot", &records, err));
+    enum skiff_status status = table_snapshot_list(u->table, cursor, max, records, out_n, err);
+    for (size_t i = 0; status >= 0 && i < *out_n; i++) {
+        const struct record *r = (void *)((char *)records + i * u->table->stride);
+        ids[i] = r->id;
+        rows[i * (width + 1)] = (float)r->stamp; /* flags: a few bits */
+        memcpy(rows + i * (width + 1) + 1, r->values, width * sizeof *rows);
+    }
+    mem_free(records);
+    return status;
+}
+
+enum skiff_status features_put(struct unit *u, int64_t id, const float *row,
+                               struct skiff_error *err)
+{
+    struct record *r = mem_must(u->table->stride);
+    r->id = id;
+    r->stamp = (uint32_t)row[0];
+    memcpy(r->values, row + 1, (size_t)u->accessor.width * sizeof *row);
+    enum skiff_status status = table_put(u->table, r, err);
+    free(r);
+    return status;
 }

@@ -9,13 +9,21 @@
 struct table_save; /* features_save.c */
 struct table_load; /* features_load.c */
 
+#define FEATURE_COUNTS 6
+
 struct features {
     struct table_config config;
-    int first_shard, nshards; /* of the table's, that are on this server */
-    float *rows;              /* scratch: pushed rows, aligned */
-    struct table_save *save;  /* written, not committed; the clerk's */
-    struct table_load *load;  /* read, not committed; the clerk's */
+    int first_shard, nshards;     /* of the table's, that are on this server */
+    float *rows;                  /* scratch: pushed rows, aligned */
+    int64_t told[FEATURE_COUNTS]; /* what the registry has of it */
+    struct table_save *save;      /* written, not committed; the clerk's */
+    struct table_load *load;      /* read, not committed; the clerk's */
 };
+
+/* The shard's lock is held: the registry hears what the table has now. */
+void features_tell(struct server *s, struct unit *u);
+/* One more table like the unit's. */
+enum skiff_status features_table(struct unit *u, struct table **out, struct skiff_error *err);
 
 /* ---- features_call.c: commands, one after the other, on a thread of their own ---- */
 
@@ -30,6 +38,7 @@ void features_state(struct server *s, struct unit *u, struct ps_table_state *out
 /* ---- features_save.c ---- */
 enum skiff_status features_save(struct server *s, struct unit *u, const struct ps_table *x,
                                 struct ps_table_state *state, struct skiff_error *err);
+enum skiff_status features_revert(struct server *s, struct unit *u, struct skiff_error *err);
 enum skiff_status features_commit(struct server *s, struct unit *u, const struct ps_table *x,
                                   struct ps_table_state *state, struct skiff_error *err);
 void features_abort(struct unit *u); /* nothing to abort is fine */

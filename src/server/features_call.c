@@ -49,12 +49,21 @@ void features_state(struct server *s, struct unit *u, struct ps_table_state *out
 {
     struct shard *h = unit_shard(s, u);
     pthread_mutex_lock(&h->lock);
-    out->rows = table_count(u->table);
-    out->bytes = table_bytes(u->table);
-    out->admitted = u->table->counts.admitted;
-    out->refused = u->table->counts.refused;
-    out->expired = u->table->counts.expired;
+    struct table_stats t = {0};
+    table_stats(u->table, &t);
+    features_tell(s, u);
     pthread_mutex_unlock(&h->lock);
+    out->rows = t.rows;
+    out->bytes = t.bytes;
+    out->admitted = t.counts.admitted;
+    out->refused = t.counts.refused;
+    out->expired = t.counts.expired;
+    out->evicted = t.counts.evicted;
+    out->hits = t.hits;
+    out->misses = t.misses;
+    out->disk_rows = t.disk_rows;
+    out->disk_bytes = t.disk_bytes;
+    out->written_bytes = t.bytes_written;
 }
 
 static enum skiff_status shrink(struct server *s, struct unit *u, struct ps_table_state *state,
@@ -84,6 +93,7 @@ static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_t
     case PS_TABLE_SHRINK:
         return shrink(s, u, state, err);
     case PS_TABLE_SAVE:
+    case PS_TABLE_CACHE:
         return features_save(s, u, &c->x, state, err);
     case PS_TABLE_COMMIT:
         return features_is_loading(u, c->x.token) ? features_take(s, u, err)
@@ -94,8 +104,10 @@ static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_t
         features_abort(u);
         features_unload(u);
         return SKIFF_OK;
-    default:
-        return error_set(err, SKIFF_UNSUPPORTED, "call %u for table %s", c->x.call, c->x.table);
+    case PS_TABLE_REVERT:
+        return features_revert(s, u, err);
+    default: /* STAT is answered at once */
+        return SKIFF_OK;
     }
 }
 

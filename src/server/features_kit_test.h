@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "comm/session.h"
 #include "data/stream.h"
 #include "net/host.h"
 #include "server/server.h"
 #include "store/file.h"
+#include "store/tensor_file.h"
 
 #define FK_MAX 4
 #define FK_DIM 3
@@ -248,6 +250,24 @@ static inline void fk_assert_row(struct fk *k, struct session *s, int64_t id, fl
     if (out[0] != a || out[1] != b || out[2] != c)
         fail_msg("id %lld is %g %g %g, not %g %g %g", (long long)id, out[0], out[1], out[2], a, b,
                  c);
+}
+
+/* A step of one trainer, which may wait for the others. */
+struct fk_trainer {
+    struct fk *k;
+    struct session *s;
+    float row[FK_PUSHED];
+    pthread_t thread;
+    enum skiff_status status;
+    struct skiff_error err;
+};
+
+static inline void *fk_trainer_step(void *arg)
+{
+    struct fk_trainer *t = arg;
+    int64_t id = 1;
+    t->status = fk_try_push(t->k, t->s, &id, 1, FK_PUSHED, t->row, 0, &t->err);
+    return NULL;
 }
 
 /* ---- calls ---- */

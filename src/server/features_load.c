@@ -19,7 +19,6 @@
 
 #define READ_BYTES ((size_t)256 << 10)
 #define TAKE_ROWS 512 /* of the stage, at once */
-#define SAVE_PATCH 5
 
 struct table_load {
     uint64_t token;
@@ -207,12 +206,11 @@ static enum skiff_status read_file(struct reading *r, int mode, struct skiff_err
 
 static enum skiff_status begin(struct unit *u, uint64_t token, struct skiff_error *err)
 {
-    struct table_options o = {.accessor = &u->accessor};
     features_unload(u);
     struct table_load *l = u->features->load = mem_must(sizeof *l);
     l->token = token;
     l->record = mem_must(u->table->stride);
-    return table_create(&table_hash, &o, &l->table, err);
+    return features_table(u, &l->table, err);
 }
 
 static enum skiff_status read_all(struct reading *r, const struct ps_table *x,
@@ -264,12 +262,9 @@ static void take_block(void *self, size_t first, size_t n, struct record *const 
 static bool take_whole(struct unit *u, struct table_load *l)
 {
     struct table *old = u->table;
-    if (table_count(old) || old->snapshot || old->moment != 1 || old->class != l->table->class ||
+    if (table_count(old) || old->snapshot || old->moment != 1 ||
         (old->waiting && waiting_count(old->waiting)))
         return false;
-    l->table->options = old->options;
-    l->table->waiting = old->waiting;
-    old->waiting = NULL;
     l->table->counts = (struct table_counts){.admitted = l->table->counts.admitted,
                                              .refused = old->counts.refused};
     u->table = l->table;

@@ -10,12 +10,17 @@
  * What modes do to counters happens at COMMIT, so that a save that fails has changed nothing:
  *   1, 2  delta_score of the rows written becomes 0. Training went on meanwhile: what pushes have
  *         added since the instant stays, that is, the saved value is subtracted.
+ *   5     (patch: rows that were pushed since the last one) the marks of the rows written go.
  *   3     a day passes: unseen_days += 1, but for rows that were pushed since the instant, as if
- *         they had been pushed after the save. */
+ *         they had been pushed after the save.
+ *
+ * Cache (fleet.save_cache_model): saves in modes 1 and 2 find out above how many shows a row is one
+ * of the few that are asked for most; CACHE writes these. */
 #define _GNU_SOURCE /* renameat2 */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +34,7 @@
 #include "server/shard_files.h"
 #include "store/file.h"
 #include "store/leftover.h"
+#include "table/accessor_ctr.h"
 
 #define READ_ROWS 1024   /* of the snapshot, at once */
 #define WAIT_SECONDS 600 /* for another snapshot of the table, an epoch's */
@@ -38,9 +44,19 @@ struct counter_note { /* a row that was written, and what its delta_score was */
     float delta;
 };
 
+/* The largest shows of a shard, the smallest of them first (a heap). */
+struct most_shown {
+    float *shows;
+    size_t n;
+};
+
 struct table_save {
     uint64_t token;
     int mode;
+    bool cache, nothing; /* nothing: there is nothing to write, not even files */
+    double threshold;    /* cache */
+    struct most_shown *most;
+    size_t keep;      /* of each shard */
     char *dir, *temp; /* where it will be, where it is */
     int lock;         /* on temp; -1: none */
     uint32_t moment;  /* the instant */
@@ -53,8 +69,11 @@ struct table_save {
 
 /* ---- life ---- */
 
-static void save_free(struct table_save *v)
+static void save_free(struct table_save *v, int shards)
 {
+    for (int i = 0; v->most && i < shards; i++)
+        free(v->most[i].shows);
+    free(v->most);
     if (v->lock >= 0)
         lock_release(v->lock);
     shard_files_close(&v->files);
@@ -73,7 +92,7 @@ void features_abort(struct unit *u)
     u->features->save = NULL;
     if (v->lock >= 0)
         file_remove_tree(v->temp);
-    save_free(v);
+    save_free(v, u->features->nshards);
 }
 
 /* ".../.000.skiff-save-<token>" of ".../000" */
@@ -131,13 +150,34 @@ static const char *converter_of(const struct table_config *c, int mode)
     return NULL;
 }
 
+/* Patches have fewer files. */
+static int count_files(const struct server *s, const struct features *f, const struct table_save *v,
+                       int *first)
+{
+    int each = table_server_shards(f->config.shard_num, s->plan->servers);
+    *first = f->first_shard;
+    if (v->cache)
+        return 1;
+    if (v->mode != SAVE_PATCH)
+        return f->nshards;
+    int n = (int)ceil(each * f->config.shard_merge_rate);
+    n = n < 1 ? 1 : n;
+    *first = s->index * n;
+    return n < f->nshards ? n : f->nshards;
+}
+
 static void name_files(const struct server *s, const struct features *f, struct table_save *v)
 {
     char name[64];
-    bool gz = v->mode == SAVE_ALL || v->mode == SAVE_BATCH;
-    shard_files_open(&v->files, f->nshards, gz, converter_of(&f->config, v->mode));
-    for (int i = 0; i < f->nshards; i++) {
-        snprintf(name, sizeof name, "part-%03d-%05d", s->index, f->first_shard + i);
+    bool gz = !v->cache && (v->mode == SAVE_ALL || v->mode == SAVE_BATCH);
+    int first, n = count_files(s, f, v, &first);
+    int most = f->config.cache_files < s->plan->servers ? f->config.cache_files : s->plan->servers;
+    shard_files_open(&v->files, n, gz, converter_of(&f->config, v->mode));
+    for (int i = 0; i < n; i++) {
+        if (v->cache) /* of several servers, perhaps: each appends whole lines */
+            snprintf(name, sizeof name, "part-%03d", s->index % (most < 1 ? 1 : most));
+        else
+            snprintf(name, sizeof name, "part-%03d-%05d", s->index, first + i);
         shard_files_name(&v->files, i, v->temp, name);
     }
 }
@@ -150,12 +190,17 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
     v->lock = -1;
     v->token = x->token;
     v->mode = x->mode;
+    v->cache = x->call == PS_TABLE_CACHE;
+    v->nothing = v->mode == SAVE_PATCH && !v->cache && !u->features->config.revert;
+    v->threshold = x->threshold;
     v->dir = clean_dir(x->dir);
     v->temp = temp_name(v->dir, x->token);
     v->line_cap = accessor_line_max(&u->accessor);
     v->line = mem_must(v->line_cap);
     if (!*x->dir)
         return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", u->param);
+    if (v->nothing)
+        return SKIFF_OK;
     TRY(file_make_parents(v->dir, err));
     char *parent = path_parent(v->dir);
     leftover_remove(parent);
@@ -167,6 +212,53 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
 
 /* ---- rows of one instant ---- */
 
+/* As in Paddle: so many of each shard. */
+static void begin_most(const struct features *f, struct table_save *v, size_t rows)
+{
+    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || !f->nshards)
+        return;
+    v->keep = (size_t)((double)rows * f->config.cache_rate) / (size_t)f->nshards;
+    v->keep = v->keep ? v->keep : 1;
+    v->most = mem_must((size_t)f->nshards * sizeof *v->most);
+    for (int i = 0; i < f->nshards; i++)
+        v->most[i].shows = mem_must(v->keep * sizeof *v->most[i].shows);
+}
+
+static void sift_down(struct most_shown *m)
+{
+    for (size_t at = 0, child; (child = 2 * at + 1) < m->n; at = child) {
+        child += child + 1 < m->n && m->shows[child + 1] < m->shows[child];
+        if (m->shows[at] <= m->shows[child])
+            return;
+        float x = m->shows[at];
+        m->shows[at] = m->shows[child];
+        m->shows[child] = x;
+    }
+}
+
+static void note_show(struct most_shown *m, size_t keep, float show)
+{
+    if (m->n == keep) {
+        if (show <= m->shows[0])
+            return;
+        m->shows[0] = show;
+        sift_down(m);
+        return;
+    }
+    size_t at = m->n++;
+    for (; at && m->shows[(at - 1) / 2] > show; at = (at - 1) / 2)
+        m->shows[at] = m->shows[(at - 1) / 2];
+    m->shows[at] = show;
+}
+
+static double most_threshold(const struct features *f, const struct table_save *v)
+{
+    double sum = 0;
+    for (int i = 0; v->most && i < f->nshards; i++)
+        sum += v->most[i].n ? v->most[i].shows[0] : 0;
+    return v->most ? trunc(sum / f->nshards) : 0;
+}
+
 static enum skiff_status snapshot_begin(struct server *s, struct unit *u, struct table_save *v,
                                         struct skiff_error *err)
 {
@@ -177,9 +269,12 @@ static enum skiff_status snapshot_begin(struct server *s, struct unit *u, struct
         bool busy = u->table->snapshot != NULL;
         enum skiff_status status =
             busy ? SKIFF_OK : table_snapshot_begin(u->table, 0, &v->moment, err);
+        size_t rows = table_count(u->table);
         pthread_mutex_unlock(&h->lock);
-        if (!busy)
+        if (!busy) {
+            begin_most(u->features, v, rows);
             return status;
+        }
         if (clock_now() > until)
             return error_set(err, SKIFF_TIMEOUT,
                              "table %s: another save has been reading it for %d s", u->param,
@@ -190,13 +285,23 @@ static enum skiff_status snapshot_begin(struct server *s, struct unit *u, struct
 
 static void note_counter(const struct accessor *a, struct table_save *v, const struct record *r)
 {
-    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || r->values[a->delta] == 0)
+    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || r->values[a->delta] == 0)
         return;
     if (v->nnotes == v->notes_cap) {
         v->notes_cap = v->notes_cap ? v->notes_cap + v->notes_cap / 2 : 1024;
         v->notes = mem_must_grow(v->notes, v->notes_cap * sizeof *v->notes);
     }
     v->notes[v->nnotes++] = (struct counter_note){r->id, r->values[a->delta]};
+}
+
+static bool is_cached(const struct accessor *a, const struct table_save *v, struct record *r)
+{
+    float delta = r->values[a->delta];
+    if (a->class == &accessor_sparse) /* its test is constant: never */
+        return false;
+    bool wanted = a->class->save(a, r, SAVE_BASE) && ctr_stat(a, r, a->show) > v->threshold;
+    r->values[a->delta] = delta;
+    return wanted;
 }
 
 static enum skiff_status write_rows(struct unit *u, struct table_save *v, char *records, size_t n,
@@ -206,12 +311,14 @@ static enum skiff_status write_rows(struct unit *u, struct table_save *v, char *
     const struct features *f = u->features;
     for (size_t i = 0; i < n; i++) {
         struct record *r = (struct record *)(void *)(records + i * u->table->stride);
+        int shard = table_shard_of(r->id, f->config.shard_num) - f->first_shard;
         float delta = r->values[a->delta];
-        if (!a->class->save(a, r, v->mode))
+        if (v->most)
+            note_show(&v->most[shard], v->keep, (float)ctr_stat(a, r, a->show));
+        if (v->cache ? !is_cached(a, v, r) : !a->class->save(a, r, v->mode))
             continue;
         size_t length = accessor_print(a, r, v->line, v->line_cap);
-        int shard = table_shard_of(r->id, f->config.shard_num) - f->first_shard;
-        TRY(shard_files_add(&v->files, shard, v->line, length, err));
+        TRY(shard_files_add(&v->files, shard % v->files.n, v->line, length, err));
         r->values[a->delta] = delta;
         note_counter(a, v, r);
         ++*done;
@@ -239,9 +346,8 @@ static enum skiff_status write_table(struct server *s, struct unit *u, struct ta
 out:
     free(records);
     pthread_mutex_lock(&h->lock);
-    struct table_snapshot *old = table_snapshot_take_off(u->table);
+    table_snapshot_end(u->table, true);
     pthread_mutex_unlock(&h->lock);
-    table_snapshot_free(old);
     return status < 0 ? status : SKIFF_OK;
 }
 
@@ -250,8 +356,11 @@ static enum skiff_status save(struct server *s, struct unit *u, const struct ps_
 {
     TRY(begin(s, u, x, err));
     struct table_save *v = u->features->save;
+    if (v->nothing)
+        return SKIFF_OK;
     TRY(snapshot_begin(s, u, v, err));
     TRY(write_table(s, u, v, &state->done, err));
+    state->threshold = most_threshold(u->features, v);
     return shard_files_finish(&v->files, err);
 }
 
@@ -361,8 +470,9 @@ static enum skiff_status settle_deltas(struct server *s, struct unit *u, struct 
     return SKIFF_OK;
 }
 
-static enum skiff_status pass_day(struct server *s, struct unit *u, struct table_save *v,
-                                  struct skiff_error *err)
+/* Records that have not changed after the moment. */
+static enum skiff_status settle_rest(struct server *s, struct unit *u, int mode, uint32_t moment,
+                                     struct skiff_error *err)
 {
     struct shard *h = unit_shard(s, u);
     struct table_cursor at = {0};
@@ -370,7 +480,7 @@ static enum skiff_status pass_day(struct server *s, struct unit *u, struct table
     while (status == SKIFF_OK) {
         TRY(call_pause(s, err));
         pthread_mutex_lock(&h->lock);
-        status = table_saved(u->table, v->mode, v->moment, &at, CALL_PIECE, err);
+        status = table_saved(u->table, mode, moment, &at, CALL_PIECE, err);
         pthread_mutex_unlock(&h->lock);
     }
     return status < 0 ? status : SKIFF_OK;
@@ -384,13 +494,19 @@ enum skiff_status features_commit(struct server *s, struct unit *u, const struct
         return error_set(err, SKIFF_STATE,
                          "table %s: there is no such save to be put in its place (%s); save again",
                          u->param, v ? "another one has begun since" : "it was ended");
-    TRY(place(v, err));
+    if (!v->nothing)
+        TRY(place(v, err));
     u->features->save = NULL;
     enum skiff_status status = SKIFF_OK;
     if (v->mode == SAVE_DELTA || v->mode == SAVE_BASE)
         status = settle_deltas(s, u, v, err);
-    else if (v->mode == SAVE_BATCH)
-        status = pass_day(s, u, v, err);
-    save_free(v);
+    else if (!v->nothing && !v->cache && (v->mode == SAVE_BATCH || v->mode == SAVE_PATCH))
+        status = settle_rest(s, u, v->mode, v->moment, err);
+    save_free(v, u->features->nshards);
     return status;
+}
+
+enum skiff_status features_revert(struct server *s, struct unit *u, struct skiff_error *err)
+{
+    return settle_rest(s, u, SAVE_PATCH, UINT32_MAX, err);
 }

@@ -1,6 +1,8 @@
 /* init_server(model): this server's parts of a saved model (saved.h), whatever number of servers
  * has written it, if any. Only our parts are read. Rows of keyed tables come from
  * <folder>/__lookup_table__/<table>.pserver_<i>, the same in the folder itself, or the variable.
+ * Tables of features come from the shard files of a save of fleet 2.x, <folder>/<number>/part-*; a
+ * folder that has these and no variables leaves dense parameters as they are, as in Paddle.
  * Parameters must be there; accumulators and counters that are not keep what the startup program
  * gave them. Everything is checked before it is put into its place, variable by variable. */
 #include <dirent.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "server/features.h"
 #include "server/saved.h"
 #include "server/server_parts.h"
 #include "store/file.h"
@@ -20,7 +23,8 @@
 struct loading {
     struct server *s;
     struct saved model;
-    int fresh; /* accumulators that were not there */
+    bool shards; /* tables of features come from shard files */
+    int fresh;   /* accumulators that were not there */
 };
 
 /* ---- one variable ---- */
@@ -113,22 +117,28 @@ static enum skiff_status load_rest(struct loading *l, const struct str_map *done
 
 /* ---- keyed tables ---- */
 
+static int64_t row_width(const struct unit *u)
+{
+    return u->features ? features_record_width(u) : u->width;
+}
+
 /* The rows of ours among `from`; a dense tensor's ids are its row numbers, from `first`. */
 static enum skiff_status take_rows(struct server *s, struct unit *u, struct row_var *r,
                                    const struct skiff_tensor *from, int64_t first,
                                    const char *where, struct skiff_error *err)
 {
-    size_t width = (size_t)u->width;
+    size_t width = (size_t)row_width(u);
     bool keyed = from->kind == VALUE_ROWS;
     int64_t n = keyed ? (int64_t)from->sel.nrows : from->tensor.shape.dims[0];
     if (from->tensor.dtype != DTYPE_FP32 || from->tensor.shape.ndim < 1 ||
-        (n && shape_cols(&from->tensor.shape, 1) != u->width))
+        (n && shape_cols(&from->tensor.shape, 1) != row_width(u)))
         return error_set(err, SKIFF_SHAPE, "%s: rows of %s have %lld float32 numbers", where,
-                         r->name, (long long)u->width);
+                         r->name, (long long)width);
     for (int64_t i = 0; i < n; i++) {
         int64_t id = keyed ? from->sel.rows[i] : first + i;
+        const float *row = tensor_f32(&from->tensor) + (size_t)i * width;
         if (unit_owns(s, u, id))
-            TRY(keyed_put(u, r, id, tensor_f32(&from->tensor) + (size_t)i * width, err));
+            TRY(u->features ? features_put(u, id, row, err) : keyed_put(u, r, id, row, err));
     }
     return SKIFF_OK;
 }
@@ -137,7 +147,8 @@ static enum skiff_status take_file(struct loading *l, struct unit *u, struct row
                                    const char *path, struct skiff_error *err)
 {
     struct skiff_tensor v = {0};
-    enum skiff_status status = value_file_read(path, &v, err);
+    enum skiff_status status =
+        u->features ? rows_file_read(path, &v, err) : value_file_read(path, &v, err);
     if (status == SKIFF_OK)
         status = take_rows(l->s, u, r, &v, 0, path, err);
     value_deinit(&v);
@@ -210,7 +221,7 @@ static enum skiff_status load_rows(struct loading *l, struct unit *u, struct row
     TRY(take_folder(l, u, r, path, &found, err));
     if (!found)
         TRY(take_folder(l, u, r, l->model.folder, &found, err));
-    if (!found)
+    if (!found && !u->features)
         TRY(take_variable(l, u, r, &found, err));
     if (!found && !strcmp(r->name, u->param))
         return error_set(err, SKIFF_NOT_FOUND,
@@ -224,10 +235,66 @@ static enum skiff_status load_rows(struct loading *l, struct unit *u, struct row
 static enum skiff_status load_tables(struct loading *l, struct skiff_error *err)
 {
     struct server *s = l->s;
-    for (int i = 0; i < s->nunits; i++)
-        for (int k = 0; k < s->units[i].nvars; k++)
-            TRY(load_rows(l, &s->units[i], &s->units[i].vars[k], err));
+    for (int i = 0; i < s->nunits; i++) {
+        struct unit *u = &s->units[i];
+        struct row_var records = {.name = u->param};
+        for (int k = 0; k < u->nvars; k++)
+            TRY(load_rows(l, u, &u->vars[k], err));
+        if (u->features && !l->shards)
+            TRY(load_rows(l, u, &records, err));
+    }
     return SKIFF_OK;
+}
+
+/* ---- tables of features ---- */
+
+/* <model>/000: tables of features are numbered in the order of the plan. */
+static char *features_dir(const struct server *s, const struct unit *u, const char *model)
+{
+    struct buf dir = BUF_INIT;
+    int number = 0;
+    for (int i = 0; i < s->plan->ntables && strcmp(s->plan->tables[i], u->param); i++)
+        number += s->plan->features[i] != NULL;
+    buf_printf(&dir, "%s/%03d", model, number);
+    if (!file_is_dir(dir.data))
+        buf_deinit(&dir);
+    return dir.data;
+}
+
+static enum skiff_status load_shards(struct server *s, struct unit *u, const char *dir,
+                                     struct skiff_error *err)
+{
+    struct ps_table_state state = {0};
+    struct ps_table *x = mem_must(sizeof *x);
+    snprintf(x->dir, sizeof x->dir, "%s", dir);
+    x->call = PS_TABLE_LOAD;
+    enum skiff_status status = features_load(s, u, x, &state, err);
+    if (status == SKIFF_OK && state.elsewhere) {
+        x->all = true;
+        status = features_load(s, u, x, &state, err);
+    }
+    if (status == SKIFF_OK)
+        status = features_take(s, u, err);
+    if (status == SKIFF_OK)
+        server_say(s, "table %s: %llu rows of %s", u->param, (unsigned long long)state.done, dir);
+    free(x);
+    return status;
+}
+
+/* *out: there were shard files. */
+static enum skiff_status load_features(struct server *s, const char *model, bool *out,
+                                       struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    *out = false;
+    for (int i = 0; i < s->nunits && status == SKIFF_OK; i++) {
+        char *dir = s->units[i].features ? features_dir(s, &s->units[i], model) : NULL;
+        if (dir)
+            status = load_shards(s, &s->units[i], dir, err);
+        *out |= dir != NULL;
+        free(dir);
+    }
+    return status;
 }
 
 /* ---- all ---- */
@@ -255,32 +322,54 @@ static void copy_failed(struct model_copy *copy, const char *path, struct skiff_
     model_copy_close(copy);
 }
 
+/* Has the folder a file of one of the job's parameters, or of all? */
+static bool has_variables(const struct server *s, const char *path)
+{
+    DIR *d = opendir(path);
+    bool found = false;
+    for (struct dirent *e; d && !found && (e = readdir(d));) {
+        size_t n = strlen(e->d_name);
+        found = str_map_has(&s->by_var, e->d_name) || !strcmp(e->d_name, "__params__") ||
+                (n > 9 && !strcmp(e->d_name + n - 9, ".pdparams"));
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static enum skiff_status load_model(struct loading *l, const char *path, struct skiff_error *err)
+{
+    struct server *s = l->s;
+    struct str_map done;
+    int n;
+    TRY(load_features(s, path, &l->shards, err));
+    if (l->shards && !has_variables(s, path))
+        return SKIFF_OK;
+    const char **wanted = wanted_names(s, &n);
+    enum skiff_status status = saved_open(&l->model, path, wanted, n, s->options.whole, err);
+    free(wanted);
+    TRY(status);
+    str_map_init(&done);
+    TRY_OUT(load_placed(l, &done, err));
+    TRY_OUT(load_rest(l, &done, err));
+    TRY_OUT(load_tables(l, err));
+out:
+    str_map_deinit(&done);
+    saved_close(&l->model);
+    return status;
+}
+
 enum skiff_status server_load(struct server *s, const char *path, struct skiff_error *err)
 {
     struct loading l = {.s = s};
-    struct str_map done;
-    int n;
+    struct model_copy copy;
     if (!s->initialised)
         TRY(server_init(s, err));
-    struct model_copy copy;
     TRY(model_copy_open(&copy, path, err));
-    const char **wanted = wanted_names(s, &n);
-    enum skiff_status status = saved_open(&l.model, copy.path, wanted, n, s->options.whole, err);
-    free(wanted);
-    if (status < 0) {
-        copy_failed(&copy, path, err);
-        return status;
-    }
-    str_map_init(&done);
-    TRY_OUT(load_placed(&l, &done, err));
-    TRY_OUT(load_rest(&l, &done, err));
-    TRY_OUT(load_tables(&l, err));
-    if (l.fresh)
+    enum skiff_status status = load_model(&l, copy.path, err);
+    if (status == SKIFF_OK && l.fresh)
         server_say(s, "%s: %d variables of the optimizer were not there and start fresh", path,
                    l.fresh);
-out:
-    str_map_deinit(&done);
-    saved_close(&l.model);
     if (status < 0)
         copy_failed(&copy, path, err);
     else

@@ -243,6 +243,227 @@ static void loads_with_faults_change_nothing(void **state)
     fk_close(&k);
 }
 
+/* Trainer 1 comes first; trainer 0's push counts first all the same, and nothing is averaged. */
+static void steps_are_in_trainer_order(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 2,
+                   .mode = SKIFF_SPLIT_SYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 1};
+    fk_open(&k);
+    struct fk_trainer t[2];
+    for (int i = 0; i < 2; i++)
+        t[i] = (struct fk_trainer){.k = &k, .s = fk_session(&k, i)};
+    float rows[2][FK_PUSHED] = {{3, 1, 0, 1, 4, 4}, {4, 1, 1, 2, 5, 5}};
+    for (int i = 1; i >= 0; i--) {
+        memcpy(t[i].row, rows[i], sizeof rows[i]);
+        assert_int_equal(pthread_create(&t[i].thread, NULL, fk_trainer_step, &t[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(t[i].thread, NULL);
+        assert_ok(t[i].status, t[i].err);
+    }
+    /* trainer 0 made the row and lost its embedx gradient; trainer 1's counted, and its slot */
+    fk_assert_row(&k, t[0].s, 1, -3, -5, -5);
+    fk_save(&k, t[0].s, 0, "000");
+    assert_string_equal(fk_text(&k, "000/part-000-00000.gz"), "1 4 0 1.1 2 1 -3 -5 -5\n");
+    session_close(t[0].s);
+    session_close(t[1].s);
+    fk_close(&k);
+}
+
+static void rare_ids_have_to_wait(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "entry count_filter_entry:5\n",
+                   .shard_num = 1};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 4, 0, 1); /* seen four times */
+    fk_push_one(&k, s, 2, 5, 0, 1); /* five times */
+    fk_assert_row(&k, s, 1, 0, 0, 0);
+    fk_assert_row(&k, s, 2, -1, 0, 0);
+    struct ps_table_state stat = fk_all(&k, s, PS_TABLE_STAT);
+    assert_true(stat.rows == 1 && stat.admitted == 1 && stat.refused == 1);
+    fk_push_one(&k, s, 1, 1, 0, 1); /* the fifth */
+    fk_assert_row(&k, s, 1, -1, 0, 0);
+    session_close(s);
+    fk_close(&k);
+}
+
+/* ---- our own saves ---- */
+
+/* All records of a snapshot, through rows of a file, into another server. */
+static size_t pull_records(struct session *s, int server, int64_t *ids, float (*rows)[16],
+                           size_t max)
+{
+    struct skiff_tensor some = {0};
+    struct skiff_error err;
+    uint64_t cursor = 0;
+    size_t n = 0;
+    do {
+        assert_ok(session_pull_records(s, "mark", server, "emb", &cursor, 3, &some, &err), err);
+        size_t width = (size_t)some.tensor.shape.dims[1];
+        assert_int_equal(width, 9); /* stamp; show click embed_w embedx_w[2] slot unseen delta */
+        for (size_t i = 0; i < some.sel.nrows; i++, n++) {
+            assert_true(n < max);
+            ids[n] = some.sel.rows[i];
+            memcpy(rows[n], tensor_f32(&some.tensor) + i * width, width * sizeof(float));
+        }
+    } while (cursor);
+    value_deinit(&some);
+    return n;
+}
+
+static void snapshots_have_whole_records(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "accessor.ctr_accessor_param.delete_threshold 0.3\n",
+                   .shard_num = 2};
+    struct skiff_error err;
+    int64_t ids[64];
+    float rows[64][16];
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int id = 1; id <= 10; id++)
+        fk_push_one(&k, s, id, (float)id, 0, 0.5f);
+    assert_ok(session_mark(s, "mark", &err), err);
+    fk_push_one(&k, s, 4, 1, 0, 0.25f);                       /* changed since */
+    fk_push_one(&k, s, 77, 9, 0, 0);                          /* new since */
+    assert_int_equal(fk_all(&k, s, PS_TABLE_SHRINK).done, 2); /* 1 and 2 have gone since */
+    size_t n = pull_records(s, 0, ids, rows, 64);
+    assert_int_equal(n, 10);
+    bool seen[11] = {false};
+    for (size_t i = 0; i < n; i++) {
+        assert_in_range(ids[i], 1, 10);
+        assert_false(seen[ids[i]]);
+        seen[ids[i]] = true;
+        float delta = rows[i][8];
+        assert_true(rows[i][0] == 3 && rows[i][1] == (float)ids[i] && rows[i][2] == 0);
+        assert_true(rows[i][3] == -0.5f && rows[i][4] == 0 && rows[i][5] == 0);
+        assert_true(rows[i][6] == 7 && rows[i][7] == 0 && delta == (float)ids[i] * 0.1f);
+    }
+    assert_ok(session_unmark(s, "mark", &err), err);
+    session_close(s);
+    fk_close(&k);
+}
+
+/* init_server(folder): shard files of a save, by any number of servers */
+static void servers_start_from_shard_files(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 3};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int id = 1; id <= 10; id++)
+        fk_push_one(&k, s, id, 1, 0, (float)id / 16);
+    fk_save(&k, s, 0, "model/000");
+    char model[128], saved[64];
+    snprintf(model, sizeof model, "%s/model", k.root);
+    strcpy(saved, k.root);
+    struct fk k2 = {.servers = 2,
+                    .trainers = 1,
+                    .mode = SKIFF_SPLIT_ASYNC,
+                    .settings = FK_NAIVE,
+                    .load = model,
+                    .shard_num = 3};
+    fk_open(&k2);
+    struct session *s2 = fk_session(&k2, 0);
+    for (int id = 1; id <= 10; id++)
+        fk_assert_row(&k2, s2, id, (float)-id / 16, 0, 0);
+    assert_int_equal(fk_all(&k2, s2, PS_TABLE_STAT).rows, 10);
+    session_close(s2);
+    fk_close(&k2);
+    session_close(s);
+    fk_close(&k);
+}
+
+/* The files of our own saves: other servers have the very same records afterwards. */
+static void servers_start_from_records(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "accessor.embedx_threshold 1\n",
+                   .shard_num = 3};
+    struct skiff_error err;
+    struct skiff_tensor rows = {0};
+    uint64_t cursor = 0;
+    char path[128], model[128];
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int i = 0; i < 100; i++) /* some have embedx, some have none yet */
+        fk_push_one(&k, s, i % 10, (float)(i % 10), 0, (float)i / 777);
+    assert_ok(session_mark(s, "mark", &err), err);
+    for (int piece = 0; !piece || cursor; piece++) {
+        assert_ok(session_pull_records(s, "mark", 0, "emb", &cursor, 4, &rows, &err), err);
+        snprintf(path, sizeof path, "%s/m/__lookup_table__/emb.pserver_0.%05d", k.root, piece);
+        assert_ok(value_file_write(path, &rows, &err), err);
+    }
+    value_deinit(&rows);
+    snprintf(model, sizeof model, "%s/m", k.root);
+    struct fk k2 = {.servers = 2,
+                    .trainers = 1,
+                    .mode = SKIFF_SPLIT_ASYNC,
+                    .settings = FK_NAIVE "accessor.embedx_threshold 1\n",
+                    .load = model,
+                    .shard_num = 3};
+    fk_open(&k2);
+    struct session *s2 = fk_session(&k2, 0);
+    int64_t ids[10];
+    float a[10][FK_DIM], b[10][FK_DIM];
+    for (int more = 0; more < 2; more++) {
+        for (int i = 0; i < 10; i++)
+            ids[i] = i;
+        fk_pull(&k, s, ids, 10, a[0]);
+        fk_pull(&k2, s2, ids, 10, b[0]);
+        assert_memory_equal(a, b, sizeof a);
+        for (int i = 0; i < 10; i++) { /* and go on alike */
+            fk_push_one(&k, s, i, 1, 0, 0.3f);
+            fk_push_one(&k2, s2, i, 1, 0, 0.3f);
+        }
+    }
+    assert_true(a[9][1] != 0 && a[0][0] != 0 && a[0][1] == 0);
+    session_close(s2);
+    fk_close(&k2);
+    session_close(s);
+    fk_close(&k);
+}
+
+static void numbers_stand_in_the_registry(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "accessor.ctr_accessor_param.delete_threshold 0.3\n",
+                   .shard_num = 1};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 1);
+    fk_push_one(&k, s, 2, 9, 0, 1);
+    fk_push_one(&k, s, 3, 9, 0, 1);
+    struct ps_table_state stat = fk_all(&k, s, PS_TABLE_SHRINK);
+    struct buf text = BUF_INIT;
+    char bytes[64];
+    stats_text(server_stats(k.server[0]), &text);
+    snprintf(bytes, sizeof bytes, "table_bytes=%llu ", (unsigned long long)stat.bytes);
+    assert_non_null(strstr(text.data, "table_rows=2 "));
+    assert_non_null(strstr(text.data, bytes));
+    assert_non_null(strstr(text.data, "table_admitted=3 "));
+    assert_non_null(strstr(text.data, "table_expired=1"));
+    buf_deinit(&text);
+    session_close(s);
+    fk_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,7 +471,13 @@ int main(void)
         cmocka_unit_test(rows_lie_by_shards),
         cmocka_unit_test(pushes_must_have_the_accessors_width),
         cmocka_unit_test(shrinks_take_old_rows),
+        cmocka_unit_test(steps_are_in_trainer_order),
+        cmocka_unit_test(rare_ids_have_to_wait),
         cmocka_unit_test(saves_write_every_shard),
+        cmocka_unit_test(snapshots_have_whole_records),
+        cmocka_unit_test(servers_start_from_shard_files),
+        cmocka_unit_test(servers_start_from_records),
+        cmocka_unit_test(numbers_stand_in_the_registry),
         cmocka_unit_test(loads_bring_rows_back),
         cmocka_unit_test(loads_with_faults_change_nothing),
     };

@@ -119,6 +119,7 @@ struct shard {
 struct counters {
     struct metric *pushes, *pulls, *rows_pushed, *rows_pulled, *steps, *bytes_in, *bytes_out;
     struct metric *here, *gone, *dead; /* trainers */
+    struct metric *tables[6];          /* of all tables of features (features.c); NULL: none */
 };
 
 struct person {
@@ -266,8 +267,17 @@ bool features_owns(const struct server *s, const struct unit *u, int64_t id);
 /* Rows of n unaligned ids; zeros where there are none. */
 enum skiff_status features_pull(struct unit *u, const uint8_t *ids, size_t n, float *out,
                                 struct skiff_error *err);
-enum skiff_status features_push(struct unit *u, const struct ps_item *item,
+enum skiff_status features_push(struct server *s, struct unit *u, const struct ps_item *item,
                                 struct skiff_error *err);
+
+/* All of a record, in our own saves: its stamp, its values. */
+int64_t features_record_width(const struct unit *u);
+/* Records of the table's snapshot from a cursor on, at most max; END: these are the last. */
+enum skiff_status features_list_kept(struct unit *u, uint64_t *cursor, size_t max, int64_t *ids,
+                                     float *rows, size_t *out_n, struct skiff_error *err);
+/* One such row, when a model is loaded. */
+enum skiff_status features_put(struct unit *u, int64_t id, const float *row,
+                               struct skiff_error *err);
 
 /* ---- features_call.c ---- */
 void on_table(void *self, struct rpc_request *q);

@@ -132,6 +132,41 @@ static enum skiff_status write_ids(struct server *s, struct unit *u, const struc
     return status;
 }
 
+#define RECORDS_MOST ((uint64_t)1 << 14)
+
+/* Records of a table of features from the cursor x->first on; the reply is that of a scan. */
+static enum skiff_status write_records(struct server *s, struct unit *u, const struct ps_kept *x,
+                                       struct wire_writer *w, struct skiff_error *err)
+{
+    int64_t width = features_record_width(u);
+    size_t max = x->count < RECORDS_MOST ? (size_t)x->count : RECORDS_MOST, n = 0;
+    uint64_t cursor = x->first;
+    void *ids, *rows = NULL;
+    char text[320];
+    if (table_snapshot_lost(u->table))
+        return error_set(err, SKIFF_NOMEM, LOST, server_text(s, text), x->tag);
+    TRY(mem_alloc((max + 1) * sizeof(int64_t), "ids of a snapshot", &ids, err));
+    enum skiff_status status =
+        mem_alloc((max * (size_t)width + 1) * sizeof(float), "rows of a snapshot", &rows, err);
+    if (status == SKIFF_OK)
+        status = features_list_kept(u, &cursor, max, ids, rows, &n, err);
+    if (status >= 0) {
+        struct ps_item item = {.dtype = DTYPE_FP32,
+                               .ndim = 2,
+                               .dims = {(int64_t)n, width},
+                               .has_rows = true,
+                               .nrows = (int64_t)n,
+                               .rows = ids,
+                               .data = rows,
+                               .bytes = n * (size_t)width * sizeof(float)};
+        snprintf(item.name, sizeof item.name, "%s", x->name);
+        ps_write_scan(w, &item, status == SKIFF_END ? 0 : cursor);
+    }
+    mem_free(ids);
+    mem_free(rows);
+    return status < 0 ? status : SKIFF_OK;
+}
+
 static enum skiff_status check_snapshot(const struct server *s, const struct ps_kept *x,
                                         struct skiff_error *err)
 {
@@ -154,7 +189,10 @@ static enum skiff_status read_kept(struct server *s, struct unit *u, const struc
     const struct kept_var *v = u ? find_var(k->vars, k->nvars, x->name)
                                  : find_var(s->snapshot->others, s->snapshot->nothers, x->name);
     if (x->n)
-        return u && u->table ? write_ids(s, u, k, x, w, err) : no_such_var(s, x, err);
+        return u && u->table && !u->features ? write_ids(s, u, k, x, w, err)
+                                             : no_such_var(s, x, err);
+    if (u && u->features && !strcmp(u->param, x->name))
+        return write_records(s, u, x, w, err);
     for (int i = 0; u && i < u->nvars; i++)
         if (!strcmp(u->vars[i].name, x->name))
             return error_set(err, SKIFF_INVALID, "%s is keyed by id: ask for ids", x->name);

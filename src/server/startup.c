@@ -85,7 +85,7 @@ enum skiff_status startup_fills(struct server *s, struct skiff_error *err)
         struct unit *u = &s->units[i];
         for (int k = 0; k < u->nvars; k++)
             TRY(start_var(s, u, &u->vars[k], err));
-        if (u->nvars && !u->features)
+        if (u->nvars)
             TRY(keyed_create(u, err));
     }
     return SKIFF_OK;

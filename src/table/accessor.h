@@ -58,7 +58,7 @@ struct accessor {
     bool doubles;
 };
 
-enum save_mode { SAVE_ALL = 0, SAVE_DELTA = 1, SAVE_BASE = 2, SAVE_BATCH = 3 };
+enum save_mode { SAVE_ALL = 0, SAVE_DELTA = 1, SAVE_BASE = 2, SAVE_BATCH = 3, SAVE_PATCH = 5 };
 
 struct accessor_class {
     const char *name, *paddle; /* paddle: NULL, or the accessor_class of its configs */

@@ -118,6 +118,7 @@ static void push_one(const struct accessor *a, struct record *r, const float *ro
     r->values[a->slot] = row[0];
     r->values[a->delta] += (float)ctr_score(a, show, click);
     r->values[a->unseen] = 0;
+    r->stamp |= CTR_PUSHED;
     o->embed_rule->update(&o->embed, 1, r->values + a->embed_w, r->values + a->embed_state,
                           row + CTR_PUSH, scale);
     if (r->stamp & CTR_EMBEDX)
@@ -157,6 +158,8 @@ static bool is_wanted(const struct accessor *a, const struct record *r, int mode
 {
     const struct ctr_params *c = &a->options.ctr;
     float least = mode == SAVE_DELTA ? c->delta_threshold : 0;
+    if (mode == SAVE_PATCH)
+        return r->stamp & CTR_PUSHED;
     if (mode != SAVE_DELTA && mode != SAVE_BASE)
         return true;
     return ctr_row_score(a, r) >= c->base_threshold && r->values[a->unseen] <= c->delta_keep_days &&
@@ -167,7 +170,7 @@ bool ctr_save_changes(const struct accessor *a, const struct record *r, int mode
 {
     if (mode == SAVE_DELTA || mode == SAVE_BASE)
         return r->values[a->delta] != 0 && is_wanted(a, r, mode);
-    return mode == SAVE_BATCH;
+    return mode == SAVE_BATCH || (mode == SAVE_PATCH && is_wanted(a, r, mode));
 }
 
 bool ctr_save(const struct accessor *a, struct record *r, int mode)
@@ -184,6 +187,8 @@ void ctr_saved(const struct accessor *a, struct record *r, int mode, bool writte
         r->values[a->delta] = 0;
     if (mode == SAVE_BATCH)
         r->values[a->unseen] += 1;
+    if (mode == SAVE_PATCH)
+        r->stamp &= ~CTR_PUSHED;
 }
 
 bool ctr_prints_embedx(const struct accessor *a, const struct record *r)

@@ -10,6 +10,7 @@
 #include "table/accessor.h"
 
 #define CTR_EMBEDX UINT32_C(1) /* stamp: the record has embedx */
+#define CTR_PUSHED UINT32_C(2) /* stamp: somebody has pushed to it since the last patch (mode 5) */
 #define CTR_PUSH 3             /* floats of a push before the gradients */
 
 enum skiff_status ctr_layout(struct accessor *a, bool doubles, struct skiff_error *err);

@@ -147,6 +147,47 @@ const struct record *table_snapshot_was(const struct table *t, int64_t id, const
     return place == PAGES_NONE ? NULL : pages_at(&s->kept, place);
 }
 
+/* Records in their places first; those that have changed or gone are among the kept ones by then. */
+#define LIST_KEPT (UINT64_C(1) << 63)
+
+static size_t list_kept(const struct table *t, uint64_t *cursor, size_t max, char *out)
+{
+    const struct table_snapshot *s = t->snapshot;
+    size_t n = 0;
+    for (uint64_t at = *cursor & ~LIST_KEPT; n < max && at < s->kept.top; at++, n++)
+        memcpy(out + n * t->stride, pages_at(&s->kept, (uint32_t)at), t->stride);
+    *cursor += n;
+    return n;
+}
+
+enum skiff_status table_snapshot_list(struct table *t, uint64_t *cursor, size_t max, void *out,
+                                      size_t *out_n, struct skiff_error *err)
+{
+    const struct table_snapshot *s = t->snapshot;
+    struct record *records[TABLE_BLOCK];
+    uint32_t places[TABLE_BLOCK];
+    char *to = out;
+    size_t n = 0;
+    if (*cursor & LIST_KEPT) {
+        *out_n = list_kept(t, cursor, max, out);
+        return (*cursor & ~LIST_KEPT) < s->kept.top ? SKIFF_OK : SKIFF_END;
+    }
+    struct table_cursor at = {.next = *cursor};
+    enum skiff_status status = SKIFF_OK;
+    for (size_t looked = 0; looked < max && status == SKIFF_OK;) {
+        size_t found = 0, want = max - looked < TABLE_BLOCK ? max - looked : TABLE_BLOCK;
+        status = t->class->walk(t, &at, want, TABLE_LOOK, records, places, &found, err);
+        TRY(status);
+        for (size_t i = 0; i < found; i++)
+            if (is_in(s, records[i]))
+                memcpy(to + n++ * t->stride, records[i], t->stride);
+        looked += want;
+    }
+    *out_n = n;
+    *cursor = status == SKIFF_END ? LIST_KEPT : at.next;
+    return SKIFF_OK;
+}
+
 bool table_snapshot_lost(const struct table *t)
 {
     return t->snapshot->lost || t->snapshot->given_up;

@@ -1,0 +1,87 @@
+/* Tables of features in our own saves: all of every record, so that a job that goes on with them is
+ * the job that was. Files are pieces of what each server has, SelectedRows with the key as row:
+ * __lookup_table__/<table>.pserver_<server>.<piece>; servers read all of them (server/load.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "fleet/collect.h"
+
+#define FILE_BYTES ((size_t)32 << 20) /* of a piece, in memory meanwhile */
+#define ASK_RECORDS 4096              /* at once: servers answer pushes in between */
+
+/* Puts the rows of `more` behind those of `all`. */
+static enum skiff_status add_rows(struct skiff_tensor *all, size_t *n,
+                                  const struct skiff_tensor *more, struct skiff_error *err)
+{
+    size_t count = more->sel.nrows, width = (size_t)more->tensor.shape.dims[1];
+    struct skiff_tensor grown = {0};
+    if (!count && *n)
+        return SKIFF_OK;
+    if (!*n || *n + count > all->sel.nrows) {
+        size_t room = *n ? 2 * (*n + count) : count;
+        TRY(value_as_rows(&grown, DTYPE_FP32, room, (int64_t)width, 0, err));
+        if (*n) {
+            memcpy(grown.sel.rows, all->sel.rows, *n * sizeof(*grown.sel.rows));
+            memcpy(grown.tensor.data, all->tensor.data, *n * width * sizeof(float));
+        }
+        value_deinit(all);
+        *all = grown;
+    }
+    if (count) {
+        memcpy(all->sel.rows + *n, more->sel.rows, count * sizeof(*all->sel.rows));
+        memcpy(tensor_f32(&all->tensor) + *n * width, more->tensor.data,
+               count * width * sizeof(float));
+    }
+    *n += count;
+    return SKIFF_OK;
+}
+
+/* The next piece of a server's records; *cursor 0: it was the last. */
+static enum skiff_status next_piece(const struct collect *c, const char *table, int server,
+                                    uint64_t *cursor, struct skiff_tensor *out,
+                                    struct skiff_error *err)
+{
+    struct skiff_tensor some = {0};
+    size_t n = 0, bytes = 0;
+    enum skiff_status status = SKIFF_OK;
+    do {
+        status = session_pull_records(c->session, c->tag, server, table, cursor, ASK_RECORDS, &some,
+                                      err);
+        if (status == SKIFF_OK)
+            status = add_rows(out, &n, &some, err);
+        bytes += tensor_bytes(&some.tensor);
+    } while (status == SKIFF_OK && *cursor && bytes < FILE_BYTES);
+    if (status == SKIFF_OK) /* fewer rows: those in front stay */
+        status = value_as_rows(out, DTYPE_FP32, n, out->tensor.shape.dims[1], 0, err);
+    value_deinit(&some);
+    return status;
+}
+
+static enum skiff_status write_server(const struct collect *c, const char *table, int server,
+                                      struct model_writer *w, struct skiff_error *err)
+{
+    uint64_t cursor = 0;
+    enum skiff_status status = SKIFF_OK;
+    for (int piece = 0; status == SKIFF_OK && (!piece || cursor); piece++) {
+        struct skiff_tensor rows = {0};
+        struct buf name = BUF_INIT;
+        buf_printf(&name, "__lookup_table__/%s.pserver_%d.%05d", table, server, piece);
+        status = next_piece(c, table, server, &cursor, &rows, err);
+        if (status == SKIFF_OK)
+            status = model_writer_value(w, name.data, &rows, err);
+        value_deinit(&rows);
+        buf_deinit(&name);
+    }
+    return status;
+}
+
+enum skiff_status collect_records(const struct collect *c, struct model_writer *w,
+                                  struct skiff_error *err)
+{
+    for (int i = 0; c->session && i < c->plan->ntables; i++)
+        for (int s = 0; c->plan->features[i] && s < c->plan->servers; s++)
+            TRY(write_server(c, c->plan->tables[i], s, w, err));
+    return SKIFF_OK;
+}

@@ -1,0 +1,313 @@
+/* Saves of tables of features: Paddle's modes, what they do to counters, commits that are cut. */
+#include "server/features_kit_test.h"
+
+#define CTR                                          \
+    "accessor.accessor_class CtrCommonAccessor\n"    \
+    "accessor.ctr_accessor_param.base_threshold 1\n" \
+    "accessor.ctr_accessor_param.delta_threshold 0.5\n"
+
+static struct fk one_shard(const char *more)
+{
+    struct fk k = {.servers = 1, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 1};
+    snprintf(k.settings, sizeof k.settings, "%s%s", FK_NAIVE, more);
+    return k;
+}
+
+static void assert_file(struct fk *k, const char *file, const char *text)
+{
+    char *found = fk_text(k, file);
+    if (strcmp(found, text))
+        fail_msg("%s:\n%snot:\n%s", file, found, text);
+}
+
+#define PLAIN "/part-000-00000"
+#define GZ "/part-000-00000.gz"
+
+static void modes_have_their_rows_and_counters(void **state)
+{
+    struct fk k = one_shard("accessor.ctr_accessor_param.base_threshold 1\n"
+                            "accessor.ctr_accessor_param.delta_threshold 0.5\n");
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 1, 0); /* score 1: in base and delta */
+    fk_push_one(&k, s, 2, 1, 0, 0); /* score 0.1: in none */
+    /* delta: key slot unseen delta show click embed_w embedx */
+    assert_int_equal(fk_save(&k, s, 1, "d1").done, 1);
+    assert_file(&k, "d1" PLAIN, "1 7 0 1 1 1 0 0 0\n");
+    assert_int_equal(fk_save(&k, s, 1, "d2").done, 0); /* its delta_score is 0 now */
+    assert_file(&k, "d2" PLAIN, "");
+    fk_push_one(&k, s, 1, 1, 1, 0);
+    /* base: the column is 0 in the file already, and in the table afterwards */
+    assert_int_equal(fk_save(&k, s, 2, "b1").done, 1);
+    assert_file(&k, "b1" PLAIN, "1 7 0 0 2 2 0 0 0\n");
+    assert_int_equal(fk_save(&k, s, 1, "d3").done, 0);
+    /* batch model: all rows, as they are; then a day has passed */
+    assert_int_equal(fk_save(&k, s, 3, "m1").done, 2);
+    assert_file(&k, "m1" GZ, "1 7 0 0 2 2 0 0 0\n2 7 0 0.1 1 0 0 0 0\n");
+    assert_int_equal(fk_save(&k, s, 0, "a1").done, 2);
+    assert_file(&k, "a1" GZ, "1 7 1 0 2 2 0 0 0\n2 7 1 0.1 1 0 0 0 0\n");
+    /* any other mode: all rows, plain */
+    assert_int_equal(fk_save(&k, s, 4, "x").done, 2);
+    assert_string_equal(fk_list(&k, "x"), "part-000-00000 ");
+    session_close(s);
+    fk_close(&k);
+}
+
+/* Between SAVE and COMMIT training goes on: what it adds is not lost, and no day passes for rows
+ * that were seen. Without a COMMIT nothing has changed. */
+static void counters_change_at_the_commit(void **state)
+{
+    struct fk k = one_shard("");
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    struct ps_table x = fk_call(&k, PS_TABLE_SAVE, 1, "d");
+    struct ps_table_state t;
+    struct skiff_error err;
+    fk_push_one(&k, s, 1, 1, 1, 0);
+    fk_push_one(&k, s, 2, 1, 1, 0);
+    x.token = 5;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 2);
+    assert_string_equal(fk_list(&k, "."), ".d.skiff-save-0000000000000005 ");
+    x.call = PS_TABLE_ABORT;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_string_equal(fk_list(&k, "."), "");
+    x.call = PS_TABLE_COMMIT;
+    assert_int_equal(session_table(s, &x, &t, &err), SKIFF_STATE);
+    assert_non_null(
+        strstr(err.message, "there is no such save to be put in its place (it was ended)"));
+    x.call = PS_TABLE_SAVE;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 2); /* still there: nothing was committed */
+    fk_push_one(&k, s, 2, 4, 2, 0);
+    x.call = PS_TABLE_COMMIT;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_file(&k, "d" PLAIN, "1 7 0 1 1 1 0 0 0\n2 7 0 1 1 1 0 0 0\n");
+    fk_save(&k, s, 0, "a");
+    assert_file(&k, "a" GZ, "1 7 0 0 1 1 0 0 0\n2 7 0 2.2 5 3 0 0 0\n");
+    x = fk_call(&k, PS_TABLE_SAVE, 3, "m");
+    x.token = 6;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    fk_push_one(&k, s, 2, 1, 0, 0);
+    fk_push_one(&k, s, 3, 1, 0, 0); /* new since */
+    x.call = PS_TABLE_COMMIT;
+    assert_ok(session_table(s, &x, &t, &err), err);
+    fk_save(&k, s, 0, "a2");
+    assert_file(&k, "a2" GZ, "1 7 1 0 1 1 0 0 0\n2 7 0 2.3 6 3 0 0 0\n3 7 0 0.1 1 0 0 0 0\n");
+    session_close(s);
+    fk_close(&k);
+}
+
+static void patches_have_what_was_pushed(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .shard_num = 4,
+                   .settings = FK_NAIVE "enable_revert true\nshard_merge_rate 0.3\n"};
+    struct ps_table x = fk_call(&k, PS_TABLE_REVERT, 0, NULL);
+    struct ps_table_state t;
+    struct skiff_error err;
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int id = 0; id < 4; id++)
+        fk_push_one(&k, s, id, 1, 0, 1);
+    assert_int_equal(fk_save(&k, s, 5, "p1").done, 4);
+    /* 4 shards in ceil(4 * 0.3) files: 0 and 2, 1 and 3 */
+    assert_string_equal(fk_list(&k, "p1"), "part-000-00000 part-000-00001 ");
+    assert_file(&k, "p1/part-000-00001", "1 7 0 0.1 1 0 -1 0 0\n3 7 0 0.1 1 0 -1 0 0\n");
+    fk_push_one(&k, s, 2, 1, 0, 1);
+    assert_int_equal(fk_save(&k, s, 5, "p2").done, 1);
+    assert_file(&k, "p2/part-000-00000", "2 7 0 0.2 2 0 -2 -1 -1\n");
+    fk_push_one(&k, s, 3, 1, 0, 1);
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_int_equal(fk_save(&k, s, 5, "p3").done, 0);
+    session_close(s);
+    fk_close(&k);
+    /* without enable_revert nothing is written */
+    k = one_shard("");
+    fk_open(&k);
+    s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 1);
+    assert_int_equal(fk_save(&k, s, 5, "p").done, 0);
+    assert_string_equal(fk_list(&k, "."), "");
+    session_close(s);
+    fk_close(&k);
+}
+
+/* dim 3 of CtrCommonAccessor: show, click, embed_w */
+static void caches_have_the_most_shown(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .shard_num = 2,
+                   .settings = FK_NAIVE CTR "sparse_table_cache_rate 0.5\n"};
+    struct skiff_error err;
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int id = 0; id < 8; id++) {
+        float row[4] = {7, (float)(10 * id + 10), 0, 0};
+        int64_t key = id;
+        assert_ok(fk_try_push(&k, s, &key, 1, 4, row, 0, &err), err);
+    }
+    /* 8 rows * 0.5 / 2 shards = 2 each: shows 50 and 70 of shard 0, 60 and 80 of shard 1 */
+    struct ps_table_state t = fk_save(&k, s, 2, "b");
+    assert_true(t.threshold == 55);
+    struct ps_table x = fk_call(&k, PS_TABLE_CACHE, 2, "000_cache");
+    x.threshold = t.threshold;
+    assert_ok(session_table_save(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 3);
+    assert_string_equal(fk_list(&k, "000_cache"), "part-000 ");
+    assert_file(&k, "000_cache/part-000", "5 7 0 0 60 0 0\n6 7 0 0 70 0 0\n7 7 0 0 80 0 0\n");
+    session_close(s);
+    fk_close(&k);
+}
+
+static void converters_are_gone_through(void **state)
+{
+    struct fk k = one_shard("accessor.table_accessor_save_param.num 2\n"
+                            "accessor.table_accessor_save_param.param 0,1\n"
+                            "accessor.table_accessor_save_param.converter tr 0-9 a-j\n"
+                            "accessor.table_accessor_save_param.deconverter tr a-j 0-9\n");
+    struct ps_table_state t;
+    struct skiff_error err;
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 12, 1, 0, 1);
+    fk_save(&k, s, 1, "d");
+    assert_file(&k, "d" PLAIN, "bc h a a.b b a -b a a\n");
+    assert_string_equal(fk_list(&k, "d"), "part-000-00000 ");
+    fk_save(&k, s, 0, "a");
+    assert_file(&k, "a" GZ, "bc h a a b a -b a a\n");
+    fk_push_one(&k, s, 12, 1, 0, 1);
+    struct ps_table x = fk_call(&k, PS_TABLE_LOAD, 0, "a");
+    assert_ok(session_table(s, &x, &t, &err), err);
+    fk_assert_row(&k, s, 12, -1, 0, 0);
+    session_close(s);
+    fk_close(&k);
+    k = one_shard("accessor.table_accessor_save_param.param 0\n"
+                  "accessor.table_accessor_save_param.converter exit 3\n");
+    fk_open(&k);
+    s = fk_session(&k, 0);
+    x = fk_call(&k, PS_TABLE_SAVE, 0, "a");
+    assert_int_equal(session_table_save(s, &x, &t, &err), SKIFF_IO);
+    assert_non_null(strstr(err.message, "the converter \"exit 3\" of "));
+    assert_non_null(strstr(err.message, "ended with status 3"));
+    assert_string_equal(fk_list(&k, "."), "");
+    session_close(s);
+    fk_close(&k);
+}
+
+/* A server that was killed between SAVE and COMMIT leaves the old folder, and a hidden one that the
+ * next save takes away. */
+static void cut_saves_leave_the_old_folder(void **state)
+{
+    struct fk k = one_shard("");
+    struct ps_table_state t;
+    struct skiff_error err;
+    char path[128];
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 1);
+    fk_save(&k, s, 0, "000");
+    snprintf(path, sizeof path, "%s/.000.skiff-save-00000000000000aa/part-000-00000.gz", k.root);
+    assert_ok(file_write(path, "half", 4, &err), err);
+    struct ps_table x = fk_call(&k, PS_TABLE_LOAD, 0, "000");
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_int_equal(t.done, 1);
+    fk_push_one(&k, s, 2, 1, 0, 1);
+    fk_save(&k, s, 0, "000");
+    assert_string_equal(fk_list(&k, "."), "000 ");
+    assert_file(&k, "000" GZ, "1 7 0 0.1 1 0 -1 0 0\n2 7 0 0.1 1 0 -1 0 0\n");
+    /* to a place where nobody can write */
+    snprintf(path, sizeof path, "%s/file", k.root);
+    assert_ok(file_write(path, "x", 1, &err), err);
+    x = fk_call(&k, PS_TABLE_SAVE, 0, "file/000");
+    assert_true(session_table_save(s, &x, &t, &err) < 0);
+    assert_non_null(strstr(err.message, "save of table emb: "));
+    assert_non_null(strstr(err.message, "/file"));
+    session_close(s);
+    fk_close(&k);
+}
+
+struct training {
+    struct fk *k;
+    struct session *s;
+    atomic_bool stop;
+    int pushes;
+};
+
+static void *train(void *arg)
+{
+    struct training *x = arg;
+    for (; !atomic_load(&x->stop); x->pushes++) {
+        int64_t ids[200];
+        float rows[200][FK_PUSHED];
+        for (int i = 0; i < 200; i++) {
+            ids[i] = i * 7;
+            for (int c = 0; c < FK_PUSHED; c++)
+                rows[i][c] = 1;
+        }
+        fk_push(x->k, x->s, ids, 200, rows[0]);
+    }
+    return NULL;
+}
+
+/* All rows of a save have seen the same pushes. */
+static void saves_are_of_one_instant(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 2,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 1};
+    fk_open(&k);
+    struct training x = {.k = &k, .s = fk_session(&k, 0)};
+    struct session *s = fk_session(&k, 1);
+    pthread_t thread;
+    int64_t id = 7;
+    for (int i = 0; i < 20000; i++) { /* much to read between the first row and the last */
+        id = i * 7 + 1;
+        if (i % 2000 == 0)
+            fk_push_one(&k, s, id, 1, 0, 1);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, train, &x), 0);
+    while (fk_all(&k, s, PS_TABLE_STAT).rows < 210)
+        ;
+    for (int n = 0; n < 10; n++) {
+        fk_save(&k, s, 0, "a");
+        const char *at = fk_text(&k, "a" GZ);
+        float first = 0;
+        for (int rows = 0; *at; at = strchr(at, '\n') + 1) {
+            unsigned long long key;
+            float slot, unseen, delta, show;
+            assert_int_equal(sscanf(at, "%llu %f %f %f %f", &key, &slot, &unseen, &delta, &show),
+                             5);
+            if (slot != 1)
+                continue; /* not one of those */
+            first = rows++ ? first : show;
+            assert_true(show == first);
+        }
+        assert_true(first > 0);
+    }
+    atomic_store(&x.stop, true);
+    pthread_join(thread, NULL);
+    session_close(s);
+    session_close(x.s);
+    fk_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modes_have_their_rows_and_counters),
+        cmocka_unit_test(counters_change_at_the_commit),
+        cmocka_unit_test(patches_have_what_was_pushed),
+        cmocka_unit_test(caches_have_the_most_shown),
+        cmocka_unit_test(converters_are_gone_through),
+        cmocka_unit_test(cut_saves_leave_the_old_folder),
+        cmocka_unit_test(saves_are_of_one_instant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
