@@ -482,7 +482,7 @@ static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skif
              folder, folder);
     assert_int_equal(system(command), 0);
     told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
-         "line 1: 4 numbers for an element of w; expected 1");
+         "line 1: 4 numbers for an element of w; expected 3");
     snprintf(command, sizeof(command), "echo 1 > %s/bad/001/part-000", folder);
     assert_int_equal(system(command), 0);
     told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
@@ -496,7 +496,7 @@ static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skif
 static void wrong_calls(void **state)
 {
     struct table_job j = {
-        .mode = "async", .optimizer = "sgd", .servers = 1, .workers = 1, .work = refused_work};
+        .mode = "async", .optimizer = "adam", .servers = 1, .workers = 1, .work = refused_work};
     struct skiff_error err = {0};
     (void)state;
     table_job_run(&j);
