@@ -83,8 +83,9 @@ static void *work(void *arg)
     struct skiff_tensor x = {0};
     struct shape one = SHAPE(1);
     struct skiff_error err;
-    struct job_slices mean = {"g", 1, one_name, one_server, NULL, false};
-    struct job_slices count = {"counter", 1, one_name, one_server, NULL, false};
+    struct job_slices mean = {.origin = "g", .n = 1, .names = one_name, .endpoints = one_server};
+    struct job_slices count = {
+        .origin = "counter", .n = 1, .names = one_name, .endpoints = one_server};
     value_as_tensor(&x, DTYPE_FP32, &one, NULL);
     for (int r = 0; r < t->rounds; r++) {
         *tensor_f32(&x.tensor) = (float)(t->index + r);
@@ -119,11 +120,38 @@ static void threads_meet(void **state)
     gather_deinit(&gather);
 }
 
+/* Pushes to a table of features: the first one's slot stays, the rest is added up, never meaned. */
+static void marked_rows(void **state)
+{
+    struct skiff_tensor sum = {0}, x = {0};
+    (void)state;
+    assert_int_equal(value_as_rows(&x, DTYPE_FP32, 2, 3, 10, NULL), SKIFF_OK);
+    x.sel.marks = 1;
+    for (int i = 0; i < 3; i++) {
+        x.sel.rows[0] = 7;
+        x.sel.rows[1] = 8 + i;
+        for (int d = 0; d < 6; d++)
+            tensor_f32(&x.tensor)[d] = (float)(d + i);
+        assert_int_equal(sum_add(&sum, i, &x, "x", NULL), SKIFF_OK);
+    }
+    assert_int_equal(sum_finish(&sum, 3, true, NULL), SKIFF_OK);
+    static const float want[] = {0, 6, 9, 3, 4, 5, 4, 5, 6, 5, 6, 7};
+    assert_int_equal(sum.sel.nrows, 4);
+    assert_int_equal(sum.sel.marks, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sum.sel.rows[i], 7 + i);
+    for (int i = 0; i < 12; i++)
+        assert_true(tensor_f32(&sum.tensor)[i] == want[i]);
+    value_deinit(&sum);
+    value_deinit(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_merged),
         cmocka_unit_test(shapes_must_agree),
+        cmocka_unit_test(marked_rows),
         cmocka_unit_test(threads_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

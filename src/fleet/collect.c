@@ -67,6 +67,11 @@ static const struct skiff_tensor *in_scope(const struct collect *c, const char *
     return v && v->kind == VALUE_TENSOR ? v : NULL;
 }
 
+bool collect_skips(const struct collect *c, const struct skiff_var *v)
+{
+    return c->session && job_plan_has_features(c->plan, v->name);
+}
+
 bool collect_has(const struct collect *c, const struct skiff_var *v)
 {
     int n;

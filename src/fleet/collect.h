@@ -22,6 +22,8 @@ enum skiff_status collect_init(struct collect *c, struct session *session,
                                const char *tag, struct skiff_error *err);
 void collect_deinit(struct collect *c);
 
+/* A table of features: it has no tensor, servers save it by themselves (fleet_tables.c). */
+bool collect_skips(const struct collect *c, const struct skiff_var *v);
 /* Does anybody have it? */
 bool collect_has(const struct collect *c, const struct skiff_var *v);
 /* Appends the variable as a LoDTensor stream. */

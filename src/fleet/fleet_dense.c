@@ -377,12 +377,12 @@ static enum skiff_status take_line(struct reader *r, char *line, struct skiff_er
             break;
         n++;
     }
-    if (n != 1 && n != p->ncolumns)
+    if (n < 1 || (n != 1 && n != p->ncolumns && p->ncolumns > 1))
         return error_set(err, SKIFF_FORMAT,
                          "%s, line %d: %d numbers for an element of %s; expected %d: the weight "
                          "and the states of its optimizer",
                          r->path, r->line, n, p->columns[0].name, p->ncolumns);
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n && k < p->ncolumns; k++) /* others' states are nobody's here */
         p->columns[k].v[r->element] = numbers[k];
     r->states |= n > 1;
     r->element++;

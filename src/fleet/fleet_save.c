@@ -30,7 +30,7 @@ static enum skiff_status write_separate(const struct collect *g, struct model_wr
                                         const struct io_vars *vars, struct skiff_error *err)
 {
     for (int i = 0; i < vars->n; i++)
-        if (collect_has(g, vars->v[i]))
+        if (!collect_skips(g, vars->v[i]) && collect_has(g, vars->v[i]))
             TRY(write_one(g, w, vars->v[i], err));
     return SKIFF_OK;
 }
@@ -48,7 +48,8 @@ static enum skiff_status write_combined(const struct collect *g, struct model_wr
     model_name_order(vars->n, names, order);
     TRY_OUT(model_writer_file(w, file, &out, err));
     for (int i = 0; status == SKIFF_OK && i < vars->n; i++)
-        status = collect_write(g, vars->v[order[i]], &out, err);
+        if (!collect_skips(g, vars->v[order[i]]))
+            status = collect_write(g, vars->v[order[i]], &out, err);
     if (status == SKIFF_OK)
         status = file_writer_commit(&out, err);
     else

@@ -250,6 +250,8 @@ static enum skiff_status split_by_role(struct skiff_fleet *f, const struct skiff
         TRY(split_local(f, s, err));
     } else {
         TRY(fleet_split_config(s, &config, err));
+        if (s->adam_d2sum)
+            TRY(split_adam_d2sum(f->origin, f->origin_startup, err));
         job.sync_mode = config.sync_mode || !s->direct;
         TRY(split_create(&job, &config, &f->split, err));
         TRY(f->role.kind == SKIFF_WORKER ? make_trainer(f, s, err) : make_server(f, s, err));

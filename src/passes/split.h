@@ -53,6 +53,10 @@ enum skiff_status split_create_by(const struct skiff_split_job *job,
                                   struct skiff_split **out, struct skiff_error *err);
 void split_destroy(struct skiff_split *s); /* NULL is fine */
 
+/* strategy.adam_d2sum: adam of dense parameters becomes adam_d2sum, before the split. */
+enum skiff_status split_adam_d2sum(struct skiff_program *main, struct skiff_program *startup,
+                                   struct skiff_error *err);
+
 /* The split's; whoever keeps it longer takes a reference. */
 const struct job_plan *split_plan(const struct skiff_split *s);
 /* What the user should know, one line each ("" when there is nothing): an optimizer that was

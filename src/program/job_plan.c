@@ -131,6 +131,14 @@ bool job_plan_has_table(const struct job_plan *p, const char *name)
     return false;
 }
 
+bool job_plan_has_features(const struct job_plan *p, const char *name)
+{
+    for (int i = 0; i < p->ntables; i++)
+        if (p->features[i] && !strcmp(p->tables[i], name))
+            return true;
+    return false;
+}
+
 const struct skiff_placement *job_plan_slice(const struct job_plan *p, int server,
                                              const char *slice)
 {

@@ -45,6 +45,7 @@ void job_plan_unref(const struct job_plan *p); /* NULL is fine */
 
 int job_plan_server(const struct job_plan *p, const char *endpoint); /* -1: none of the servers */
 bool job_plan_has_table(const struct job_plan *p, const char *name);
+bool job_plan_has_features(const struct job_plan *p, const char *name); /* one of features */
 /* What a server calls `slice`; NULL: it does not have it, or it is not cut by rows. */
 const struct skiff_placement *job_plan_slice(const struct job_plan *p, int server,
                                              const char *slice);

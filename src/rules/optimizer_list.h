@@ -317,6 +317,14 @@ OPTIMIZER(lamb, "Lamb", rule_lamb, OPTIMIZER_SPARSE,
     MULTI_PRECISION,
     RATE MASTER ONLY_2X(IN("SkipUpdate", SLOT_OPTIONAL)))
 
+/* Of servers, in the place of adam (passes/split_d2sum.c). */
+OPTIMIZER(adam_d2sum, NULL, rule_adam_d2sum, 0, NULL, NULL, NULL,
+    MOMENTS POWER("beta1_pow_acc", "Beta1Pow", "Beta1PowOut", beta1),
+    NUMBER(beta1, "mom_decay_rate", beta1, 0.99f, 0.99, ANY)
+    NUMBER(decay, "ada_decay_rate", decay, 0.9999f, 0.9999, ANY)
+    NUMBER(epsilon, "ada_epsilon", epsilon, 1e-8f, 1e-8, ANY),
+    RATE)
+
 OPTIMIZER(proximal_gd, NULL, rule_proximal_gd, 0, "which Paddle's transpiler does not know",
     NULL, NULL,
     NONE,

@@ -83,6 +83,17 @@ static void exact_adamw(const struct rule_params *h, double lr, const double *g,
     exact_adam(h, lr, g, x);
 }
 
+static void exact_d2sum(const struct rule_params *h, double lr, const double *g, struct exact *x)
+{
+    double d = x->scalar[0] = x->scalar[0] * h->decay + 1, eps = h->epsilon;
+    for (int i = 0; i < N; i++) {
+        double *mom = &x->s[0][i], *g2 = &x->s[1][i];
+        *g2 = *g2 * h->decay + g[i] * g[i];
+        *mom = (*mom + g[i]) * h->beta1 - g[i];
+        x->p[i] += lr * *mom * sqrt((d + d * eps) / (*g2 + d * eps));
+    }
+}
+
 static void exact_adamax(const struct rule_params *h, double lr, const double *g, struct exact *x)
 {
     double b1 = h->beta1;
@@ -206,6 +217,7 @@ static const struct trial {
     {"lars_momentum",
      exact_lars,
      {.mu = 0.9f, .coeff = 0.01f, .weight_decay = 0.0005f, .rescale = 1}},
+    {"adam_d2sum", exact_d2sum, {.beta1 = 0.99f, .decay = 0.9999f, .epsilon = 1e-8f}},
     {"proximal_gd", exact_prox_gd, {.l1 = 0.05f, .l2 = 0.1f}},
     {"proximal_adagrad", exact_prox_ada, {.l1 = 0.05f, .l2 = 0.1f}},
 };

@@ -82,6 +82,8 @@ static const struct {
     {"save_combine", "src/ops/file_ops_test.c"},
     {"load", "src/ops/file_ops_test.c"},
     {"load_combine", "src/ops/file_ops_test.c"},
+    {"distributed_push_sparse", "src/ops/push_sparse_test.c"},
+    {"adam_d2sum", "src/rules/rule_test.c; made by fleet for servers"},
     {"checkpoint_notify", "runs only in a distributed job; Paddle makes it while saving"},
     {"recv_save", "runs only in a distributed job; Paddle makes it while saving"},
 };

@@ -1,0 +1,518 @@
+/* Jobs with a table of features, servers and workers as threads of this process: what is trained is
+ * what a plain computation gives, pushes wait for a flush, saves and loads are each other's
+ * opposite. The numbers of Paddle itself: tests/conformance/table_paddle_test.c (rules, files). */
+#include "fleet/fleet_kit_test.h"
+
+#define DIM 4
+#define SAMPLES 2
+#define RATE 0.5f
+
+static const char settings[] = "shard_num 3\n"
+                               "accessor.accessor_class SparseAccessor\n"
+                               "accessor.embedx_threshold 0\n"
+                               "accessor.embed_sgd_param.name SparseNaiveSGDRule\n"
+                               "accessor.embed_sgd_param.naive.learning_rate 0.5\n"
+                               "accessor.embed_sgd_param.naive.initial_range 0\n"
+                               "accessor.embedx_sgd_param.name SparseNaiveSGDRule\n"
+                               "accessor.embedx_sgd_param.naive.learning_rate 0.5\n"
+                               "accessor.embedx_sgd_param.naive.initial_range 0\n";
+
+struct table_job {
+    const char *mode, *optimizer;
+    int servers, workers;
+    void (*work)(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                 struct skiff_scope *scope, int worker);
+    bool adam_d2sum;
+    const char *settings; /* NULL: those above */
+    /* filled */
+    char texts[MAX_NODES][32];
+    const char *endpoints[MAX_NODES];
+    struct skiff_error errors[2 * MAX_NODES];
+    pthread_barrier_t meet; /* of the workers */
+};
+
+struct member {
+    struct table_job *j;
+    bool server;
+    int id;
+};
+
+/* loss = mean(rows * g) + mean(x w): what is pushed for a row is g / 4, for w the mean of x. */
+static struct skiff_var *build(struct skiff_net *net)
+{
+    skiff_program_set_generation(skiff_net_main(net), 2);
+    skiff_program_set_generation(skiff_net_startup(net), 2);
+    struct skiff_var *ids = skiff_data(net, "ids", SKIFF_DIMS(1), .dtype = "int64");
+    struct skiff_var *g = skiff_data(net, "g", SKIFF_DIMS(DIM));
+    struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(2));
+    struct skiff_var *rows = skiff_embedding(net, ids, 1, DIM, .is_sparse = true,
+                                             .is_distributed = true,
+                                             .param_attr = SKIFF_PARAM(.name = "emb"));
+    struct skiff_var *y =
+        skiff_fc(net, x, 1, .bias_attr = SKIFF_NO_PARAM,
+                 .param_attr = SKIFF_PARAM(.name = "w", .initializer = skiff_init_constant(1)));
+    struct skiff_var *one = skiff_mean(net, skiff_elementwise(net, mul, rows, g));
+    return skiff_sums(net, SKIFF_VARS(one, skiff_mean(net, y)));
+}
+
+static enum skiff_status be(struct member *m, struct skiff_fleet *f, struct skiff_scope *scope,
+                            struct skiff_error *err)
+{
+    enum skiff_status status;
+    if (m->server) {
+        status = skiff_fleet_init_server(f, NULL, err);
+        return status == SKIFF_OK ? skiff_fleet_run_server(f, err) : status;
+    }
+    struct skiff_executor *exe = skiff_executor_create(scope, NULL);
+    status = skiff_executor_run(exe, skiff_fleet_startup_program(f), NULL, 0, NULL, 0, NULL, err);
+    if (status == SKIFF_OK)
+        status = skiff_fleet_init_worker(f, scope, err);
+    if (status == SKIFF_OK)
+        m->j->work(m->j, f, exe, scope, m->id);
+    enum skiff_status stopped = skiff_fleet_stop_worker(f, status < 0 ? NULL : err);
+    skiff_executor_destroy(exe);
+    return status < 0 ? status : stopped;
+}
+
+static void *member_main(void *arg)
+{
+    struct member *m = arg;
+    struct table_job *j = m->j;
+    struct skiff_error *err = &j->errors[m->id + (m->server ? MAX_NODES : 0)];
+    struct skiff_net *net = skiff_net_create();
+    struct skiff_fleet *f = skiff_fleet_create();
+    struct skiff_scope *scope = skiff_scope_create();
+    struct skiff_var *loss = build(net);
+    struct skiff_role role = {.role = m->server ? SKIFF_SERVER : SKIFF_WORKER,
+                              .current_id = m->id,
+                              .worker_num = j->workers,
+                              .server_endpoints = j->endpoints,
+                              .nservers = j->servers};
+    struct skiff_table_settings table = {.table = "emb",
+                                         .settings = j->settings ? j->settings : settings};
+    struct skiff_strategy strategy = {
+        .mode = j->mode, .tables = &table, .ntables = 1, .adam_d2sum = j->adam_d2sum};
+    struct skiff_optimizer *opt = skiff_optimizer_create(
+        net, j->optimizer, &(struct skiff_optimizer_options){.learning_rate = 0.1});
+    enum skiff_status status = skiff_fleet_init_user(f, &role, err);
+    if (status == SKIFF_OK)
+        status = skiff_fleet_minimize(f, opt, loss, &strategy, NULL, err);
+    if (status == SKIFF_OK)
+        status = be(m, f, scope, err);
+    if (status == SKIFF_OK)
+        err->code = SKIFF_OK;
+    skiff_fleet_destroy(f);
+    skiff_scope_destroy(scope);
+    skiff_net_destroy(net);
+    return NULL;
+}
+
+static void table_job_run(struct table_job *j)
+{
+    pthread_t threads[2 * MAX_NODES];
+    struct member members[2 * MAX_NODES];
+    int ports[MAX_NODES], n = 0;
+    assert_int_equal(host_free_ports(j->servers, ports, NULL), SKIFF_OK);
+    pthread_barrier_init(&j->meet, NULL, (unsigned)j->workers);
+    for (int i = 0; i < j->servers; i++) {
+        snprintf(j->texts[i], sizeof(j->texts[i]), "127.0.0.1:%d", ports[i]);
+        j->endpoints[i] = j->texts[i];
+        members[n++] = (struct member){j, true, i};
+    }
+    for (int i = 0; i < j->workers; i++)
+        members[n++] = (struct member){j, false, i};
+    for (int i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, member_main, &members[i]);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&j->meet);
+    for (int i = 0; i < 2 * MAX_NODES; i++)
+        if (j->errors[i].code < 0)
+            fail_msg("%s %d: %s", i < MAX_NODES ? "worker" : "server", i % MAX_NODES,
+                     j->errors[i].message);
+}
+
+/* ---- steps ---- */
+
+static float grad_of(int step, int worker, int sample, int d)
+{
+    return (float)(step + 1) + 8.0f * (float)worker - 2.0f * (float)sample + 0.25f * (float)d;
+}
+
+static void must(enum skiff_status status, const struct skiff_error *err)
+{
+    if (status < 0)
+        fail_msg("%s", err->message);
+}
+
+static void step(struct skiff_executor *exe, const struct skiff_program *main, const int64_t *ids,
+                 int at, int worker)
+{
+    struct skiff_error err = {0};
+    struct skiff_tensor *t[3];
+    struct skiff_feed feeds[3];
+    static const char *const names[] = {"ids", "g", "x"};
+    t[0] = skiff_tensor_create("int64", 2, (int64_t[]){SAMPLES, 1}, NULL);
+    t[1] = skiff_tensor_create("float32", 2, (int64_t[]){SAMPLES, DIM}, NULL);
+    t[2] = skiff_tensor_create("float32", 2, (int64_t[]){SAMPLES, 2}, NULL);
+    for (int i = 0; i < SAMPLES; i++) {
+        ((int64_t *)skiff_tensor_data(t[0]))[i] = ids[i];
+        for (int d = 0; d < DIM; d++)
+            ((float *)skiff_tensor_data(t[1]))[i * DIM + d] = 4 * grad_of(at, worker, i, d);
+        for (int d = 0; d < 2; d++)
+            ((float *)skiff_tensor_data(t[2]))[i * 2 + d] = d ? -2 : 1;
+    }
+    for (int i = 0; i < 3; i++)
+        feeds[i] = (struct skiff_feed){names[i], t[i]};
+    must(skiff_executor_run(exe, main, feeds, 3, NULL, 0, NULL, &err), &err);
+    for (int i = 0; i < 3; i++)
+        skiff_tensor_destroy(t[i]);
+}
+
+/* ---- a plain table ---- */
+
+struct plain_row {
+    int64_t id;
+    float show, w[DIM];
+    bool embedx;
+};
+
+struct plain {
+    struct plain_row rows[64];
+    int n;
+};
+
+static void plain_push(struct plain *p, int64_t id, float show, const float *g)
+{
+    struct plain_row *r = p->rows;
+    while (r < p->rows + p->n && r->id != id)
+        r++;
+    if (r == p->rows + p->n)
+        *(p->rows + p->n++) = (struct plain_row){.id = id};
+    r->show += show;
+    for (int d = 0; d < (r->embedx ? DIM : 1); d++) {
+        r->w[d] -= RATE * g[d];
+        r->w[d] = r->w[d] < -10 ? -10 : r->w[d] > 10 ? 10 : r->w[d];
+    }
+    r->embedx = true;
+}
+
+/* Keys of all sizes; 5 is everybody's. */
+static void ids_of(int step, int worker, bool shared, int64_t out[SAMPLES])
+{
+    static const int64_t keys[] = {3, INT64_MAX, -2, 1000000007, 4, INT64_MIN};
+    out[0] = shared ? 5 : 100 + worker;
+    out[1] = keys[(step + 3 * worker) % 6] + (shared ? 0 : worker * 1000);
+}
+
+/* The rows of a save, added up over all files. */
+static int saved_rows(const char *dir, struct plain *out)
+{
+    char command[300], line[512];
+    int n = 0;
+    snprintf(command, sizeof(command), "zcat -f %s/000/part-*", dir);
+    FILE *in = popen(command, "r");
+    while (fgets(line, sizeof(line), in)) {
+        struct plain_row *r = &out->rows[out->n++];
+        unsigned long long key;
+        float slot, unseen, delta, click;
+        int at = 0;
+        assert_int_equal(sscanf(line, "%llu %f %f %f %f %f %f%n", &key, &slot, &unseen, &delta,
+                                &r->show, &click, &r->w[0], &at),
+                         7);
+        r->id = (int64_t)key;
+        r->embedx = sscanf(line + at, "%f %f %f", &r->w[1], &r->w[2], &r->w[3]) == 3;
+        assert_true(slot == 0 && unseen == 0 && click == 0);
+        n++;
+    }
+    pclose(in);
+    return n;
+}
+
+static void same_rows(const struct plain *want, const struct plain *got)
+{
+    assert_int_equal(got->n, want->n);
+    for (int i = 0; i < want->n; i++) {
+        const struct plain_row *w = &want->rows[i], *g = got->rows;
+        while (g < got->rows + got->n && g->id != w->id)
+            g++;
+        if (g == got->rows + got->n)
+            fail_msg("key %lld is not in the files", (long long)w->id);
+        assert_true(g->show == w->show && g->embedx);
+        for (int d = 0; d < DIM; d++)
+            if (fabsf(g->w[d] - w->w[d]) > 1e-4f)
+                fail_msg("key %lld, column %d: %g, expected %g", (long long)w->id, d,
+                         (double)g->w[d], (double)w->w[d]);
+    }
+}
+
+/* ---- async: pushes of a worker are one until it flushes ---- */
+
+#define MERGED 5
+
+static void merged_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                        struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    struct skiff_table_state state;
+    int64_t ids[SAMPLES];
+    assert_int_equal(skiff_fleet_tables(f), 1);
+    assert_string_equal(skiff_fleet_table_name(f, 0), "emb");
+    assert_null(skiff_fleet_table_name(f, 1));
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MERGED; i++) {
+            ids_of(i, worker, false, ids);
+            step(exe, skiff_fleet_main_program(f), ids, i, worker);
+        }
+        pthread_barrier_wait(&j->meet);
+        must(skiff_fleet_table_state(f, 0, &state, &err), &err);
+        assert_int_equal(state.rows, round ? 12 : 0); /* nothing has gone out yet */
+        pthread_barrier_wait(&j->meet);
+        must(skiff_fleet_flush(f, &err), &err);
+        pthread_barrier_wait(&j->meet);
+    }
+    must(skiff_fleet_save_model(f, in_folder("merged"), 0, &err), &err);
+    pthread_barrier_wait(&j->meet);
+}
+
+static void async_merges_until_a_flush(void **state)
+{
+    struct table_job j = {
+        .mode = "async", .optimizer = "sgd", .servers = 2, .workers = 2, .work = merged_work};
+    struct plain want = {0}, got = {0};
+    (void)state;
+    table_job_run(&j);
+    for (int worker = 0; worker < 2; worker++)
+        for (int round = 0; round < 2; round++) {
+            struct plain sum = {0}; /* gradients, by id */
+            for (int i = 0; i < MERGED; i++) {
+                int64_t ids[SAMPLES];
+                ids_of(i, worker, false, ids);
+                for (int k = 0; k < SAMPLES; k++) {
+                    struct plain_row *r = sum.rows;
+                    while (r < sum.rows + sum.n && r->id != ids[k])
+                        r++;
+                    sum.n += r == sum.rows + sum.n;
+                    r->id = ids[k];
+                    r->show++;
+                    for (int d = 0; d < DIM; d++)
+                        r->w[d] += grad_of(i, worker, k, d);
+                }
+            }
+            for (int i = 0; i < sum.n; i++)
+                plain_push(&want, sum.rows[i].id, sum.rows[i].show, sum.rows[i].w);
+        }
+    saved_rows(in_folder("merged"), &got);
+    same_rows(&want, &got);
+    assert_true(file_size(in_folder("merged"), "000/part-000-00001.gz") > 0);
+    assert_true(file_size(in_folder("merged"), "000/part-001-00002.gz") > 0);
+    assert_true(file_size(in_folder("merged"), "001/part-001.gz") > 0);
+}
+
+/* ---- sync: each push of a step, in the order of the trainers ---- */
+
+#define SYNC_STEPS 6
+
+static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                      struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    int64_t ids[SAMPLES];
+    for (int i = 0; i < SYNC_STEPS; i++) {
+        ids_of(i, worker, true, ids);
+        step(exe, skiff_fleet_main_program(f), ids, i, worker);
+    }
+    must(skiff_fleet_barrier_worker(f, &err), &err);
+    must(skiff_fleet_save_model(f, in_folder("sync"), 0, &err), &err);
+    must(skiff_fleet_barrier_worker(f, &err), &err);
+}
+
+static void sync_pushes_in_order(void **state)
+{
+    struct table_job j = {
+        .mode = "sync", .optimizer = "sgd", .servers = 2, .workers = 2, .work = sync_work};
+    struct plain want = {0}, got = {0};
+    (void)state;
+    table_job_run(&j);
+    for (int i = 0; i < SYNC_STEPS; i++)
+        for (int worker = 0; worker < 2; worker++) {
+            int64_t ids[SAMPLES];
+            ids_of(i, worker, true, ids);
+            for (int k = 0; k < SAMPLES; k++) {
+                float g[DIM];
+                for (int d = 0; d < DIM; d++)
+                    g[d] = grad_of(i, worker, k, d);
+                plain_push(&want, ids[k], 1, g);
+            }
+        }
+    saved_rows(in_folder("sync"), &got);
+    same_rows(&want, &got);
+}
+
+/* ---- saves and loads ---- */
+
+static bool same_text(const char *a, const char *b, const char *part)
+{
+    char command[900];
+    snprintf(command, sizeof(command),
+             "bash -c 'cmp -s <(zcat -f %s/%s/* | sort) <(zcat -f %s/%s/* | sort)'", a, part, b,
+             part);
+    return system(command) == 0;
+}
+
+static void round_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                       struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    struct skiff_table_state state;
+    const struct skiff_program *main = skiff_fleet_main_program(f);
+    static const int64_t ids[SAMPLES] = {7, -9};
+    for (int i = 0; i < 3; i++) {
+        step(exe, main, ids, i, 0);
+        must(skiff_fleet_flush(f, &err), &err);
+    }
+    must(skiff_fleet_save_model(f, in_folder("first"), 0, &err), &err);
+    step(exe, main, ids, 9, 0);
+    must(skiff_fleet_save_model(f, in_folder("second"), 0, &err), &err); /* flushes by itself */
+    must(skiff_fleet_load_model(f, in_folder("first"), 0, &err), &err);
+    must(skiff_fleet_save_model(f, in_folder("third"), 0, &err), &err);
+    for (int t = 0; t < 2; t++)
+        must(skiff_fleet_load_table(f, t, in_folder("second"), 0, &err), &err);
+    must(skiff_fleet_save_table(f, 0, in_folder("fourth"), 0, &err), &err);
+    must(skiff_fleet_save_table(f, 1, in_folder("fourth"), 0, &err), &err);
+    must(skiff_fleet_save_table(f, 0, in_folder("base"), 2, &err), &err);
+    must(skiff_fleet_shrink(f, -1, &err), &err);
+    must(skiff_fleet_table_state(f, 0, &state, &err), &err);
+    assert_int_equal(state.rows, 2);
+    must(skiff_fleet_pull_dense(f, scope, &err), &err);
+}
+
+static void save_and_load(void **state)
+{
+    struct table_job j = {
+        .mode = "async", .optimizer = "adam", .servers = 2, .workers = 1, .work = round_work};
+    (void)state;
+    table_job_run(&j);
+    assert_false(same_text(in_folder("first"), in_folder("second"), "000"));
+    assert_false(same_text(in_folder("first"), in_folder("second"), "001"));
+    assert_true(same_text(in_folder("first"), in_folder("third"), "000"));
+    assert_true(same_text(in_folder("first"), in_folder("third"), "001"));
+    assert_true(same_text(in_folder("second"), in_folder("fourth"), "000"));
+    assert_true(same_text(in_folder("second"), in_folder("fourth"), "001"));
+}
+
+/* ---- adam_d2sum: numbers of Paddle 2.6.2 ---- */
+
+static void d2sum_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                       struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    static const int64_t ids[SAMPLES] = {7, -9};
+    for (int i = 0; i < 3; i++) {
+        step(exe, skiff_fleet_main_program(f), ids, i, 0);
+        must(skiff_fleet_flush(f, &err), &err);
+    }
+    must(skiff_fleet_save_model(f, in_folder("d2sum"), 0, &err), &err);
+    must(skiff_fleet_load_model(f, in_folder("d2sum"), 0, &err), &err);
+    must(skiff_fleet_save_model(f, in_folder("d2sum_again"), 0, &err), &err);
+}
+
+static void dense_d2sum(void **state)
+{
+    struct table_job j = {.mode = "async",
+                          .optimizer = "adam",
+                          .servers = 1,
+                          .workers = 1,
+                          .work = d2sum_work,
+                          .adam_d2sum = true};
+    (void)state;
+    table_job_run(&j);
+    char command[300], lines[2][200] = {"", ""};
+    snprintf(command, sizeof(command), "zcat %s/001/part-000.gz", in_folder("d2sum"));
+    FILE *in = popen(command, "r");
+    for (int i = 0; i < 2; i++)
+        assert_non_null(fgets(lines[i], sizeof(lines[i]), in));
+    pclose(in);
+    double w = 1, d2 = 0, g2 = 0, mom = 0, want[2][5];
+    for (int k = 0; k < 2; k++) {
+        double g = k ? -2 : 1;
+        w = 1;
+        d2 = g2 = mom = 0;
+        for (int i = 0; i < 3; i++) {
+            d2 = d2 * 0.9999 + 1;
+            g2 = g2 * 0.9999 + g * g;
+            mom = (mom + g) * 0.99 - g;
+            w += 0.1 * mom * sqrt((d2 + d2 * 1e-8) / (g2 + d2 * 1e-8));
+        }
+        want[k][0] = w, want[k][1] = 0, want[k][2] = d2, want[k][3] = g2, want[k][4] = mom;
+        double got[5] = {9, 9, 9, 9, 9};
+        assert_int_equal(sscanf(lines[k], "%lf %lf %lf %lf %lf", &got[0], &got[1], &got[2], &got[3],
+                                &got[4]),
+                         5);
+        for (int c = 0; c < 5; c++)
+            if (fabs(got[c] - want[k][c]) > 2e-5)
+                fail_msg("element %d, column %d: %g, expected %g", k, c, got[c], want[k][c]);
+    }
+    assert_true(same_text(in_folder("d2sum"), in_folder("d2sum_again"), "001"));
+}
+
+/* ---- refusals ---- */
+
+static void told(enum skiff_status status, const struct skiff_error *err, const char *text)
+{
+    assert_true(status < 0);
+    if (!strstr(err->message, text))
+        fail_msg("'%s' does not tell '%s'", err->message, text);
+}
+
+static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                         struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    told(skiff_fleet_save_table(f, 2, in_folder("x"), 0, &err), &err,
+         "save_table: there is no table 2; tables of features are 0 to 0, dense parameters the "
+         "next number");
+    told(skiff_fleet_shrink(f, 1, &err), &err, "shrink: there is no table 1");
+    told(skiff_fleet_save_model(f, in_folder("x"), -1, &err), &err, "mode is -1; expected 0 (all)");
+    told(skiff_fleet_save_model(f, "", 0, &err), &err, "has no name");
+    told(skiff_fleet_load_table(f, 1, in_folder("none"), 0, &err), &err,
+         "expected the files of dense parameters");
+    char command[300];
+    snprintf(command, sizeof(command), "mkdir -p %s/bad/001 && echo 1 2 3 4 > %s/bad/001/part-000",
+             folder, folder);
+    assert_int_equal(system(command), 0);
+    told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
+         "line 1: 4 numbers for an element of w; expected 3");
+    snprintf(command, sizeof(command), "echo 1 > %s/bad/001/part-000", folder);
+    assert_int_equal(system(command), 0);
+    told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
+         "1 files have 1 elements; the program's dense parameters have 2");
+    snprintf(command, sizeof(command), "printf '1\\n2\\n3\\n' > %s/bad/001/part-000", folder);
+    assert_int_equal(system(command), 0);
+    told(skiff_fleet_load_table(f, 1, in_folder("bad"), 0, &err), &err,
+         "line 3: the program has only 2 elements");
+}
+
+static void wrong_calls(void **state)
+{
+    struct table_job j = {
+        .mode = "async", .optimizer = "adam", .servers = 1, .workers = 1, .work = refused_work};
+    struct skiff_error err = {0};
+    (void)state;
+    table_job_run(&j);
+    struct skiff_fleet *f = skiff_fleet_create();
+    told(skiff_fleet_flush(f, &err), &err, "init");
+    told(skiff_fleet_save_model(f, "x", 0, &err), &err, "init");
+    assert_int_equal(skiff_fleet_tables(f), 0);
+    skiff_fleet_destroy(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(async_merges_until_a_flush), cmocka_unit_test(sync_pushes_in_order),
+        cmocka_unit_test(save_and_load),              cmocka_unit_test(dense_d2sum),
+        cmocka_unit_test(wrong_calls),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
