@@ -86,6 +86,13 @@ static uint64_t table_height(const struct kernel *k, const struct shape *w)
     return k->attr[TABLE_SHARDS].i > 0 ? UINT64_MAX : (uint64_t)w->dims[0];
 }
 
+/* Outside a table of so many rows. Of features there is no outside: -1, padding where no other is
+ * given, is a key that is never pushed, so its row is zeros. */
+static bool is_outside(int64_t id, uint64_t height, int64_t padding)
+{
+    return height != UINT64_MAX && (uint64_t)id >= height && (padding == -1 || id != padding);
+}
+
 /* False: an id is outside the table; the run will say so. */
 static bool number_list(struct numbered *n, struct id_map *map, uint64_t height, int64_t padding,
                         size_t at, size_t count)
@@ -93,7 +100,7 @@ static bool number_list(struct numbered *n, struct id_map *map, uint64_t height,
     for (size_t e = at; e < at + count; e++) {
         int64_t id = n->ids[e];
         bool fresh;
-        if ((uint64_t)id >= height && (padding == -1 || id != padding))
+        if (is_outside(id, height, padding))
             return false;
         uint32_t number = id_map_add(map, id, &fresh);
         if (fresh)
@@ -231,7 +238,7 @@ static enum skiff_status number_ids(struct kernel *k, int i, uint64_t height, in
     for (int64_t e = 0; e < n; e++) {
         int64_t id = tensor_i64(ids)[e];
         bool fresh;
-        if ((uint64_t)id >= height && (padding == -1 || id != padding))
+        if (is_outside(id, height, padding))
             return kernel_fail(k, SKIFF_RANGE, err,
                                "input Ids (%s): id %lld at position %lld is outside the table W "
                                "(%s) of %lld rows",
