@@ -208,6 +208,7 @@ class Fleet(object):
             return _collective_static.make(main, startup, strategy, role)
         if _local.wanted(role, strategy):
             self._job = _local.split(self, main, startup, strategy)
+            self._runtime_handle = Runtime(self, self._job, main) if self._job is not None else None
             return
         from paddle.fluid.incubate.fleet._job import Job
         make = Job.server if role.is_server() else Job.worker

@@ -24,6 +24,9 @@ def say_once(what, said=set()):
 class IdleServer(object):
     """A server process of GPUBox: the workers hold everything."""
 
+    def table_names(self):
+        return []
+
     def load(self, model_dir=None):
         if model_dir is not None:
             raise NotImplementedError("fleet.init_server(%r): in GPUBox's mode (use_ps_gpu) tables live in the worker; load the "
