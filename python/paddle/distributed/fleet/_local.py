@@ -58,6 +58,10 @@ def split(fleet, main, startup, strategy):
         return IdleServer() if gpubox else None
     fields = strategy._native(int(os.environ.get("CPU_NUM") or 1))
     fields["keyed_tables"] = gpubox or has_entry(main)
+    if gpubox:  # Paddle's number of files there, where the user gives none
+        told = {name for name, _ in fields.get("tables", ())}
+        fields["tables"] = list(fields.get("tables", ())) + [
+            (name, "shard_num 37\n") for name in dict.fromkeys(op.input("W")[0] for op in tables_of(main)) if name not in told]
     features = fields["keyed_tables"] or fields.get("all_features") or fields.get("tables")
     if not features or not tables_of(main):
         return None
