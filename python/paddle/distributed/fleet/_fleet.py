@@ -203,6 +203,7 @@ class Fleet(object):
     def _split(self, main, startup, strategy):
         role = self._role()
         main._fleet_opt = dict(strategy.trainer_desc_configs)
+        _local.forget(main, startup)
         if self._is_collective:
             from paddle.distributed.fleet import _collective_static
             return _collective_static.make(main, startup, strategy, role)

@@ -72,4 +72,58 @@ def split(fleet, main, startup, strategy):
     return job
 
 
+# ---- programs without a fleet ----
+
+
+def note(main, startup):
+    """After a static minimize: tables with an entry need rows by any id. They get them when a program is first run, unless a
+    fleet or a transpiler has taken the programs by then."""
+    if has_entry(main):
+        main.__dict__["_own_tables"] = startup.__dict__["_own_tables"] = (main, startup)
+
+
+def forget(*programs):
+    for program in programs:
+        program.__dict__.pop("_own_tables", None)
+
+
+def open_own(program):
+    """Makes the job of a program that was noted."""
+    from paddle.fluid.incubate.fleet._job import Job
+    main, startup = program.__dict__["_own_tables"]
+    forget(main, startup)
+    if main.__dict__.get("_job") is None:
+        job = Job.worker(0, 1, [])
+        job.whole, job.gpubox = main.clone(for_test=True), False
+        job.split(main, startup, {"mode": "async", "all_features": True})
+
+
+def save_own(program, prefix, write):
+    """static.save: dense variables by write(), tables of features beside them, in PREFIX.tables."""
+    job = program.__dict__.get("_job")
+    if job is not None and job.table_names():
+        job.tables("save").save_tables(prefix + ".tables", 0)
+        program = without(program, job)
+    write(program)
+
+
+def load_own(program, prefix, read):
+    """static.load, likewise."""
+    job = program.__dict__.get("_job")
+    if job is not None and job.table_names():
+        from paddle.fluid.executor import global_scope
+        job.connect(global_scope())
+        job.tables("load").load_tables(prefix + ".tables", 0)
+        program = without(program, job)
+    read(program)
+
+
+def without(program, job):
+    """A copy of the worker's program, without the variables of its tables."""
+    program = job.main.clone()
+    for name in job.table_names():
+        program.global_block().var(name).persistable = False
+    return program
+
+
 __getattr__ = _names.guard(__name__)
