@@ -68,15 +68,25 @@ static PyObject *finish(struct fs_call *c, enum skiff_status status)
 
 static PyObject *configure(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    const char *kind, *name, *ugi;
+    const char *kind, *name, *ugi, *bin = "";
     struct fs_settings s;
     struct skiff_error err;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sss", KEYWORDS("kind", "fs_name", "fs_ugi"),
-                                     &kind, &name, &ugi))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sss|s",
+                                     KEYWORDS("kind", "fs_name", "fs_ugi", "hadoop_bin"), &kind,
+                                     &name, &ugi, &bin))
         return NULL;
-    if (fs_settings_parse(&s, name, ugi, &err) < 0 || fs_configure(kind, &s, &err) < 0)
+    if (fs_settings_parse(&s, name, ugi, &err) < 0 || fs_settings_hadoop(&s, bin, &err) < 0 ||
+        fs_configure(kind, &s, &err) < 0)
         return raise_error(&err);
     Py_RETURN_NONE;
+}
+
+static PyObject *is_remote(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    const char *path;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s", KEYWORDS("path"), &path))
+        return NULL;
+    return PyBool_FromLong(fs_is_remote(path));
 }
 
 static PyObject *kind(PyObject *self, PyObject *args, PyObject *keywords)
@@ -224,6 +234,33 @@ static PyObject *read_file(PyObject *self, PyObject *args, PyObject *keywords)
     return out;
 }
 
+static enum skiff_status read_start(struct fs_call *c, char *out, size_t *n)
+{
+    struct fs_reader *r;
+    size_t want = *n, got = 1;
+    *n = 0;
+    TRY(fs_open(c->settings, c->path, NULL, &r, &c->err));
+    enum skiff_status status = SKIFF_OK;
+    for (; status == SKIFF_OK && got && *n < want; *n += got)
+        status = fs_read(r, out + *n, want - *n, &got, &c->err);
+    fs_close(r);
+    return status;
+}
+
+static PyObject *start_of(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    struct fs_call c;
+    char start[64];
+    size_t n = sizeof start;
+    enum skiff_status status;
+    if (!parse(&c, args, keywords, false))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = read_start(&c, start, &n);
+    Py_END_ALLOW_THREADS;
+    return status < 0 ? raise_file_error(&c.err) : PyBytes_FromStringAndSize(start, (Py_ssize_t)n);
+}
+
 static PyObject *write_file(PyObject *self, PyObject *args, PyObject *keywords)
 {
     struct fs_call c;
@@ -251,6 +288,7 @@ static PyObject *write_file(PyObject *self, PyObject *args, PyObject *keywords)
 static PyMethodDef functions[] = {
     METHOD("fs_configure", configure, "Settings of the process for \"hdfs\" or \"s3\"."),
     METHOD("fs_kind", kind, "(name of the file system of a path, is its rename atomic)."),
+    METHOD("fs_is_remote", is_remote, "Is it a path of another machine?"),
     METHOD("fs_look", look, "(folder, size, mtime), or None: nothing is there."),
     METHOD("fs_list", list, "[(path, folder, size, mtime)] of a folder or a pattern."),
     METHOD("fs_mkdirs", mkdirs, "Makes a folder, and those above."),
@@ -258,6 +296,7 @@ static PyMethodDef functions[] = {
     METHOD("fs_rename", rename_path, "Renames within one file system."),
     METHOD("fs_copy", copy, "Copies a file or a folder, from anywhere to anywhere."),
     METHOD("fs_read", read_file, "The bytes of a file."),
+    METHOD("fs_start", start_of, "Its first 64 bytes, or all when it has fewer."),
     METHOD("fs_write", write_file, "A file of these bytes: whole, or not at all."),
     {0}};
 

@@ -247,7 +247,7 @@ static PyObject *settle(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("folder"), &object))
         return NULL;
     const char *folder = path_of(&k, object, "folder");
-    bool ok = folder && status_ok(skiff_model_settle(folder, &err), &err);
+    bool ok = folder && status_ok(UNLOCKED(skiff_model_settle(folder, &err)), &err);
     keep_end(&k);
     return done(ok);
 }
@@ -263,7 +263,7 @@ static PyObject *read_tensor(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("path"), &object))
         return NULL;
     const char *path = path_of(&k, object, "path");
-    if (path && status_ok(skiff_tensor_read(path, &t, &err), &err))
+    if (path && status_ok(UNLOCKED(skiff_tensor_read(path, &t, &err)), &err))
         result = tensor_wrap(t);
     keep_end(&k);
     return result;
@@ -293,7 +293,7 @@ static PyObject *write_tensor(PyObject *self, PyObject *args, PyObject *keywords
         return NULL;
     const char *path = path_of(&k, object, "path");
     struct skiff_tensor *t = path ? tensor_from(value) : NULL;
-    bool ok = t && status_ok(skiff_tensor_write(t, path, &err), &err);
+    bool ok = t && status_ok(UNLOCKED(skiff_tensor_write(t, path, &err)), &err);
     skiff_tensor_destroy(t);
     keep_end(&k);
     return done(ok);
@@ -325,7 +325,7 @@ static PyObject *read_state(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", KEYWORDS("path"), &object))
         return NULL;
     const char *path = path_of(&k, object, "path");
-    if (path && status_ok(skiff_state_read(path, &s, &err), &err))
+    if (path && status_ok(UNLOCKED(skiff_state_read(path, &s, &err)), &err))
         result = state_dict(s);
     skiff_state_destroy(s);
     keep_end(&k);
@@ -346,8 +346,8 @@ static PyObject *read_saved(PyObject *self, PyObject *args, PyObject *keywords)
     const char *path = path_of(&k, object, "path");
     bool ok = path && (!list || names_of(&k, list, "names", &names, &n));
     if (ok)
-        ok = status_ok(list ? skiff_state_read_files(path, names, n, &s, &err)
-                            : skiff_state_read_prefix(path, &s, &err),
+        ok = status_ok(UNLOCKED(list ? skiff_state_read_files(path, names, n, &s, &err)
+                                     : skiff_state_read_prefix(path, &s, &err)),
                        &err);
     if (ok)
         result = state_dict(s);
@@ -375,7 +375,7 @@ static PyObject *write_state(PyObject *self, PyObject *args, PyObject *keywords)
         ok = t && status_ok(skiff_state_set(s, name, t, &err), &err);
         skiff_tensor_destroy(t);
     }
-    ok = ok && status_ok(skiff_state_write(s, path, &err), &err);
+    ok = ok && status_ok(UNLOCKED(skiff_state_write(s, path, &err)), &err);
     skiff_state_destroy(s);
     Py_XDECREF(items);
     keep_end(&k);

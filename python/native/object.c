@@ -175,13 +175,13 @@ static PyObject *write_object(PyObject *self, PyObject *args)
     w.names = names;
     if ((!in_memory && !path) || !numpy_classes(&w))
         goto out;
-    if (skiff_pickler_open(path, protocol, &w.to, &err) < 0) {
+    if (UNLOCKED(skiff_pickler_open(path, protocol, &w.to, &err)) < 0) {
         raise_file_error(&err);
         goto out;
     }
     if (!write_value(&w, o)) {
         skiff_pickler_close(w.to);
-    } else if (skiff_pickler_end(w.to, &bytes, &n, &err) < 0) {
+    } else if (UNLOCKED(skiff_pickler_end(w.to, &bytes, &n, &err)) < 0) {
         raise_file_error(&err);
     } else {
         result = in_memory ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n) : Py_None;
@@ -333,7 +333,7 @@ static PyObject *read_object(PyObject *self, PyObject *source)
         const char *path = path_of(&k, source, "path");
         if (!path)
             goto out;
-        status = skiff_pickle_open(path, &r.from, &err);
+        status = UNLOCKED(skiff_pickle_open(path, &r.from, &err));
     }
     if (status < 0)
         raise_file_error(&err);

@@ -470,7 +470,7 @@ static PyObject *read_program(PyObject *self, PyObject *args, PyObject *keywords
         return NULL;
     const char *path = path_of(&k, o, "path");
     PyObject *result = NULL;
-    if (path && skiff_program_read(path, &p, &err) < 0)
+    if (path && UNLOCKED(skiff_program_read(path, &p, &err)) < 0)
         raise_file_error(&err);
     else if (path)
         result = program_wrap(p, NULL);
@@ -488,7 +488,7 @@ static PyObject *write_program(PyObject *self, PyObject *args, PyObject *keyword
         return NULL;
     const char *path = path_of(&k, path_object, "path");
     bool ok = path != NULL;
-    if (ok && skiff_program_write(((struct program_object *)o)->p, path, &err) < 0) {
+    if (ok && UNLOCKED(skiff_program_write(((struct program_object *)o)->p, path, &err)) < 0) {
         raise_error(&err);
         ok = false;
     }

@@ -3,7 +3,6 @@
  * saved whole by somebody else. The newest epoch is the highest number that holds a whole model. */
 #include "cli/checkpoint.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cli/remote_model.h"
 #include "cli/runs.h"
+#include "fs/fs.h"
 #include "io/io.h"
 #include "store/file.h"
 #include "store/leftover.h"
@@ -50,7 +49,20 @@ void checkpoint_inference(struct task *j, struct checkpoint_names *out)
     }
 }
 
-enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err)
+/* Nobody trains for a day to hear that nothing can be written there. Saves remove what killed ones
+ * have left. */
+static enum skiff_status prepare_remote(const char *folder, struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/.skiff-probe", folder);
+    enum skiff_status status = file_write(path.data, "", 0, err);
+    if (status == SKIFF_OK)
+        status = fs_remove(NULL, path.data, err);
+    buf_deinit(&path);
+    return status;
+}
+
+static enum skiff_status prepare_here(const char *folder, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/x", folder);
@@ -65,6 +77,13 @@ enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err
         leftover_remove(path.data);
     }
     buf_deinit(&path);
+    return status;
+}
+
+enum skiff_status checkpoint_prepare(const char *folder, struct skiff_error *err)
+{
+    enum skiff_status status =
+        fs_is_remote(folder) ? prepare_remote(folder, err) : prepare_here(folder, err);
     return status < 0 ? error_prefix(err, status, "runner.model_save_path") : status;
 }
 
@@ -75,6 +94,8 @@ enum skiff_status checkpoint_check_places(const char *folder, int first, int end
     enum skiff_status status = SKIFF_OK;
     for (int epoch = first; epoch < end && status == SKIFF_OK; epoch++) {
         join(&path, folder, epoch, "");
+        if (fs_is_remote(folder))
+            continue; /* a file is in nobody's way on S3, and the others say so when they save */
         if (access(path.data, F_OK) == 0 && !file_is_dir(path.data))
             status = error_set(err, SKIFF_IO, "epoch %d cannot be saved: %s is a file", epoch,
                                path.data);
@@ -121,8 +142,7 @@ enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const c
     }
     if (status == SKIFF_OK) { /* of an older Skiff: the manifest says it now */
         buf_printf(&path, "/" STATE);
-        unlink(path.data);
-        status = remote_model_send(j, name, err);
+        file_remove_tree(path.data);
     }
     buf_deinit(&path);
     return status;
@@ -154,20 +174,40 @@ bool checkpoint_exists(const char *folder, int epoch)
     return there;
 }
 
+static int descending(const void *a, const void *b)
+{
+    return *(const int *)b - *(const int *)a;
+}
+
+enum skiff_status checkpoint_list(const char *folder, int **out, int *out_n,
+                                  struct skiff_error *err)
+{
+    struct fs_list in = {0};
+    int n = 0;
+    enum skiff_status status = fs_list(NULL, folder, &in, err);
+    int *epochs = mem_must((size_t)(in.count + 1) * sizeof *epochs);
+    for (int i = 0; i < in.count; i++) {
+        char *end;
+        const char *name = strrchr(in.entries[i].path, '/') + 1;
+        long epoch = strtol(name, &end, 10);
+        if (end != name && !*end && epoch >= 0 && epoch <= 1000000)
+            epochs[n++] = (int)epoch;
+    }
+    qsort(epochs, (size_t)n, sizeof *epochs, descending);
+    fs_list_deinit(&in);
+    *out = epochs;
+    *out_n = n;
+    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
+}
+
 int checkpoint_before(const char *folder, int epoch)
 {
-    DIR *d = opendir(folder);
-    int found = -1;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char *end;
-        long n = strtol(e->d_name, &end, 10);
-        if (end == e->d_name || *end || n <= found || n >= epoch || n > 1000000)
-            continue;
-        if (checkpoint_exists(folder, (int)n))
-            found = (int)n;
-    }
-    if (d)
-        closedir(d);
+    int *epochs, n, found = -1;
+    (void)checkpoint_list(folder, &epochs, &n, NULL);
+    for (int i = 0; i < n && found < 0; i++)
+        if (epochs[i] < epoch && checkpoint_exists(folder, epochs[i]))
+            found = epochs[i];
+    free(epochs);
     return found;
 }
 

@@ -70,6 +70,10 @@ enum skiff_status checkpoint_resume(struct task *j, const char *folder, struct m
                                     struct skiff_error *err);
 /* Logs which run an epoch is of, its samples, and when it was saved. */
 void checkpoint_say_run(const struct model_note *note);
+/* Numbers that folders there have, the highest first; (*out)[0 .. *out_n) is the caller's, whatever
+ * comes of it. No folder: none. Whether an epoch is in them: checkpoint_exists. */
+enum skiff_status checkpoint_list(const char *folder, int **out, int *out_n,
+                                  struct skiff_error *err);
 bool checkpoint_exists(const char *folder, int epoch);
 /* The highest epoch below `epoch` that is there, whole or not; -1: none. */
 int checkpoint_before(const char *folder, int epoch);

@@ -17,7 +17,6 @@
 #include "cli/runs.h"
 #include "cli/valid.h"
 #include "cli/record.h"
-#include "cli/remote_model.h"
 #include "executor/trainer.h"
 
 struct judging {
@@ -87,7 +86,6 @@ static enum skiff_status read_range(struct judging *t, const char *run, struct s
 {
     struct config *c = t->task.config;
     t->load_path = task_load_path(&t->task);
-    TRY(remote_model_fetch(&t->task, err));
     TRY(run_list_read(&t->runs, t->load_path, run, err));
     run_list_warn(&t->runs, t->load_path, "--run ID takes them");
     t->first = (int)config_int_in(c, "runner.infer_start_epoch", 0, 0, 1000000);

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/remote_model.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -173,7 +172,6 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
 {
     const char *folder = task_load_path(&t->task);
     struct run_list runs;
-    TRY(remote_model_fetch(&t->task, err));
     TRY(task_startup(&t->task, err));
     if (t->args->model) {
         TRY(load_path(t, t->args->model, err));

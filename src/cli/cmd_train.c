@@ -17,7 +17,6 @@
 #include "cli/room.h"
 #include "cli/runs.h"
 #include "cli/record.h"
-#include "cli/remote_model.h"
 #include "cli/train_fleet.h"
 #include "cli/valid.h"
 #include "executor/trainer.h"
@@ -444,7 +443,6 @@ static enum skiff_status train(struct training *t, const struct task_args *args,
     TRY(open_data(t, err));
     TRY(valid_open(&t->valid, &t->task, err));
     read_options(t);
-    TRY(remote_model_fetch(&t->task, err));
     TRY(dump_init(&t->dump, &t->task, &t->options, false, 0, err));
     TRY(task_check(&t->task, "train", err));
     TRY(start_values(t, args->resume, err));

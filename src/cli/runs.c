@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
+#include "fs/fs.h"
 #include "store/leftover.h"
 
 #define SHORT_ID 8 /* letters of an id that people see */
@@ -28,11 +29,6 @@ static void read_epoch(struct listed_epoch *e, const char *folder, int epoch)
     if (model_note_read(path.data, &e->note, NULL) < 0 || !e->note.known)
         e->note = (struct model_note){.epoch = epoch};
     buf_deinit(&path);
-}
-
-static int by_epoch(const void *a, const void *b)
-{
-    return ((const struct listed_epoch *)a)->epoch - ((const struct listed_epoch *)b)->epoch;
 }
 
 static void choose_newest(struct run_list *l)
@@ -82,13 +78,17 @@ static enum skiff_status no_run(const struct run_list *l, const char *folder, co
 enum skiff_status run_list_read(struct run_list *l, const char *folder, const char *wanted,
                                 struct skiff_error *err)
 {
+    int *epochs, n;
     *l = (struct run_list){0};
-    for (int epoch = INT_MAX; (epoch = checkpoint_before(folder, epoch)) >= 0;) {
-        l->epochs = mem_must_grow(l->epochs, (size_t)(l->n + 1) * sizeof *l->epochs);
-        read_epoch(&l->epochs[l->n++], folder, epoch);
-    }
-    if (l->n)
-        qsort(l->epochs, (size_t)l->n, sizeof *l->epochs, by_epoch);
+    enum skiff_status listed = checkpoint_list(folder, &epochs, &n, err);
+    l->epochs = mem_must((size_t)(n + 1) * sizeof *l->epochs);
+    for (int i = n - 1; i >= 0; i--)
+        if (checkpoint_exists(folder, epochs[i]))
+            read_epoch(&l->epochs[l->n++], folder, epochs[i]);
+    free(epochs);
+    if (listed < 0)
+        run_list_deinit(l);
+    TRY(listed);
     if (!wanted) {
         choose_newest(l);
         return SKIFF_OK;
@@ -228,6 +228,10 @@ enum skiff_status run_lock_take(struct run_lock *l, const char *folder, const ch
     buf_printf(&path, "%s/" RUN_LOCK_FILE, folder);
     enum skiff_status status = SKIFF_OK;
     *l = (struct run_lock){.fd = -1};
+    if (fs_is_remote(folder)) { /* no locks there */
+        buf_deinit(&path);
+        return SKIFF_OK;
+    }
     /* who ends removes the file: a lock on one that has no name any more is none */
     while (status == SKIFF_OK && !l->path) {
         l->fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "fleet/settings.h"
-#include "fs/fs.h"
 #include "base/buf.h"
 #include "cli/command.h"
-#include "cli/remote_model.h"
 #include "executor/executor.h"
+#include "fs/fs.h"
 #include "program/op_kind.h"
 
 /* ---- keys ---- */
@@ -88,6 +87,10 @@ static const char *const known_keys[] = {
     "runner.example_count_method",
     "runner.fs_name",
     "runner.fs_ugi",
+    "runner.fs_client.uri",
+    "runner.fs_client.user",
+    "runner.fs_client.passwd",
+    "runner.fs_client.hadoop_bin",
     "runner.days",
     "runner.pass_per_day",
     "runner.split_interval",
@@ -110,7 +113,6 @@ static void know_keys(struct config *c)
 {
     for (size_t i = 0; i < sizeof(known_keys) / sizeof(known_keys[0]); i++)
         config_know(c, known_keys[i]);
-    config_know_all(c, "runner.fs_client");
     config_know_all(c, "table_parameters");
 }
 
@@ -213,12 +215,16 @@ static enum skiff_status check_name(const char *name, struct skiff_error *err)
 
 static const char *place_of(struct task *j, const char *path)
 {
-    if (j->name) {
-        buf_reset(&j->place);
-        buf_printf(&j->place, "%s/%s", path, j->name);
-        path = j->place.data;
-    }
-    return fs_is_remote(path) ? remote_model_stage(j, path) : path;
+    size_t n = strlen(path);
+    while (fs_is_remote(path) && n > 1 && path[n - 1] == '/') /* would be a part of keys of S3 */
+        n--;
+    if (!j->name && !path[n])
+        return path;
+    buf_reset(&j->place);
+    buf_add(&j->place, path, n);
+    if (j->name)
+        buf_printf(&j->place, "/%s", j->name);
+    return j->place.data;
 }
 
 const char *task_save_path(struct task *j)
@@ -250,6 +256,8 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
         status = config_words(j->config, err);
     }
     if (status == SKIFF_OK)
+        status = task_storage(j->config, err);
+    if (status == SKIFF_OK)
         status = build(j, train, err);
     if (status < 0)
         task_close(j);
@@ -260,7 +268,6 @@ void task_close(struct task *j)
 {
     buf_deinit(&j->pipe);
     buf_deinit(&j->place);
-    remote_model_close(j);
     schema_deinit(&j->schema);
     rules_deinit(&j->rules);
     scope_destroy(j->scope);

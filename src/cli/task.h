@@ -87,8 +87,6 @@ struct task {
     struct buf pipe;                      /* the pipe command as it is run */
     const char *name;                     /* of the run, or NULL */
     struct buf place;                     /* where its epochs lie */
-    struct buf remote, stage;             /* the same elsewhere, and here (remote_model.h) */
-    bool staged;
     /* task_model.c: a model that is no ready one */
     void *library;                   /* the shared object that `model` is in, or NULL */
     const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
@@ -99,6 +97,8 @@ struct task {
 };
 
 /* Opens the config and builds the net, with an optimizer if it is to be trained. */
+/* How other machines' files are reached, for the whole process. */
+enum skiff_status task_storage(struct config *c, struct skiff_error *err);
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err);
 void task_close(struct task *j);

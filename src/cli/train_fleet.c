@@ -34,7 +34,6 @@
 #include "cli/runs.h"
 #include "cli/valid_job.h"
 #include "cli/record.h"
-#include "cli/remote_model.h"
 #include "data/files.h"
 #include "executor/executor.h"
 #include "executor/trainer.h"
@@ -734,10 +733,7 @@ int train_fleet(const struct task_args *args)
     enum skiff_status status = open_fleet(&t, args, &err);
     if (status == SKIFF_OK) {
         read_options(&t);
-        status =
-            remote_model_refuse(&t.task, "jobs with servers save where all of them write", &err);
-        if (status == SKIFF_OK)
-            status = find_start(&t, args->resume, &err);
+        status = find_start(&t, args->resume, &err);
     }
     if (status == SKIFF_OK)
         status = skiff_fleet_is_server(t.fleet) ? serve(&t, &err) : work(&t, args, &err);

@@ -92,38 +92,11 @@ static void pipe_script(const char *command, const char *path, struct buf *scrip
                LIFE_FD, LIFE_FD, decoder, command);
 }
 
-/* A file of another machine as a nameless one of this: a command wants a descriptor. */
-static enum skiff_status fetch_input(const char *path, const atomic_bool *stop, int *out,
-                                     struct skiff_error *err)
-{
-    struct fs_reader *r;
-    char block[65536];
-    size_t got = 1;
-    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    TRY(fs_open(NULL, path, stop, &r, err));
-    enum skiff_status status = SKIFF_OK;
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    while (status == SKIFF_OK && got) {
-        status = fs_read(r, block, sizeof block, &got, err);
-        if (status == SKIFF_OK && write(fd, block, got) != (ssize_t)got)
-            status =
-                error_set_sys(err, "%s: cannot be kept in %s for the pipe command", path, folder);
-    }
-    fs_close(r);
-    if (status < 0 && fd >= 0)
-        close(fd);
-    if (status == SKIFF_OK) {
-        lseek(fd, 0, SEEK_SET);
-        *out = fd;
-    }
-    return status;
-}
-
 static enum skiff_status pipe_input(const char *path, const atomic_bool *stop, int *out,
                                     struct skiff_error *err)
 {
-    if (fs_is_remote(path))
-        return fetch_input(path, stop, out, err);
+    if (fs_is_remote(path)) /* a command wants a descriptor */
+        return fs_fetch(NULL, path, stop, out, err);
     *out = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                   : open(path, O_RDONLY | O_CLOEXEC);
     return *out < 0 ? error_set_sys(err, "%s: cannot open", path) : SKIFF_OK;

@@ -55,6 +55,18 @@ void fs_list_sort(struct fs_list *l)
         qsort(l->entries, (size_t)l->count, sizeof *l->entries, by_path);
 }
 
+const struct fs_entry *fs_list_find(const struct fs_list *l, const char *path)
+{
+    struct fs_entry key = {.path = (char *)path};
+    return l->count ? bsearch(&key, l->entries, (size_t)l->count, sizeof key, by_path) : NULL;
+}
+
+const char *fs_tmpdir(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
 /* ---- one path ---- */
 
 enum skiff_status fs_look(const struct fs_settings *s, const char *path, struct fs_stat *out,
@@ -231,7 +243,7 @@ int fs_temporary(struct buf *name, mode_t mode)
 static enum skiff_status make_parent(const struct fs *f, const char *path, struct skiff_error *err)
 {
     const char *slash = strrchr(path, '/');
-    if (!slash || slash == fs_path_of(path))
+    if (!slash || slash == path)
         return SKIFF_OK;
     char *folder = mem_must_strdup(path);
     folder[slash - path] = 0;
@@ -253,7 +265,7 @@ enum skiff_status fs_create(const struct fs_settings *s, const char *path, struc
         status = make_parent(&f, path, err);
         buf_str(&name, strncmp(path, "file://", 7) ? path : path + 7);
     } else {
-        buf_printf(&name, "%s/skiff", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+        buf_printf(&name, "%s/skiff", fs_tmpdir());
     }
     if (status == SKIFF_OK && (fd = fs_temporary(&name, mode)) < 0)
         status = error_set_sys(err, "%s: cannot write (into %s first)", path, name.data);
@@ -309,15 +321,21 @@ enum skiff_status fs_commit(struct fs_writer *w, struct skiff_error *err)
     return status;
 }
 
+enum skiff_status fs_send(const struct fs_settings *s, int fd, int64_t size, const char *path,
+                          struct skiff_error *err)
+{
+    struct fs f;
+    TRY(fs_of(s, path, &f, err));
+    return f.class->put(&f, fd, size, path, err);
+}
+
 /* ---- copying ---- */
 
 /* A file of this machine goes as it is. */
 static enum skiff_status send_local(const struct fs_settings *s, const char *from, const char *to,
                                     struct skiff_error *err)
 {
-    struct fs f;
     struct stat st;
-    TRY(fs_of(s, to, &f, err));
     int fd = open(strncmp(from, "file://", 7) ? from : from + 7, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0) {
         enum skiff_status status = error_set_sys(err, "%s: cannot open", from);
@@ -325,35 +343,67 @@ static enum skiff_status send_local(const struct fs_settings *s, const char *fro
             close(fd);
         return status;
     }
-    enum skiff_status status = f.class->put(&f, fd, st.st_size, to, err);
+    enum skiff_status status = fs_send(s, fd, st.st_size, to, err);
     close(fd);
+    return status;
+}
+
+static enum skiff_status read_into(const struct fs_settings *s, const char *from,
+                                   const atomic_bool *stop, struct fs_writer *to,
+                                   struct skiff_error *err)
+{
+    struct fs_reader *r = NULL;
+    void *block = NULL;
+    size_t got = 1, size = (size_t)1 << 20;
+    enum skiff_status status;
+    TRY_OUT(fs_open(s, from, stop, &r, err));
+    TRY_OUT(mem_alloc(size, "a block of a file", &block, err));
+    while (got) {
+        TRY_OUT(fs_read(r, block, size, &got, err));
+        TRY_OUT(fs_write(to, block, got, err));
+    }
+out:
+    fs_close(r);
+    mem_free(block);
     return status;
 }
 
 static enum skiff_status copy_file(const struct fs_settings *s, const char *from, const char *to,
                                    struct skiff_error *err)
 {
-    struct fs_reader *r = NULL;
     struct fs_writer *w = NULL;
-    void *block = NULL;
-    size_t got = 1, size = (size_t)1 << 20;
-    enum skiff_status status;
     if (!fs_is_remote(from))
         return send_local(s, from, to, err);
-    TRY_OUT(fs_open(s, from, NULL, &r, err));
-    TRY_OUT(fs_create(s, to, &w, err));
-    TRY_OUT(mem_alloc(size, "a block of a file", &block, err));
-    while (got) {
-        TRY_OUT(fs_read(r, block, size, &got, err));
-        TRY_OUT(fs_write(w, block, got, err));
-    }
-    struct fs_writer *done = w;
-    w = NULL;
-    status = fs_commit(done, err);
-out:
+    TRY(fs_create(s, to, &w, err));
+    enum skiff_status status = read_into(s, from, NULL, w, err);
+    if (status == SKIFF_OK)
+        return fs_commit(w, err);
     fs_abort(w);
-    fs_close(r);
-    mem_free(block);
+    return status;
+}
+
+/* A writer whose file nobody asks for by its name. */
+enum skiff_status fs_fetch(const struct fs_settings *s, const char *path, const atomic_bool *stop,
+                           int *out_fd, struct skiff_error *err)
+{
+    struct buf name = BUF_INIT;
+    buf_printf(&name, "%s/skiff", fs_tmpdir());
+    int fd = fs_temporary(&name, 0600);
+    if (fd < 0) {
+        enum skiff_status failed = error_set_sys(err, "%s: cannot be kept in %s", path, name.data);
+        buf_deinit(&name);
+        return failed;
+    }
+    unlink(name.data);
+    struct fs_writer w = {.path = (char *)path, .name = name.data, .fd = fd};
+    enum skiff_status status = read_into(s, path, stop, &w, err);
+    if (status == SKIFF_OK && lseek(fd, 0, SEEK_SET) < 0)
+        status = error_set_sys(err, "%s: cannot read %s", path, name.data);
+    buf_deinit(&name);
+    if (status < 0)
+        close(fd);
+    else
+        *out_fd = fd;
     return status;
 }
 

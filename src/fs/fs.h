@@ -34,6 +34,11 @@ enum skiff_status fs_configure(const char *kind, const struct fs_settings *s,
 enum skiff_status fs_settings_parse(struct fs_settings *out, const char *fs_name,
                                     const char *fs_ugi, struct skiff_error *err);
 
+/* The hadoop command, a path or a name in PATH; one that is not there is no setting: scripts name
+ * $HADOOP_HOME/bin/hadoop wherever they run. */
+enum skiff_status fs_settings_hadoop(struct fs_settings *s, const char *bin,
+                                     struct skiff_error *err);
+
 struct fs_stat {
     bool folder;
     int64_t size;  /* of a file */
@@ -53,6 +58,8 @@ void fs_list_deinit(struct fs_list *l);
 void fs_list_add(struct fs_list *l, const char *folder, const char *name, size_t name_len,
                  const struct fs_stat *st);
 void fs_list_sort(struct fs_list *l);
+/* In a sorted list, by its whole path; or NULL. */
+const struct fs_entry *fs_list_find(const struct fs_list *l, const char *path);
 
 struct fs;
 struct fs_reader;
@@ -91,6 +98,10 @@ extern const struct fs_class fs_local, fs_s3, fs_webhdfs, fs_hadoop;
 /* The file system of a path. settings may be NULL: those of the process. */
 enum skiff_status fs_of(const struct fs_settings *settings, const char *path, struct fs *out,
                         struct skiff_error *err);
+/* Milliseconds before something is tried again (SKIFF_FS_PAUSE). */
+int fs_pause(void);
+/* TMPDIR, where files are kept that go elsewhere or come from there. */
+const char *fs_tmpdir(void);
 /* True for s3://, hdfs:, afs: and so on; false for this machine's. */
 bool fs_is_remote(const char *path);
 /* The rest of a path behind scheme and host: "/a/b" of hdfs://h:1/a/b and of hdfs:/a/b. */
@@ -152,6 +163,10 @@ static inline void fs_close(struct fs_reader *r)
         r->class->close(r);
 }
 
+/* All of a file, in one of this machine that has no name (in TMPDIR): a descriptor at its start. */
+enum skiff_status fs_fetch(const struct fs_settings *s, const char *path, const atomic_bool *stop,
+                           int *out_fd, struct skiff_error *err);
+
 /* Lines of a text, of any length, one after the other. */
 struct fs_lines;
 enum skiff_status fs_lines_open(const struct fs_settings *s, const char *path,
@@ -163,6 +178,10 @@ enum skiff_status fs_lines_next(struct fs_lines *l, const char **line, size_t *l
 void fs_lines_close(struct fs_lines *l); /* NULL is fine */
 
 /* ---- writing: nothing is seen before the commit ---- */
+
+/* The first `size` bytes of a regular file become the file `path`: whole, or not at all. */
+enum skiff_status fs_send(const struct fs_settings *s, int fd, int64_t size, const char *path,
+                          struct skiff_error *err);
 
 struct fs_writer;
 /* Folders that are missing are made. */

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "fs/http.h"
+#include "fs/fs.h"
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
@@ -341,11 +342,16 @@ static enum skiff_status broken(const struct http *h, CURLcode code, int tries,
                      r->path, r->method, h->a->host, tries, reason);
 }
 
+int fs_pause(void)
+{
+    return number_of("SKIFF_FS_PAUSE", 1, 60000, 200);
+}
+
 enum skiff_status http_run(struct http *h, struct http_request *r, struct http_answer *a,
                            struct skiff_error *err)
 {
     int tries = number_of("SKIFF_FS_TRIES", 1, 100, 6);
-    int64_t pause = number_of("SKIFF_FS_PAUSE", 1, 60000, 200);
+    int64_t pause = fs_pause();
     struct buf url = BUF_INIT, headers = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
     CURLcode code = CURLE_OK;

@@ -65,6 +65,28 @@ enum skiff_status fs_settings_parse(struct fs_settings *out, const char *fs_name
     return SKIFF_OK;
 }
 
+static bool in_path(const char *command)
+{
+    char *all = mem_must_strdup(getenv("PATH") ? getenv("PATH") : ""), *rest = NULL;
+    bool found = false;
+    for (char *at = strtok_r(all, ":", &rest); at && !found; at = strtok_r(NULL, ":", &rest)) {
+        char name[4096];
+        snprintf(name, sizeof name, "%s/%s", at, command);
+        found = access(name, X_OK) == 0;
+    }
+    free(all);
+    return found;
+}
+
+enum skiff_status fs_settings_hadoop(struct fs_settings *s, const char *bin,
+                                     struct skiff_error *err)
+{
+    s->hadoop_bin[0] = 0;
+    if (strchr(bin, '/') ? access(bin, X_OK) != 0 : !*bin || !in_path(bin))
+        return SKIFF_OK;
+    return set_text(s->hadoop_bin, sizeof s->hadoop_bin, bin, strlen(bin), "hadoop_bin", err);
+}
+
 /* The number of its scheme; -1: none that is known (*n: its letters), -2: a path of this machine.
  */
 static int scheme_of(const char *path, size_t *n)
@@ -106,19 +128,6 @@ bool fs_host_of(const char *path, char *out, size_t cap)
         memcpy(out, at + 3, n);
     out[n] = 0;
     return true;
-}
-
-static bool in_path(const char *command)
-{
-    char *all = mem_must_strdup(getenv("PATH") ? getenv("PATH") : ""), *rest = NULL;
-    bool found = false;
-    for (char *at = strtok_r(all, ":", &rest); at && !found; at = strtok_r(NULL, ":", &rest)) {
-        char name[4096];
-        snprintf(name, sizeof name, "%s/%s", at, command);
-        found = access(name, X_OK) == 0;
-    }
-    free(all);
-    return found;
 }
 
 /* HDFS and AFS: the command when it is named, WebHDFS when its address is, else the command when

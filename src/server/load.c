@@ -12,6 +12,7 @@
 #include "server/saved.h"
 #include "server/server_parts.h"
 #include "store/file.h"
+#include "store/model_dir.h"
 
 #define PATH_ROOM 4608
 #define ROWS_BYTES ((int64_t)4 << 20) /* of a table, read at once */
@@ -246,6 +247,14 @@ static const char **wanted_names(const struct server *s, int *out_n)
     return names;
 }
 
+/* Messages name files of the copy, if there is one: of what it was. */
+static void copy_failed(struct model_copy *copy, const char *path, struct skiff_error *err)
+{
+    if (copy->temp)
+        error_prefix(err, SKIFF_IO, "a copy of %s", path);
+    model_copy_close(copy);
+}
+
 enum skiff_status server_load(struct server *s, const char *path, struct skiff_error *err)
 {
     struct loading l = {.s = s};
@@ -253,11 +262,15 @@ enum skiff_status server_load(struct server *s, const char *path, struct skiff_e
     int n;
     if (!s->initialised)
         TRY(server_init(s, err));
+    struct model_copy copy;
+    TRY(model_copy_open(&copy, path, err));
     const char **wanted = wanted_names(s, &n);
-    enum skiff_status status = saved_open(&l.model, path, wanted, n, s->options.whole, err);
+    enum skiff_status status = saved_open(&l.model, copy.path, wanted, n, s->options.whole, err);
     free(wanted);
-    if (status < 0)
+    if (status < 0) {
+        copy_failed(&copy, path, err);
         return status;
+    }
     str_map_init(&done);
     TRY_OUT(load_placed(&l, &done, err));
     TRY_OUT(load_rest(&l, &done, err));
@@ -268,5 +281,9 @@ enum skiff_status server_load(struct server *s, const char *path, struct skiff_e
 out:
     str_map_deinit(&done);
     saved_close(&l.model);
+    if (status < 0)
+        copy_failed(&copy, path, err);
+    else
+        model_copy_close(&copy);
     return status;
 }

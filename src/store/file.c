@@ -16,20 +16,24 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "fs/fs.h"
 #include "store/leftover.h"
 
 #define PIECE (1 << 20)
 
+/* What cannot be asked for (another machine that does not answer) may be there: whoever reads it is
+ * told why it cannot be had, instead of that it is not there. */
 int file_exists(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0;
+    struct fs_stat st;
+    enum skiff_status status = fs_look(NULL, path, &st, NULL);
+    return status == SKIFF_OK || (status != SKIFF_NOT_FOUND && fs_is_remote(path));
 }
 
 int file_is_dir(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    struct fs_stat st;
+    return fs_look(NULL, path, &st, NULL) == SKIFF_OK && st.folder;
 }
 
 static enum skiff_status read_all(int fd, const char *path, struct buf *out,
@@ -67,6 +71,8 @@ static enum skiff_status read_all(int fd, const char *path, struct buf *out,
 static enum skiff_status open_to_read(const char *path, int flags, int *out,
                                       struct skiff_error *err)
 {
+    if (fs_is_remote(path))
+        return fs_fetch(NULL, path, NULL, out, err);
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return error_set(err, SKIFF_NOT_FOUND, "cannot read %s: no such file", path);
@@ -207,7 +213,9 @@ enum skiff_status file_sync_dir(const char *dir, struct skiff_error *err)
 void file_remove_tree(const char *path)
 {
     struct stat st;
-    if (lstat(path, &st) < 0)
+    if (fs_is_remote(path))
+        (void)fs_remove(NULL, path, NULL);
+    if (fs_is_remote(path) || lstat(path, &st) < 0)
         return;
     if (!S_ISDIR(st.st_mode)) {
         unlink(path);
@@ -258,6 +266,8 @@ static enum skiff_status folder_make(const char *dir, const char *path, struct s
 
 enum skiff_status file_make_parents(const char *path, struct skiff_error *err)
 {
+    if (fs_is_remote(path)) /* they come with the files */
+        return SKIFF_OK;
     char *copy = mem_must_strdup(path);
     enum skiff_status status = SKIFF_OK;
     for (char *p = copy + 1; *copy && status == SKIFF_OK && (p = strchr(p, '/')); p++) {
@@ -271,14 +281,30 @@ enum skiff_status file_make_parents(const char *path, struct skiff_error *err)
 
 /* ------------------------------------------------------------------ atomic writing */
 
+char *file_local_place(const char *path)
+{
+    struct buf b = BUF_INIT;
+    if (!fs_is_remote(path))
+        return mem_must_strdup(path);
+    buf_printf(&b, "%s/skiff", fs_tmpdir());
+    return b.data;
+}
+
 enum skiff_status file_writer_open(struct file_writer *w, const char *path, struct skiff_error *err)
 {
-    char *temp;
+    char *temp, *here = file_local_place(path);
     int fd;
-    TRY(file_make_parents(path, err));
-    TRY(leftover_make_file(path, &temp, &fd, err));
-    *w = (struct file_writer){.path = mem_must_strdup(path), .temp = temp, .fd = fd};
-    return SKIFF_OK;
+    enum skiff_status status = file_make_parents(here, err);
+    if (status == SKIFF_OK)
+        status = leftover_make_file(here, &temp, &fd, err);
+    if (status == SKIFF_OK)
+        *w = (struct file_writer){.path = mem_must_strdup(path), .temp = temp, .fd = fd};
+    if (status == SKIFF_OK && fs_is_remote(path))
+        (void)fchmod(fd, 0600); /* TMPDIR is everybody's */
+    else if (fs_is_remote(path))
+        error_prefix(err, status, "%s", path);
+    free(here);
+    return status;
 }
 
 enum skiff_status file_writer_open_new(struct file_writer *w, const char *path, const char *place,
@@ -314,17 +340,24 @@ enum skiff_status file_writer_add(struct file_writer *w, const void *bytes, size
     return SKIFF_OK;
 }
 
+/* Into its place. The bytes must be on the disk before the name is: else a power cut leaves an empty
+ * file. The lock goes with the descriptor, so the rename comes first. */
+static enum skiff_status put_in_place(struct file_writer *w, struct skiff_error *err)
+{
+    if (w->temp && fs_is_remote(w->path))
+        return fs_send(NULL, w->fd, w->bytes, w->path, err);
+    if (!flush(w->fd) || (w->temp && rename(w->temp, w->path) < 0))
+        return error_set_sys(err, "cannot write %s", w->path);
+    return SKIFF_OK;
+}
+
 enum skiff_status file_writer_commit(struct file_writer *w, struct skiff_error *err)
 {
-    enum skiff_status status = SKIFF_OK;
-    /* The bytes must be on the disk before the name is: else a power cut leaves an empty file. The
-     * lock goes with the descriptor, so the rename comes first. */
-    if (!flush(w->fd) || (w->temp && rename(w->temp, w->path) < 0))
-        status = error_set_sys(err, "cannot write %s", w->path);
+    enum skiff_status status = put_in_place(w, err);
     if (close(w->fd) < 0 && status == SKIFF_OK)
         status = error_set_sys(err, "cannot write %s", w->path);
     w->fd = -1;
-    if (status == SKIFF_OK) {
+    if (status == SKIFF_OK && !fs_is_remote(w->path)) { /* it has another name now */
         free(w->temp);
         w->temp = NULL;
     }
@@ -368,6 +401,7 @@ char *path_parent(const char *path)
     if (!slash)
         return mem_must_strdup(".");
     char *dir = mem_must_strdup(path);
-    dir[slash == path ? 1 : slash - path] = 0;
+    /* roots keep their slash: /, hdfs:/ */
+    dir[slash - path + (slash == path || (slash[-1] == ':' && fs_is_remote(path)))] = 0;
     return dir;
 }

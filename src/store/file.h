@@ -1,4 +1,6 @@
-/* Whole files in and out. */
+/* Whole files in and out. Paths may be of other machines (s3://, hdfs://, ...: fs/fs.h): what is read
+ * is downloaded into a nameless file in TMPDIR first, what is written goes there and is uploaded by
+ * the commit. */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
 
@@ -80,6 +82,8 @@ void file_writer_close(struct file_writer *w);
 enum skiff_status file_writer_end(struct file_writer *w, enum skiff_status status,
                                   struct skiff_error *err);
 
+/* Where what will lie at `path` is written: beside it, or in TMPDIR. Caller's. */
+char *file_local_place(const char *path);
 char *path_parent(const char *path); /* caller's; "." of "file", "/" of "/file" */
 
 #endif

@@ -139,7 +139,7 @@ enum skiff_status leftover_make_file(const char *path, char **out_path, int *out
     struct buf name = BUF_INIT;
     for (int i = 0; i < TRIES; i++) {
         name_print(&name, path, false, i);
-        int fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = open(name.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno == EEXIST) {
             i -= remove_dead(name.data);
             continue;

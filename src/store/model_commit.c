@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "fs/fs.h"
 #include "store/leftover.h"
 
 #define COMMIT ".skiff-commit-"
@@ -37,7 +38,8 @@
 char *path_join(const char *dir, const char *name)
 {
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/%s", dir, name);
+    size_t n = strlen(dir);
+    buf_printf(&b, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
     return b.data;
 }
 
@@ -73,6 +75,9 @@ static bool is_folder(const char *path)
 enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err)
 {
     int64_t until = clock_after(clock_now(), LOCK_SECONDS * 1000);
+    *out = -1;
+    if (fs_is_remote(dir)) /* there is none */
+        return SKIFF_OK;
     for (;;) {
         struct stat a, b;
         int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -96,9 +101,7 @@ enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err
 
 /* ------------------------------------------------------------------ moving into place */
 
-/* Programs after values, manifests last: whoever reads without settling sees a new program only
- * with its parameters. */
-static int rank_of(const char *name)
+int commit_rank(const char *name)
 {
     size_t n = strlen(name);
     if (manifest_named(name))
@@ -133,7 +136,7 @@ static enum skiff_status move_entry(const char *from, const char *to, const char
         status = folder_need(new, err);
         if (status == SKIFF_OK)
             status = move_tree(old, new, rank, err);
-    } else if (rank_of(name) == rank && rename(old, new) < 0 && errno != ENOENT) {
+    } else if (commit_rank(name) == rank && rename(old, new) < 0 && errno != ENOENT) {
         status = error_set_sys(err, "cannot write %s", new);
     }
     free(old);
@@ -208,6 +211,8 @@ static enum skiff_status settle_locked(const char *dir, struct skiff_error *err)
 enum skiff_status model_settle(const char *dir, struct skiff_error *err)
 {
     int lock;
+    if (fs_is_remote(dir))
+        return remote_settle(dir, err);
     if (!has_commit(dir))
         return SKIFF_OK;
     TRY(commit_lock(dir, &lock, err));
@@ -285,6 +290,19 @@ static enum skiff_status manifests_yield(struct model_writer *w, struct skiff_er
         TRY(status);
     }
     return SKIFF_OK;
+}
+
+enum skiff_status commit_manifests(struct model_writer *w, struct manifest *old,
+                                   struct skiff_error *err)
+{
+    bool there;
+    char *path = path_join(w->dir, w->manifest);
+    /* A damaged manifest is no reason not to save: it is replaced. */
+    (void)manifest_read(path, old, &there, NULL);
+    free(path);
+    manifest_merge(w, old);
+    TRY(manifest_write(w, w->manifest, &w->contents, err));
+    return manifests_yield(w, err);
 }
 
 /* ------------------------------------------------------------------ the instant */
@@ -469,6 +487,8 @@ static enum skiff_status move_inside(struct model_writer *w, struct skiff_error 
 
 enum skiff_status commit_place(struct model_writer *w, struct skiff_error *err)
 {
+    if (w->remote)
+        return remote_commit(w, err);
     if (!w->fresh)
         return commit_existing(w, err);
     TRY(manifest_write(w, w->manifest, &w->contents, err));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "fs/fs.h"
 #include "store/leftover.h"
 #include "store/model_commit.h"
 #include "store/pickle.h"
@@ -69,6 +70,8 @@ static char *strip_slashes(const char *dir)
 /* What killed saves have left beside the folder and in it. */
 static enum skiff_status clean_up(const char *dir, bool fresh, struct skiff_error *err)
 {
+    if (fs_is_remote(dir))
+        return remote_clean(dir, err);
     char *parent = path_parent(dir);
     leftover_remove(parent);
     free(parent);
@@ -83,6 +86,8 @@ static enum skiff_status clean_up(const char *dir, bool fresh, struct skiff_erro
 static enum skiff_status temp_make(struct model_writer *w, struct skiff_error *err)
 {
     int lock = -1;
+    if (w->remote)
+        return remote_temp(w, err);
     if (!w->fresh)
         TRY(commit_lock(w->dir, &lock, err));
     enum skiff_status status = leftover_make_dir(w->dir, !w->fresh, &w->temp, &w->lock, err);
@@ -109,8 +114,9 @@ static enum skiff_status look_at_place(const char *dir, bool *fresh, struct skif
 static enum skiff_status writer_open(struct model_writer *w, char *dir, char *manifest,
                                      struct skiff_error *err)
 {
-    *w = (struct model_writer){.dir = dir, .manifest = manifest, .lock = -1};
-    enum skiff_status status = look_at_place(dir, &w->fresh, err);
+    *w = (struct model_writer){
+        .dir = dir, .manifest = manifest, .lock = -1, .remote = fs_is_remote(dir)};
+    enum skiff_status status = w->remote ? SKIFF_OK : look_at_place(dir, &w->fresh, err);
     if (w->fresh && status == SKIFF_OK)
         status = file_make_parents(dir, err);
     if (status == SKIFF_OK)
@@ -317,11 +323,12 @@ enum skiff_status model_note_read(const char *dir, struct model_note *out, struc
     return SKIFF_OK;
 }
 
-/* A file that is listed must be there. */
+/* A file that is listed must be there. `there`: what lies directly in a folder of another machine,
+ * where every question takes its time. */
 static enum skiff_status listed_check(const char *path, const struct file_sum *want,
-                                      struct skiff_error *err)
+                                      const struct fs_list *there, struct skiff_error *err)
 {
-    if (!file_sum_known(want) || file_exists(path))
+    if (!file_sum_known(want) || fs_list_find(there, path) || file_exists(path))
         return SKIFF_OK;
     return error_set(err, SKIFF_NOT_FOUND,
                      "%s is missing, its manifest lists it with %lld bytes: the model is not "
@@ -330,17 +337,19 @@ static enum skiff_status listed_check(const char *path, const struct file_sum *w
                      path, (long long)want->bytes);
 }
 
-/* sums: reads it, too. */
+/* sums: reads it, too. Not from other machines, where a file is whole or not there: that is to
+ * download it, and whoever loads it compares. */
 static enum skiff_status file_check(const char *path, const struct file_sum *want, bool sums,
-                                    struct skiff_error *err)
+                                    const struct fs_list *there, struct skiff_error *err)
 {
     struct file_sum found = *want;
-    struct stat st;
-    TRY(listed_check(path, want, err));
-    if (sums)
+    const struct fs_entry *e = fs_list_find(there, path);
+    struct fs_stat st;
+    TRY(listed_check(path, want, there, err));
+    if (sums && !fs_is_remote(path))
         TRY(file_sum_of(path, false, &found, err));
-    else if (stat(path, &st) == 0)
-        found.bytes = st.st_size;
+    else if (e || fs_look(NULL, path, &st, NULL) == SKIFF_OK)
+        found.bytes = e ? e->stat.size : st.size;
     return file_sum_compare(path, want, &found, err);
 }
 
@@ -348,18 +357,20 @@ static enum skiff_status files_check(const char *dir, bool sums, struct model_no
                                      struct skiff_error *err)
 {
     struct manifest m = MANIFEST_INIT;
+    struct fs_list in = {0};
     bool there;
     char *base;
     TRY(manifest_find_read(dir, &m, &there, &base, err));
-    enum skiff_status status = SKIFF_OK;
+    enum skiff_status status = fs_is_remote(base) ? remote_list(base, &in, err) : SKIFF_OK;
     for (int i = 0; i < m.n && status == SKIFF_OK; i++) {
         char *path = path_join(base, m.files[i]->name);
-        status = file_check(path, &m.files[i]->sum, sums, err);
+        status = file_check(path, &m.files[i]->sum, sums, &in, err);
         free(path);
     }
     if (status == SKIFF_OK)
         *out = m.note;
     manifest_deinit(&m);
+    fs_list_deinit(&in);
     free(base);
     return status;
 }
@@ -409,11 +420,13 @@ enum skiff_status model_file_release(const char *path, struct skiff_error *err)
     char *dir = path_parent(path), *of_prefix = manifest_of_file(file);
     int lock = -1;
     enum skiff_status status = model_settle(dir, err);
-    if (status == SKIFF_OK && (has_manifest(dir, of_prefix) || has_manifest(dir, MANIFEST_FILE)))
+    bool listed =
+        status == SKIFF_OK && (has_manifest(dir, of_prefix) || has_manifest(dir, MANIFEST_FILE));
+    if (listed)
         status = commit_lock(dir, &lock, err);
-    if (lock >= 0 && of_prefix)
+    if (listed && status == SKIFF_OK && of_prefix)
         status = release_from(dir, of_prefix, file, err);
-    if (lock >= 0 && status == SKIFF_OK)
+    if (listed && status == SKIFF_OK)
         status = release_from(dir, MANIFEST_FILE, file, err);
     if (lock >= 0)
         lock_release(lock);
@@ -461,6 +474,11 @@ enum skiff_status model_reader_open(struct model_reader *r, const char *dir, con
 {
     struct manifest files = MANIFEST_INIT;
     TRY(manifests_take(*dir ? dir : ".", file, &files, err));
+    enum skiff_status status = fs_is_remote(dir) ? remote_list(dir, &r->there, err) : SKIFF_OK;
+    if (status < 0) {
+        manifest_deinit(&files);
+        return status;
+    }
     r->dir = mem_must_strdup(*dir ? dir : ".");
     r->file = file ? mem_must_strdup(file) : NULL;
     r->files = files;
@@ -473,7 +491,7 @@ enum skiff_status model_reader_sum(const struct model_reader *r, const char *fil
     const struct manifest_file *f = manifest_find(&r->files, file);
     *out = f ? &f->sum : NULL;
     char *path = path_join(r->dir, file);
-    enum skiff_status status = listed_check(path, *out, err);
+    enum skiff_status status = listed_check(path, *out, &r->there, err);
     free(path);
     return status;
 }
@@ -486,6 +504,7 @@ bool model_reader_close(struct model_reader *r, enum skiff_status status)
                  now.save != r->files.save;
     manifest_deinit(&now);
     manifest_deinit(&r->files);
+    fs_list_deinit(&r->there);
     free(r->dir);
     free(r->file);
     *r = (struct model_reader){.tries = r->tries + 1};

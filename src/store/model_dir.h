@@ -7,6 +7,7 @@
 #define STORE_MODEL_DIR_H
 
 #include "base/buf.h"
+#include "fs/fs.h"
 #include "store/manifest.h"
 #include "store/state.h"
 #include "tensor/value.h"
@@ -30,6 +31,7 @@ struct model_writer {
     int lock;                 /* descriptor that says that temp is being written */
     bool fresh;               /* dir did not exist when the writer was opened */
     bool replaces;            /* model_writer_replace */
+    bool remote;              /* dir is another machine's, temp lies in TMPDIR */
 };
 
 enum skiff_status model_writer_open(struct model_writer *w, const char *dir,
@@ -77,6 +79,16 @@ enum skiff_status model_note_read(const char *dir, struct model_note *out, struc
  * folder by himself calls it first; the functions here do. */
 enum skiff_status model_settle(const char *dir, struct skiff_error *err);
 
+/* A saved model (a folder, a file of one, or a prefix) to be read piece by piece: what lies elsewhere
+ * is downloaded into a folder of TMPDIR, for a file or prefix with what lies beside it. */
+struct model_copy {
+    char *path; /* owned: what to read; the given one when it is this machine's */
+    char *temp; /* owned, or NULL; removed by close */
+    int lock;
+};
+enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct skiff_error *err);
+void model_copy_close(struct model_copy *c);
+
 /* Loading: what the manifests of a folder say at one moment. All files of one load are compared
  * with it while they are read, so that they are of one save even when another is put there
  * meanwhile; then the load fails, and is worth another try:
@@ -92,6 +104,7 @@ struct model_reader {
     char *dir;             /* owned */
     char *file;            /* owned; or NULL */
     struct manifest files; /* what is listed */
+    struct fs_list there;  /* what lies in a folder of another machine */
     int tries;
 };
 

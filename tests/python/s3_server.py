@@ -2,9 +2,12 @@
 import hashlib
 import hmac
 import http.server
+import os
 import re
+import signal
 import socket
 import struct
+import sys
 import threading
 import urllib.parse
 import xml.sax.saxutils
@@ -23,6 +26,7 @@ class Fault(object):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes
 
     def log_message(self, *args):
         pass
@@ -207,25 +211,27 @@ class S3(Server):
         Server.__init__(self, Handler)
 
 
-if __name__ == "__main__":
-    # s3_server.py FOLDER [readonly]: serves its files as s3://box/..., prints its address; objects are written to FOLDER.out
-    # at SIGTERM
-    import os
-    import signal
-    import sys
-    server = S3()
-    server.faults = [Fault("PUT", 403, 1 << 30)] if "readonly" in sys.argv else []
-    for place, folders, names in os.walk(sys.argv[1]):
+def serve(server, objects, folder):
+    """Serves what lies in the folder, prints its address; objects are written to FOLDER.out at SIGTERM."""
+    for place, folders, names in os.walk(folder):
         for name in names:
             path = os.path.join(place, name)
             with open(path, "rb") as f:
-                server.objects[os.path.relpath(path, sys.argv[1])] = f.read()
+                objects[os.path.relpath(path, folder)] = f.read()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     print(server.url, flush=True)
     signal.sigwait([signal.SIGTERM])
-    for name, body in server.objects.items():
-        path = os.path.join(sys.argv[1] + ".out", name)
+    for name, body in objects.items():
+        path = os.path.join(folder + ".out", name.lstrip("/"))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if not name.endswith("/"):
             with open(path, "wb") as f:
                 f.write(body)
+
+
+if __name__ == "__main__":
+    # s3_server.py FOLDER [full | readonly]: files of FOLDER are s3://box/...; readonly: nothing can be written, full: no models
+    s3 = S3()
+    s3.page = 1000
+    s3.faults = [Fault("PUT", 403, 1 << 30, "" if "readonly" in sys.argv else "rec_static")] if sys.argv[2:] else []
+    serve(s3, s3.objects, sys.argv[1])

@@ -144,6 +144,19 @@ class Faces(unittest.TestCase):
         with self.assertRaisesRegex(NotImplementedError, "Skiff runs on CPUs"):
             config.enable_use_gpu(100, 0)
 
+    def test_from_memory(self):
+        parts = [open(self.prefix + ending, "rb").read() for ending in (".pdmodel", ".pdiparams")]
+        config = Config()
+        self.assertFalse(config.model_from_memory())
+        config.set_model_buffer(parts[0], len(parts[0]), parts[1], len(parts[1]))
+        self.assertTrue(config.model_from_memory())
+        got = create_predictor(config).run([np.array([[1, 2], [3, 4]], "float32")])
+        self.assertEqual(got[0].copy_to_cpu().tolist(), [[6], [14]])
+        with self.assertRaisesRegex(ValueError, "params_buffer has %d bytes, and its size is said to be 1" % len(parts[1])):
+            config.set_model_buffer(parts[0], len(parts[0]), parts[1], 1)
+        with self.assertRaisesRegex(TypeError, "prog_buffer is str; expected the bytes of a file"):
+            config.set_model_buffer("m", 1, parts[1], len(parts[1]))
+
     def test_wrong_models(self):
         with self.assertRaisesRegex(ValueError, "there is no folder '/none'"):
             create_predictor(Config("/none"))

@@ -1,9 +1,10 @@
 """A small WebHDFS for tests: a namenode that redirects to a datanode, listings in pages, faults on demand."""
 import json
 import posixpath
+import sys
 import urllib.parse
 
-from s3_server import Handler, Server
+from s3_server import Handler, Server, serve
 
 
 class Node(Handler):
@@ -127,3 +128,10 @@ class WebHDFS(Server):
     def __init__(self):
         self.files, self.folders = {}, {"/"}
         Server.__init__(self, Node)
+
+
+if __name__ == "__main__":
+    # webhdfs_server.py FOLDER: an empty one, for a user "me"
+    hdfs = WebHDFS()
+    hdfs.page = 1000
+    serve(hdfs, hdfs.files, sys.argv[1])

@@ -14,7 +14,7 @@ for name in $(env | sed -n 's/^\(AWS_[A-Z_]*\|[a-zA-Z]*_proxy\|[A-Z]*_PROXY\)=.*
 "$skiff" synth --rows 2000 --test-rows 400 --files 2 --out "$work/data" >/dev/null
 gzip "$work/data/train/"*0*
 mkdir "$work/tmp"
-start_server() { # [readonly]
+start_server() { # [full | readonly]
     : >"$work/url"
     python3 tests/python/s3_server.py "$work/data" "$@" >"$work/url" 2>"$work/server.log" &
     server=$!
@@ -35,9 +35,9 @@ expect() { grep -qF -- "$1" "$work/log" || { echo "expected: $1"; cat "$work/log
 
 run train -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/local" runner.epochs=2
 run train -o runner.train_data_dir=s3://box/train runner.model_save_path=s3://box/model/ runner.epochs=1
-expect "s3://box/model/0 is uploaded"
+expect "models to s3://box/model"
 run train --resume -o runner.train_data_dir='s3://box/train/*' runner.model_save_path=s3://box/model runner.epochs=2
-expect "s3://box/model/1 is uploaded"
+expect "going on from s3://box/model/0, saved after epoch 0"
 run infer -o runner.test_data_dir=s3://box/test runner.infer_load_path=s3://box/model
 grep -E '^ +[01] ' "$work/log" >"$work/remote.rows"
 run infer -o runner.test_data_dir="$work/data/test" runner.infer_load_path="$work/local"
@@ -53,21 +53,28 @@ cmp "$work/local/1/rec_static.pdparams" "$work/data.out/model/1/rec_static.pdpar
 [ -f "$work/data.out/model/0/skiff_manifest.yaml" ]
 
 # what was trained and cannot be uploaded is kept
+start_server full
+say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/full runner.epochs=1 && { echo "no error"; exit 1; }
+expect "the model is kept in $work/tmp/skiff-model-"
+expect ", it cannot be uploaded: s3://box/full/0/.skiff-save-"
+expect "answers with status 403: Injected: as the test wants"
+cmp "$work/local/0/rec_static.pdparams" "$work"/tmp/skiff-model-*/rec_static.pdparams
+stop_server
+[ -z "$(find "$work/data.out/full/0" -type f 2>/dev/null)" ] || { echo "a part of a save is left"; exit 1; }
+
+# nobody trains for nothing
 start_server readonly
 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model runner.epochs=1 && { echo "no error"; exit 1; }
-expect "/0, and cannot be uploaded: s3://box/model/0: PUT at 127.0.0.1:"
-cmp "$work/local/0/rec_static.pdparams" "$work"/tmp/skiff-model-*/0/rec_static.pdparams
+expect "runner.model_save_path: s3://box/model/.skiff-probe: PUT at 127.0.0.1:"
+! grep -q "^Epoch" "$work/log" || { echo "trained, though nothing can be written"; exit 1; }
 stop_server
-
-# servers and workers save into folders
-SKIFF_S3_ENDPOINT=http://127.0.0.1:1 "$skiff" launch --server_num 1 --worker_num 1 --log_dir "$work/logs" -m models/rank/dnn/ctr_documents.yaml \
-    -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model >"$work/log" 2>&1 && { echo "no error"; exit 1; }
-expect "runner.model_save_path: s3://box/model: jobs with servers save where all of them write; save into a folder, and upload it"
 
 # nobody there
 SKIFF_FS_TRIES=2 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model && { echo "no error"; exit 1; }
-expect "s3://box/model: HEAD at 127.0.0.1:"
+expect "s3://box/model/.skiff-probe: PUT at 127.0.0.1:"
 expect "tried 2 times"
+SKIFF_FS_TRIES=2 say train --resume -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model && { echo "no error"; exit 1; }
+expect "s3://box/model: GET at 127.0.0.1:" # not: nothing to go on from
 SKIFF_FS_TRIES=2 say train -o runner.train_data_dir=s3://box/train && { echo "no error"; exit 1; }
 expect "s3://box/train: HEAD at 127.0.0.1:"
 echo "storage: ok"

@@ -5,7 +5,7 @@ import warnings
 
 from skiff import _native
 
-from paddle import _names
+from paddle import _files, _names
 from paddle.batch import batch
 from paddle.fluid import framework
 from paddle.fluid.executor import Executor, global_scope
@@ -141,7 +141,7 @@ def _folder(dirname, make=True):
         raise TypeError("dirname must be a str, but got %s" % type(dirname))
     dirname = os.fspath(dirname)
     if dirname and make:
-        os.makedirs(dirname, exist_ok=True)
+        _files.makedirs(dirname)
     return dirname or "."
 
 
@@ -192,7 +192,7 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
     _check_executor(executor)
     if pserver_endpoints:
         raise NotImplementedError("load_inference_model: a model of Skiff runs without servers; leave pserver_endpoints out")
-    if not isinstance(dirname, (str, os.PathLike)) or not os.path.isdir(dirname):
+    if not isinstance(dirname, (str, os.PathLike)) or not _files.isdir(dirname):
         raise ValueError("There is no directory named '%s'" % (dirname,))
     program, feeds, targets = _native.load_inference_model(global_scope(), os.fspath(dirname), model_filename,
                                                            params_filename)
@@ -210,9 +210,7 @@ def save(program, model_path):
     if os.path.basename(model_path) == "":
         raise AssertionError("The input model_path MUST be format of dirname/filename [dirname\\filename in Windows "
                              "system], but received model_path is empty string.")
-    folder = os.path.dirname(model_path)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
+    _files.makedirs(os.path.dirname(model_path))
     _native.save(global_scope(), program, model_path)
 
 
@@ -239,21 +237,21 @@ def load(program, model_path, executor=None, var_list=None):
     _check_executor(executor)
     prefix = _prefix(model_path)
     _settle(model_path)
-    if os.path.exists(prefix + ".pdparams"):
+    if _files.exists(prefix + ".pdparams"):
         _native.load(global_scope(), program, prefix)
         return
     wanted = [var for var in program.list_vars() if is_persistable(var)]
     if var_list is not None:
         wanted = list(var_list)
-    if os.path.isdir(model_path):
-        found = [var for var in wanted if os.path.isfile(os.path.join(model_path, var.name))]
-        unused = [name for name in os.listdir(model_path)
+    if _files.isdir(model_path):
+        found = [var for var in wanted if _files.isfile(os.path.join(model_path, var.name))]
+        unused = [name for name in _files.listdir(model_path)
                   if name not in {var.name for var in found} and not _is_manifest(name)]
         if unused:
             warnings.warn("variable file [ %s ] not used" % " ".join(sorted(unused)))
         load_vars(executor, model_path, program, found)
         return
-    if not os.path.isfile(model_path):
+    if not _files.isfile(model_path):
         raise ValueError("Model path %s does not exist" % model_path)
     if var_list is None:
         raise ValueError("var_list is required when loading model file saved with [ save_params, save_persistables, "
@@ -263,11 +261,9 @@ def load(program, model_path, executor=None, var_list=None):
 
 def _saved_names(folder):
     """Variables that have a file of their own in the folder; folders of saves that are being written are left out."""
-    for where, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if ".skiff-" not in name]
-        for file in files:
-            if file != "__model__" and not _is_manifest(file):
-                yield os.path.relpath(os.path.join(where, file), folder)
+    for path in _files.walk(folder):
+        if os.path.basename(path) != "__model__" and not _is_manifest(os.path.basename(path)):
+            yield path
 
 
 def load_program_state(model_path, var_list=None):
@@ -276,9 +272,9 @@ def load_program_state(model_path, var_list=None):
     _settle(model_path)
     if var_list is not None:
         names = {var if isinstance(var, str) else var.name for var in var_list}
-    if os.path.isfile(prefix + ".pdparams"):
+    if _files.isfile(prefix + ".pdparams"):
         state = _native.read_saved(prefix)
-    elif os.path.isdir(model_path):
+    elif _files.isdir(model_path):
         state = _native.read_saved(model_path, [name for name in _saved_names(model_path) if names is None or name in names])
     else:
         raise ValueError("model_path %s does not exist: neither %s.pdparams nor a folder" % (model_path, prefix))

@@ -6,6 +6,7 @@ import os
 
 from skiff import _native
 
+from paddle import _files
 from paddle._mode import mode
 from paddle._tensor import Tensor
 from paddle.fluid.core import Tensor as _ScopeTensor
@@ -62,8 +63,8 @@ def save(obj, path, protocol=4, **configs):
     a Program to PATH (.pdmodel). use_binary_format=True: one tensor in the form of static graphs."""
     protocol = configs.get("pickle_protocol") or protocol
     _check_save(path, protocol, configs)
-    if _is_path(path) and os.path.dirname(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+    if _is_path(path):
+        _files.makedirs(os.path.dirname(path))
     if isinstance(obj, Program):
         return _native.write_program(obj, path)
     if configs.get("use_binary_format"):
@@ -152,8 +153,7 @@ def _from_file(path, obj, return_numpy, keep_names):
 
 
 def _starts(path):
-    with open(path, "rb") as file:
-        return file.read(2)
+    return _native.fs_start(os.fspath(path))
 
 
 def _no_pickle(path, return_numpy):
@@ -172,19 +172,19 @@ def _check_load(path, configs):
     for name in configs:
         if name not in ("model_filename", "params_filename", "keep_name_table", "return_numpy"):
             raise ValueError("The additional config (%s) of `paddle.load` is not supported." % name)
-    if not _is_path(path) or os.path.isfile(path):
+    if not _is_path(path) or _files.isfile(path):
         return
-    if os.path.isdir(path):
+    if _files.isdir(path):
         raise ValueError("%s is a folder: paddle.load reads files; for a folder of variables, paddle.static.load_vars" % path)
     hint = ""
-    if os.path.exists(str(path) + ".pdparams") or os.path.exists(str(path) + ".pdopt"):
+    if _files.exists(str(path) + ".pdparams") or _files.exists(str(path) + ".pdopt"):
         hint = " please specify the full file name, not just the file name prefix: paddle.load('%s.pdparams')" % path
     raise ValueError("The ``path`` (%s) to load model not exists.%s" % (path, hint))
 
 
 def load(path, **configs):
     """What paddle.save wrote to the file PATH or a BytesIO. return_numpy=True: arrays instead of tensors."""
-    if not mode.eager and _is_path(path) and not os.path.exists(path) and os.path.exists(path + ".pdparams"):
+    if not mode.eager and _is_path(path) and not _files.exists(path) and _files.exists(path + ".pdparams"):
         return load_state(path)
     _check_load(path, configs)
     return_numpy, keep_names = bool(configs.get("return_numpy")), bool(configs.get("keep_name_table"))

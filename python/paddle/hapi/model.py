@@ -3,7 +3,7 @@ import inspect
 import os
 import warnings
 
-from paddle import _names
+from paddle import _files, _names
 from paddle._op import Value
 from paddle.framework import no_grad
 from paddle.hapi.callbacks import EarlyStopping, config_callbacks
@@ -163,7 +163,7 @@ class Model(object):
         prefix, end = os.path.splitext(path)
         if end not in (".pdparams", ".pdopt", ".pdmodel"):
             prefix = path
-        if not os.path.exists(prefix + ".pdparams"):
+        if not _files.exists(prefix + ".pdparams"):
             raise AssertionError("Failed to load parameters: there is no %s.pdparams" % prefix)
         state = paddle.load(prefix + ".pdparams", return_numpy=True)
         for key, param in self.network.state_dict().items():
@@ -180,7 +180,7 @@ class Model(object):
                 reset_optimizer = True
             else:
                 raise ValueError(wrong)
-        if self._optimizer is not None and not reset_optimizer and os.path.exists(prefix + ".pdopt"):
+        if self._optimizer is not None and not reset_optimizer and _files.exists(prefix + ".pdopt"):
             self._optimizer.set_state_dict(paddle.load(prefix + ".pdopt"))
 
     def parameters(self, *args, **kwargs):

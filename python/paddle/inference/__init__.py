@@ -10,8 +10,9 @@ Settings of other devices are refused, settings of speed are taken and have no e
 """
 import enum
 import os
+import tempfile
 
-from paddle import _names
+from paddle import _files, _names
 from paddle.fluid import core
 
 
@@ -41,6 +42,7 @@ class Config(object):
 
     def __init__(self, model_dir=None, params_file=None):
         self._folder = self._program = self._params = ""
+        self._buffers = None
         self._threads, self._flags = 1, {"ir_optim": True, "mkldnn": False, "glog": True, "memory": False, "feed_fetch": False}
         if model_dir is not None:
             self.set_model(model_dir, params_file)
@@ -51,6 +53,19 @@ class Config(object):
             self._folder = os.fspath(model_dir)
         else:
             self._program, self._params = os.fspath(model_dir), os.fspath(params_file)
+
+    def set_model_buffer(self, prog_buffer, prog_buffer_size, params_buffer, params_buffer_size):
+        """The bytes of the two files instead of their paths."""
+        for name, given, size in (("prog_buffer", prog_buffer, prog_buffer_size),
+                                  ("params_buffer", params_buffer, params_buffer_size)):
+            if not isinstance(given, (bytes, bytearray, memoryview)):
+                raise TypeError("set_model_buffer: %s is %s; expected the bytes of a file" % (name, type(given).__name__))
+            if len(given) != size:
+                raise ValueError("set_model_buffer: %s has %d bytes, and its size is said to be %d" % (name, len(given), size))
+        self._buffers = bytes(prog_buffer), bytes(params_buffer)
+
+    def model_from_memory(self):
+        return self._buffers is not None
 
     def set_prog_file(self, path):
         self._program = os.fspath(path)
@@ -192,20 +207,32 @@ class Tensor(object):
         self._array, self._lod = value.numpy(), value.lod()
 
 
+def _load_buffers(config):
+    """Through files: what reads models reads files, with their checks."""
+    with tempfile.TemporaryDirectory(prefix="skiff-model-") as folder:
+        paths = [os.path.join(folder, "model" + ending) for ending in (".pdmodel", ".pdiparams")]
+        for path, content in zip(paths, config._buffers):
+            with open(path, "wb") as f:
+                f.write(content)
+        return _load(Config(*paths))
+
+
 def _load(config):
     """(scope, program, names of the inputs, names of the results)"""
     from skiff import _native
+    if config.model_from_memory():
+        return _load_buffers(config)
     folder = config.model_dir()
-    if not config.prog_file() and not os.path.isdir(folder) and os.path.isfile(folder + ".pdmodel"):
+    if not config.prog_file() and not _files.isdir(folder) and _files.isfile(folder + ".pdmodel"):
         config = Config(folder + ".pdmodel", folder + ".pdiparams")
     if config.prog_file():
         for path in (config.prog_file(), config.params_file()):
-            if not os.path.isfile(path):
+            if not _files.isfile(path):
                 raise ValueError("paddle.inference: there is no file %r; Config takes a program and its parameters" % path)
         folder = os.path.dirname(config.prog_file()) or "."
         where = (folder, os.path.basename(config.prog_file()), os.path.relpath(config.params_file(), folder))
     else:
-        if not os.path.isdir(config.model_dir()):
+        if not _files.isdir(config.model_dir()):
             raise ValueError("paddle.inference: there is no folder %r; Config takes a folder with __model__, or a program and its "
                              "parameters" % config.model_dir())
         where = (config.model_dir(), None, None)

@@ -6,6 +6,7 @@ import warnings
 
 from skiff import _native
 
+from paddle import _files
 from paddle._tensor import Parameter, Tensor
 from paddle.fluid.framework import Variable
 from paddle.framework import ParamAttr
@@ -18,9 +19,7 @@ from paddle.static.input import InputSpec
 def _check_path(path):
     if not os.path.basename(path):
         raise ValueError("The input path MUST be format of dirname/file_prefix, but received a folder: %r" % path)
-    folder = os.path.dirname(path)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
+    _files.makedirs(os.path.dirname(path))
 
 
 def _info(tensor, names):
@@ -50,13 +49,13 @@ def _write(concrete, path, names, output_spec):
         scope.set(name, tensor._numpy())
     program = trace.program.clone(for_test=True)
     folder, name = os.path.split(path)
-    with tempfile.TemporaryDirectory(dir=folder or ".", prefix=".jit-") as place:  # whole, or not at all
+    with tempfile.TemporaryDirectory(dir=_files.beside(path), prefix=".jit-") as place:  # whole, or not at all
         _native.save_inference_prefix(scope, program, trace.feeds, fetches, os.path.join(place, name))
-        if os.path.exists(path + ".skiff_manifest.yaml"):  # of another save: it would not fit these files
-            os.remove(path + ".skiff_manifest.yaml")
+        if _files.exists(path + ".skiff_manifest.yaml"):  # of another save: it would not fit these files
+            _native.fs_remove(path + ".skiff_manifest.yaml")
         for end in (".pdiparams", ".pdmodel"):
             if os.path.exists(os.path.join(place, name + end)):
-                os.replace(os.path.join(place, name + end), path + end)
+                _files.move(os.path.join(place, name + end), path + end)
     kept = {var.name for var in _native.read_program(path + ".pdmodel").list_vars()}
     return {name: _info(tensor, names) for name, tensor in trace.tensors.items() if name in kept}
 
@@ -81,8 +80,7 @@ def save(layer, path, input_spec=None, **configs):
         prefix = path if name == "forward" else "%s.%s" % (path, name)
         infos.update(_write(concrete, prefix, names, configs.get("output_spec")))
     if infos:
-        with open(path + ".pdiparams.info", "wb") as out:
-            pickle.dump(infos, out, protocol=2)
+        _files.write(path + ".pdiparams.info", pickle.dumps(infos, protocol=2))
 
 
 def _functions(layer):
@@ -181,7 +179,7 @@ def _read(prefix, params, infos):
     """(program, feeds, fetches) and {name: tensor} of one saved program."""
     scope = _native.Scope()
     folder, name = os.path.split(prefix)
-    if os.path.exists(params):
+    if _files.exists(params):
         program, feeds, fetches = _native.load_inference_model(scope, prefix)
     else:
         program, feeds, fetches = _native.load_inference_model(None, prefix)
@@ -213,16 +211,16 @@ def load(path, **configs):
     """The model that jit.save or static.save_inference_model wrote, as a layer. fine_tune=True: it can be trained on."""
     if path.endswith(".pdmodel"):
         path = path[:-len(".pdmodel")]
-    if not os.path.exists(path + ".pdmodel"):
+    if not _files.exists(path + ".pdmodel"):
         raise ValueError("The ``path`` (%s) to load model not exists: there is no %s.pdmodel" % (path, path))
     infos = None
-    if os.path.exists(path + ".pdiparams.info"):
-        with open(path + ".pdiparams.info", "rb") as source:
+    if _files.exists(path + ".pdiparams.info"):
+        with _files.open_read(path + ".pdiparams.info") as source:
             infos = _SafeUnpickler(source).load()
     programs, tensors = {}, {}
     programs["forward"], tensors = _read(path, path + ".pdiparams", infos)
     folder, name = os.path.split(path)
-    for file in sorted(os.listdir(folder or ".")):
+    for file in sorted(_files.listdir(folder)):
         if file.startswith(name + ".") and file.endswith(".pdmodel") and file != name + ".pdmodel":
             method = file[len(name) + 1:-len(".pdmodel")]
             prefix = os.path.join(folder, "%s.%s" % (name, method))

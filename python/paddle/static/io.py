@@ -5,6 +5,7 @@ from skiff import _native
 
 from paddle import _names
 from paddle.distributed.fleet import _local
+from paddle import _files, _names
 from paddle.fluid import executor as _executor
 from paddle.fluid.framework import Program, Variable, default_main_program
 from paddle.fluid.io import _saved_names, program_of_vars
@@ -22,9 +23,7 @@ def _program(program):
 
 
 def _folder_of(prefix):
-    folder = os.path.dirname(prefix)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
+    _files.makedirs(os.path.dirname(prefix))
 
 
 def _check_prefix(prefix):
@@ -81,9 +80,9 @@ def load_program_state(model_path, var_list=None):
             prefix = prefix[:-len(end)]
     for folder in (os.path.dirname(prefix), model_path):
         _native.settle(folder or ".")
-    if os.path.exists(prefix + ".pdparams"):
+    if _files.exists(prefix + ".pdparams"):
         state = _native.read_saved(prefix)
-    elif os.path.isdir(model_path):
+    elif _files.isdir(model_path):
         state = _native.read_saved(model_path, sorted(name for name in _saved_names(model_path) if not name.startswith("__")))
     else:
         raise FileNotFoundError("%s.pdparams does not exist, and %s is no folder of parameters" % (prefix, model_path))
@@ -170,12 +169,11 @@ def deserialize_persistables(program, data, executor):
 def save_to_file(path, content):
     if not isinstance(content, bytes):
         raise ValueError("'content' type should be bytes.")
-    with open(path, "wb") as out:
-        out.write(content)
+    _files.write(path, content)
 
 
 def load_from_file(path):
-    with open(path, "rb") as source:
+    with _files.open_read(path) as source:
         return source.read()
 
 
@@ -187,7 +185,7 @@ def _chosen(program, vars, predicate):
 
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     """Variables, one file each, or all in one."""
-    os.makedirs(dirname, exist_ok=True)
+    _files.makedirs(dirname)
     program = _program(program_of_vars(main_program, vars))
     _native.save_vars(_scope(), program, _chosen(program, vars, predicate), dirname, filename)
 

@@ -1,7 +1,7 @@
 """The fleet of this process and its calls."""
 import os
 
-from paddle import _names
+from paddle import _files, _names
 from paddle.fluid import framework
 from paddle.distributed.fleet import _local
 from paddle.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -203,7 +203,11 @@ class Fleet(object):
     def _split(self, main, startup, strategy):
         role = self._role()
         main._fleet_opt = dict(strategy.trainer_desc_configs)
+<<<<<<< HEAD
         _local.forget(main, startup)
+=======
+        strategy._use_fs_client()
+>>>>>>> 86179cc87f0a282516a172ca43a02193cacf5f63
         if self._is_collective:
             from paddle.distributed.fleet import _collective_static
             return _collective_static.make(main, startup, strategy, role)
@@ -291,7 +295,7 @@ class Fleet(object):
             self._tables()._save_inference_model(executor, dirname, list(feeded_var_names), names, mode=mode)
         elif self._job is None:
             from skiff import _native
-            os.makedirs(dirname, exist_ok=True)
+            _files.makedirs(dirname)
             _native.save_inference_model(global_scope(), main_program or framework.default_main_program(),
                                          list(feeded_var_names), names, dirname)
         else:
@@ -302,7 +306,7 @@ class Fleet(object):
         of features: the tables and the dense parameters, on the servers."""
         from paddle.static.io import load_program_state
         from paddle.fluid.executor import global_scope
-        if not os.path.isdir(path):
+        if not _files.isdir(path):
             raise ValueError("fleet.load_inference_model: there is no folder %r" % path)
         if self._tables():
             return self._tables()._load_inference_model(path, mode)

@@ -1,7 +1,7 @@
 """save_dygraph and load_dygraph: PREFIX.pdparams, PREFIX.pdopt."""
 import os
 
-from paddle import _names
+from paddle import _files, _names
 
 
 def _is_optimizer_state(state):
@@ -27,11 +27,11 @@ def load_dygraph(model_path, keep_name_table=False):
     for end in (".pdparams", ".pdopt"):
         if prefix.endswith(end):
             prefix = prefix[:-len(end)]
-    if not os.path.exists(prefix + ".pdparams") and not os.path.exists(prefix + ".pdopt"):
+    if not _files.exists(prefix + ".pdparams") and not _files.exists(prefix + ".pdopt"):
         raise RuntimeError("Parameter file [ %s.pdparams ] not exists" % prefix)
     out = []
     for end in (".pdparams", ".pdopt"):
-        state = paddle.load(prefix + end, return_numpy=True) if os.path.exists(prefix + end) else None
+        state = paddle.load(prefix + end, return_numpy=True) if _files.exists(prefix + end) else None
         if state is not None and not keep_name_table:
             state = {key: value for key, value in state.items() if key != "StructuredToParameterName@@"}
         out.append(state)

@@ -1,9 +1,7 @@
 """declarative, TracedLayer, ProgramTranslator: fluid's names for tracing (paddle.jit)."""
-import os
-
 from skiff import _native
 
-from paddle import _names
+from paddle import _files, _names
 from paddle._tensor import Tensor
 from paddle.jit.function import StaticFunction, _switch, to_static
 
@@ -52,7 +50,7 @@ class TracedLayer(object):
         fetches = trace.fetches if fetch is None else [trace.fetches[i] for i in fetch]
         for name, tensor in trace.tensors.items():
             scope.set(name, tensor._numpy())
-        os.makedirs(dirname, exist_ok=True)
+        _files.makedirs(dirname)
         _native.save_inference_model(scope, trace.program.clone(for_test=True), feeds, fetches, dirname)
 
 

@@ -54,6 +54,18 @@ class DistributedStrategy(object):
             return self._set_tables(_TABLES[name](value) if value else [])
         self.__dict__[name] = value
 
+    def _use_fs_client(self):
+        """fs_client_param: how this process reaches paths of hdfs: and afs:."""
+        client = dict(self.fs_client_param or {})
+        unknown = sorted(set(client) - {"uri", "user", "passwd", "hadoop_bin"})
+        if unknown:
+            raise ValueError("fs_client_param of DistributedStrategy has no key %s; it has hadoop_bin, passwd, uri, user" %
+                             ", ".join(unknown))
+        if client.get("uri"):
+            from skiff import _native
+            _native.fs_configure("hdfs", client["uri"], "%s,%s" % (client.get("user") or "", client.get("passwd") or ""),
+                                 client.get("hadoop_bin") or "")
+
     def _set_tables(self, given):
         """One list under both names; a table that is there already gets the new settings."""
         names = {table.table_name for table in given}

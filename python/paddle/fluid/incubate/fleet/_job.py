@@ -1,8 +1,7 @@
 """One process's part in a distributed job: thin names for skiff._native.Fleet. What running its programs means is C's."""
-import os
-
 from skiff import _native
 
+from paddle import _files
 from paddle.fluid import _job as open_jobs
 from paddle.fluid._build import net
 from paddle.fluid._job import patiently
@@ -10,7 +9,7 @@ from paddle.fluid._job import patiently
 
 def is_model(path):
     """Is there a saved model for init_server: a folder, a file, or a prefix of files?"""
-    return os.path.exists(path) or any(os.path.isfile(path + e) for e in (".pdparams", ".pdiparams"))
+    return _files.exists(path) or any(_files.isfile(path + e) for e in (".pdparams", ".pdiparams"))
 
 
 class Job(object):
