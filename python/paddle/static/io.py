@@ -3,9 +3,8 @@ import os
 
 from skiff import _native
 
-from paddle import _names
-from paddle.distributed.fleet import _local
 from paddle import _files, _names
+from paddle.distributed.fleet import _local
 from paddle.fluid import executor as _executor
 from paddle.fluid.framework import Program, Variable, default_main_program
 from paddle.fluid.io import _saved_names, program_of_vars

@@ -203,11 +203,8 @@ class Fleet(object):
     def _split(self, main, startup, strategy):
         role = self._role()
         main._fleet_opt = dict(strategy.trainer_desc_configs)
-<<<<<<< HEAD
         _local.forget(main, startup)
-=======
         strategy._use_fs_client()
->>>>>>> 86179cc87f0a282516a172ca43a02193cacf5f63
         if self._is_collective:
             from paddle.distributed.fleet import _collective_static
             return _collective_static.make(main, startup, strategy, role)

@@ -15,6 +15,12 @@ def has_entry(program):
     return any(op.has_attr("entry") and op.attr("entry") not in ("", "none") for op in tables_of(program))
 
 
+def settings_of(program, lines, but=()):
+    """These settings for all tables of the program but some."""
+    names = dict.fromkeys(op.input("W")[0] for op in tables_of(program))
+    return [(name, lines) for name in names if name not in but]
+
+
 def say_once(what, said=set()):
     if what not in said:
         said.add(what)
@@ -59,9 +65,8 @@ def split(fleet, main, startup, strategy):
     fields = strategy._native(int(os.environ.get("CPU_NUM") or 1))
     fields["keyed_tables"] = gpubox or has_entry(main)
     if gpubox:  # Paddle's number of files there, where the user gives none
-        told = {name for name, _ in fields.get("tables", ())}
-        fields["tables"] = list(fields.get("tables", ())) + [
-            (name, "shard_num 37\n") for name in dict.fromkeys(op.input("W")[0] for op in tables_of(main)) if name not in told]
+        told = list(fields.get("tables", ()))
+        fields["tables"] = told + settings_of(main, "shard_num 37\n", [name for name, _ in told])
     features = fields["keyed_tables"] or fields.get("all_features") or fields.get("tables")
     if not features or not tables_of(main):
         return None
@@ -95,14 +100,15 @@ def open_own(program):
     if main.__dict__.get("_job") is None:
         job = Job.worker(0, 1, [])
         job.whole, job.gpubox = main.clone(for_test=True), False
-        job.split(main, startup, {"mode": "async", "all_features": True})
+        job.split(main, startup, {"mode": "async", "tables": settings_of(main, "shard_num 10\n")})
 
 
 def save_own(program, prefix, write):
     """static.save: dense variables by write(), tables of features beside them, in PREFIX.tables."""
     job = program.__dict__.get("_job")
     if job is not None and job.table_names():
-        job.tables("save").save_tables(prefix + ".tables", 0)
+        for table in range(len(job.table_names())):
+            job.tables("save").save_tables(prefix + ".tables", 0, table)
         program = without(program, job)
     write(program)
 
@@ -113,7 +119,8 @@ def load_own(program, prefix, read):
     if job is not None and job.table_names():
         from paddle.fluid.executor import global_scope
         job.connect(global_scope())
-        job.tables("load").load_tables(prefix + ".tables", 0)
+        for table in range(len(job.table_names())):
+            job.tables("load").load_tables(prefix + ".tables", 0, table)
         program = without(program, job)
     read(program)
 
