@@ -77,6 +77,19 @@ def split(fleet, main, startup, strategy):
     return job
 
 
+def needed_feeds(program, feeds, targets):
+    """Those that the targets are computed from. PaddleRec's trainers name all inputs, also labels, which Paddle refuses."""
+    needed = set(targets)
+    for op in reversed(program.global_block().ops):
+        if needed.intersection(op.output_arg_names):
+            needed.update(op.input_arg_names)
+    missing = [name for name in feeds if name not in needed]
+    if missing and len(missing) < len(feeds):
+        say_once("save_inference_model: the targets do not need %s: left out" % ", ".join(missing))
+        return [name for name in feeds if name in needed]
+    return list(feeds)
+
+
 # ---- programs without a fleet ----
 
 
