@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/features.h"
+#include "cli/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "fs/fs.h"
@@ -50,7 +50,7 @@ static void on_tick(void *user)
     double now = clock_seconds();
     if (now >= o->tables_due) {
         o->tables_due = now + TABLES_SECONDS;
-        features_progress(o->job.fleet, &o->progress);
+        job_tables_progress(o->job.fleet, &o->progress);
     }
     progress_tick(&o->progress);
     if (report_wanted())

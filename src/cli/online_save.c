@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cli/checkpoint.h"
-#include "cli/features.h"
+#include "cli/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "fleet/epochs.h"
@@ -81,7 +81,7 @@ enum skiff_status online_load(struct online *o, struct skiff_error *err)
     const char *path = o->start_path.len ? o->start_path.data
                                          : config_path(c, "runner.model_init_path", NULL);
     if (path && first && features)
-        TRY(features_load(&o->job, path, err));
+        TRY(job_tables_load(&o->job, path, err));
     else if (path && !skiff_fleet_server_num(o->job.fleet))
         TRY(checkpoint_load(&o->task, path, err));
     TRY(skiff_fleet_barrier_worker(o->job.fleet, err));
@@ -132,7 +132,7 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
                : s->pass == DONE_DAY_BEGINS      ? 3
                                                  : 0;
     if (has_features(s->o))
-        return features_save(&s->o->job, &s->o->task, s->dir.data, mode, err);
+        return job_tables_save(&s->o->job, &s->o->task, s->dir.data, mode, err);
     return save_whole(s, err);
 }
 
@@ -256,7 +256,7 @@ enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
         if (first)
             TRY(skiff_fleet_shrink(o->job.fleet, -1, err));
         if (first)
-            features_say(o->job.fleet);
+            job_tables_say(o->job.fleet);
     }
     TRY(begin_saves(o, err));
     if (first) {

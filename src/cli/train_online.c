@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "cli/checkpoint.h"
 #include "cli/command.h"
-#include "cli/features.h"
+#include "cli/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "cli/ranks.h"
@@ -188,7 +188,7 @@ static enum skiff_status work(struct online *o, struct skiff_error *err)
     o->total.epoch = -1;
     report_send(&o->total);
     if (!o->stopped)
-        features_say(o->job.fleet);
+        job_tables_say(o->job.fleet);
     if (!o->stopped && skiff_fleet_is_first_worker(o->job.fleet))
         log_info(o->passes_done ? "%d passes are trained, up to the end of %08d"
                                 : "%d passes to train: all is done up to %08d",

@@ -1,21 +1,21 @@
 /* Tables of features of a running job, as `skiff train` uses them. A job without any has none of
  * this: its models are saved as a whole. */
-#ifndef CLI_FEATURES_H
-#define CLI_FEATURES_H
+#ifndef CLI_JOB_TABLES_H
+#define CLI_JOB_TABLES_H
 
 #include "cli/job.h"
 #include "cli/progress.h"
 
 /* Their rows and bytes, for the line of progress. */
-void features_progress(struct skiff_fleet *f, struct progress *p);
+void job_tables_progress(struct skiff_fleet *f, struct progress *p);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
-void features_say(struct skiff_fleet *f);
+void job_tables_say(struct skiff_fleet *f);
 
 /* What is saved: all of the job as a checkpoint (mode 0, or 3 at the end of a day), or, for those
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them
  * (dnn_plugin/). By one worker; the folder is there when it is whole. */
-enum skiff_status features_save(struct job *j, struct task *task, const char *dir, int mode,
+enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
                                 struct skiff_error *err);
-enum skiff_status features_load(struct job *j, const char *dir, struct skiff_error *err);
+enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "cli/features.h"
+#include "cli/job_tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *bytes_text(uint64_t n, char out[static 32])
     return out;
 }
 
-void features_progress(struct skiff_fleet *f, struct progress *p)
+void job_tables_progress(struct skiff_fleet *f, struct progress *p)
 {
     uint64_t rows = 0, bytes = 0;
     char text[32];
@@ -38,7 +38,7 @@ void features_progress(struct skiff_fleet *f, struct progress *p)
                  bytes_text(bytes, text));
 }
 
-void features_say(struct skiff_fleet *f)
+void job_tables_say(struct skiff_fleet *f)
 {
     for (int i = 0; i < skiff_fleet_tables(f); i++) {
         struct skiff_table_state s = {0};
@@ -117,7 +117,7 @@ static enum skiff_status save_network(struct job *j, struct task *task, const ch
     return status;
 }
 
-enum skiff_status features_save(struct job *j, struct task *task, const char *dir, int mode,
+enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
                                 struct skiff_error *err)
 {
     if (mode == 0 || mode == 3)
@@ -127,7 +127,7 @@ enum skiff_status features_save(struct job *j, struct task *task, const char *di
     return save_network(j, task, dir, err);
 }
 
-enum skiff_status features_load(struct job *j, const char *dir, struct skiff_error *err)
+enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err)
 {
     return skiff_fleet_load_model(j->fleet, dir, 0, err);
 }
