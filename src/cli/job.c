@@ -146,8 +146,8 @@ enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_be
 
 enum skiff_status job_startup(struct job *j, struct task *task, struct skiff_error *err)
 {
-    struct skiff_executor *e = executor_create(
-        task->scope, &(struct executor_options){.seed = j->seed, .has_seed = true});
+    struct skiff_executor *e =
+        executor_create(task->scope, &(struct executor_options){.seed = j->seed, .has_seed = true});
     enum skiff_status status =
         executor_run(e, skiff_fleet_startup_program(j->fleet), NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);

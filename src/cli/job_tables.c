@@ -87,8 +87,7 @@ static void find_feeds(struct job *j, struct task *task, const char **feeds, int
         const struct skiff_var *v = task->vars.inputs[i];
         bool id = v == task->vars.label;
         for (int k = 0; k < b->nops && !id; k++)
-            id = is_table(j->fleet, op_in1(b->ops[k], "W")) &&
-                 reads(b->ops[k], skiff_var_name(v));
+            id = is_table(j->fleet, op_in1(b->ops[k], "W")) && reads(b->ops[k], skiff_var_name(v));
         if (!id)
             feeds[n++] = skiff_var_name(v);
     }
@@ -118,7 +117,7 @@ static enum skiff_status save_network(struct job *j, struct task *task, const ch
 }
 
 enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
-                                struct skiff_error *err)
+                                  struct skiff_error *err)
 {
     if (mode == 0 || mode == 3)
         return skiff_fleet_save_model(j->fleet, dir, mode, err);

@@ -15,7 +15,7 @@ void job_tables_say(struct skiff_fleet *f);
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them
  * (dnn_plugin/). By one worker; the folder is there when it is whole. */
 enum skiff_status job_tables_save(struct job *j, struct task *task, const char *dir, int mode,
-                                struct skiff_error *err);
+                                  struct skiff_error *err);
 enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err);
 
 #endif

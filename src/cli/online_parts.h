@@ -54,7 +54,8 @@ enum skiff_status online_meet(struct online *o, int64_t *v, size_t n, struct ski
 
 /* ---- online_metric.c ---- */
 /* PaddleRec's text: " global AUC=0.500000 BUCKET_ERROR=..". */
-void online_metric(const struct tally *t, const struct tally_sum *s, char out[static ONLINE_METRIC]);
+void online_metric(const struct tally *t, const struct tally_sum *s,
+                   char out[static ONLINE_METRIC]);
 
 /* ---- online_save.c ---- */
 /* Donefiles, and the newest model that is whole. */

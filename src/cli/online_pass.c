@@ -255,8 +255,8 @@ static enum skiff_status infer(struct online *o, struct trainer_result *r, struc
         return SKIFF_OK;
     start_progress(o, "judging ");
     struct skiff_scope *front = scope_create_child(o->task.scope); /* for states of metrics */
-    enum skiff_status status = trainer_infer_dataset(
-        front, skiff_fleet_main_program(o->job.fleet), o->data, &o->options, r, err);
+    enum skiff_status status = trainer_infer_dataset(front, skiff_fleet_main_program(o->job.fleet),
+                                                     o->data, &o->options, r, err);
     scope_destroy(front);
     progress_end(&o->progress, 0);
     return status;
@@ -268,9 +268,8 @@ static enum skiff_status train(struct online *o, struct trainer_result *r, struc
         return SKIFF_OK;
     start_progress(o, "");
     task_say_nan(&o->task, &o->options, "pass", o->pass);
-    enum skiff_status status =
-        trainer_train_dataset(o->task.scope, skiff_fleet_main_program(o->job.fleet), o->data,
-                              &o->options, r, err);
+    enum skiff_status status = trainer_train_dataset(
+        o->task.scope, skiff_fleet_main_program(o->job.fleet), o->data, &o->options, r, err);
     progress_end(&o->progress, 0);
     if (status == SKIFF_OK && dataset_bad_lines(o->data))
         log_warn("%lld bad lines were left out", (long long)dataset_bad_lines(o->data));

@@ -42,8 +42,8 @@ int online_next_day(int day)
 
 /* ---- keys ---- */
 
-static const char *const online_keys[] = {"runner.start_day",     "runner.end_day",
-                                          "runner.days",          "runner.pass_per_day",
+static const char *const online_keys[] = {"runner.start_day",      "runner.end_day",
+                                          "runner.days",           "runner.pass_per_day",
                                           "runner.split_interval", "runner.split_per_pass"};
 
 bool online_wanted(struct config *c)

@@ -14,8 +14,8 @@
 struct online_plan {
     int *days; /* owned; in order */
     int ndays;
-    int passes;         /* of a day */
-    int interval, each; /* minutes of a split, splits of a pass; interval 0: folders by pass */
+    int passes;            /* of a day */
+    int interval, each;    /* minutes of a split, splits of a pass; interval 0: folders by pass */
     int checkpoint, delta; /* saved after every so many passes of a day */
     bool first_base;
     const char *data_dir;  /* the config's */
@@ -34,7 +34,7 @@ void online_plan_deinit(struct online_plan *p);
 int online_splits(const struct online_plan *p);
 void online_split_path(const struct online_plan *p, int day, int pass, int i, struct buf *out);
 
-bool online_is_day(int day);    /* of the calendar, as yyyymmdd */
-int online_next_day(int day);   /* 20191231: 20200101 */
+bool online_is_day(int day);  /* of the calendar, as yyyymmdd */
+int online_next_day(int day); /* 20191231: 20200101 */
 
 #endif

@@ -78,8 +78,8 @@ enum skiff_status online_load(struct online *o, struct skiff_error *err)
 {
     struct config *c = o->task.config;
     bool first = skiff_fleet_is_first_worker(o->job.fleet), features = has_features(o);
-    const char *path = o->start_path.len ? o->start_path.data
-                                         : config_path(c, "runner.model_init_path", NULL);
+    const char *path =
+        o->start_path.len ? o->start_path.data : config_path(c, "runner.model_init_path", NULL);
     if (path && first && features)
         TRY(job_tables_load(&o->job, path, err));
     else if (path && !skiff_fleet_server_num(o->job.fleet))
@@ -101,6 +101,25 @@ struct saving {
     struct buf dir;
 };
 
+/* What servers have now, marked: all of it is of one instant. */
+static enum skiff_status save_checkpoint(struct saving *s, const struct io_inference *what,
+                                         struct skiff_error *err)
+{
+    struct online *o = s->o;
+    o->note.epoch = o->step;
+    o->note.complete = o->note.known = true;
+    TRY(epochs_mark(o->job.fleet, o->step, err));
+    TRY(epochs_save(o->job.fleet, o->task.scope,
+                    &(struct epochs_save){.dir = s->dir.data,
+                                          .note = o->note,
+                                          .feeds = what->feeds,
+                                          .nfeeds = what->nfeeds,
+                                          .targets = what->targets,
+                                          .ntargets = what->ntargets},
+                    err));
+    return epochs_saved(o->job.fleet, o->step++, true, NULL, err);
+}
+
 static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
 {
     struct online *o = s->o;
@@ -108,18 +127,11 @@ static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
     checkpoint_inference(&o->task, &names);
     const struct io_inference *what = &names.what;
     if (s->kind == DONE_MODEL)
-        return epochs_save(o->job.fleet, o->task.scope,
-                           &(struct epochs_save){.dir = s->dir.data,
-                                                 .note = o->note,
-                                                 .feeds = what->feeds,
-                                                 .nfeeds = what->nfeeds,
-                                                 .targets = what->targets,
-                                                 .ntargets = what->ntargets},
-                           err);
+        return save_checkpoint(s, what, err);
     buf_str(&s->dir, "/000");
-    enum skiff_status status = skiff_fleet_save_inference_model(
-        o->job.fleet, o->task.scope, what->feeds, what->nfeeds, what->targets, what->ntargets,
-        s->dir.data, false, err);
+    enum skiff_status status =
+        skiff_fleet_save_inference_model(o->job.fleet, o->task.scope, what->feeds, what->nfeeds,
+                                         what->targets, what->ntargets, s->dir.data, false, err);
     s->dir.data[s->dir.len -= strlen("/000")] = 0;
     return status;
 }
@@ -127,10 +139,10 @@ static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
 static enum skiff_status save_once(void *user, struct skiff_error *err)
 {
     struct saving *s = user;
-    int mode = s->kind == DONE_PATCH             ? 1
-               : s->kind == DONE_BASE            ? 2
-               : s->pass == DONE_DAY_BEGINS      ? 3
-                                                 : 0;
+    int mode = s->kind == DONE_PATCH        ? 1
+               : s->kind == DONE_BASE       ? 2
+               : s->pass == DONE_DAY_BEGINS ? 3
+                                            : 0;
     if (has_features(s->o))
         return job_tables_save(&s->o->job, &s->o->task, s->dir.data, mode, err);
     return save_whole(s, err);
@@ -182,20 +194,16 @@ static void say_whole(struct online *o)
     o->whole_said = true;
 }
 
-/* All workers are here: what servers have now is what is saved. */
+/* All workers are here, and all that they have learnt is with the servers. */
 static enum skiff_status begin_saves(struct online *o, struct skiff_error *err)
 {
-    TRY(skiff_fleet_barrier_worker(o->job.fleet, err));
-    o->note.epoch = o->step++;
-    o->note.complete = o->note.known = true;
     say_whole(o);
-    return epochs_mark(o->job.fleet, o->note.epoch, err);
+    TRY(skiff_fleet_flush(o->job.fleet, err));
+    return skiff_fleet_barrier_worker(o->job.fleet, err);
 }
 
 static enum skiff_status end_saves(struct online *o, struct skiff_error *err)
 {
-    if (skiff_fleet_is_first_worker(o->job.fleet))
-        TRY(epochs_saved(o->job.fleet, o->note.epoch, true, NULL, err));
     return skiff_fleet_barrier_worker(o->job.fleet, err);
 }
 
@@ -252,7 +260,7 @@ enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
     int next = online_next_day(o->day);
     bool first = skiff_fleet_is_first_worker(o->job.fleet);
     if (has_features(o)) {
-        TRY(skiff_fleet_barrier_worker(o->job.fleet, err));
+        TRY(begin_saves(o, err));
         if (first)
             TRY(skiff_fleet_shrink(o->job.fleet, -1, err));
         if (first)

@@ -86,9 +86,10 @@ static void no_table(const struct tables_found *f, struct config *c, const char 
     config_refuse(c, key,
                   "is of a table %.*s, but the model has no distributed one of that name; %s%s",
                   (int)strcspn(rest, "."), rest,
-                  f->n ? "it has " : "hyper_parameters.distributed_embedding: 1 makes those of "
-                                     "rank/* distributed, is_distributed: True an embedding of a "
-                                     "network in YAML",
+                  f->n ? "it has "
+                       : "hyper_parameters.distributed_embedding: 1 makes those of "
+                         "rank/* distributed, is_distributed: True an embedding of a "
+                         "network in YAML",
                   f->n ? names.data : "");
     buf_deinit(&names);
 }
@@ -149,10 +150,9 @@ struct sizes {
 };
 
 #define AT(member) offsetof(struct sizes, member)
-static const struct option size_rows[] = {
-    {"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
-    {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
-    {0}};
+static const struct option size_rows[] = {{"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
+                                          {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
+                                          {0}};
 static const struct options size_options = {.rows = size_rows};
 
 static void read_size(struct config *c, const char *key, const char *row, const char *text,
@@ -189,8 +189,7 @@ static void limit_tables(struct tables_found *f, struct config *c)
         part = sizes.each;
     for (int i = 0; part && i < f->n; i++)
         if (f->at[i].n && !f->at[i].limited)
-            add_line(f, &f->at[i], LIMIT_KEY, "memory_limit",
-                     arena_printf(f->arena, "%zu", part));
+            add_line(f, &f->at[i], LIMIT_KEY, "memory_limit", arena_printf(f->arena, "%zu", part));
 }
 
 /* ---- checks ---- */
@@ -241,9 +240,8 @@ static enum skiff_status read_all(struct task_tables *t, struct task *task, bool
     t->at = arena_alloc(&t->arena, (size_t)(f.n + 1) * sizeof *t->at);
     for (int i = 0; i < f.n; i++)
         if (f.at[i].n)
-            t->at[t->n++] =
-                (struct skiff_table_settings){.table = f.at[i].name,
-                                              .settings = check_table(&f, task->config, &f.at[i])};
+            t->at[t->n++] = (struct skiff_table_settings){
+                .table = f.at[i].name, .settings = check_table(&f, task->config, &f.at[i])};
     return config_check(task->config, err);
 }
 
