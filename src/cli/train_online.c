@@ -17,7 +17,6 @@
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
 #include "cli/ranks.h"
-#include "cli/remote_model.h"
 #include "cli/train_fleet.h"
 #include "fleet/epochs.h"
 
@@ -65,7 +64,6 @@ static enum skiff_status open_run(struct online *o, struct skiff_error *err)
     o->job.stop_on_death = true;
     TRY(job_open(&o->job, &o->task, o->args, err));
     o->save_path = task_save_path(&o->task);
-    TRY(remote_model_refuse(&o->task, "online training keeps donefiles beside its models", err));
     online_options(o);
     return config_check(o->task.config, err);
 }
