@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
+#include "store/file.h"
+
+#define ASK_SECONDS 2
 
 /* ---- how they are ---- */
 
@@ -26,6 +30,10 @@ void job_tables_progress(struct skiff_fleet *f, struct progress *p)
     uint64_t rows = 0, bytes = 0;
     char text[32];
     int n = skiff_fleet_tables(f);
+    double now = clock_seconds();
+    if (!n || now < p->tables_due)
+        return;
+    p->tables_due = now + ASK_SECONDS;
     for (int i = 0; i < n; i++) {
         struct skiff_table_state s = {0};
         if (skiff_fleet_table_state(f, i, &s, NULL) < 0)
@@ -33,8 +41,7 @@ void job_tables_progress(struct skiff_fleet *f, struct progress *p)
         rows += s.rows + s.disk_rows;
         bytes += s.bytes;
     }
-    if (n)
-        snprintf(p->tables, sizeof p->tables, "tables %llu rows, %s", (unsigned long long)rows,
+    snprintf(p->tables, sizeof p->tables, "tables %llu rows, %s", (unsigned long long)rows,
                  bytes_text(bytes, text));
 }
 
@@ -126,7 +133,28 @@ enum skiff_status job_tables_save(struct job *j, struct task *task, const char *
     return save_network(j, task, dir, err);
 }
 
-enum skiff_status job_tables_load(struct job *j, const char *dir, struct skiff_error *err)
+enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,
+                                        const struct model_note *note, struct skiff_error *err)
 {
-    return skiff_fleet_load_model(j->fleet, dir, 0, err);
+    struct model_writer w;
+    struct buf old = BUF_INIT;
+    buf_printf(&old, "%s/" MANIFEST_FILE, dir);
+    file_remove_tree(old.data); /* of an earlier run: it would vouch for what is being written */
+    buf_deinit(&old);
+    TRY(job_tables_save(j, task, dir, 0, err));
+    TRY(save_network(j, task, dir, err));
+    TRY(model_writer_open(&w, dir, err));
+    model_writer_describe(&w, note);
+    return model_writer_commit(&w, err);
+}
+
+enum skiff_status job_tables_begin(struct job *j, struct task *task, const char *dir,
+                                   struct skiff_error *err)
+{
+    if (!dir || !skiff_fleet_tables(j->fleet))
+        return SKIFF_OK;
+    if (skiff_fleet_is_first_worker(j->fleet))
+        TRY(skiff_fleet_load_model(j->fleet, dir, 0, err));
+    TRY(skiff_fleet_barrier_worker(j->fleet, err));
+    return job_startup(j, task, err);
 }

@@ -41,7 +41,6 @@ struct online {
     struct report total; /* of this worker */
     int passes_done;
     int64_t samples;
-    double tables_due; /* when their rows and bytes are asked for again */
 };
 
 /* ---- online_pass.c ---- */

@@ -15,7 +15,6 @@
 
 #define LOOK_SECONDS 0.1  /* between two looks at Ctrl-C */
 #define REMIND_SECONDS 60 /* what is waited for is said again */
-#define TABLES_SECONDS 5
 
 /* ---- what is told while a pass runs ---- */
 
@@ -47,11 +46,7 @@ static void tell_launcher(struct online *o)
 static void on_tick(void *user)
 {
     struct online *o = user;
-    double now = clock_seconds();
-    if (now >= o->tables_due) {
-        o->tables_due = now + TABLES_SECONDS;
-        job_tables_progress(o->job.fleet, &o->progress);
-    }
+    job_tables_progress(o->job.fleet, &o->progress);
     progress_tick(&o->progress);
     if (report_wanted())
         tell_launcher(o);

@@ -80,13 +80,9 @@ enum skiff_status online_load(struct online *o, struct skiff_error *err)
     bool first = skiff_fleet_is_first_worker(o->job.fleet), features = has_features(o);
     const char *path =
         o->start_path.len ? o->start_path.data : config_path(c, "runner.model_init_path", NULL);
-    if (path && first && features)
-        TRY(job_tables_load(&o->job, path, err));
-    else if (path && !skiff_fleet_server_num(o->job.fleet))
+    if (path && !skiff_fleet_server_num(o->job.fleet) && !features)
         TRY(checkpoint_load(&o->task, path, err));
-    TRY(skiff_fleet_barrier_worker(o->job.fleet, err));
-    if (path && features) /* what servers have now */
-        TRY(job_startup(&o->job, &o->task, err));
+    TRY(job_tables_begin(&o->job, &o->task, path, err));
     if (path && first)
         log_info("going on from %s", path);
     return SKIFF_OK;

@@ -30,6 +30,7 @@
 #include "cli/dump.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
+#include "cli/job_tables.h"
 #include "cli/progress.h"
 #include "cli/room.h"
 #include "cli/runs.h"
@@ -105,6 +106,7 @@ static void on_tick(void *user)
     struct tally_sum *sum;
     try_save(t);
     record_tick(t->record);
+    job_tables_progress(t->job.fleet, &t->progress);
     progress_tick(&t->progress);
     if (!report_wanted())
         return;
@@ -212,7 +214,9 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
 static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err)
 {
     t->has.index = (uint32_t)skiff_fleet_server_index(t->job.fleet);
-    return job_serve(&t->job, &t->task, &t->has, t->start_path, err);
+    /* tables of features, and all with them, are loaded by the first worker */
+    const char *start = skiff_fleet_tables(t->job.fleet) ? NULL : t->start_path;
+    return job_serve(&t->job, &t->task, &t->has, start, err);
 }
 
 /* ---- worker ---- */
@@ -369,7 +373,10 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
                                .nfeeds = names.what.nfeeds,
                                .targets = names.what.targets,
                                .ntargets = names.what.ntargets};
-    enum skiff_status status = epochs_save(t->job.fleet, t->task.scope, &what, err);
+    enum skiff_status status =
+        skiff_fleet_tables(t->job.fleet)
+            ? job_tables_save_epoch(&t->job, &t->task, dir.data, &t->save, err)
+            : epochs_save(t->job.fleet, t->task.scope, &what, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
     t->part_saved = status == SKIFF_OK && !t->save.complete;
@@ -430,9 +437,12 @@ static enum skiff_status end_epoch(struct fleet_training *t, struct skiff_error 
 {
     enum ps_saving_state state;
     char reason[512];
-    if (t->save.complete)
+    bool whole = t->save.complete, tables = skiff_fleet_tables(t->job.fleet) > 0;
+    if (whole && !tables)
         TRY(epochs_mark(t->job.fleet, t->epoch, err));
     TRY(ask_and_save(t, &state, reason, err));
+    if (whole && tables) /* which have no marks: nobody trains on before they are saved */
+        TRY(skiff_fleet_barrier_worker(t->job.fleet, err));
     t->unsaved = state != PS_SAVE_DONE;
     return SKIFF_OK;
 }
@@ -513,6 +523,8 @@ static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err
     t->everybody = !job.idle && !job.late;
     t->present = skiff_fleet_worker_num(t->job.fleet) - job.idle;
     snprintf(t->run, sizeof(t->run), "%.39s", job.run);
+    if (!job.late)
+        TRY(job_tables_begin(&t->job, &t->task, t->start_path, err));
     if (job.late)
         log_info("the job is running: this worker joins in epoch %d", t->first);
     else if (t->first)
@@ -576,6 +588,11 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
                   err));
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
                        skiff_fleet_is_first_worker(t->job.fleet), err));
+    if (skiff_fleet_tables(t->job.fleet) && config_has(t->task.config, "runner.valid_data_dir"))
+        config_refuse(t->task.config, "runner.valid_data_dir",
+                      "is not for jobs with tables of features (table_parameters), which one "
+                      "worker cannot hold; train by days and passes (docs/online.md), where each "
+                      "pass is judged before it is learnt from");
     TRY(task_check(&t->task, "train", err));
     if (skiff_fleet_is_first_worker(t->job.fleet))
         TRY(checkpoint_prepare(t->save_path, err));
