@@ -264,7 +264,8 @@ enum skiff_status task_tables_check(struct task *task, struct skiff_error *err)
     arena_init(&t.arena);
     enum skiff_status status = read_all(&t, task, false, err);
     if (status == SKIFF_OK && t.n)
-        log_info("table_parameters have an effect in jobs with servers only (skiff launch)");
+        log_info("table_parameters have no effect here: they are for jobs with servers (skiff launch) "
+                 "and for training by days (docs/online.md)");
     task_tables_deinit(&t);
     return status;
 }

@@ -116,6 +116,8 @@ static enum skiff_status join(struct online *o, struct skiff_error *err)
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     interrupt_outlive_output();
     TRY(job_startup(&o->job, &o->task, err));
+    if (!skiff_fleet_server_num(o->job.fleet)) /* nobody to agree with */
+        return online_load(o, err);
     say_has(o, &has);
     has.index = (uint32_t)skiff_fleet_worker_index(o->job.fleet);
     TRY(epochs_begin(o->job.fleet, &has, &job, err));
