@@ -83,11 +83,11 @@ enum skiff_status job_open(struct job *j, struct task *task, const struct task_a
                            struct skiff_error *err)
 {
     struct skiff_strategy strategy;
+    TRY(read_strategy(j, task, args, &strategy, err)); /* may add to the environment */
     j->fleet = skiff_fleet_create();
     fleet_on_log(j->fleet, on_log, NULL);
     TRY(skiff_fleet_init_env(j->fleet, SKIFF_ROLE_ENV_AUTO, err));
     say_role(j->fleet);
-    TRY(read_strategy(j, task, args, &strategy, err));
     j->seed = task_seed(task);
     TRY(skiff_fleet_split(j->fleet, task->main, task->startup, &strategy, err));
     const char *notes = skiff_fleet_notes(j->fleet);

@@ -150,46 +150,33 @@ struct sizes {
 };
 
 #define AT(member) offsetof(struct sizes, member)
-static const struct option size_rows[] = {{"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
-                                          {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
-                                          {0}};
+static const struct option size_rows[] = {
+    {"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
+    {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
+    {0}};
 static const struct options size_options = {.rows = size_rows};
 
-static void read_size(struct config *c, const char *key, const char *row, const char *text,
-                      struct sizes *out)
+static const char *read_size(struct config *c, const char *key, const char *row, struct sizes *out)
 {
+    const char *text = config_text(c, key, NULL);
     if (text && options_set(&size_options, out, row, text, NULL) < 0)
         config_refuse(c, key, "must be a size, as 4096, 64K, 10M or 2G, found \"%.80s\"", text);
+    return text;
 }
 
-static void read_sizes(struct config *c, struct sizes *out)
-{
-    const char *env = getenv(SERVER_MEMORY_ENV);
-    const char *limit = config_text(c, LIMIT_KEY, NULL);
-    *out = (struct sizes){0};
-    if (env && *env && options_set(&size_options, out, "limit", env, NULL) < 0)
-        config_refuse(c, SERVER_MEMORY_ENV,
-                      "of the environment must be a size, as 4096, 64K, 10M or 2G, found \"%.80s\"",
-                      env);
-    if (!env || !*env)
-        read_size(c, LIMIT_KEY, "limit", limit, out);
-    read_size(c, EACH_KEY, "each", config_text(c, EACH_KEY, NULL), out);
-}
-
-/* What a server has is shared by its tables: those without a limit of their own get equal parts. */
+/* What a server's tables share is read by servers from the environment, where skiff launch has put
+ * it if it was told; what the config says counts less. What each table may have is a setting. */
 static void limit_tables(struct tables_found *f, struct config *c)
 {
-    struct sizes sizes;
-    int n = 0;
-    read_sizes(c, &sizes);
-    for (int i = 0; i < f->n; i++)
-        n += f->at[i].n && !f->at[i].limited;
-    size_t part = n ? sizes.limit / (size_t)n : 0;
-    if (sizes.each && (!part || sizes.each < part))
-        part = sizes.each;
-    for (int i = 0; part && i < f->n; i++)
+    struct sizes sizes = {0};
+    const char *limit = read_size(c, LIMIT_KEY, "limit", &sizes);
+    read_size(c, EACH_KEY, "each", &sizes);
+    if (limit && sizes.limit)
+        setenv(SERVER_MEMORY_ENV, limit, 0);
+    for (int i = 0; sizes.each && i < f->n; i++)
         if (f->at[i].n && !f->at[i].limited)
-            add_line(f, &f->at[i], LIMIT_KEY, "memory_limit", arena_printf(f->arena, "%zu", part));
+            add_line(f, &f->at[i], EACH_KEY, "memory_limit",
+                     arena_printf(f->arena, "%zu", sizes.each));
 }
 
 /* ---- checks ---- */
