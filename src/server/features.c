@@ -75,12 +75,23 @@ enum skiff_status features_table(struct unit *u, struct table **out, struct skif
     return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
 }
 
+/* Its part of what the server has for tables. */
+static void share_memory(const struct server *s, struct table_config *c)
+{
+    int n = 0;
+    for (int i = 0; i < s->plan->ntables; i++)
+        n += s->plan->features[i] != NULL;
+    if (!c->memory_limit && n)
+        c->memory_limit = s->options.table_memory / (size_t)n;
+}
+
 enum skiff_status features_create(struct server *s, struct unit *u, const char *settings,
                                   struct skiff_error *err)
 {
     struct features *f = u->features = mem_must(sizeof *f);
     const struct table_config *c = &f->config;
     TRY(table_config_parse(u->param, settings, &f->config, err));
+    share_memory(s, &f->config);
     find_shards(s, f);
     enum skiff_status status = accessor_init(&u->accessor, c->accessor, &c->options, err);
     if (status < 0)
