@@ -5,8 +5,9 @@
 #include "collective/collective_parts.h"
 
 static const char *const names[CALL_KINDS] = {
-    "all_reduce", "reduce",  "reduce_scatter", "all_gather", "all_gather_any", "gather",
-    "broadcast",  "scatter", "all_to_all",     "barrier",    "split",          "opening of a group",
+    "all_reduce",     "reduce", "reduce_scatter",     "all_gather", "all_gather_of",
+    "all_gather_any", "gather", "broadcast",          "scatter",    "all_to_all",
+    "barrier",        "split",  "opening of a group",
 };
 
 static bool adds_up(const struct call *c)

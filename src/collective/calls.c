@@ -291,12 +291,20 @@ static enum skiff_status run_barrier(struct collective *c, const struct task *t,
     return exchange_run(c, &x, err);
 }
 
+static enum skiff_status run_all_gather_of(struct collective *c, const struct task *t,
+                                           struct skiff_error *err)
+{
+    size_t places[c->size];
+    add_up(t->out_bytes, c->size, places);
+    return join_pieces(c, &t->call, t->out_bytes, places, t->in, t->out, err);
+}
+
 /* First the lengths, then the bytes. t->out: where to put the pointer; t->out_bytes: the lengths.
  */
 static enum skiff_status run_all_gather_any(struct collective *c, const struct task *t,
                                             struct skiff_error *err)
 {
-    size_t out[c->size], places[c->size], *sizes = (size_t *)t->out_bytes, all = 0;
+    size_t places[c->size], *sizes = (size_t *)t->out_bytes, all = 0;
     uint64_t mine = *t->in_bytes, every[c->size];
     struct task lengths = {.call = t->call, .in = &mine, .out = every};
     void *memory;
@@ -310,12 +318,7 @@ static enum skiff_status run_all_gather_any(struct collective *c, const struct t
                              sizes[i]);
     }
     TRY(mem_alloc(all ? all : 1, "what all ranks have gathered", &memory, err));
-    struct take_copy k = {c->size, memory, places};
-    struct exchange x = {.call = t->call, .mine = t->in, .out_bytes = out, .in_bytes = sizes};
-    x.take = take_copy;
-    x.arg = &k;
-    fill(out, c->size, (size_t)mine);
-    enum skiff_status status = exchange_run(c, &x, err);
+    enum skiff_status status = join_pieces(c, &t->call, sizes, places, t->in, memory, err);
     if (status < 0)
         mem_free(memory);
     else
@@ -404,6 +407,17 @@ enum skiff_status collective_all_gather(struct collective *c, const void *in, si
 {
     struct task t = {.run = run_gather, .in = in, .out = out};
     t.call = move_call(CALL_ALL_GATHER, (int64_t)bytes, -1);
+    return group_run(c, &t, err);
+}
+
+enum skiff_status collective_all_gather_of(struct collective *c, const void *in,
+                                           const size_t *sizes, void *out, struct skiff_error *err)
+{
+    struct task t = {.run = run_all_gather_of, .in = in, .out = out, .out_bytes = sizes};
+    int64_t all = 0;
+    for (int i = 0; i < c->size; i++)
+        all += (int64_t)sizes[i];
+    t.call = move_call(CALL_ALL_GATHER_OF, all, -1);
     return group_run(c, &t, err);
 }
 

@@ -55,7 +55,10 @@ enum skiff_status collective_reduce_scatter(struct collective *c, const void *in
 /* out: size * bytes, by rank. in may be its own place in out. */
 enum skiff_status collective_all_gather(struct collective *c, const void *in, size_t bytes,
                                         void *out, struct skiff_error *err);
-/* Pieces of different sizes: *out is mem_alloc'ed (mem_free), sizes[i] by rank. */
+/* The same with pieces of different sizes, sizes[i] by rank, which all ranks know. */
+enum skiff_status collective_all_gather_of(struct collective *c, const void *in,
+                                           const size_t *sizes, void *out, struct skiff_error *err);
+/* Pieces whose sizes the others do not know: *out is mem_alloc'ed (mem_free), sizes[i] by rank. */
 enum skiff_status collective_all_gather_any(struct collective *c, const void *in, size_t bytes,
                                             void **out, size_t *sizes, struct skiff_error *err);
 enum skiff_status collective_gather(struct collective *c, const void *in, size_t bytes, void *out,
@@ -85,6 +88,9 @@ struct collective_work *collective_start_send(struct collective *c, int to, cons
                                               size_t bytes, struct skiff_error *err);
 struct collective_work *collective_start_recv(struct collective *c, int from, void *data,
                                               size_t bytes, struct skiff_error *err);
+/* All ranks are on one machine that has no cores beside theirs: what was started would only take
+ * turns with what they compute. The same answer in every rank. */
+bool collective_crowded(const struct collective *c);
 bool collective_done(const struct collective_work *w);
 /* Waits, frees w, gives its result. */
 enum skiff_status collective_wait(struct collective_work *w, struct skiff_error *err);

@@ -303,6 +303,11 @@ enum skiff_status hall_exchange(struct collective *c, const struct exchange *x,
     return status;
 }
 
+bool collective_crowded(const struct collective *c)
+{
+    return c->hall && c->hall->shared->crowded;
+}
+
 bool hall_peek_call(const struct collective *c, int member, struct call *out, uint64_t *out_sent)
 {
     /* of a round that we have not begun: its seat does not change before we come */

@@ -24,6 +24,7 @@ struct hall_shared {
     _Alignas(64) atomic_uint_fast64_t count; /* comings to meetings so far */
     _Alignas(64) atomic_uint wake;
     atomic_uint sleepers;
+    bool crowded;    /* no core to spare beside those of the ranks */
     atomic_int refs; /* in one process: who has it open */
 };
 

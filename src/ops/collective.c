@@ -76,89 +76,88 @@ static void rows_release(struct kernel *k)
     k->state = NULL;
 }
 
-/* What a rank gives: this, n ids, n rows of values. */
-struct rows_head {
+struct rows_head { /* what a rank tells of its rows */
     int64_t n, width, height;
 };
 
-static enum skiff_status rows_pack(struct kernel *k, struct skiff_tensor *x, void **out,
-                                   size_t *bytes, struct skiff_error *err)
+/* Says how many rows all ranks have, and before this one's, once their tables are the same. */
+static enum skiff_status rows_count(const struct kernel *k, const struct collective *c,
+                                    const struct rows_head *heads, size_t *total, size_t *before,
+                                    struct skiff_error *err)
 {
-    struct rows_merged m = {.width = rows_width(x), .height = x->sel.height};
-    if (x->sel.nrows)
-        TRY(rows_merge(k, k->state, &x, 1, ROWS_ANY, &m, err));
-    struct rows_head head = {(int64_t)m.n, m.width, m.height};
-    size_t ids = m.n * sizeof(int64_t), values = ids / sizeof(int64_t) * (size_t)m.width * 4;
-    *bytes = sizeof head + ids + values;
-    TRY(kernel_scratch(k, *bytes, out, err));
-    char *p = *out;
-    memcpy(p, &head, sizeof head);
-    if (m.n) {
-        memcpy(p + sizeof head, m.ids, ids);
-        memcpy(p + sizeof head + ids, m.values, values);
+    int rank = collective_rank(c);
+    const struct rows_head *own = &heads[rank];
+    *total = *before = 0;
+    for (int r = 0; r < collective_size(c); r++) {
+        const struct rows_head *h = &heads[r];
+        if (h->width != own->width || h->height != own->height || h->n < 0 || h->n > UINT32_MAX)
+            return kernel_fail(k, SKIFF_SHAPE, err,
+                               "rank %d gives other rows than this one: a table of %lld rows of "
+                               "%lld was expected (input X, variable %s)",
+                               r, (long long)own->height, (long long)own->width,
+                               kernel_in_name(k, 0, 0));
+        *total += (size_t)h->n;
+        *before += r < rank ? (size_t)h->n : 0;
     }
     return SKIFF_OK;
 }
 
-/* The head of a rank's bytes, once it is what the bytes are. */
-static enum skiff_status rows_head_read(const struct kernel *k, const char *p, size_t bytes,
-                                        int rank, const struct rows_head *own,
-                                        struct rows_head *out, struct skiff_error *err)
+static void move(void *to, const void *from, size_t bytes)
 {
-    if (bytes >= sizeof *out)
-        memcpy(out, p, sizeof *out);
-    bool fits = bytes >= sizeof *out && out->width == own->width && out->height == own->height &&
-                out->n >= 0 && (size_t)out->n <= bytes / sizeof(int64_t) &&
-                bytes == sizeof *out + (size_t)out->n * (8 + 4 * (size_t)own->width);
-    if (fits)
-        return SKIFF_OK;
-    return kernel_fail(k, SKIFF_SHAPE, err,
-                       "rank %d gives other rows than this one: a table of %lld rows of %lld was "
-                       "expected (input X, variable %s)",
-                       rank, (long long)own->height, (long long)own->width,
-                       kernel_in_name(k, 0, 0));
+    if (bytes && to != from)
+        memmove(to, from, bytes);
 }
 
-static enum skiff_status rows_unpack(struct kernel *k, struct collective *c, const char *all,
-                                     const size_t *sizes, struct rows_head own,
-                                     struct skiff_error *err)
+/* This rank's rows at their place among the rows of all, in Out, where they may lie already. */
+static enum skiff_status rows_place(struct kernel *k, const struct rows_merged *m, size_t total,
+                                    size_t before, struct skiff_error *err)
 {
     struct skiff_tensor *out = kernel_out_value(k, 0, 0);
-    struct rows_head head;
-    size_t total = 0, at = 0;
-    const char *p = all;
-    for (int r = 0; r < collective_size(c); p += sizes[r++]) {
-        TRY(rows_head_read(k, p, sizes[r], r, &own, &head, err));
-        total += (size_t)head.n;
+    size_t row = (size_t)m->width * sizeof(float);
+    const void *ids = m->ids, *values = m->values;
+    void *copy;
+    if (m->n && (total > out->sel.rows_cap || total * row > out->tensor.cap)) {
+        TRY(kernel_scratch(k, m->n * (sizeof(int64_t) + row), &copy, err));
+        ids = memcpy(copy, ids, m->n * sizeof(int64_t));
+        values = memcpy((int64_t *)copy + m->n, values, m->n * row);
     }
-    TRY(value_as_rows(out, DTYPE_FP32, total, own.width, own.height, err));
-    p = all;
-    for (int r = 0; r < collective_size(c); p += sizes[r++]) {
-        memcpy(&head, p, sizeof head);
-        size_t n = (size_t)head.n, row = (size_t)own.width * 4;
-        if (!n)
-            continue;
-        memcpy(out->sel.rows + at, p + sizeof head, n * 8);
-        memcpy((char *)out->tensor.data + at * row, p + sizeof head + n * 8, n * row);
-        at += n;
-    }
+    TRY(value_as_rows(out, DTYPE_FP32, total, m->width, m->height, err));
+    move(out->sel.rows + before, ids, m->n * sizeof(int64_t));
+    move((char *)out->tensor.data + before * row, values, m->n * row);
+    return SKIFF_OK;
+}
+
+/* One array of the rows of all ranks, `each` bytes a row, in which this rank's own lie. */
+static enum skiff_status rows_gather(struct kernel *k, struct collective *c, void *rows,
+                                     const struct rows_head *heads, size_t before, size_t each,
+                                     struct skiff_error *err)
+{
+    void *sizes;
+    TRY(kernel_scratch(k, (size_t)collective_size(c) * sizeof(size_t), &sizes, err));
+    for (int r = 0; r < collective_size(c); r++)
+        ((size_t *)sizes)[r] = (size_t)heads[r].n * each;
+    TRY_RING(k, c, collective_all_gather_of(c, (char *)rows + before * each, sizes, rows, err));
     return SKIFF_OK;
 }
 
 static enum skiff_status sum_rows(struct kernel *k, struct collective *c, struct skiff_error *err)
 {
-    struct skiff_tensor *x = kernel_in_value(k, 0, 0);
-    void *mine, *all = NULL, *sizes;
-    size_t bytes;
+    struct skiff_tensor *x = kernel_in_value(k, 0, 0), *out = kernel_out_value(k, 0, 0);
+    struct rows_merged m = {.width = rows_width(x), .height = x->sel.height};
+    void *heads;
+    size_t total, before;
     if (x->tensor.dtype != DTYPE_FP32 && x->sel.nrows)
         return kernel_fail(k, SKIFF_DTYPE, err, "input X (%s): selected rows must be float32",
                            kernel_in_name(k, 0, 0));
-    TRY(rows_pack(k, x, &mine, &bytes, err));
-    TRY(kernel_scratch(k, (size_t)collective_size(c) * sizeof(size_t), &sizes, err));
-    TRY_RING(k, c, collective_all_gather_any(c, mine, bytes, &all, sizes, err));
-    enum skiff_status status = rows_unpack(k, c, all, sizes, *(struct rows_head *)mine, err);
-    mem_free(all);
-    return status;
+    if (x->sel.nrows)
+        TRY(rows_merge(k, k->state, &x, 1, ROWS_ANY, &m, err));
+    struct rows_head own = {(int64_t)m.n, m.width, m.height};
+    TRY(kernel_scratch(k, (size_t)collective_size(c) * sizeof own, &heads, err));
+    TRY_RING(k, c, collective_all_gather(c, &own, sizeof own, heads, err));
+    TRY(rows_count(k, c, heads, &total, &before, err));
+    TRY(rows_place(k, &m, total, before, err));
+    TRY(rows_gather(k, c, out->sel.rows, heads, before, sizeof(int64_t), err));
+    return rows_gather(k, c, out->tensor.data, heads, before, (size_t)m.width * sizeof(float), err);
 }
 
 /* ---- reductions ---- */

@@ -199,6 +199,13 @@ static void gathers_of_different_lengths(struct collective *c)
             CHECK(are_bytes_of((uint8_t *)out + at, r, sizes[r]));
             at += sizes[r];
         }
+        memset(out, 0xee, at);
+        CHECK_OK(collective_all_gather_of(c, in, sizes, out, &err));
+        at = 0;
+        for (int r = 0; r < size; r++) {
+            CHECK(are_bytes_of((uint8_t *)out + at, r, sizes[r]));
+            at += sizes[r];
+        }
         mem_free(out);
         free(in);
     }
