@@ -67,6 +67,12 @@ static const char *const known_keys[] = {
     "runner.split_file_list",
     "runner.warmup_model_path",
     "runner.on_worker_death",
+    "runner.gradient_merge",
+    "runner.gradient_merge_configs.k_steps",
+    "runner.gradient_merge_configs.avg",
+    "runner.localsgd",
+    "runner.localsgd_configs.k_steps",
+    "runner.localsgd_configs.begin_step",
     /* understood, without effect on one machine's CPUs */
     "runner.train_reader_path",
     "runner.infer_reader_path",

@@ -30,6 +30,7 @@
 #include "cli/dump.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/room.h"
 #include "cli/runs.h"
 #include "cli/valid_job.h"
@@ -146,6 +147,7 @@ static enum skiff_status read_strategy(struct fleet_training *t, const struct ta
     const char *mode = config_text(c, "runner.sync_mode", fallback);
     enum skiff_split_mode known;
     *out = (struct skiff_strategy){.mode = mode};
+    TRY(ranks_refuse(c, err));
     if (!skiff_mode_find(mode, &known))
         return error_set(err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected %s", config_name(c),
                          mode == fallback ? "hyper_parameters.optimizer.strategy"
