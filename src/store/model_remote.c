@@ -287,8 +287,8 @@ enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct
     enum skiff_status status = remote_settle(folder, err);
     c->path = path_join(c->temp, whole ? "model" : strrchr(path, '/') + 1);
     if (status == SKIFF_OK)
-        status = whole ? fs_copy(NULL, path, c->path, NULL, err)
-                       : copy_beside(folder, c->temp, err);
+        status =
+            whole ? fs_copy(NULL, path, c->path, NULL, err) : copy_beside(folder, c->temp, err);
     free(folder);
     if (status < 0)
         model_copy_close(c);
