@@ -721,6 +721,8 @@ static PyMethodDef methods[] = {
     METHOD("save_cache", fleet_save_cache, "The rows with the most shows; how many."),
     METHOD("shrink", fleet_shrink, "Statistics fade, old rows go."),
     METHOD0("revert", fleet_revert, "Forgets what the next patch would hold."),
+    METHOD("pull_dense", fleet_pull_dense, "The servers' dense parameters, into the scope."),
+    METHOD("push_dense", fleet_push_dense, "The scope's dense parameters, to the servers."),
     METHOD("table_state", fleet_table_state, "Counts of one table, over all servers."),
     METHOD("on_say", fleet_on_say, "Who gets what happens, one line each."),
     {0}};

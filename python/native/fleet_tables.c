@@ -133,6 +133,32 @@ PyObject *fleet_shrink(struct fleet_object *o, PyObject *args, PyObject *keyword
     return fleet_finish(status, &err);
 }
 
+/* ---- dense parameters ---- */
+
+static PyObject *move_dense(struct fleet_object *o, PyObject *args, PyObject *keywords,
+                            enum skiff_status (*move)(struct skiff_fleet *, struct skiff_scope *,
+                                                      struct skiff_error *))
+{
+    PyObject *scope;
+    struct skiff_error err;
+    enum skiff_status status;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("scope"),
+                                     base_class[CLASS_SCOPE], &scope))
+        return NULL;
+    FREE_CALL(status, move(o->f, ((struct scope_object *)scope)->s, &err));
+    return fleet_finish(status, &err);
+}
+
+PyObject *fleet_pull_dense(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    return move_dense(o, args, keywords, skiff_fleet_pull_dense);
+}
+
+PyObject *fleet_push_dense(struct fleet_object *o, PyObject *args, PyObject *keywords)
+{
+    return move_dense(o, args, keywords, skiff_fleet_push_dense);
+}
+
 /* ---- what there is ---- */
 
 PyObject *fleet_get_tables(struct fleet_object *o, void *unused)

