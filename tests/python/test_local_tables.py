@@ -23,7 +23,8 @@ def network(entry=None, slots=1):
     label = paddle.static.data("label", [None, 1], "float32")
     rows = [paddle.reshape(paddle.static.nn.sparse_embedding(i, [10, 4], entry=entry, param_attr=paddle.ParamAttr(name="table")),
                            [-1, 4]) for i in ids]
-    guess = paddle.static.nn.fc(paddle.concat(rows, axis=1), 1)
+    half = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.5))
+    guess = paddle.static.nn.fc(paddle.concat(rows, axis=1), 1, weight_attr=half)
     return ids, label, guess, paddle.mean(paddle.nn.functional.square_error_cost(guess, label))
 
 
@@ -50,7 +51,7 @@ class Alone(Case):
     def build(self, strategy=None):
         fleet.init()
         ids, label, guess, loss = network()
-        optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.01), strategy or fleet.DistributedStrategy())
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.05), strategy or fleet.DistributedStrategy())
         optimizer.minimize(loss)
         self.exe.run(paddle.static.default_startup_program())
         fleet.init_worker()
@@ -60,8 +61,8 @@ class Alone(Case):
         ids, guess, loss = self.build()
         self.addCleanup(fleet.stop_worker)
         self.assertEqual(fleet.server_num(), 0)
-        losses = [self.loss_of(loss) for _ in range(5)]
-        self.assertLess(losses[-1], 0.8 * losses[0])
+        losses = [self.loss_of(loss) for _ in range(10)]
+        self.assertLess(losses[-1], 0.7 * losses[0])
         fleet.save_persistables(self.exe, os.path.join(self.folder, "m"))
         rows = [line.split() for name in glob.glob(os.path.join(self.folder, "m", "000", "part-000-*.gz"))
                 for line in gzip.open(name, "rt")]
@@ -98,7 +99,7 @@ class WithoutFleet(Case):
         """An entry asks for rows that come by themselves: of any id, saved beside the dense parameters."""
         loss = self.build(paddle.distributed.CountFilterEntry(1))
         losses = [self.loss_of(loss, self.main) for _ in range(4)]
-        self.assertLess(losses[-1], 0.8 * losses[0])
+        self.assertLess(losses[-1], 0.7 * losses[0])
         test = self.loss_of(loss.name, self.main.clone(for_test=True))
         paddle.static.save(self.main, os.path.join(self.folder, "m"))
         names = os.listdir(os.path.join(self.folder, "m.tables", "000"))
