@@ -45,9 +45,9 @@ static struct skiff_var *build(struct skiff_net *net)
     struct skiff_var *ids = skiff_data(net, "ids", SKIFF_DIMS(1), .dtype = "int64");
     struct skiff_var *g = skiff_data(net, "g", SKIFF_DIMS(DIM));
     struct skiff_var *x = skiff_data(net, "x", SKIFF_DIMS(2));
-    struct skiff_var *rows = skiff_embedding(net, ids, 1, DIM, .is_sparse = true,
-                                             .is_distributed = true,
-                                             .param_attr = SKIFF_PARAM(.name = "emb"));
+    struct skiff_var *rows =
+        skiff_embedding(net, ids, 1, DIM, .is_sparse = true, .is_distributed = true,
+                        .param_attr = SKIFF_PARAM(.name = "emb"));
     struct skiff_var *y =
         skiff_fc(net, x, 1, .bias_attr = SKIFF_NO_PARAM,
                  .param_attr = SKIFF_PARAM(.name = "w", .initializer = skiff_init_constant(1)));
@@ -446,9 +446,9 @@ static void dense_d2sum(void **state)
         }
         want[k][0] = w, want[k][1] = 0, want[k][2] = d2, want[k][3] = g2, want[k][4] = mom;
         double got[5] = {9, 9, 9, 9, 9};
-        assert_int_equal(sscanf(lines[k], "%lf %lf %lf %lf %lf", &got[0], &got[1], &got[2], &got[3],
-                                &got[4]),
-                         5);
+        assert_int_equal(
+            sscanf(lines[k], "%lf %lf %lf %lf %lf", &got[0], &got[1], &got[2], &got[3], &got[4]),
+            5);
         for (int c = 0; c < 5; c++)
             if (fabs(got[c] - want[k][c]) > 2e-5)
                 fail_msg("element %d, column %d: %g, expected %g", k, c, got[c], want[k][c]);
@@ -510,8 +510,10 @@ static void wrong_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(async_merges_until_a_flush), cmocka_unit_test(sync_pushes_in_order),
-        cmocka_unit_test(save_and_load),              cmocka_unit_test(dense_d2sum),
+        cmocka_unit_test(async_merges_until_a_flush),
+        cmocka_unit_test(sync_pushes_in_order),
+        cmocka_unit_test(save_and_load),
+        cmocka_unit_test(dense_d2sum),
         cmocka_unit_test(wrong_calls),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

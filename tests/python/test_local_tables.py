@@ -162,6 +162,7 @@ GPUBOX = """
 import os, sys
 import paddle, paddle.distributed.fleet as fleet
 sys.path.insert(0, sys.argv[1])
+from paddle.fluid import _psgpu
 from test_local_tables import network
 paddle.enable_static()
 fleet.init()
@@ -195,6 +196,8 @@ for day in range(3):
     fleet.save_inference_model(exe, "%s/%d" % (sys.argv[2], day), [v.name for v in ids + [label]], [guess])
     data.release_memory()
     print("day", day, fleet.fleet._job.tables("state").table_state(0)["rows"])
+data.load_into_memory()
+print("fetched", _psgpu.fetch_rows(_psgpu.Box.job, data, 2))
 fleet.shrink()
 box.finalize()
 fleet.stop_worker()
@@ -220,7 +223,7 @@ class GpuBox(unittest.TestCase):
             self.assertIn("tables live in the worker; this server has nothing to do and ends", server.stderr)
             worker = self.run_role("TRAINER", folder)
             self.assertEqual(worker.returncode, 0, worker.stderr)
-            self.assertEqual(worker.stdout.split("\n")[:3], ["day 0 43", "day 1 43", "day 2 43"])
+            self.assertEqual(worker.stdout.split("\n")[:4], ["day 0 43", "day 1 43", "day 2 43", "fetched 40"])
             self.assertEqual(worker.stderr.count("CUDA devices were asked for (use_gpu); CPUs are used"), 1)
             self.assertEqual(worker.stderr.count("the targets do not need label: left out"), 1)
             self.assertEqual(len(os.listdir(folder + "/2/000")), 37)
