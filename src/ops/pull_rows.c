@@ -80,23 +80,27 @@ static void numbered_reserve(struct numbered *n, size_t total)
     n->total = total;
 }
 
-/* Keys of a table of features are any 64 bits. */
-static bool is_outside(const struct kernel *k, int64_t height, int64_t id)
+/* Rows that the table may have: keys of a table of features are any 64 bits. */
+static uint64_t table_height(const struct kernel *k, const struct shape *w)
 {
-    int64_t padding = k->attr[TABLE_PADDING].l;
-    return k->attr[TABLE_SHARDS].i <= 0 && (uint64_t)id >= (uint64_t)height &&
-           (padding == -1 || id != padding);
+    return k->attr[TABLE_SHARDS].i > 0 ? UINT64_MAX : (uint64_t)w->dims[0];
+}
+
+/* Outside a table of so many rows. Of features there is no outside: -1, padding where no other is
+ * given, is a key that is never pushed, so its row is zeros. */
+static bool is_outside(int64_t id, uint64_t height, int64_t padding)
+{
+    return height != UINT64_MAX && (uint64_t)id >= height && (padding == -1 || id != padding);
 }
 
 /* False: an id is outside the table; the run will say so. */
-static bool number_list(const struct kernel *k, struct numbered *n, int64_t height, size_t at,
-                        size_t count)
+static bool number_list(struct numbered *n, struct id_map *map, uint64_t height, int64_t padding,
+                        size_t at, size_t count)
 {
-    struct id_map *map = &((struct pull_state *)k->state)->remote.map;
     for (size_t e = at; e < at + count; e++) {
         int64_t id = n->ids[e];
         bool fresh;
-        if (is_outside(k, height, id))
+        if (is_outside(id, height, padding))
             return false;
         uint32_t number = id_map_add(map, id, &fresh);
         if (fresh)
@@ -107,7 +111,7 @@ static bool number_list(const struct kernel *k, struct numbered *n, int64_t heig
 }
 
 /* All lists of the later batch; false: not all known, or not fit. */
-static bool number_later(struct kernel *k, const struct kernel_later *later, int64_t height,
+static bool number_later(struct kernel *k, const struct kernel_later *later, uint64_t height,
                          struct numbered *n)
 {
     struct pull_state *s = k->state;
@@ -125,7 +129,7 @@ static bool number_later(struct kernel *k, const struct kernel_later *later, int
         const struct tensor *ids = later->find(later->user, kernel_in_value(k, TABLE_IDS, i));
         size_t count = (size_t)tensor_numel(ids);
         memcpy(n->ids + at, tensor_i64(ids), count * sizeof *n->ids);
-        if (!number_list(k, n, height, at, count))
+        if (!number_list(n, &s->remote.map, height, k->attr[TABLE_PADDING].l, at, count))
             return false;
         at += count;
     }
@@ -142,7 +146,7 @@ void pull_rows_ahead(struct kernel *k, const struct kernel_later *later)
         check_slices(k, NULL) < 0 || table_shape(k, &w, NULL) < 0)
         return;
     struct numbered *n = &s->ahead[s->nahead];
-    if (!number_later(k, later, w.dims[0], n))
+    if (!number_later(k, later, table_height(k, &w), n))
         return;
     struct tensor list = {.dtype = DTYPE_INT64, .shape = SHAPE((int64_t)n->count), .data = n->rows};
     const struct tensor *ids = &list;
@@ -223,18 +227,18 @@ static enum skiff_status take_ahead(struct kernel *k, int64_t width, struct skif
 }
 
 /* Local ids of list i; the distinct ids of the whole table are appended to rows. */
-static enum skiff_status number_ids(struct kernel *k, int i, int64_t height, int64_t *rows,
+static enum skiff_status number_ids(struct kernel *k, int i, uint64_t height, int64_t *rows,
                                     struct skiff_error *err)
 {
     struct id_map *map = &((struct pull_state *)k->state)->remote.map;
     const struct tensor *ids = kernel_in_at(k, TABLE_IDS, i);
-    int64_t n = tensor_numel(ids);
+    int64_t padding = k->attr[TABLE_PADDING].l, n = tensor_numel(ids);
     TRY(size_local(k, i, err));
     struct tensor *local = kernel_out_at(k, PULL_LOCAL, i);
     for (int64_t e = 0; e < n; e++) {
         int64_t id = tensor_i64(ids)[e];
         bool fresh;
-        if (is_outside(k, height, id))
+        if (is_outside(id, height, padding))
             return kernel_fail(k, SKIFF_RANGE, err,
                                "input Ids (%s): id %lld at position %lld is outside the table W "
                                "(%s) of %lld rows",
@@ -257,7 +261,7 @@ static enum skiff_status pull_now(struct kernel *k, struct job *j, const struct 
     struct tensor *rows = kernel_out(k, PULL_ROWS), *table = kernel_out(k, PULL_TABLE);
     id_map_reset(map, (size_t)total);
     for (int i = 0; i < kernel_in_count(k, TABLE_IDS); i++)
-        TRY(number_ids(k, i, w->dims[0], tensor_i64(rows), err));
+        TRY(number_ids(k, i, table_height(k, w), tensor_i64(rows), err));
     TRY(size_table(k, map->count, w->dims[1], err));
     const struct tensor *ids = rows;
     struct job_lookup l = {.table = table_slices(k, kernel_in_name(k, TABLE_W, 0)),

@@ -423,21 +423,30 @@ static const char *number_text(float f, char out[32])
     return out;
 }
 
+/* A constant by which parameters are updated; others may be a rank's own. */
+static bool sets_number(const struct skiff_op *op)
+{
+    static const char *const names[] = {"learning_rate", "gradient_merge_k", "local_sgd_"};
+    const char *to = op_out1(op, "Out");
+    for (size_t i = 0; to && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(op->type, "fill_constant") && !strncmp(to, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 static void add_numbers(const struct skiff_op *op, struct buf *out)
 {
     char text[32];
-    const char *to = op_out1(op, "Out");
     const char *param = op_in1(op, "Param");
-    bool sets_rate = !strcmp(op->type, "fill_constant") && to &&
-                     !strncmp(to, "learning_rate", strlen("learning_rate"));
-    if (!sets_rate && !param && !has_role(op, ROLE_LRSCHED))
+    bool sets = sets_number(op);
+    if (!sets && !param && !has_role(op, ROLE_LRSCHED))
         return;
     for (int i = 0; i < op->nattrs; i++) {
         const struct op_attr_value *a = &op->attrs[i];
         if (a->type != ATTR_FLOAT)
             continue;
-        if (sets_rate)
-            buf_printf(out, "%s = %s\n", to, number_text(a->value.f, text));
+        if (sets)
+            buf_printf(out, "%s = %s\n", op_out1(op, "Out"), number_text(a->value.f, text));
         else
             buf_printf(out, "%s of %s%s%s = %s\n", a->name, op->type, param ? " of " : "",
                        param ? param : "", number_text(a->value.f, text));

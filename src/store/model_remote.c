@@ -3,10 +3,10 @@
  *
  * The save is written to TMPDIR, and uploaded into the folder as .skiff-save-<n>/. Then a file
  * .skiff-commit-<n> is put beside it: that is the instant. It lists the files of earlier saves that
- * go. The files are then moved to their places, the manifest last, and both names removed. Who comes
- * to the folder (to load or to save) and finds such a file does the rest first. Two may do it at the
- * same time: moving what is moved already does nothing. Killed before: what was uploaded is removed
- * by a save there a day later, as nobody can tell whether its writer lives.
+ * go. The files are then moved to their places, the manifest last, and both names removed. Who
+ * comes to the folder (to load or to save) and finds such a file does the rest first. Two may do it
+ * at the same time: moving what is moved already does nothing. Killed before: what was uploaded is
+ * removed by a save there a day later, as nobody can tell whether its writer lives.
  *
  * <n> begins with the seconds since 1970, in hexadecimal. */
 #include <stdio.h>

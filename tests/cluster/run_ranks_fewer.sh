@@ -96,6 +96,15 @@ for i in 0 1; do
     says rank.$i "rank 1 trains with other numbers than rank 0: learning_rate_0 = 0.02"
     says rank.$i ", not learning_rate_0 = 0.01; parameters would become different ones"
 done
+name="other numbers of steps"
+echo runner.gradient_merge_configs.k_steps=3 >own.1
+start 2 "$skiff" $(train few steps 100 $adam $merge)
+finish 1 1
+says rank.0 "rank 1 trains with other numbers than rank 0: gradient_merge_k = 3, not gradient_merge_k = 2; parameters"
+echo runner.localsgd_configs.k_steps=5 >own.1
+start 2 "$skiff" $(train few steps 100 $adam $local)
+finish 1 1
+says rank.1 "rank 1 trains with other numbers than rank 0: local_sgd_k = 5, not local_sgd_k = 4; parameters"
 rm own.1
 
 refuses() { # TEXT, arguments of skiff train

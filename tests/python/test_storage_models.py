@@ -191,6 +191,29 @@ class SaveAndLoad(Models):
             self.fails("s3://box/m: GET at 127.0.0.1:1 failed, tried 2 times", static.load, main, "s3://box/m/m")
             self.fails("s3://box: GET at 127.0.0.1:1 failed", paddle.save, {"a": 1}, "s3://box/one")
 
+    def test_no_room_here(self):
+        with static.scope_guard(static.Scope()):
+            main, x, y, exe = self.program()
+            static.save(main, "s3://box/m/m")
+            os.environ["TMPDIR"] = "/none"
+            self.fails("s3://box/m/m.skiff_manifest.yaml: cannot be kept in /none/skiff", static.load, main, "s3://box/m/m")
+            self.fails("s3://box/m: cannot write the model folder /none/skiff", static.save, main, "s3://box/m/m")
+            self.fails("s3://box/one: cannot write /none/skiff", paddle.save, {"a": 1}, "s3://box/one")
+
+    def test_a_save_that_is_not_in_its_place(self):
+        with static.scope_guard(static.Scope()):
+            main, x, y, exe = self.program()
+            static.save(main, "s3://box/m/m")
+            want = self.weight() + 1
+            static.global_scope().set("fc_0.w_0", want)
+            self.s3.faults = [Fault("PUT", 403, 1, having="/box/m/m.pdparams")]
+            self.fails("s3://box/m/.skiff-save- ... holds a save that is not in its place yet: ... status 403", static.save, main,
+                       "s3://box/m/m")
+            self.change()
+            static.load(main, "s3://box/m/m")  # puts it there
+            self.assertTrue((self.weight() == want).all())
+            self.assertFalse([name for name in self.s3.objects if ".skiff-" in name])
+
     def test_an_upload_that_is_cut(self):
         os.environ["SKIFF_FS_TRIES"] = "2"
         with static.scope_guard(static.Scope()):
