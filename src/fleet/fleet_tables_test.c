@@ -24,6 +24,7 @@ struct table_job {
                  struct skiff_scope *scope, int worker);
     bool adam_d2sum;
     const char *settings; /* NULL: those above */
+    const char *load;     /* servers begin with it; NULL: as the startup program says */
     /* filled */
     char texts[MAX_NODES][32];
     const char *endpoints[MAX_NODES];
@@ -60,7 +61,7 @@ static enum skiff_status be(struct member *m, struct skiff_fleet *f, struct skif
 {
     enum skiff_status status;
     if (m->server) {
-        status = skiff_fleet_init_server(f, NULL, err);
+        status = skiff_fleet_init_server(f, m->j->load, err);
         return status == SKIFF_OK ? skiff_fleet_run_server(f, err) : status;
     }
     struct skiff_executor *exe = skiff_executor_create(scope, NULL);
@@ -401,6 +402,50 @@ static void save_and_load(void **state)
     assert_true(same_text(in_folder("second"), in_folder("fourth"), "001"));
 }
 
+/* ---- save_persistables keeps all of every record ---- */
+
+static void keep_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                      struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    int64_t ids[SAMPLES];
+    for (int i = 0; i < 8; i++) {
+        ids_of(i, 0, true, ids);
+        step(exe, skiff_fleet_main_program(f), ids, i, 0);
+        must(skiff_fleet_flush(f, &err), &err);
+    }
+    must(skiff_fleet_save_persistables(f, scope, in_folder("kept"), &err), &err);
+    must(skiff_fleet_save_model(f, in_folder("before"), 0, &err), &err);
+}
+
+static void kept_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                      struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    must(skiff_fleet_save_model(f, in_folder("after"), 0, &err), &err);
+}
+
+/* With another number of servers, too. */
+static void persistables_come_back(void **state)
+{
+    struct table_job keep = {
+        .mode = "async", .optimizer = "adam", .servers = 2, .workers = 1, .work = keep_work};
+    (void)state;
+    table_job_run(&keep);
+    struct table_job kept = {.mode = "async",
+                             .optimizer = "adam",
+                             .servers = 1,
+                             .workers = 1,
+                             .work = kept_work,
+                             .load = in_folder("kept")};
+    table_job_run(&kept);
+    struct plain before = {0}, after = {0};
+    assert_true(saved_rows(in_folder("before"), &before) > 4);
+    saved_rows(in_folder("after"), &after);
+    same_rows(&before, &after);
+    assert_true(same_text(in_folder("before"), in_folder("after"), "001"));
+}
+
 /* ---- adam_d2sum: numbers of Paddle 2.6.2 ---- */
 
 static void d2sum_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
@@ -513,6 +558,7 @@ int main(void)
         cmocka_unit_test(async_merges_until_a_flush),
         cmocka_unit_test(sync_pushes_in_order),
         cmocka_unit_test(save_and_load),
+        cmocka_unit_test(persistables_come_back),
         cmocka_unit_test(dense_d2sum),
         cmocka_unit_test(wrong_calls),
     };
