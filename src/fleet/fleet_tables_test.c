@@ -23,6 +23,7 @@ struct table_job {
     void (*work)(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
                  struct skiff_scope *scope, int worker);
     bool adam_d2sum;
+    bool apart;           /* no id is pushed by two workers */
     const char *settings; /* NULL: those above */
     /* filled */
     char texts[MAX_NODES][32];
@@ -319,7 +320,7 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     struct skiff_error err = {0};
     int64_t ids[SAMPLES];
     for (int i = 0; i < SYNC_STEPS; i++) {
-        ids_of(i, worker, true, ids);
+        ids_of(i, worker, !j->apart, ids);
         step(exe, skiff_fleet_main_program(f), ids, i, worker);
     }
     must(skiff_fleet_barrier_worker(f, &err), &err);
@@ -327,17 +328,20 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     must(skiff_fleet_barrier_worker(f, &err), &err);
 }
 
-static void sync_pushes_in_order(void **state)
+static void steps_push_as_they_are(const char *mode, bool apart)
 {
-    struct table_job j = {
-        .mode = "sync", .optimizer = "sgd", .servers = 2, .workers = 2, .work = sync_work};
+    struct table_job j = {.mode = mode,
+                          .optimizer = "sgd",
+                          .servers = 2,
+                          .workers = 2,
+                          .work = sync_work,
+                          .apart = apart};
     struct plain want = {0}, got = {0};
-    (void)state;
     table_job_run(&j);
     for (int i = 0; i < SYNC_STEPS; i++)
         for (int worker = 0; worker < 2; worker++) {
             int64_t ids[SAMPLES];
-            ids_of(i, worker, true, ids);
+            ids_of(i, worker, !apart, ids);
             for (int k = 0; k < SAMPLES; k++) {
                 float g[DIM];
                 for (int d = 0; d < DIM; d++)
@@ -347,6 +351,18 @@ static void sync_pushes_in_order(void **state)
         }
     saved_rows(in_folder("sync"), &got);
     same_rows(&want, &got);
+}
+
+static void sync_pushes_in_order(void **state)
+{
+    (void)state;
+    steps_push_as_they_are("sync", false);
+}
+
+static void half_async_pushes(void **state)
+{
+    (void)state;
+    steps_push_as_they_are("half_async", true);
 }
 
 /* ---- saves and loads ---- */
@@ -475,6 +491,8 @@ static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skif
     told(skiff_fleet_shrink(f, 1, &err), &err, "shrink: there is no table 1");
     told(skiff_fleet_save_model(f, in_folder("x"), -1, &err), &err, "mode is -1; expected 0 (all)");
     told(skiff_fleet_save_model(f, "", 0, &err), &err, "has no name");
+    told(skiff_fleet_save_model(f, "s3://bucket/model", 0, &err), &err,
+         "s3://bucket/model: tables of features are saved to folders that all servers see");
     told(skiff_fleet_load_table(f, 1, in_folder("none"), 0, &err), &err,
          "expected the files of dense parameters");
     char command[300];
@@ -512,6 +530,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(async_merges_until_a_flush),
         cmocka_unit_test(sync_pushes_in_order),
+        cmocka_unit_test(half_async_pushes),
         cmocka_unit_test(save_and_load),
         cmocka_unit_test(dense_d2sum),
         cmocka_unit_test(wrong_calls),
