@@ -216,12 +216,12 @@ test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename 
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
 USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
-CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
+CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving %-run_online user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
 	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 
 # what has threads, under TSan: network, trainers and servers, jobs of real processes, training by several threads
-TSAN_TESTS := thread_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test pages_test \
+TSAN_TESTS := thread_test stats_test wire_test transport_ tcp_gate hello_test rpc_ membership_test ps_test hostile_test gather_test server_ table_test table_tiered pages_test \
     fleet_ collective_ data_dataset data_pipe hogwild trainer_test trainer_pause tally_test cluster_ train-run_threads user-run_predict
 tsan: # Python itself is not built for TSan
 	@$(MAKE) --no-print-directory SAN=thread NO_PYTHON=1 check T="$(TSAN_TESTS)" && echo "tsan: no races"

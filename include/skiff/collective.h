@@ -84,7 +84,8 @@ struct skiff_collective_options {
     bool sync_batch_norm; /* batch_norm takes the statistics of all ranks' rows; not by_rows */
     /* Local SGD: ranks train alone, and parameters become their mean over all ranks in every
      * local_steps-th run, and in all of the first local_begin ones; 0: gradients are summed. Needs
-     * startup; not by_rows, nor with merged gradients. */
+     * startup; not with merged gradients. by_rows: a rank that has no rows left comes to the means
+     * with the parameters that it has. */
     int local_steps, local_begin;
     uint64_t reserved[4];
 };

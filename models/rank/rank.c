@@ -18,7 +18,7 @@ struct rank_inputs rank_inputs_make(struct skiff_net *net, const struct skiff_mo
         .rows = skiff_model_integer(c, "sparse_feature_number", 1000001),
         .width = skiff_model_integer(c, "sparse_feature_dim", 9),
         .multi_value = skiff_model_flag(c, "multi_value", false)};
-    skiff_model_integer(c, "distributed_embedding", 0);
+    in.distributed = skiff_model_integer(c, "distributed_embedding", 0) != 0;
     skiff_model_integer(c, "num_field", 0);
     in.label = skiff_model_input(out, skiff_data(net, "label", SKIFF_DIMS(1), .dtype = "int64"));
     for (int i = 0; i < in.slots; i++) {
@@ -40,7 +40,8 @@ struct skiff_var *rank_embeddings(struct skiff_net *net, const struct rank_input
     struct skiff_var *parts[RANK_MAX_SLOTS];
     for (int i = 0; i < in->slots; i++) {
         parts[i] = skiff_embedding(net, in->ids[i], in->rows, width, .is_sparse = true,
-                                   .has_padding = padding_zero, .param_attr = attr);
+                                   .is_distributed = in->distributed, .has_padding = padding_zero,
+                                   .param_attr = attr);
         if (in->multi_value)
             parts[i] = skiff_sequence_pool(net, parts[i], "sum");
     }

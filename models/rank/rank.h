@@ -2,8 +2,9 @@
  *
  * Keys: sparse_inputs_slots (27: the label and 26 features), sparse_feature_number (1000001),
  * sparse_feature_dim (9), dense_input_dim (13; 0: none), multi_value (False; True: a feature may
- * have any number of ids, whose rows are added up), distributed_embedding and num_field (taken, no
- * effect: tables lie with this process, and fields are counted). */
+ * have any number of ids, whose rows are added up), distributed_embedding (0; 1: in a job with
+ * servers rows are made when their ids come, and table_parameters apply), num_field (taken, no
+ * effect: fields are counted). */
 #ifndef MODELS_RANK_RANK_H
 #define MODELS_RANK_RANK_H
 
@@ -15,7 +16,7 @@ struct rank_inputs {
     struct skiff_var *label, *dense, *ids[RANK_MAX_SLOTS];
     int slots;
     int64_t dense_columns, rows, width; /* rows x width: the table */
-    bool multi_value;
+    bool multi_value, distributed;
 };
 
 /* Reads the keys and declares label, C1 .. Cn, dense_input, in this order, as PaddleRec's readers

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/task.h"
@@ -165,8 +166,14 @@ static void check_save(struct doctor *d, struct task *j)
     struct statvfs s;
     const char *path = config_path(j->config, "runner.model_save_path", "model_output");
     struct buf at = BUF_INIT;
-    if (fs_is_remote(path))
+    if (fs_is_remote(path)) {
+        struct skiff_error err = {0};
+        if (checkpoint_prepare(path, &err) < 0)
+            doctor_wrong(d, "docs/storage.md tells how such paths are reached", "%s", err.message);
+        else
+            doctor_ok(d, "models go to %s, which can be written", path);
         return;
+    }
     buf_str(&at, path);
     while (at.len > 1 && access(at.data, F_OK)) { /* up to what is there */
         char *slash = strrchr(at.data, '/');

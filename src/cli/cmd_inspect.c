@@ -63,6 +63,11 @@ static int run_tensor(const struct command_call *call)
     return inspect_files(call, inspect_tensor);
 }
 
+static int run_table(const struct command_call *call)
+{
+    return inspect_files(call, inspect_table);
+}
+
 static enum skiff_status ops_of(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err)
 {
@@ -112,6 +117,10 @@ static const struct option tensor_rows[] = {
     {"all", OPTION_BOOL, AT(all), .help = "all values"},
     {"program", OPTION_TEXT, AT(names), .value = "FILE",
      .help = "the program whose variables a combined file holds: gives their names"},
+    {0}};
+static const struct option table_rows[] = {
+    {"double", OPTION_BOOL, AT(twice),
+     .help = "of CtrDoubleAccessor, whose columns stand in another order"},
     {0}};
 static const struct option no_rows[] = {{0}};
 
@@ -170,11 +179,19 @@ static const struct command parts[] = {
      .text = "Name, type, shape, lod, smallest, largest and mean value, first values.",
      TAKES(tensor_rows),
      PART(tensor)},
+    {.name = "table",
+     .summary = "saved tables of features: rows, columns, shows, clicks, scores",
+     .usage = "[--double] FOLDER...",
+     .text = "FOLDER is one table (part-000-00000 ...) or a model with several (000, 001 ...), as "
+             "servers save them. Scores are (show - click) * 0.1 + click. What a running job's "
+             "tables hold stands in the logs of skiff train.",
+     TAKES(table_rows),
+     PART(table)},
     {0}};
 
 const struct command command_inspect = {
     .name = "inspect",
-    .summary = "print what is in a program, model, tensor or pickle file; list ops, layers and "
+    .summary = "print what is in a program, model, tensor, pickle or table; list ops, layers and "
                "functions",
     .text = "Prints what is in a file, readable.",
     .parts = parts};

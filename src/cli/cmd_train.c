@@ -17,7 +17,9 @@
 #include "cli/room.h"
 #include "cli/runs.h"
 #include "cli/record.h"
+#include "cli/task_tables.h"
 #include "cli/train_fleet.h"
+#include "cli/train_online.h"
 #include "cli/valid.h"
 #include "executor/trainer.h"
 #include "store/file.h"
@@ -444,6 +446,7 @@ static enum skiff_status train(struct training *t, const struct task_args *args,
     TRY(valid_open(&t->valid, &t->task, err));
     read_options(t);
     TRY(dump_init(&t->dump, &t->task, &t->options, false, 0, err));
+    TRY(task_tables_check(&t->task, err));
     TRY(task_check(&t->task, "train", err));
     TRY(start_values(t, args->resume, err));
     TRY(take_place(t, args, err));
@@ -505,6 +508,8 @@ static int run(const struct command_call *call)
         status = command_usage(call->name, "--resume goes on with what --overwrite removes");
     if (status)
         return status;
+    if (train_online_wanted(args))
+        return train_online(args);
     if (train_fleet_wanted())
         return train_fleet(args);
     struct training t = {.ranks.size = 1};

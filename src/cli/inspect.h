@@ -12,6 +12,7 @@
 struct inspect_options {
     bool summary;       /* program: counts only */
     bool all;           /* tensor: every value */
+    bool twice;         /* table: of CtrDoubleAccessor */
     const char *model;  /* model: file name of the program in a folder */
     const char *params; /* model: file name of the combined parameters in a folder */
     const char *names;  /* tensor: program that names the tensors of a combined file */
@@ -29,6 +30,8 @@ enum skiff_status inspect_layers(const char *name, struct skiff_error *err);
 enum skiff_status inspect_functions(const char *name, struct skiff_error *err);
 enum skiff_status inspect_tensor(const char *path, const struct inspect_options *o,
                                  struct skiff_error *err);
+enum skiff_status inspect_table(const char *path, const struct inspect_options *o,
+                                struct skiff_error *err);
 
 /* Shared: "    12 mul" lines, most used first, unknown types marked. */
 void inspect_op_counts(const struct skiff_program *p);

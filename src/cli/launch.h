@@ -33,6 +33,7 @@ struct launch_args {
     int server_num, worker_num; /* 0: not given */
     int start_port;             /* 0: free ports */
     const char *servers, *workers, *log_dir, *transport, *encrypt, *secret_file;
+    size_t server_memory; /* 0: no limit */
     bool quiet, verbose, config, insecure, share_secret, resume;
     /* of collective jobs */
     bool collective, log_overwrite;

@@ -56,6 +56,9 @@ static const struct option rows[] = {
     {"transport", OPTION_TEXT, AT(transport), .value = "NAME",
      .help = "how processes reach each other: tcp, or ipc (faster on one machine), with settings "
              "behind it (docs/launch.md)"},
+    {"server_memory", OPTION_SIZE, AT(server_memory), .value = "SIZE",
+     .help = "what the tables of features of one server may take, as 8G; at the limit rows leave "
+             "by the tables' memory_policy"},
     {"encrypt", OPTION_TEXT, AT(encrypt), .value = "on|off|auto",
      .help = "whether others can read what passes between them; auto: not between machines"},
     {"secret_file", OPTION_TEXT, AT(secret_file), .value = "FILE",

@@ -181,6 +181,10 @@ void launch_env(const struct launch *l, const struct launch_process *p, launch_s
         set("SKIFF_TRANSPORT", l->args->transport);
     if (l->args->encrypt)
         set("SKIFF_ENCRYPT", l->args->encrypt);
+    char memory[32];
+    snprintf(memory, sizeof(memory), "%zu", l->args->server_memory);
+    if (l->args->server_memory && p->server)
+        set("SKIFF_SERVER_MEMORY", memory);
     if (l->args->insecure)
         set("SKIFF_INSECURE", "1");
     l->mode->env(l, p, set);

@@ -68,6 +68,8 @@ static void describe(const struct progress *p, const struct tally_sum *s, struct
     buf_printf(out, "%.0f samples/s", spent > 0 ? (double)s->samples / spent : 0.0);
     add_number(out, "loss", tally_loss(p->tally, s));
     add_number(out, "auc", tally_auc(p->tally, s));
+    if (p->tables[0])
+        buf_printf(out, ", %s", p->tables);
     if (share > 0.001)
         buf_printf(out, ", %s left", seconds_text(spent * (1 - share) / share, left));
 }

@@ -18,6 +18,8 @@ struct progress {
     int64_t printed;        /* batches at the last line */
     _Atomic double started; /* is moved by pauses, in a training thread, while ticks look at it */
     double due;             /* nothing is printed before */
+    char tables[64];        /* rows and bytes of tables of features; "": there are none */
+    double tables_due;      /* when that is asked for again */
     int64_t expected;       /* samples of the epoch, once one has been through; 0: not known */
 };
 

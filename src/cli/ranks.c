@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include <skiff/collective.h>
+#include <skiff/optimizer.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -50,11 +51,62 @@ static bool wanted(struct task *t)
            (skiff_world_size() > 1 || collective_mpi_present() || !strcasecmp(mode, "collective"));
 }
 
+/* ---- fewer sums ---- */
+
+static enum skiff_status refuse_both(struct config *c, struct skiff_error *err)
+{
+    return error_set(err, SKIFF_INVALID,
+                     "%s: runner.gradient_merge and runner.localsgd exclude each other; leave one "
+                     "of them out",
+                     config_name(c));
+}
+
+/* Gradient merge, also of one process; the keys are those of Paddle's DistributedStrategy. */
+static enum skiff_status merge_gradients(struct task *t, struct skiff_error *err)
+{
+    struct config *c = t->config;
+    int k = (int)config_int_in(c, "runner.gradient_merge_configs.k_steps", 1, 1, 1 << 30);
+    bool avg = config_bool(c, "runner.gradient_merge_configs.avg", true);
+    bool merges = config_bool(c, "runner.gradient_merge", false);
+    if (merges && config_bool(c, "runner.localsgd", false))
+        return refuse_both(c, err);
+    TRY(config_check(c, err));
+    return merges ? skiff_gradient_merge(t->main, t->startup, k, avg, err) : SKIFF_OK;
+}
+
+static enum skiff_status add_up_over_ranks(struct task *t, struct skiff_error *err)
+{
+    struct config *c = t->config;
+    struct skiff_collective_options o = {.by_rows = true, .loss_is_sum = t->vars.loss_is_sum};
+    int k = (int)config_int_in(c, "runner.localsgd_configs.k_steps", 1, 1, 1 << 30);
+    int begin = (int)config_int_in(c, "runner.localsgd_configs.begin_step", 1, 0, 1 << 30);
+    if (config_bool(c, "runner.localsgd", false)) {
+        o.local_steps = k;
+        o.local_begin = begin;
+    }
+    TRY(config_check(c, err));
+    return skiff_collective_transpile(t->main, t->startup, &o, err);
+}
+
+enum skiff_status ranks_refuse(struct config *c, struct skiff_error *err)
+{
+    static const char *const keys[] = {"runner.gradient_merge", "runner.localsgd"};
+    for (int i = 0; i < 2; i++)
+        if (config_bool(c, keys[i], false))
+            return error_set(err, SKIFF_UNSUPPORTED,
+                             "%s: %s is for ranks without servers; a job with servers sends "
+                             "fewer gradients by runner.sync_mode: geo",
+                             config_name(c), keys[i]);
+    return SKIFF_OK;
+}
+
 enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_args *args,
                              bool train, struct skiff_error *err)
 {
     char role[32];
     *r = (struct ranks){.size = 1};
+    if (train)
+        TRY(merge_gradients(t, err));
     if (!wanted(t))
         return SKIFF_OK;
     TRY(open_world(t, args, err));
@@ -65,10 +117,7 @@ enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_
     log_set_role(role);
     TRY(one_thread(r, t, err));
     if (train)
-        TRY(skiff_collective_transpile(
-            t->main, t->startup,
-            &(struct skiff_collective_options){.by_rows = true, .loss_is_sum = t->vars.loss_is_sum},
-            err));
+        TRY(add_up_over_ranks(t, err));
     log_info("%s, %d ranks, collective (%s)", t->model->name, r->size, skiff_world_engine());
     if (!ranks_first(r) && !args->verbose)
         log_set_level(LOG_WARN);

@@ -17,6 +17,8 @@ struct ranks {
 /* Meets the others. train: the task's programs become collective. */
 enum skiff_status ranks_open(struct ranks *r, struct task *t, const struct task_args *args,
                              bool train, struct skiff_error *err);
+/* Keys of ranks in the config of a job with servers. */
+enum skiff_status ranks_refuse(struct config *c, struct skiff_error *err);
 static inline bool ranks_alone(const struct ranks *r)
 {
     return r->size <= 1;

@@ -63,6 +63,9 @@ static void count_predictions(struct tally_sum *s, const struct tensor *predict,
         s->log_loss -= log((double)(q < least ? least : q));
         s->clicks += l > 0;
         s->predicted += (double)p;
+        s->abs_error += 1.0 - (double)q;
+        s->sqr_error += (1.0 - (double)q) * (1.0 - (double)q);
+        s->q += 1.0 / (1.0 + exp(-(double)p));
         s->judged++;
     }
 }
@@ -92,6 +95,9 @@ static void add(struct tally_sum *to, const struct tally_sum *from)
     to->clicks += from->clicks;
     to->predicted += from->predicted;
     to->right += from->right;
+    to->abs_error += from->abs_error;
+    to->sqr_error += from->sqr_error;
+    to->q += from->q;
     for (int i = 0; i < TALLY_BUCKETS; i++) {
         to->pos[i] += from->pos[i];
         to->neg[i] += from->neg[i];

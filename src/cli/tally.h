@@ -20,6 +20,8 @@ struct tally_sum {
     int64_t judged;                     /* predictions with a label */
     double log_loss, clicks, predicted; /* sums over them */
     double right;                       /* accuracy times samples */
+    /* sums over judged ones, for PaddleRec's metric text: |p - label|, its square, sigmoid(p) */
+    double abs_error, sqr_error, q;
     int64_t pos[TALLY_BUCKETS], neg[TALLY_BUCKETS];
 };
 

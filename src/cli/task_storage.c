@@ -18,12 +18,12 @@ enum skiff_status task_storage(struct config *c, struct skiff_error *err)
     if (status == SKIFF_OK && said) {
         status = fs_settings_parse(&s, client, ugi.data ? ugi.data : "", err);
         if (status == SKIFF_OK)
-            status =
-                fs_settings_hadoop(&s, config_text(c, "runner.fs_client.hadoop_bin", ""), err);
+            status = fs_settings_hadoop(&s, config_text(c, "runner.fs_client.hadoop_bin", ""), err);
         if (status == SKIFF_OK)
             status = fs_configure("hdfs", &s, err);
         if (status < 0)
-            error_prefix(err, status, "%s: runner.%s", config_name(c), *uri ? "fs_client" : "fs_name");
+            error_prefix(err, status, "%s: runner.%s", config_name(c),
+                         *uri ? "fs_client" : "fs_name");
     }
     buf_deinit(&ugi);
     return status;

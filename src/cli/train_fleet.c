@@ -29,6 +29,8 @@
 #include "cli/command.h"
 #include "cli/dump.h"
 #include "cli/interrupt.h"
+#include "cli/job.h"
+#include "cli/job_tables.h"
 #include "cli/progress.h"
 #include "cli/room.h"
 #include "cli/runs.h"
@@ -48,7 +50,7 @@
 struct fleet_training {
     const struct task_args *args;
     struct task task;
-    struct skiff_fleet *fleet;
+    struct job job;
     struct file_list files; /* of this worker */
     struct dataset *data;
     struct tally tally;
@@ -63,12 +65,11 @@ struct fleet_training {
     bool shuffle, stopped, everybody; /* everybody: all workers are here and have data */
     int64_t present;                  /* workers with data in the epoch before */
     char run[40];
-    struct run_lock lock;   /* of the first worker, which saves as long as it lives */
-    struct model_note save; /* what is to be saved: the last epoch that has ended */
-    bool unsaved;           /* ... and is not known to be saved */
-    bool part_saved;        /* a part of an epoch, by this worker */
-    bool lost;              /* nobody could */
-    uint64_t seed;
+    struct run_lock lock;    /* of the first worker, which saves as long as it lives */
+    struct model_note save;  /* what is to be saved: the last epoch that has ended */
+    bool unsaved;            /* ... and is not known to be saved */
+    bool part_saved;         /* a part of an epoch, by this worker */
+    bool lost;               /* nobody could */
     struct report_row *rows; /* over all workers */
     int nrows;
     struct report total; /* of this worker */
@@ -82,12 +83,6 @@ bool train_fleet_wanted(void)
 }
 
 /* ---- what is told ---- */
-
-static void on_log(void *user, enum log_level level, const char *line)
-{
-    (void)user;
-    log_line(level, "%s", line);
-}
 
 static void on_batch(void *user, int thread, int64_t rows, const struct skiff_tensor *watched)
 {
@@ -111,6 +106,7 @@ static void on_tick(void *user)
     struct tally_sum *sum;
     try_save(t);
     record_tick(t->record);
+    job_tables_progress(t->job.fleet, &t->progress);
     progress_tick(&t->progress);
     if (!report_wanted())
         return;
@@ -136,39 +132,6 @@ static void on_profile(void *user, const struct profile *profile)
 
 /* ---- the config ---- */
 
-static enum skiff_status read_strategy(struct fleet_training *t, const struct task_args *args,
-                                       struct skiff_strategy *out, struct skiff_error *err)
-{
-    struct config *c = t->task.config;
-    static const char *const deaths[] = {"go_on", "stop", NULL};
-    const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
-    const char *mode = config_text(c, "runner.sync_mode", fallback);
-    enum skiff_split_mode known;
-    *out = (struct skiff_strategy){.mode = mode};
-    if (!skiff_mode_find(mode, &known))
-        return error_set(err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected %s", config_name(c),
-                         mode == fallback ? "hyper_parameters.optimizer.strategy"
-                                          : "runner.sync_mode",
-                         mode, skiff_mode_names());
-    out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
-    out->threads = task_threads(&t->task);
-    out->transport = task_transport(args, c);
-    struct settings_security security;
-    task_security(args, c, &security);
-    out->encrypt = security.encrypt;
-    out->secret_file = security.secret_file;
-    out->insecure = security.insecure;
-    out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
-    /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
-    const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
-    out->is_sgd_optimizer = strcasecmp(class, "sgd") ? -1 : 1;
-    /* async: parameters come back with every push, as 2.x has it: with those of every second one
-     * (1.x) workers are further behind, and predictions swing twice as far about the truth */
-    if (!getenv("FLAGS_communicator_independent_recv_thread"))
-        out->independent_recv_thread = -1;
-    return config_check(c, err);
-}
-
 static void read_options(struct fleet_training *t)
 {
     struct config *c = t->task.config;
@@ -181,7 +144,7 @@ static void read_options(struct fleet_training *t)
                   config_int_in(c, "runner.print_interval", 100, 1, INT64_MAX));
     t->options = (struct trainer_options){
         .threads = threads,
-        .executor = {.seed = t->seed, .has_seed = true, .profile = true},
+        .executor = {.seed = t->job.seed, .has_seed = true, .profile = true},
         .reset_metrics = true,
         .user = t,
         .watched = t->tally.watched,
@@ -248,72 +211,21 @@ static enum skiff_status find_start(struct fleet_training *t, bool resume, struc
     return read_identity(t->start_path, &t->has, err);
 }
 
-static enum skiff_status open_fleet(struct fleet_training *t, const struct task_args *args,
-                                    struct skiff_error *err)
-{
-    struct skiff_strategy strategy;
-    char role[32];
-    t->fleet = skiff_fleet_create();
-    fleet_on_log(t->fleet, on_log, NULL);
-    TRY(skiff_fleet_init_env(t->fleet, SKIFF_ROLE_ENV_AUTO, err));
-    bool server = skiff_fleet_is_server(t->fleet);
-    snprintf(role, sizeof(role), "%s.%d", server ? "server" : "worker",
-             server ? skiff_fleet_server_index(t->fleet) : skiff_fleet_worker_index(t->fleet));
-    log_set_role(role);
-    TRY(read_strategy(t, args, &strategy, err));
-    t->seed = task_seed(&t->task);
-    TRY(skiff_fleet_split(t->fleet, t->task.main, t->task.startup, &strategy, err));
-    const char *notes = skiff_fleet_notes(t->fleet);
-    if (*notes)
-        log_warn("%.*s", (int)strcspn(notes, "\n"), notes);
-    log_info("%s, %d servers (%s), %d workers, %s", t->task.model->name,
-             skiff_fleet_server_num(t->fleet), skiff_fleet_server_endpoints(t->fleet),
-             skiff_fleet_worker_num(t->fleet), strategy.mode);
-    return SKIFF_OK;
-}
-
-/* ---- server ---- */
-
-static struct skiff_fleet *serving; /* for the signal handler, which has no argument */
-
-static volatile sig_atomic_t told;
-
-static void on_signal(int number)
-{
-    (void)number;
-    told = 1;
-    skiff_fleet_stop_server(serving);
-}
-
 static enum skiff_status serve(struct fleet_training *t, struct skiff_error *err)
 {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    struct dataset_config dc; /* servers read no data, but its keys are known to them, too */
-    TRY(task_dataset_config(&t->task, &task_data_train, &dc, err));
-    reader_config_deinit(&dc.reader);
-    TRY(task_check(&t->task, "train", err));
-    if (t->start_path)
-        log_info("parameters come from %s", t->start_path);
-    t->has.index = (uint32_t)skiff_fleet_server_index(t->fleet);
-    TRY(epochs_server_has(t->fleet, &t->has, err));
-    TRY(skiff_fleet_init_server(t->fleet, t->start_path, err));
-    serving = t->fleet;
-    sigaction(SIGTERM, &a, NULL);
-    sigaction(SIGINT, &a, NULL);
-    if (!interrupt_hangup_ignored())
-        sigaction(SIGHUP, &a, NULL);
-    TRY(skiff_fleet_run_server(t->fleet, err));
-    log_info(told ? "stopped by a signal" : "the job is complete");
-    return SKIFF_OK;
+    t->has.index = (uint32_t)skiff_fleet_server_index(t->job.fleet);
+    /* tables of features, and all with them, are loaded by the first worker */
+    const char *start = skiff_fleet_tables(t->job.fleet) ? NULL : t->start_path;
+    return job_serve(&t->job, &t->task, &t->has, start, err);
 }
 
 /* ---- worker ---- */
 
 static void tell_files(const struct fleet_training *t, int total, bool share)
 {
-    int workers = skiff_fleet_worker_num(t->fleet);
+    int workers = skiff_fleet_worker_num(t->job.fleet);
     log_info("%d of %d files are this worker's", t->files.count, total);
-    if (!share && workers > 1 && skiff_fleet_is_first_worker(t->fleet))
+    if (!share && workers > 1 && skiff_fleet_is_first_worker(t->job.fleet))
         log_info("each of %d workers reads all files (%d) that it sees: if they see the same ones, "
                  "a row is trained %d times an epoch; runner.split_file_list: True shares them out",
                  workers, total, workers);
@@ -331,8 +243,8 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
         status = file_list_expand(&all, names[i], err);
     bool share = config_bool(t->task.config, "runner.split_file_list", false);
     if (status == SKIFF_OK && share) {
-        status = skiff_fleet_split_files(t->fleet, (const char *const *)all.paths, all.count, &part,
-                                         &n, err);
+        status = skiff_fleet_split_files(t->job.fleet, (const char *const *)all.paths, all.count,
+                                         &part, &n, err);
         for (int i = 0; status == SKIFF_OK && i < n; i++)
             file_list_add(&t->files, part[i]);
         if (status == SKIFF_OK)
@@ -341,7 +253,7 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
         for (int i = 0; i < all.count; i++)
             file_list_add(&t->files, all.paths[i]);
     }
-    if (skiff_fleet_is_first_worker(t->fleet))
+    if (skiff_fleet_is_first_worker(t->job.fleet))
         task_tell_left_out(&all);
     int total = all.count;
     file_list_deinit(&all);
@@ -366,16 +278,6 @@ static enum skiff_status open_data(struct fleet_training *t, struct skiff_error 
     return SKIFF_OK;
 }
 
-static enum skiff_status run_startup(struct fleet_training *t, struct skiff_error *err)
-{
-    struct skiff_executor *e = executor_create(
-        t->task.scope, &(struct executor_options){.seed = t->seed, .has_seed = true});
-    enum skiff_status status =
-        executor_run(e, skiff_fleet_startup_program(t->fleet), NULL, 0, NULL, 0, NULL, err);
-    executor_destroy(e);
-    return status;
-}
-
 /* Counts of all workers, in place. *out_present: how many there are. Whoever judges epochs says
  * whether to go on. */
 static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, int64_t *out_present,
@@ -391,7 +293,7 @@ static enum skiff_status add_up(struct fleet_training *t, struct tally_sum *s, i
     whole[4] = t->valid.valid.stop;
     memcpy(whole + 5, s->pos, sizeof(s->pos));
     memcpy(whole + 5 + TALLY_BUCKETS, s->neg, sizeof(s->neg));
-    enum skiff_status status = epochs_meet(t->fleet, t->epoch, whole, n, part, 5, err);
+    enum skiff_status status = epochs_meet(t->job.fleet, t->epoch, whole, n, part, 5, err);
     s->batches = whole[0];
     s->samples = whole[1];
     s->judged = whole[2];
@@ -422,7 +324,7 @@ static enum skiff_status finish_row(struct fleet_training *t, const struct train
     int64_t present = 0;
     /* who is told to stop waits for nobody: the others may have hours to go */
     enum skiff_status status = t->stopped ? SKIFF_OK : add_up(t, sum, &present, err);
-    t->everybody = present == skiff_fleet_worker_num(t->fleet);
+    t->everybody = present == skiff_fleet_worker_num(t->job.fleet);
     /* the job is told to stop: others have left in the middle of their files */
     t->stopped |= interrupt_wanted() && present < t->present;
     t->present = present;
@@ -471,7 +373,10 @@ static enum skiff_status save_once(void *user, struct skiff_error *err)
                                .nfeeds = names.what.nfeeds,
                                .targets = names.what.targets,
                                .ntargets = names.what.ntargets};
-    enum skiff_status status = epochs_save(t->fleet, t->task.scope, &what, err);
+    enum skiff_status status =
+        skiff_fleet_tables(t->job.fleet)
+            ? job_tables_save_epoch(&t->job, &t->task, dir.data, &t->save, err)
+            : epochs_save(t->job.fleet, t->task.scope, &what, err);
     if (status == SKIFF_OK)
         log_info("saved %s in %.1f s", dir.data, clock_seconds() - start);
     t->part_saved = status == SKIFF_OK && !t->save.complete;
@@ -500,7 +405,7 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     int epoch = t->save.epoch;
     bool complete = t->save.complete;
     struct skiff_error why;
-    TRY(epochs_who_saves(t->fleet, epoch, complete, out, reason, err));
+    TRY(epochs_who_saves(t->job.fleet, epoch, complete, out, reason, err));
     if (*out != PS_SAVE_YOU)
         return SKIFF_OK;
     double start = clock_seconds();
@@ -508,7 +413,7 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
     if (failed)
         log_warn("epoch %d is not saved by this worker: %s", epoch, why.message);
     record_saved(t->record, epoch, !failed, clock_seconds() - start);
-    TRY(epochs_saved(t->fleet, epoch, complete, failed ? &why : NULL, err));
+    TRY(epochs_saved(t->job.fleet, epoch, complete, failed ? &why : NULL, err));
     if (!failed) {
         valid_job_saved(&t->valid, &t->save);
         record_valid(t->record, &t->valid.valid, epoch);
@@ -532,9 +437,12 @@ static enum skiff_status end_epoch(struct fleet_training *t, struct skiff_error 
 {
     enum ps_saving_state state;
     char reason[512];
-    if (t->save.complete)
-        TRY(epochs_mark(t->fleet, t->epoch, err));
+    bool whole = t->save.complete, tables = skiff_fleet_tables(t->job.fleet) > 0;
+    if (whole && !tables)
+        TRY(epochs_mark(t->job.fleet, t->epoch, err));
     TRY(ask_and_save(t, &state, reason, err));
+    if (whole && tables) /* which have no marks: nobody trains on before they are saved */
+        TRY(skiff_fleet_barrier_worker(t->job.fleet, err));
     t->unsaved = state != PS_SAVE_DONE;
     return SKIFF_OK;
 }
@@ -552,7 +460,7 @@ static enum skiff_status await_saved(struct fleet_training *t, struct skiff_erro
     }
     if (state != PS_SAVE_FAILED)
         return SKIFF_OK;
-    TRY(epochs_tell_unsaved(t->fleet, reason, err));
+    TRY(epochs_tell_unsaved(t->job.fleet, reason, err));
     t->lost = true;
     log_error("the job's last epoch, %d, is not saved by anybody: %s", t->save.epoch, reason);
     return SKIFF_OK;
@@ -562,21 +470,21 @@ static enum skiff_status await_saved(struct fleet_training *t, struct skiff_erro
 static enum skiff_status shuffle(struct fleet_training *t, struct skiff_error *err)
 {
     struct skiff_exchange exchange;
-    uint64_t seed = t->seed + (uint64_t)t->epoch;
+    uint64_t seed = t->job.seed + (uint64_t)t->epoch;
     if (!t->everybody)
         return dataset_local_shuffle(t->data, seed, err);
-    TRY(skiff_fleet_exchange(t->fleet, &exchange, err));
+    TRY(skiff_fleet_exchange(t->job.fleet, &exchange, err));
     return dataset_global_shuffle(t->data, &exchange, seed, err);
 }
 
 static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_error *err)
 {
     struct trainer_result r = {0};
-    const struct skiff_program *p = skiff_fleet_main_program(t->fleet);
+    const struct skiff_program *p = skiff_fleet_main_program(t->job.fleet);
     enum skiff_status status = SKIFF_OK;
     if (t->data && t->shuffle && task_in_memory(&t->task))
         TRY(shuffle(t, err));
-    if (skiff_fleet_is_first_worker(t->fleet))
+    if (skiff_fleet_is_first_worker(t->job.fleet))
         room_warn(&t->task, t->save_path, t->epoch);
     tally_reset(&t->tally);
     if (t->data) {
@@ -593,7 +501,7 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
         return status;
     if (t->data && !r.rows && !r.stopped)
         return error_prefix(err, task_no_samples(&t->task, &task_data_train, t->data, err),
-                            "worker %d", skiff_fleet_worker_index(t->fleet));
+                            "worker %d", skiff_fleet_worker_index(t->job.fleet));
     t->stopped = r.stopped;
     TRY(finish_row(t, &r, err));
     if (t->stopped && !r.rows) {
@@ -608,13 +516,15 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
 static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err)
 {
     struct ps_begun job;
-    t->has.index = (uint32_t)skiff_fleet_worker_index(t->fleet);
+    t->has.index = (uint32_t)skiff_fleet_worker_index(t->job.fleet);
     t->has.idle = !t->data;
-    TRY(epochs_begin(t->fleet, &t->has, &job, err));
+    TRY(epochs_begin(t->job.fleet, &t->has, &job, err));
     t->first = (int)job.epoch;
     t->everybody = !job.idle && !job.late;
-    t->present = skiff_fleet_worker_num(t->fleet) - job.idle;
+    t->present = skiff_fleet_worker_num(t->job.fleet) - job.idle;
     snprintf(t->run, sizeof(t->run), "%.39s", job.run);
+    if (!job.late)
+        TRY(job_tables_begin(&t->job, &t->task, t->start_path, err));
     if (job.late)
         log_info("the job is running: this worker joins in epoch %d", t->first);
     else if (t->first)
@@ -627,7 +537,7 @@ static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err
 static enum skiff_status take_place(struct fleet_training *t, const struct task_args *args,
                                     struct skiff_error *err)
 {
-    if (!skiff_fleet_is_first_worker(t->fleet))
+    if (!skiff_fleet_is_first_worker(t->job.fleet))
         return SKIFF_OK;
     TRY(run_lock_take(&t->lock, t->save_path, t->run, err));
     int removed = args->overwrite && !t->first ? runs_remove(t->save_path) : 0;
@@ -644,14 +554,14 @@ static enum skiff_status take_place(struct fleet_training *t, const struct task_
 /* The worker that saves leaves the report beside the models. */
 static void start_record(struct fleet_training *t, const struct task_args *args)
 {
-    int worker = skiff_fleet_worker_index(t->fleet);
+    int worker = skiff_fleet_worker_index(t->job.fleet);
     t->record = record_open(&t->task, &t->tally,
                             &(struct record_plan){.command = "train",
                                                   .folder = t->save_path,
                                                   .json = args->json,
                                                   .run = t->run,
                                                   .threads = t->options.threads,
-                                                  .workers = skiff_fleet_worker_num(t->fleet),
+                                                  .workers = skiff_fleet_worker_num(t->job.fleet),
                                                   .worker = worker,
                                                   .quiet = worker != 0});
     if (t->first) /* resumed, or joined late */
@@ -674,20 +584,26 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
                               struct skiff_error *err)
 {
     TRY(open_data(t, err));
-    TRY(dump_init(&t->dump, &t->task, &t->options, false, skiff_fleet_worker_index(t->fleet), err));
+    TRY(dump_init(&t->dump, &t->task, &t->options, false, skiff_fleet_worker_index(t->job.fleet),
+                  err));
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
-                       skiff_fleet_is_first_worker(t->fleet), err));
+                       skiff_fleet_is_first_worker(t->job.fleet), err));
+    if (skiff_fleet_tables(t->job.fleet) && config_has(t->task.config, "runner.valid_data_dir"))
+        config_refuse(t->task.config, "runner.valid_data_dir",
+                      "is not for jobs with tables of features (table_parameters), which one "
+                      "worker cannot hold; train by days and passes (docs/online.md), where each "
+                      "pass is judged before it is learnt from");
     TRY(task_check(&t->task, "train", err));
-    if (skiff_fleet_is_first_worker(t->fleet))
+    if (skiff_fleet_is_first_worker(t->job.fleet))
         TRY(checkpoint_prepare(t->save_path, err));
     if (t->data && task_in_memory(&t->task))
         TRY(dataset_load(t->data, err));
     if (!t->data)
         log_warn("there are more workers than files: this one has nothing to do");
-    TRY(skiff_fleet_init_worker(t->fleet, t->task.scope, err));
+    TRY(skiff_fleet_init_worker(t->job.fleet, t->task.scope, err));
     interrupt_watch(); /* a signal before ends a worker that still waits for servers */
     interrupt_outlive_output();
-    TRY(run_startup(t, err));
+    TRY(job_startup(&t->job, &t->task, err));
     TRY(begin(t, err));
     TRY(take_place(t, args, err));
     if (t->data && t->first < t->epochs)
@@ -705,12 +621,12 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     valid_tell(&t->valid.valid);
     if (t->early && !t->valid.valid.stop)
         log_info("early stop: the worker that validates has found no improvement");
-    return skiff_fleet_stop_worker(t->fleet, err);
+    return skiff_fleet_stop_worker(t->job.fleet, err);
 }
 
 static void fleet_training_close(struct fleet_training *t)
 {
-    skiff_fleet_destroy(t->fleet);
+    job_close(&t->job);
     dataset_destroy(t->data);
     valid_job_close(&t->valid);
     file_list_deinit(&t->files);
@@ -730,18 +646,18 @@ int train_fleet(const struct task_args *args)
     file_list_init(&t.files);
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
-    enum skiff_status status = open_fleet(&t, args, &err);
+    enum skiff_status status = job_open(&t.job, &t.task, args, &err);
     if (status == SKIFF_OK) {
         read_options(&t);
         status = find_start(&t, args->resume, &err);
     }
     if (status == SKIFF_OK)
-        status = skiff_fleet_is_server(t.fleet) ? serve(&t, &err) : work(&t, args, &err);
+        status = skiff_fleet_is_server(t.job.fleet) ? serve(&t, &err) : work(&t, args, &err);
     end_record(&t, status, &err);
-    if (status < 0 && t.fleet) {
+    if (status < 0 && t.job.fleet) {
         char reason[sizeof err.message + 16];
         snprintf(reason, sizeof reason, "has failed: %s", err.message);
-        skiff_fleet_abandon_worker(t.fleet, reason);
+        skiff_fleet_abandon_worker(t.job.fleet, reason);
     }
     int code = status < 0 ? command_fail("train", &err) : 0;
     if (!code && t.stopped) {

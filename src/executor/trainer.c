@@ -27,6 +27,7 @@
 #include "base/thread.h"
 #include "executor/trainer_parts.h"
 #include "passes/collective.h"
+#include "passes/merge_grad.h"
 #include "program/job.h"
 
 #define DEBUG_PERIOD 100
@@ -565,6 +566,11 @@ enum skiff_status trainer_run(struct skiff_scope *scope, const struct skiff_prog
         return error_set(err, SKIFF_INVALID,
                          "a rank of a collective job trains with one thread, not %d; start more "
                          "ranks instead (--nproc_per_node)",
+                         options->threads);
+    if (options->threads > 1 && merge_grad_block(program))
+        return error_set(err, SKIFF_INVALID,
+                         "gradient merge: one thread counts batches and adds up their gradients, "
+                         "not %d; train with one thread, or with several ranks of one",
                          options->threads);
     TRY(job_begin(program, scope, &done, err));
     if (done)

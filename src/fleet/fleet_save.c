@@ -70,13 +70,33 @@ static enum skiff_status write_program(struct model_writer *w, const struct flee
     return status;
 }
 
+static bool is_features(const struct collect *g, const char *name)
+{
+    for (int i = 0; g->plan && i < g->plan->ntables; i++)
+        if (g->plan->features[i] && !strcmp(g->plan->tables[i], name))
+            return true;
+    return false;
+}
+
+/* Tables of features have files of their own (fleet_tables.c). */
+static void list_vars(const struct collect *g, const struct skiff_program *program,
+                      struct io_vars *out)
+{
+    int n = 0;
+    io_vars_list(program, IO_PERSISTABLES, out);
+    for (int i = 0; i < out->n; i++)
+        if (!is_features(g, out->v[i]->name))
+            out->v[n++] = out->v[i];
+    out->n = n;
+}
+
 /* A model for inference must have all that its program reads. */
 static enum skiff_status check_has(const struct collect *g, const struct skiff_program *program,
                                    struct skiff_error *err)
 {
     struct io_vars vars;
     enum skiff_status status = SKIFF_OK;
-    io_vars_list(program, IO_PERSISTABLES, &vars);
+    list_vars(g, program, &vars);
     for (int i = 0; i < vars.n && status == SKIFF_OK; i++)
         if (!collect_has(g, vars.v[i]))
             status = error_set(err, SKIFF_NOT_FOUND,
@@ -91,7 +111,7 @@ static enum skiff_status write_all(const struct collect *g, struct model_writer 
                                    const struct fleet_saving *what, struct skiff_error *err)
 {
     struct io_vars vars;
-    io_vars_list(what->vars, IO_PERSISTABLES, &vars);
+    list_vars(g, what->vars, &vars);
     enum skiff_status status = what->program ? check_has(g, what->program, err) : SKIFF_OK;
     if (status == SKIFF_OK)
         status = what->params ? write_combined(g, w, &vars, what->params, err)

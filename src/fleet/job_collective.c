@@ -9,6 +9,7 @@
 
 #include <skiff/collective.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "collective/rings.h"
 #include "executor/scope.h"
@@ -40,35 +41,86 @@ static struct collective_job *of(struct job *j)
 /* ---- comparing ---- */
 
 struct outline { /* what ranks tell each other of a program */
-    uint64_t hash;
+    uint64_t hash, numbers;
     int64_t blocks, ops;
 };
 
-static struct outline outline_of(const struct skiff_program *p)
+static struct outline outline_of(const struct skiff_program *p, const struct buf *numbers)
 {
     struct outline o = {.hash = collective_hash(p), .blocks = p->nblocks};
+    o.numbers = hash_bytes(numbers->data, numbers->len);
     for (int i = 0; i < p->nblocks; i++)
         o.ops += p->blocks[i]->nops;
     return o;
+}
+
+static enum skiff_status other_program(const struct outline *all, int i, int rank, int n,
+                                       struct skiff_error *err)
+{
+    return error_set(err, SKIFF_STATE,
+                     "rank %d has another program than rank 0: %lld ops in %lld blocks, "
+                     "not %lld in %lld%s; all ranks must build and run the same network "
+                     "in the same order (this is rank %d of %d)",
+                     i, (long long)all[i].ops, (long long)all[i].blocks, (long long)all[0].ops,
+                     (long long)all[0].blocks,
+                     all[i].ops == all[0].ops ? ", with other ops or names" : "", rank, n);
+}
+
+/* The first line in which two texts differ. */
+static void first_difference(const char **a, size_t *na, const char **b, size_t *nb)
+{
+    size_t line = 0, i = 0;
+    for (; i < *na && i < *nb && (*a)[i] == (*b)[i]; i++)
+        line = (*a)[i] == '\n' ? i + 1 : line;
+    const char *ea = memchr(*a + line, '\n', *na - line), *eb = memchr(*b + line, '\n', *nb - line);
+    *na = ea ? (size_t)(ea - *a) - line : *na - line;
+    *nb = eb ? (size_t)(eb - *b) - line : *nb - line;
+    *a += line;
+    *b += line;
+}
+
+/* All ranks have seen that numbers of rank i differ: they tell each other which. */
+static enum skiff_status other_numbers(struct collective *world, const struct buf *mine, int i,
+                                       struct skiff_error *err)
+{
+    void *all;
+    size_t *sizes = mem_must((size_t)collective_size(world) * sizeof *sizes), at = 0;
+    enum skiff_status status =
+        collective_all_gather_any(world, mine->data, mine->len, &all, sizes, err);
+    if (status < 0) {
+        free(sizes);
+        return status;
+    }
+    for (int r = 0; r < i; r++)
+        at += sizes[r];
+    const char *a = all, *b = (const char *)all + at;
+    first_difference(&a, &sizes[0], &b, &sizes[i]);
+    error_set(err, SKIFF_STATE,
+              "rank %d trains with other numbers than rank 0: %.*s, not %.*s; parameters would "
+              "become different ones, so all ranks must have the same (this is rank %d of %d)",
+              i, (int)sizes[i], b, (int)sizes[0], a, collective_rank(world),
+              collective_size(world));
+    mem_free(all);
+    free(sizes);
+    return SKIFF_STATE;
 }
 
 static enum skiff_status compare(struct collective *world, const struct skiff_program *p,
                                  struct skiff_error *err)
 {
     int n = collective_size(world), rank = collective_rank(world);
-    struct outline mine = outline_of(p), *all = mem_must((size_t)n * sizeof *all);
+    struct buf numbers = BUF_INIT;
+    collective_numbers(p, &numbers);
+    struct outline mine = outline_of(p, &numbers), *all = mem_must((size_t)n * sizeof *all);
     enum skiff_status status = collective_all_gather(world, &mine, sizeof mine, all, err);
     for (int i = 0; status == SKIFF_OK && i < n; i++)
         if (all[i].hash != all[0].hash)
-            status =
-                error_set(err, SKIFF_STATE,
-                          "rank %d has another program than rank 0: %lld ops in %lld blocks, "
-                          "not %lld in %lld%s; all ranks must build and run the same network "
-                          "in the same order (this is rank %d of %d)",
-                          i, (long long)all[i].ops, (long long)all[i].blocks, (long long)all[0].ops,
-                          (long long)all[0].blocks,
-                          all[i].ops == all[0].ops ? ", with other ops or names" : "", rank, n);
+            status = other_program(all, i, rank, n, err);
+    for (int i = 0; status == SKIFF_OK && i < n; i++)
+        if (all[i].numbers != all[0].numbers)
+            status = other_numbers(world, &numbers, i, err);
     free(all);
+    buf_deinit(&numbers);
     return status;
 }
 
@@ -113,8 +165,8 @@ static enum skiff_status step(struct job *j, const struct skiff_program *p, stru
     struct collective_job *c = of(j);
     struct collective *world;
     int64_t all[2] = {s->rows, s->stop};
-    bool by_rows = block_own_var(program_root(p), JOB_WEIGHT) != NULL;
-    if (!by_rows) /* as many steps as it has batches: others name a rank that ends before them */
+    (void)p;
+    if (!c->idle) /* as many steps as it has batches: others name a rank that ends before them */
         return s->rows && !s->stop ? SKIFF_OK : SKIFF_END;
     TRY(rings_need(0, "a step", &world, err));
     enum skiff_status status =
@@ -197,11 +249,8 @@ static enum skiff_status check_options(const struct skiff_collective_options *o,
                          "local SGD: %d steps between means, all of the first %d; neither may be "
                          "negative",
                          o->local_steps, o->local_begin);
-    if (o->local_steps && (o->by_rows || !startup))
-        return error_set(err, SKIFF_UNSUPPORTED, "local SGD: %s",
-                         o->by_rows ? "not by_rows: ranks without rows cannot "
-                                      "train alone"
-                                    : "needs the startup program");
+    if (o->local_steps && !startup)
+        return error_set(err, SKIFF_UNSUPPORTED, "local SGD: needs the startup program");
     if (o->local_steps && merge_grad_block(main))
         return error_set(err, SKIFF_UNSUPPORTED,
                          "local SGD and gradient merge exclude each other; leave one of them out");

@@ -149,6 +149,7 @@ enum skiff_status job_server_create(const struct job_server_options *o, struct j
         .transport = s->settings.links,
         .hub = o->hub,
         .shards = s->settings.shards,
+        .table_memory = s->settings.server_memory,
         .silence_ms = s->settings.silence_ms,
         .start_ms = s->settings.start_ms,
         .on_death = o->stop_on_death ? ON_DEATH_STOP : ON_DEATH_GO_ON,

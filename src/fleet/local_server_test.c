@@ -1,7 +1,6 @@
 /* A worker that keeps its tables in a server of its own process. */
 #include "fleet/fleet_kit_test.h"
 
-
 /* One worker without servers, from the programs to the last step. */
 struct worker {
     struct net net;
@@ -82,9 +81,9 @@ static void equals_a_job(void **state)
 /* Rows of any id; what is saved goes on elsewhere, dense parameters and their states, too. */
 static void features(void **state)
 {
-    struct skiff_table_settings fades = {
-        .table = "embedding_0.w_0",
-        .settings = "accessor.ctr_accessor_param.delete_threshold 0.8\n"};
+    struct skiff_table_settings fades = {.table = "embedding_0.w_0",
+                                         .settings =
+                                             "accessor.ctr_accessor_param.delete_threshold 0.8\n"};
     struct skiff_strategy strategy = {.mode = "async", .tables = &fades, .ntables = 1};
     struct skiff_table_state count;
     struct skiff_error err;
@@ -126,9 +125,9 @@ static void stopped(void **state)
     assert_int_equal(skiff_fleet_stop_worker(w.fleet, &err), SKIFF_OK);
     struct skiff_feed feeds[MAX_FEEDS];
     int n = feeds_fill(feeds, &c, 0, 0, BATCH);
-    assert_int_equal(skiff_executor_run(w.exe, skiff_fleet_main_program(w.fleet), feeds, n, NULL, 0,
-                                        NULL, &err),
-                     SKIFF_STATE);
+    assert_int_equal(
+        skiff_executor_run(w.exe, skiff_fleet_main_program(w.fleet), feeds, n, NULL, 0, NULL, &err),
+        SKIFF_STATE);
     assert_non_null(strstr(err.message, "worker 0 has left the job (stop_worker, close)"));
     feeds_free(feeds);
     worker_close(&w);

@@ -50,6 +50,8 @@ static const struct option rows[] = {
     {"SKIFF_START_MS", OPTION_INT, AT(start_ms), .low = 1, .high = MOST,
      .help = "how long processes wait for each other at the start"},
     {"SKIFF_SHARDS", OPTION_INT, AT(shards), .low = 1, .high = 64, .help = "threads of a server"},
+    {"SKIFF_SERVER_MEMORY", OPTION_SIZE, AT(server_memory),
+     .help = "bytes that the tables of features of one server share"},
     {"CPU_NUM", OPTION_INT, AT(cpu_num), .low = 1, .high = 1024, .standard = "1",
      .help = "threads of a trainer"},
     {COMMUNICATOR "max_merge_var_num", OPTION_INT, AT(max_merge_var_num), .low = 1, .high = MOST,

@@ -224,8 +224,8 @@ struct fs_writer {
     int64_t size;
 };
 
-/* A new file, with the rights that new files have: mkstemp's could be widened only by asking for the
- * umask, which is to change it for all threads. */
+/* A new file, with the rights that new files have: mkstemp's could be widened only by asking for
+ * the umask, which is to change it for all threads. */
 int fs_temporary(struct buf *name, mode_t mode)
 {
     uint64_t random;

@@ -295,7 +295,7 @@ static enum skiff_status hadoop_mkdirs(const struct fs *f, const char *path,
     return must(f, path, "-mkdir", "-p", path, NULL, NULL, err);
 }
 
-/* The command makes no folders: it is asked to when it fails, as every call of it takes a second. */
+/* The command makes no folders: it is asked to when it fails, as every call takes a second. */
 static enum skiff_status put_as(const struct fs *f, const char *from, const char *temporary,
                                 const char *path, struct skiff_error *err)
 {

@@ -295,9 +295,9 @@ static void add_key(void *arg, const char *key, const struct fs_stat *st)
     fs_list_add(arg, NULL, key, strlen(key), st);
 }
 
-/* All keys of a file, or of a folder and below. */
+/* All keys of a file (of that size), or of a folder and below. */
 static enum skiff_status keys_of(const struct fs *f, struct http *h, const char *path, bool folder,
-                                 struct fs_list *out, struct skiff_error *err)
+                                 int64_t size, struct fs_list *out, struct skiff_error *err)
 {
     struct buf key = BUF_INIT;
     enum skiff_status status = SKIFF_OK;
@@ -306,7 +306,7 @@ static enum skiff_status keys_of(const struct fs *f, struct http *h, const char 
     if (folder)
         status = run_listing(&l, h, err);
     else
-        add_key(out, key.data, &(struct fs_stat){0});
+        add_key(out, key.data, &(struct fs_stat){.size = size});
     buf_deinit(&key);
     return status;
 }
@@ -325,7 +325,7 @@ static enum skiff_status delete_key(const struct fs *f, struct http *h, const ch
 }
 
 static enum skiff_status copy_key(const struct fs *f, struct http *h, const char *from,
-                                  const char *key, const char *to, const char *new_key,
+                                  const struct fs_entry *old, const char *to, const char *new_key,
                                   struct skiff_error *err)
 {
     struct buf source = BUF_INIT;
@@ -334,13 +334,15 @@ static enum skiff_status copy_key(const struct fs *f, struct http *h, const char
     const char *rest;
     s3_split(from, bucket, sizeof bucket, &rest);
     buf_printf(&source, "/%s/", bucket);
-    http_encode(&source, key, true);
+    http_encode(&source, old->path, true);
     struct s3_call c = {
         .fs = f, .path = to, .key = new_key, .copy_source = source.data, .first = -1};
     struct http_request r = s3_request(&c, "PUT");
     r.body = "";
     r.body_len = 0;
-    enum skiff_status status = http_must(h, &r, &a, err);
+    enum skiff_status status = old->stat.size > S3_COPY_BYTES
+                                   ? s3_copy_parts(h, &c, old->stat.size, err)
+                                   : http_must(h, &r, &a, err);
     if (status == SKIFF_OK && a.body.len && strstr(a.body.data, "<Error>")) {
         a.status = 500;
         status = http_refused(&r, &a, err);
@@ -356,7 +358,7 @@ static enum skiff_status s3_remove(const struct fs *f, const char *path, bool fo
     struct http *h;
     struct fs_list keys = {0};
     TRY(http_open(&h, err));
-    enum skiff_status status = keys_of(f, h, path, folder, &keys, err);
+    enum skiff_status status = keys_of(f, h, path, folder, 0, &keys, err);
     for (int i = 0; status == SKIFF_OK && i < keys.count; i++)
         status = delete_key(f, h, path, keys.entries[i].path, err);
     fs_list_deinit(&keys);
@@ -375,13 +377,13 @@ static enum skiff_status s3_rename(const struct fs *f, const char *from, const c
     TRY(http_open(&h, err));
     enum skiff_status status = look(f, h, from, &st, NULL, 0, err);
     if (status == SKIFF_OK)
-        status = keys_of(f, h, from, st.folder, &keys, err);
+        status = keys_of(f, h, from, st.folder, st.size, &keys, err);
     key_of(from, false, &old);
     key_of(to, false, &new);
     for (int i = 0; status == SKIFF_OK && i < keys.count; i++) {
         buf_reset(&key);
         buf_printf(&key, "%s%s", new.data, keys.entries[i].path + old.len);
-        status = copy_key(f, h, from, keys.entries[i].path, to, key.data, err);
+        status = copy_key(f, h, from, &keys.entries[i], to, key.data, err);
     }
     for (int i = 0; status == SKIFF_OK && i < keys.count; i++)
         status = delete_key(f, h, from, keys.entries[i].path, err);

@@ -11,7 +11,7 @@ struct s3_call {
     const char *path;
     const char *key;         /* not encoded; NULL: the path's */
     const char *query;       /* encoded and sorted; NULL: none */
-    int64_t first;           /* of the bytes asked for; -1: all */
+    int64_t first;           /* of the bytes asked for, or copied; -1: all */
     int64_t count;           /* of them */
     const char *etag;        /* only if it still is this one; NULL or "": any */
     const char *copy_source; /* encoded; NULL: none */
@@ -32,6 +32,10 @@ void s3_text(struct buf *b, const char *text, size_t n);
 #define S3_PART_BYTES ((int64_t)8 << 20)
 enum skiff_status s3_put_parts(const struct fs *f, struct http *h, int fd, int64_t size,
                                const char *path, struct skiff_error *err);
+/* The same for copies of other objects: c has path, key and copy_source. */
+#define S3_COPY_BYTES ((int64_t)256 << 20)
+enum skiff_status s3_copy_parts(struct http *h, struct s3_call *c, int64_t size,
+                                struct skiff_error *err);
 /* One body from a file at an offset: its hash is set, it is sent as `method` PUT. */
 enum skiff_status s3_put_piece(struct http *h, struct s3_call *c, int fd, int64_t offset,
                                int64_t size, struct http_answer *a, struct skiff_error *err);

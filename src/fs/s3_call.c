@@ -75,6 +75,9 @@ static void signed_headers(const struct s3_call *c, const char *host, const char
     buf_printf(out, "host:%s\nx-amz-content-sha256:%s\n", host, payload);
     if (c->copy_source)
         buf_printf(out, "x-amz-copy-source:%s\n", c->copy_source);
+    if (c->copy_source && c->first >= 0)
+        buf_printf(out, "x-amz-copy-source-range:bytes=%lld-%lld\n", (long long)c->first,
+                   (long long)(c->first + c->count - 1));
     buf_printf(out, "x-amz-date:%s\n", when);
     if (token && !c->fs->settings.user[0])
         buf_printf(out, "x-amz-security-token:%s\n", token);
@@ -113,7 +116,7 @@ static enum skiff_status build(struct http_request *r, struct buf *url, struct b
         sigv4_sign(&sign, &signature);
     if (signature.len)
         buf_printf(headers, "authorization:%s\n", signature.data);
-    if (c->first >= 0)
+    if (c->first >= 0 && !c->copy_source)
         buf_printf(headers, "range:bytes=%lld-%lld\n", (long long)c->first + (long long)r->got,
                    (long long)(c->first + c->count - 1));
     if (c->etag && *c->etag)

@@ -40,14 +40,14 @@ enum skiff_status s3_put_piece(struct http *h, struct s3_call *c, int fd, int64_
 }
 
 /* The id that S3 gives the upload, encoded, into out. */
-static enum skiff_status begin(const struct fs *f, struct http *h, const char *path,
-                               struct buf *out, struct skiff_error *err)
+static enum skiff_status begin(struct s3_call *c, struct http *h, struct buf *out,
+                               struct skiff_error *err)
 {
-    struct s3_call c = {.fs = f, .path = path, .query = "uploads=", .first = -1};
-    struct http_request r = s3_request(&c, "POST");
+    struct http_request r = s3_request(c, "POST");
     struct http_answer a = {0};
     const char *at, *id;
     size_t n;
+    c->query = "uploads=";
     r.body = "";
     r.body_len = 0;
     enum skiff_status status = http_must(h, &r, &a, err);
@@ -60,8 +60,8 @@ static enum skiff_status begin(const struct fs *f, struct http *h, const char *p
             buf_deinit(&plain);
         } else
             status = error_set(err, SKIFF_FORMAT,
-                               "%s: %s begins an upload in parts without giving its UploadId", path,
-                               a.host);
+                               "%s: %s begins an upload in parts without giving its UploadId",
+                               c->path, a.host);
     }
     http_answer_deinit(&a);
     return status;
@@ -96,35 +96,70 @@ static void give_up(struct s3_call *c, struct http *h)
     http_answer_deinit(&a);
 }
 
-enum skiff_status s3_put_parts(const struct fs *f, struct http *h, int fd, int64_t size,
-                               const char *path, struct skiff_error *err)
+/* A part of another object; its tag, as XML has it, into a->etag. */
+static enum skiff_status copy_piece(struct http *h, struct s3_call *c, int64_t offset, int64_t size,
+                                    struct http_answer *a, struct skiff_error *err)
+{
+    struct http_request r = s3_request(c, "PUT");
+    const char *at, *etag;
+    size_t n;
+    c->first = offset;
+    c->count = size;
+    r.body = "";
+    r.body_len = 0;
+    TRY(http_must(h, &r, a, err));
+    at = a->body.len ? a->body.data : "";
+    if (!s3_tag(&at, NULL, "ETag", &etag, &n) || n >= sizeof a->etag)
+        return error_set(err, SKIFF_FORMAT, "%s: %s copies a part without giving its ETag", c->path,
+                         a->host);
+    memcpy(a->etag, etag, n);
+    a->etag[n] = 0;
+    return SKIFF_OK;
+}
+
+/* 10000 parts are the most: later ones are larger. */
+static enum skiff_status send_parts(struct http *h, struct s3_call *c, int fd, int64_t size,
+                                    int64_t part_bytes, struct skiff_error *err)
 {
     struct buf id = BUF_INIT, query = BUF_INIT, parts = BUF_INIT;
     struct http_answer a = {0};
-    struct s3_call c = {.fs = f, .path = path, .first = -1};
-    enum skiff_status status = begin(f, h, path, &id, err);
+    struct s3_call whole = {.fs = c->fs, .path = c->path, .key = c->key, .first = -1};
+    enum skiff_status status = begin(&whole, h, &id, err);
     buf_str(&parts, "<CompleteMultipartUpload>");
-    /* 10000 parts are the most: later ones are larger, which makes 440 GB */
     for (int64_t at = 0, n, i = 1; status == SKIFF_OK && at < size; at += n, i++) {
-        n = S3_PART_BYTES * (1 + i / 1000);
+        n = part_bytes * (1 + i / 1000);
         n = n < size - at ? n : size - at;
         buf_reset(&query);
         buf_printf(&query, "partNumber=%lld&uploadId=%s", (long long)i, id.data);
-        c.query = query.data;
-        status = s3_put_piece(h, &c, fd, at, n, &a, err);
+        c->query = query.data;
+        status = c->copy_source ? copy_piece(h, c, at, n, &a, err)
+                                : s3_put_piece(h, c, fd, at, n, &a, err);
         buf_printf(&parts, "<Part><PartNumber>%lld</PartNumber><ETag>%s</ETag></Part>",
                    (long long)i, a.etag);
     }
     buf_reset(&query);
     buf_printf(&query, "uploadId=%s", id.len ? id.data : "");
-    c.query = query.data;
+    whole.query = query.data;
     if (status == SKIFF_OK)
-        status = finish(&c, h, &parts, err);
+        status = finish(&whole, h, &parts, err);
     if (status < 0 && id.len)
-        give_up(&c, h);
+        give_up(&whole, h);
     http_answer_deinit(&a);
     buf_deinit(&id);
     buf_deinit(&query);
     buf_deinit(&parts);
     return status;
+}
+
+enum skiff_status s3_put_parts(const struct fs *f, struct http *h, int fd, int64_t size,
+                               const char *path, struct skiff_error *err)
+{
+    struct s3_call c = {.fs = f, .path = path, .first = -1};
+    return send_parts(h, &c, fd, size, S3_PART_BYTES, err); /* at most 440 GB */
+}
+
+enum skiff_status s3_copy_parts(struct http *h, struct s3_call *c, int64_t size,
+                                struct skiff_error *err)
+{
+    return send_parts(h, c, -1, size, S3_COPY_BYTES, err);
 }

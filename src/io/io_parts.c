@@ -35,7 +35,9 @@ void io_batch_deinit(struct io_batch *b)
 char *io_join(const char *a, const char *between, const char *b)
 {
     struct buf s = BUF_INIT;
-    buf_printf(&s, "%s%s%s", a, between, b);
+    size_t n = strlen(a);
+    bool slash = *between == '/' && n && a[n - 1] == '/'; /* two would be a part of keys of S3 */
+    buf_printf(&s, "%s%s%s", a, slash ? "" : between, b);
     return s.data;
 }
 

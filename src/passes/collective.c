@@ -1,6 +1,8 @@
 /* See collective.h. Ops stand where Paddle 1.8.5's GradAllReduce puts them, on one ring. */
 #include "passes/collective.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -340,10 +342,12 @@ static const struct skiff_var *param_of(const struct skiff_program *main, const 
     return NULL;
 }
 
-static bool is_kept(const struct skiff_op *op)
+/* With local SGD the means, of what it has: a rank without rows updates nothing. */
+static bool is_kept(const struct skiff_op *op, bool local, bool in_means)
 {
-    return has_role(op, ROLE_OPTIMIZE | ROLE_LRSCHED) ||
-           (op->kind && op->kind->fuse == FUSE_SUM_RANKS);
+    if (has_role(op, ROLE_LRSCHED) || local)
+        return has_role(op, ROLE_LRSCHED) || in_means;
+    return has_role(op, ROLE_OPTIMIZE) || (op->kind && op->kind->fuse == FUSE_SUM_RANKS);
 }
 
 enum skiff_status collective_idle(const struct skiff_program *main, struct skiff_program **out,
@@ -351,8 +355,10 @@ enum skiff_status collective_idle(const struct skiff_program *main, struct skiff
 {
     struct skiff_program *p = program_clone(main);
     struct skiff_block *b = program_root(p);
+    int means = collective_local_at(b);
+    bool local = means < b->nops;
     for (int i = b->nops - 1; i >= 0; i--)
-        if (!is_kept(b->ops[i]))
+        if (!is_kept(b->ops[i], local, i >= means))
             block_remove_ops(b, i, 1);
     for (int i = 0; i < b->nops; i++) {
         if (b->ops[i]->kind->fuse != FUSE_SUM_RANKS)
@@ -404,4 +410,52 @@ uint64_t collective_hash(const struct skiff_program *p)
             h = mix_args(h, op->outs, op->nouts);
         }
     return h;
+}
+
+/* As short as it can be read again. */
+static const char *number_text(float f, char out[32])
+{
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(out, 32, "%.*g", digits, (double)f);
+        if (strtof(out, NULL) == f)
+            break;
+    }
+    return out;
+}
+
+/* A constant by which parameters are updated; others may be a rank's own. */
+static bool sets_number(const struct skiff_op *op)
+{
+    static const char *const names[] = {"learning_rate", "gradient_merge_k", "local_sgd_"};
+    const char *to = op_out1(op, "Out");
+    for (size_t i = 0; to && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(op->type, "fill_constant") && !strncmp(to, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static void add_numbers(const struct skiff_op *op, struct buf *out)
+{
+    char text[32];
+    const char *param = op_in1(op, "Param");
+    bool sets = sets_number(op);
+    if (!sets && !param && !has_role(op, ROLE_LRSCHED))
+        return;
+    for (int i = 0; i < op->nattrs; i++) {
+        const struct op_attr_value *a = &op->attrs[i];
+        if (a->type != ATTR_FLOAT)
+            continue;
+        if (sets)
+            buf_printf(out, "%s = %s\n", op_out1(op, "Out"), number_text(a->value.f, text));
+        else
+            buf_printf(out, "%s of %s%s%s = %s\n", a->name, op->type, param ? " of " : "",
+                       param ? param : "", number_text(a->value.f, text));
+    }
+}
+
+void collective_numbers(const struct skiff_program *p, struct buf *out)
+{
+    for (int b = 0; b < p->nblocks; b++)
+        for (int i = 0; i < p->blocks[b]->nops; i++)
+            add_numbers(p->blocks[b]->ops[i], out);
 }

@@ -27,6 +27,8 @@ enum skiff_status collective_transpile(struct skiff_program *main, struct skiff_
 /* The part of it that local SGD has in place of sums of gradients. */
 void collective_local(struct skiff_program *main, struct skiff_program *startup,
                       const struct collective_pass *o);
+/* Where that begins in the root; its length: there is none. */
+int collective_local_at(const struct skiff_block *root);
 /* gen_nccl_id alone, as mode "nccl2" of DistributeTranspiler has it. */
 void collective_gen(struct skiff_program *startup, const struct collective_pass *o);
 /* Does the program hold ops that ranks do together? */
@@ -37,5 +39,8 @@ enum skiff_status collective_idle(const struct skiff_program *main, struct skiff
                                   struct skiff_error *err);
 /* The same for programs that make the same calls over ranks, in the same order. */
 uint64_t collective_hash(const struct skiff_program *p);
+/* Numbers of the program by which all ranks must update, a line each: rates, settings of
+ * optimizers and schedules. */
+void collective_numbers(const struct skiff_program *p, struct buf *out);
 
 #endif

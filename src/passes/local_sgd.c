@@ -78,6 +78,16 @@ static void put_condition(struct skiff_program *main, struct skiff_program *star
     op_remove_attr(b->ops[b->nops - 1], "axis");
 }
 
+int collective_local_at(const struct skiff_block *root)
+{
+    for (int i = 0; i < root->nops; i++) {
+        const char *x = op_in1(root->ops[i], "X");
+        if (x && !strcmp(root->ops[i]->type, "increment") && !strcmp(x, STEP))
+            return i;
+    }
+    return root->nops;
+}
+
 void collective_local(struct skiff_program *main, struct skiff_program *startup,
                       const struct collective_pass *o)
 {

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "store/file.h"
 
 #define PUSH_ROWS 2048 /* are copied to an aligned place at once */
+#define STAGE_SHARE 4  /* of the memory limit, for rows that are being loaded */
 #define SHOW 1         /* in a pushed row: slot, show, click, gradients */
 
 /* ---- numbers for those who watch ---- */
@@ -62,17 +64,56 @@ static void find_shards(const struct server *s, struct features *f)
     f->nshards = (end < all ? end : all) - f->first_shard;
 }
 
-enum skiff_status features_table(struct unit *u, struct table **out, struct skiff_error *err)
+/* <path>/<table>.server_<i>, or in the folder in which the server runs; of a load: .load */
+static void disk_folder(const struct server *s, const struct unit *u, bool stage, struct buf *out)
+{
+    const char *path = u->features->config.path;
+    buf_printf(out, "%s/", path && *path ? path : "skiff-tables");
+    for (const char *p = u->param; *p; p++)
+        buf_char(out, *p == '/' ? '_' : *p);
+    buf_printf(out, ".server_%d%s", s->index, stage ? ".load" : "");
+}
+
+bool features_on_disk(const struct unit *u)
 {
     const struct table_config *c = &u->features->config;
+    return c->memory_limit && (c->ssd || c->policy == MEMORY_DISK);
+}
+
+enum skiff_status features_table(struct server *s, struct unit *u, bool stage, struct table **out,
+                                 struct skiff_error *err)
+{
+    const struct table_config *c = &u->features->config;
+    bool disk = features_on_disk(u);
+    struct buf folder = BUF_INIT;
     struct table_options o = {
         .accessor = &u->accessor,
         .admission = c->admission,
         .seed = c->options.seed,
         .limit = {.bytes = c->memory_limit,
                   .policy = c->policy == MEMORY_DROP_LOWEST ? TABLE_LOWEST : TABLE_OLDEST}};
-    enum skiff_status status = table_create(&table_hash, &o, out, err);
+    if (disk) {
+        disk_folder(s, u, stage, &folder);
+        o.folder = folder.data;
+        o.limit.bytes = stage ? c->memory_limit / STAGE_SHARE : c->memory_limit;
+    }
+    if (stage && disk)
+        o.admission = (struct admission){0};
+    enum skiff_status status = disk ? file_make_parents(folder.data, err) : SKIFF_OK;
+    if (status == SKIFF_OK)
+        status = table_create(disk ? &table_tiered : &table_hash, &o, out, err);
+    buf_deinit(&folder);
     return status < 0 ? error_prefix(err, status, "table %s", u->param) : SKIFF_OK;
+}
+
+/* Its part of what the server has for tables. */
+static void share_memory(const struct server *s, struct table_config *c)
+{
+    int n = 0;
+    for (int i = 0; i < s->plan->ntables; i++)
+        n += s->plan->features[i] != NULL;
+    if (!c->memory_limit && n)
+        c->memory_limit = s->options.table_memory / (size_t)n;
 }
 
 enum skiff_status features_create(struct server *s, struct unit *u, const char *settings,
@@ -81,6 +122,7 @@ enum skiff_status features_create(struct server *s, struct unit *u, const char *
     struct features *f = u->features = mem_must(sizeof *f);
     const struct table_config *c = &f->config;
     TRY(table_config_parse(u->param, settings, &f->config, err));
+    share_memory(s, &f->config);
     find_shards(s, f);
     enum skiff_status status = accessor_init(&u->accessor, c->accessor, &c->options, err);
     if (status < 0)
@@ -93,7 +135,7 @@ enum skiff_status features_create(struct server *s, struct unit *u, const char *
     f->rows = mem_must(PUSH_ROWS * (size_t)u->pushed * sizeof *f->rows);
     if (!s->counts.tables[0])
         name_counts(s);
-    return features_table(u, &u->table, err);
+    return features_table(s, u, false, &u->table, err);
 }
 
 void features_destroy(struct unit *u)

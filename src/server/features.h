@@ -22,8 +22,10 @@ struct features {
 
 /* The shard's lock is held: the registry hears what the table has now. */
 void features_tell(struct server *s, struct unit *u);
-/* One more table like the unit's. */
-enum skiff_status features_table(struct unit *u, struct table **out, struct skiff_error *err);
+/* A table by the unit's settings; stage: beside it, for rows that are being loaded. */
+enum skiff_status features_table(struct server *s, struct unit *u, bool stage, struct table **out,
+                                 struct skiff_error *err);
+bool features_on_disk(const struct unit *u); /* rows beyond the memory limit are on disk */
 
 /* ---- features_call.c: commands, one after the other, on a thread of their own ---- */
 

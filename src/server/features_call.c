@@ -167,7 +167,7 @@ enum skiff_status tables_begin(struct server *s, struct skiff_error *err)
     pthread_mutex_init(&k->lock, NULL);
     cond_init(&k->came);
     k->last = &k->first;
-    return thread_start(&k->thread, "tables", -1, clerk_run, s, err);
+    return thread_start(&k->thread, "clerk", -1, clerk_run, s, err);
 }
 
 void tables_end(struct server *s, const struct skiff_error *reason)

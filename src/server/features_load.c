@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "data/pipe.h"
 #include "data/stream.h"
+#include "fs/fs.h"
 #include "server/features.h"
 #include "store/file.h"
 #include "store/leftover.h"
@@ -41,7 +42,7 @@ void features_unload(struct unit *u)
 
 struct listing {
     char **paths;
-    int n, cap;
+    int n;
 };
 
 static void listing_free(struct listing *l)
@@ -79,23 +80,20 @@ static enum skiff_status no_folder(const char *dir, struct skiff_error *err)
     return status;
 }
 
+/* part-*, on any file system (fs/fs.h). */
 static enum skiff_status list_files(const char *dir, struct listing *l, struct skiff_error *err)
 {
-    DIR *d = opendir(dir);
-    if (!d)
+    struct fs_list found = {0};
+    if (!fs_is_remote(dir) && !file_is_dir(dir))
         return no_folder(dir, err);
-    for (struct dirent *e; (e = readdir(d));) {
-        struct buf path = BUF_INIT;
-        if (strncmp(e->d_name, "part-", 5))
-            continue;
-        if (l->n == l->cap) {
-            l->cap = l->cap ? 2 * l->cap : 64;
-            l->paths = mem_must_grow(l->paths, (size_t)l->cap * sizeof *l->paths);
-        }
-        buf_printf(&path, "%s/%s", dir, e->d_name);
-        l->paths[l->n++] = path.data;
+    TRY(fs_list(NULL, dir, &found, err));
+    l->paths = mem_must((size_t)(found.count + 1) * sizeof *l->paths);
+    for (int i = 0; i < found.count; i++) {
+        const char *path = found.entries[i].path, *slash = strrchr(path, '/');
+        if (!found.entries[i].stat.folder && !strncmp(slash ? slash + 1 : path, "part-", 5))
+            l->paths[l->n++] = mem_must_strdup(path);
     }
-    closedir(d);
+    fs_list_deinit(&found);
     if (l->n)
         qsort(l->paths, (size_t)l->n, sizeof *l->paths, by_name);
     return SKIFF_OK;
@@ -204,13 +202,14 @@ static enum skiff_status read_file(struct reading *r, int mode, struct skiff_err
 
 /* ---- the two halves ---- */
 
-static enum skiff_status begin(struct unit *u, uint64_t token, struct skiff_error *err)
+static enum skiff_status begin(struct server *s, struct unit *u, uint64_t token,
+                               struct skiff_error *err)
 {
     features_unload(u);
     struct table_load *l = u->features->load = mem_must(sizeof *l);
     l->token = token;
     l->record = mem_must(u->table->stride);
-    return features_table(u, &l->table, err);
+    return features_table(s, u, true, &l->table, err);
 }
 
 static enum skiff_status read_all(struct reading *r, const struct ps_table *x,
@@ -231,7 +230,7 @@ enum skiff_status features_load(struct server *s, struct unit *u, const struct p
                                 struct ps_table_state *state, struct skiff_error *err)
 {
     struct listing files = {0};
-    enum skiff_status status = begin(u, x->token, err);
+    enum skiff_status status = begin(s, u, x->token, err);
     struct reading r = {.s = s, .u = u, .load = u->features->load};
     if (status == SKIFF_OK)
         status = list_files(x->dir, &files, err);
@@ -262,7 +261,7 @@ static void take_block(void *self, size_t first, size_t n, struct record *const 
 static bool take_whole(struct unit *u, struct table_load *l)
 {
     struct table *old = u->table;
-    if (table_count(old) || old->snapshot || old->moment != 1 ||
+    if (features_on_disk(u) || table_count(old) || old->snapshot || old->moment != 1 ||
         (old->waiting && waiting_count(old->waiting)))
         return false;
     l->table->counts = (struct table_counts){.admitted = l->table->counts.admitted,

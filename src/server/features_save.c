@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "fs/fs.h"
 #include "server/features.h"
 #include "server/shard_files.h"
 #include "store/file.h"
@@ -58,6 +59,7 @@ struct table_save {
     struct most_shown *most;
     size_t keep;      /* of each shard */
     char *dir, *temp; /* where it will be, where it is */
+    char *remote;     /* of another machine's folder: temp is uploaded to it; NULL */
     int lock;         /* on temp; -1: none */
     uint32_t moment;  /* the instant */
     struct counter_note *notes;
@@ -81,6 +83,7 @@ static void save_free(struct table_save *v, int shards)
     free(v->line);
     free(v->dir);
     free(v->temp);
+    free(v->remote);
     free(v);
 }
 
@@ -92,6 +95,8 @@ void features_abort(struct unit *u)
     u->features->save = NULL;
     if (v->lock >= 0)
         file_remove_tree(v->temp);
+    if (v->remote)
+        fs_remove(NULL, v->remote, NULL);
     save_free(v, u->features->nshards);
 }
 
@@ -182,6 +187,17 @@ static void name_files(const struct server *s, const struct features *f, struct 
     }
 }
 
+/* Files are written here first, and uploaded beside the target. */
+static void use_remote(struct table_save *v)
+{
+    struct buf local = BUF_INIT;
+    const char *tmp = getenv("TMPDIR");
+    buf_printf(&local, "%s/.tables" LEFTOVER_MARK "%016llx-%ld", tmp && *tmp ? tmp : "/tmp",
+               (unsigned long long)v->token, (long)getpid());
+    v->remote = v->temp;
+    v->temp = local.data;
+}
+
 static enum skiff_status begin(struct server *s, struct unit *u, const struct ps_table *x,
                                struct skiff_error *err)
 {
@@ -201,8 +217,10 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
         return error_set(err, SKIFF_INVALID, "a save of table %s needs a folder", u->param);
     if (v->nothing)
         return SKIFF_OK;
-    TRY(file_make_parents(v->dir, err));
-    char *parent = path_parent(v->dir);
+    if (fs_is_remote(v->dir))
+        use_remote(v);
+    TRY(file_make_parents(v->temp, err));
+    char *parent = path_parent(v->temp);
     leftover_remove(parent);
     free(parent);
     TRY(make_temp(v, err));
@@ -361,7 +379,8 @@ static enum skiff_status save(struct server *s, struct unit *u, const struct ps_
     TRY(snapshot_begin(s, u, v, err));
     TRY(write_table(s, u, v, &state->done, err));
     state->threshold = most_threshold(u->features, v);
-    return shard_files_finish(&v->files, err);
+    TRY(shard_files_finish(&v->files, err));
+    return v->remote ? fs_copy(NULL, v->temp, v->remote, NULL, err) : SKIFF_OK;
 }
 
 enum skiff_status features_save(struct server *s, struct unit *u, const struct ps_table *x,
@@ -414,8 +433,27 @@ static enum skiff_status replace(const struct table_save *v, struct skiff_error 
     return status;
 }
 
+/* Where nothing can be exchanged the old folder goes first. What is cut then lies beside the place,
+ * or (S3) is not complete, which a load sees by the number of files. */
+static enum skiff_status place_remote(const struct table_save *v, struct skiff_error *err)
+{
+    struct fs_stat st;
+    enum skiff_status status = fs_look(NULL, v->remote, &st, err);
+    if (status == SKIFF_NOT_FOUND) /* another server was here first */
+        return SKIFF_OK;
+    TRY(status);
+    TRY(fs_remove(NULL, v->dir, err));
+    return fs_rename(NULL, v->remote, v->dir, err);
+}
+
 static enum skiff_status place(const struct table_save *v, struct skiff_error *err)
 {
+    if (v->remote) {
+        enum skiff_status status = place_remote(v, err);
+        if (status == SKIFF_OK)
+            file_remove_tree(v->temp);
+        return status;
+    }
     if (!file_exists(v->temp)) /* another server was here first */
         return file_is_dir(v->dir)
                    ? SKIFF_OK

@@ -197,9 +197,11 @@ void on_pull_rows(void *self, struct rpc_request *q)
     pthread_mutex_lock(&h->lock);
     if (p.after)
         exchange_new_life(h, q, p.trainer);
-    if (p.after > h->done[p.after ? p.trainer : 0])
+    if (p.after > h->done[p.after ? p.trainer : 0]) {
+        if (u->features) /* a hint: rows on disk come meanwhile */
+            table_fetch_ahead(u->table, p.ids, p.n, NULL);
         hold_pull(h, q, &p);
-    else
+    } else
         answer_pull(s, h, q);
     pthread_mutex_unlock(&h->lock);
 }

@@ -42,8 +42,11 @@ struct server_options {
     const char *transport;             /* as users write it (net/transport.h); NULL: tcp */
     struct inproc_hub *hub;            /* trainers are in this process; NULL: they are not */
     int shards;                        /* 0: 1 */
-    int silence_ms;                    /* a peer is dead after this; 0: 10000 */
-    int start_ms;                      /* all trainers must have come by then; 0: 30 minutes */
+    /* Bytes for all tables of features: each gets an equal part, unless it has a memory_limit of
+     * its own. 0: no limit. */
+    size_t table_memory;
+    int silence_ms; /* a peer is dead after this; 0: 10000 */
+    int start_ms;   /* all trainers must have come by then; 0: 30 minutes */
     enum server_on_death on_death;
     /* What this server begins with, to be compared with what the others have; NULL: it is not.
      * Must outlive the server. */

@@ -1,4 +1,7 @@
 /* Saves of tables of features: Paddle's modes, what they do to counters, commits that are cut. */
+#include <sys/stat.h>
+
+#include "fs/fs.h"
 #include "server/features_kit_test.h"
 
 #define CTR                                          \
@@ -231,6 +234,61 @@ static void cut_saves_leave_the_old_folder(void **state)
     fk_close(&k);
 }
 
+/* A hadoop of a few lines: afs:/... is a folder of this machine. */
+static void use_hadoop(struct fk *k)
+{
+    struct fs_settings settings = {.uri = "afs://h:1", .user = "me", .passwd = "x"};
+    struct skiff_error err;
+    char script[2048], path[128];
+    snprintf(script, sizeof script,
+             "#!/bin/bash\nroot=%s\nshift 3; c=$1; shift\n"
+             "for w; do case $w in afs:/*) set -- \"$@\" \"$root${w#afs:}\" ;;"
+             " *) set -- \"$@\" \"$w\" ;; esac; shift; done\n"
+             "case $c in -test) test \"$@\" ;; -mkdir) mkdir \"$@\" ;; -rm) rm \"$@\" ;;"
+             " -cat) cat \"$@\" ;; -mv) mv \"$@\" ;; -put) cp \"$@\" ;;"
+             " -ls) [ -d \"$1\" ] && set -- \"$1\"/*; ls -ld --time-style=long-iso \"$@\" ;;"
+             " *) exit 3 ;; esac\n",
+             k->root);
+    snprintf(path, sizeof path, "%s/hadoop", k->root);
+    assert_ok(file_write(path, script, strlen(script), &err), err);
+    assert_int_equal(chmod(path, 0755), 0);
+    snprintf(settings.hadoop_bin, sizeof settings.hadoop_bin, "%s", path);
+    assert_ok(fs_configure("hdfs", &settings, &err), err);
+}
+
+static void saves_go_to_other_file_systems(void **state)
+{
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 2};
+    struct ps_table x = {.call = PS_TABLE_SAVE, .table = "emb", .dir = "afs:/m/000"};
+    struct ps_table_state t, states[2];
+    struct skiff_error err;
+    char path[128];
+    fk_open(&k);
+    use_hadoop(&k);
+    snprintf(path, sizeof path, "%s/m", k.root);
+    assert_int_equal(mkdir(path, 0777), 0);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 0.5f);
+    for (int again = 0; again < 2; again++) {
+        fk_push_one(&k, s, 2, 1, 0, 0.5f);
+        assert_ok(session_table_save(s, &x, &t, &err), err);
+        assert_int_equal(t.done, 2);
+        assert_string_equal(fk_list(&k, "m"), "000 ");
+        assert_string_equal(fk_list(&k, "m/000"), "part-000-00000.gz part-001-00001.gz ");
+    }
+    assert_file(&k, "m/000/part-000-00000.gz", "2 7 0 0.2 2 0 -1 -0.5 -0.5\n");
+    fk_push_one(&k, s, 2, 1, 0, 1);
+    x.call = PS_TABLE_LOAD;
+    assert_ok(session_table(s, &x, states, &err), err);
+    fk_assert_row(&k, s, 2, -1, -0.5f, -0.5f);
+    session_close(s);
+    fk_close(&k);
+}
+
 struct training {
     struct fk *k;
     struct session *s;
@@ -266,12 +324,8 @@ static void saves_are_of_one_instant(void **state)
     struct training x = {.k = &k, .s = fk_session(&k, 0)};
     struct session *s = fk_session(&k, 1);
     pthread_t thread;
-    int64_t id = 7;
-    for (int i = 0; i < 20000; i++) { /* much to read between the first row and the last */
-        id = i * 7 + 1;
-        if (i % 2000 == 0)
-            fk_push_one(&k, s, id, 1, 0, 1);
-    }
+    for (int i = 0; i < 10; i++) /* rows of others, which have another slot */
+        fk_push_one(&k, s, i * 14000 + 1, 1, 0, 1);
     assert_int_equal(pthread_create(&thread, NULL, train, &x), 0);
     while (fk_all(&k, s, PS_TABLE_STAT).rows < 210)
         ;
@@ -307,6 +361,7 @@ int main(void)
         cmocka_unit_test(caches_have_the_most_shown),
         cmocka_unit_test(converters_are_gone_through),
         cmocka_unit_test(cut_saves_leave_the_old_folder),
+        cmocka_unit_test(saves_go_to_other_file_systems),
         cmocka_unit_test(saves_are_of_one_instant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,13 @@
 /* Tables of features on servers: rows, rules, shards, steps, shrinks, saves. */
 #include "server/features_kit_test.h"
 
+static enum skiff_status try_load(struct fk *k, struct session *s, const char *dir,
+                                  struct ps_table_state *states, struct skiff_error *err)
+{
+    struct ps_table x = fk_call(k, PS_TABLE_LOAD, 0, dir);
+    return session_table(s, &x, states, err);
+}
+
 static void pulls_make_no_rows(void **state)
 {
     struct fk k = {.servers = 1,
@@ -143,13 +150,6 @@ static void saves_write_every_shard(void **state)
     assert_string_equal(fk_text(&k, "000/part-000-00001.gz"), "1 7 0 1.2 3 1 0 0.5 0.5\n");
     session_close(s);
     fk_close(&k);
-}
-
-static enum skiff_status try_load(struct fk *k, struct session *s, const char *dir,
-                                  struct ps_table_state *states, struct skiff_error *err)
-{
-    struct ps_table x = fk_call(k, PS_TABLE_LOAD, 0, dir);
-    return session_table(s, &x, states, err);
 }
 
 static void put_file(struct fk *k, const char *name, const char *text)
@@ -438,6 +438,51 @@ static void servers_start_from_records(void **state)
     fk_close(&k);
 }
 
+/* 40,000 rows in memory for some thousands of them: the others are on disk, and nothing is lost. */
+static void rows_beyond_memory_are_on_disk(void **state)
+{
+    enum { ROWS = 40000, SOME = 4000 };
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "memory_limit 1M\nmemory_policy disk\n",
+                   .shard_num = 2};
+    struct ps_table_state states[1];
+    struct skiff_error err;
+    static float rows[SOME][FK_PUSHED], out[SOME][FK_DIM];
+    static int64_t ids[SOME];
+    char path[64] = "/tmp/skiff-features-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    snprintf(k.settings + strlen(k.settings), sizeof k.settings - strlen(k.settings), "path %s\n",
+             path);
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    for (int64_t at = 0; at < ROWS; at += SOME) {
+        for (int i = 0; i < SOME; i++) {
+            ids[i] = at + i;
+            rows[i][1] = 1;
+            rows[i][3] = (float)(at + i) / ROWS;
+        }
+        fk_push(&k, s, ids, SOME, rows[0]);
+    }
+    fk_save(&k, s, 0, "000");
+    assert_ok(try_load(&k, s, "000", states, &err), err);
+    assert_true(states[0].done == ROWS && states[0].rows == ROWS && states[0].disk_rows > 0);
+    for (int64_t at = 0; at < ROWS; at += SOME) {
+        for (int i = 0; i < SOME; i++)
+            ids[i] = at + i;
+        fk_pull(&k, s, ids, SOME, out[0]);
+        for (int i = 0; i < SOME; i++) {
+            float expected = -(float)(at + i) / ROWS, was = out[i][0];
+            assert_true(was - expected < 1e-6f &&
+                        expected - was < 1e-6f); /* six digits are saved */
+        }
+    }
+    session_close(s);
+    fk_close(&k);
+    file_remove_tree(path);
+}
+
 static void numbers_stand_in_the_registry(void **state)
 {
     struct fk k = {.servers = 1,
@@ -477,6 +522,7 @@ int main(void)
         cmocka_unit_test(snapshots_have_whole_records),
         cmocka_unit_test(servers_start_from_shard_files),
         cmocka_unit_test(servers_start_from_records),
+        cmocka_unit_test(rows_beyond_memory_are_on_disk),
         cmocka_unit_test(numbers_stand_in_the_registry),
         cmocka_unit_test(loads_bring_rows_back),
         cmocka_unit_test(loads_with_faults_change_nothing),

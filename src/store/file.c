@@ -294,7 +294,7 @@ enum skiff_status file_writer_open(struct file_writer *w, const char *path, stru
 {
     char *temp, *here = file_local_place(path);
     int fd;
-    enum skiff_status status = file_make_parents(here, err);
+    enum skiff_status status = file_make_parents(path, err);
     if (status == SKIFF_OK)
         status = leftover_make_file(here, &temp, &fd, err);
     if (status == SKIFF_OK)
@@ -340,8 +340,8 @@ enum skiff_status file_writer_add(struct file_writer *w, const void *bytes, size
     return SKIFF_OK;
 }
 
-/* Into its place. The bytes must be on the disk before the name is: else a power cut leaves an empty
- * file. The lock goes with the descriptor, so the rename comes first. */
+/* Into its place. The bytes must be on the disk before the name is: else a power cut leaves an
+ * empty file. The lock goes with the descriptor, so the rename comes first. */
 static enum skiff_status put_in_place(struct file_writer *w, struct skiff_error *err)
 {
     if (w->temp && fs_is_remote(w->path))

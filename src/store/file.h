@@ -1,6 +1,6 @@
-/* Whole files in and out. Paths may be of other machines (s3://, hdfs://, ...: fs/fs.h): what is read
- * is downloaded into a nameless file in TMPDIR first, what is written goes there and is uploaded by
- * the commit. */
+/* Whole files in and out. Paths may be of other machines (s3://, hdfs://, ...: fs/fs.h): what is
+ * read is downloaded into a nameless file in TMPDIR first, what is written goes there and is
+ * uploaded by the commit. */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
 

@@ -15,8 +15,8 @@ enum skiff_status commit_lock(const char *dir, int *out, struct skiff_error *err
 /* Programs (1) after values (0), manifests (2) last: whoever reads without settling sees a new
  * program only with its parameters. */
 int commit_rank(const char *name);
-/* Writes the manifest of the save, and those of the folder that give files to it. *old (MANIFEST_INIT
- * before, the caller's) is what was listed. */
+/* Writes the manifest of the save, and those of the folder that give files to it. *old
+ * (MANIFEST_INIT before, the caller's) is what was listed. */
 enum skiff_status commit_manifests(struct model_writer *w, struct manifest *old,
                                    struct skiff_error *err);
 
@@ -25,7 +25,7 @@ enum skiff_status commit_manifests(struct model_writer *w, struct manifest *old,
 enum skiff_status remote_temp(struct model_writer *w, struct skiff_error *err);
 enum skiff_status remote_clean(const char *dir, struct skiff_error *err);
 enum skiff_status remote_commit(struct model_writer *w, struct skiff_error *err);
-/* What lies directly in the folder, sorted; nothing when it is not there. */
+/* What lies directly in the folder, sorted; nothing when it is not there, or a file. */
 enum skiff_status remote_list(const char *dir, struct fs_list *out, struct skiff_error *err);
 enum skiff_status remote_settle(const char *dir, struct skiff_error *err);
 

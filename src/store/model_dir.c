@@ -62,7 +62,7 @@ void model_name_order(int n, const char *const *names, int *order)
 static char *strip_slashes(const char *dir)
 {
     char *s = mem_must_strdup(*dir ? dir : ".");
-    for (size_t n = strlen(s); n > 1 && s[n - 1] == '/'; n--)
+    for (size_t n = strlen(s); n > 1 && s[n - 1] == '/' && s[n - 2] != ':'; n--) /* not of hdfs:/ */
         s[n - 1] = 0;
     return s;
 }
@@ -302,7 +302,7 @@ static enum skiff_status manifest_find_read(const char *dir, struct manifest *ou
     char *base = prefix ? path_parent(dir) : strip_slashes(dir);
     struct buf path = BUF_INIT;
     enum skiff_status status = model_settle(base, err);
-    buf_printf(&path, prefix ? "%s." MANIFEST_FILE : "%s/" MANIFEST_FILE, dir);
+    buf_printf(&path, prefix ? "%s." MANIFEST_FILE : "%s/" MANIFEST_FILE, prefix ? dir : base);
     if (status == SKIFF_OK)
         status = manifest_read(path.data, out, there, err);
     buf_deinit(&path);
@@ -479,7 +479,7 @@ enum skiff_status model_reader_open(struct model_reader *r, const char *dir, con
         manifest_deinit(&files);
         return status;
     }
-    r->dir = mem_must_strdup(*dir ? dir : ".");
+    r->dir = strip_slashes(dir);
     r->file = file ? mem_must_strdup(file) : NULL;
     r->files = files;
     return SKIFF_OK;

@@ -79,8 +79,9 @@ enum skiff_status model_note_read(const char *dir, struct model_note *out, struc
  * folder by himself calls it first; the functions here do. */
 enum skiff_status model_settle(const char *dir, struct skiff_error *err);
 
-/* A saved model (a folder, a file of one, or a prefix) to be read piece by piece: what lies elsewhere
- * is downloaded into a folder of TMPDIR, for a file or prefix with what lies beside it. */
+/* A saved model (a folder, a file of one, or a prefix) to be read piece by piece: what lies
+ * elsewhere is downloaded into a folder of TMPDIR, for a file or prefix with what lies beside
+ * it. */
 struct model_copy {
     char *path; /* owned: what to read; the given one when it is this machine's */
     char *temp; /* owned, or NULL; removed by close */

@@ -3,10 +3,10 @@
  *
  * The save is written to TMPDIR, and uploaded into the folder as .skiff-save-<n>/. Then a file
  * .skiff-commit-<n> is put beside it: that is the instant. It lists the files of earlier saves that
- * go. The files are then moved to their places, the manifest last, and both names removed. Who comes
- * to the folder (to load or to save) and finds such a file does the rest first. Two may do it at the
- * same time: moving what is moved already does nothing. Killed before: what was uploaded is removed
- * by a save there a day later, as nobody can tell whether its writer lives.
+ * go. The files are then moved to their places, the manifest last, and both names removed. Who
+ * comes to the folder (to load or to save) and finds such a file does the rest first. Two may do it
+ * at the same time: moving what is moved already does nothing. Killed before: what was uploaded is
+ * removed by a save there a day later, as nobody can tell whether its writer lives.
  *
  * <n> begins with the seconds since 1970, in hexadecimal. */
 #include <stdio.h>
@@ -141,8 +141,11 @@ out:
 
 enum skiff_status remote_list(const char *dir, struct fs_list *out, struct skiff_error *err)
 {
+    struct fs_stat st;
     enum skiff_status status = fs_list(NULL, dir, out, err);
-    return status == SKIFF_NOT_FOUND ? SKIFF_OK : status;
+    if (status == SKIFF_NOT_FOUND || status == SKIFF_OK)
+        return SKIFF_OK;
+    return fs_look(NULL, dir, &st, NULL) == SKIFF_OK && !st.folder ? SKIFF_OK : status;
 }
 
 static const char *number_of(const struct fs_entry *e, const char *mark)
@@ -287,8 +290,8 @@ enum skiff_status model_copy_open(struct model_copy *c, const char *path, struct
     enum skiff_status status = remote_settle(folder, err);
     c->path = path_join(c->temp, whole ? "model" : strrchr(path, '/') + 1);
     if (status == SKIFF_OK)
-        status = whole ? fs_copy(NULL, path, c->path, NULL, err)
-                       : copy_beside(folder, c->temp, err);
+        status =
+            whole ? fs_copy(NULL, path, c->path, NULL, err) : copy_beside(folder, c->temp, err);
     free(folder);
     if (status < 0)
         model_copy_close(c);

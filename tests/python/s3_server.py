@@ -154,7 +154,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         source = self.headers.get("x-amz-copy-source")
         if source:
             from_bucket, from_key = urllib.parse.unquote(source)[1:].split("/", 1)
-            self.server.objects[key] = self.server.objects[from_key]
+            body = self.server.objects.get(from_key)
+            if body is None:
+                return self.refuse(404, "NoSuchKey", "The specified key does not exist.")
+            if "uploadId" in query:
+                first, last = re.match(r"bytes=(\d+)-(\d+)$", self.headers["x-amz-copy-source-range"]).groups()
+                body = body[int(first):int(last) + 1]
+                self.server.uploads[query["uploadId"]][int(query["partNumber"])] = body
+                return self.answer(200, ("<CopyPartResult><ETag>%s</ETag></CopyPartResult>" % self.etag(body)).encode())
+            self.server.objects[key] = body
             return self.answer(200, b"<CopyObjectResult></CopyObjectResult>")
         if "uploadId" in query:
             self.server.uploads[query["uploadId"]][int(query["partNumber"])] = self.body

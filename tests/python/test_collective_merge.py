@@ -365,8 +365,6 @@ class Refused(unittest.TestCase):
         with programs():
             make_optimizer("sgd").minimize(tanh_network())
             main, startup = static.default_main_program(), static.default_startup_program()
-            with self.assertRaisesRegex(Exception, "local SGD: not by_rows"):
-                _native.collective_transpile(main, startup, ends, 0, by_rows=True, local_steps=2)
             with self.assertRaisesRegex(Exception, "local SGD: needs the startup program"):
                 _native.collective_transpile(main, None, ends, 0, local_steps=2)
             with self.assertRaisesRegex(Exception, "local SGD: -2 steps between means"):

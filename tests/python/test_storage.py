@@ -101,6 +101,37 @@ class OnS3(WithS3):
         self.assertEqual(self.s.seen[2][2], "bytes=0-4194303")
         self.assertEqual(len(self.s.seen), 8)
 
+    def test_large_objects_are_copied_in_parts(self):
+        size = (256 << 20) + 7
+        os.environ["SKIFF_FS_TIMEOUT"] = "60"  # the server takes a second for a checksum
+        self.s.objects.update({"d/big": b"x" * (256 << 20) + b"the end", "d/small": b"1"})
+        self.s.faults = [Fault("PUT", 503, having="partNumber=2")]
+        _native.fs_rename("s3://box/d", "s3://box/e")
+        self.assertEqual((sorted(self.s.objects), self.s.parts, self.s.uploads), (["e/big", "e/small"], [256 << 20, 7], {}))
+        self.assertTrue(len(self.s.objects["e/big"]) == size and self.s.objects["e/big"].endswith(b"xxthe end"))
+        handler = self.s.RequestHandlerClass
+        put = handler.on_PUT
+        handler.on_PUT = lambda h, key, query, cut: h.answer(200, b"")
+        try:
+            self.fails("s3://box/f: 127.0.0.1: ... copies a part without giving its ETag", _native.fs_rename, "s3://box/e/big",
+                       "s3://box/f")
+        finally:
+            handler.on_PUT = put
+        self.s.faults = [Fault("PUT", 403, having="partNumber=2")]
+        self.fails("s3://box/f: PUT at 127.0.0.1: ... answers with status 403: Injected", _native.fs_rename, "s3://box/e/big",
+                   "s3://box/f")
+        self.assertEqual((sorted(self.s.objects), self.s.uploads), (["e/big", "e/small"], {}))
+
+    def test_answers_without_what_they_must_say(self):
+        handler = self.s.RequestHandlerClass
+        post = handler.on_POST
+        handler.on_POST = lambda h, key, query, cut: h.answer(200, b"<Nothing></Nothing>")
+        try:
+            self.fails("s3://box/big: 127.0.0.1: ... begins an upload in parts without giving its UploadId", _native.fs_write,
+                       "s3://box/big", pattern(9 << 20))
+        finally:
+            handler.on_POST = post
+
     def test_an_upload_that_fails_is_given_up(self):
         self.s.faults = [Fault("PUT", 403, having="partNumber=2")]
         self.fails("s3://box/big: PUT at 127.0.0.1:%d answers with status 403: Injected: as the test wants; check "

@@ -47,6 +47,15 @@ grep -E '^ +[01] ' "$work/log" >"$work/local.rows"
     cat "$work/remote.rows" "$work/local.rows"
     exit 1
 }
+run train -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/begun" runner.model_init_path=s3://box/model/0 runner.epochs=1
+run train -o runner.train_data_dir="$work/data/train" runner.model_save_path="$work/begun.local" runner.model_init_path="$work/local/0" runner.epochs=1
+cmp "$work/begun/0/rec_static.pdparams" "$work/begun.local/0/rec_static.pdparams"
+for model in s3://box/model/1 "$work/local/1"; do
+    run predict --model "$model" --input "$(find "$work/data/test" -type f | head -n 1)" --output "$work/predicted.$(basename "$(dirname "$model")")" -o
+done
+[ -s "$work/predicted.local" ] && cmp "$work/predicted.model" "$work/predicted.local"
+run doctor -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model
+expect "models go to s3://box/model, which can be written"
 [ -z "$(ls "$work/tmp")" ] || { echo "left in TMPDIR:"; ls -R "$work/tmp"; exit 1; }
 stop_server
 cmp "$work/local/1/rec_static.pdparams" "$work/data.out/model/1/rec_static.pdparams"
@@ -70,6 +79,8 @@ expect "runner.model_save_path: s3://box/model/.skiff-probe: PUT at 127.0.0.1:"
 stop_server
 
 # nobody there
+SKIFF_FS_TRIES=2 say doctor -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model && { echo "no error"; exit 1; }
+expect "runner.model_save_path: s3://box/model/.skiff-probe: PUT at 127.0.0.1:"
 SKIFF_FS_TRIES=2 say train -o runner.train_data_dir="$work/data/train" runner.model_save_path=s3://box/model && { echo "no error"; exit 1; }
 expect "s3://box/model/.skiff-probe: PUT at 127.0.0.1:"
 expect "tried 2 times"
@@ -77,4 +88,8 @@ SKIFF_FS_TRIES=2 say train --resume -o runner.train_data_dir="$work/data/train" 
 expect "s3://box/model: GET at 127.0.0.1:" # not: nothing to go on from
 SKIFF_FS_TRIES=2 say train -o runner.train_data_dir=s3://box/train && { echo "no error"; exit 1; }
 expect "s3://box/train: HEAD at 127.0.0.1:"
+say train -o runner.train_data_dir="$work/data/train" runner.fs_name=namenode && { echo "no error"; exit 1; }
+expect 'runner.fs_name: fs_name "namenode": write hdfs://host:port'
+say train -o runner.train_data_dir="$work/data/train" runner.fs_client.uri=namenode && { echo "no error"; exit 1; }
+expect 'runner.fs_client: fs_name "namenode": write hdfs://host:port'
 echo "storage: ok"

@@ -39,6 +39,7 @@ static struct skiff_var *first_input(struct skiff_net *net, const struct rank_in
     for (int i = 0; i < in->slots; i++) {
         parts[i] = skiff_embedding(
             net, in->ids[i], in->rows, in->width, .is_sparse = true,
+            .is_distributed = in->distributed,
             .param_attr = SKIFF_PARAM(.name = "SparseFeatFactors",
                                       .initializer = skiff_init_uniform(-1.0, 1.0, 0)));
         if (in->multi_value)

@@ -154,7 +154,11 @@ class Executor(object):
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
         if program is None:
-            return framework.default_main_program()
+            program = framework.default_main_program()
+        inner = program.__dict__.get("_program", program)
+        if "_own_tables" in inner.__dict__:
+            from paddle.distributed.fleet import _local
+            _local.open_own(inner)
         return program
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,

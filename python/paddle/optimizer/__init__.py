@@ -226,6 +226,8 @@ class Optimizer(object):
         with self._programs(program, startup_program):
             out = self._native_optimizer().minimize(loss, self._chosen(parameters), self._names(no_grad_set))
         self._note_schedule(program)
+        from paddle.distributed.fleet import _local
+        _local.note(program, default_startup_program() if startup_program is None else startup_program)
         return out
 
     # ---- state ----

@@ -4,6 +4,7 @@ import os
 from skiff import _native
 
 from paddle import _files, _names
+from paddle.distributed.fleet import _local
 from paddle.fluid import executor as _executor
 from paddle.fluid.framework import Program, Variable, default_main_program
 from paddle.fluid.io import _saved_names, program_of_vars
@@ -54,7 +55,7 @@ def save(program, model_path, protocol=4, **configs):
         raise AssertionError("The input model_path MUST be format of dirname/filename [dirname\\filename in Windows system], "
                              "but received model_path is empty string.")
     _folder_of(model_path)
-    _native.save(_scope(), _program(program), model_path)
+    _local.save_own(_program(program), model_path, lambda own: _native.save(_scope(), own, model_path))
 
 
 def load(program, model_path, executor=None, var_list=None):
@@ -67,7 +68,7 @@ def load(program, model_path, executor=None, var_list=None):
         state = load_program_state(prefix, var_list)
         set_program_state(program, state)
         return
-    _native.load(_scope(), _program(program), prefix)
+    _local.load_own(_program(program), prefix, lambda own: _native.load(_scope(), own, prefix))
 
 
 def load_program_state(model_path, var_list=None):

@@ -203,12 +203,14 @@ class Fleet(object):
     def _split(self, main, startup, strategy):
         role = self._role()
         main._fleet_opt = dict(strategy.trainer_desc_configs)
+        _local.forget(main, startup)
         strategy._use_fs_client()
         if self._is_collective:
             from paddle.distributed.fleet import _collective_static
             return _collective_static.make(main, startup, strategy, role)
         if _local.wanted(role, strategy):
             self._job = _local.split(self, main, startup, strategy)
+            self._runtime_handle = Runtime(self, self._job, main) if self._job is not None else None
             return
         from paddle.fluid.incubate.fleet._job import Job
         make = Job.server if role.is_server() else Job.worker
@@ -286,15 +288,18 @@ class Fleet(object):
         from paddle.fluid.executor import global_scope
         targets = target_vars if isinstance(target_vars, (list, tuple)) else [target_vars]
         names = [t if isinstance(t, str) else t.name for t in targets]
+        feeds = list(feeded_var_names)
+        if self._runtime_handle is not None:
+            feeds = _local.needed_feeds(self._runtime_handle.origin_main_programs[0], feeds, names)
         if self._tables():
-            self._tables()._save_inference_model(executor, dirname, list(feeded_var_names), names, mode=mode)
+            self._tables()._save_inference_model(executor, dirname, feeds, names, mode=mode)
         elif self._job is None:
             from skiff import _native
             _files.makedirs(dirname)
             _native.save_inference_model(global_scope(), main_program or framework.default_main_program(),
-                                         list(feeded_var_names), names, dirname)
+                                         feeds, names, dirname)
         else:
-            self._job.save_inference_model(global_scope(), list(feeded_var_names), names, dirname)
+            self._job.save_inference_model(global_scope(), feeds, names, dirname)
 
     def load_inference_model(self, path, mode=0):
         """The parameters of a saved model, for infer_from_dataset on this worker (they do not go to the servers). With tables

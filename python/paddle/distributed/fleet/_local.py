@@ -15,6 +15,12 @@ def has_entry(program):
     return any(op.has_attr("entry") and op.attr("entry") not in ("", "none") for op in tables_of(program))
 
 
+def settings_of(program, lines, but=()):
+    """These settings for all tables of the program but some."""
+    names = dict.fromkeys(op.input("W")[0] for op in tables_of(program))
+    return [(name, lines) for name in names if name not in but]
+
+
 def say_once(what, said=set()):
     if what not in said:
         said.add(what)
@@ -23,6 +29,9 @@ def say_once(what, said=set()):
 
 class IdleServer(object):
     """A server process of GPUBox: the workers hold everything."""
+
+    def table_names(self):
+        return []
 
     def load(self, model_dir=None):
         if model_dir is not None:
@@ -55,6 +64,9 @@ def split(fleet, main, startup, strategy):
         return IdleServer() if gpubox else None
     fields = strategy._native(int(os.environ.get("CPU_NUM") or 1))
     fields["keyed_tables"] = gpubox or has_entry(main)
+    if gpubox:  # Paddle's number of files there, where the user gives none
+        told = list(fields.get("tables", ()))
+        fields["tables"] = told + settings_of(main, "shard_num 37\n", [name for name, _ in told])
     features = fields["keyed_tables"] or fields.get("all_features") or fields.get("tables")
     if not features or not tables_of(main):
         return None
@@ -62,7 +74,78 @@ def split(fleet, main, startup, strategy):
     job.whole = main.clone(for_test=True)
     job.split(main, startup, fields)
     job.gpubox = gpubox
+    if gpubox:
+        _psgpu.Box.job = job
     return job
+
+
+def needed_feeds(program, feeds, targets):
+    """Those that the targets are computed from. PaddleRec's trainers name all inputs, also labels, which Paddle refuses."""
+    needed = set(targets)
+    for op in reversed(program.global_block().ops):
+        if needed.intersection(op.output_arg_names):
+            needed.update(op.input_arg_names)
+    missing = [name for name in feeds if name not in needed]
+    if missing and len(missing) < len(feeds):
+        say_once("save_inference_model: the targets do not need %s: left out" % ", ".join(missing))
+        return [name for name in feeds if name in needed]
+    return list(feeds)
+
+
+# ---- programs without a fleet ----
+
+
+def note(main, startup):
+    """After a static minimize: tables with an entry need rows by any id. They get them when a program is first run, unless a
+    fleet or a transpiler has taken the programs by then."""
+    if has_entry(main):
+        main.__dict__["_own_tables"] = startup.__dict__["_own_tables"] = (main, startup)
+
+
+def forget(*programs):
+    for program in programs:
+        program.__dict__.pop("_own_tables", None)
+
+
+def open_own(program):
+    """Makes the job of a program that was noted."""
+    from paddle.fluid.incubate.fleet._job import Job
+    main, startup = program.__dict__["_own_tables"]
+    forget(main, startup)
+    if main.__dict__.get("_job") is None:
+        job = Job.worker(0, 1, [])
+        job.whole, job.gpubox = main.clone(for_test=True), False
+        job.split(main, startup, {"mode": "async", "tables": settings_of(main, "shard_num 10\n")})
+
+
+def save_own(program, prefix, write):
+    """static.save: dense variables by write(), tables of features beside them, in PREFIX.tables."""
+    job = program.__dict__.get("_job")
+    if job is not None and job.table_names():
+        for table in range(len(job.table_names())):
+            job.tables("save").save_tables(prefix + ".tables", 0, table)
+        program = without(program, job)
+    write(program)
+
+
+def load_own(program, prefix, read):
+    """static.load, likewise."""
+    job = program.__dict__.get("_job")
+    if job is not None and job.table_names():
+        from paddle.fluid.executor import global_scope
+        job.connect(global_scope())
+        for table in range(len(job.table_names())):
+            job.tables("load").load_tables(prefix + ".tables", 0, table)
+        program = without(program, job)
+    read(program)
+
+
+def without(program, job):
+    """A copy of the worker's program, without the variables of its tables."""
+    program = job.main.clone()
+    for name in job.table_names():
+        program.global_block().var(name).persistable = False
+    return program
 
 
 __getattr__ = _names.guard(__name__)

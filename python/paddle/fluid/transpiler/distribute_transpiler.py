@@ -121,6 +121,8 @@ class DistributeTranspiler(object):
         pservers = ",".join(server.strip() for server in pservers.split(","))
         self._main = framework.default_main_program() if program is None else program
         self._startup = framework.default_startup_program() if startup_program is None else startup_program
+        for given in (self._main, self._startup):
+            given.__dict__.pop("_own_tables", None)  # rows are the servers' now
         self.trainer_id, self.trainer_num = trainer_id, trainers
         self.pserver_endpoints = pservers.split(",")
         self.sync_mode = sync_mode

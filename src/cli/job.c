@@ -1,0 +1,157 @@
+#include "cli/job.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <skiff/mode.h>
+
+#include "base/log.h"
+#include "cli/interrupt.h"
+#include "cli/ranks.h"
+#include "executor/executor.h"
+#include "fleet/epochs.h"
+#include "fleet/fleet_log.h"
+#include "fleet/settings.h"
+
+static void on_log(void *user, enum log_level level, const char *line)
+{
+    (void)user;
+    log_line(level, "%s", line);
+}
+
+/* ---- the strategy ---- */
+
+static enum skiff_status read_mode(struct config *c, struct skiff_strategy *out,
+                                   struct skiff_error *err)
+{
+    const char *fallback = config_text(c, "hyper_parameters.optimizer.strategy", "async");
+    const char *mode = config_text(c, "runner.sync_mode", fallback);
+    enum skiff_split_mode known;
+    *out = (struct skiff_strategy){.mode = mode};
+    TRY(ranks_refuse(c, err));
+    if (skiff_mode_find(mode, &known))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED, "%s: %s is %s; expected %s", config_name(c),
+                     mode == fallback ? "hyper_parameters.optimizer.strategy" : "runner.sync_mode",
+                     mode, skiff_mode_names());
+}
+
+static enum skiff_status read_strategy(struct job *j, struct task *task,
+                                       const struct task_args *args, struct skiff_strategy *out,
+                                       struct skiff_error *err)
+{
+    struct config *c = task->config;
+    static const char *const deaths[] = {"go_on", "stop", NULL};
+    struct settings_security security;
+    TRY(read_mode(c, out, err));
+    out->geo_steps = (int)config_int_in(c, "runner.geo_step", 400, 1, 1 << 30);
+    out->threads = task_threads(task);
+    out->transport = task_transport(args, c);
+    task_security(args, c, &security);
+    out->encrypt = security.encrypt;
+    out->secret_file = security.secret_file;
+    out->insecure = security.insecure;
+    out->stop_on_death = config_choice(c, "runner.on_worker_death", 0, deaths) == 1;
+    out->stop_on_death |= j->stop_on_death;
+    /* gradients of other rules than SGD are averaged, as the documents' jobs have it */
+    const char *class = config_text(c, "hyper_parameters.optimizer.class", "Adam");
+    out->is_sgd_optimizer = strcasecmp(class, "sgd") ? -1 : 1;
+    /* async: parameters come back with every push, as 2.x has it: with those of every second one
+     * (1.x) workers are further behind, and predictions swing twice as far about the truth */
+    if (!getenv("FLAGS_communicator_independent_recv_thread"))
+        out->independent_recv_thread = -1;
+    TRY(task_tables_read(&j->tables, task, out->mode, err));
+    out->tables = j->tables.at;
+    out->ntables = j->tables.n;
+    out->adam_d2sum = config_bool(c, "hyper_parameters.adam_d2sum", false);
+    return config_check(c, err);
+}
+
+static void say_role(const struct skiff_fleet *f)
+{
+    char role[32];
+    bool server = skiff_fleet_is_server(f);
+    if (!skiff_fleet_server_num(f))
+        return;
+    snprintf(role, sizeof(role), "%s.%d", server ? "server" : "worker",
+             server ? skiff_fleet_server_index(f) : skiff_fleet_worker_index(f));
+    log_set_role(role);
+}
+
+enum skiff_status job_open(struct job *j, struct task *task, const struct task_args *args,
+                           struct skiff_error *err)
+{
+    struct skiff_strategy strategy;
+    TRY(read_strategy(j, task, args, &strategy, err)); /* may add to the environment */
+    j->fleet = skiff_fleet_create();
+    fleet_on_log(j->fleet, on_log, NULL);
+    TRY(skiff_fleet_init_env(j->fleet, SKIFF_ROLE_ENV_AUTO, err));
+    say_role(j->fleet);
+    j->seed = task_seed(task);
+    TRY(skiff_fleet_split(j->fleet, task->main, task->startup, &strategy, err));
+    const char *notes = skiff_fleet_notes(j->fleet);
+    if (*notes)
+        log_warn("%.*s", (int)strcspn(notes, "\n"), notes);
+    if (skiff_fleet_server_num(j->fleet))
+        log_info("%s, %d servers (%s), %d workers, %s", task->model->name,
+                 skiff_fleet_server_num(j->fleet), skiff_fleet_server_endpoints(j->fleet),
+                 skiff_fleet_worker_num(j->fleet), strategy.mode);
+    return SKIFF_OK;
+}
+
+void job_close(struct job *j)
+{
+    skiff_fleet_destroy(j->fleet);
+    task_tables_deinit(&j->tables);
+    *j = (struct job){0};
+}
+
+/* ---- server ---- */
+
+static struct skiff_fleet *serving; /* for the signal handler, which has no argument */
+
+static volatile sig_atomic_t told;
+
+static void on_signal(int number)
+{
+    (void)number;
+    told = 1;
+    skiff_fleet_stop_server(serving);
+}
+
+enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_begin *has,
+                            const char *start_path, struct skiff_error *err)
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct dataset_config dc; /* servers read no data, but its keys are known to them, too */
+    TRY(task_dataset_config(task, &task_data_train, &dc, err));
+    reader_config_deinit(&dc.reader);
+    TRY(task_check(task, "train", err));
+    if (start_path)
+        log_info("parameters come from %s", start_path);
+    TRY(epochs_server_has(j->fleet, has, err));
+    TRY(skiff_fleet_init_server(j->fleet, start_path, err));
+    serving = j->fleet;
+    sigaction(SIGTERM, &a, NULL);
+    sigaction(SIGINT, &a, NULL);
+    if (!interrupt_hangup_ignored())
+        sigaction(SIGHUP, &a, NULL);
+    TRY(skiff_fleet_run_server(j->fleet, err));
+    log_info(told ? "stopped by a signal" : "the job is complete");
+    return SKIFF_OK;
+}
+
+/* ---- worker ---- */
+
+enum skiff_status job_startup(struct job *j, struct task *task, struct skiff_error *err)
+{
+    struct skiff_executor *e =
+        executor_create(task->scope, &(struct executor_options){.seed = j->seed, .has_seed = true});
+    enum skiff_status status =
+        executor_run(e, skiff_fleet_startup_program(j->fleet), NULL, 0, NULL, 0, NULL, err);
+    executor_destroy(e);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* Job: this process as a part of a job with servers: what `skiff train` does by epochs
+ * (train_fleet.c) and by days (train_online.c) in the same way.
+ *
+ *     job_open      role, strategy, the program split; one process alone is a job, too
+ *     job_serve     of a server: until the job is over
+ *     job_startup   of a worker that has joined: first values, or the servers' */
+#ifndef CLI_JOB_H
+#define CLI_JOB_H
+
+#include <skiff/fleet.h>
+
+#include "cli/task.h"
+#include "cli/task_tables.h"
+
+struct ps_begin;
+
+struct job {
+    struct skiff_fleet *fleet;
+    struct task_tables tables;
+    uint64_t seed;
+    bool stop_on_death; /* a worker that dies ends the job, whatever the config says */
+};
+
+/* job_close when it has failed, too. */
+enum skiff_status job_open(struct job *j, struct task *task, const struct task_args *args,
+                           struct skiff_error *err);
+/* has: what is on this server's disk, which it begins with: start_path, or NULL. */
+enum skiff_status job_serve(struct job *j, struct task *task, const struct ps_begin *has,
+                            const char *start_path, struct skiff_error *err);
+enum skiff_status job_startup(struct job *j, struct task *task, struct skiff_error *err);
+void job_close(struct job *j);
+
+#endif

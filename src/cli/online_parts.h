@@ -1,0 +1,68 @@
+/* Online training, the run and its parts: passes (online_pass.c), what is saved (online_save.c),
+ * days (train_online.c).
+ *
+ * All workers of a job go through the same passes, and meet before and behind each; the first one
+ * saves while the others wait. One process alone does the same without meetings. */
+#ifndef CLI_ONLINE_PARTS_H
+#define CLI_ONLINE_PARTS_H
+
+#include "cli/job.h"
+#include "cli/online_done.h"
+#include "cli/online_plan.h"
+#include "cli/progress.h"
+#include "cli/runs.h"
+#include "data/files.h"
+#include "executor/trainer.h"
+#include "fleet/report.h"
+
+#define ONLINE_METRIC 512
+
+struct online {
+    const struct task_args *args;
+    struct task task;
+    struct job job;
+    struct online_plan plan;
+    struct done_list models, bases, patches;
+    int from; /* the line of models that this run begins with; -1: none */
+    struct buf start_path;
+    const char *save_path;
+    struct run_lock lock;
+    struct model_note note;
+    int step;    /* saves so far, over all runs */
+    int64_t key; /* of the base model that deltas belong to: when it was made */
+    bool stopped, based, whole_said;
+    char metric[ONLINE_METRIC]; /* of the last pass */
+    /* the pass that runs */
+    int day, pass;
+    struct dataset *data; /* NULL: none for this worker */
+    struct tally tally;
+    struct progress progress;
+    struct trainer_options options;
+    struct report total; /* of this worker */
+    int passes_done;
+    int64_t samples;
+};
+
+/* ---- online_pass.c ---- */
+void online_options(struct online *o);
+/* Waits for the data of o->day, o->pass, judges the model on it, trains. o->stopped: told to stop;
+ * the pass does not count. */
+enum skiff_status online_pass(struct online *o, struct skiff_error *err);
+/* Sums over all workers, in place. */
+enum skiff_status online_meet(struct online *o, int64_t *v, size_t n, struct skiff_error *err);
+
+/* ---- online_metric.c ---- */
+/* PaddleRec's text: " global AUC=0.500000 BUCKET_ERROR=..". */
+void online_metric(const struct tally *t, const struct tally_sum *s,
+                   char out[static ONLINE_METRIC]);
+
+/* ---- online_save.c ---- */
+/* Donefiles, and the newest model that is whole. */
+enum skiff_status online_find(struct online *o, struct skiff_error *err);
+/* Of a worker that is in the job: values of that model. */
+enum skiff_status online_load(struct online *o, struct skiff_error *err);
+enum skiff_status online_first_base(struct online *o, struct skiff_error *err);
+enum skiff_status online_save_pass(struct online *o, struct skiff_error *err);
+enum skiff_status online_end_day(struct online *o, struct skiff_error *err);
+
+#endif

@@ -1,0 +1,218 @@
+#include "cli/online_plan.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define DAY_MINUTES 1440
+#define MOST_DAYS 100000
+
+/* ---- the calendar ---- */
+
+static int days_of_month(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 || year % 400 == 0);
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+bool online_is_day(int day)
+{
+    int year = day / 10000, month = day / 100 % 100, of = day % 100;
+    return year >= 1000 && year <= 9999 && month >= 1 && month <= 12 && of >= 1 &&
+           of <= days_of_month(year, month);
+}
+
+int online_next_day(int day)
+{
+    int year = day / 10000, month = day / 100 % 100, of = day % 100 + 1;
+    if (of > days_of_month(year, month)) {
+        of = 1;
+        month++;
+    }
+    if (month > 12) {
+        month = 1;
+        year++;
+    }
+    return year * 10000 + month * 100 + of;
+}
+
+/* ---- keys ---- */
+
+static const char *const online_keys[] = {"runner.start_day",      "runner.end_day",
+                                          "runner.days",           "runner.pass_per_day",
+                                          "runner.split_interval", "runner.split_per_pass"};
+
+bool online_wanted(struct config *c)
+{
+    for (size_t i = 0; i < sizeof online_keys / sizeof *online_keys; i++)
+        if (config_has(c, online_keys[i]))
+            return true;
+    return false;
+}
+
+/* Eight digits at *text, which then stands behind them; 0: there is no day. */
+static int take_day(const char **text)
+{
+    int day = 0;
+    const char *s = *text;
+    for (int i = 0; i < 8; i++, s++) {
+        if (!isdigit((unsigned char)*s))
+            return 0;
+        day = day * 10 + (*s - '0');
+    }
+    *text = s;
+    return !isdigit((unsigned char)*s) && online_is_day(day) ? day : 0;
+}
+
+static void add_days(struct online_plan *p, int from, int to)
+{
+    for (int day = from; day <= to && p->ndays < MOST_DAYS; day = online_next_day(day)) {
+        p->days = mem_must_grow(p->days, (size_t)(p->ndays + 1) * sizeof *p->days);
+        p->days[p->ndays++] = day;
+    }
+}
+
+static int read_day(struct config *c, const char *key)
+{
+    const char *text = config_text(c, key, NULL), *rest = text;
+    int day = text ? take_day(&rest) : 0;
+    if (!text)
+        config_refuse(c, key, "is needed for online training: a day as 20190720");
+    else if (!day || *rest)
+        config_refuse(c, key, "must be a day as 20190720, found \"%.40s\"", text);
+    return day;
+}
+
+static void read_range(struct online_plan *p, struct config *c)
+{
+    int from = read_day(c, "runner.start_day"), to = read_day(c, "runner.end_day");
+    if (from && to && to < from)
+        config_refuse(c, "runner.end_day", "is %d, before runner.start_day, which is %d", to, from);
+    else if (from && to)
+        add_days(p, from, to);
+}
+
+/* One word of runner.days: a day, or {from..to}. */
+static bool take_days(struct online_plan *p, const char *text)
+{
+    bool range = *text == '{';
+    text += range;
+    int from = take_day(&text), to = from;
+    if (range && from && !strncmp(text, "..", 2)) {
+        text += 2;
+        to = take_day(&text);
+        if (*text++ != '}')
+            return false;
+    } else if (range) {
+        return false;
+    }
+    int last = p->ndays ? p->days[p->ndays - 1] : 0;
+    if (*text || !from || !to || to < from || from <= last)
+        return false;
+    add_days(p, from, to);
+    return true;
+}
+
+/* As the shell has it that PaddleRec asks: "{20191225..20191227}", or days with spaces between. */
+static void read_days(struct online_plan *p, struct config *c)
+{
+    const char *const *words;
+    int n = config_list(c, "runner.days", &words);
+    for (int i = 0; i < n; i++) {
+        char *copy = mem_must_strdup(words[i]), *rest = NULL;
+        bool fine = true;
+        for (char *w = strtok_r(copy, " ,", &rest); w && fine; w = strtok_r(NULL, " ,", &rest))
+            fine = take_days(p, w);
+        free(copy);
+        if (!fine) {
+            config_refuse(c, "runner.days",
+                          "must be days in order, as {20191225..20191227} or 20191225 20191226, "
+                          "found \"%.80s\"",
+                          words[i]);
+            return;
+        }
+    }
+    if (!p->ndays)
+        config_refuse(c, "runner.days", "has no day, as {20191225..20191227}");
+}
+
+static void read_passes(struct online_plan *p, struct config *c)
+{
+    if (config_has(c, "runner.pass_per_day")) {
+        if (config_has(c, "runner.split_interval"))
+            config_refuse(c, "runner.pass_per_day",
+                          "and runner.split_interval both say how many passes a day has; leave "
+                          "out one of them");
+        p->passes = (int)config_int_in(c, "runner.pass_per_day", 1, 1, DAY_MINUTES);
+        p->each = 1;
+        return;
+    }
+    p->interval = (int)config_int_in(c, "runner.split_interval", 5, 1, DAY_MINUTES);
+    int splits = DAY_MINUTES / p->interval;
+    p->each = (int)config_int_in(c, "runner.split_per_pass", 1, 1, splits);
+    p->passes = splits / p->each;
+}
+
+static void read_data(struct online_plan *p, struct config *c)
+{
+    const char *const *dirs;
+    int n = config_paths(c, "runner.train_data_dir", &dirs);
+    if (n != 1)
+        config_refuse(c, "runner.train_data_dir",
+                      "must be one folder for online training, with a folder for each day "
+                      "(20190720/0000), found %s",
+                      n > 1 ? "several" : "none");
+    else
+        p->data_dir = dirs[0];
+    p->done_file = config_text(c, "runner.data_donefile", NULL);
+    p->sleep = config_real(c, "runner.data_sleep_second", 10);
+    if (!(p->sleep > 0 && p->sleep <= 86400))
+        config_refuse(c, "runner.data_sleep_second",
+                      "must be above 0 and at most 86400 (seconds), found %g", p->sleep);
+}
+
+enum skiff_status online_plan_read(struct online_plan *p, struct config *c, struct skiff_error *err)
+{
+    *p = (struct online_plan){0};
+    if (config_has(c, "runner.days") && config_has(c, "runner.start_day"))
+        config_refuse(c, "runner.days",
+                      "and runner.start_day both say which days; leave out one of them");
+    else if (config_has(c, "runner.days"))
+        read_days(p, c);
+    else
+        read_range(p, c);
+    read_passes(p, c);
+    p->checkpoint = (int)config_int_in(c, "runner.checkpoint_per_pass", 6, 1, INT_MAX);
+    p->delta = (int)config_int_in(c, "runner.save_delta_frequency", 6, 1, INT_MAX);
+    p->first_base = config_bool(c, "runner.save_first_base", false);
+    (void)config_bool(c, "runner.prefetch", false); /* passes are loaded when they are due */
+    read_data(p, c);
+    return config_check(c, err);
+}
+
+void online_plan_deinit(struct online_plan *p)
+{
+    free(p->days);
+    *p = (struct online_plan){0};
+}
+
+int online_splits(const struct online_plan *p)
+{
+    return p->each;
+}
+
+void online_split_path(const struct online_plan *p, int day, int pass, int i, struct buf *out)
+{
+    buf_reset(out);
+    buf_printf(out, "%s/%08d/", p->data_dir, day);
+    if (!p->interval) {
+        buf_printf(out, "%d", pass);
+        return;
+    }
+    int minute = ((pass - 1) * p->each + i) * p->interval;
+    buf_printf(out, "%02d%02d", minute / 60, minute % 60);
+}

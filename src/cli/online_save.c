@@ -1,0 +1,271 @@
+/* Online training, what is saved when, and what a run begins with.
+ *
+ * A model is written first, then its line: a run that is killed between them does the pass again.
+ * After a pass the delta goes before the checkpoint: a run that goes on from that checkpoint has
+ * saved all deltas up to it, and counts of changes begin anew behind the last one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "cli/checkpoint.h"
+#include "cli/job_tables.h"
+#include "cli/interrupt.h"
+#include "cli/online_parts.h"
+#include "fleet/epochs.h"
+#include "store/file.h"
+#include "store/save_retry.h"
+
+static bool has_features(const struct online *o)
+{
+    return skiff_fleet_tables(o->job.fleet) > 0;
+}
+
+/* ---- what a run begins with ---- */
+
+static enum skiff_status look_at(const struct online *o, const char *dir, struct skiff_error *err)
+{
+    struct model_note note;
+    struct buf part = BUF_INIT;
+    enum skiff_status status = SKIFF_OK;
+    buf_printf(&part, "%s/000", dir);
+    if (!file_is_dir(dir))
+        status = error_set(err, SKIFF_NOT_FOUND, "%s is not there", dir);
+    else if (!has_features(o))
+        status = model_check(dir, &note, err);
+    else if (!file_is_dir(part.data))
+        status = error_set(err, SKIFF_NOT_FOUND, "%s is not there", part.data);
+    buf_deinit(&part);
+    return status;
+}
+
+/* Where a line's model is: where this run would put it, or where the line says. */
+static bool find_model(struct online *o, const struct done_line *line)
+{
+    struct skiff_error why = {0};
+    done_path(o->save_path, DONE_MODEL, line->day, line->pass, &o->start_path);
+    if (!file_is_dir(o->start_path.data) && file_is_dir(line->path)) {
+        buf_reset(&o->start_path);
+        buf_str(&o->start_path, line->path);
+    }
+    if (look_at(o, o->start_path.data, &why) == SKIFF_OK)
+        return true;
+    log_warn("%s is not whole and is left out: %s", o->start_path.data, why.message);
+    return false;
+}
+
+enum skiff_status online_find(struct online *o, struct skiff_error *err)
+{
+    TRY(done_list_read(&o->models, o->save_path, DONE_MODEL, err));
+    TRY(done_list_read(&o->bases, o->save_path, DONE_BASE, err));
+    TRY(done_list_read(&o->patches, o->save_path, DONE_PATCH, err));
+    o->key = time(NULL);
+    o->from = o->models.n - 1;
+    while (o->from >= 0 && !find_model(o, &o->models.at[o->from]))
+        o->from--;
+    if (o->from < 0)
+        buf_reset(&o->start_path);
+    else
+        o->key = o->models.at[o->from].key;
+    o->step = o->from + 1;
+    return SKIFF_OK;
+}
+
+enum skiff_status online_load(struct online *o, struct skiff_error *err)
+{
+    struct config *c = o->task.config;
+    bool first = skiff_fleet_is_first_worker(o->job.fleet), features = has_features(o);
+    const char *path =
+        o->start_path.len ? o->start_path.data : config_path(c, "runner.model_init_path", NULL);
+    if (path && !skiff_fleet_server_num(o->job.fleet) && !features)
+        TRY(checkpoint_load(&o->task, path, err));
+    TRY(job_tables_begin(&o->job, &o->task, path, err));
+    if (path && first)
+        log_info("going on from %s", path);
+    return SKIFF_OK;
+}
+
+/* ---- saving ---- */
+
+struct saving {
+    struct online *o;
+    enum done_kind kind;
+    int day, pass;
+    struct buf dir;
+};
+
+/* What servers have now, marked: all of it is of one instant. */
+static enum skiff_status save_checkpoint(struct saving *s, const struct io_inference *what,
+                                         struct skiff_error *err)
+{
+    struct online *o = s->o;
+    o->note.epoch = o->step;
+    o->note.complete = o->note.known = true;
+    TRY(epochs_mark(o->job.fleet, o->step, err));
+    TRY(epochs_save(o->job.fleet, o->task.scope,
+                    &(struct epochs_save){.dir = s->dir.data,
+                                          .note = o->note,
+                                          .feeds = what->feeds,
+                                          .nfeeds = what->nfeeds,
+                                          .targets = what->targets,
+                                          .ntargets = what->ntargets},
+                    err));
+    return epochs_saved(o->job.fleet, o->step++, true, NULL, err);
+}
+
+static enum skiff_status save_whole(struct saving *s, struct skiff_error *err)
+{
+    struct online *o = s->o;
+    struct checkpoint_names names;
+    checkpoint_inference(&o->task, &names);
+    const struct io_inference *what = &names.what;
+    if (s->kind == DONE_MODEL)
+        return save_checkpoint(s, what, err);
+    buf_str(&s->dir, "/000");
+    enum skiff_status status =
+        skiff_fleet_save_inference_model(o->job.fleet, o->task.scope, what->feeds, what->nfeeds,
+                                         what->targets, what->ntargets, s->dir.data, false, err);
+    s->dir.data[s->dir.len -= strlen("/000")] = 0;
+    return status;
+}
+
+static enum skiff_status save_once(void *user, struct skiff_error *err)
+{
+    struct saving *s = user;
+    int mode = s->kind == DONE_PATCH        ? 1
+               : s->kind == DONE_BASE       ? 2
+               : s->pass == DONE_DAY_BEGINS ? 3
+                                            : 0;
+    if (has_features(s->o))
+        return job_tables_save(&s->o->job, &s->o->task, s->dir.data, mode, err);
+    return save_whole(s, err);
+}
+
+static bool save_pausing(void *user, const struct skiff_error *why, double seconds)
+{
+    (void)user;
+    log_warn("saving failed, another try in %g s: %s", seconds, why->message);
+    return !interrupt_wanted();
+}
+
+static struct done_list *list_of(struct online *o, enum done_kind kind)
+{
+    return kind == DONE_MODEL ? &o->models : kind == DONE_BASE ? &o->bases : &o->patches;
+}
+
+/* The model, then its line. By the first worker. */
+static enum skiff_status save(struct online *o, enum done_kind kind, int day, int pass,
+                              struct skiff_error *err)
+{
+    struct saving s = {.o = o, .kind = kind, .day = day, .pass = pass};
+    struct save_retry saving = {.save = save_once, .pausing = save_pausing, .user = &s};
+    struct done_list *list = list_of(o, kind);
+    double start = clock_seconds();
+    done_path(o->save_path, kind, day, pass, &s.dir);
+    enum skiff_status status = save_retry(&saving, err);
+    if (status == SKIFF_OK && !(kind == DONE_MODEL && done_list_has(list, day, pass)))
+        status =
+            done_list_add(list, o->save_path, kind,
+                          &(struct done_add){.day = day,
+                                             .pass = pass,
+                                             .key = o->key,
+                                             .id = kind == DONE_BASE ? o->key : (int64_t)time(NULL),
+                                             .monitor = o->metric},
+                          err);
+    if (status == SKIFF_OK)
+        log_info("saved %s in %.1f s", s.dir.data, clock_seconds() - start);
+    else
+        error_prefix(err, status, "%s", s.dir.data);
+    buf_deinit(&s.dir);
+    return status;
+}
+
+static void say_whole(struct online *o)
+{
+    if (!has_features(o) && !o->whole_said && skiff_fleet_is_first_worker(o->job.fleet))
+        log_info("no table of features here: base and delta saves are whole models");
+    o->whole_said = true;
+}
+
+/* All workers are here, and all that they have learnt is with the servers. */
+static enum skiff_status begin_saves(struct online *o, struct skiff_error *err)
+{
+    say_whole(o);
+    TRY(skiff_fleet_flush(o->job.fleet, err));
+    return skiff_fleet_barrier_worker(o->job.fleet, err);
+}
+
+static enum skiff_status end_saves(struct online *o, struct skiff_error *err)
+{
+    return skiff_fleet_barrier_worker(o->job.fleet, err);
+}
+
+/* Is a line of that day and pass, or a later one, there? */
+static bool is_past(const struct done_list *l, int day, int pass)
+{
+    const struct done_line *last = done_list_last(l);
+    return last && (last->day > day || (last->day == day && last->pass >= pass));
+}
+
+static enum skiff_status save_base(struct online *o, int day, struct skiff_error *err)
+{
+    const struct done_line *last = done_list_last(&o->bases);
+    if (last && last->day >= day) {
+        o->key = last->key;
+        return SKIFF_OK;
+    }
+    o->key = time(NULL);
+    return save(o, DONE_BASE, day, DONE_DAY_BEGINS, err);
+}
+
+enum skiff_status online_first_base(struct online *o, struct skiff_error *err)
+{
+    const struct done_line *last = done_list_last(&o->bases);
+    if (o->based || !o->plan.first_base)
+        return SKIFF_OK;
+    o->based = true;
+    if (last && last->day > o->day)
+        return SKIFF_OK;
+    TRY(begin_saves(o, err));
+    if (skiff_fleet_is_first_worker(o->job.fleet))
+        TRY(save_base(o, o->day, err));
+    return end_saves(o, err);
+}
+
+enum skiff_status online_save_pass(struct online *o, struct skiff_error *err)
+{
+    bool checkpoint = o->pass % o->plan.checkpoint == 0 && o->pass != o->plan.passes;
+    bool delta = o->pass % o->plan.delta == 0;
+    if (!checkpoint && !delta)
+        return SKIFF_OK;
+    TRY(begin_saves(o, err));
+    if (skiff_fleet_is_first_worker(o->job.fleet)) {
+        if (delta && !is_past(&o->patches, o->day, o->pass))
+            TRY(save(o, DONE_PATCH, o->day, o->pass, err));
+        if (checkpoint)
+            TRY(save(o, DONE_MODEL, o->day, o->pass, err));
+    }
+    return end_saves(o, err);
+}
+
+enum skiff_status online_end_day(struct online *o, struct skiff_error *err)
+{
+    int next = online_next_day(o->day);
+    bool first = skiff_fleet_is_first_worker(o->job.fleet);
+    if (has_features(o)) {
+        TRY(begin_saves(o, err));
+        if (first)
+            TRY(skiff_fleet_shrink(o->job.fleet, -1, err));
+        if (first)
+            job_tables_say(o->job.fleet);
+    }
+    TRY(begin_saves(o, err));
+    if (first) {
+        TRY(save_base(o, next, err));
+        TRY(save(o, DONE_MODEL, next, DONE_DAY_BEGINS, err));
+    }
+    return end_saves(o, err);
+}

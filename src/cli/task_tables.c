@@ -1,0 +1,264 @@
+#include "cli/task_tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "table/table_config.h"
+
+#define SECTION "table_parameters."
+#define LIMIT_KEY "runner.memory_limit"
+#define EACH_KEY "runner.table_bytes"
+
+/* One setting of a table: its key in the config and its line for the servers. */
+struct line {
+    const char *key, *text;
+};
+
+/* A distributed table of the program. */
+struct table_found {
+    const char *name;
+    int64_t width;
+    struct line *lines;
+    int n;
+    bool limited; /* it has a memory_limit of its own */
+};
+
+struct tables_found {
+    struct arena *arena;
+    struct table_found *at;
+    int n;
+};
+
+/* ---- the program ---- */
+
+static bool is_lookup(const struct skiff_op *op)
+{
+    return !strcmp(op->type, "lookup_table") || !strcmp(op->type, "lookup_table_v2");
+}
+
+static struct table_found *table_named(struct tables_found *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->at[i].name, name))
+            return &f->at[i];
+    return NULL;
+}
+
+static void find_tables(struct tables_found *f, const struct skiff_program *main)
+{
+    const struct skiff_block *b = program_root(main);
+    f->at = arena_alloc(f->arena, (size_t)(b->nops + 1) * sizeof *f->at);
+    for (int i = 0; i < b->nops; i++) {
+        const struct op_attr_value *a = op_attr(b->ops[i], "is_distributed");
+        const char *w = is_lookup(b->ops[i]) ? op_in1(b->ops[i], "W") : NULL;
+        const struct skiff_var *v = w ? block_find_var(b, w) : NULL;
+        if (v && a && a->value.b && v->shape.ndim == 2 && !table_named(f, w))
+            f->at[f->n++] = (struct table_found){.name = w, .width = v->shape.dims[1]};
+    }
+}
+
+/* ---- the config ---- */
+
+/* The table that a key is of: names may have dots. NULL: none that the program has. */
+static struct table_found *table_of(struct tables_found *f, const char *rest, const char **path)
+{
+    for (int i = 0; i < f->n; i++) {
+        size_t n = strlen(f->at[i].name);
+        if (!strncmp(rest, f->at[i].name, n) && rest[n] == '.') {
+            *path = rest + n + 1;
+            return &f->at[i];
+        }
+    }
+    return NULL;
+}
+
+static void no_table(const struct tables_found *f, struct config *c, const char *key)
+{
+    struct buf names = BUF_INIT;
+    const char *rest = key + strlen(SECTION);
+    for (int i = 0; i < f->n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", f->at[i].name);
+    config_refuse(c, key,
+                  "is of a table %.*s, but the model has no distributed one of that name; %s%s",
+                  (int)strcspn(rest, "."), rest,
+                  f->n ? "it has "
+                       : "hyper_parameters.distributed_embedding: 1 makes those of "
+                         "rank/* distributed, is_distributed: True an embedding of a "
+                         "network in YAML",
+                  f->n ? names.data : "");
+    buf_deinit(&names);
+}
+
+/* The value as a line has it: lists with commas, truths in lower case. */
+static const char *value_text(struct arena *arena, struct config *c, const char *key)
+{
+    const char *const *values;
+    struct buf out = BUF_INIT;
+    int n = config_list(c, key, &values);
+    for (int i = 0; i < n; i++) {
+        bool yes = !strcasecmp(values[i], "true"), no = !strcasecmp(values[i], "false");
+        buf_printf(&out, "%s%s", i ? "," : "", yes ? "true" : no ? "false" : values[i]);
+    }
+    const char *kept = arena_strdup(arena, out.data ? out.data : "");
+    buf_deinit(&out);
+    return kept;
+}
+
+static void add_line(struct tables_found *f, struct table_found *t, const char *key,
+                     const char *path, const char *value)
+{
+    struct line *longer = arena_alloc(f->arena, (size_t)(t->n + 2) * sizeof *longer);
+    if (t->n)
+        memcpy(longer, t->lines, (size_t)t->n * sizeof *longer);
+    t->lines = longer;
+    struct line one = {key, arena_printf(f->arena, "%s %s\n", path, value)};
+    /* what other settings are checked against goes first */
+    int at = strcmp(path, "accessor.accessor_class") ? t->n : 0;
+    memmove(longer + at + 1, longer + at, (size_t)(t->n - at) * sizeof *longer);
+    longer[at] = one;
+    t->n++;
+    t->limited |= !strcmp(path, "memory_limit");
+}
+
+static void read_keys(struct tables_found *f, struct config *c, bool refuse)
+{
+    for (int i = 0; i < config_count(c); i++) {
+        const char *key, *text, *path = NULL;
+        config_at(c, i, &key, &text);
+        if (strncmp(key, SECTION, strlen(SECTION)) != 0)
+            continue;
+        struct table_found *t = table_of(f, key + strlen(SECTION), &path);
+        const char *value = value_text(f->arena, c, key);
+        if (!t && refuse)
+            no_table(f, c, key);
+        else if (t && strchr(value, '\n'))
+            config_refuse(c, key, "must be one line");
+        else if (t)
+            add_line(f, t, key, path, value);
+    }
+}
+
+/* ---- memory ---- */
+
+struct sizes {
+    size_t limit, each;
+};
+
+#define AT(member) offsetof(struct sizes, member)
+static const struct option size_rows[] = {{"limit", OPTION_SIZE, AT(limit), .value = "SIZE"},
+                                          {"each", OPTION_SIZE, AT(each), .value = "SIZE"},
+                                          {0}};
+static const struct options size_options = {.rows = size_rows};
+
+static const char *read_size(struct config *c, const char *key, const char *row, struct sizes *out)
+{
+    const char *text = config_text(c, key, NULL);
+    if (text && options_set(&size_options, out, row, text, NULL) < 0)
+        config_refuse(c, key, "must be a size, as 4096, 64K, 10M or 2G, found \"%.80s\"", text);
+    return text;
+}
+
+/* What a server's tables share is read by servers from the environment, where skiff launch has put
+ * it if it was told; what the config says counts less. What each table may have is a setting. */
+static void limit_tables(struct tables_found *f, struct config *c)
+{
+    struct sizes sizes = {0};
+    const char *limit = read_size(c, LIMIT_KEY, "limit", &sizes);
+    read_size(c, EACH_KEY, "each", &sizes);
+    if (limit && sizes.limit)
+        setenv(SERVER_MEMORY_ENV, limit, 0);
+    for (int i = 0; sizes.each && i < f->n; i++)
+        if (f->at[i].n && !f->at[i].limited)
+            add_line(f, &f->at[i], EACH_KEY, "memory_limit",
+                     arena_printf(f->arena, "%zu", sizes.each));
+}
+
+/* ---- checks ---- */
+
+static enum skiff_status parse(const struct table_found *t, int n, struct buf *text,
+                               struct skiff_error *err)
+{
+    struct table_config known;
+    buf_reset(text);
+    buf_printf(text, "hint.dim %lld\n", (long long)t->width);
+    size_t own = text->len;
+    for (int i = 0; i < n; i++)
+        buf_str(text, t->lines[i].text);
+    enum skiff_status status = table_config_parse(t->name, text->data, &known, err);
+    if (status == SKIFF_OK && n == t->n && known.unknown)
+        log_warn("table_parameters.%s: %s: not known, without effect", t->name, known.unknown);
+    if (status == SKIFF_OK)
+        table_config_deinit(&known);
+    memmove(text->data, text->data + own, text->len - own + 1);
+    text->len -= own;
+    return status;
+}
+
+/* The text of all lines; a wrong one is told with its place. */
+static const char *check_table(struct tables_found *f, struct config *c,
+                               const struct table_found *t)
+{
+    struct buf text = BUF_INIT;
+    struct skiff_error why = {0};
+    if (parse(t, t->n, &text, &why) < 0) {
+        int i = 1;
+        while (i < t->n && parse(t, i, &text, NULL) == SKIFF_OK)
+            i++;
+        config_refuse(c, t->lines[i - 1].key, "is refused: %.400s", why.message);
+    }
+    const char *kept = arena_strdup(f->arena, text.data ? text.data : "");
+    buf_deinit(&text);
+    return kept;
+}
+
+static enum skiff_status read_all(struct task_tables *t, struct task *task, bool job,
+                                  struct skiff_error *err)
+{
+    struct tables_found f = {.arena = &t->arena};
+    find_tables(&f, task->main);
+    read_keys(&f, task->config, job);
+    limit_tables(&f, task->config);
+    t->at = arena_alloc(&t->arena, (size_t)(f.n + 1) * sizeof *t->at);
+    for (int i = 0; i < f.n; i++)
+        if (f.at[i].n)
+            t->at[t->n++] = (struct skiff_table_settings){
+                .table = f.at[i].name, .settings = check_table(&f, task->config, &f.at[i])};
+    return config_check(task->config, err);
+}
+
+enum skiff_status task_tables_read(struct task_tables *t, struct task *task, const char *mode,
+                                   struct skiff_error *err)
+{
+    arena_init(&t->arena);
+    t->n = 0;
+    TRY(read_all(t, task, true, err));
+    if (t->n && !strcasecmp(mode, "geo")) {
+        log_warn("geo has no tables of features: table_parameters have no effect");
+        t->n = 0;
+    }
+    return SKIFF_OK;
+}
+
+enum skiff_status task_tables_check(struct task *task, struct skiff_error *err)
+{
+    struct task_tables t = {0};
+    arena_init(&t.arena);
+    enum skiff_status status = read_all(&t, task, false, err);
+    if (status == SKIFF_OK && t.n)
+        log_info(
+            "table_parameters have no effect here: they are for jobs with servers (skiff launch) "
+            "and for training by days (docs/online.md)");
+    task_tables_deinit(&t);
+    return status;
+}
+
+void task_tables_deinit(struct task_tables *t)
+{
+    arena_deinit(&t->arena);
+    *t = (struct task_tables){0};
+}

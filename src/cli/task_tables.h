@@ -1,0 +1,27 @@
+/* Tables of features of a config: what stands under table_parameters.<table>, as PaddleRec nests
+ * it, becomes the settings of a job's tables (table/table_config.h), with what runner says of
+ * memory. Checked here, so that a wrong value is told with its file, line and key before anything
+ * starts. */
+#ifndef CLI_TASK_TABLES_H
+#define CLI_TASK_TABLES_H
+
+#include <skiff/fleet.h>
+
+#include "cli/task.h"
+
+#define SERVER_MEMORY_ENV "SKIFF_SERVER_MEMORY" /* skiff launch --server_memory */
+
+struct task_tables {
+    struct arena arena;
+    struct skiff_table_settings *at; /* in the arena */
+    int n;
+};
+
+/* mode: of the job; geo has no tables of features, and that is said. INVALID. */
+enum skiff_status task_tables_read(struct task_tables *t, struct task *task, const char *mode,
+                                   struct skiff_error *err);
+/* The same for a process that trains alone, where they have no effect: values are checked. */
+enum skiff_status task_tables_check(struct task *task, struct skiff_error *err);
+void task_tables_deinit(struct task_tables *t); /* {0} is fine */
+
+#endif
