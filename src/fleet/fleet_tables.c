@@ -74,12 +74,7 @@ static enum skiff_status folder_of(const char *dir, int table, const char *suffi
     char here[4096] = "";
     if (!*dir)
         return error_set(err, SKIFF_INVALID, "the folder of a save has no name");
-    if (fs_is_remote(dir))
-        return error_set(err, SKIFF_UNSUPPORTED,
-                         "%s: tables of features are saved to folders that all servers see as "
-                         "files; save there, then copy",
-                         dir);
-    if (dir[0] != '/' && !getcwd(here, sizeof(here)))
+    if (dir[0] != '/' && !fs_is_remote(dir) && !getcwd(here, sizeof(here)))
         return error_set(err, SKIFF_IO, "the working folder is not known: %m");
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')

@@ -491,8 +491,6 @@ static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skif
     told(skiff_fleet_shrink(f, 1, &err), &err, "shrink: there is no table 1");
     told(skiff_fleet_save_model(f, in_folder("x"), -1, &err), &err, "mode is -1; expected 0 (all)");
     told(skiff_fleet_save_model(f, "", 0, &err), &err, "has no name");
-    told(skiff_fleet_save_model(f, "s3://bucket/model", 0, &err), &err,
-         "s3://bucket/model: tables of features are saved to folders that all servers see");
     told(skiff_fleet_load_table(f, 1, in_folder("none"), 0, &err), &err,
          "expected the files of dense parameters");
     char command[300];
