@@ -203,7 +203,8 @@ static void ids_of(int step, int worker, bool shared, int64_t out[SAMPLES])
 {
     static const int64_t keys[] = {3, INT64_MAX, -2, 1000000007, 4, INT64_MIN};
     out[0] = shared ? 5 : 100 + worker;
-    out[1] = keys[(step + 3 * worker) % 6] + (shared ? 0 : worker * 1000);
+    out[1] =
+        (int64_t)((uint64_t)keys[(step + 3 * worker) % 6] + (shared ? 0 : (uint64_t)worker * 1000));
 }
 
 /* The rows of a save, added up over all files. */
