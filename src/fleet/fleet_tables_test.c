@@ -23,6 +23,7 @@ struct table_job {
     void (*work)(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
                  struct skiff_scope *scope, int worker);
     bool adam_d2sum;
+    bool apart;           /* no id is pushed by two workers */
     const char *settings; /* NULL: those above */
     const char *load;     /* servers begin with it; NULL: as the startup program says */
     /* filled */
@@ -203,7 +204,8 @@ static void ids_of(int step, int worker, bool shared, int64_t out[SAMPLES])
 {
     static const int64_t keys[] = {3, INT64_MAX, -2, 1000000007, 4, INT64_MIN};
     out[0] = shared ? 5 : 100 + worker;
-    out[1] = keys[(step + 3 * worker) % 6] + (shared ? 0 : worker * 1000);
+    out[1] =
+        (int64_t)((uint64_t)keys[(step + 3 * worker) % 6] + (shared ? 0 : (uint64_t)worker * 1000));
 }
 
 /* The rows of a save, added up over all files. */
@@ -320,7 +322,7 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     struct skiff_error err = {0};
     int64_t ids[SAMPLES];
     for (int i = 0; i < SYNC_STEPS; i++) {
-        ids_of(i, worker, true, ids);
+        ids_of(i, worker, !j->apart, ids);
         step(exe, skiff_fleet_main_program(f), ids, i, worker);
     }
     must(skiff_fleet_barrier_worker(f, &err), &err);
@@ -328,17 +330,20 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     must(skiff_fleet_barrier_worker(f, &err), &err);
 }
 
-static void sync_pushes_in_order(void **state)
+static void steps_push_as_they_are(const char *mode, bool apart)
 {
-    struct table_job j = {
-        .mode = "sync", .optimizer = "sgd", .servers = 2, .workers = 2, .work = sync_work};
+    struct table_job j = {.mode = mode,
+                          .optimizer = "sgd",
+                          .servers = 2,
+                          .workers = 2,
+                          .work = sync_work,
+                          .apart = apart};
     struct plain want = {0}, got = {0};
-    (void)state;
     table_job_run(&j);
     for (int i = 0; i < SYNC_STEPS; i++)
         for (int worker = 0; worker < 2; worker++) {
             int64_t ids[SAMPLES];
-            ids_of(i, worker, true, ids);
+            ids_of(i, worker, !apart, ids);
             for (int k = 0; k < SAMPLES; k++) {
                 float g[DIM];
                 for (int d = 0; d < DIM; d++)
@@ -348,6 +353,18 @@ static void sync_pushes_in_order(void **state)
         }
     saved_rows(in_folder("sync"), &got);
     same_rows(&want, &got);
+}
+
+static void sync_pushes_in_order(void **state)
+{
+    (void)state;
+    steps_push_as_they_are("sync", false);
+}
+
+static void half_async_pushes(void **state)
+{
+    (void)state;
+    steps_push_as_they_are("half_async", true);
 }
 
 /* ---- saves and loads ---- */
@@ -557,6 +574,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(async_merges_until_a_flush),
         cmocka_unit_test(sync_pushes_in_order),
+        cmocka_unit_test(half_async_pushes),
         cmocka_unit_test(save_and_load),
         cmocka_unit_test(persistables_come_back),
         cmocka_unit_test(dense_d2sum),
