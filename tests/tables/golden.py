@@ -33,6 +33,10 @@ def agreed(name, want):
     return want
 
 
+#: what the worker is told where Paddle goes on as if nothing had happened
+REFUSED = {"load_wrong_count": "has 3 files part-*, table embedding has shard_num 4: there must be one file for each shard"}
+
+
 def is_compared(name, line):
     """Lines of pulled.txt; the others are agreed differences."""
     if name.startswith("dense_"):  # what servers have trained comes back to exe.run, too
@@ -230,7 +234,10 @@ def judge(name, path, out):
 def check(python, cases, folder, name):
     path, out = os.path.join(cases, name), os.path.join(folder, name)
     wrong = run(python, os.path.join(path, "case.json"), out)
-    wrong = [wrong] if wrong else judge(name, path, out)
+    if name in REFUSED:
+        wrong = [] if REFUSED[name] in (wrong or "") else ["expected: " + REFUSED[name], wrong or "it went on"]
+    else:
+        wrong = [wrong] if wrong else judge(name, path, out)
     if not wrong:
         shutil.rmtree(out, ignore_errors=True)
     return name, wrong
