@@ -26,7 +26,9 @@ if not plain:
     at = "table_parameters.t."
     strategy.sparse_table_configs = {"t": {at + "shard_num": 2, at + "enable_revert": True,
                                            at + "accessor.embed_sgd_param.name": "SparseNaiveSGDRule",
-                                           at + "accessor.embedx_sgd_param.name": "SparseNaiveSGDRule"}}
+                                           at + "accessor.embedx_sgd_param.name": "SparseNaiveSGDRule",
+                                           at + "zebra.stripes": 1},
+                                     "nobody": {"table_parameters.nobody.shard_num": 3}}
 fleet.distributed_optimizer(paddle.optimizer.SGD(0.5), strategy).minimize(loss)
 
 

@@ -30,9 +30,12 @@ class Jobs(unittest.TestCase):
                 said.append(job.communicate()[0] + "\nno end")
         self.assertEqual([job.returncode for job in jobs], [0, 0], "\n".join(said))
         self.assertIn("all checked", said[0])
+        return said[0]
 
     def test_with_a_table(self):
-        self.run_job()
+        said = self.run_job()
+        self.assertIn("[fleet] table t: nobody knows these settings: zebra.stripes\n", said)
+        self.assertIn("[fleet] settings of table nobody are not used: the program has no distributed table of that name\n", said)
 
     def test_without_a_table(self):
         self.run_job("plain")
