@@ -216,7 +216,7 @@ test_names = $(foreach s,$(1),$(notdir $(patsubst %/,%,$(dir $(s))))-$(basename 
 named_by_T = $(foreach t,$(1),$(if $(strip $(foreach word,$(T),$(findstring $(word),$(notdir $(t))))),$(t)))
 USE_BUILD = $(call test_names,$(shell grep -l 'BUILD\|jobs\.sh' tests/*/run*.sh) $(wildcard tests/python/test_*.py))
 CHOSEN := $(if $(T),$(call named_by_T,$(TESTS) $(USE_BUILD)))
-CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
+CHECK_NEEDS := $(if $(T),$(filter $(TESTS),$(CHOSEN)) $(if $(filter-out $(TESTS),$(CHOSEN)),all) $(if $(filter saves-% cluster-run_saving %-run_online user-run_runs,$(CHOSEN)),$(BUILD)/tests/libcut.so) $(if $(filter fuzz-%,$(CHOSEN)),$(FUZZ)),build-tests)
 check: $(CHECK_NEEDS)
 	@BUILD=$(BUILD) tools/run-tests $(if $(J),-j$(J)) $(T)
 

@@ -155,10 +155,11 @@ static enum skiff_status take_lines(struct done_list *l, const char *path, enum 
         struct done_line one;
         if (parse_line(kind, line, &one))
             keep_line(l, &one, line);
-        else if (last)
+        else if (last && *line) {
+            l->dropped = true;
             log_warn("%s:%d: the last line is not whole and is dropped: \"%.80s\"", path, number,
                      line);
-        else if (*line)
+        } else if (*line)
             return error_set(err, SKIFF_FORMAT,
                              "%s:%d: expected %s, found \"%.80s\"; correct the line or take it out",
                              path, number,
@@ -182,6 +183,20 @@ enum skiff_status done_list_read(struct done_list *l, const char *folder, enum d
         status = take_lines(l, path.data, kind, text.data, err);
     buf_deinit(&path);
     buf_deinit(&text);
+    return status;
+}
+
+enum skiff_status done_list_repair(struct done_list *l, const char *folder, enum done_kind kind,
+                                   struct skiff_error *err)
+{
+    struct buf path = BUF_INIT;
+    if (!l->dropped)
+        return SKIFF_OK;
+    file_path(folder, kind, &path);
+    enum skiff_status status =
+        file_write(path.data, l->text.data ? l->text.data : "", l->text.len, err);
+    l->dropped = status < 0;
+    buf_deinit(&path);
     return status;
 }
 

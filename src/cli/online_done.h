@@ -31,12 +31,16 @@ struct done_list {
     struct done_line *at;
     int n;
     struct buf text; /* whole lines, as they stand in the file */
+    bool dropped;    /* the file has a last line that is not whole */
 };
 
 /* What stands in the folder's file of that kind; none there: an empty list. FORMAT: a line other
  * than the last is not of the form. done_list_deinit in any case. */
 enum skiff_status done_list_read(struct done_list *l, const char *folder, enum done_kind kind,
                                  struct skiff_error *err);
+/* Takes such a line out of the file. */
+enum skiff_status done_list_repair(struct done_list *l, const char *folder, enum done_kind kind,
+                                   struct skiff_error *err);
 void done_list_deinit(struct done_list *l);
 const struct done_line *done_list_last(const struct done_list *l); /* NULL: empty */
 bool done_list_has(const struct done_list *l, int day, int pass);

@@ -11,9 +11,11 @@
 #include "cli/job_tables.h"
 #include "cli/interrupt.h"
 #include "cli/online_parts.h"
+#include "fleet/epochs.h"
 #include "fs/fs.h"
 
 #define LOOK_SECONDS 0.1  /* between two looks at Ctrl-C */
+#define ASK_SECONDS 2     /* between two questions to the servers */
 #define REMIND_SECONDS 60 /* what is waited for is said again */
 
 /* ---- what is told while a pass runs ---- */
@@ -119,26 +121,38 @@ static bool is_there(const char *path)
     return fs_look(NULL, path, &st, NULL) == SKIFF_OK;
 }
 
-/* Until the done file is there, or somebody wants to stop. */
-static void wait_for(struct online *o, const char *folder)
+/* Says what is waited for, when that is due. */
+static void say_wait(const struct online *o, const char *path, double now, double *next)
+{
+    if (now < *next)
+        return;
+    log_info("day %08d, pass %d: waiting for %s, looking every %g s", o->day, o->pass, path,
+             o->plan.sleep);
+    *next = now + REMIND_SECONDS;
+}
+
+/* Until the done file is there, or somebody wants to stop, or the job breaks. */
+static enum skiff_status wait_for(struct online *o, const char *folder, struct skiff_error *err)
 {
     struct buf path = BUF_INIT;
-    double next_look = 0, next_word = 0;
+    double next_look = 0, next_word = 0, next_ask = clock_seconds() + ASK_SECONDS;
+    enum skiff_status status = SKIFF_OK;
     buf_printf(&path, "%s/%s", folder, o->plan.done_file);
-    while (!interrupt_wanted()) {
+    while (status == SKIFF_OK && !interrupt_wanted()) {
         double now = clock_seconds();
         if (now >= next_look && is_there(path.data))
             break;
         if (now >= next_look)
             next_look = now + o->plan.sleep;
-        if (now >= next_word) {
-            log_info("day %08d, pass %d: waiting for %s, looking every %g s", o->day, o->pass,
-                     path.data, o->plan.sleep);
-            next_word = now + REMIND_SECONDS;
+        say_wait(o, path.data, now, &next_word);
+        if (now >= next_ask) {
+            status = epochs_look(o->job.fleet, err);
+            next_ask = clock_seconds() + ASK_SECONDS;
         }
         clock_sleep((int64_t)(LOOK_SECONDS * 1000) * CLOCK_MS);
     }
     buf_deinit(&path);
+    return status;
 }
 
 /* Its files but the done file. */
@@ -176,8 +190,8 @@ static enum skiff_status list_files(struct online *o, struct file_list *out,
     for (int i = 0; status == SKIFF_OK && i < online_splits(&o->plan) && !interrupt_wanted(); i++) {
         online_split_path(&o->plan, o->day, o->pass, i, &folder);
         if (o->plan.done_file)
-            wait_for(o, folder.data);
-        if (!interrupt_wanted())
+            status = wait_for(o, folder.data, err);
+        if (status == SKIFF_OK && !interrupt_wanted())
             status = add_folder(o, folder.data, out, err);
     }
     buf_deinit(&folder);

@@ -105,7 +105,10 @@ static enum skiff_status take_place(struct online *o, struct skiff_error *err)
         return SKIFF_OK;
     TRY(checkpoint_prepare(o->save_path, err));
     checkpoint_new_run(&o->note);
-    return run_lock_take(&o->lock, o->save_path, o->note.run, err);
+    TRY(run_lock_take(&o->lock, o->save_path, o->note.run, err));
+    TRY(done_list_repair(&o->models, o->save_path, DONE_MODEL, err));
+    TRY(done_list_repair(&o->bases, o->save_path, DONE_BASE, err));
+    return done_list_repair(&o->patches, o->save_path, DONE_PATCH, err);
 }
 
 static enum skiff_status join(struct online *o, struct skiff_error *err)

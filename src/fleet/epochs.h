@@ -24,6 +24,8 @@ enum skiff_status epochs_server_has(struct skiff_fleet *f, const struct ps_begin
 /* out->epoch is where this worker begins. */
 enum skiff_status epochs_begin(struct skiff_fleet *f, const struct ps_begin *has,
                                struct ps_begun *out, struct skiff_error *err);
+/* For workers that wait for something else: are all servers there? An error says who is not. */
+enum skiff_status epochs_look(struct skiff_fleet *f, struct skiff_error *err);
 /* Adds up over all workers, in place. */
 enum skiff_status epochs_meet(struct skiff_fleet *f, int epoch, int64_t *whole, size_t nwhole,
                               double *part, size_t npart, struct skiff_error *err);

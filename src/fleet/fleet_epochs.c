@@ -93,6 +93,16 @@ enum skiff_status epochs_mark(struct skiff_fleet *f, int epoch, struct skiff_err
     return session_mark(s, tag, err);
 }
 
+/* Dropping a mark that nobody has made changes nothing, and asks all of them. */
+enum skiff_status epochs_look(struct skiff_fleet *f, struct skiff_error *err)
+{
+    struct session *s;
+    if (fleet_is_alone(f))
+        return SKIFF_OK;
+    TRY(fleet_need_session(f, "a look at the servers", &s, err));
+    return session_unmark(s, "look", err);
+}
+
 /* ---- saving ---- */
 
 enum skiff_status epochs_who_saves(struct skiff_fleet *f, int epoch, bool complete,

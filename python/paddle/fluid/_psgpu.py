@@ -71,6 +71,8 @@ class PSGPU(object):
             raise RuntimeError("PSGPU.begin_pass: pass %d is open; call end_pass first" % self.passes)
         if not self.devices:
             raise RuntimeError("PSGPU.begin_pass: call init_gpu_ps first")
+        if self.dataset is not None and Box.job is not None and Box.job.is_working() and has_rows_on_disk(Box.job):
+            fetch_rows(Box.job, self.dataset, len(self.devices))
         self.open = True
         self.passes += 1
 
@@ -93,6 +95,27 @@ class Box(object):
     """Whether a program of GPUBox's mode (a_sync_configs use_ps_gpu) was made in this process."""
 
     here = told = False
+    job = None  # of the worker
+
+
+def has_rows_on_disk(job):
+    tables = job.tables("begin_pass")
+    return any(tables.table_state(table)["disk_rows"] for table in range(len(job.table_names())))
+
+
+def fetch_rows(job, dataset, threads):
+    """Looks all ids of the pass up, so that their rows are in memory; the number of samples."""
+    from skiff import _native
+    from paddle.fluid.executor import global_scope
+    program = job.main.clone(for_test=True)
+    rows = [name for op in program.global_block().ops if op.type == "distributed_lookup_table" for name in op.output("Outputs")]
+    program = program.cut([], rows)
+    block = program.global_block()
+    for var in dataset.use_var:
+        if not block.has_var(var.name):  # a label, say
+            block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, lod_level=var.lod_level)
+    options = {"scope": global_scope(), "threads": threads, "fetch_list": [], "fetch_info": None, "print_period": 100}
+    return _native.Executor(global_scope()).infer(program, dataset._native, **options)["samples"]
 
 
 def runs_here():

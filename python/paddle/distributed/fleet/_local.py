@@ -74,6 +74,8 @@ def split(fleet, main, startup, strategy):
     job.whole = main.clone(for_test=True)
     job.split(main, startup, fields)
     job.gpubox = gpubox
+    if gpubox:
+        _psgpu.Box.job = job
     return job
 
 

@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# Online training with servers: days and passes, with tables of features and without; whoever dies, the job ends, and started
+# again it goes on at the right pass. Settings of tables, their limits, what skiff inspect shows of them.
+. "$(dirname "$0")/jobs.sh"
+
+n=0
+for day in 20190720 20190721; do
+    for hour in 0000 1200; do
+        mkdir -p "passes/$day/$hour"
+        for part in 0 1; do
+            tail -n +$((n * 200 + 1)) data/train/part-000 | head -n 200 >"passes/$day/$hour/part-$part"
+            n=$((n + 1))
+        done
+        touch "passes/$day/$hour/done"
+    done
+done
+online='  split_interval: 720
+  start_day: "20190720"
+  end_day: "20190721"
+  checkpoint_per_pass: 1
+  save_delta_frequency: 1
+  data_donefile: done
+  data_sleep_second: 0.2
+  reader_type: InmemoryDataset'
+sed "s#train_data_dir: .*#train_data_dir: passes#; /split_file_list/d; /epochs:/d" config.yaml |
+    awk -v more="$online" '{ print } /^runner:/ { print more }' >plain.yaml
+sed 's/network: documents/distributed_embedding: 1/' plain.yaml >features.yaml
+cat >>features.yaml <<'END'
+table_parameters:
+  SparseFeatFactors:
+    table_class: MemorySparseTable
+    shard_num: 4
+    accessor:
+      accessor_class: SparseAccessor
+      fea_dim: 10
+      embedx_dim: 7
+      embedx_threshold: 1
+      embed_sgd_param: {name: SparseAdaGradSGDRule, adagrad: {learning_rate: 0.05, weight_bounds: [-10.0, 10.0]}}
+      embedx_sgd_param: {name: SparseAdaGradSGDRule, adagrad: {learning_rate: 0.05, initial_range: 0.1}}
+      ctr_accessor_param: {show_click_decay_rate: 0.98, delete_threshold: 0.1}
+END
+
+lines() { cut -f 1,4,5 model/donefile.txt; sed 's/.*model.\([^"]*\)".*/\1/' model/base_donefile.txt model/patch_donefile.txt; }
+expected=$(printf '%s\n' $'20190720\t1\t0' $'20190721\t-1\t0' $'20190721\t1\t0' $'20190722\t-1\t0' 20190721/base/000 \
+    20190722/base/000 20190720/delta-1/000 20190720/delta-2/000 20190721/delta-1/000 20190721/delta-2/000)
+all_done() {
+    [ "$(lines)" = "$expected" ] || fault "donefiles list $(lines | tr '\n' ' ')"
+    for path in $(sed 's/.*"input": "\([^"]*\)".*/\1/' model/base_donefile.txt model/patch_donefile.txt); do
+        [ -d "$path" ] || fault "there is no $path"
+    done
+}
+everybody() { for ((i = 0; i < nservers; i++)); do echo server$i; done; for ((i = 0; i < nworkers; i++)); do echo worker$i; done; }
+
+whole_job() { # CONFIG MODE
+    config=$1
+    begin "$1, $2: in one piece" "$2" 2 2
+    all
+    each 0 60 $(everybody)
+    says worker0 "Day:20190720, Pass: 1, Infer Global Metric:  global AUC=" "Ins number=400" \
+        "4 passes are trained, up to the end of 20190721"
+    all_done
+}
+features_files() {
+    name="files of tables of features"
+    [ "$(cd model/20190722 && find . -path '*/0*/part*' | sort | xargs)" = \
+        "./0/000/part-000-00000.gz ./0/000/part-000-00001.gz ./0/000/part-001-00002.gz ./0/000/part-001-00003.gz ./0/001/part-000.gz ./0/001/part-001.gz ./base/000/part-000-00000 ./base/000/part-000-00001 ./base/000/part-001-00002 ./base/000/part-001-00003" ] ||
+        fault "model/20190722 holds $(cd model/20190722 && find . -name 'part*' | sort | xargs)"
+    [ -s model/20190721/delta-1/dnn_plugin/__model__ ] || fault "a delta has no network"
+    "$skiff" inspect table model/20190722/0 >inspect.log 2>&1 || fault "inspect table fails"
+    rows=$(zcat model/20190722/0/000/*.gz | wc -l)
+    says inspect "$rows rows in 4 files" "part-001-00003.gz" "dense parameters" "show         least" "score "
+    says worker0 "table SparseFeatFactors: $rows rows, "
+    "$skiff" inspect table passes >inspect.log 2>&1 && fault "inspect table takes any folder"
+    says inspect "holds no files of tables of features"
+    "$skiff" inspect table plain.yaml >inspect.log 2>&1 && fault "inspect table takes a file"
+    says inspect "plain.yaml is a file; expected the folder of a saved table"
+    mkdir -p torn/000 && echo "1 2 x" >torn/000/part-000-00000
+    "$skiff" inspect table torn >inspect.log 2>&1 && fault "inspect table takes anything"
+    says inspect "part-000-00000:1: expected a key and at least 6 numbers, found \"1 2 x\""
+}
+dies() { # CONFIG WHO: in the second pass, while all wait for data
+    config=$1
+    begin "$1: $2 is killed, the job is started again" async 2 2
+    rm passes/20190720/1200/done
+    all
+    until_says worker0 "pass 2: waiting for"
+    kill -9 "${pid[$2]}"
+    for who in $(everybody); do [ "$who" = "$2" ] || ends "$who" 1 30; done
+    touch passes/20190720/1200/done
+    finish
+    for who in $(everybody); do mv "$who.log" "$who.first.log"; done
+    all
+    each 0 60 $(everybody)
+    says worker0 "going on from $PWD/model/20190720/1" "day 20190720 is done up to pass 1" "3 passes are trained"
+    all_done
+}
+told_to_stop() {
+    config=features.yaml
+    begin "all workers are told to stop while they wait" async 1 2
+    rm passes/20190720/1200/done
+    all
+    until_says worker0 "pass 2: waiting for"
+    kill -TERM "${pid[worker0]}" "${pid[worker1]}"
+    each 1 20 worker0 worker1
+    ends server0 0 20
+    says worker0 "stopped in pass 2 of 20190720; started again, it goes on behind the newest model of donefile.txt"
+    touch passes/20190720/1200/done
+}
+by_epochs() {
+    config=epochs.yaml
+    sed '/split_interval\|_day\|per_pass\|delta_freq\|donefile\|data_sleep/d; s#train_data_dir: .*#train_data_dir: data/train#' \
+        features.yaml >epochs.yaml
+    begin "tables of features, by epochs" async 2 2 2
+    options="runner.split_file_list=True"
+    all
+    each 0 60 $(everybody)
+    [ -s model/1/000/part-001-00003.gz ] && [ -s model/1/skiff_manifest.yaml ] || fault "epoch 1 is not saved"
+    epochs=3 options="runner.split_file_list=True --resume"
+    all
+    each 0 60 $(everybody)
+    says worker0 "going on from $PWD/model/1" "the job goes on with epoch 2"
+    [ -s model/2/000/part-000-00000.gz ] || fault "epoch 2 is not saved"
+    options="runner.valid_data_dir=data/test"
+    worker 0
+    ends worker0 1 20
+    says worker0 "runner.valid_data_dir is not for jobs with tables of features"
+    options=
+}
+alone() {
+    name="tables of features in one process"
+    rm -rf model
+    "$skiff" train -m features.yaml >alone.log 2>&1 || fault "ended with $?"
+    says alone "table SparseFeatFactors: "
+    all_done
+    "$skiff" train -m features.yaml -o runner.end_day=20190722 runner.data_donefile= >alone.log 2>&1 && fault "no data, no error"
+    says alone "going on from $PWD/model/20190722/0" "there is no folder $PWD/passes/20190722/0000"
+}
+refused() { # TEXT SETTING...
+    "$skiff" train -m features.yaml -o "${@:2}" >refused.log 2>&1 && fault "takes ${*:2}"
+    says refused "$1"
+}
+wrong_settings() {
+    local t=table_parameters.SparseFeatFactors
+    name="wrong settings of tables"
+    rm -rf model
+    refused "-o $t.accessor.accessor_class is refused: table SparseFeatFactors: accessor.accessor_class is 'Foo'; expected one of" \
+        $t.accessor.accessor_class=Foo
+    refused "-o $t.accessor.fea_dim is refused: table SparseFeatFactors: The fea_dim is wrong" $t.accessor.fea_dim=9
+    refused "-o $t.shard_num is refused: table SparseFeatFactors: " $t.shard_num=x
+    refused "-o $t.shard_nums is refused: table SparseFeatFactors: there is no setting shard_nums; did you mean shard_num?" $t.shard_nums=4
+    refused "-o table_parameters.embedding.shard_num is of a table embedding, but the model has no distributed one of that name; it has SparseFeatFactors" \
+        table_parameters.embedding.shard_num=4
+    refused "-o runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found \"much\"" runner.memory_limit=much
+    refused "-o runner.table_bytes must be a size" runner.table_bytes=much
+    sed 's/shard_num: 4/shard_num: 0/' features.yaml >wrong.yaml
+    "$skiff" train -m wrong.yaml >refused.log 2>&1 && fault "takes shard_num 0"
+    says refused "wrong.yaml:$(grep -n shard_num wrong.yaml | cut -d: -f1): $t.shard_num is refused: table SparseFeatFactors: "
+    "$skiff" launch --server_num 1 --worker_num 1 --server-memory much -m features.yaml >refused.log 2>&1 && fault "takes much"
+    says refused "--server-memory is 'much'; expected a size"
+    sed 's/distributed_embedding: 1/distributed_embedding: 0/' features.yaml >wrong.yaml
+    "$skiff" train -m wrong.yaml >refused.log 2>&1 && fault "takes settings of a table that is none"
+    says refused "the model has no distributed one of that name; hyper_parameters.distributed_embedding: 1 makes those of rank/* distributed"
+}
+
+whole_job plain.yaml async
+whole_job plain.yaml sync
+whole_job features.yaml sync
+whole_job features.yaml async
+features_files
+dies plain.yaml worker0
+dies plain.yaml server1
+dies features.yaml worker1
+dies features.yaml server0
+told_to_stop
+by_epochs
+finish
+alone
+wrong_settings
+exit $failed

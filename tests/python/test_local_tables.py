@@ -1,0 +1,233 @@
+"""Tables in a server inside the worker: fleets without servers, GPUBox's passes, programs without a fleet."""
+import contextlib
+import glob
+import gzip
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import paddle
+import paddle.distributed.fleet as fleet
+
+FAR = 1 << 62
+IDS = np.arange(8, dtype="int64").reshape(8, 1) * 1000003 + FAR
+LABELS = np.arange(8, dtype="float32").reshape(8, 1) / 8
+
+
+def network(entry=None, slots=1):
+    ids = [paddle.static.data(str(i + 1), [None, 1], "int64") for i in range(slots)]
+    label = paddle.static.data("label", [None, 1], "float32")
+    rows = [paddle.reshape(paddle.static.nn.sparse_embedding(i, [10, 4], entry=entry, param_attr=paddle.ParamAttr(name="table")),
+                           [-1, 4]) for i in ids]
+    half = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.5))
+    guess = paddle.static.nn.fc(paddle.concat(rows, axis=1), 1, weight_attr=half)
+    return ids, label, guess, paddle.mean(paddle.nn.functional.square_error_cost(guess, label))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        paddle.enable_static()
+        stack = contextlib.ExitStack()
+        self.main, self.startup = paddle.static.Program(), paddle.static.Program()
+        stack.enter_context(paddle.static.program_guard(self.main, self.startup))
+        stack.enter_context(paddle.utils.unique_name.guard())
+        stack.enter_context(paddle.static.scope_guard(paddle.static.Scope()))
+        self.folder = stack.enter_context(tempfile.TemporaryDirectory())
+        self.addCleanup(stack.close)
+        self.exe = paddle.static.Executor()
+
+    def loss_of(self, loss, program=None):
+        feed = {"1": IDS, "label": LABELS}
+        return float(self.exe.run(program or paddle.static.default_main_program(), feed=feed, fetch_list=[loss])[0])
+
+
+class Alone(Case):
+    """fleet.init() without servers."""
+
+    def build(self, strategy=None):
+        fleet.init()
+        ids, label, guess, loss = network()
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.05), strategy or fleet.DistributedStrategy())
+        optimizer.minimize(loss)
+        self.exe.run(paddle.static.default_startup_program())
+        fleet.init_worker()
+        return ids, guess, loss
+
+    def test_features(self):
+        ids, guess, loss = self.build()
+        self.addCleanup(fleet.stop_worker)
+        self.assertEqual(fleet.server_num(), 0)
+        losses = [self.loss_of(loss) for _ in range(10)]
+        self.assertLess(losses[-1], 0.7 * losses[0])
+        fleet.save_persistables(self.exe, os.path.join(self.folder, "m"))
+        rows = [line.split() for name in glob.glob(os.path.join(self.folder, "m", "000", "part-000-*.gz"))
+                for line in gzip.open(name, "rt")]
+        self.assertEqual(sorted(int(row[0]) for row in rows), IDS.ravel().tolist())
+        with gzip.open(os.path.join(self.folder, "m", "001", "part-000.gz"), "rt") as dense:
+            lines = dense.read().splitlines()
+        self.assertEqual(len(lines), 5)  # a bias and four weights, with their moments
+        weight = paddle.static.global_scope().find_var("fc_0.w_0").get_tensor().numpy().ravel()
+        np.testing.assert_allclose([float(line.split()[0]) for line in lines[1:]], weight, rtol=1e-5)
+        self.assertEqual({len(line.split()) for line in lines}, {3})
+        there = self.loss_of(loss)
+        self.assertNotEqual(self.loss_of(loss), there)
+        fleet.load_model(os.path.join(self.folder, "m"), 0)
+        self.assertAlmostEqual(self.loss_of(loss), there, places=5)
+        fleet.save_inference_model(self.exe, os.path.join(self.folder, "i"), [ids[0].name, "label"], [guess])
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "i"))), ["000", "dnn_plugin"])
+
+    def test_plain_tensor_without_a_sync(self):
+        strategy = fleet.DistributedStrategy()
+        strategy.a_sync = False
+        _, _, loss = self.build(strategy)
+        with self.assertRaisesRegex(ValueError, "outside the table W .table. of 10 rows"):
+            self.loss_of(loss)
+
+
+class WithoutFleet(Case):
+    def build(self, entry):
+        _, _, _, loss = network(entry)
+        paddle.optimizer.Adam(0.1).minimize(loss)
+        self.exe.run(self.startup)
+        return loss
+
+    def test_entry(self):
+        """An entry asks for rows that come by themselves: of any id, saved beside the dense parameters."""
+        loss = self.build(paddle.distributed.CountFilterEntry(1))
+        losses = [self.loss_of(loss, self.main) for _ in range(4)]
+        self.assertLess(losses[-1], 0.7 * losses[0])
+        test = self.loss_of(loss.name, self.main.clone(for_test=True))
+        paddle.static.save(self.main, os.path.join(self.folder, "m"))
+        names = os.listdir(os.path.join(self.folder, "m.tables", "000"))
+        self.assertEqual(len(names), 10)
+        for _ in range(3):
+            self.loss_of(loss, self.main)
+        self.assertNotAlmostEqual(self.loss_of(loss, self.main), test, places=3)
+        paddle.static.load(self.main, os.path.join(self.folder, "m"))
+        self.assertAlmostEqual(self.loss_of(loss, self.main), test, places=4)
+
+    def test_no_entry(self):
+        loss = self.build(None)
+        with self.assertRaisesRegex(ValueError, "outside the table W .table. of 10 rows"):
+            self.loss_of(loss, self.main)
+
+
+class Passes(unittest.TestCase):
+    """core.PSGPU alone: its calls and their order."""
+
+    def setUp(self):
+        self.box = paddle.framework.core.PSGPU()
+        self.addCleanup(lambda: setattr(type(self.box), "_state", None))
+
+    def test_order(self):
+        box = self.box
+        with self.assertRaisesRegex(RuntimeError, "begin_pass: call init_gpu_ps first"):
+            box.begin_pass()
+        with self.assertRaisesRegex(ValueError, "the list of devices is empty"):
+            box.init_gpu_ps([])
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            box.init_gpu_ps([0, 1])
+        self.assertIn("2 devices are 2 threads of this process, on CPUs", said.getvalue())
+        with self.assertRaisesRegex(RuntimeError, "end_pass: no pass is open"):
+            box.end_pass()
+        box.begin_pass()
+        with self.assertRaisesRegex(RuntimeError, "begin_pass: pass 1 is open; call end_pass first"):
+            paddle.base.core.PSGPU().begin_pass()  # one for the process
+        with self.assertRaisesRegex(RuntimeError, "finalize: pass 1 is open"):
+            box.finalize()
+        box.end_pass()
+        box.dump_to_mem()
+        box.finalize()
+
+    def test_settings(self):
+        box = self.box
+        box.set_slot_vector([1, 2, 3])
+        box.set_slot_offset_vector([0, 1])
+        box.set_date(2026, 11, 17)
+        with self.assertRaisesRegex(ValueError, "2 widths for 3 slots"):
+            box.set_slot_dim_vector([8, 8])
+        with self.assertRaisesRegex(ValueError, "takes a list of integers"):
+            box.set_slot_vector(["a"])
+        with self.assertRaisesRegex(RuntimeError, "load_into_memory: call set_dataset first"):
+            box.load_into_memory()
+        with self.assertRaisesRegex(ValueError, "need an InMemoryDataset"):
+            paddle.distributed.QueueDataset()._set_use_ps_gpu(True)
+
+
+GPUBOX = """
+import os, sys
+import paddle, paddle.distributed.fleet as fleet
+sys.path.insert(0, sys.argv[1])
+from paddle.fluid import _psgpu
+from test_local_tables import network
+paddle.enable_static()
+fleet.init()
+ids, label, guess, loss = network(slots=2)
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = True
+strategy.a_sync_configs = {"use_ps_gpu": 1}
+fleet.distributed_optimizer(paddle.optimizer.Adam(0.05), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+    sys.exit()
+exe = paddle.static.Executor(paddle.CUDAPlace(0))
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+data = paddle.distributed.InMemoryDataset()
+data._set_use_ps_gpu(True)
+data.init(use_var=ids + [label], pipe_command="cat", batch_size=4, thread_num=5)
+data.set_filelist([sys.argv[2] + "/data"])
+box = paddle.framework.core.PSGPU()
+box.set_slot_vector([1, 2])
+box.set_slot_dim_vector([3, 3])
+box.init_gpu_ps([0, 1])
+for day in range(3):
+    data.set_date("2026111%d" % day)
+    data.preload_into_memory()
+    data.wait_preload_done()
+    box.begin_pass()
+    exe.train_from_dataset(paddle.static.default_main_program(), data)
+    box.end_pass()
+    fleet.save_inference_model(exe, "%s/%d" % (sys.argv[2], day), [v.name for v in ids + [label]], [guess])
+    data.release_memory()
+    print("day", day, fleet.fleet._job.tables("state").table_state(0)["rows"])
+data.load_into_memory()
+print("fetched", _psgpu.fetch_rows(_psgpu.Box.job, data, 2))
+fleet.shrink()
+box.finalize()
+fleet.stop_worker()
+"""
+
+
+class GpuBox(unittest.TestCase):
+    """A server and a worker, as run_gpubox.sh starts them: the worker needs no server, which ends at once."""
+
+    def run_role(self, role, folder):
+        env = dict(os.environ, TRAINING_ROLE=role, PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", PADDLE_PORT="1",
+                   POD_IP="127.0.0.1", PADDLE_TRAINERS_NUM="1", PADDLE_TRAINER_ID="0")
+        here = os.path.dirname(os.path.abspath(__file__))
+        return subprocess.run([sys.executable, "-c", GPUBOX, here, folder], env=env, capture_output=True, text=True, timeout=120)
+
+    def test_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/data", "w") as data:
+                for i in range(40):
+                    data.write("1 %d 1 %d 1 %g\n" % (FAR + i, i % 3, i % 2))
+            server = self.run_role("PSERVER", folder)
+            self.assertEqual(server.returncode, 0, server.stderr)
+            self.assertIn("tables live in the worker; this server has nothing to do and ends", server.stderr)
+            worker = self.run_role("TRAINER", folder)
+            self.assertEqual(worker.returncode, 0, worker.stderr)
+            self.assertEqual(worker.stdout.split("\n")[:4], ["day 0 43", "day 1 43", "day 2 43", "fetched 40"])
+            self.assertEqual(worker.stderr.count("CUDA devices were asked for (use_gpu); CPUs are used"), 1)
+            self.assertEqual(worker.stderr.count("the targets do not need label: left out"), 1)
+            self.assertEqual(len(os.listdir(folder + "/2/000")), 37)
+
+
+if __name__ == "__main__":
+    unittest.main()
