@@ -658,7 +658,7 @@ class Fleet:
     def split_files(self, files: Sequence[str]) -> List[str]: ...
     def split(self, main: Program, startup: Program, **strategy: Any) -> None:
         """Of minimized programs. strategy: the fields of struct skiff_strategy (mode="sync", geo_steps, no_slice, min_block_size,
-        split_method, dc_asgd, direct, stop_on_death, threads, max_merge_var_num, ...)."""
+        split_method, dc_asgd, direct, stop_on_death, threads, max_merge_var_num, ...); tables: [(name, lines of settings)]."""
     #: of the role; None before split. Running them takes part in the job.
     main_program: Optional[Program]
     startup_program: Optional[Program]
@@ -678,6 +678,22 @@ class Fleet:
     def save_inference_model(
         self, scope: Scope, feeds: Sequence[str], targets: Sequence[Union[str, Var]], path: str, is_prefix: bool = False
     ) -> None: ...
+    #: names of the tables of features; their numbers in the calls below. The number behind them: all dense parameters
+    tables: List[str]
+    def flush(self) -> None:
+        """All that this worker has queued has reached the servers."""
+    def save_tables(self, dirname: str, mode: int = 0, table: int = -1) -> None:
+        """Paddle's shard files. mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch; table -1: all."""
+    def load_tables(self, dirname: str, mode: int = 0, table: int = -1) -> None: ...
+    def save_cache(self, dirname: str, mode: int = 0, table: int = 0) -> int:
+        """The rows with the most shows, after a save of mode 1 or 2; how many."""
+    def shrink(self, table: int = -1) -> None: ...
+    def revert(self) -> None:
+        """Forgets what the next patch would hold."""
+    def pull_dense(self, scope: Scope) -> None: ...
+    def push_dense(self, scope: Scope) -> None: ...
+    def table_state(self, table: int = 0) -> Dict[str, int]:
+        """rows, bytes, admitted, refused, expired, evicted, hits, misses, ..., over all servers."""
     def on_say(self, say: Union[Callable[[str], Any], int, None]) -> None:
         """Who gets what happens, one line each; called from any thread, with the interpreter lock. A number: lines are written to
         that file descriptor, without the lock (after init_*: they begin with the role)."""

@@ -44,6 +44,12 @@ class FleetTest(unittest.TestCase):
             N.Fleet().init_env("other")
         with self.assertRaises(TypeError):
             f.split(N.Program(), N.Program(), colour=1)
+        for tables in (["t"], [("t",)], [["t", ""]]):
+            with self.assertRaisesRegex(TypeError, r"tables must be a list of \(name, settings\)"):
+                f.split(N.Program(), N.Program(), tables=tables)
+        with self.assertRaisesRegex(TypeError, "settings of a table"):
+            f.split(N.Program(), N.Program(), tables=[("t", 3)])
+        self.assertEqual(f.tables, [])
 
     def test_environment(self):
         before = dict(os.environ)

@@ -219,6 +219,9 @@ class Fleet(object):
         job.split(main, startup, strategy._native(int(os.environ.get("CPU_NUM") or 1), main))
         self._job = job
         self._runtime_handle = Runtime(self, job, main)
+        if role.is_worker() and role.is_first_worker():
+            for line in job.notes():
+                _local.say_once(line)
         role._job = job if role.is_worker() else None
 
     def _need_job(self, what):

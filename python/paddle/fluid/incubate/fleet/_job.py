@@ -80,6 +80,10 @@ class Job(object):
         self._in_job("save_inference_model")
         self._fleet.save_inference_model(scope, feeds, targets, dirname)
 
+    def notes(self):
+        """What the user should know of the split, one line each."""
+        return self._fleet.notes.splitlines()
+
     # ---- tables of features ----
 
     def table_names(self):
