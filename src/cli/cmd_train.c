@@ -563,6 +563,8 @@ const struct command command_train = {
             "workers: docs/launch.md.\n\n"
             "report.html beside the models shows how it went (docs/report.md); skiff report puts "
             "several runs side by side.\n\n"
+            "With runner.start_day or runner.days it trains online, by days and passes, and goes on "
+            "behind the newest model that donefile.txt lists: docs/online.md.\n\n"
             "Ctrl-C stops after the running batch and saves; a second one ends at once.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct task_args),
