@@ -5,7 +5,7 @@
  *   fused_reduce_wait    Work, X, ..: waits for it; Out, Out, .. (the same variables) = the sums
  *
  * Where the ranks have all cores of their machine, nothing goes on beside a step: the sum is put
- * off until wait, by the step's own thread, which saves four switches of threads for each of them.
+ * off until wait, by the step's own thread, which saves switches between the two.
  *
  * One tensor alone is summed where it lies: wait writes it, so its memory is its own until then. A
  * step that fails in between leaves its sum to the next start, or to the plan's end. */
