@@ -74,6 +74,10 @@ struct accessor_class {
     /* Shrink: counters decay (ages: if they do so at all); true: the record is to go. */
     bool (*ages)(const struct accessor *a);
     bool (*expire)(const struct accessor *a, struct record *r);
+    /* For limits (leaving.h): what the record is worth, and for how long nobody has pushed to it.
+     * NULL: the accessor does not know. */
+    double (*score)(const struct accessor *a, const struct record *r);
+    double (*unseen)(const struct accessor *a, const struct record *r);
     /* Would a save in this mode change the record? Then the table touches it before. */
     bool (*save_changes)(const struct accessor *a, const struct record *r, int mode);
     /* Is it written in this mode? Changes what must change before it is written; `saved` what

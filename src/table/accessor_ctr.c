@@ -71,9 +71,14 @@ double ctr_score(const struct accessor *a, double show, double click)
     return (s - k) * c->nonclk_coeff + k * c->click_coeff;
 }
 
-static double score_of(const struct accessor *a, const struct record *r)
+double ctr_row_score(const struct accessor *a, const struct record *r)
 {
     return ctr_score(a, ctr_stat(a, r, a->show), ctr_stat(a, r, a->click));
+}
+
+double ctr_row_unseen(const struct accessor *a, const struct record *r)
+{
+    return r->values[a->unseen];
 }
 
 /* ---- rows come and learn ---- */
@@ -118,7 +123,7 @@ static void push_one(const struct accessor *a, struct record *r, const float *ro
     if (r->stamp & CTR_EMBEDX)
         o->embedx_rule->update(&o->embedx_params, o->embedx, r->values + a->embedx_w,
                                r->values + a->embedx_state, row + CTR_PUSH + 1, scale);
-    else if (score_of(a, r) >= o->ctr.embedx_threshold)
+    else if (ctr_row_score(a, r) >= o->ctr.embedx_threshold)
         make_embedx(a, r);
 }
 
@@ -142,7 +147,7 @@ bool ctr_expire(const struct accessor *a, struct record *r)
     const struct ctr_params *c = &a->options.ctr;
     ctr_set_stat(a, r, a->show, ctr_stat(a, r, a->show) * c->show_click_decay_rate);
     ctr_set_stat(a, r, a->click, ctr_stat(a, r, a->click) * c->show_click_decay_rate);
-    return score_of(a, r) < c->delete_threshold ||
+    return ctr_row_score(a, r) < c->delete_threshold ||
            r->values[a->unseen] > c->delete_after_unseen_days;
 }
 
@@ -154,7 +159,7 @@ static bool is_wanted(const struct accessor *a, const struct record *r, int mode
     float least = mode == SAVE_DELTA ? c->delta_threshold : 0;
     if (mode != SAVE_DELTA && mode != SAVE_BASE)
         return true;
-    return score_of(a, r) >= c->base_threshold && r->values[a->unseen] <= c->delta_keep_days &&
+    return ctr_row_score(a, r) >= c->base_threshold && r->values[a->unseen] <= c->delta_keep_days &&
            r->values[a->delta] >= least;
 }
 
@@ -183,7 +188,7 @@ void ctr_saved(const struct accessor *a, struct record *r, int mode, bool writte
 
 bool ctr_prints_embedx(const struct accessor *a, const struct record *r)
 {
-    return (r->stamp & CTR_EMBEDX) && score_of(a, r) >= a->options.ctr.embedx_threshold;
+    return (r->stamp & CTR_EMBEDX) && ctr_row_score(a, r) >= a->options.ctr.embedx_threshold;
 }
 
 void ctr_copy_out(const struct record *r, int at, int n, double *out)

@@ -18,6 +18,8 @@ void ctr_push(const struct accessor *a, struct record *const *r, size_t n, const
               bool scaled);
 bool ctr_ages(const struct accessor *a);
 bool ctr_expire(const struct accessor *a, struct record *r);
+double ctr_row_score(const struct accessor *a, const struct record *r);
+double ctr_row_unseen(const struct accessor *a, const struct record *r);
 bool ctr_save_changes(const struct accessor *a, const struct record *r, int mode);
 bool ctr_save(const struct accessor *a, struct record *r, int mode);
 void ctr_saved(const struct accessor *a, struct record *r, int mode, bool written);

@@ -9,6 +9,8 @@
 #include "table/id_index.h"
 
 #define FORGET_DEFAULT 30
+#define LEAST_WAITING 64 /* that a limit must have room for */
+#define LOOKED_AT 16
 
 /* ---- Paddle's words ---- */
 
@@ -80,10 +82,22 @@ struct waiting {
     uint64_t seed;
     struct pages waiters;
     struct id_index index;
+    size_t most;   /* bytes */
+    uint32_t hand; /* who is looked at next when somebody must go */
 };
 
-enum skiff_status waiting_create(const struct admission *a, uint64_t seed, struct waiting **out,
-                                 struct skiff_error *err)
+static size_t growth(const struct waiting *w, size_t n)
+{
+    return pages_growth(&w->waiters, n) + id_index_growth(&w->index, n);
+}
+
+static bool has_room(const struct waiting *w, size_t n)
+{
+    return w->most == SIZE_MAX || waiting_bytes(w) + growth(w, n) <= w->most;
+}
+
+enum skiff_status waiting_create(const struct admission *a, uint64_t seed, size_t most,
+                                 struct waiting **out, struct skiff_error *err)
 {
     struct waiting *w = mem_must(sizeof *w);
     w->admission = *a;
@@ -92,6 +106,15 @@ enum skiff_status waiting_create(const struct admission *a, uint64_t seed, struc
         w->admission.forget = FORGET_DEFAULT;
     pages_init(&w->waiters, sizeof(struct waiter), false, "ids that wait for admission");
     enum skiff_status status = id_index_init(&w->index, &w->waiters, err);
+    w->most = most;
+    if (status == SKIFF_OK && !has_room(w, LEAST_WAITING)) {
+        status =
+            error_set(err, SKIFF_INVALID,
+                      "the table's limit leaves %zu bytes for ids that wait; %zu are needed at "
+                      "least",
+                      most, waiting_bytes(w) + growth(w, LEAST_WAITING));
+        id_index_deinit(&w->index);
+    }
     if (status < 0)
         free(w);
     else
@@ -108,9 +131,24 @@ void waiting_destroy(struct waiting *w)
     free(w);
 }
 
+/* The one of a few that has asked least often goes. */
+static void make_room(struct waiting *w)
+{
+    const struct waiter *least = NULL;
+    for (int i = 0; i < LOOKED_AT; i++, w->hand++) {
+        const struct waiter *x = pages_at(&w->waiters, w->hand % w->waiters.top);
+        if (x->asked && (!least || x->asked < least->asked))
+            least = x;
+    }
+    if (least)
+        waiting_forget(w, least->id);
+}
+
 static enum skiff_status enter(struct waiting *w, int64_t id, uint32_t *out,
                                struct skiff_error *err)
 {
+    if (!w->waiters.nfree && !has_room(w, 1))
+        make_room(w);
     TRY(pages_take(&w->waiters, out, err));
     struct waiter *x = pages_at(&w->waiters, *out);
     *x = (struct waiter){.id = id};

@@ -32,8 +32,10 @@ struct admission {
 enum skiff_status admission_parse(const char *text, struct admission *out, struct skiff_error *err);
 
 struct waiting; /* ids that are not admitted yet */
-enum skiff_status waiting_create(const struct admission *a, uint64_t seed, struct waiting **out,
-                                 struct skiff_error *err);
+/* most: bytes; when they are used up, those who have asked least often are forgotten (of 16 that are
+ * looked at). INVALID: they are not enough for a few. */
+enum skiff_status waiting_create(const struct admission *a, uint64_t seed, size_t most,
+                                 struct waiting **out, struct skiff_error *err);
 void waiting_destroy(struct waiting *w); /* NULL is fine */
 /* The id is asked for once more; *out: it may come in, and waits no longer. */
 enum skiff_status waiting_ask(struct waiting *w, int64_t id, bool *out, struct skiff_error *err);

@@ -127,6 +127,13 @@ size_t id_index_bytes(const struct id_index *x)
     return pages_bytes(&x->lines) + pages_bytes(&x->overflow);
 }
 
+size_t id_index_growth(const struct id_index *x, size_t ids)
+{
+    size_t lines = (x->count + ids) / PER_BUCKET + 1;
+    return pages_growth(&x->lines, lines > x->lines.top ? lines - x->lines.top : 0) +
+           pages_growth(&x->overflow, ids + x->overflow.top / 8);
+}
+
 void id_index_prepare(struct id_index *x)
 {
     pages_prepare(&x->lines);

@@ -52,6 +52,16 @@ static size_t touched(size_t used)
     return (used + grain - 1) / grain * grain;
 }
 
+size_t pages_growth(const struct pages *p, size_t places)
+{
+    if (places <= p->nfree)
+        return 0;
+    size_t used = p->top + places - p->nfree, need = touched(used * p->stride);
+    size_t pages = (used + PAGE_PLACES - 1) >> PAGE_BITS;
+    return (need > p->claimed ? need - p->claimed : 0) +
+           (pages > p->npages ? (pages - p->npages) * sizeof *p->page : 0);
+}
+
 static size_t huge_from(const struct pages *p)
 {
     if (p->prepared)

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "table/table_snapshot.h"
 
+#define WAITING_SHARE 8 /* of a limit, one in so many bytes is for ids that wait */
+
 static const struct table_class *const kinds[] = {
 #define TABLE(name) &table_##name,
 #include "table/table_list.h"
@@ -22,6 +24,11 @@ const struct table_class *table_class_find(const char *name)
     return NULL;
 }
 
+static bool lets_wait(const struct admission *a)
+{
+    return a->kind == ADMIT_COUNT || a->kind == ADMIT_PROBABILITY;
+}
+
 enum skiff_status table_create(const struct table_class *class, const struct table_options *o,
                                struct table **out, struct skiff_error *err)
 {
@@ -32,8 +39,9 @@ enum skiff_status table_create(const struct table_class *class, const struct tab
     t->accessor = o->accessor;
     t->stride = record_bytes(o->accessor->width);
     t->moment = 1;
-    if (o->admission.kind == ADMIT_COUNT || o->admission.kind == ADMIT_PROBABILITY) {
-        enum skiff_status status = waiting_create(&o->admission, o->seed, &t->waiting, err);
+    if (lets_wait(&o->admission)) {
+        size_t most = o->limit.bytes ? o->limit.bytes / WAITING_SHARE : SIZE_MAX;
+        enum skiff_status status = waiting_create(&o->admission, o->seed, most, &t->waiting, err);
         if (status < 0) {
             class->destroy(t);
             return status;
@@ -68,7 +76,46 @@ void table_prepare(struct table *t)
     t->class->prepare(t);
 }
 
+void table_stats(const struct table *t, struct table_stats *out)
+{
+    *out = (struct table_stats){.rows = table_count(t),
+                                .bytes = table_bytes(t),
+                                .waiting = t->waiting ? waiting_count(t->waiting) : 0,
+                                .counts = t->counts};
+    if (t->class->stats)
+        t->class->stats(t, out);
+}
+
+void table_hold(struct table *t)
+{
+    t->held++;
+}
+
+void table_let_go(struct table *t)
+{
+    t->held--;
+}
+
+enum skiff_status table_fetch_ahead(struct table *t, const uint8_t *ids, size_t n,
+                                    struct skiff_error *err)
+{
+    return t->class->fetch_ahead ? t->class->fetch_ahead(t, ids, n, err) : SKIFF_OK;
+}
+
 /* ---- for kinds ---- */
+
+size_t table_budget(const struct table_options *o)
+{
+    if (!o->limit.bytes)
+        return SIZE_MAX;
+    return o->limit.bytes - (lets_wait(&o->admission) ? o->limit.bytes / WAITING_SHARE : 0);
+}
+
+void table_evicted(struct table *t, int64_t id)
+{
+    table_snapshot_note_gone(t, id);
+    t->counts.evicted++;
+}
 
 void table_touch(struct table *t, struct record *r, uint32_t place)
 {
@@ -270,11 +317,11 @@ struct batch {
 };
 
 static enum skiff_status next_batch(struct table *t, struct table_cursor *at, size_t *left,
-                                    struct batch *b, struct skiff_error *err)
+                                    unsigned how, struct batch *b, struct skiff_error *err)
 {
     size_t max = *left < TABLE_BLOCK ? *left : TABLE_BLOCK;
     *left -= max;
-    return t->class->walk(t, at, max, b->records, b->places, &b->n, err);
+    return t->class->walk(t, at, max, how, b->records, b->places, &b->n, err);
 }
 
 enum skiff_status table_walk(struct table *t, struct table_cursor *at, size_t max, unsigned how,
@@ -283,7 +330,7 @@ enum skiff_status table_walk(struct table *t, struct table_cursor *at, size_t ma
     struct batch b;
     enum skiff_status status = SKIFF_OK;
     while (max && status == SKIFF_OK) {
-        status = next_batch(t, at, &max, &b, err);
+        status = next_batch(t, at, &max, how, &b, err);
         if (status < 0)
             return status;
         for (size_t i = 0; (how & TABLE_CHANGE) && i < b.n; i++)
@@ -314,7 +361,7 @@ enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t 
     struct batch b;
     enum skiff_status status = SKIFF_OK;
     while (max && !at->records_done) {
-        status = next_batch(t, at, &max, &b, err);
+        status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         if (status < 0)
             return status;
         shrink_batch(t, &b);
@@ -349,7 +396,7 @@ enum skiff_status table_export(struct table *t, int mode, struct table_cursor *a
     size_t cap = accessor_line_max(t->accessor);
     char *line = mem_must(cap);
     while (max && status == SKIFF_OK) {
-        status = next_batch(t, at, &max, &b, err);
+        status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         for (size_t i = 0; status >= 0 && i < b.n && written == SKIFF_OK; i++)
             written = export_record(t, mode, b.records[i], b.places[i], line, cap, fn, self, err);
         if (written < 0)

@@ -27,6 +27,7 @@
 #include "table/accessor.h"
 #include "table/admission.h"
 #include "table/id_index.h"
+#include "table/leaving.h"
 #include "table/record.h"
 
 #define TABLE_BLOCK ID_INDEX_MANY
@@ -44,6 +45,32 @@ struct table_counts {
     uint64_t refused;  /* times that an id was asked for and not let in */
     uint64_t expired;  /* records that shrink has taken away */
     uint64_t removed;  /* records that somebody has removed */
+    uint64_t evicted;  /* records that left for good at the limit */
+};
+
+/* Numbers for those who watch. What is not the kind's affair is 0. */
+struct table_stats {
+    uint64_t rows, bytes; /* table_count, table_bytes */
+    uint64_t waiting;     /* ids that are not admitted yet */
+    struct table_counts counts;
+    /* tiered */
+    uint64_t hits, misses; /* rows that were in memory, or on disk, when they were asked for */
+    uint64_t fetched;      /* of the misses: brought ahead, so that nobody read in vain */
+    uint64_t disk_rows;    /* rows that are on disk only */
+    uint64_t disk_bytes;   /* of its files */
+    uint64_t spilled;      /* rows that went to disk at the limit */
+    uint64_t rows_written, bytes_written; /* to disk; bytes: with all that the database rewrites */
+};
+
+/* Bytes that the table's rows, its index and the ids that wait may take; 0: as many as there are.
+ * At the limit rows leave by the policy, a few for each that comes: for good (hash), or to disk
+ * (tiered). Which is lowest or oldest is decided among 256 (leaving.h). An eighth is for
+ * ids that wait, if the table has an admission that lets them wait; of those the least asked for
+ * are forgotten. What a running snapshot keeps, notes for deltas, and memory that table_prepare
+ * makes ready come on top of it. */
+struct table_limit {
+    size_t bytes;
+    enum table_policy policy;
 };
 
 struct table_options {
@@ -52,6 +79,8 @@ struct table_options {
     int64_t rows;                    /* array: declared; ids are 0 .. rows - 1. Else 0 */
     uint64_t seed;                   /* of probability admission */
     bool prepared;                   /* somebody calls table_prepare */
+    struct table_limit limit;        /* not array */
+    const char *folder; /* tiered: of its database, which is wiped; borrowed by create */
 };
 
 struct table {
@@ -62,6 +91,7 @@ struct table {
     uint32_t moment;
     uint32_t stamp; /* of new records (plain); the owner sets it */
     struct table_counts counts;
+    int held;                        /* table_hold */
     struct waiting *waiting;         /* ids that are not admitted yet; NULL: admission is open */
     struct table_snapshot *snapshot; /* the running one; NULL */
     struct table_gone *gone;         /* records that went, for deltas; NULL: nobody needs them */
@@ -95,11 +125,19 @@ struct table_class {
     bool (*remove)(struct table *t, int64_t id);
     /* Looks at the next max places (at most TABLE_BLOCK) from the cursor on and gives the records
      * there, always in the same order; END: there are no more. A record made during the walk may
-     * come or not. places[i] is what table_touch wants. */
-    enum skiff_status (*walk)(struct table *t, struct table_cursor *at, size_t max,
+     * come or not. places[i] is what table_touch wants. how: TABLE_CHANGE, or they are only looked
+     * at. Records are valid until the next call (and in tiered removing one of them is none). */
+    enum skiff_status (*walk)(struct table *t, struct table_cursor *at, size_t max, unsigned how,
                               struct record **out, uint32_t *places, size_t *out_n,
                               struct skiff_error *err);
-    void (*prepare)(struct table *t); /* any thread: table_prepare */
+    /* Has a walk that is at this cursor given the record already? NULL: the cursor counts places.
+     */
+    bool (*passed)(const struct table_cursor *at, const struct record *r);
+    /* table_fetch_ahead; NULL: all records are in memory */
+    enum skiff_status (*fetch_ahead)(struct table *t, const uint8_t *ids, size_t n,
+                                     struct skiff_error *err);
+    void (*stats)(const struct table *t, struct table_stats *out); /* the kind's own; NULL: none */
+    void (*prepare)(struct table *t);                              /* any thread: table_prepare */
     size_t (*count)(const struct table *t);
     size_t (*bytes)(const struct table *t); /* exactly what it holds of the machine's memory */
 };
@@ -120,6 +158,18 @@ size_t table_bytes(const struct table *t); /* with those that wait, the snapshot
  * table's life, about once a millisecond where calls must stay short. Up to 24 MB more than
  * table_bytes says are then held. */
 void table_prepare(struct table *t);
+void table_stats(const struct table *t, struct table_stats *out);
+
+/* Between these two no record leaves at the limit, which is passed instead: for owners who keep
+ * records beyond the call that found them. They may be nested. */
+void table_hold(struct table *t);
+void table_let_go(struct table *t);
+
+/* The ids of a request that will come soon: rows that are on disk are read by other threads in the
+ * meantime. Waits for nothing, unless the reading threads are far behind. A hint: rows beyond what
+ * there is room for are left out. */
+enum skiff_status table_fetch_ahead(struct table *t, const uint8_t *ids, size_t n,
+                                    struct skiff_error *err);
 
 /* ---- rows by id. ids are n little-endian int64, which may lie unaligned, in a message ---- */
 
@@ -174,6 +224,10 @@ enum skiff_status table_import(struct table *t, const char *line, size_t n,
 void table_touch(struct table *t, struct record *r, uint32_t place);
 /* A new record's head and values. */
 void table_fill(const struct table *t, struct record *r, int64_t id);
+/* A record has left at the limit, for good. */
+void table_evicted(struct table *t, int64_t id);
+/* What of the limit is for rows and their index; SIZE_MAX: there is none. */
+size_t table_budget(const struct table_options *o);
 /* May this id, which has no record, have one now? NOMEM. */
 enum skiff_status table_admit(struct table *t, int64_t id, unsigned how, bool *out,
                               struct skiff_error *err);

@@ -50,6 +50,11 @@ static enum skiff_status array_create(const struct table_options *o, struct tabl
                          "a table of %lld declared rows has no admission: its rows are all there; "
                          "use kind hash",
                          (long long)o->rows);
+    if (o->limit.bytes)
+        return error_set(err, SKIFF_INVALID,
+                         "a table of %lld declared rows has no limit: its rows cannot leave; use "
+                         "kind hash or tiered",
+                         (long long)o->rows);
     struct array *a = mem_must(sizeof *a);
     a->rows = o->rows;
     a->npages = (size_t)((o->rows - 1) >> PAGE_BITS) + 1;
@@ -172,8 +177,8 @@ static bool array_remove(struct table *t, int64_t id)
 }
 
 static enum skiff_status array_walk(struct table *t, struct table_cursor *at, size_t max,
-                                    struct record **out, uint32_t *places, size_t *out_n,
-                                    struct skiff_error *err)
+                                    unsigned how, struct record **out, uint32_t *places,
+                                    size_t *out_n, struct skiff_error *err)
 {
     struct array *a = (struct array *)t;
     size_t n = 0;

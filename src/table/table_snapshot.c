@@ -14,6 +14,7 @@ struct table_snapshot {
     struct pages kept; /* what records were before they changed */
     uint32_t drained;  /* so many of them have been read */
     bool lost;         /* one could not be kept */
+    bool given_up;     /* what went away is not known any more */
     bool by_id;
     struct id_index index; /* by_id: of the kept ones */
 };
@@ -24,6 +25,8 @@ struct table_gone {
     size_t n, cap;
     uint32_t from; /* what went in later moments is noted */
 };
+
+#define GONE_LEAST ((size_t)1 << 16)
 
 enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
                                        struct skiff_error *err)
@@ -58,11 +61,17 @@ static bool is_in(const struct table_snapshot *s, const struct record *r)
     return r->changed > s->since && r->changed <= s->moment;
 }
 
+static bool passed(const struct table *t, const struct record *r, uint32_t place)
+{
+    const struct table_cursor *at = &t->snapshot->at;
+    return t->class->passed ? t->class->passed(at, r) : place < at->next;
+}
+
 void table_snapshot_keep(struct table *t, const struct record *r, uint32_t place)
 {
     struct table_snapshot *s = t->snapshot;
     uint32_t to;
-    if (s->walked || place < s->at.next || !is_in(s, r) || s->lost)
+    if (s->walked || !is_in(s, r) || passed(t, r, place) || s->lost)
         return;
     if (pages_take(&s->kept, &to, NULL) < 0) {
         s->lost = true;
@@ -99,7 +108,8 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
     size_t n = drain(t, max, to);
     for (size_t looked = n; looked < max && !s->walked;) {
         size_t found, want = max - looked < TABLE_BLOCK ? max - looked : TABLE_BLOCK;
-        enum skiff_status status = t->class->walk(t, &s->at, want, records, places, &found, err);
+        enum skiff_status status =
+            t->class->walk(t, &s->at, want, TABLE_LOOK, records, places, &found, err);
         TRY(status);
         for (size_t i = 0; i < found; i++)
             if (is_in(s, records[i]))
@@ -110,6 +120,11 @@ enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, si
     if (s->lost)
         return error_set(err, SKIFF_NOMEM,
                          "no memory to keep what records were while a snapshot is read");
+    if (s->given_up)
+        return error_set(err, SKIFF_STATE,
+                         "changes since snapshot %u: more rows went away meanwhile than the table "
+                         "has; take a full snapshot",
+                         s->since);
     *out_n = n;
     return s->walked && s->drained == s->kept.top ? SKIFF_END : SKIFF_OK;
 }
@@ -134,16 +149,28 @@ const struct record *table_snapshot_was(const struct table *t, int64_t id, const
 
 bool table_snapshot_lost(const struct table *t)
 {
-    return t->snapshot->lost;
+    return t->snapshot->lost || t->snapshot->given_up;
 }
 
 /* ---- what went away ---- */
+
+/* More have gone than there are: a full snapshot is less than what a delta would be, so the notes
+ * are given up. A delta that is being read would miss them. */
+static void give_up(struct table *t)
+{
+    if (t->snapshot && t->snapshot->since)
+        t->snapshot->given_up = true;
+    t->gone->n = 0;
+    t->gone->from = t->moment;
+}
 
 void table_snapshot_note_gone(struct table *t, int64_t id)
 {
     struct table_gone *g = t->gone;
     if (!g)
         return;
+    if (g->n >= GONE_LEAST && g->n > table_count(t))
+        give_up(t);
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap + g->cap / 2 : 64;
         g->ids = mem_must_grow(g->ids, g->cap * sizeof *g->ids);
@@ -186,7 +213,7 @@ static void forget_gone(struct table_gone *g, uint32_t moment)
         memmove(g->moments, g->moments + first, (g->n - first) * sizeof *g->moments);
     }
     g->n -= first;
-    g->from = moment;
+    g->from = g->from > moment ? g->from : moment;
 }
 
 void table_snapshot_end(struct table *t, bool complete)

@@ -8,7 +8,8 @@
  * for records that change between the beginning and their turn.
  *
  * A delta also needs the ids that went away. They are noted from the first snapshot on, until a
- * full one has been completed. */
+ * full one has been completed, or until more have gone than the table has: then a full one is due.
+ */
 #ifndef TABLE_TABLE_SNAPSHOT_H
 #define TABLE_TABLE_SNAPSHOT_H
 
@@ -20,8 +21,8 @@
 enum skiff_status table_snapshot_begin(struct table *t, uint32_t since, uint32_t *out_moment,
                                        struct skiff_error *err);
 /* Copies up to max records, `t->stride` bytes each; END: *out_n (perhaps not 0) are the last.
- * NOMEM: there was no memory to keep one, the snapshot is worth nothing. Others may train in
- * between. */
+ * NOMEM: there was no memory to keep one, STATE: too many went away while a delta was read; the
+ * snapshot is worth nothing. Others may train in between. */
 enum skiff_status table_snapshot_next(struct table *t, size_t max, void *out, size_t *out_n,
                                       struct skiff_error *err);
 /* Ids that had a record at `since` or later and have none at the snapshot's instant; an id may

@@ -1,0 +1,178 @@
+#include "table/leaving.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define HERE 128
+#define SPREAD 4 /* groups that are looked at together, far apart from each other */
+#define GROWTH 8 /* a tick when the table has grown by one in so many */
+#define ROUND 2  /* ticks of a round of the hand, in which every group is looked at once */
+/* Ages are told apart up to here; the hand sees to it, once in a round, that none grows past what
+ * five bits can say. */
+#define AGE_MAX 24
+/* Groups without anybody above the bar are passed over, this many times. */
+#define TRIES 8
+
+void leaving_init(struct leaving *l)
+{
+    *l = (struct leaving){0};
+    pages_init(&l->flags, LEAVING_GROUP, false, "ages of a table's records");
+}
+
+void leaving_deinit(struct leaving *l)
+{
+    pages_deinit(&l->flags);
+}
+
+size_t leaving_bytes(const struct leaving *l)
+{
+    return pages_bytes(&l->flags);
+}
+
+size_t leaving_growth(const struct leaving *l, size_t places)
+{
+    size_t groups = (places + LEAVING_GROUP - 1) / LEAVING_GROUP;
+    return groups > l->flags.top ? pages_growth(&l->flags, groups - l->flags.top) : 0;
+}
+
+static void tick(struct leaving *l)
+{
+    l->moved = l->grown = 0;
+    l->tick = (l->tick + 1) & LEAVING_TICKS;
+}
+
+enum skiff_status leaving_come(struct leaving *l, uint32_t place, uint8_t bits,
+                               struct skiff_error *err)
+{
+    while (place / LEAVING_GROUP >= l->flags.top) {
+        uint32_t group;
+        TRY(pages_take(&l->flags, &group, err));
+        if (++l->grown * GROWTH >= l->flags.top) /* while it grows there is no hand to count by */
+            tick(l);
+    }
+    *leaving_flags(l, place) = (uint8_t)(HERE | bits | l->tick);
+    return SKIFF_OK;
+}
+
+void leaving_go(struct leaving *l, uint32_t place)
+{
+    *leaving_flags(l, place) = 0;
+}
+
+struct candidate {
+    uint32_t place;
+    int age;
+    double rank; /* the higher, the sooner it goes */
+};
+
+static bool goes_before(const struct candidate *a, const struct candidate *b)
+{
+    return a->rank != b->rank ? a->rank > b->rank : a->age > b->age;
+}
+
+static double rank_of(const struct accessor *a, enum table_policy policy, const struct record *r)
+{
+    if (policy == TABLE_LOWEST)
+        return -a->class->score(a, r);
+    return a->class->unseen ? a->class->unseen(a, r) : 0;
+}
+
+static int age_of(const struct leaving *l, uint8_t *flags)
+{
+    int age = (l->tick - *flags) & LEAVING_TICKS;
+    if (age <= AGE_MAX)
+        return age;
+    *flags = (uint8_t)((*flags & ~LEAVING_TICKS) | ((l->tick - AGE_MAX) & LEAVING_TICKS));
+    return AGE_MAX;
+}
+
+static size_t insert(struct candidate *best, size_t n, struct candidate c)
+{
+    size_t at = n;
+    while (at && goes_before(&c, &best[at - 1]))
+        at--;
+    if (at == LEAVING_MANY)
+        return n;
+    n += n < LEAVING_MANY;
+    memmove(best + at + 1, best + at, (n - at - 1) * sizeof *best);
+    best[at] = c;
+    return n;
+}
+
+/* Quarters of the groups; the hand goes over the first. */
+static uint32_t quarter(const struct leaving *l)
+{
+    return (l->flags.top + SPREAD - 1) / SPREAD;
+}
+
+static void step(struct leaving *l)
+{
+    l->hand = l->hand + 1 < quarter(l) ? l->hand + 1 : 0;
+    if (++l->moved * ROUND >= quarter(l))
+        tick(l);
+}
+
+struct search {
+    const struct accessor *accessor;
+    enum table_policy policy;
+    const struct pages *records;
+    bool by_age;
+    struct candidate best[LEAVING_MANY];
+    size_t n, seen;
+    double least; /* rank */
+};
+
+static void look_at(struct leaving *l, uint32_t group, struct search *s)
+{
+    uint8_t *flags = pages_at(&l->flags, group);
+    for (uint32_t i = 0; i < LEAVING_GROUP; i++) {
+        if (!(flags[i] & HERE))
+            continue;
+        struct candidate c = {group * LEAVING_GROUP + i, age_of(l, &flags[i]), 0};
+        c.rank = s->by_age ? c.age : rank_of(s->accessor, s->policy, pages_at(s->records, c.place));
+        s->n = insert(s->best, s->n, c);
+        if (!s->seen++ || c.rank < s->least)
+            s->least = c.rank;
+    }
+}
+
+static void look(struct leaving *l, struct search *s)
+{
+    s->n = s->seen = 0;
+    for (uint32_t i = 0; i < SPREAD; i++)
+        if (l->hand + i * quarter(l) < l->flags.top)
+            look_at(l, l->hand + i * quarter(l), s);
+    while (s->n > 1 && s->n > s->seen / LEAVING_MANY) /* few are here: the worst of them only */
+        s->n--;
+}
+
+/* The bar rises when there are more above it than can be named at once, and falls when groups have
+ * been passed over in vain: so it comes to be where as many are above it as must go. */
+size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_policy policy,
+                      const struct pages *records, uint32_t out[LEAVING_MANY])
+{
+    struct search s = {.accessor = a, .policy = policy, .records = records};
+    double highest = -HUGE_VAL;
+    s.by_age = policy == TABLE_OLDEST && !a->class->unseen;
+    for (int i = 0; i < TRIES; i++) {
+        look(l, &s);
+        if (s.n && s.best[0].rank >= l->bar)
+            break;
+        if (s.n && s.best[0].rank > highest)
+            highest = s.best[0].rank;
+        if (i == TRIES - 1)
+            l->bar = highest;
+        else
+            step(l);
+    }
+    while (s.n && s.best[s.n - 1].rank < l->bar)
+        s.n--;
+    if (s.n == LEAVING_MANY)
+        l->bar = s.best[s.n - 1].rank;
+    if (s.n < LEAVING_MANY || l->bar == s.least)
+        step(l); /* else there may be more of them here */
+    for (size_t i = 0; i < s.n; i++)
+        out[i] = s.best[i].place;
+    return s.n;
+}

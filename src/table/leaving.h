@@ -1,0 +1,67 @@
+/* Leaving: which records go first when a table is at its limit.
+ *
+ * Each place has a byte beside the records: is a record there, when was it last asked for, and two
+ * bits of the owner's. A hand goes round over groups of 64 places, looks at four groups from
+ * different quarters of the table together, and names the few that are worth least of them, if they
+ * are worth as little as those who went before them (a bar that rises and falls). An approximation:
+ * a step costs the same however large the table is. Time is counted in halves of the hand's round.
+ *   oldest   by unseen days, where the accessor counts them, then by when it was last asked for
+ *   lowest   by the accessor's score, then the same
+ * Threads: one owner, the table's. */
+#ifndef TABLE_LEAVING_H
+#define TABLE_LEAVING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "table/accessor.h"
+#include "table/pages.h"
+
+enum table_policy { TABLE_OLDEST = 0, TABLE_LOWEST = 1 };
+
+#define LEAVING_GROUP 64
+#define LEAVING_MANY 8 /* that one step names, at most */
+/* the owner's bits */
+#define LEAVING_CHANGED 64 /* what is on disk, if anything, is not this */
+#define LEAVING_ON_DISK 32
+
+struct leaving {
+    struct pages flags; /* of LEAVING_GROUP places each */
+    uint32_t hand;      /* a group */
+    uint32_t moved;     /* steps of it since the last tick */
+    uint32_t grown;     /* groups since then */
+    uint8_t tick;
+    double bar; /* who ranks higher goes */
+};
+
+void leaving_init(struct leaving *l);
+void leaving_deinit(struct leaving *l);
+size_t leaving_bytes(const struct leaving *l);
+/* Bytes that room for so many places would add. */
+size_t leaving_growth(const struct leaving *l, size_t places);
+
+/* A record comes to this place, with these bits of the owner's; NOMEM. */
+enum skiff_status leaving_come(struct leaving *l, uint32_t place, uint8_t bits,
+                               struct skiff_error *err);
+void leaving_go(struct leaving *l, uint32_t place);
+
+static inline uint8_t *leaving_flags(const struct leaving *l, uint32_t place)
+{
+    return (uint8_t *)pages_at(&l->flags, place / LEAVING_GROUP) + place % LEAVING_GROUP;
+}
+
+#define LEAVING_TICKS 31 /* mask of the bits that say when */
+
+/* It was asked for, and gets these bits besides those it has. */
+static inline void leaving_used(struct leaving *l, uint32_t place, uint8_t bits)
+{
+    uint8_t *f = leaving_flags(l, place);
+    *f = (uint8_t)((*f & ~LEAVING_TICKS) | bits | l->tick);
+}
+
+/* The places of the records that go first of the next groups; how many, perhaps none. */
+size_t leaving_choose(struct leaving *l, const struct accessor *a, enum table_policy policy,
+                      const struct pages *records, uint32_t out[LEAVING_MANY]);
+
+#endif
