@@ -354,3 +354,58 @@ uint32_t id_index_remove(struct id_index *x, int64_t id)
     trim(x, bucket(x, hash));
     return place;
 }
+
+/* ---- in order ---- */
+
+static uint64_t reverse_bits(uint64_t x)
+{
+    x = (x >> 1 & UINT64_C(0x5555555555555555)) | (x & UINT64_C(0x5555555555555555)) << 1;
+    x = (x >> 2 & UINT64_C(0x3333333333333333)) | (x & UINT64_C(0x3333333333333333)) << 2;
+    x = (x >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (x & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
+    return __builtin_bswap64(x);
+}
+
+/* A bucket is the lowest bits of a hash. Turned round they are the highest ones, so that a bucket is
+ * one stretch of positions, and so are the halves that it is split into. */
+uint64_t id_position(int64_t id)
+{
+    return reverse_bits(mix(id));
+}
+
+/* The last position of the bucket that this hash is in. */
+static uint64_t last_of_bucket(const struct id_index *x, uint64_t hash)
+{
+    uint64_t half = x->mask >> 1, b = hash & half;
+    bool is_split = b + half + 1 < x->lines.top;
+    uint64_t mask = is_split ? x->mask : half;
+    return reverse_bits(hash | ~mask);
+}
+
+size_t id_index_after(const struct id_index *x, uint64_t position, uint32_t *places,
+                      uint64_t *positions, uint64_t *out_last)
+{
+    uint64_t hash = reverse_bits(position);
+    size_t n = 0;
+    *out_last = last_of_bucket(x, hash);
+    for (const struct line *l = bucket(x, hash); l; l = next_line(x, l)) {
+        for (int i = 0; i < ROOM; i++) {
+            uint64_t p = l->tags[i] ? id_position(id_of(x, l->places[i])) : 0;
+            if (!l->tags[i] || p < position || p > *out_last)
+                continue;
+            size_t at = n;
+            for (; at && positions[at - 1] > p; at--)
+                if (at < ID_INDEX_MANY) {
+                    positions[at] = positions[at - 1];
+                    places[at] = places[at - 1];
+                }
+            if (at == ID_INDEX_MANY)
+                continue;
+            positions[at] = p;
+            places[at] = l->places[i];
+            n += n < ID_INDEX_MANY;
+            if (n == ID_INDEX_MANY)
+                *out_last = positions[n - 1];
+        }
+    }
+    return n;
+}

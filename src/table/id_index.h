@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "table/pages.h"
 
+#define ID_INDEX_MANY 64
+
 struct id_index {
     struct pages lines;          /* bucket b is line b */
     struct pages overflow;       /* lines of buckets that have more ids than fit */
@@ -24,9 +26,16 @@ enum skiff_status id_index_init(struct id_index *x, const struct pages *records,
                                 struct skiff_error *err);
 void id_index_deinit(struct id_index *x);
 
+/* Ids in another order, a number for each: those of one bucket lie next to each other, before and
+ * after buckets are split. */
+uint64_t id_position(int64_t id);
+/* Those of the bucket at this position that are at it or after it, in order, at most ID_INDEX_MANY;
+ * *out_last: all up to this position have been given. How many. */
+size_t id_index_after(const struct id_index *x, uint64_t position, uint32_t *places,
+                      uint64_t *positions, uint64_t *out_last);
+
 /* Finding many ids, at most ID_INDEX_MANY at once, takes three steps, so that memory has time to
  * answer in between; other ids' steps lie there. */
-#define ID_INDEX_MANY 64
 struct id_ahead {
     const void *line[ID_INDEX_MANY]; /* of the bucket */
     uint8_t tag[ID_INDEX_MANY];

@@ -289,12 +289,13 @@ enum skiff_status table_put(struct table *t, const struct record *from, struct s
     return SKIFF_OK;
 }
 
-static bool take_away(struct table *t, int64_t id)
+static enum skiff_status take_away(struct table *t, int64_t id, bool *out_was,
+                                   struct skiff_error *err)
 {
-    if (!t->class->remove(t, id))
-        return false;
-    table_snapshot_note_gone(t, id);
-    return true;
+    TRY(t->class->remove(t, id, out_was, err));
+    if (*out_was)
+        table_snapshot_note_gone(t, id);
+    return SKIFF_OK;
 }
 
 enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struct skiff_error *err)
@@ -302,7 +303,7 @@ enum skiff_status table_remove(struct table *t, int64_t id, bool *out_was, struc
     if (t->class->fixed)
         return error_set(err, SKIFF_UNSUPPORTED, "rows of a table of kind %s cannot be removed",
                          t->class->name);
-    *out_was = take_away(t, id);
+    TRY(take_away(t, id, out_was, err));
     t->counts.removed += *out_was;
     return SKIFF_OK;
 }
@@ -341,18 +342,20 @@ enum skiff_status table_walk(struct table *t, struct table_cursor *at, size_t ma
     return status;
 }
 
-static void shrink_batch(struct table *t, struct batch *b)
+static enum skiff_status shrink_batch(struct table *t, struct batch *b, struct skiff_error *err)
 {
+    bool was;
     bool ages = t->accessor->class->ages(t->accessor);
     for (size_t i = 0; i < b->n; i++) {
         if (ages)
             table_touch(t, b->records[i], b->places[i]);
         bool goes = t->accessor->class->expire(t->accessor, b->records[i]);
         if (goes && !t->class->fixed) {
-            take_away(t, b->records[i]->id);
+            TRY(take_away(t, b->records[i]->id, &was, err));
             t->counts.expired++;
         }
     }
+    return SKIFF_OK;
 }
 
 enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t max,
@@ -364,7 +367,7 @@ enum skiff_status table_shrink(struct table *t, struct table_cursor *at, size_t 
         status = next_batch(t, at, &max, TABLE_CHANGE, &b, err);
         if (status < 0)
             return status;
-        shrink_batch(t, &b);
+        TRY(shrink_batch(t, &b, err));
         at->records_done = status == SKIFF_END;
     }
     if (!at->records_done)

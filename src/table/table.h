@@ -121,8 +121,9 @@ struct table_class {
      * in. */
     enum skiff_status (*find)(struct table *t, const struct id_ahead *ahead, const uint8_t *ids,
                               size_t n, unsigned how, struct record **out, struct skiff_error *err);
-    /* After table_touch. False: there was none. Not with `fixed`. */
-    bool (*remove)(struct table *t, int64_t id);
+    /* After table_touch. *out_was: there was one. Not with `fixed`. */
+    enum skiff_status (*remove)(struct table *t, int64_t id, bool *out_was,
+                                struct skiff_error *err);
     /* Looks at the next max places (at most TABLE_BLOCK) from the cursor on and gives the records
      * there, always in the same order; END: there are no more. A record made during the walk may
      * come or not. places[i] is what table_touch wants. how: TABLE_CHANGE, or they are only looked

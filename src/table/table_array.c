@@ -171,11 +171,6 @@ static enum skiff_status array_find(struct table *t, const struct id_ahead *ahea
     return SKIFF_OK;
 }
 
-static bool array_remove(struct table *t, int64_t id)
-{
-    return false;
-}
-
 static enum skiff_status array_walk(struct table *t, struct table_cursor *at, size_t max,
                                     unsigned how, struct record **out, uint32_t *places,
                                     size_t *out_n, struct skiff_error *err)
@@ -215,7 +210,6 @@ const struct table_class table_array = {
     .ahead = array_ahead,
     .near = array_near,
     .find = array_find,
-    .remove = array_remove,
     .walk = array_walk,
     .prepare = array_prepare,
     .count = array_count,

@@ -234,14 +234,15 @@ static enum skiff_status hash_find(struct table *t, const struct id_ahead *ahead
     return SKIFF_OK;
 }
 
-static bool hash_remove(struct table *t, int64_t id)
+static enum skiff_status hash_remove(struct table *t, int64_t id, bool *out_was,
+                                     struct skiff_error *err)
 {
     struct hash *h = (struct hash *)t;
     uint32_t place = id_index_find(&h->index, id);
-    if (place == PAGES_NONE)
-        return false;
-    drop(h, place);
-    return true;
+    *out_was = place != PAGES_NONE;
+    if (*out_was)
+        drop(h, place);
+    return SKIFF_OK;
 }
 
 static enum skiff_status hash_walk(struct table *t, struct table_cursor *at, size_t max,

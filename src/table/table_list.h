@@ -1,4 +1,4 @@
-/* One line per kind of table, `table_<name>.c` each. Next: tiered, a hash in memory over RocksDB on
- * disk (its find may read, its records leave by policy). */
+/* One line per kind of table, `table_<name>.c` each. */
 TABLE(array)
 TABLE(hash)
+TABLE(tiered)

@@ -1,4 +1,5 @@
-/* What every kind of table promises (src/table/table.h), and what hash promises beyond it. */
+/* What every kind of table promises (src/table/table.h), and what hash promises beyond it. Tables of
+ * kind tiered have room for a few hundred rows in memory here, so that most are on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "table/table.h"
@@ -48,11 +51,20 @@ static struct accessor *clicks(void)
     return &a;
 }
 
+static char folder[] = "/tmp/skiff_table_test_XXXXXX"; /* of tables on disk */
+
 static struct table *make(const struct table_class *kind, const struct accessor *a)
 {
+    static int made;
     struct table *t;
     struct skiff_error err;
+    char place[64];
     struct table_options o = {.accessor = a, .rows = kind->fixed ? ROWS : 0};
+    snprintf(place, sizeof place, "%s/%d", folder, made++);
+    if (kind == &table_tiered) {
+        o.limit.bytes = (size_t)56 << 10;
+        o.folder = place;
+    }
     if (table_create(kind, &o, &t, &err) < 0)
         fail_msg("%s: %s", kind->name, err.message);
     return t;
@@ -236,7 +248,8 @@ static void removed_rows_are_gone_and_their_places_used_again(void **state)
             assert_true(get(t, id) == (id % 2 ? (float)(id + RECORD - 1) : 0));
         for (int64_t id = 2000; id < 2500; id++)
             set(t, id, 1);
-        assert_int_equal(table_bytes(t), bytes);
+        if (kinds[k] != &table_tiered) /* RocksDB's memory comes and goes */
+            assert_int_equal(table_bytes(t), bytes);
         assert_int_equal(t->counts.admitted, 1500);
         table_destroy(t);
     }
@@ -692,5 +705,8 @@ int main(void)
         cmocka_unit_test(lines_come_back_to_the_bit),
         cmocka_unit_test(lines_that_are_none),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!mkdtemp(folder))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return rmdir(folder) < 0 ? 1 : failed; /* tables leave nothing behind */
 }

@@ -1,0 +1,378 @@
+#define _GNU_SOURCE
+#include "table/disk.h"
+
+#include <dlfcn.h>
+#include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <rocksdb/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+
+/* Debian's and Ubuntu's have the version in their names; the calls below are in all of them. */
+static const char *const libraries[] = {"librocksdb.so.7.8", "librocksdb.so.8.9",
+                                        "librocksdb.so.9.10", "librocksdb.so"};
+
+/* The calls of RocksDB: found at run time, so that whoever has no tiered table needs none of it. */
+#define CALLS(X)                             \
+    X(free)                                  \
+    X(open_column_families)                  \
+    X(column_family_handle_destroy)          \
+    X(close)                                 \
+    X(destroy_db)                            \
+    X(options_create)                        \
+    X(options_destroy)                       \
+    X(options_set_create_if_missing)         \
+    X(options_set_compression)               \
+    X(options_set_write_buffer_size)         \
+    X(options_set_max_write_buffer_number)   \
+    X(options_set_target_file_size_base)     \
+    X(options_set_max_bytes_for_level_base)  \
+    X(options_set_max_open_files)            \
+    X(options_set_max_background_jobs)       \
+    X(options_set_keep_log_file_num)         \
+    X(options_set_info_log_level)            \
+    X(options_enable_statistics)             \
+    X(options_statistics_get_string)         \
+    X(options_set_block_based_table_factory) \
+    X(block_based_options_create)            \
+    X(block_based_options_destroy)           \
+    X(block_based_options_set_filter_policy) \
+    X(block_based_options_set_block_cache)   \
+    X(block_based_options_set_block_size)    \
+    X(filterpolicy_create_bloom_full)        \
+    X(cache_create_lru)                      \
+    X(cache_destroy)                         \
+    X(readoptions_create)                    \
+    X(readoptions_destroy)                   \
+    X(readoptions_set_fill_cache)            \
+    X(writeoptions_create)                   \
+    X(writeoptions_destroy)                  \
+    X(writeoptions_disable_WAL)              \
+    X(batched_multi_get_cf)                  \
+    X(pinnableslice_value)                   \
+    X(pinnableslice_destroy)                 \
+    X(writebatch_create)                     \
+    X(writebatch_destroy)                    \
+    X(writebatch_put)                        \
+    X(writebatch_delete)                     \
+    X(write)                                 \
+    X(create_iterator)                       \
+    X(iter_destroy)                          \
+    X(iter_seek)                             \
+    X(iter_next)                             \
+    X(iter_valid)                            \
+    X(iter_key)                              \
+    X(iter_value)                            \
+    X(iter_get_error)                        \
+    X(property_int)
+
+static struct {
+#define X(name) __typeof__(&rocksdb_##name) name;
+    CALLS(X)
+#undef X
+    char fault[256]; /* empty: loaded */
+} lib;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+    static const struct {
+        const char *name;
+        void *to;
+    } calls[] = {
+#define X(name) {"rocksdb_" #name, &lib.name},
+        CALLS(X)
+#undef X
+    };
+    void *library = NULL;
+    for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++)
+        library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(lib.fault, sizeof lib.fault, "%s", dlerror());
+        return;
+    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        void *found = dlsym(library, calls[i].name);
+        if (!found)
+            snprintf(lib.fault, sizeof lib.fault, "it has no %s", calls[i].name);
+        memcpy(calls[i].to, &found, sizeof found);
+    }
+}
+
+struct disk {
+    char *folder;
+    size_t record_bytes;
+    rocksdb_t *db;
+    rocksdb_column_family_handle_t *rows;
+    rocksdb_options_t *options;
+    rocksdb_cache_t *cache;
+    rocksdb_readoptions_t *reading, *walking;
+    rocksdb_writeoptions_t *writing;
+};
+
+/* What RocksDB says went wrong, in our words; it is freed. */
+static enum skiff_status say(const struct disk *d, char *fault, const char *what,
+                             struct skiff_error *err)
+{
+    if (!fault)
+        return SKIFF_OK;
+    error_set(err, SKIFF_IO, "the table's rows in %s cannot be %s: %s", d->folder, what, fault);
+    lib.free(fault);
+    return SKIFF_IO;
+}
+
+/* ---- life ---- */
+
+#define SMALLEST_BUFFER ((size_t)64 << 10)
+#define LARGEST_BUFFER ((size_t)64 << 20)
+#define FILTER_BITS 10.0 /* of a row on disk: one in a hundred that are not there is looked for */
+#define BLOCK 2048
+#define BUFFERS 3
+#define OPEN_FILES 512
+
+/* Half of the memory is for writes that wait to be sorted, half for blocks. Rows are not
+ * compressed: they are numbers. */
+static void set_options(struct disk *d, size_t memory)
+{
+    rocksdb_options_t *o = d->options = lib.options_create();
+    rocksdb_block_based_table_options_t *b = lib.block_based_options_create();
+    size_t buffer = memory / 2 / BUFFERS;
+    buffer = buffer < SMALLEST_BUFFER ? SMALLEST_BUFFER : buffer;
+    buffer = buffer > LARGEST_BUFFER ? LARGEST_BUFFER : buffer;
+    d->cache = lib.cache_create_lru(memory / 2);
+    lib.options_set_create_if_missing(o, 1);
+    lib.options_set_compression(o, rocksdb_no_compression);
+    lib.options_set_write_buffer_size(o, buffer);
+    lib.options_set_max_write_buffer_number(o, BUFFERS);
+    lib.options_set_target_file_size_base(o, 2 * buffer);
+    lib.options_set_max_bytes_for_level_base(o, 8 * buffer);
+    lib.options_set_max_open_files(o, OPEN_FILES);
+    lib.options_set_max_background_jobs(o, 2);
+    lib.options_set_keep_log_file_num(o, 1);
+    lib.options_set_info_log_level(o, 3); /* errors */
+    lib.options_enable_statistics(o);
+    lib.block_based_options_set_filter_policy(b, lib.filterpolicy_create_bloom_full(FILTER_BITS));
+    lib.block_based_options_set_block_cache(b, d->cache);
+    lib.block_based_options_set_block_size(b, BLOCK);
+    lib.options_set_block_based_table_factory(o, b);
+    lib.block_based_options_destroy(b);
+    d->reading = lib.readoptions_create();
+    d->walking = lib.readoptions_create();
+    lib.readoptions_set_fill_cache(d->walking, 0);
+    d->writing = lib.writeoptions_create();
+    lib.writeoptions_disable_WAL(d->writing, 1);
+}
+
+static enum skiff_status open_database(struct disk *d, struct skiff_error *err)
+{
+    const char *names[] = {"default"};
+    const rocksdb_options_t *options[] = {d->options};
+    char *fault = NULL;
+    if (mkdir(d->folder, 0777) < 0 && errno != EEXIST)
+        return error_set(err, SKIFF_IO, "the folder of the table's rows, %s, cannot be made: %s",
+                         d->folder, strerror(errno));
+    lib.destroy_db(d->options, d->folder, &fault); /* what a killed process has left */
+    TRY(say(d, fault, "removed, to begin anew", err));
+    d->db = lib.open_column_families(d->options, d->folder, 1, names, options, &d->rows, &fault);
+    return say(d, fault, "opened", err);
+}
+
+enum skiff_status disk_open(const char *folder, size_t record_bytes, size_t memory,
+                            struct disk **out, struct skiff_error *err)
+{
+    pthread_once(&once, load);
+    if (lib.fault[0])
+        return error_set(err, SKIFF_UNSUPPORTED,
+                         "tables on disk need RocksDB, which cannot be loaded: %s (Debian: apt-get "
+                         "install librocksdb7.8)",
+                         lib.fault);
+    struct disk *d = mem_must(sizeof *d);
+    d->folder = mem_must_strdup(folder);
+    d->record_bytes = record_bytes;
+    set_options(d, memory);
+    enum skiff_status status = open_database(d, err);
+    if (status < 0)
+        disk_close(d);
+    else
+        *out = d;
+    return status;
+}
+
+void disk_close(struct disk *d)
+{
+    char *fault = NULL;
+    if (!d)
+        return;
+    if (d->db) {
+        lib.column_family_handle_destroy(d->rows);
+        lib.close(d->db);
+        lib.destroy_db(d->options, d->folder, &fault);
+        lib.free(fault); /* scratch that stays behind is wiped by the next one */
+    }
+    lib.readoptions_destroy(d->reading);
+    lib.readoptions_destroy(d->walking);
+    lib.writeoptions_destroy(d->writing);
+    lib.options_destroy(d->options);
+    lib.cache_destroy(d->cache);
+    free(d->folder);
+    free(d);
+}
+
+/* ---- by position ---- */
+
+static enum skiff_status wrong_size(const struct disk *d, size_t n, struct skiff_error *err)
+{
+    return error_set(err, SKIFF_FORMAT, "the table's rows in %s: one has %zu bytes instead of %zu",
+                     d->folder, n, d->record_bytes);
+}
+
+#define AFTER_ID offsetof(struct record, changed)
+
+enum skiff_status disk_read(struct disk *d, size_t n, const uint64_t *positions,
+                            struct record *const *to, bool *found, struct skiff_error *err)
+{
+    uint64_t keys[DISK_MANY];
+    const char *at[DISK_MANY];
+    size_t sizes[DISK_MANY], bytes;
+    rocksdb_pinnableslice_t *values[DISK_MANY];
+    char *faults[DISK_MANY];
+    enum skiff_status status = SKIFF_OK;
+    if (!n)
+        return SKIFF_OK;
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = htobe64(positions[i]);
+        at[i] = (const char *)&keys[i];
+        sizes[i] = sizeof *keys;
+    }
+    lib.batched_multi_get_cf(d->db, d->reading, d->rows, n, at, sizes, values, faults, false);
+    for (size_t i = 0; i < n; i++) {
+        if (faults[i])
+            status = say(d, faults[i], "read", err);
+        found[i] = values[i] != NULL;
+        if (!found[i])
+            continue;
+        const char *value = lib.pinnableslice_value(values[i], &bytes);
+        if (bytes == d->record_bytes)
+            memcpy(&to[i]->changed, value + AFTER_ID, bytes - AFTER_ID);
+        else
+            status = wrong_size(d, bytes, err);
+        lib.pinnableslice_destroy(values[i]);
+    }
+    return status;
+}
+
+enum skiff_status disk_write(struct disk *d, size_t n, const uint64_t *positions,
+                             struct record *const *records, struct skiff_error *err)
+{
+    rocksdb_writebatch_t *batch = lib.writebatch_create();
+    char *fault = NULL;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = htobe64(positions[i]);
+        if (records[i]->changed == RECORD_FREE)
+            lib.writebatch_delete(batch, (const char *)&key, sizeof key);
+        else
+            lib.writebatch_put(batch, (const char *)&key, sizeof key, (const char *)records[i],
+                               d->record_bytes);
+    }
+    lib.write(d->db, d->writing, batch, &fault);
+    lib.writebatch_destroy(batch);
+    return say(d, fault, "written", err);
+}
+
+/* ---- in order ---- */
+
+struct disk_iterator {
+    struct disk *disk;
+    rocksdb_iterator_t *it;
+    struct record *copy; /* values of RocksDB may lie unaligned */
+};
+
+struct disk_iterator *disk_iterate(struct disk *d)
+{
+    struct disk_iterator *it = mem_must(sizeof *it);
+    it->disk = d;
+    it->it = lib.create_iterator(d->db, d->walking);
+    it->copy = mem_must(d->record_bytes);
+    return it;
+}
+
+void disk_iterator_destroy(struct disk_iterator *it)
+{
+    if (!it)
+        return;
+    lib.iter_destroy(it->it);
+    free(it->copy);
+    free(it);
+}
+
+void disk_seek(struct disk_iterator *it, uint64_t position)
+{
+    uint64_t key = htobe64(position);
+    lib.iter_seek(it->it, (const char *)&key, sizeof key);
+}
+
+enum skiff_status disk_at(struct disk_iterator *it, uint64_t *out_position,
+                          const struct record **out, struct skiff_error *err)
+{
+    char *fault = NULL;
+    size_t bytes;
+    uint64_t key;
+    *out = NULL;
+    if (!lib.iter_valid(it->it)) {
+        lib.iter_get_error(it->it, &fault);
+        return say(it->disk, fault, "read", err);
+    }
+    memcpy(&key, lib.iter_key(it->it, &bytes), sizeof key);
+    const char *value = lib.iter_value(it->it, &bytes);
+    if (bytes != it->disk->record_bytes)
+        return wrong_size(it->disk, bytes, err);
+    memcpy(it->copy, value, bytes);
+    *out_position = be64toh(key);
+    *out = it->copy;
+    return SKIFF_OK;
+}
+
+void disk_step(struct disk_iterator *it)
+{
+    lib.iter_next(it->it);
+}
+
+/* ---- numbers ---- */
+
+static uint64_t property(struct disk *d, const char *name)
+{
+    uint64_t x = 0;
+    return lib.property_int(d->db, name, &x) == 0 ? x : 0;
+}
+
+/* "rocksdb.flush.write.bytes COUNT : 1234" */
+static uint64_t counter(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    at = at ? strchr(at, ':') : NULL;
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+void disk_stats(struct disk *d, struct disk_stats *out)
+{
+    char *text = lib.options_statistics_get_string(d->options);
+    *out = (struct disk_stats){
+        .file_bytes = property(d, "rocksdb.total-sst-files-size"),
+    };
+    if (text)
+        out->written_bytes = counter(text, "rocksdb.flush.write.bytes ") +
+                             counter(text, "rocksdb.compact.write.bytes ");
+    lib.free(text);
+}
+
+size_t disk_memory(struct disk *d)
+{
+    return property(d, "rocksdb.size-all-mem-tables") +
+           property(d, "rocksdb.estimate-table-readers-mem") +
+           property(d, "rocksdb.block-cache-usage");
+}

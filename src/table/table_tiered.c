@@ -1,0 +1,465 @@
+/* tiered: as hash, but what has no room in memory is on disk.
+ *
+ *     find: memory -> on their way (traffic.h) -> disk; a row that is found is brought to memory,
+ *           others leave for it (leaving.h), and are written when they differ from what disk has
+ *     walk: by position (id_index.h): the rows of a bucket in memory together with those on disk
+ *           that lie in the same stretch, so that a row has its turn wherever it is, once
+ *
+ * Rows of a walk that are on disk are guests: copies that whoever walks may change, written back
+ * before anything else is done with the table. They do not push others out of memory.
+ *
+ * What disk has of a row that is in memory is old, or the same; leaving.h's bits say which. The
+ * database is scratch: what a table keeps beyond the process is in its saves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "table/disk.h"
+#include "table/table_hash.h"
+#include "table/traffic.h"
+
+/* Of the limit, one in so many bytes is for rows that are read ahead, and for RocksDB. */
+#define AHEAD_SHARE 8
+#define DISK_SHARE 8
+#define LEAST_AHEAD (4 * DISK_MANY)
+
+struct tiered {
+    struct hash h;
+    struct disk *disk;
+    struct traffic *traffic;
+    struct record *one; /* room for one row */
+    uint64_t disk_rows; /* that are not in memory */
+    uint64_t hits, misses, fetched, spilled;
+    /* a walk */
+    struct disk_iterator *iterator; /* NULL: something was sent to disk since it was made */
+    char *guests, *before;          /* TABLE_BLOCK records each; before: as they are on disk */
+    size_t nguests;
+    bool guests_change;
+};
+
+static enum skiff_status tiered_create(const struct table_options *o, struct table **out,
+                                       struct skiff_error *err)
+{
+    size_t stride = record_bytes(o->accessor->width), budget = table_budget(o);
+    if (o->rows)
+        return error_set(err, SKIFF_INVALID,
+                         "a table of kind tiered has no declared number of rows");
+    if (!o->limit.bytes || !o->folder)
+        return error_set(err, SKIFF_INVALID,
+                         "a table of kind tiered needs a limit for memory and a folder for the "
+                         "rows beyond it");
+    struct tiered *d = mem_must(sizeof *d);
+    size_t ahead = o->limit.bytes / AHEAD_SHARE, rows = ahead / (stride + 32);
+    enum skiff_status status = hash_init(&d->h, o, budget - ahead, err);
+    if (status < 0) {
+        free(d);
+        return status;
+    }
+    d->one = mem_must(stride);
+    status = disk_open(o->folder, stride, o->limit.bytes / DISK_SHARE, &d->disk, err);
+    if (status == SKIFF_OK)
+        status = traffic_create(d->disk, stride, rows > LEAST_AHEAD ? rows : LEAST_AHEAD,
+                                &d->traffic, err);
+    if (status < 0) {
+        disk_close(d->disk);
+        hash_deinit(&d->h);
+        free(d->one);
+        free(d);
+        return status;
+    }
+    *out = &d->h.t;
+    return SKIFF_OK;
+}
+
+static void tiered_destroy(struct table *t)
+{
+    struct tiered *d = (struct tiered *)t;
+    disk_iterator_destroy(d->iterator);
+    traffic_destroy(d->traffic);
+    disk_close(d->disk);
+    hash_deinit(&d->h);
+    free(d->one);
+    free(d->guests);
+    free(d->before);
+    free(d);
+}
+
+/* ---- leaving memory ---- */
+
+static void drop_iterator(struct tiered *d)
+{
+    disk_iterator_destroy(d->iterator);
+    d->iterator = NULL;
+}
+
+static enum skiff_status send(struct tiered *d, const struct record *r, struct skiff_error *err)
+{
+    drop_iterator(d);
+    return traffic_send(d->traffic, r, err);
+}
+
+static enum skiff_status spill(struct hash *h, uint32_t place, struct skiff_error *err)
+{
+    struct tiered *d = (struct tiered *)h;
+    if (*leaving_flags(&h->leaving, place) & LEAVING_CHANGED)
+        TRY(send(d, pages_at(&h->records, place), err));
+    hash_take_out(h, place);
+    d->disk_rows++;
+    d->spilled++;
+    return SKIFF_OK;
+}
+
+/* What a walk has changed of its guests goes to disk. */
+static enum skiff_status settle_guests(struct tiered *d, struct skiff_error *err)
+{
+    size_t stride = d->h.t.stride;
+    for (; d->nguests; d->nguests--) {
+        const char *now = d->guests + (d->nguests - 1) * stride;
+        const struct record *r = (const struct record *)(const void *)now;
+        if (!d->guests_change || r->changed == RECORD_FREE ||
+            !memcmp(now, d->before + (d->nguests - 1) * stride, stride))
+            continue;
+        TRY(send(d, r, err));
+    }
+    return SKIFF_OK;
+}
+
+/* ---- coming to memory ---- */
+
+static enum skiff_status bring(struct tiered *d, const struct record *r, uint8_t bits,
+                               uint32_t *place, struct record **out, struct skiff_error *err)
+{
+    TRY(hash_make(&d->h, r->id, r, bits, place, err));
+    *out = pages_at(&d->h.records, *place);
+    d->disk_rows--;
+    d->misses++;
+    return SKIFF_OK;
+}
+
+/* Those that are in memory by now, or on their way. The others' numbers, which only the disk knows
+ * of, are noted; of ids that stand twice, only the first. */
+static enum skiff_status bring_known(struct tiered *d, const uint8_t *ids, size_t n,
+                                     uint32_t *places, struct record **out, size_t *unknown,
+                                     size_t *nunknown, struct skiff_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t id = table_id_at(ids, i);
+        enum traffic_found found;
+        if (out[i])
+            continue;
+        places[i] = id_index_find(&d->h.index, id);
+        if (places[i] != PAGES_NONE) {
+            out[i] = pages_at(&d->h.records, places[i]);
+            continue;
+        }
+        TRY(traffic_take(d->traffic, id, d->one, &found, err));
+        if (found == TRAFFIC_ASK_DISK)
+            unknown[(*nunknown)++] = i;
+        else if (found != TRAFFIC_NO_ROW) {
+            uint8_t bits = LEAVING_ON_DISK | (found == TRAFFIC_BACK ? LEAVING_CHANGED : 0);
+            TRY(bring(d, d->one, bits, &places[i], &out[i], err));
+            d->fetched++;
+        }
+    }
+    return SKIFF_OK;
+}
+
+static enum skiff_status bring_read(struct tiered *d, const uint8_t *ids, uint32_t *places,
+                                    struct record **out, const size_t *unknown, size_t n,
+                                    struct skiff_error *err)
+{
+    size_t stride = d->h.t.stride;
+    uint64_t positions[TABLE_BLOCK];
+    struct record *to[TABLE_BLOCK];
+    bool found[TABLE_BLOCK];
+    char *rows = n ? mem_must(n * stride) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        to[i] = (struct record *)(void *)(rows + i * stride);
+        to[i]->id = table_id_at(ids, unknown[i]);
+        positions[i] = id_position(to[i]->id);
+    }
+    enum skiff_status status = disk_read(d->disk, n, positions, to, found, err);
+    for (size_t i = 0; status == SKIFF_OK && i < n; i++) {
+        size_t k = unknown[i];
+        if (!found[i])
+            continue;
+        places[k] = id_index_find(&d->h.index, to[i]->id); /* it may stand there twice */
+        if (places[k] == PAGES_NONE)
+            status = bring(d, to[i], LEAVING_ON_DISK, &places[k], &out[k], err);
+        else
+            out[k] = pages_at(&d->h.records, places[k]);
+    }
+    free(rows);
+    return status;
+}
+
+static enum skiff_status find_both(struct tiered *d, const struct id_ahead *ahead,
+                                   const uint8_t *ids, size_t n, uint32_t *places,
+                                   struct record **out, struct skiff_error *err)
+{
+    size_t unknown[TABLE_BLOCK], nunknown = 0;
+    TRY(settle_guests(d, err));
+    TRY(hash_make_room(&d->h, n, spill, err));
+    size_t here = hash_find_here(&d->h, ahead, ids, n, places, out);
+    d->hits += here;
+    if (here == n)
+        return SKIFF_OK;
+    TRY(bring_known(d, ids, n, places, out, unknown, &nunknown, err));
+    return bring_read(d, ids, places, out, unknown, nunknown, err);
+}
+
+static enum skiff_status tiered_find(struct table *t, const struct id_ahead *ahead,
+                                     const uint8_t *ids, size_t n, unsigned how,
+                                     struct record **out, struct skiff_error *err)
+{
+    struct tiered *d = (struct tiered *)t;
+    uint32_t places[TABLE_BLOCK];
+    TRY(find_both(d, ahead, ids, n, places, out, err));
+    if (how & TABLE_MAKE)
+        TRY(hash_make_absent(&d->h, ids, n, how, places, out, err));
+    hash_use(&d->h, n, how, places, out);
+    return SKIFF_OK;
+}
+
+static enum skiff_status tiered_fetch_ahead(struct table *t, const uint8_t *ids, size_t n,
+                                            struct skiff_error *err)
+{
+    struct tiered *d = (struct tiered *)t;
+    struct id_ahead ahead;
+    struct record *records[TABLE_BLOCK];
+    uint32_t places[TABLE_BLOCK];
+    TRY(settle_guests(d, err));
+    for (size_t first = 0; first < n; first += TABLE_BLOCK) {
+        size_t m = n - first < TABLE_BLOCK ? n - first : TABLE_BLOCK;
+        const uint8_t *at = ids + 8 * first;
+        hash_ahead(t, at, m, &ahead);
+        hash_near(t, at, m, sizeof(int64_t), &ahead);
+        if (hash_find_here(&d->h, &ahead, at, m, places, records) == m)
+            continue;
+        for (size_t i = 0; i < m; i++)
+            if (!records[i])
+                TRY(traffic_read_ahead(d->traffic, table_id_at(at, i), err));
+    }
+    traffic_read_now(d->traffic);
+    return SKIFF_OK;
+}
+
+/* ---- going for good ---- */
+
+static enum skiff_status delete_on_disk(struct tiered *d, int64_t id, struct skiff_error *err)
+{
+    *d->one = (struct record){.id = id, .changed = RECORD_FREE};
+    return send(d, d->one, err);
+}
+
+static struct record *guest(const struct tiered *d, int64_t id)
+{
+    for (size_t i = 0; i < d->nguests; i++) {
+        struct record *r = (struct record *)(void *)(d->guests + i * d->h.t.stride);
+        if (r->id == id && r->changed != RECORD_FREE)
+            return r;
+    }
+    return NULL;
+}
+
+static enum skiff_status remove_here(struct tiered *d, uint32_t place, struct skiff_error *err)
+{
+    struct record *r = pages_at(&d->h.records, place);
+    if (*leaving_flags(&d->h.leaving, place) & LEAVING_ON_DISK)
+        TRY(delete_on_disk(d, r->id, err));
+    table_touch(&d->h.t, r, place);
+    hash_take_out(&d->h, place);
+    return SKIFF_OK;
+}
+
+/* Rows of a walk that are on disk go without coming to memory. Nothing else is settled or leaves
+ * then: whoever walks goes on with the others. */
+static enum skiff_status tiered_remove(struct table *t, int64_t id, bool *out_was,
+                                       struct skiff_error *err)
+{
+    struct tiered *d = (struct tiered *)t;
+    struct record *r = guest(d, id);
+    uint32_t place = id_index_find(&d->h.index, id);
+    *out_was = true;
+    if (r) {
+        table_touch(t, r, PAGES_NONE);
+        TRY(delete_on_disk(d, id, err));
+        r->changed = RECORD_FREE;
+        d->disk_rows--;
+        return SKIFF_OK;
+    }
+    if (place == PAGES_NONE) {
+        struct id_ahead ahead;
+        hash_ahead(t, (const uint8_t *)&id, 1, &ahead);
+        hash_near(t, (const uint8_t *)&id, 1, t->stride, &ahead);
+        TRY(find_both(d, &ahead, (const uint8_t *)&id, 1, &place, &r, err));
+        *out_was = r != NULL;
+    }
+    return *out_was ? remove_here(d, place, err) : SKIFF_OK;
+}
+
+/* ---- in order ---- */
+
+static bool tiered_passed(const struct table_cursor *at, const struct record *r)
+{
+    return id_position(r->id) < at->next;
+}
+
+static enum skiff_status begin_walk(struct tiered *d, uint64_t from, struct skiff_error *err)
+{
+    TRY(settle_guests(d, err));
+    TRY(traffic_drain(d->traffic, err));
+    if (!d->iterator)
+        d->iterator = disk_iterate(d->disk);
+    disk_seek(d->iterator, from);
+    if (!d->guests) {
+        d->guests = mem_must(TABLE_BLOCK * d->h.t.stride);
+        d->before = mem_must(TABLE_BLOCK * d->h.t.stride);
+    }
+    return SKIFF_OK;
+}
+
+static struct record *take_guest(struct tiered *d, const struct record *r)
+{
+    size_t at = d->nguests++ * d->h.t.stride;
+    memcpy(d->guests + at, r, d->h.t.stride);
+    memcpy(d->before + at, r, d->h.t.stride);
+    return (struct record *)(void *)(d->guests + at);
+}
+
+/* What a walk has found; looked: places that it has been at. */
+struct walking {
+    struct record **out;
+    uint32_t *places;
+    size_t n, looked, max;
+    unsigned how;
+};
+
+static uint64_t after(uint64_t position)
+{
+    return position == UINT64_MAX ? position : position + 1;
+}
+
+/* Rows on disk up to this position; those that are in memory, too, are old. *next: from there on
+ * none has been looked at. */
+static enum skiff_status walk_disk(struct tiered *d, uint64_t last, struct walking *w,
+                                   uint64_t *next, struct skiff_error *err)
+{
+    for (; w->looked < w->max; disk_step(d->iterator), w->looked++) {
+        const struct record *r;
+        uint64_t position;
+        TRY(disk_at(d->iterator, &position, &r, err));
+        if (!r || position > last)
+            return SKIFF_OK;
+        *next = after(position);
+        if (id_index_find(&d->h.index, r->id) != PAGES_NONE)
+            continue;
+        w->places[w->n] = PAGES_NONE;
+        w->out[w->n++] = take_guest(d, r);
+    }
+    return SKIFF_END; /* no room for more */
+}
+
+static void walk_here(struct tiered *d, uint32_t place, struct walking *w)
+{
+    if (w->how & TABLE_CHANGE)
+        *leaving_flags(&d->h.leaving, place) |= LEAVING_CHANGED;
+    w->places[w->n] = place;
+    w->out[w->n++] = pages_at(&d->h.records, place);
+    w->looked++;
+}
+
+/* One bucket from *at on, or as much of it as there is room for; *at: how far it has come. */
+static enum skiff_status walk_bucket(struct tiered *d, struct walking *w, uint64_t *at,
+                                     uint64_t *last, struct skiff_error *err)
+{
+    uint32_t places[ID_INDEX_MANY];
+    uint64_t positions[ID_INDEX_MANY];
+    size_t n = id_index_after(&d->h.index, *at, places, positions, last);
+    for (size_t i = 0; i < n; i++) {
+        if (positions[i]) { /* what lies on disk before it */
+            enum skiff_status status = walk_disk(d, positions[i] - 1, w, at, err);
+            if (status != SKIFF_OK)
+                return status;
+        }
+        if (w->looked == w->max)
+            return SKIFF_END;
+        walk_here(d, places[i], w);
+        *at = after(positions[i]);
+    }
+    return walk_disk(d, *last, w, at, err);
+}
+
+static enum skiff_status tiered_walk(struct table *t, struct table_cursor *at, size_t max,
+                                     unsigned how, struct record **out, uint32_t *places,
+                                     size_t *out_n, struct skiff_error *err)
+{
+    struct tiered *d = (struct tiered *)t;
+    struct walking w = {.out = out, .places = places, .max = max, .how = how};
+    TRY(begin_walk(d, at->next, err));
+    d->guests_change = how & TABLE_CHANGE;
+    enum skiff_status status = SKIFF_OK;
+    bool ended = false;
+    for (uint64_t last = 0; status == SKIFF_OK && w.looked < max; w.looked++) {
+        status = walk_bucket(d, &w, &at->next, &last, err);
+        if (status < 0)
+            return status;
+        if (status == SKIFF_OK)
+            at->next = after(last);
+        ended = status == SKIFF_OK && last == UINT64_MAX;
+        if (ended)
+            break;
+    }
+    *out_n = w.n;
+    if (!ended && !(w.n && id_position(out[w.n - 1]->id) == UINT64_MAX))
+        return SKIFF_OK;
+    drop_iterator(d);
+    return SKIFF_END;
+}
+
+/* ---- numbers ---- */
+
+static size_t tiered_count(const struct table *t)
+{
+    const struct tiered *d = (const struct tiered *)t;
+    return d->h.index.count + d->disk_rows;
+}
+
+static size_t tiered_bytes(const struct table *t)
+{
+    const struct tiered *d = (const struct tiered *)t;
+    return sizeof *d + hash_held(&d->h) + traffic_bytes(d->traffic) + disk_memory(d->disk) +
+           (d->guests ? 2 * TABLE_BLOCK * t->stride : 0) + t->stride;
+}
+
+static void tiered_stats(const struct table *t, struct table_stats *out)
+{
+    const struct tiered *d = (const struct tiered *)t;
+    struct disk_stats s;
+    disk_stats(d->disk, &s);
+    out->hits = d->hits;
+    out->misses = d->misses;
+    out->fetched = d->fetched;
+    out->spilled = d->spilled;
+    out->disk_rows = d->disk_rows;
+    out->disk_bytes = s.file_bytes;
+    out->rows_written = traffic_written(d->traffic);
+    out->bytes_written = s.written_bytes;
+}
+
+const struct table_class table_tiered = {
+    .name = "tiered",
+    .create = tiered_create,
+    .destroy = tiered_destroy,
+    .ahead = hash_ahead,
+    .near = hash_near,
+    .find = tiered_find,
+    .remove = tiered_remove,
+    .walk = tiered_walk,
+    .passed = tiered_passed,
+    .fetch_ahead = tiered_fetch_ahead,
+    .stats = tiered_stats,
+    .prepare = hash_prepare,
+    .count = tiered_count,
+    .bytes = tiered_bytes,
+};
