@@ -18,57 +18,58 @@ static const char *const libraries[] = {"librocksdb.so.7.8", "librocksdb.so.8.9"
                                         "librocksdb.so.9.10", "librocksdb.so"};
 
 /* The calls of RocksDB: found at run time, so that whoever has no tiered table needs none of it. */
-#define CALLS(X)                             \
-    X(free)                                  \
-    X(open_column_families)                  \
-    X(column_family_handle_destroy)          \
-    X(close)                                 \
-    X(destroy_db)                            \
-    X(options_create)                        \
-    X(options_destroy)                       \
-    X(options_set_create_if_missing)         \
-    X(options_set_compression)               \
-    X(options_set_write_buffer_size)         \
-    X(options_set_max_write_buffer_number)   \
-    X(options_set_target_file_size_base)     \
-    X(options_set_max_bytes_for_level_base)  \
-    X(options_set_max_open_files)            \
-    X(options_set_max_background_jobs)       \
-    X(options_set_keep_log_file_num)         \
-    X(options_set_info_log_level)            \
-    X(options_enable_statistics)             \
-    X(options_statistics_get_string)         \
-    X(options_set_block_based_table_factory) \
-    X(block_based_options_create)            \
-    X(block_based_options_destroy)           \
-    X(block_based_options_set_filter_policy) \
-    X(block_based_options_set_block_cache)   \
-    X(block_based_options_set_block_size)    \
-    X(filterpolicy_create_bloom_full)        \
-    X(cache_create_lru)                      \
-    X(cache_destroy)                         \
-    X(readoptions_create)                    \
-    X(readoptions_destroy)                   \
-    X(readoptions_set_fill_cache)            \
-    X(writeoptions_create)                   \
-    X(writeoptions_destroy)                  \
-    X(writeoptions_disable_WAL)              \
-    X(batched_multi_get_cf)                  \
-    X(pinnableslice_value)                   \
-    X(pinnableslice_destroy)                 \
-    X(writebatch_create)                     \
-    X(writebatch_destroy)                    \
-    X(writebatch_put)                        \
-    X(writebatch_delete)                     \
-    X(write)                                 \
-    X(create_iterator)                       \
-    X(iter_destroy)                          \
-    X(iter_seek)                             \
-    X(iter_next)                             \
-    X(iter_valid)                            \
-    X(iter_key)                              \
-    X(iter_value)                            \
-    X(iter_get_error)                        \
+#define CALLS(X)                                    \
+    X(free)                                         \
+    X(open_column_families)                         \
+    X(column_family_handle_destroy)                 \
+    X(close)                                        \
+    X(destroy_db)                                   \
+    X(options_create)                               \
+    X(options_destroy)                              \
+    X(options_set_create_if_missing)                \
+    X(options_set_compression)                      \
+    X(options_set_write_buffer_size)                \
+    X(options_set_max_write_buffer_number)          \
+    X(options_set_target_file_size_base)            \
+    X(options_set_max_bytes_for_level_base)         \
+    X(options_set_max_open_files)                   \
+    X(options_set_max_background_jobs)              \
+    X(options_set_keep_log_file_num)                \
+    X(options_set_info_log_level)                   \
+    X(options_set_memtable_prefix_bloom_size_ratio) \
+    X(options_set_memtable_whole_key_filtering)     \
+    X(property_value)                               \
+    X(options_set_block_based_table_factory)        \
+    X(block_based_options_create)                   \
+    X(block_based_options_destroy)                  \
+    X(block_based_options_set_filter_policy)        \
+    X(block_based_options_set_block_cache)          \
+    X(block_based_options_set_block_size)           \
+    X(filterpolicy_create_bloom_full)               \
+    X(cache_create_lru)                             \
+    X(cache_destroy)                                \
+    X(readoptions_create)                           \
+    X(readoptions_destroy)                          \
+    X(readoptions_set_fill_cache)                   \
+    X(writeoptions_create)                          \
+    X(writeoptions_destroy)                         \
+    X(writeoptions_disable_WAL)                     \
+    X(batched_multi_get_cf)                         \
+    X(pinnableslice_value)                          \
+    X(pinnableslice_destroy)                        \
+    X(writebatch_create)                            \
+    X(writebatch_destroy)                           \
+    X(writebatch_put)                               \
+    X(writebatch_delete)                            \
+    X(write)                                        \
+    X(create_iterator)                              \
+    X(iter_destroy)                                 \
+    X(iter_seek)                                    \
+    X(iter_next)                                    \
+    X(iter_valid)                                   \
+    X(iter_key)                                     \
+    X(iter_value)                                   \
+    X(iter_get_error)                               \
     X(property_int)
 
 static struct {
@@ -128,10 +129,11 @@ static enum skiff_status say(const struct disk *d, char *fault, const char *what
 
 /* ---- life ---- */
 
-#define SMALLEST_BUFFER ((size_t)64 << 10)
+#define SMALLEST_BUFFER ((size_t)8 << 20)
 #define LARGEST_BUFFER ((size_t)64 << 20)
 #define FILTER_BITS 10.0 /* of a row on disk: one in a hundred that are not there is looked for */
 #define BLOCK 2048
+#define MEMTABLE_FILTER 0.05 /* of its memory */
 #define BUFFERS 3
 #define OPEN_FILES 512
 
@@ -155,7 +157,8 @@ static void set_options(struct disk *d, size_t memory)
     lib.options_set_max_background_jobs(o, 2);
     lib.options_set_keep_log_file_num(o, 1);
     lib.options_set_info_log_level(o, 3); /* errors */
-    lib.options_enable_statistics(o);
+    lib.options_set_memtable_prefix_bloom_size_ratio(o, MEMTABLE_FILTER);
+    lib.options_set_memtable_whole_key_filtering(o, 1);
     lib.block_based_options_set_filter_policy(b, lib.filterpolicy_create_bloom_full(FILTER_BITS));
     lib.block_based_options_set_block_cache(b, d->cache);
     lib.block_based_options_set_block_size(b, BLOCK);
@@ -350,24 +353,23 @@ static uint64_t property(struct disk *d, const char *name)
     return lib.property_int(d->db, name, &x) == 0 ? x : 0;
 }
 
-/* "rocksdb.flush.write.bytes COUNT : 1234" */
-static uint64_t counter(const char *text, const char *name)
+/* "Cumulative compaction: 0.05 GB write, ..." */
+static uint64_t written(struct disk *d)
 {
-    const char *at = strstr(text, name);
-    at = at ? strchr(at, ':') : NULL;
-    return at ? strtoull(at + 1, NULL, 10) : 0;
+    static const char before[] = "Cumulative compaction: ";
+    char *text = lib.property_value(d->db, "rocksdb.cfstats-no-file-histogram");
+    const char *at = text ? strstr(text, before) : NULL;
+    double gigabytes = at ? strtod(at + sizeof before - 1, NULL) : 0;
+    lib.free(text);
+    return (uint64_t)(gigabytes * 0x1p30);
 }
 
 void disk_stats(struct disk *d, struct disk_stats *out)
 {
-    char *text = lib.options_statistics_get_string(d->options);
     *out = (struct disk_stats){
         .file_bytes = property(d, "rocksdb.total-sst-files-size"),
+        .written_bytes = written(d),
     };
-    if (text)
-        out->written_bytes = counter(text, "rocksdb.flush.write.bytes ") +
-                             counter(text, "rocksdb.compact.write.bytes ");
-    lib.free(text);
 }
 
 size_t disk_memory(struct disk *d)

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "table/traffic.h"
 
 #include <pthread.h>
@@ -75,6 +76,7 @@ static void *read_rows(void *arg)
 {
     struct traffic *t = arg;
     bool found[DISK_MANY];
+    pthread_setname_np(pthread_self(), "table-read");
     for (struct batch *b; (b = next_job(t, &t->in)); report(t, b, false)) {
         b->status = disk_read(t->disk, b->n, b->positions, b->rows, found, &b->fault);
         for (size_t i = 0; b->status == SKIFF_OK && i < b->n; i++)
@@ -87,6 +89,7 @@ static void *read_rows(void *arg)
 static void *write_rows(void *arg)
 {
     struct traffic *t = arg;
+    pthread_setname_np(pthread_self(), "table-write");
     for (struct batch *b; (b = next_job(t, &t->out)); report(t, b, b->status == SKIFF_OK))
         b->status = disk_write(t->disk, b->n, b->positions, b->rows, &b->fault);
     return NULL;

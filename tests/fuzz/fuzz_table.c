@@ -5,14 +5,21 @@
 #include "fuzz.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
 
 #define IDS 48
+/* tiered: so many more ids to which always the same happens; they stand as one in the model, and
+ * push the others out of memory, which has room for about half of them */
+#define CROWD 900
+#define LIMIT ((size_t)44 << 10)
+#define ALL (IDS + 1)
 #define EMBEDX 2
 #define PULLED (3 + EMBEDX)
 #define FORGET 2
@@ -25,7 +32,7 @@ struct row {
 };
 
 struct model {
-    struct row rows[IDS];
+    struct row rows[ALL];
     int least; /* asks that let an id in */
 };
 
@@ -37,6 +44,7 @@ struct world {
     struct table *table, *copy;
     struct model now, then; /* then: when the snapshot began */
     uint32_t done, running; /* moments of snapshots; 0: none */
+    int crowd, made;
 };
 
 static void require(bool promise)
@@ -58,6 +66,8 @@ static int64_t id_of(const struct world *w, int i)
 {
     if (w->kind->fixed)
         return i * 11;
+    if (i >= IDS)
+        return 1000000 + i;
     return i % 3 ? i : (int64_t)((uint64_t)i * UINT64_C(0x4000000000000001));
 }
 
@@ -97,7 +107,7 @@ static void model_push(struct model *m, int i, unsigned how, float show, float c
 
 static void model_shrink(struct model *m, bool fixed)
 {
-    for (int i = 0; i < IDS; i++) {
+    for (int i = 0; i < ALL; i++) {
         struct row *r = &m->rows[i];
         if (!r->here) {
             if (r->asked && ++r->idle > FORGET)
@@ -133,8 +143,8 @@ static void look(const struct world *w, struct table *t, int i, float *out)
 static void compare(const struct world *w, struct table *t, const struct model *m, float within)
 {
     size_t here = 0;
-    for (int i = 0; i < IDS; i++) {
-        const struct row *r = &m->rows[i];
+    for (int i = 0; i < IDS + w->crowd; i++) {
+        const struct row *r = &m->rows[i < IDS ? i : IDS];
         float got[PULLED];
         float want[PULLED] = {r->show, r->click, r->w[0], r->w[1], r->w[2]};
         look(w, t, i, got);
@@ -146,10 +156,37 @@ static void compare(const struct world *w, struct table *t, const struct model *
     require(table_count(t) == (w->kind->fixed ? (size_t)IDS * 11 : here));
 }
 
+static const char *temporary_path;
+
+static void remove_temporary(void)
+{
+    rmdir(temporary_path);
+}
+
+/* In memory where there is such a folder: a database is made for each input. */
+static const char *temporary(void)
+{
+    static char path[64];
+    if (!path[0]) {
+        snprintf(path, sizeof path, "%s/skiff_fuzz_table_XXXXXX",
+                 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+        require(mkdtemp(path) != NULL);
+        atexit(remove_temporary);
+        temporary_path = path;
+    }
+    return path;
+}
+
 static struct table *make(struct world *w, bool admits)
 {
     struct table *t;
+    char folder[64];
     struct table_options o = {.accessor = &w->accessor, .rows = w->kind->fixed ? IDS * 11 : 0};
+    if (w->kind == &table_tiered) {
+        snprintf(folder, sizeof folder, "%s/%d", temporary(), w->made++);
+        o.limit.bytes = LIMIT;
+        o.folder = folder;
+    }
     if (admits && w->now.least > 1)
         o.admission = (struct admission){ADMIT_COUNT, .count = w->now.least, .forget = FORGET};
     require(table_create(w->kind, &o, &t, NULL) == SKIFF_OK);
@@ -175,6 +212,34 @@ static void push(struct world *w)
         model_push(&w->now, which % IDS, how, show, click, g);
     }
     require(table_push(w->table, (const uint8_t *)ids, n, how, rows[0], NULL) == SKIFF_OK);
+}
+
+/* Everybody of the crowd, fetched ahead or not. */
+static void push_crowd(struct world *w)
+{
+    int64_t ids[CROWD];
+    float rows[CROWD][3 + 1 + EMBEDX];
+    uint8_t what = next(w);
+    float show = (float)(what % 4), click = (float)(what / 4 % 2), g = (float)(what / 8 % 9) - 4;
+    for (int i = 0; i < CROWD; i++) {
+        float row[6] = {1, show, click, g, g, g};
+        ids[i] = id_of(w, IDS + i);
+        memcpy(rows[i], row, sizeof row);
+    }
+    model_push(&w->now, IDS, TABLE_MAKE, show, click, g);
+    if (what & 128)
+        require(table_fetch_ahead(w->table, (const uint8_t *)ids, CROWD, NULL) == SKIFF_OK);
+    require(table_push(w->table, (const uint8_t *)ids, CROWD, TABLE_MAKE, rows[0], NULL) ==
+            SKIFF_OK);
+}
+
+/* Hints change nothing. */
+static void fetch(struct world *w)
+{
+    int64_t ids[16];
+    for (int i = 0; i < 16; i++)
+        ids[i] = id_of(w, next(w) % (IDS + w->crowd));
+    require(table_fetch_ahead(w->table, (const uint8_t *)ids, 16, NULL) == SKIFF_OK);
 }
 
 static void take_away(struct world *w)
@@ -228,12 +293,12 @@ static void save_and_load(struct world *w)
         status = table_export(w->table, mode, &at, PIECE, load_line, &s, NULL);
     while (status == SKIFF_OK);
     require(status == SKIFF_END);
-    for (int i = 0; i < IDS; i++)
+    for (int i = 0; i < ALL; i++)
         if (w->now.rows[i].here)
-            want += model_saves(&w->now.rows[i], mode);
+            want += model_saves(&w->now.rows[i], mode) ? (size_t)(i < IDS ? 1 : w->crowd) : 0;
     require(w->kind->fixed || want == s.lines);
     /* rows whose score is below the threshold of embedx leave it behind */
-    for (int i = 0; i < IDS; i++)
+    for (int i = 0; i < ALL; i++)
         if (score(before.rows[i].show, before.rows[i].click) < 1)
             before.rows[i].w[1] = before.rows[i].w[2] = 0;
     if (mode == 0)
@@ -305,7 +370,10 @@ static void operate(struct world *w)
         piece(w);
         break;
     default:
-        compare(w, w->table, &w->now, 0);
+        if (w->crowd && next(w) % 4)
+            next(w) % 2 ? push_crowd(w) : fetch(w);
+        else
+            compare(w, w->table, &w->now, 0);
     }
 }
 
@@ -313,8 +381,9 @@ static void set_up(struct world *w)
 {
     struct accessor_options o = {.ctr = ctr_defaults(), .embedx = EMBEDX};
     uint8_t head = next(w);
-    w->kind = head & 1 ? &table_array : &table_hash;
-    w->now.least = w->kind->fixed ? 1 : head / 2 % 4;
+    w->kind = head & 1 ? &table_array : head & 128 ? &table_tiered : &table_hash;
+    w->crowd = w->kind == &table_tiered ? CROWD : 0;
+    w->now.least = w->kind != &table_hash ? 1 : head / 2 % 4;
     o.ctr.nonclk_coeff = 0.25f;
     o.ctr.base_threshold = 0.5f;
     o.ctr.delta_threshold = 0.25f;

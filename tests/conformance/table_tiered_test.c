@@ -1,0 +1,280 @@
+/* What tables of kind tiered do beyond the conformance suite (table_test.c): rows go to disk and
+ * come back, are fetched ahead, and are gone when they are removed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "table/table.h"
+
+#define WIDTH 4
+#define ROWS 20000
+#define LIMIT ((size_t)128 << 10)
+
+static char folder[] = "/tmp/skiff_tiered_test_XXXXXX";
+
+static struct accessor *plain(void)
+{
+    static struct accessor a;
+    struct accessor_options o = {.nparts = 1, .parts = {{.width = WIDTH}}};
+    assert_int_equal(accessor_init(&a, &accessor_plain, &o, NULL), SKIFF_OK);
+    return &a;
+}
+
+static enum skiff_status create(const char *name, struct table **out, struct skiff_error *err)
+{
+    char place[128];
+    struct table_options o = {.accessor = plain(), .limit = {LIMIT, TABLE_OLDEST}, .folder = place};
+    snprintf(place, sizeof place, "%s/%s", folder, name);
+    return table_create(&table_tiered, &o, out, err);
+}
+
+static struct table *make(void)
+{
+    struct table *t;
+    struct skiff_error err;
+    if (create("rows", &t, &err) < 0)
+        fail_msg("%s", err.message);
+    return t;
+}
+
+/* Row i has i in all its values. */
+static void put_all(struct table *t, int64_t n, float more)
+{
+    for (int64_t id = 0; id < n; id++) {
+        float row[WIDTH];
+        for (int k = 0; k < WIDTH; k++)
+            row[k] = (float)id + more;
+        assert_int_equal(table_scatter(t, (const uint8_t *)&id, 1, TABLE_MAKE, 0, WIDTH, row, NULL),
+                         SKIFF_OK);
+    }
+}
+
+static float get(struct table *t, int64_t id)
+{
+    float row[WIDTH];
+    assert_int_equal(table_pull(t, (const uint8_t *)&id, 1, TABLE_LOOK, row, NULL), SKIFF_OK);
+    return row[WIDTH - 1];
+}
+
+static struct table_stats stats(const struct table *t)
+{
+    struct table_stats s;
+    table_stats(t, &s);
+    return s;
+}
+
+static void most_rows_are_on_disk_and_none_is_lost(void **state)
+{
+    struct table *t = make();
+    put_all(t, ROWS, 0.5f);
+    struct table_stats s = stats(t);
+    assert_int_equal(s.rows, ROWS);
+    assert_true(s.disk_rows > ROWS * 8 / 10 && s.disk_rows < ROWS - 500);
+    assert_int_equal(s.counts.evicted, 0);
+    assert_true(s.spilled >= s.disk_rows);
+    for (int64_t id = 0; id < ROWS; id++)
+        assert_true(get(t, id) == (float)id + 0.5f);
+    s = stats(t);
+    assert_int_equal(s.rows, ROWS);
+    assert_int_equal(s.hits + s.misses, ROWS);
+    assert_true(s.misses > ROWS * 8 / 10);
+    assert_true(get(t, ROWS) == 0);
+    table_destroy(t);
+}
+
+/* Rows that come from disk and are only looked at are not written again. */
+static void only_what_changed_is_written(void **state)
+{
+    struct table *t = make();
+    struct table_cursor at = {0};
+    put_all(t, ROWS, 0);
+    for (int64_t id = 0; id < ROWS; id++)
+        get(t, id);
+    uint64_t before = stats(t).rows_written;
+    for (int64_t id = 0; id < ROWS; id++)
+        get(t, id);
+    assert_true(stats(t).rows_written - before < 2000); /* what was still on its way */
+    put_all(t, ROWS, 1);
+    assert_true(stats(t).rows_written - before > ROWS * 8 / 10);
+    assert_int_equal(table_shrink(t, &at, SIZE_MAX, NULL), SKIFF_END); /* plain: changes nothing */
+    assert_int_equal(table_count(t), ROWS);
+    table_destroy(t);
+}
+
+static void fetch(struct table *t, int64_t first, int64_t n)
+{
+    int64_t ids[1000];
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = first + i;
+    assert_int_equal(table_fetch_ahead(t, (const uint8_t *)ids, (size_t)n, NULL), SKIFF_OK);
+}
+
+/* Fetched ahead: nobody reads for them. What happens in between is seen. */
+static void rows_are_fetched_ahead(void **state)
+{
+    struct table *t = make();
+    bool was;
+    put_all(t, ROWS, 0);
+    uint64_t before = stats(t).fetched;
+    fetch(t, 100, 500);
+    for (int64_t id = 100; id < 600; id++)
+        assert_true(get(t, id) == (float)id);
+    assert_true(stats(t).fetched - before >= 450);
+    fetch(t, 1000, 100);
+    assert_int_equal(table_remove(t, 1000, &was, NULL), SKIFF_OK);
+    assert_true(was);
+    for (int64_t id = 1001; id < 1010; id++) { /* changed, and gone to disk again */
+        float row[WIDTH] = {0, 0, 0, -1};
+        assert_int_equal(table_scatter(t, (const uint8_t *)&id, 1, 0, 0, WIDTH, row, NULL),
+                         SKIFF_OK);
+    }
+    for (int64_t id = 5000; id < 15000; id++)
+        get(t, id);
+    assert_true(get(t, 1000) == 0);
+    for (int64_t id = 1001; id < 1010; id++)
+        assert_true(get(t, id) == -1);
+    fetch(t, ROWS, 10); /* there are none */
+    assert_true(get(t, ROWS) == 0);
+    for (int i = 0; i < 50; i++) /* more than there is room for */
+        fetch(t, i * 400, 400);
+    for (int64_t id = 2000; id < ROWS; id += 7)
+        assert_true(get(t, id) == (float)id);
+    assert_int_equal(table_count(t), ROWS - 1);
+    table_destroy(t);
+}
+
+struct seen {
+    uint8_t times[ROWS];
+    size_t n;
+};
+
+static void note(void *self, size_t first, size_t n, struct record *const *records)
+{
+    struct seen *s = self;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(records[i]->values[0] == (float)records[i]->id);
+        records[i]->values[1] = -7;
+        s->times[records[i]->id]++;
+        s->n++;
+    }
+}
+
+/* Rows move between memory and disk meanwhile; each has its turn once, and what it becomes stays.
+ */
+static void a_walk_sees_every_row_once(void **state)
+{
+    struct table *t = make();
+    struct seen *s = mem_must(sizeof *s);
+    struct table_cursor at = {0};
+    enum skiff_status status = SKIFF_OK;
+    put_all(t, ROWS, 0);
+    for (int64_t id = 0; status == SKIFF_OK; id = (id + 997) % (ROWS - 200)) {
+        status = table_walk(t, &at, 300, TABLE_CHANGE, note, s, NULL);
+        for (int64_t i = 0; i < 200; i++)
+            get(t, id + i);
+    }
+    assert_int_equal(status, SKIFF_END);
+    assert_int_equal(s->n, ROWS);
+    for (int64_t id = 0; id < ROWS; id++) {
+        float row[WIDTH];
+        assert_int_equal(s->times[id], 1);
+        assert_int_equal(table_pull(t, (const uint8_t *)&id, 1, TABLE_LOOK, row, NULL), SKIFF_OK);
+        assert_true(row[0] == (float)id && row[1] == -7);
+    }
+    free(s);
+    table_destroy(t);
+}
+
+static void removed_rows_stay_away(void **state)
+{
+    struct table *t = make();
+    bool was;
+    put_all(t, ROWS, 0);
+    for (int64_t id = 0; id < ROWS; id += 2) {
+        assert_int_equal(table_remove(t, id, &was, NULL), SKIFF_OK);
+        assert_true(was);
+    }
+    for (int64_t id = 0; id < ROWS; id++)
+        assert_true(get(t, id) == (id % 2 ? (float)id : 0));
+    assert_int_equal(table_remove(t, 0, &was, NULL), SKIFF_OK);
+    assert_false(was);
+    assert_int_equal(table_count(t), ROWS / 2);
+    assert_int_equal(stats(t).counts.removed, ROWS / 2);
+    table_destroy(t);
+}
+
+static void folders_that_cannot_be(void **state)
+{
+    struct table *t, *second;
+    struct skiff_error err;
+    char want[256];
+    struct table_options o = {.accessor = plain(), .limit = {LIMIT, TABLE_OLDEST}};
+    assert_int_equal(table_create(&table_tiered, &o, &t, &err), SKIFF_INVALID);
+    assert_string_equal(err.message, "a table of kind tiered needs a limit for memory and a folder "
+                                     "for the rows beyond it");
+    o.rows = 3;
+    assert_int_equal(table_create(&table_tiered, &o, &t, &err), SKIFF_INVALID);
+    assert_string_equal(err.message, "a table of kind tiered has no declared number of rows");
+    assert_int_equal(create("no/such", &t, &err), SKIFF_IO);
+    snprintf(
+        want, sizeof want,
+        "the folder of the table's rows, %s/no/such, cannot be made: No such file or directory",
+        folder);
+    assert_string_equal(err.message, want);
+    t = make();
+    put_all(t, 3000, 0);
+    assert_int_equal(create("rows", &second, &err), SKIFF_IO); /* somebody has it */
+    assert_non_null(strstr(err.message, "cannot be removed, to begin anew: "));
+    assert_non_null(strstr(err.message, "LOCK"));
+    for (int64_t id = 0; id < 3000; id++)
+        assert_true(get(t, id) == (float)id);
+    table_destroy(t);
+}
+
+/* A killed process leaves its rows behind; the next one begins without them. */
+static void what_is_left_behind_is_wiped(void **state)
+{
+    char place[128];
+    struct stat st;
+    snprintf(place, sizeof place, "%s/rows", folder);
+    struct table *t = make();
+    put_all(t, 3000, 0);
+    assert_int_equal(stat(place, &st), 0);
+    table_destroy(t);
+    assert_int_not_equal(stat(place, &st), 0);
+    assert_int_equal(mkdir(place, 0777), 0);
+    snprintf(place, sizeof place, "%s/rows/CURRENT", folder);
+    FILE *f = fopen(place, "w");
+    fputs("nonsense\n", f);
+    fclose(f);
+    t = make();
+    assert_int_equal(table_count(t), 0);
+    assert_true(get(t, 5) == 0);
+    table_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(most_rows_are_on_disk_and_none_is_lost),
+        cmocka_unit_test(only_what_changed_is_written),
+        cmocka_unit_test(rows_are_fetched_ahead),
+        cmocka_unit_test(a_walk_sees_every_row_once),
+        cmocka_unit_test(removed_rows_stay_away),
+        cmocka_unit_test(folders_that_cannot_be),
+        cmocka_unit_test(what_is_left_behind_is_wiped),
+    };
+    if (!mkdtemp(folder))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return rmdir(folder) < 0 ? 1 : failed; /* tables leave nothing behind */
+}
