@@ -165,9 +165,8 @@ class SaveAndLoad(Models):
                 _native.fs_configure("hdfs", "", "")
         self.assertIn("/day/0/fc_0.w_0_moment1_0", self.hdfs.files)
         self.assertEqual(self.names("hdfs:/day/1/"), ["__model__", "fc_0.b_0", "fc_0.w_0"])
-        strategy.fs_client_param = {"url": "x"}
         self.fails("fs_client_param of DistributedStrategy has no key url; it has hadoop_bin, passwd, uri, user",
-                   strategy._use_fs_client)
+                   setattr, strategy, "fs_client_param", {"url": "x"})
 
     def test_what_fails_says_why(self):
         with static.scope_guard(static.Scope()):

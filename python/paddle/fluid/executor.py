@@ -155,8 +155,8 @@ class Executor(object):
             raise RuntimeError("Attempted to use a closed Executor")
         if program is None:
             program = framework.default_main_program()
-        inner = program.__dict__.get("_program", program)
-        if "_own_tables" in inner.__dict__:
+        inner = getattr(program, "_program", program)
+        if hasattr(inner, "_own_tables"):
             from paddle.distributed.fleet import _local
             _local.open_own(inner)
         return program

@@ -56,11 +56,7 @@ class DistributedStrategy(object):
 
     def _use_fs_client(self):
         """fs_client_param: how this process reaches paths of hdfs: and afs:."""
-        client = dict(self.fs_client_param or {})
-        unknown = sorted(set(client) - {"uri", "user", "passwd", "hadoop_bin"})
-        if unknown:
-            raise ValueError("fs_client_param of DistributedStrategy has no key %s; it has hadoop_bin, passwd, uri, user" %
-                             ", ".join(unknown))
+        client = self.fs_client_param
         if client.get("uri"):
             from skiff import _native
             _native.fs_configure("hdfs", client["uri"], "%s,%s" % (client.get("user") or "", client.get("passwd") or ""),
