@@ -311,7 +311,7 @@ static inline struct ps_table_state fk_save(struct fk *k, struct session *s, int
 /* The file's text, unpacked. */
 static inline char *fk_text(struct fk *k, const char *file)
 {
-    static char text[65536];
+    static char text[1 << 20];
     char path[256];
     struct stream *in;
     struct skiff_error err;

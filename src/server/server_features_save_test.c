@@ -1,5 +1,8 @@
 /* Saves of tables of features: Paddle's modes, what they do to counters, commits that are cut. */
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "fs/fs.h"
 #include "server/features_kit_test.h"
@@ -396,6 +399,84 @@ static void saves_are_of_one_instant(void **state)
     fk_close(&k);
 }
 
+/* ---- kill -9 ---- */
+
+#define KILLED_ROWS 5000
+
+/* A job whose rows all have the save's number as their slot; saves without end. */
+static _Noreturn void save_for_ever(const char *root, int number)
+{
+    struct fk k = {.servers = 2,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE,
+                   .shard_num = 4};
+    static int64_t ids[KILLED_ROWS];
+    static float rows[KILLED_ROWS][FK_PUSHED];
+    struct ps_table x = {.call = PS_TABLE_SAVE, .table = "emb"};
+    struct ps_table_state t;
+    struct skiff_error err;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* not longer than the test */
+    fk_open(&k);
+    rmdir(k.root); /* nobody will close it */
+    struct session *s = fk_session(&k, 0);
+    snprintf(x.dir, sizeof x.dir, "%s/000", root);
+    for (;; number++) {
+        for (int i = 0; i < KILLED_ROWS; i++) {
+            ids[i] = i;
+            rows[i][0] = (float)number;
+            rows[i][1] = 1;
+        }
+        fk_push(&k, s, ids, KILLED_ROWS, rows[0]);
+        if (session_table_save(s, &x, &t, &err) < 0)
+            _exit(1);
+    }
+}
+
+/* All rows, of one save. */
+static void assert_one_save(struct fk *k)
+{
+    int rows = 0;
+    float first = 0;
+    assert_string_equal(fk_list(k, "000"),
+                        "part-000-00000.gz part-000-00001.gz part-001-00002.gz part-001-00003.gz ");
+    for (int i = 0; i < 4; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "000/part-%03d-%05d.gz", i / 2, i);
+        for (const char *at = fk_text(k, file); *at; at = strchr(at, '\n') + 1, rows++) {
+            unsigned long long key;
+            float slot;
+            assert_int_equal(sscanf(at, "%llu %f", &key, &slot), 2);
+            first = rows ? first : slot;
+            assert_true(slot == first);
+        }
+    }
+    assert_int_equal(rows, KILLED_ROWS);
+}
+
+static void killed_servers_leave_old_or_new(void **state)
+{
+    struct fk k = {0};
+    char path[128];
+    strcpy(k.root, "/tmp/skiff-features-XXXXXX");
+    assert_non_null(mkdtemp(k.root));
+    snprintf(path, sizeof path, "%s/000", k.root);
+    for (int round = 0; round < 5; round++) {
+        struct stat before = {0}, now = {0};
+        stat(path, &before);
+        pid_t pid = fork();
+        if (!pid)
+            save_for_ever(k.root, 1000 * (round + 1));
+        while (stat(path, &now) < 0 || now.st_ino == before.st_ino) /* its first save is there */
+            assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+        usleep((useconds_t)round * 7000); /* somewhere in a later one */
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_one_save(&k);
+    }
+    file_remove_tree(k.root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +489,7 @@ int main(void)
         cmocka_unit_test(saves_go_to_other_file_systems),
         cmocka_unit_test(saves_wait_for_snapshots),
         cmocka_unit_test(saves_are_of_one_instant),
+        cmocka_unit_test(killed_servers_leave_old_or_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

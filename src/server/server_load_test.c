@@ -277,10 +277,38 @@ static int clean_up(void **state)
     return system(command);
 }
 
+/* Values of a dense parameter, put into its place while the server serves. */
+static void parts_are_put(void **state)
+{
+    struct kit k;
+    struct skiff_error err;
+    struct slices w;
+    kit_open(&k, &(struct kit_options){
+                     .servers = 1, .trainers = 1, .config = split_config_fleet(SKIFF_SPLIT_ASYNC)});
+    struct session *s = kit_session(&k, 0);
+    struct params *p = mem_must(sizeof *p);
+    const float values[3] = {7, 8, 9};
+    kit_slices(&k, "b", "", false, &w);
+    assert_int_equal(w.s.n, 1);
+    assert_ok(session_put_part(s, 0, w.names[0], 5, values, 3, &err), err);
+    kit_pull(&k, s, p);
+    const float *b = tensor_f32(&p->b.tensor);
+    assert_true(b[5] == 7 && b[6] == 8 && b[7] == 9 && b[4] != 7 && b[8] != 9);
+    assert_int_equal(session_put_part(s, 0, w.names[0], FC_WIDTH - 2, values, 3, &err),
+                     SKIFF_RANGE);
+    assert_non_null(
+        strstr(err.message, "3 float32 elements from 1498 on for b, which has 1500 here"));
+    assert_int_equal(session_put_part(s, 0, "nobody", 0, values, 3, &err), SKIFF_NOT_FOUND);
+    params_free(p);
+    session_close(s);
+    kit_join(&k, SKIFF_OK);
+    kit_close(&k);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_servers_loads),
-                                       cmocka_unit_test(one_file_of_all),
-                                       cmocka_unit_test(keyed_tables_load)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_put), cmocka_unit_test(any_number_of_servers_loads),
+        cmocka_unit_test(one_file_of_all), cmocka_unit_test(keyed_tables_load)};
     return cmocka_run_group_tests(tests, make_folder, clean_up);
 }
