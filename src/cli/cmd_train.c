@@ -555,15 +555,18 @@ const struct command command_train = {
     .summary = "train a model from a config, save it after every epoch",
     .usage = "-m config.yaml [-o key=value ...] [-q|-v] [--resume | --overwrite] [--name NAME] "
              "[--json FILE] [--transport NAME]",
-    .text = "Trains the model that the config names, one epoch after the other, and saves it after "
-            "each. "
-            "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"
-            "When the environment names a role (skiff launch), this is one process of a job of "
-            "servers and "
-            "workers: docs/launch.md.\n\n"
-            "report.html beside the models shows how it went (docs/report.md); skiff report puts "
-            "several runs side by side.\n\n"
-            "Ctrl-C stops after the running batch and saves; a second one ends at once.",
+    .text =
+        "Trains the model that the config names, one epoch after the other, and saves it after "
+        "each. "
+        "Configs are PaddleRec's; docs/config.md lists the keys.\n\n"
+        "When the environment names a role (skiff launch), this is one process of a job of "
+        "servers and "
+        "workers: docs/launch.md.\n\n"
+        "report.html beside the models shows how it went (docs/report.md); skiff report puts "
+        "several runs side by side.\n\n"
+        "With runner.start_day or runner.days it trains online, by days and passes, and goes on "
+        "behind the newest model that donefile.txt lists: docs/online.md.\n\n"
+        "Ctrl-C stops after the running batch and saves; a second one ends at once.",
     .options = &(const struct options){.rows = rows},
     .args_size = sizeof(struct task_args),
     .more = list_models,

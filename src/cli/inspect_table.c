@@ -1,5 +1,5 @@
 /* inspect table: saved tables of features, the shard files that servers write. Lines are
- *     key slot unseen_days delta_score show click embed_w ...    (SparseAccessor, CtrCommonAccessor)
+ *     key slot unseen_days delta_score show click embed_w ...
  *     key unseen_days delta_score show click embed_w ...         (CtrDoubleAccessor: --double)
  * and, of the dense parameters, which are one more table, numbers alone. */
 #include <inttypes.h>

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE /* renameat2 */
 #include "fleet/fleet_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 
 #include "base/mem.h"
 #include "data/stream.h"
+#include "fs/fs.h"
 #include "store/file.h"
 
 #define COLUMNS 8
@@ -310,6 +310,10 @@ static enum skiff_status write_parts(const struct dense *d, const char *dir,
 /* The new folder in the place of the old one, which is then in the place of the new one. */
 static enum skiff_status swap_folders(const char *fresh, const char *dir, struct skiff_error *err)
 {
+    if (fs_is_remote(dir)) {
+        TRY(fs_remove(NULL, dir, err));
+        return fs_rename(NULL, fresh, dir, err);
+    }
     if (!renameat2(AT_FDCWD, fresh, AT_FDCWD, dir, RENAME_EXCHANGE) || !rename(fresh, dir))
         return file_sync_parent(dir, err);
     if (errno == ENOTEMPTY || errno == EEXIST) { /* a file system that cannot exchange */
@@ -413,9 +417,10 @@ static enum skiff_status read_lines(struct reader *r, struct stream *s, struct s
     return have ? take_line(r, buf, err) : SKIFF_OK;
 }
 
-static int is_part(const struct dirent *e)
+static bool is_part(const struct fs_entry *e)
 {
-    return !strncmp(e->d_name, "part-", 5);
+    const char *slash = strrchr(e->path, '/');
+    return !e->stat.folder && !strncmp(slash ? slash + 1 : e->path, "part-", 5);
 }
 
 static enum skiff_status read_part(struct reader *r, const char *path, struct skiff_error *err)
@@ -431,21 +436,18 @@ static enum skiff_status read_part(struct reader *r, const char *path, struct sk
 
 static enum skiff_status read_parts(struct reader *r, const char *dir, struct skiff_error *err)
 {
-    struct dirent **files;
-    enum skiff_status status = SKIFF_OK;
-    int n = scandir(dir, &files, is_part, alphasort);
-    if (n < 0)
-        return error_set(err, SKIFF_NOT_FOUND, "%s: %m; expected the files of dense parameters",
-                         dir);
-    for (int i = 0; i < n; i++) {
-        struct buf path = BUF_INIT;
-        buf_printf(&path, "%s/%s", dir, files[i]->d_name);
-        if (status == SKIFF_OK)
-            status = read_part(r, path.data, err);
-        buf_deinit(&path);
-        free(files[i]);
-    }
-    free(files);
+    struct fs_list files = {0};
+    int n = 0;
+    if (!fs_is_remote(dir) && !file_is_dir(dir))
+        return error_set(err, SKIFF_NOT_FOUND,
+                         "there is no such folder; expected the files of dense parameters");
+    enum skiff_status status = fs_list(NULL, dir, &files, err);
+    for (int i = 0; i < files.count && status == SKIFF_OK; i++)
+        if (is_part(&files.entries[i])) {
+            status = read_part(r, files.entries[i].path, err);
+            n++;
+        }
+    fs_list_deinit(&files);
     if (status == SKIFF_OK && r->done != r->d->size)
         status = error_set(err, SKIFF_FORMAT,
                            "%d files have %lld elements; the program's dense parameters have %lld",

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "fs/fs.h"
 
 /* ---- which tables ---- */
 
@@ -71,10 +72,9 @@ static enum skiff_status folder_of(const char *dir, int table, const char *suffi
                                    size_t room, struct skiff_error *err)
 {
     char here[4096] = "";
-    bool far = strstr(dir, "://") || !strncmp(dir, "hdfs:", 5) || !strncmp(dir, "afs:", 4);
     if (!*dir)
         return error_set(err, SKIFF_INVALID, "the folder of a save has no name");
-    if (dir[0] != '/' && !far && !getcwd(here, sizeof(here)))
+    if (dir[0] != '/' && !fs_is_remote(dir) && !getcwd(here, sizeof(here)))
         return error_set(err, SKIFF_IO, "the working folder is not known: %m");
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')

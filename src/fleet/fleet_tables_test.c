@@ -23,7 +23,9 @@ struct table_job {
     void (*work)(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
                  struct skiff_scope *scope, int worker);
     bool adam_d2sum;
+    bool apart;           /* no id is pushed by two workers */
     const char *settings; /* NULL: those above */
+    const char *load;     /* servers begin with it; NULL: as the startup program says */
     /* filled */
     char texts[MAX_NODES][32];
     const char *endpoints[MAX_NODES];
@@ -60,7 +62,7 @@ static enum skiff_status be(struct member *m, struct skiff_fleet *f, struct skif
 {
     enum skiff_status status;
     if (m->server) {
-        status = skiff_fleet_init_server(f, NULL, err);
+        status = skiff_fleet_init_server(f, m->j->load, err);
         return status == SKIFF_OK ? skiff_fleet_run_server(f, err) : status;
     }
     struct skiff_executor *exe = skiff_executor_create(scope, NULL);
@@ -202,7 +204,8 @@ static void ids_of(int step, int worker, bool shared, int64_t out[SAMPLES])
 {
     static const int64_t keys[] = {3, INT64_MAX, -2, 1000000007, 4, INT64_MIN};
     out[0] = shared ? 5 : 100 + worker;
-    out[1] = keys[(step + 3 * worker) % 6] + (shared ? 0 : worker * 1000);
+    out[1] =
+        (int64_t)((uint64_t)keys[(step + 3 * worker) % 6] + (shared ? 0 : (uint64_t)worker * 1000));
 }
 
 /* The rows of a save, added up over all files. */
@@ -319,7 +322,7 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     struct skiff_error err = {0};
     int64_t ids[SAMPLES];
     for (int i = 0; i < SYNC_STEPS; i++) {
-        ids_of(i, worker, true, ids);
+        ids_of(i, worker, !j->apart, ids);
         step(exe, skiff_fleet_main_program(f), ids, i, worker);
     }
     must(skiff_fleet_barrier_worker(f, &err), &err);
@@ -327,17 +330,20 @@ static void sync_work(struct table_job *j, struct skiff_fleet *f, struct skiff_e
     must(skiff_fleet_barrier_worker(f, &err), &err);
 }
 
-static void sync_pushes_in_order(void **state)
+static void steps_push_as_they_are(const char *mode, bool apart)
 {
-    struct table_job j = {
-        .mode = "sync", .optimizer = "sgd", .servers = 2, .workers = 2, .work = sync_work};
+    struct table_job j = {.mode = mode,
+                          .optimizer = "sgd",
+                          .servers = 2,
+                          .workers = 2,
+                          .work = sync_work,
+                          .apart = apart};
     struct plain want = {0}, got = {0};
-    (void)state;
     table_job_run(&j);
     for (int i = 0; i < SYNC_STEPS; i++)
         for (int worker = 0; worker < 2; worker++) {
             int64_t ids[SAMPLES];
-            ids_of(i, worker, true, ids);
+            ids_of(i, worker, !apart, ids);
             for (int k = 0; k < SAMPLES; k++) {
                 float g[DIM];
                 for (int d = 0; d < DIM; d++)
@@ -347,6 +353,18 @@ static void sync_pushes_in_order(void **state)
         }
     saved_rows(in_folder("sync"), &got);
     same_rows(&want, &got);
+}
+
+static void sync_pushes_in_order(void **state)
+{
+    (void)state;
+    steps_push_as_they_are("sync", false);
+}
+
+static void half_async_pushes(void **state)
+{
+    (void)state;
+    steps_push_as_they_are("half_async", true);
 }
 
 /* ---- saves and loads ---- */
@@ -399,6 +417,50 @@ static void save_and_load(void **state)
     assert_true(same_text(in_folder("first"), in_folder("third"), "001"));
     assert_true(same_text(in_folder("second"), in_folder("fourth"), "000"));
     assert_true(same_text(in_folder("second"), in_folder("fourth"), "001"));
+}
+
+/* ---- save_persistables keeps all of every record ---- */
+
+static void keep_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                      struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    int64_t ids[SAMPLES];
+    for (int i = 0; i < 8; i++) {
+        ids_of(i, 0, true, ids);
+        step(exe, skiff_fleet_main_program(f), ids, i, 0);
+        must(skiff_fleet_flush(f, &err), &err);
+    }
+    must(skiff_fleet_save_persistables(f, scope, in_folder("kept"), &err), &err);
+    must(skiff_fleet_save_model(f, in_folder("before"), 0, &err), &err);
+}
+
+static void kept_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                      struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    must(skiff_fleet_save_model(f, in_folder("after"), 0, &err), &err);
+}
+
+/* With another number of servers, too. */
+static void persistables_come_back(void **state)
+{
+    struct table_job keep = {
+        .mode = "async", .optimizer = "adam", .servers = 2, .workers = 1, .work = keep_work};
+    (void)state;
+    table_job_run(&keep);
+    struct table_job kept = {.mode = "async",
+                             .optimizer = "adam",
+                             .servers = 1,
+                             .workers = 1,
+                             .work = kept_work,
+                             .load = in_folder("kept")};
+    table_job_run(&kept);
+    struct plain before = {0}, after = {0};
+    assert_true(saved_rows(in_folder("before"), &before) > 4);
+    saved_rows(in_folder("after"), &after);
+    same_rows(&before, &after);
+    assert_true(same_text(in_folder("before"), in_folder("after"), "001"));
 }
 
 /* ---- adam_d2sum: numbers of Paddle 2.6.2 ---- */
@@ -512,7 +574,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(async_merges_until_a_flush),
         cmocka_unit_test(sync_pushes_in_order),
+        cmocka_unit_test(half_async_pushes),
         cmocka_unit_test(save_and_load),
+        cmocka_unit_test(persistables_come_back),
         cmocka_unit_test(dense_d2sum),
         cmocka_unit_test(wrong_calls),
     };

@@ -131,7 +131,8 @@ enum skiff_status ps_read_save_table(const struct blob *b, struct ps_save_table 
 /* TABLE: what fleet's save_*, load_*, shrink ask of each server's part of a table of features.
  * Saves have two halves, so that a folder is the old one or the new one: SAVE writes beside it
  * under names of `token`, COMMIT (when all servers have answered) brings them in their place, ABORT
- * takes them away. Loads have the same halves. A save of several servers has the values of one instant each. */
+ * takes them away. Loads have the same halves. A save of several servers has the values of one
+ * instant each. */
 enum ps_table_call {
     PS_TABLE_STAT,
     PS_TABLE_SHRINK,

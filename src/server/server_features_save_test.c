@@ -289,6 +289,50 @@ static void saves_go_to_other_file_systems(void **state)
     fk_close(&k);
 }
 
+struct saving {
+    struct fk *k;
+    struct session *s;
+    pthread_t thread;
+    enum skiff_status status;
+    struct skiff_error err;
+};
+
+static void *save_in_thread(void *arg)
+{
+    struct saving *v = arg;
+    struct ps_table x = fk_call(v->k, PS_TABLE_SAVE, 0, "a");
+    struct ps_table_state t;
+    v->status = session_table_save(v->s, &x, &t, &v->err);
+    return NULL;
+}
+
+/* An epoch's snapshot and a save want the same table: the save waits, and neither spoils the
+ * other. */
+static void saves_wait_for_snapshots(void **state)
+{
+    struct fk k = one_shard("");
+    struct skiff_error err;
+    struct saving v = {.k = &k};
+    fk_open(&k);
+    struct session *s = v.s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1, 0, 1);
+    assert_ok(session_mark(s, "mark", &err), err);
+    fk_push_one(&k, s, 1, 1, 0, 1);
+    assert_int_equal(pthread_create(&v.thread, NULL, save_in_thread, &v), 0);
+    struct skiff_tensor rows = {0};
+    uint64_t cursor = 0;
+    assert_ok(session_pull_records(s, "mark", 0, "emb", &cursor, 100, &rows, &err), err);
+    assert_ok(session_unmark(s, "mark", &err), err);
+    pthread_join(v.thread, NULL);
+    assert_ok(v.status, v.err);
+    assert_file(&k, "a" GZ, "1 7 0 0.2 2 0 -2 -1 -1\n");
+    value_deinit(&rows);
+    assert_ok(session_mark(s, "again", &err), err);
+    assert_ok(session_unmark(s, "again", &err), err);
+    session_close(s);
+    fk_close(&k);
+}
+
 struct training {
     struct fk *k;
     struct session *s;
@@ -362,6 +406,7 @@ int main(void)
         cmocka_unit_test(converters_are_gone_through),
         cmocka_unit_test(cut_saves_leave_the_old_folder),
         cmocka_unit_test(saves_go_to_other_file_systems),
+        cmocka_unit_test(saves_wait_for_snapshots),
         cmocka_unit_test(saves_are_of_one_instant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

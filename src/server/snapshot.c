@@ -153,7 +153,13 @@ static enum skiff_status mark_keyed(struct server *s, int i, struct kept_unit *k
         TRY(copy_tensor(&k->vars[v].copy, &k->vars[v].value->tensor, err));
     if (lag)
         TRY(lag->class->moment(lag, &k->moment, err));
+    if (u->table->snapshot) /* the clerk's */
+        return error_set(err, SKIFF_STATE,
+                         "table %s is being saved: a snapshot of the job can be taken when that is "
+                         "done",
+                         u->param);
     TRY(table_snapshot_begin(u->table, 0, &moment, err));
+    k->tabled = true;
     return table_snapshot_by_id(u->table, err);
 }
 
@@ -208,7 +214,7 @@ static enum skiff_status mark_others(struct server *s, struct snapshot *n, struc
 static void leave_tables(struct server *s, struct snapshot *n)
 {
     for (int i = 0; i < n->nunits; i++)
-        if (s->units[i].table)
+        if (n->units[i].tabled)
             n->units[i].ended = table_snapshot_take_off(s->units[i].table);
 }
 

@@ -33,6 +33,7 @@ struct table_snapshot;
 
 /* Of a keyed table the table itself keeps rows (table/table_snapshot.h); vars, moment: as here. */
 struct kept_unit {
+    bool tabled;                  /* a keyed table: its running snapshot is this one's */
     struct table_snapshot *ended; /* of a keyed table: taken off it, to be freed */
     bool whole;                   /* the copies have everything but what was kept by row before */
     size_t rows;                  /* at the mark */

@@ -32,8 +32,8 @@ struct admission {
 enum skiff_status admission_parse(const char *text, struct admission *out, struct skiff_error *err);
 
 struct waiting; /* ids that are not admitted yet */
-/* most: bytes; when they are used up, those who have asked least often are forgotten (of 16 that are
- * looked at). INVALID: they are not enough for a few. */
+/* most: bytes; when they are used up, those who have asked least often (of 16 that are looked at)
+ * are forgotten. INVALID: they are not enough for a few. */
 enum skiff_status waiting_create(const struct admission *a, uint64_t seed, size_t most,
                                  struct waiting **out, struct skiff_error *err);
 void waiting_destroy(struct waiting *w); /* NULL is fine */

@@ -365,7 +365,7 @@ static uint64_t reverse_bits(uint64_t x)
     return __builtin_bswap64(x);
 }
 
-/* A bucket is the lowest bits of a hash. Turned round they are the highest ones, so that a bucket is
+/* A bucket is the lowest bits of a hash. Turned round they are the highest ones: so a bucket is
  * one stretch of positions, and so are the halves that it is split into. */
 uint64_t id_position(int64_t id)
 {

@@ -56,8 +56,8 @@ enum skiff_status id_index_add(struct id_index *x, int64_t id, uint32_t place,
                                struct skiff_error *err);
 /* Its place, PAGES_NONE: it was not there. */
 uint32_t id_index_remove(struct id_index *x, int64_t id);
-/* Bytes that so many more ids would add to id_index_bytes, or less: overflow lines are foretold with
- * an eighth to spare. */
+/* Bytes that so many more ids would add to id_index_bytes, or less: overflow lines are foretold
+ * with an eighth to spare. */
 size_t id_index_growth(const struct id_index *x, size_t ids);
 size_t id_index_bytes(const struct id_index *x);
 void id_index_prepare(struct id_index *x); /* see pages_prepare */

@@ -147,7 +147,7 @@ const struct record *table_snapshot_was(const struct table *t, int64_t id, const
     return place == PAGES_NONE ? NULL : pages_at(&s->kept, place);
 }
 
-/* Records in their places first; those that have changed or gone are among the kept ones by then. */
+/* Records in their places first; those that have changed or gone are kept ones by then. */
 #define LIST_KEPT (UINT64_C(1) << 63)
 
 static size_t list_kept(const struct table *t, uint64_t *cursor, size_t max, char *out)

@@ -35,8 +35,8 @@ enum skiff_status table_snapshot_by_id(struct table *t, struct skiff_error *err)
  * the table changes. */
 const struct record *table_snapshot_was(const struct table *t, int64_t id,
                                         const struct record *now);
-/* All of them, too, from a cursor on (0: the beginning; the next one is told), while they may also be
- * asked for by id: at most max, `t->stride` bytes each; END: that was the last. One that changes
+/* All of them, too, from a cursor on (0: the beginning; the next one is told), while they may also
+ * be asked for by id: at most max, `t->stride` bytes each; END: that was the last. One that changes
  * after it was given may be given once more, as it was. */
 enum skiff_status table_snapshot_list(struct table *t, uint64_t *cursor, size_t max, void *out,
                                       size_t *out_n, struct skiff_error *err);

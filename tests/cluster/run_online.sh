@@ -131,9 +131,30 @@ alone() {
     rm -rf model
     "$skiff" train -m features.yaml >alone.log 2>&1 || fault "ended with $?"
     says alone "table SparseFeatFactors: "
+    cp alone.log whole.log
     all_done
     "$skiff" train -m features.yaml -o runner.end_day=20190722 runner.data_donefile= >alone.log 2>&1 && fault "no data, no error"
     says alone "going on from $PWD/model/20190722/0" "there is no folder $PWD/passes/20190722/0000"
+}
+rows_of() { sed -n 's/.*table SparseFeatFactors: \([0-9]*\) rows.*/\1/p' "$1" | tail -n 1; }
+limits() {
+    local free
+    name="limits of memory, and who is admitted"
+    free=$(rows_of whole.log)
+    rm -rf model log
+    "$skiff" launch --server_num 2 --worker_num 1 --server-memory 128K -m features.yaml >limits.log 2>&1 || fault "ended with $?"
+    grep -q "0 refused, .* [1-9][0-9]* dropped for memory" log/workerlog.0 || fault "nothing was dropped for memory"
+    [ "$(rows_of log/workerlog.0)" -lt "$free" ] || fault "$(rows_of log/workerlog.0) rows, $free without a limit"
+    for limit in runner.memory_limit runner.table_bytes table_parameters.SparseFeatFactors.memory_limit; do
+        rm -rf model
+        "$skiff" train -m features.yaml -o $limit=128K >limits.log 2>&1 || fault "$limit: ended with $?"
+        grep -q " [1-9][0-9]* dropped for memory" limits.log || fault "$limit: nothing was dropped"
+    done
+    rm -rf model
+    "$skiff" train -m features.yaml -o table_parameters.SparseFeatFactors.entry=count_filter_entry:20 >limits.log 2>&1 ||
+        fault "entry: ended with $?"
+    grep -q " [1-9][0-9]* refused" limits.log || fault "nobody was refused"
+    [ "$(rows_of limits.log)" -lt "$free" ] || fault "entry: $(rows_of limits.log) rows, $free without"
 }
 refused() { # TEXT SETTING...
     "$skiff" train -m features.yaml -o "${@:2}" >refused.log 2>&1 && fault "takes ${*:2}"
@@ -175,5 +196,6 @@ told_to_stop
 by_epochs
 finish
 alone
+limits
 wrong_settings
 exit $failed

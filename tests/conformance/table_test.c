@@ -1,5 +1,5 @@
-/* What every kind of table promises (src/table/table.h), and what hash promises beyond it. Tables of
- * kind tiered have room for a few hundred rows in memory here, so that most are on disk. */
+/* What every kind of table promises (src/table/table.h), and what hash promises beyond it. Tables
+ * of kind tiered have room for a few hundred rows in memory here, so that most are on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

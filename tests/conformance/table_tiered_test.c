@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -262,6 +264,32 @@ static void what_is_left_behind_is_wiped(void **state)
     table_destroy(t);
 }
 
+/* Files may not grow past 64 KB: as a disk that is full. Rows are written from memory much later
+ * than they are sent. */
+static void a_full_disk_is_said_and_loses_nothing_in_memory(void **state)
+{
+    struct table *t = make();
+    struct skiff_error err = {0};
+    struct rlimit before, small;
+    enum skiff_status status = SKIFF_OK;
+    float row[WIDTH] = {1, 2, 3, 4};
+    int64_t id = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){64 << 10, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (; status == SKIFF_OK && id < 5000000; id++)
+        status = table_scatter(t, (const uint8_t *)&id, 1, TABLE_MAKE, 0, WIDTH, row, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, SKIFF_IO);
+    assert_non_null(strstr(err.message, "the table's rows in "));
+    assert_non_null(strstr(err.message, "cannot be written: "));
+    assert_true(table_count(t) >= (size_t)id - 1);
+    struct table_cursor at = {0};
+    assert_int_equal(table_shrink(t, &at, SIZE_MAX, &err), SKIFF_IO); /* it is not forgotten */
+    table_destroy(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +300,7 @@ int main(void)
         cmocka_unit_test(removed_rows_stay_away),
         cmocka_unit_test(folders_that_cannot_be),
         cmocka_unit_test(what_is_left_behind_is_wiped),
+        cmocka_unit_test(a_full_disk_is_said_and_loses_nothing_in_memory),
     };
     if (!mkdtemp(folder))
         return 1;

@@ -180,7 +180,7 @@ static const char *temporary(void)
 static struct table *make(struct world *w, bool admits)
 {
     struct table *t;
-    char folder[64];
+    char folder[128];
     struct table_options o = {.accessor = &w->accessor, .rows = w->kind->fixed ? IDS * 11 : 0};
     if (w->kind == &table_tiered) {
         snprintf(folder, sizeof folder, "%s/%d", temporary(), w->made++);
