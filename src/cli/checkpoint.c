@@ -318,6 +318,13 @@ static enum skiff_status load_path(struct task *j, const char *path, struct skif
     TRY(has_pickles(path, &pickles, err));
     buf_printf(&prefix, "%s/" PREFIX, path);
     enum skiff_status status = io_load(j->scope, j->main, pickles ? prefix.data : path, err);
+    buf_reset(&prefix);
+    buf_printf(&prefix, "%s/000", path);
+    if (status < 0 && file_is_dir(prefix.data))
+        status = error_set(err, SKIFF_UNSUPPORTED,
+                           "%s holds tables of features, which only a job with their settings "
+                           "(table_parameters) reads; skiff inspect table shows them",
+                           path);
     buf_deinit(&prefix);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/checkpoint.h"
+#include "fs/fs.h"
 #include "store/file.h"
 
 #define ASK_SECONDS 2
@@ -66,6 +67,17 @@ void job_tables_say(struct skiff_fleet *f)
 }
 
 /* ---- saves ---- */
+
+enum skiff_status job_tables_check_place(struct skiff_fleet *f, const char *folder,
+                                         struct skiff_error *err)
+{
+    if (!skiff_fleet_tables(f) || !fs_is_remote(folder))
+        return SKIFF_OK;
+    return error_set(err, SKIFF_UNSUPPORTED,
+                     "runner.model_save_path: %s: tables of features (table_parameters) are saved "
+                     "into folders of this machine alone; save there, and copy",
+                     folder);
+}
 
 static bool is_table(struct skiff_fleet *f, const char *name)
 {

@@ -11,6 +11,9 @@ void job_tables_progress(struct skiff_fleet *f, struct progress *p);
 /* Says once how they are: rows, bytes, admitted, refused, expired, hit rate. */
 void job_tables_say(struct skiff_fleet *f);
 
+/* UNSUPPORTED: servers save such tables into folders of this machine, not elsewhere. */
+enum skiff_status job_tables_check_place(struct skiff_fleet *f, const char *folder,
+                                         struct skiff_error *err);
 /* What is saved: all of the job as a checkpoint (mode 0, or 3 at the end of a day), or, for those
  * who serve, tables (mode 1: what has changed, 2: all that is worth it) and the network behind them
  * (dnn_plugin/). By one worker; the folder is there when it is whole. */

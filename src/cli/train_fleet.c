@@ -649,8 +649,10 @@ int train_fleet(const struct task_args *args)
     enum skiff_status status = job_open(&t.job, &t.task, args, &err);
     if (status == SKIFF_OK) {
         read_options(&t);
-        status = find_start(&t, args->resume, &err);
+        status = job_tables_check_place(t.job.fleet, t.save_path, &err);
     }
+    if (status == SKIFF_OK)
+        status = find_start(&t, args->resume, &err);
     if (status == SKIFF_OK)
         status = skiff_fleet_is_server(t.job.fleet) ? serve(&t, &err) : work(&t, args, &err);
     end_record(&t, status, &err);

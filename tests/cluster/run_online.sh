@@ -120,6 +120,8 @@ by_epochs() {
     each 0 60 $(everybody)
     says worker0 "going on from $PWD/model/1" "the job goes on with epoch 2"
     [ -s model/2/000/part-000-00000.gz ] || fault "epoch 2 is not saved"
+    "$skiff" infer -m epochs.yaml -o runner.test_data_dir=data/test >infer.log 2>&1 && fault "infer takes it"
+    says infer "model/0 holds tables of features, which only a job with their settings (table_parameters) reads"
     options="runner.valid_data_dir=data/test"
     worker 0
     ends worker0 1 20
@@ -137,6 +139,20 @@ alone() {
     says alone "going on from $PWD/model/20190722/0" "there is no folder $PWD/passes/20190722/0000"
 }
 rows_of() { sed -n 's/.*table SparseFeatFactors: \([0-9]*\) rows.*/\1/p' "$1" | tail -n 1; }
+killed_at() { # N: in one process with tables of features, at the n-th file operation below the models' folder
+    name="tables of features: killed at file operation $1"
+    rm -rf model
+    env LD_PRELOAD="$build/tests/libcut.so" SKIFF_TEST_CUT="kill:$1" SKIFF_TEST_CUT_BELOW=/model/ \
+        "$skiff" train -m features.yaml >alone.log 2>&1
+    [ $? = 137 ] || fault "was not killed"
+    "$skiff" train -m features.yaml >alone.log 2>&1 || fault "started again, it ended with $?"
+    all_done
+    [ "$(zcat model/20190722/0/000/*.gz | cut -d' ' -f1 | sort | sha256sum)" = "$keys" ] || fault "the last model has other rows"
+}
+kills() {
+    keys=$(zcat model/20190722/0/000/*.gz | cut -d' ' -f1 | sort | sha256sum)
+    for i in 5 60 130 210 290 350; do killed_at $i; done
+}
 limits() {
     local free
     name="limits of memory, and who is admitted"
@@ -171,6 +187,8 @@ wrong_settings() {
     refused "-o $t.shard_nums is refused: table SparseFeatFactors: there is no setting shard_nums; did you mean shard_num?" $t.shard_nums=4
     refused "-o table_parameters.embedding.shard_num is of a table embedding, but the model has no distributed one of that name; it has SparseFeatFactors" \
         table_parameters.embedding.shard_num=4
+    refused "runner.model_save_path: s3://box/model: tables of features (table_parameters) are saved into folders of this machine alone" \
+        runner.model_save_path=s3://box/model
     refused "-o runner.memory_limit must be a size, as 4096, 64K, 10M or 2G, found \"much\"" runner.memory_limit=much
     refused "-o runner.table_bytes must be a size" runner.table_bytes=much
     sed 's/shard_num: 4/shard_num: 0/' features.yaml >wrong.yaml
@@ -196,6 +214,7 @@ told_to_stop
 by_epochs
 finish
 alone
+kills
 limits
 wrong_settings
 exit $failed
