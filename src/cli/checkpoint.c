@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/runs.h"
+#include "cli/saved_tables.h"
 #include "fs/fs.h"
 #include "io/io.h"
 #include "store/file.h"
@@ -170,6 +171,8 @@ bool checkpoint_exists(const char *folder, int epoch)
     there |= file_exists(path.data);
     join(&path, folder, epoch, "__model__");
     there |= file_exists(path.data);
+    join(&path, folder, epoch, "");
+    there |= saved_tables_in(path.data);
     buf_deinit(&path);
     return there;
 }
@@ -315,16 +318,15 @@ static enum skiff_status load_path(struct task *j, const char *path, struct skif
 {
     struct buf prefix = BUF_INIT;
     bool pickles;
+    if (saved_tables_in(path))
+        return saved_tables_load(j, path, err);
+    saved_tables_close(j->saved_tables); /* of another epoch */
+    j->saved_tables = NULL;
+    if (!j->started)
+        TRY(task_startup(j, err));
     TRY(has_pickles(path, &pickles, err));
     buf_printf(&prefix, "%s/" PREFIX, path);
     enum skiff_status status = io_load(j->scope, j->main, pickles ? prefix.data : path, err);
-    buf_reset(&prefix);
-    buf_printf(&prefix, "%s/000", path);
-    if (status < 0 && file_is_dir(prefix.data))
-        status = error_set(err, SKIFF_UNSUPPORTED,
-                           "%s holds tables of features, which only a job with their settings "
-                           "(table_parameters) reads; skiff inspect table shows them",
-                           path);
     buf_deinit(&prefix);
     return status;
 }
