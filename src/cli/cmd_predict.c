@@ -57,16 +57,14 @@ static bool program_reads(const struct skiff_program *p, const char *name)
     return false;
 }
 
-/* Fed with all inputs, or with all but the label. */
+/* Fed with all inputs that it needs, or with all but the label. */
 static enum skiff_status prune(struct predicting *t, bool with_label, struct skiff_error *err)
 {
     const struct skiff_model_net *net = &t->task.vars;
     const char *feeds[SKIFF_MODEL_MAX_INPUTS], *target = skiff_var_name(net->predict);
     struct io_inference what = {.feeds = feeds, .targets = &target, .ntargets = 1};
     const struct skiff_program *main = program_to_run(t->task.main); /* tables: a server's */
-    for (int i = 0; i < net->ninputs; i++)
-        if (with_label || net->inputs[i] != net->label)
-            feeds[what.nfeeds++] = skiff_var_name(net->inputs[i]);
+    what.nfeeds = checkpoint_feeds(&t->task, &target, 1, with_label, feeds);
     return io_inference_program(main, &what, false, &t->model.program, err);
 }
 
@@ -87,8 +85,8 @@ static enum skiff_status check_predicts(const struct predicting *t, struct skiff
 }
 
 /* Of the model that was loaded: the network up to its prediction. Where that is made by the op of
- * the loss (the Softmax of softmax_with_cross_entropy) a label is fed, which does not change it: the
- * reader leaves 0. */
+ * the loss (the Softmax of softmax_with_cross_entropy) a label is fed, which does not change it:
+ * the reader leaves 0. */
 static enum skiff_status make_program(struct predicting *t, struct skiff_error *err)
 {
     TRY(prune(t, false, err));

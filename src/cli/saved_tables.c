@@ -68,30 +68,37 @@ static bool is_table(const struct saved_tables *s, const char *name)
     return false;
 }
 
-static enum skiff_status check_settings(const struct saved_tables *s, const char *path,
-                                        struct skiff_error *err)
+static bool has_settings(const struct saved_tables *s, const char *table)
 {
-    const struct skiff_block *b = program_root(s->trained.main);
-    const char *lacking = NULL;
-    for (int i = 0; i < b->nops; i++) {
-        const struct op_attr_value *a = op_attr(b->ops[i], "is_distributed");
-        const char *w = op_in1(b->ops[i], "W");
-        if (w && a && a->type == ATTR_BOOLEAN && a->value.b && !is_table(s, w))
-            lacking = w;
-    }
-    if (skiff_fleet_tables(s->fleet) && !lacking)
-        return SKIFF_OK;
-    return error_set(err, SKIFF_INVALID,
-                     "%s holds tables of features, but the config has no settings of %s%s: "
-                     "table_parameters as in the job that has saved it are needed",
-                     path ? path : "the job", lacking ? "table " : "any", lacking ? lacking : "");
+    for (int i = 0; i < s->settings.n; i++)
+        if (!strcmp(s->settings.at[i].table, table))
+            return true;
+    return false;
 }
 
-static enum skiff_status open_tables(struct saved_tables *s, struct skiff_error *err)
+/* Distributed tables without settings are saved with the dense parameters: here they are some. */
+static void keep_plain(struct saved_tables *s)
+{
+    const struct skiff_block *b = program_root(s->trained.main);
+    for (int i = 0; i < b->nops; i++) {
+        const char *w = op_in1(b->ops[i], "W");
+        if (w && op_attr(b->ops[i], "is_distributed") && !has_settings(s, w))
+            op_set_bool(s->trained.main, b->ops[i], "is_distributed", false);
+    }
+}
+
+static enum skiff_status open_tables(struct saved_tables *s, const char *path,
+                                     struct skiff_error *err)
 {
     struct skiff_role role = {.role = SKIFF_WORKER, .worker_num = 1};
     struct skiff_strategy strategy = {.mode = "async", .threads = task_threads(&s->trained)};
     TRY(task_tables_read(&s->settings, &s->trained, strategy.mode, err));
+    if (!s->settings.n)
+        return error_set(err, SKIFF_INVALID,
+                         "%s holds tables of features, and the config has no settings of any: "
+                         "table_parameters as in the job that has saved it are needed",
+                         path);
+    keep_plain(s);
     strategy.tables = s->settings.at;
     strategy.ntables = s->settings.n;
     s->fleet = skiff_fleet_create();
@@ -104,8 +111,7 @@ static enum skiff_status open_tables(struct saved_tables *s, struct skiff_error 
 static enum skiff_status run_startup(struct saved_tables *s, struct skiff_error *err)
 {
     struct skiff_executor *e = executor_create(
-        s->reader->scope,
-        &(struct executor_options){.seed = s->seed, .has_seed = true});
+        s->reader->scope, &(struct executor_options){.seed = s->seed, .has_seed = true});
     enum skiff_status status =
         executor_run(e, skiff_fleet_startup_program(s->fleet), NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);
@@ -165,8 +171,7 @@ static enum skiff_status load_all(struct saved_tables *s, const char *path, stru
 {
     TRY(task_open(&s->trained, s->reader->args, true, err));
     s->opened = true;
-    TRY(open_tables(s, err));
-    TRY(check_settings(s, path, err));
+    TRY(open_tables(s, path, err));
     TRY(run_startup(s, err));
     for (int i = 0; path && i < skiff_fleet_tables(s->fleet); i++) {
         TRY(skiff_fleet_load_table(s->fleet, i, path, 0, err));

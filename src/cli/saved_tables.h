@@ -9,8 +9,8 @@
 
 /* Does the folder hold shards of a table (000/part-*)? */
 bool saved_tables_in(const char *path);
-/* Instead of what was loaded before; in task.saved_tables. The config must have the settings of all
- * distributed tables. path NULL: empty tables and first values. */
+/* Instead of what was loaded before; in task.saved_tables. The config must have the tables'
+ * settings (table_parameters). path NULL: empty tables and first values. */
 enum skiff_status saved_tables_load(struct task *j, const char *path, struct skiff_error *err);
 /* The task's program is itself again. NULL is fine. */
 void saved_tables_close(struct saved_tables *s);
