@@ -13,8 +13,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/runs.h"
+#include "cli/saved_tables.h"
 #include "fs/fs.h"
 #include "io/io.h"
+#include "passes/prune.h"
 #include "store/file.h"
 #include "store/leftover.h"
 
@@ -27,25 +29,39 @@ static void join(struct buf *out, const char *folder, int epoch, const char *nam
     buf_printf(out, "%s/%d%s%s", folder, epoch, name[0] ? "/" : "", name);
 }
 
+int checkpoint_feeds(const struct task *j, const char *const *targets, int ntargets, bool label,
+                     const char **out)
+{
+    struct skiff_program *needed = NULL;
+    int n = 0;
+    (void)prune_for_inference(j->main, NULL, 0, targets, ntargets, &needed, NULL); /* told later */
+    for (int i = 0; i < j->vars.ninputs; i++) {
+        const struct skiff_var *v = j->vars.inputs[i];
+        if ((label || v != j->vars.label) &&
+            (!needed || block_own_var(program_root(needed), skiff_var_name(v))))
+            out[n++] = skiff_var_name(v);
+    }
+    program_destroy(needed);
+    return n;
+}
+
 void checkpoint_inference(struct task *j, struct checkpoint_names *out)
 {
     const char *const *named;
     *out = (struct checkpoint_names){.what = {.feeds = out->feeds, .targets = out->targets}};
     struct io_inference *what = &out->what;
-    for (int i = 0; i < j->vars.ninputs; i++)
-        if (j->vars.inputs[i] != j->vars.label)
-            out->feeds[what->nfeeds++] = skiff_var_name(j->vars.inputs[i]);
     out->targets[what->ntargets++] =
         skiff_var_name(j->vars.predict ? j->vars.predict : j->vars.loss);
-    int n = config_list(j->config, "runner.save_inference_feed_varnames", &named);
-    if (n > 0) {
-        what->feeds = named;
-        what->nfeeds = n;
-    }
-    n = config_list(j->config, "runner.save_inference_fetch_varnames", &named);
+    int n = config_list(j->config, "runner.save_inference_fetch_varnames", &named);
     if (n > 0) {
         what->targets = named;
         what->ntargets = n;
+    }
+    what->nfeeds = checkpoint_feeds(j, what->targets, what->ntargets, false, out->feeds);
+    n = config_list(j->config, "runner.save_inference_feed_varnames", &named);
+    if (n > 0) {
+        what->feeds = named;
+        what->nfeeds = n;
     }
 }
 
@@ -170,6 +186,8 @@ bool checkpoint_exists(const char *folder, int epoch)
     there |= file_exists(path.data);
     join(&path, folder, epoch, "__model__");
     there |= file_exists(path.data);
+    join(&path, folder, epoch, "");
+    there |= saved_tables_in(path.data);
     buf_deinit(&path);
     return there;
 }
@@ -315,16 +333,15 @@ static enum skiff_status load_path(struct task *j, const char *path, struct skif
 {
     struct buf prefix = BUF_INIT;
     bool pickles;
+    if (saved_tables_in(path))
+        return saved_tables_load(j, path, err);
+    saved_tables_close(j->saved_tables); /* of another epoch */
+    j->saved_tables = NULL;
+    if (!j->started)
+        TRY(task_startup(j, err));
     TRY(has_pickles(path, &pickles, err));
     buf_printf(&prefix, "%s/" PREFIX, path);
     enum skiff_status status = io_load(j->scope, j->main, pickles ? prefix.data : path, err);
-    buf_reset(&prefix);
-    buf_printf(&prefix, "%s/000", path);
-    if (status < 0 && file_is_dir(prefix.data))
-        status = error_set(err, SKIFF_UNSUPPORTED,
-                           "%s holds tables of features, which only a job with their settings "
-                           "(table_parameters) reads; skiff inspect table shows them",
-                           path);
     buf_deinit(&prefix);
     return status;
 }
@@ -366,10 +383,16 @@ enum skiff_status checkpoint_load_epoch(struct task *j, const char *folder, int 
  * program? */
 static bool is_torn(const char *folder, int epoch, enum skiff_status status)
 {
-    struct model_note note = {0};
+    struct model_note note = {0}, network;
+    struct buf path = BUF_INIT;
     if (epoch_note(folder, epoch, model_check, &note, NULL) < 0)
         return true;
-    return !note.known && (status == SKIFF_FORMAT || status == SKIFF_IO);
+    join(&path, folder, epoch, "");
+    bool tables = saved_tables_in(path.data); /* no manifest lists their files */
+    join(&path, folder, epoch, "dnn_plugin");
+    bool torn = tables && file_is_dir(path.data) && model_check(path.data, &network, NULL) < 0;
+    buf_deinit(&path);
+    return torn || ((!note.known || tables) && (status == SKIFF_FORMAT || status == SKIFF_IO));
 }
 
 enum skiff_status checkpoint_load_whole(struct task *j, const char *folder, int epoch,

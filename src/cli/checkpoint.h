@@ -36,8 +36,11 @@ enum skiff_status checkpoint_save(struct task *j, const char *folder, const stru
 /* The same under another name than the epoch's number. */
 enum skiff_status checkpoint_save_to(struct task *j, const char *folder, const char *name,
                                      const struct model_note *note, struct skiff_error *err);
-/* What a program for inference is fed and gives: named by the user, or everything but the label and
- * the prediction. */
+/* The inputs that targets need, with the label or without; their number. */
+int checkpoint_feeds(const struct task *j, const char *const *targets, int ntargets, bool label,
+                     const char **out);
+/* What a program for inference is fed and gives: named by the user, or everything that the
+ * prediction needs but the label, and the prediction. */
 struct checkpoint_names {
     struct io_inference what;
     const char *feeds[SKIFF_MODEL_MAX_INPUTS], *targets[1];

@@ -266,7 +266,6 @@ static enum skiff_status judge(struct judging *t, const struct task_args *args,
     read_options(t);
     TRY(dump_init(&t->dump, &t->task, &t->options, true, 0, err));
     TRY(task_check(&t->task, "infer", err));
-    TRY(task_startup(&t->task, err));
     if (task_in_memory(&t->task) && !t->idle)
         TRY(dataset_load(t->data, err));
     t->rows = mem_must((size_t)(t->end - t->first) * sizeof(*t->rows));

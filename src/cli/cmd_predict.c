@@ -57,21 +57,18 @@ static bool program_reads(const struct skiff_program *p, const char *name)
     return false;
 }
 
-/* Fed with all inputs, or with all but the label. */
+/* Fed with all inputs that it needs, or with all but the label. */
 static enum skiff_status prune(struct predicting *t, bool with_label, struct skiff_error *err)
 {
     const struct skiff_model_net *net = &t->task.vars;
     const char *feeds[SKIFF_MODEL_MAX_INPUTS], *target = skiff_var_name(net->predict);
     struct io_inference what = {.feeds = feeds, .targets = &target, .ntargets = 1};
-    for (int i = 0; i < net->ninputs; i++)
-        if (with_label || net->inputs[i] != net->label)
-            feeds[what.nfeeds++] = skiff_var_name(net->inputs[i]);
-    return io_inference_program(t->task.main, &what, false, &t->model.program, err);
+    const struct skiff_program *main = program_to_run(t->task.main); /* tables: a server's */
+    what.nfeeds = checkpoint_feeds(&t->task, &target, 1, with_label, feeds);
+    return io_inference_program(main, &what, false, &t->model.program, err);
 }
 
-/* The network up to its prediction. Where that is made by the op of the loss (the Softmax of
- * softmax_with_cross_entropy) a label is fed, which does not change it: the reader leaves 0. */
-static enum skiff_status make_program(struct predicting *t, struct skiff_error *err)
+static enum skiff_status check_predicts(const struct predicting *t, struct skiff_error *err)
 {
     const struct skiff_model_net *net = &t->task.vars;
     bool label = false;
@@ -84,8 +81,16 @@ static enum skiff_status make_program(struct predicting *t, struct skiff_error *
                          t->task.model->name);
     if (net->not_probability)
         log_warn("%s predicts scores that order rows, not probabilities", t->task.model->name);
+    return SKIFF_OK;
+}
+
+/* Of the model that was loaded: the network up to its prediction. Where that is made by the op of
+ * the loss (the Softmax of softmax_with_cross_entropy) a label is fed, which does not change it:
+ * the reader leaves 0. */
+static enum skiff_status make_program(struct predicting *t, struct skiff_error *err)
+{
     TRY(prune(t, false, err));
-    if (program_reads(t->model.program, skiff_var_name(net->label))) {
+    if (program_reads(t->model.program, skiff_var_name(t->task.vars.label))) {
         io_model_deinit(&t->model);
         TRY(prune(t, true, err));
     }
@@ -118,8 +123,9 @@ static enum skiff_status load_path(struct predicting *t, const char *path, struc
     buf_printf(&t->path, "%s", path);
     if (is_inference(path))
         return io_load_inference(t->task.scope, path, NULL, NULL, &t->model, err);
-    TRY(make_program(t, err));
-    return checkpoint_load(&t->task, path, err);
+    TRY(check_predicts(t, err));
+    TRY(checkpoint_load(&t->task, path, err));
+    return make_program(t, err);
 }
 
 /* The folder of the run's best by validation; "": nobody has told, or it is another run's. */
@@ -172,7 +178,6 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
 {
     const char *folder = task_load_path(&t->task);
     struct run_list runs;
-    TRY(task_startup(&t->task, err));
     if (t->args->model) {
         TRY(load_path(t, t->args->model, err));
         log_info("predicting with %s", t->path.data);
@@ -191,12 +196,12 @@ static enum skiff_status load_model(struct predicting *t, struct skiff_error *er
         buf_deinit(&path);
         return status;
     }
-    TRY(make_program(t, err));
+    TRY(check_predicts(t, err));
     TRY(run_list_read(&runs, folder, t->args->task.run, err));
     run_list_warn(&runs, folder, "--run ID or --epoch N takes them");
     enum skiff_status status = load_newest(t, folder, &runs, err);
     run_list_deinit(&runs);
-    return status;
+    return status < 0 ? status : make_program(t, err);
 }
 
 /* ---- the output ---- */

@@ -98,23 +98,23 @@ static bool reads(const struct skiff_op *op, const char *name)
 
 /* The network behind the tables: it takes the rows that are looked up, and inputs that are no ids
  * of them. */
-static void find_feeds(struct job *j, struct task *task, const char **feeds, int *nfeeds)
+static int find_feeds(struct job *j, struct task *task, const struct io_inference *what,
+                      const char **feeds)
 {
     const struct skiff_block *b = program_root(task->main);
-    int n = 0;
-    for (int i = 0; i < task->vars.ninputs; i++) {
-        const struct skiff_var *v = task->vars.inputs[i];
-        bool id = v == task->vars.label;
+    int inputs = checkpoint_feeds(task, what->targets, what->ntargets, false, feeds), n = 0;
+    for (int i = 0; i < inputs; i++) {
+        bool id = false;
         for (int k = 0; k < b->nops && !id; k++)
-            id = is_table(j->fleet, op_in1(b->ops[k], "W")) && reads(b->ops[k], skiff_var_name(v));
+            id = is_table(j->fleet, op_in1(b->ops[k], "W")) && reads(b->ops[k], feeds[i]);
         if (!id)
-            feeds[n++] = skiff_var_name(v);
+            feeds[n++] = feeds[i];
     }
     for (int k = 0; k < b->nops && n < SKIFF_MODEL_MAX_INPUTS; k++)
         if (!strncmp(b->ops[k]->type, "lookup_table", 12) && !strstr(b->ops[k]->type, "grad") &&
             is_table(j->fleet, op_in1(b->ops[k], "W")))
             feeds[n++] = op_out1(b->ops[k], "Out");
-    *nfeeds = n;
+    return n;
 }
 
 static enum skiff_status save_network(struct job *j, struct task *task, const char *dir,
@@ -123,9 +123,8 @@ static enum skiff_status save_network(struct job *j, struct task *task, const ch
     struct checkpoint_names names;
     const char **feeds = mem_must((SKIFF_MODEL_MAX_INPUTS + 1) * sizeof *feeds);
     struct buf path = BUF_INIT;
-    int n;
     checkpoint_inference(task, &names);
-    find_feeds(j, task, feeds, &n);
+    int n = find_feeds(j, task, &names.what, feeds);
     buf_printf(&path, "%s/dnn_plugin", dir);
     enum skiff_status status =
         skiff_fleet_save_inference_model(j->fleet, task->scope, feeds, n, names.what.targets,

@@ -7,6 +7,7 @@
 #include "fleet/settings.h"
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/saved_tables.h"
 #include "executor/executor.h"
 #include "fs/fs.h"
 #include "program/op_kind.h"
@@ -172,10 +173,12 @@ static enum skiff_status build(struct task *j, bool train, struct skiff_error *e
     TRY(task_model_open(j, err));
     j->net = skiff_net_create();
     TRY(task_model_build(j, err));
-    if (train)
+    if (train) {
+        TRY(task_count_clicks(j, err));
         TRY(task_minimize(j, err));
-    else
+    } else {
         config_know_all(j->config, "hyper_parameters.optimizer");
+    }
     j->main = skiff_net_main(j->net);
     j->startup = skiff_net_startup(j->net);
     TRY(make_schema(j, err));
@@ -259,7 +262,7 @@ const char *task_load_path(struct task *j)
 enum skiff_status task_open(struct task *j, const struct task_args *args, bool train,
                             struct skiff_error *err)
 {
-    *j = (struct task){0};
+    *j = (struct task){.args = args};
     schema_init(&j->schema);
     enum skiff_status status = config_open(args->config, &j->config, err);
     for (int i = 0; status == SKIFF_OK && i < args->overrides.n; i++)
@@ -283,6 +286,7 @@ enum skiff_status task_open(struct task *j, const struct task_args *args, bool t
 
 void task_close(struct task *j)
 {
+    saved_tables_close(j->saved_tables);
     buf_deinit(&j->pipe);
     buf_deinit(&j->place);
     schema_deinit(&j->schema);
@@ -339,5 +343,6 @@ enum skiff_status task_startup(struct task *j, struct skiff_error *err)
         executor_create(j->scope, &(struct executor_options){.seed = seed, .has_seed = true});
     enum skiff_status status = executor_run(e, j->startup, NULL, 0, NULL, 0, NULL, err);
     executor_destroy(e);
+    j->started = status == SKIFF_OK;
     return status;
 }

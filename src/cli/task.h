@@ -75,7 +75,10 @@ void task_security(const struct task_args *a, struct config *c, struct settings_
 /* 0, or 2 after a message: there must be a config. */
 int task_args_check(const struct task_args *a, const char *command);
 
+struct saved_tables;
+
 struct task {
+    const struct task_args *args;
     struct config *config;
     const struct skiff_model_def *model;
     struct skiff_net *net;
@@ -92,8 +95,10 @@ struct task {
     const struct yaml_node *network; /* the network in YAML that `own` stands for, or NULL */
     struct skiff_model_def own;
     struct arena network_text;
-    char advice[160]; /* when learning goes to NaN; "": nothing is learnt */
-    char about[32];   /* the epoch that runs, for that message */
+    bool started;                      /* its parameters have values */
+    struct saved_tables *saved_tables; /* what was loaded has tables of features; else NULL */
+    char advice[160];                  /* when learning goes to NaN; "": nothing is learnt */
+    char about[32];                    /* the epoch that runs, for that message */
 };
 
 /* Opens the config and builds the net, with an optimizer if it is to be trained. */
@@ -164,6 +169,9 @@ void task_say_all(const struct task *j, const struct file_list *files);
 /* What is said when learning goes to NaN, in options; `what` is "epoch" or "saved epoch". */
 struct trainer_options;
 void task_say_nan(struct task *j, struct trainer_options *options, const char *what, int epoch);
+
+/* task_clicks.c: for models with settings of tables (table_parameters), before task_minimize */
+enum skiff_status task_count_clicks(struct task *j, struct skiff_error *err);
 
 /* task_optimizer.c: hyper_parameters.optimizer */
 enum skiff_status task_minimize(struct task *j, struct skiff_error *err);

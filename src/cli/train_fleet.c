@@ -587,12 +587,8 @@ static enum skiff_status work(struct fleet_training *t, const struct task_args *
     TRY(dump_init(&t->dump, &t->task, &t->options, false, skiff_fleet_worker_index(t->job.fleet),
                   err));
     TRY(valid_job_open(&t->valid, &t->task, t->args, t->save_path,
-                       skiff_fleet_is_first_worker(t->job.fleet), err));
-    if (skiff_fleet_tables(t->job.fleet) && config_has(t->task.config, "runner.valid_data_dir"))
-        config_refuse(t->task.config, "runner.valid_data_dir",
-                      "is not for jobs with tables of features (table_parameters), which one "
-                      "worker cannot hold; train by days and passes (docs/online.md), where each "
-                      "pass is judged before it is learnt from");
+                       skiff_fleet_is_first_worker(t->job.fleet),
+                       skiff_fleet_tables(t->job.fleet) > 0, err));
     TRY(task_check(&t->task, "train", err));
     if (skiff_fleet_is_first_worker(t->job.fleet))
         TRY(checkpoint_prepare(t->save_path, err));

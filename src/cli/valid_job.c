@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/checkpoint.h"
+#include "cli/saved_tables.h"
 #include "store/model_dir.h"
 
 static enum skiff_status open_task(struct valid_job *v, struct skiff_error *err)
@@ -13,12 +14,12 @@ static enum skiff_status open_task(struct valid_job *v, struct skiff_error *err)
         return SKIFF_OK;
     TRY(task_open(&v->task, v->args, false, err));
     v->open = true;
-    TRY(valid_open(&v->valid, &v->task, err));
-    return v->valid.data ? task_startup(&v->task, err) : SKIFF_OK;
+    return valid_open(&v->valid, &v->task, err);
 }
 
 enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const struct task_args *args,
-                                 const char *folder, bool here, struct skiff_error *err)
+                                 const char *folder, bool here, bool tables,
+                                 struct skiff_error *err)
 {
     struct config *c = t->config;
     *v = (struct valid_job){.args = args, .folder = folder, .valid = {.best = -1, .top = -1}};
@@ -32,7 +33,10 @@ enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const stru
     if (!v->wanted || !here)
         return SKIFF_OK;
     TRY(open_task(v, err));
-    return args->resume ? SKIFF_OK : valid_check(&v->valid, err);
+    if (args->resume || !v->valid.data)
+        return SKIFF_OK;
+    TRY(tables ? saved_tables_load(&v->task, NULL, err) : task_startup(&v->task, err));
+    return valid_check(&v->valid, err);
 }
 
 void valid_job_close(struct valid_job *v)

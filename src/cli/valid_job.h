@@ -17,9 +17,11 @@ struct valid_job {
     bool open, begun;
 };
 
-/* Looks at the keys. here: this worker will judge, so the data must be there now. */
+/* Looks at the keys. here: this worker will judge, so the data must be there now. tables: the
+ * job has tables of features. */
 enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const struct task_args *args,
-                                 const char *folder, bool here, struct skiff_error *err);
+                                 const char *folder, bool here, bool tables,
+                                 struct skiff_error *err);
 void valid_job_close(struct valid_job *v);
 /* <folder>/<note->epoch> is saved. What goes wrong is told: the job goes on without. */
 void valid_job_saved(struct valid_job *v, const struct model_note *note);

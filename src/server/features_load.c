@@ -265,7 +265,8 @@ static bool take_whole(struct unit *u, struct table_load *l)
         (old->waiting && waiting_count(old->waiting)))
         return false;
     l->table->counts = (struct table_counts){.admitted = l->table->counts.admitted,
-                                             .refused = old->counts.refused};
+                                             .refused = old->counts.refused,
+                                             .evicted = l->table->counts.evicted};
     u->table = l->table;
     l->table = old;
     return true;

@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Tables of features of `skiff train`: saved shows and clicks are those of the data; skiff infer, skiff predict and
+# validation read what was saved, and find the AUC that the job itself has found.
+set -uo pipefail
+build=$(realpath "${BUILD:-build}")
+skiff=$build/skiff
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+fault() { echo "$name: $*"; tail -n 5 said 2>/dev/null | sed 's/^/    /'; failed=1; }
+says() { for text in "$@"; do grep -qF -- "$text" said || fault "does not say: $text"; done; }
+run() { "$skiff" "$@" >said 2>&1 || fault "skiff $1 ended with $?"; }
+refuses() { "$skiff" "$@" >said 2>&1 && fault "skiff $1 takes it"; }
+
+rows() { # SEED ROWS: MultiSlot lines, a label and two ids; the first id decides much
+    awk -v seed="$1" -v n="$2" 'BEGIN { srand(seed); for (i = 0; i < n; i++) { a = 1 + int(rand() * 40); b = 1e12 + int(rand() * 30);
+        printf "1 %d 1 %d 1 %.0f\n", rand() < (a % 4 ? 0.15 : 0.7), a, b } }'
+}
+mkdir -p data/20190720/1 data/20190720/2 test
+rows 1 600 >data/20190720/1/part-0
+rows 2 400 >data/20190720/2/part-0
+rows 3 300 >test/part-0
+cat >online.yaml <<'END'
+runner:
+  model: rank/dnn
+  train_data_dir: data
+  test_data_dir: data/20190720/2
+  input_format: multislot
+  train_batch_size: 50
+  days: "20190720"
+  pass_per_day: 2
+  checkpoint_per_pass: 1
+  save_delta_frequency: 1
+  model_save_path: model
+hyper_parameters:
+  optimizer: {class: Adam, learning_rate: 0.05}
+  distributed_embedding: 1
+  sparse_inputs_slots: 3
+  sparse_feature_number: 100
+  sparse_feature_dim: 4
+  dense_input_dim: 0
+  fc_sizes: [8]
+table_parameters:
+  SparseFeatFactors:
+    shard_num: 3
+    accessor:
+      embed_sgd_param: {name: SparseAdaGradSGDRule, adagrad: {learning_rate: 0.1}}
+      embedx_sgd_param: {name: SparseAdaGradSGDRule, adagrad: {learning_rate: 0.1, initial_range: 0.1}}
+END
+sed '/days:\|per_day\|per_pass\|frequency/d; s#train_data_dir: .*#train_data_dir: data/20190720/*/part-0#' online.yaml >epochs.yaml
+
+# Each id, its shows and clicks, its score: what the data has, and what shards hold.
+counted() { cat "$@" | awk '{ for (i = 4; i <= NF; i += 2) { show[$i]++; click[$i] += $2 } }
+    END { for (id in show) printf "%s %d %d %g\n", id, show[id], click[id], (show[id] - click[id]) * 0.1 + click[id] }' | sort; }
+saved() { zcat "$1"/000/part-*.gz | awk '{ printf "%s %d %d %g\n", $1, $5, $6, $4 }' | sort; }
+same_counts() { # FOLDER DATA...
+    saved "$1" >saved.txt
+    counted "${@:2}" >counted.txt
+    [ "$(wc -l <counted.txt)" = 70 ] || fault "the data has $(wc -l <counted.txt) ids"
+    cmp -s saved.txt counted.txt || fault "shows, clicks, scores: $(diff saved.txt counted.txt | head -n 4 | tr '\n' '|')"
+}
+number() { grep -o "\"$2\": *[0-9.e-]*" "$1" | head -n 1 | sed 's/.*: *//'; }
+near() { # WHAT NUMBER NUMBER WITHIN
+    awk -v a="$2" -v b="$3" -v e="$4" 'BEGIN { d = a - b; exit !(a != "" && b != "" && (d < 0 ? -d : d) <= e) }' || fault "$1: $2 and $3"
+}
+
+name="online: the pass is judged with the same AUC by the job and by skiff infer"
+run train -m online.yaml
+judged=$(sed -n 's/^Day:20190720, Pass: 2, Infer Global Metric:  global AUC=\([0-9.]*\).* COPC=\([0-9.]*\).*/\1 \2/p' said)
+run infer -m online.yaml -o runner.infer_load_path=model/20190720 runner.infer_epoch=1 --json judged.json
+says "table SparseFeatFactors: 70 rows are loaded"
+near auc "${judged% *}" "$(number judged.json auc)" 1e-5
+near copc "${judged#* }" "$(number judged.json copc)" 1e-4
+near "the ids decide" 0.7 "$(number judged.json auc)" 0.15
+
+name="predictions from a checkpoint, a delta, a base"
+for what in 20190720/1 20190720/delta-1 20190721/0 20190721/base; do
+    run predict -m online.yaml --input test --model model/$what --output "${what//\//-}.txt"
+done
+[ "$(wc -l <20190720-1.txt)" = 300 ] || fault "$(wc -l <20190720-1.txt) predictions of 300 rows"
+far() { paste "$1" "$2" | awk '{ d = $1 - $2; d = d < 0 ? -d : d; if (d > most) most = d } END { print most + 0 }'; }
+near "a checkpoint and its delta" "$(far 20190720-1.txt 20190720-delta-1.txt)" 0 1e-4
+near "a day's beginning and its base" "$(far 20190721-0.txt 20190721-base.txt)" 0 1e-4
+[ "$(far 20190720-1.txt 20190721-0.txt | awk '{ print ($1 > 0.01) }')" = 1 ] || fault "a pass has changed nothing"
+run predict -m online.yaml --input test -o runner.infer_load_path=model/20190720 --output newest.txt
+says "predicting with $PWD/model/20190720/1"
+cmp -s newest.txt 20190720-1.txt || fault "the newest is another one"
+
+name="shows and clicks of the data"
+run train -m online.yaml -o runner.save_delta_frequency=5 runner.model_save_path=counts
+same_counts counts/20190720/1 data/20190720/1/part-0
+
+name="a network in YAML, shows and clicks that it names"
+mkdir -p named/20190720/1
+awk '{ print "1", $2, "1", 2 * $2, "1", 3, $3, $4, $5, $6 }' data/20190720/1/part-0 >named/20190720/1/part-0 # label, bought, seen
+cat >net.yaml <<'END'
+inputs:
+  - label: {dtype: int64}
+  - bought: {dtype: float32}
+  - seen: {dtype: float32}
+  - a: {dtype: int64}
+  - b: {dtype: int64}
+layers:
+  - x: {layer: embedding, input: a, rows: 10, width: 4, is_sparse: True, is_distributed: True, param_attr: SparseFeatFactors}
+  - y: {layer: embedding, input: b, rows: 10, width: 4, is_sparse: True, is_distributed: True, param_attr: SparseFeatFactors}
+  - z: {layer: concat, input: [x, y], axis: 1}
+  - predict: {layer: fc, input: z, size: 2, act: softmax}
+  - cost: {layer: cross_entropy, x: predict, label: label}
+  - loss: {layer: mean, x: cost}
+loss: loss
+predict: predict
+label: label
+END
+entry=table_parameters.SparseFeatFactors.entry
+sed '/distributed_embedding/,/fc_sizes/d; s#rank/dnn#./net.yaml#; s#train_data_dir: .*#train_data_dir: named#; s/pass_per_day: 2/pass_per_day: 1/' \
+    online.yaml >named.yaml
+run train -m named.yaml -o runner.model_save_path=named_model $entry=show_click_entry:seen:bought
+saved named_model/20190721/0 | cut -d' ' -f1-3 >saved.txt
+counted data/20190720/1/part-0 | awk '{ print $1, $2 * 3, $3 * 2 }' >counted.txt
+cmp -s saved.txt counted.txt || fault "other counters: $(diff saved.txt counted.txt | head -n 4 | tr '\n' '|')"
+refuses train -m named.yaml -o $entry=show_click_entry:seen:sold runner.model_save_path=other
+says "table SparseFeatFactors: ShowClickEntry names the variable 'sold', which the program does not have"
+refuses train -m named.yaml -o $entry=show_click_entry:seen:label runner.model_save_path=other
+says "the variable 'label' of its ShowClickEntry is int64; expected float32: cast it"
+run infer -m named.yaml -o runner.test_data_dir=named/20190720/1 runner.infer_load_path=named_model/20190721
+says "table SparseFeatFactors: 70 rows are loaded"
+
+name="servers: validation, skiff infer, counts"
+run launch --server_num 2 --worker_num 2 -m epochs.yaml -o runner.epochs=2 runner.split_file_list=True \
+    runner.model_save_path=job runner.valid_data_dir=test
+same_counts job/0 data/20190720/*/part-0
+grep -q "valid: before training: auc" log/workerlog.0 || fault "nothing is judged before training"
+for epoch in 0 1; do
+    run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=job runner.infer_epoch=$epoch --json judged.json
+    near "auc of epoch $epoch" "$(grep "{epoch: $epoch," job/best.yaml | sed 's/.* auc: \([0-9.]*\).*/\1/')" "$(number judged.json auc)" 1e-6
+done
+run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=job runner.infer_epoch=best runner.thread_num=3 runner.infer_batch_size=7
+says "* the best one by validation while training"
+run predict -m epochs.yaml --input test -o runner.infer_load_path=job
+says "the run's best"
+
+name="damage and wrong settings"
+refuses infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=job table_parameters.SparseFeatFactors.shard_num=4
+says "job/0/000 has 3 files part-*, table SparseFeatFactors has shard_num 4"
+sed '/^table_parameters/,$d' epochs.yaml >without.yaml
+refuses infer -m without.yaml -o runner.test_data_dir=test runner.infer_load_path=job
+says "job/0 holds tables of features, and the config has no settings of any: table_parameters as in the job that has saved it are needed"
+cp -r job torn
+truncate -s 100 torn/1/000/part-000-00000.gz
+run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=torn
+says "torn/1 is not whole and is left out" "torn/1/000/part-000-00000.gz" "Epoch: 0,"
+rm torn/0/dnn_plugin/fc_0.w_0
+refuses infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=torn
+says "torn/0 is not whole and is left out" "fc_0.w_0 is missing" "no epoch from 0 up to 2 in"
+
+name="a table with settings beside one without"
+for f in data/20190720/?/part-0 test/part-0; do awk '{ $6 -= 1e12 - 41; print }' $f >small && mv small $f; done # its ids are bounded
+sed 's#rank/dnn#rank/deepfm#; s/SparseFeatFactors/second_order/' epochs.yaml >mixed.yaml
+run launch --server_num 1 --worker_num 1 -m mixed.yaml -o runner.model_save_path=mixed runner.valid_data_dir=test
+run infer -m mixed.yaml -o runner.test_data_dir=test runner.infer_load_path=mixed --json judged.json
+says "table second_order: 70 rows are loaded"
+near auc "$(grep "{epoch: 0," mixed/best.yaml | sed 's/.* auc: \([0-9.]*\).*/\1/')" "$(number judged.json auc)" 1e-6
+
+name="rows beyond the limit of memory"
+rm -r data && mkdir data
+awk 'BEGIN { for (i = 0; i < 4000; i++) printf "1 %d 1 %d 1 %d\n", i % 3 == 0, 10 * i + 1, 10 * i + 5 }' >data/part-0
+run launch --server_num 1 --worker_num 1 -m epochs.yaml -o runner.train_data_dir=data runner.model_save_path=wide
+run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=wide runner.table_bytes=256K
+says "rows were dropped for memory and count as zeros; raise its memory_limit"
+exit $failed
