@@ -87,6 +87,11 @@ static void save_free(struct table_save *v, int shards)
     free(v);
 }
 
+bool features_is_saving(const struct unit *u, uint64_t token)
+{
+    return u->features->save && u->features->save->token == token;
+}
+
 void features_abort(struct unit *u)
 {
     struct table_save *v = u->features->save;
@@ -528,7 +533,7 @@ enum skiff_status features_commit(struct server *s, struct unit *u, const struct
                                   struct ps_table_state *state, struct skiff_error *err)
 {
     struct table_save *v = u->features->save;
-    if (!v || v->token != x->token)
+    if (!features_is_saving(u, x->token))
         return error_set(err, SKIFF_STATE,
                          "table %s: there is no such save to be put in its place (%s); save again",
                          u->param, v ? "another one has begun since" : "it was ended");

@@ -76,6 +76,10 @@ static void counters_change_at_the_commit(void **state)
     assert_int_equal(t.done, 2);
     assert_string_equal(fk_list(&k, "."), ".d.skiff-save-0000000000000005 ");
     x.call = PS_TABLE_ABORT;
+    x.token = 4; /* somebody else's */
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_string_equal(fk_list(&k, "."), ".d.skiff-save-0000000000000005 ");
+    x.token = 5;
     assert_ok(session_table(s, &x, &t, &err), err);
     assert_string_equal(fk_list(&k, "."), "");
     x.call = PS_TABLE_COMMIT;
