@@ -181,11 +181,14 @@ static void name_files(const struct server *s, const struct features *f, struct 
     char name[64];
     bool gz = !v->cache && (v->mode == SAVE_ALL || v->mode == SAVE_BATCH);
     int first, n = count_files(s, f, v, &first);
-    int most = f->config.cache_files < s->plan->servers ? f->config.cache_files : s->plan->servers;
-    shard_files_open(&v->files, n, gz, converter_of(&f->config, v->mode));
+    const char *converter = converter_of(&f->config, v->mode);
+    /* servers may append whole lines to the same file, but not convert or upload one together */
+    bool alone = v->remote || (converter && *converter);
+    shard_files_open(&v->files, n, gz, converter);
     for (int i = 0; i < n; i++) {
-        if (v->cache) /* of several servers, perhaps: each appends whole lines */
-            snprintf(name, sizeof name, "part-%03d", s->index % (most < 1 ? 1 : most));
+        if (v->cache)
+            snprintf(name, sizeof name, "part-%03d",
+                     alone ? s->index : s->index % f->config.cache_files);
         else
             snprintf(name, sizeof name, "part-%03d-%05d", s->index, first + i);
         shard_files_name(&v->files, i, v->temp, name);
