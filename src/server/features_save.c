@@ -199,8 +199,7 @@ static void name_files(const struct server *s, const struct features *f, struct 
 static void use_remote(struct table_save *v)
 {
     struct buf local = BUF_INIT;
-    const char *tmp = getenv("TMPDIR");
-    buf_printf(&local, "%s/.tables" LEFTOVER_MARK "%016llx-%ld", tmp && *tmp ? tmp : "/tmp",
+    buf_printf(&local, "%s/.tables" LEFTOVER_MARK "%016llx-%ld", fs_tmpdir(),
                (unsigned long long)v->token, (long)getpid());
     v->remote = v->temp;
     v->temp = local.data;
