@@ -185,7 +185,10 @@ skiff_fleet_save_inference_model(struct skiff_fleet *f, struct skiff_scope *scop
 
 /* Everything that this worker has queued has reached the servers. */
 SKIFF_API enum skiff_status skiff_fleet_flush(struct skiff_fleet *f, struct skiff_error *err);
-/* mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch. <dir>/000/part-<server>-<shard>[.gz] ... */
+/* mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch. <dir>/000/part-<server>-<shard>[.gz] ...
+ * All tables are written before the first is put in its place, and before counters change: a save
+ * that fails can be tried again. save_table: one, or all tables of features without the dense
+ * parameters (-1). */
 SKIFF_API enum skiff_status skiff_fleet_save_model(struct skiff_fleet *f, const char *dir, int mode,
                                                    struct skiff_error *err);
 SKIFF_API enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table,

@@ -409,9 +409,8 @@ static PyObject *fleet_init_server(struct fleet_object *o, PyObject *args, PyObj
         return NULL;
     bool ok = !dir_object || dir_object == Py_None ||
               (dir = path_of(&k, dir_object, "model_dir")) != NULL;
-    if (ok) {
-        FREE_CALL(status, skiff_fleet_init_server(o->f, dir, &err));
-    }
+    if (ok)
+        status = UNLOCKED(skiff_fleet_init_server(o->f, dir, &err));
     PyObject *result = ok ? fleet_finish(status, &err) : NULL;
     keep_end(&k);
     return result;
@@ -420,8 +419,7 @@ static PyObject *fleet_init_server(struct fleet_object *o, PyObject *args, PyObj
 static PyObject *fleet_run_server(struct fleet_object *o, PyObject *unused)
 {
     struct skiff_error err;
-    enum skiff_status status;
-    FREE_CALL(status, skiff_fleet_run_server(o->f, &err));
+    enum skiff_status status = UNLOCKED(skiff_fleet_run_server(o->f, &err));
     return fleet_finish(status, &err);
 }
 
@@ -441,15 +439,14 @@ static PyObject *fleet_init_worker(struct fleet_object *o, PyObject *args, PyObj
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("scope"),
                                      base_class[CLASS_SCOPE], &scope))
         return NULL;
-    FREE_CALL(status, skiff_fleet_init_worker(o->f, ((struct scope_object *)scope)->s, &err));
+    status = UNLOCKED(skiff_fleet_init_worker(o->f, ((struct scope_object *)scope)->s, &err));
     return fleet_finish(status, &err);
 }
 
 static PyObject *fleet_stop_worker(struct fleet_object *o, PyObject *unused)
 {
     struct skiff_error err;
-    enum skiff_status status;
-    FREE_CALL(status, skiff_fleet_stop_worker(o->f, &err));
+    enum skiff_status status = UNLOCKED(skiff_fleet_stop_worker(o->f, &err));
     at_work_remove(o->f);
     return fleet_finish(status, &err);
 }
@@ -457,8 +454,7 @@ static PyObject *fleet_stop_worker(struct fleet_object *o, PyObject *unused)
 static PyObject *fleet_barrier(struct fleet_object *o, PyObject *unused)
 {
     struct skiff_error err;
-    enum skiff_status status;
-    FREE_CALL(status, skiff_fleet_barrier_worker(o->f, &err));
+    enum skiff_status status = UNLOCKED(skiff_fleet_barrier_worker(o->f, &err));
     return fleet_finish(status, &err);
 }
 
@@ -480,7 +476,7 @@ static PyObject *reduce_longs(struct fleet_object *o, struct keep *k, PyObject *
     enum skiff_status status;
     if (!longs_of(k, list, "values", &v, &n))
         return NULL;
-    FREE_CALL(status, skiff_fleet_all_reduce_int64(o->f, op, v, (size_t)n, &err));
+    status = UNLOCKED(skiff_fleet_all_reduce_int64(o->f, op, v, (size_t)n, &err));
     if (status < 0)
         return raise_error(&err);
     struct skiff_attr a = {.type = SKIFF_ATTR_LONGS, .n = (int)n, .longs = v};
@@ -496,7 +492,7 @@ static PyObject *reduce_doubles(struct fleet_object *o, struct keep *k, PyObject
     enum skiff_status status;
     if (!doubles_of(k, list, "values", &v, &n))
         return NULL;
-    FREE_CALL(status, skiff_fleet_all_reduce_double(o->f, op, v, (size_t)n, &err));
+    status = UNLOCKED(skiff_fleet_all_reduce_double(o->f, op, v, (size_t)n, &err));
     if (status < 0)
         return raise_error(&err);
     struct skiff_attr a = {.type = SKIFF_ATTR_FLOAT64S, .n = n, .floats = v};
@@ -529,7 +525,7 @@ static PyObject *fleet_auc(struct fleet_object *o, PyObject *args, PyObject *key
     const char *p = name_of(pos, "pos"), *n = p ? name_of(neg, "neg") : NULL;
     if (!n)
         return NULL;
-    FREE_CALL(status, skiff_fleet_auc(o->f, ((struct scope_object *)scope)->s, p, n, &area, &err));
+    status = UNLOCKED(skiff_fleet_auc(o->f, ((struct scope_object *)scope)->s, p, n, &area, &err));
     return status < 0 ? raise_error(&err) : PyFloat_FromDouble(area);
 }
 
@@ -548,7 +544,7 @@ static PyObject *fleet_global_shuffle(struct fleet_object *o, PyObject *args, Py
         return NULL;
     }
     d->busy = true;
-    FREE_CALL(status, skiff_fleet_global_shuffle(o->f, d->d, seed, &err));
+    status = UNLOCKED(skiff_fleet_global_shuffle(o->f, d->d, seed, &err));
     d->busy = false;
     return fleet_finish(status, &err);
 }
@@ -566,8 +562,8 @@ static PyObject *fleet_save_persistables(struct fleet_object *o, PyObject *args,
         return NULL;
     const char *dir = path_of(&k, dir_object, "dirname");
     if (dir) {
-        FREE_CALL(status, skiff_fleet_save_persistables(o->f, ((struct scope_object *)scope)->s,
-                                                        dir, &err));
+        status = UNLOCKED(
+            skiff_fleet_save_persistables(o->f, ((struct scope_object *)scope)->s, dir, &err));
     }
     PyObject *result = dir ? fleet_finish(status, &err) : NULL;
     keep_end(&k);
@@ -591,8 +587,8 @@ static PyObject *fleet_save_inference(struct fleet_object *o, PyObject *args, Py
         path && names_of(&k, feeds, "feeds", &f, &nf) && names_of(&k, targets, "targets", &t, &nt);
     if (ok) {
         struct skiff_scope *s = ((struct scope_object *)scope)->s;
-        FREE_CALL(status,
-                  skiff_fleet_save_inference_model(o->f, s, f, nf, t, nt, path, is_prefix, &err));
+        status = UNLOCKED(
+            skiff_fleet_save_inference_model(o->f, s, f, nf, t, nt, path, is_prefix, &err));
     }
     PyObject *result = ok ? fleet_finish(status, &err) : NULL;
     keep_end(&k);
@@ -675,7 +671,7 @@ static PyObject *leave_job(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("program"),
                                      base_class[CLASS_PROGRAM], &program))
         return NULL;
-    FREE_CALL(status, skiff_program_leave_job(((struct program_object *)program)->p, &err));
+    status = UNLOCKED(skiff_program_leave_job(((struct program_object *)program)->p, &err));
     return fleet_finish(status, &err);
 }
 
@@ -689,7 +685,7 @@ static PyObject *join_job(PyObject *self, PyObject *args, PyObject *keywords)
                                      base_class[CLASS_PROGRAM], &program, base_class[CLASS_SCOPE],
                                      &scope))
         return NULL;
-    FREE_CALL(status, skiff_program_join(((struct program_object *)program)->p,
+    status = UNLOCKED(skiff_program_join(((struct program_object *)program)->p,
                                          ((struct scope_object *)scope)->s, &done, &err));
     return status < 0 ? raise_file_error(&err) : PyBool_FromLong(done);
 }

@@ -40,16 +40,14 @@ bool fleet_tables_of(struct keep *k, PyObject *o, struct skiff_strategy *s)
 PyObject *fleet_flush(struct fleet_object *o, PyObject *unused)
 {
     struct skiff_error err;
-    enum skiff_status status;
-    FREE_CALL(status, skiff_fleet_flush(o->f, &err));
+    enum skiff_status status = UNLOCKED(skiff_fleet_flush(o->f, &err));
     return fleet_finish(status, &err);
 }
 
 PyObject *fleet_revert(struct fleet_object *o, PyObject *unused)
 {
     struct skiff_error err;
-    enum skiff_status status;
-    FREE_CALL(status, skiff_fleet_revert(o->f, &err));
+    enum skiff_status status = UNLOCKED(skiff_fleet_revert(o->f, &err));
     return fleet_finish(status, &err);
 }
 
@@ -81,10 +79,9 @@ PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *ke
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
     bool ok = files_of(args, keywords, &k, &dir, &mode, &table);
-    if (ok) {
-        FREE_CALL(status, table < 0 ? skiff_fleet_save_model(o->f, dir, mode, &err)
+    if (ok)
+        status = UNLOCKED(table < 0 ? skiff_fleet_save_model(o->f, dir, mode, &err)
                                     : skiff_fleet_save_table(o->f, table, dir, mode, &err));
-    }
     return answer(ok, status, &err, &k);
 }
 
@@ -96,10 +93,9 @@ PyObject *fleet_load_tables(struct fleet_object *o, PyObject *args, PyObject *ke
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
     bool ok = files_of(args, keywords, &k, &dir, &mode, &table);
-    if (ok) {
-        FREE_CALL(status, table < 0 ? skiff_fleet_load_model(o->f, dir, mode, &err)
+    if (ok)
+        status = UNLOCKED(table < 0 ? skiff_fleet_load_model(o->f, dir, mode, &err)
                                     : skiff_fleet_load_table(o->f, table, dir, mode, &err));
-    }
     return answer(ok, status, &err, &k);
 }
 
@@ -112,10 +108,9 @@ PyObject *fleet_save_cache(struct fleet_object *o, PyObject *args, PyObject *key
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
     bool ok = files_of(args, keywords, &k, &dir, &mode, &table);
-    if (ok) {
-        FREE_CALL(status,
-                  skiff_fleet_save_cache(o->f, table < 0 ? 0 : table, dir, mode, &rows, &err));
-    }
+    if (ok)
+        status =
+            UNLOCKED(skiff_fleet_save_cache(o->f, table < 0 ? 0 : table, dir, mode, &rows, &err));
     keep_end(&k);
     if (!ok)
         return NULL;
@@ -129,7 +124,7 @@ PyObject *fleet_shrink(struct fleet_object *o, PyObject *args, PyObject *keyword
     enum skiff_status status;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|i", KEYWORDS("table"), &table))
         return NULL;
-    FREE_CALL(status, skiff_fleet_shrink(o->f, table, &err));
+    status = UNLOCKED(skiff_fleet_shrink(o->f, table, &err));
     return fleet_finish(status, &err);
 }
 
@@ -145,7 +140,7 @@ static PyObject *move_dense(struct fleet_object *o, PyObject *args, PyObject *ke
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!", KEYWORDS("scope"),
                                      base_class[CLASS_SCOPE], &scope))
         return NULL;
-    FREE_CALL(status, move(o->f, ((struct scope_object *)scope)->s, &err));
+    status = UNLOCKED(move(o->f, ((struct scope_object *)scope)->s, &err));
     return fleet_finish(status, &err);
 }
 
@@ -182,7 +177,7 @@ PyObject *fleet_table_state(struct fleet_object *o, PyObject *args, PyObject *ke
     enum skiff_status status;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|i", KEYWORDS("table"), &table))
         return NULL;
-    FREE_CALL(status, skiff_fleet_table_state(o->f, table, &s, &err));
+    status = UNLOCKED(skiff_fleet_table_state(o->f, table, &s, &err));
     if (status < 0)
         return raise_error(&err);
 #define N(field) #field, (unsigned long long)s.field

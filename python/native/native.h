@@ -322,7 +322,7 @@ PyObject *eager_wrap_list(struct skiff_eager_tensor **t, int n); /* takes them o
 PyObject *executor_train(struct skiff_executor *e, struct program_object *p,
                          struct dataset_object *d, PyObject *options, bool infer);
 
-/* The status of a call that may take long (files of other machines) and touches no object: other
+/* The status of a call that may take long (other machines, their files) and touches no object:
  * threads of Python run meanwhile. */
 #define UNLOCKED(call)                     \
     ({                                     \
@@ -332,11 +332,6 @@ PyObject *executor_train(struct skiff_executor *e, struct program_object *p,
         Py_END_ALLOW_THREADS;              \
         unlocked_status;                   \
     })
-/* A call without the interpreter lock. */
-#define FREE_CALL(status, call) \
-    Py_BEGIN_ALLOW_THREADS;     \
-    status = (call);            \
-    Py_END_ALLOW_THREADS
 
 /* For static tables of methods. */
 #define METHOD(name, function, doc)                                                  \

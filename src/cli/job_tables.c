@@ -38,8 +38,8 @@ void job_tables_progress(struct skiff_fleet *f, struct progress *p)
     for (int i = 0; i < n; i++) {
         struct skiff_table_state s = {0};
         if (skiff_fleet_table_state(f, i, &s, NULL) < 0)
-            return; /* what is wrong with the network is noticed by those who train */
-        rows += s.rows + s.disk_rows;
+            return;     /* what is wrong with the network is noticed by those who train */
+        rows += s.rows; /* those on disk, too */
         bytes += s.bytes;
     }
     snprintf(p->tables, sizeof p->tables, "tables %llu rows, %s", (unsigned long long)rows,
@@ -139,9 +139,8 @@ enum skiff_status job_tables_save(struct job *j, struct task *task, const char *
 {
     if (mode == 0 || mode == 3)
         return skiff_fleet_save_model(j->fleet, dir, mode, err);
-    for (int i = 0; i < skiff_fleet_tables(j->fleet); i++)
-        TRY(skiff_fleet_save_table(j->fleet, i, dir, mode, err));
-    return save_network(j, task, dir, err);
+    TRY(save_network(j, task, dir, err)); /* changes nothing when it fails: first */
+    return skiff_fleet_save_table(j->fleet, -1, dir, mode, err);
 }
 
 enum skiff_status job_tables_save_epoch(struct job *j, struct task *task, const char *dir,

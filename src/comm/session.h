@@ -109,8 +109,17 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
  * loads of large tables); progress is said every 10 s. */
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err);
-/* SAVE (or CACHE) to all, then COMMIT; ABORT if one could not. sum: of the states; its threshold is
- * the mean. */
+/* The same; sum: of the states, its threshold is the mean. */
+enum skiff_status session_table_sum(struct session *s, const struct ps_table *call,
+                                    struct ps_table_state *sum, struct skiff_error *err);
+/* Saves of n tables (SAVE or CACHE) that belong together: written first, ABORT for all if one could
+ * not be; then, unless something else has gone wrong meanwhile (good), COMMIT for all. So a save
+ * that fails for want of room has changed no table. calls: their tokens are set. */
+enum skiff_status session_tables_write(struct session *s, struct ps_table *calls, int n,
+                                       struct ps_table_state *sums, struct skiff_error *err);
+enum skiff_status session_tables_end(struct session *s, struct ps_table *calls, int n, bool good,
+                                     struct skiff_error *err);
+/* Both halves, of one table. */
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err);
 /* Records of a snapshot, as servers keep them, from a cursor on (0: the beginning; next: 0 at the

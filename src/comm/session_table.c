@@ -109,21 +109,19 @@ enum skiff_status session_table(struct session *s, const struct ps_table *call,
     return ask(s, 0, s->options.servers, call, states, err);
 }
 
-static void add_state(struct ps_table_state *sum, const struct ps_table_state *x)
+/* The call to all servers; their states added up. */
+enum skiff_status session_table_sum(struct session *s, const struct ps_table *call,
+                                    struct ps_table_state *sum, struct skiff_error *err)
 {
-    sum->rows += x->rows;
-    sum->bytes += x->bytes;
-    sum->admitted += x->admitted;
-    sum->refused += x->refused;
-    sum->expired += x->expired;
-    sum->evicted += x->evicted;
-    sum->hits += x->hits;
-    sum->misses += x->misses;
-    sum->disk_rows += x->disk_rows;
-    sum->disk_bytes += x->disk_bytes;
-    sum->written_bytes += x->written_bytes;
-    sum->done += x->done;
-    sum->threshold += x->threshold;
+    int n = s->options.servers;
+    struct ps_table_state *states = mem_must((size_t)n * sizeof *states);
+    enum skiff_status status = session_table(s, call, states, err);
+    memset(sum, 0, sizeof *sum);
+    for (int i = 0; i < n && status == SKIFF_OK; i++)
+        ps_table_state_add(sum, &states[i]);
+    sum->threshold /= n;
+    free(states);
+    return status;
 }
 
 /* One server after the other: the first that sees the folder brings all of it to its place. */
@@ -136,27 +134,43 @@ static enum skiff_status commit(struct session *s, struct ps_table *call, struct
     return SKIFF_OK;
 }
 
+enum skiff_status session_tables_write(struct session *s, struct ps_table *calls, int n,
+                                       struct ps_table_state *sums, struct skiff_error *err)
+{
+    enum skiff_status status = SKIFF_OK;
+    int begun = 0;
+    for (; begun < n && status == SKIFF_OK; begun++) {
+        calls[begun].token = rng_entropy();
+        status = session_table_sum(s, &calls[begun], &sums[begun], err);
+    }
+    if (status < 0)
+        session_tables_end(s, calls, begun, false, NULL);
+    return status;
+}
+
+enum skiff_status session_tables_end(struct session *s, struct ps_table *calls, int n, bool good,
+                                     struct skiff_error *err)
+{
+    struct ps_table_state sum;
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && good && status == SKIFF_OK; i++)
+        status = commit(s, &calls[i], err);
+    for (int i = 0; i < n && (!good || status < 0); i++) { /* of what is committed, nothing ends */
+        calls[i].call = PS_TABLE_ABORT;
+        session_table_sum(s, &calls[i], &sum, NULL); /* a dead server's ends with it */
+    }
+    return status;
+}
+
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err)
 {
-    int n = s->options.servers;
-    struct ps_table_state *states = mem_must((size_t)n * sizeof *states);
     struct ps_table *x = mem_must(sizeof *x);
     *x = *call;
-    x->token = rng_entropy();
-    enum skiff_status status = session_table(s, x, states, err);
-    memset(sum, 0, sizeof *sum);
-    for (int i = 0; i < n && status == SKIFF_OK; i++)
-        add_state(sum, &states[i]);
-    sum->threshold /= n;
+    enum skiff_status status = session_tables_write(s, x, 1, sum, err);
     if (status == SKIFF_OK)
-        status = commit(s, x, err);
-    if (status < 0) { /* what cannot be said to a dead server ends with it */
-        x->call = PS_TABLE_ABORT;
-        session_table(s, x, states, NULL);
-    }
+        status = session_tables_end(s, x, 1, true, err);
     free(x);
-    free(states);
     return status;
 }
 

@@ -21,6 +21,7 @@
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "store/file.h"
+#include "store/leftover.h"
 
 #define COLUMNS 8
 
@@ -282,10 +283,11 @@ static void print_element(const struct dense_param *p, int64_t i, struct buf *ou
 static void print_part(const struct dense *d, int64_t from, int64_t end, struct buf *out)
 {
     int64_t first = 0;
-    for (int i = 0; i < d->n; first += d->params[i++].size)
-        for (int64_t e = 0; e < d->params[i].size; e++)
-            if (first + e >= from && first + e < end)
-                print_element(&d->params[i], e, out);
+    for (int i = 0; i < d->n; first += d->params[i++].size) {
+        int64_t e = from > first ? from - first : 0, size = d->params[i].size;
+        for (; e < size && first + e < end; e++)
+            print_element(&d->params[i], e, out);
+    }
 }
 
 static enum skiff_status write_parts(const struct dense *d, const char *dir,
@@ -324,16 +326,34 @@ static enum skiff_status swap_folders(const char *fresh, const char *dir, struct
     return error_set(err, SKIFF_IO, "%s cannot be put in its place: %m", dir);
 }
 
+/* Beside `dir`, under a name that the next save takes away when this process is killed; of another
+ * machine's folder nobody knows who lives. */
+static enum skiff_status fresh_folder(const char *dir, char **out, int *lock,
+                                      struct skiff_error *err)
+{
+    struct buf name = BUF_INIT;
+    if (!fs_is_remote(dir)) {
+        TRY(file_make_parents(dir, err));
+        return leftover_make_dir(dir, false, out, lock, err);
+    }
+    buf_printf(&name, "%s.new-%ld", dir, (long)getpid());
+    file_remove_tree(name.data);
+    *out = name.data;
+    return SKIFF_OK;
+}
+
 static enum skiff_status save_folder(struct dense *d, const char *dir, struct skiff_error *err)
 {
-    struct buf fresh = BUF_INIT;
-    buf_printf(&fresh, "%s.new-%ld", dir, (long)getpid());
-    file_remove_tree(fresh.data);
-    enum skiff_status status = write_parts(d, fresh.data, err);
+    char *fresh;
+    int lock = -1;
+    TRY(fresh_folder(dir, &fresh, &lock, err));
+    enum skiff_status status = write_parts(d, fresh, err);
     if (status == SKIFF_OK)
-        status = swap_folders(fresh.data, dir, err);
-    file_remove_tree(fresh.data);
-    buf_deinit(&fresh);
+        status = swap_folders(fresh, dir, err);
+    file_remove_tree(fresh);
+    if (lock >= 0)
+        lock_release(lock);
+    free(fresh);
     return status;
 }
 

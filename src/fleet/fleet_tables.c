@@ -99,32 +99,6 @@ static enum skiff_status make_call(const struct skiff_fleet *f, uint32_t what, i
     return dir ? folder_of(dir, table, suffix, out->dir, sizeof(out->dir), err) : SKIFF_OK;
 }
 
-/* The call to all servers; their states added up. */
-static enum skiff_status ask(struct skiff_fleet *f, struct session *s, const struct ps_table *call,
-                             struct ps_table_state *sum, struct skiff_error *err)
-{
-    int n = plan_of(f)->servers;
-    struct ps_table_state *states = mem_must((size_t)n * sizeof(*states));
-    enum skiff_status status = session_table(s, call, states, err);
-    if (sum)
-        memset(sum, 0, sizeof(*sum));
-    for (int i = 0; i < n && sum && status == SKIFF_OK; i++) {
-        sum->rows += states[i].rows;
-        sum->bytes += states[i].bytes;
-        sum->admitted += states[i].admitted;
-        sum->refused += states[i].refused;
-        sum->expired += states[i].expired;
-        sum->evicted += states[i].evicted;
-        sum->hits += states[i].hits;
-        sum->misses += states[i].misses;
-        sum->disk_rows += states[i].disk_rows;
-        sum->disk_bytes += states[i].disk_bytes;
-        sum->written_bytes += states[i].written_bytes;
-    }
-    free(states);
-    return status;
-}
-
 /* ---- saving ---- */
 
 static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
@@ -134,20 +108,30 @@ static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
     f->thresholds[table] = threshold;
 }
 
-static enum skiff_status save_one(struct skiff_fleet *f, struct session *s, int table,
-                                  const char *dir, int mode, struct skiff_error *err)
+/* Tables of features first .. first + n, and the dense parameters. A save that cannot be written
+ * leaves all tables as they were: their counters too, which a second try needs. */
+static enum skiff_status save(struct skiff_fleet *f, struct session *s, int first, int n,
+                              bool dense, const char *dir, int mode, struct skiff_error *err)
 {
-    struct ps_table call;
-    struct ps_table_state sum;
-    if (table == skiff_fleet_tables(f)) {
-        TRY(folder_of(dir, table, "", call.dir, sizeof(call.dir), err));
-        return fleet_dense_save(f, s, call.dir, err);
-    }
-    TRY(make_call(f, PS_TABLE_SAVE, table, dir, "", mode, &call, err));
-    TRY(session_table_save(s, &call, &sum, err));
-    if (mode == 1 || mode == 2)
-        keep_threshold(f, table, sum.threshold);
-    return SKIFF_OK;
+    struct ps_table *calls = mem_must((size_t)(n + 1) * sizeof(*calls)), *last = &calls[n];
+    struct ps_table_state *sums = mem_must((size_t)(n + 1) * sizeof(*sums));
+    enum skiff_status status = SKIFF_OK;
+    for (int i = 0; i < n && status == SKIFF_OK; i++)
+        status = make_call(f, PS_TABLE_SAVE, first + i, dir, "", mode, &calls[i], err);
+    if (status == SKIFF_OK && dense)
+        status = folder_of(dir, skiff_fleet_tables(f), "", last->dir, sizeof(last->dir), err);
+    TRY_OUT(status);
+    TRY_OUT(session_tables_write(s, calls, n, sums, err));
+    if (dense)
+        status = fleet_dense_save(f, s, last->dir, err);
+    enum skiff_status end = session_tables_end(s, calls, n, status == SKIFF_OK, err);
+    status = status < 0 ? status : end;
+    for (int i = 0; i < n && status == SKIFF_OK && (mode == 1 || mode == 2); i++)
+        keep_threshold(f, first + i, sums[i].threshold);
+out:
+    free(calls);
+    free(sums);
+    return status;
 }
 
 static enum skiff_status check_mode(const char *call, int mode, struct skiff_error *err)
@@ -166,10 +150,9 @@ enum skiff_status skiff_fleet_save_model(struct skiff_fleet *f, const char *dir,
     struct session *s;
     TRY(check_mode("save_model", mode, err));
     TRY(begin(f, "save_model", &s, err));
-    int n = skiff_fleet_tables(f) + fleet_dense_any(f);
-    for (int i = 0; i < n && fleet_writes(f, "save_model"); i++)
-        TRY(save_one(f, s, i, dir, mode, err));
-    return SKIFF_OK;
+    if (!fleet_writes(f, "save_model"))
+        return SKIFF_OK;
+    return save(f, s, 0, skiff_fleet_tables(f), fleet_dense_any(f), dir, mode, err);
 }
 
 enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table, const char *dir,
@@ -178,8 +161,13 @@ enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table, const
     struct session *s;
     TRY(check_mode("save_table", mode, err));
     TRY(begin(f, "save_table", &s, err));
-    TRY(check_table(f, "save_table", table, true, err));
-    return fleet_writes(f, "save_table") ? save_one(f, s, table, dir, mode, err) : SKIFF_OK;
+    if (table != -1)
+        TRY(check_table(f, "save_table", table, true, err));
+    if (!fleet_writes(f, "save_table"))
+        return SKIFF_OK;
+    int all = skiff_fleet_tables(f);
+    bool dense = table == all;
+    return save(f, s, table < 0 ? 0 : table, table < 0 ? all : !dense, dense, dir, mode, err);
 }
 
 enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table, const char *dir,
@@ -213,7 +201,8 @@ static enum skiff_status load_one(struct skiff_fleet *f, struct session *s, int 
         return fleet_dense_load(f, s, call.dir, err);
     }
     TRY(make_call(f, PS_TABLE_LOAD, table, dir, "", mode, &call, err));
-    return ask(f, s, &call, NULL, err);
+    struct ps_table_state sum;
+    return session_table_sum(s, &call, &sum, err);
 }
 
 enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir, int mode,
@@ -223,7 +212,8 @@ enum skiff_status skiff_fleet_load_model(struct skiff_fleet *f, const char *dir,
     TRY(check_mode("load_model", mode, err));
     TRY(begin(f, "load_model", &s, err));
     int n = skiff_fleet_tables(f) + fleet_dense_any(f);
-    for (int i = 0; i < n && fleet_writes(f, "load_model"); i++)
+    bool writes = fleet_writes(f, "load_model");
+    for (int i = 0; i < n && writes; i++)
         TRY(load_one(f, s, i, dir, mode, err));
     return SKIFF_OK;
 }
@@ -252,6 +242,7 @@ static enum skiff_status each(struct skiff_fleet *f, const char *name, uint32_t 
 {
     struct session *s;
     struct ps_table call;
+    struct ps_table_state sum;
     TRY(begin(f, name, &s, err));
     if (table != -1)
         TRY(check_table(f, name, table, false, err));
@@ -261,7 +252,7 @@ static enum skiff_status each(struct skiff_fleet *f, const char *name, uint32_t 
         if (table != -1 && table != i)
             continue;
         TRY(make_call(f, what, i, NULL, "", 0, &call, err));
-        TRY(ask(f, s, &call, NULL, err));
+        TRY(session_table_sum(s, &call, &sum, err));
     }
     return SKIFF_OK;
 }
@@ -285,7 +276,7 @@ enum skiff_status skiff_fleet_table_state(struct skiff_fleet *f, int table,
     TRY(fleet_need_session(f, "table_state", &s, err)); /* looks only: nothing is pushed first */
     TRY(check_table(f, "table_state", table, false, err));
     TRY(make_call(f, PS_TABLE_STAT, table, NULL, "", 0, &call, err));
-    TRY(ask(f, s, &call, &sum, err));
+    TRY(session_table_sum(s, &call, &sum, err));
     *out = (struct skiff_table_state){.rows = sum.rows,
                                       .bytes = sum.bytes,
                                       .admitted = sum.admitted,

@@ -25,6 +25,7 @@ struct table_job {
     bool adam_d2sum;
     bool apart;           /* no id is pushed by two workers */
     const char *settings; /* NULL: those above */
+    const char *second;   /* settings of a second table, emb2; NULL: there is none */
     const char *load;     /* servers begin with it; NULL: as the startup program says */
     /* filled */
     char texts[MAX_NODES][32];
@@ -40,7 +41,7 @@ struct member {
 };
 
 /* loss = mean(rows * g) + mean(x w): what is pushed for a row is g / 4, for w the mean of x. */
-static struct skiff_var *build(struct skiff_net *net)
+static struct skiff_var *build(struct skiff_net *net, bool two)
 {
     skiff_program_set_generation(skiff_net_main(net), 2);
     skiff_program_set_generation(skiff_net_startup(net), 2);
@@ -54,6 +55,12 @@ static struct skiff_var *build(struct skiff_net *net)
         skiff_fc(net, x, 1, .bias_attr = SKIFF_NO_PARAM,
                  .param_attr = SKIFF_PARAM(.name = "w", .initializer = skiff_init_constant(1)));
     struct skiff_var *one = skiff_mean(net, skiff_elementwise(net, mul, rows, g));
+    if (two)
+        one = skiff_sums(
+            net, SKIFF_VARS(one, skiff_mean(net, skiff_embedding(
+                                                     net, ids, 1, DIM, .is_sparse = true,
+                                                     .is_distributed = true,
+                                                     .param_attr = SKIFF_PARAM(.name = "emb2")))));
     return skiff_sums(net, SKIFF_VARS(one, skiff_mean(net, y)));
 }
 
@@ -84,16 +91,19 @@ static void *member_main(void *arg)
     struct skiff_net *net = skiff_net_create();
     struct skiff_fleet *f = skiff_fleet_create();
     struct skiff_scope *scope = skiff_scope_create();
-    struct skiff_var *loss = build(net);
+    struct skiff_var *loss = build(net, j->second != NULL);
     struct skiff_role role = {.role = m->server ? SKIFF_SERVER : SKIFF_WORKER,
                               .current_id = m->id,
                               .worker_num = j->workers,
                               .server_endpoints = j->endpoints,
                               .nservers = j->servers};
-    struct skiff_table_settings table = {.table = "emb",
-                                         .settings = j->settings ? j->settings : settings};
-    struct skiff_strategy strategy = {
-        .mode = j->mode, .tables = &table, .ntables = 1, .adam_d2sum = j->adam_d2sum};
+    struct skiff_table_settings tables[] = {
+        {.table = "emb", .settings = j->settings ? j->settings : settings},
+        {.table = "emb2", .settings = j->second}};
+    struct skiff_strategy strategy = {.mode = j->mode,
+                                      .tables = tables,
+                                      .ntables = j->second ? 2 : 1,
+                                      .adam_d2sum = j->adam_d2sum};
     struct skiff_optimizer *opt = skiff_optimizer_create(
         net, j->optimizer, &(struct skiff_optimizer_options){.learning_rate = 0.1});
     enum skiff_status status = skiff_fleet_init_user(f, &role, err);
@@ -419,6 +429,67 @@ static void save_and_load(void **state)
     assert_true(same_text(in_folder("second"), in_folder("fourth"), "001"));
 }
 
+/* ---- a save of several tables that fails has changed none of them ---- */
+
+static void told(enum skiff_status status, const struct skiff_error *err, const char *text)
+{
+    assert_true(status < 0);
+    if (!strstr(err->message, text))
+        fail_msg("'%s' does not tell '%s'", err->message, text);
+}
+
+static void shell(const char *format, const char *path)
+{
+    char command[300];
+    snprintf(command, sizeof(command), format, path);
+    assert_int_equal(system(command), 0);
+}
+
+static void retry_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
+                       struct skiff_scope *scope, int worker)
+{
+    struct skiff_error err = {0};
+    static const int64_t ids[SAMPLES] = {7, -9};
+    step(exe, skiff_fleet_main_program(f), ids, 0, 0);
+    shell("touch %s", in_folder("full"));
+    shell("mkdir -p %s/.002.skiff-save-0/rest", in_folder("delta")); /* of a killed process */
+    told(skiff_fleet_save_model(f, in_folder("delta"), 1, &err), &err, "save of table emb2");
+    told(skiff_fleet_save_table(f, -1, in_folder("delta"), 1, &err), &err, "save of table emb2");
+    shell("test -z \"$(ls -A %s)\"", in_folder("delta")); /* no table's, nor a leftover */
+    shell("rm %s", in_folder("full"));
+    must(skiff_fleet_save_model(f, in_folder("delta"), 1, &err), &err);
+}
+
+/* The second table's converter fails while there is a file "full"; the rows of the first are in the
+ * delta of the second try: its counters of changes were not reset by the first. */
+static void failed_saves_can_be_tried_again(void **state)
+{
+    char second[2048];
+    snprintf(second, sizeof(second),
+             "%saccessor.ctr_accessor_param.base_threshold 0\n"
+             "accessor.ctr_accessor_param.delta_threshold 0.01\n"
+             "accessor.table_accessor_save_param.0.param 1\n"
+             "accessor.table_accessor_save_param.0.converter test ! -e %s && cat\n",
+             settings, in_folder("full"));
+    char first[1024];
+    snprintf(first, sizeof(first),
+             "%saccessor.ctr_accessor_param.base_threshold 0\n"
+             "accessor.ctr_accessor_param.delta_threshold 0.01\n",
+             settings);
+    struct table_job j = {.mode = "async",
+                          .optimizer = "adam",
+                          .servers = 2,
+                          .workers = 1,
+                          .work = retry_work,
+                          .settings = first,
+                          .second = second};
+    struct plain delta = {0};
+    (void)state;
+    table_job_run(&j);
+    assert_int_equal(saved_rows(in_folder("delta"), &delta), 2);
+    shell("test \"$(ls -A %s | tr '\\n' ' ')\" = '000 001 002 '", in_folder("delta"));
+}
+
 /* ---- save_persistables keeps all of every record ---- */
 
 static void keep_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
@@ -520,13 +591,6 @@ static void dense_d2sum(void **state)
 
 /* ---- refusals ---- */
 
-static void told(enum skiff_status status, const struct skiff_error *err, const char *text)
-{
-    assert_true(status < 0);
-    if (!strstr(err->message, text))
-        fail_msg("'%s' does not tell '%s'", err->message, text);
-}
-
 static void refused_work(struct table_job *j, struct skiff_fleet *f, struct skiff_executor *exe,
                          struct skiff_scope *scope, int worker)
 {
@@ -576,6 +640,7 @@ int main(void)
         cmocka_unit_test(sync_pushes_in_order),
         cmocka_unit_test(half_async_pushes),
         cmocka_unit_test(save_and_load),
+        cmocka_unit_test(failed_saves_can_be_tried_again),
         cmocka_unit_test(persistables_come_back),
         cmocka_unit_test(dense_d2sum),
         cmocka_unit_test(wrong_calls),

@@ -166,6 +166,7 @@ struct ps_table_state {
 void ps_write_table_state(struct wire_writer *w, const struct ps_table_state *s);
 enum skiff_status ps_read_table_state(const struct blob *b, struct ps_table_state *out,
                                       struct skiff_error *err);
+void ps_table_state_add(struct ps_table_state *sum, const struct ps_table_state *x);
 
 /* PUT_PART: one item (dense, float32), written to elements first .. of the variable. */
 void ps_write_put(struct wire_writer *w, uint64_t first, const struct ps_item *item);

@@ -87,3 +87,11 @@ enum skiff_status ps_read_table_state(const struct blob *b, struct ps_table_stat
         *out = s;
     return status;
 }
+
+void ps_table_state_add(struct ps_table_state *sum, const struct ps_table_state *x)
+{
+#define ADD(name) sum->name += x->name;
+    STATE_NUMBERS(ADD)
+#undef ADD
+    sum->threshold += x->threshold;
+}

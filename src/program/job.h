@@ -37,7 +37,7 @@ static inline int job_slice_of(const struct job_slices *s, int64_t id)
 {
     if (!s->shards)
         return (int)((uint64_t)id % (uint64_t)s->n);
-    return (int)((uint64_t)id % (uint64_t)s->shards) / ((s->shards + s->n - 1) / s->n);
+    return (int)((uint64_t)id % (uint64_t)s->shards) / ((s->shards - 1) / s->n + 1);
 }
 
 /* Rows of one table for several lists of ids at once; out[i] gets ids[i]'s rows, [count, width]. */

@@ -34,10 +34,13 @@ static void name_counts(struct server *s)
 
 void features_tell(struct server *s, struct unit *u)
 {
-    struct table_stats t = {0};
-    table_stats(u->table, &t);
-    const uint64_t now[FEATURE_COUNTS] = {t.rows,           t.bytes,          t.counts.admitted,
-                                          t.counts.refused, t.counts.expired, t.counts.evicted};
+    const struct table_counts *c = &u->table->counts; /* table_stats asks the disk for more */
+    const uint64_t now[FEATURE_COUNTS] = {table_count(u->table),
+                                          table_bytes(u->table),
+                                          c->admitted,
+                                          c->refused,
+                                          c->expired,
+                                          c->evicted};
     for (int i = 0; i < FEATURE_COUNTS; i++) {
         metric_add(s->counts.tables[i], (int64_t)now[i] - u->features->told[i]);
         u->features->told[i] = (int64_t)now[i];
@@ -179,14 +182,12 @@ static void note_absent(void *self, size_t first, size_t n, struct record *const
 
 static void make_block(void *self, size_t first, size_t n, struct record *const *records) {}
 
-/* Asks as often as the id has occurred. */
+/* As often as the id has occurred, by what the worker says: any number. */
 static enum skiff_status ask_for(struct table *t, int64_t id, float show, bool *out,
                                  struct skiff_error *err)
 {
-    int64_t times = t->options.admission.kind == ADMIT_COUNT && show > 1 ? (int64_t)show : 1;
-    *out = false;
-    for (int64_t i = 0; i < times && !*out; i++)
-        TRY(waiting_ask(t->waiting, id, out, err));
+    uint32_t times = show > 1 ? show < 0x1p31f ? (uint32_t)show : UINT32_MAX : 1;
+    TRY(waiting_ask(t->waiting, id, times, out, err));
     t->counts.refused += !*out;
     return SKIFF_OK;
 }
@@ -260,7 +261,7 @@ enum skiff_status features_put(struct unit *u, int64_t id, const float *row,
 {
     struct record *r = mem_must(u->table->stride);
     r->id = id;
-    r->stamp = (uint32_t)row[0];
+    r->stamp = row[0] > 0 && row[0] < 0x1p24f ? (uint32_t)row[0] : 0; /* a file may say anything */
     memcpy(r->values, row + 1, (size_t)u->accessor.width * sizeof *row);
     enum skiff_status status = table_put(u->table, r, err);
     free(r);

@@ -43,6 +43,7 @@ enum skiff_status features_save(struct server *s, struct unit *u, const struct p
 enum skiff_status features_revert(struct server *s, struct unit *u, struct skiff_error *err);
 enum skiff_status features_commit(struct server *s, struct unit *u, const struct ps_table *x,
                                   struct ps_table_state *state, struct skiff_error *err);
+bool features_is_saving(const struct unit *u, uint64_t token);
 void features_abort(struct unit *u); /* nothing to abort is fine */
 
 /* ---- features_load.c; while the server runs, on the clerk's thread ---- */

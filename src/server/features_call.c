@@ -100,9 +100,11 @@ static enum skiff_status carry_out(struct server *s, struct call *c, struct ps_t
                                                   : features_commit(s, u, &c->x, state, err);
     case PS_TABLE_LOAD:
         return features_load(s, u, &c->x, state, err);
-    case PS_TABLE_ABORT:
-        features_abort(u);
-        features_unload(u);
+    case PS_TABLE_ABORT: /* not another asker's, which may have begun since */
+        if (features_is_saving(u, c->x.token))
+            features_abort(u);
+        if (features_is_loading(u, c->x.token))
+            features_unload(u);
         return SKIFF_OK;
     case PS_TABLE_REVERT:
         return features_revert(s, u, err);

@@ -87,6 +87,11 @@ static void save_free(struct table_save *v, int shards)
     free(v);
 }
 
+bool features_is_saving(const struct unit *u, uint64_t token)
+{
+    return u->features->save && u->features->save->token == token;
+}
+
 void features_abort(struct unit *u)
 {
     struct table_save *v = u->features->save;
@@ -176,11 +181,14 @@ static void name_files(const struct server *s, const struct features *f, struct 
     char name[64];
     bool gz = !v->cache && (v->mode == SAVE_ALL || v->mode == SAVE_BATCH);
     int first, n = count_files(s, f, v, &first);
-    int most = f->config.cache_files < s->plan->servers ? f->config.cache_files : s->plan->servers;
-    shard_files_open(&v->files, n, gz, converter_of(&f->config, v->mode));
+    const char *converter = converter_of(&f->config, v->mode);
+    /* servers may append whole lines to the same file, but not convert or upload one together */
+    bool alone = v->remote || (converter && *converter);
+    shard_files_open(&v->files, n, gz, converter);
     for (int i = 0; i < n; i++) {
-        if (v->cache) /* of several servers, perhaps: each appends whole lines */
-            snprintf(name, sizeof name, "part-%03d", s->index % (most < 1 ? 1 : most));
+        if (v->cache)
+            snprintf(name, sizeof name, "part-%03d",
+                     alone ? s->index : s->index % f->config.cache_files);
         else
             snprintf(name, sizeof name, "part-%03d-%05d", s->index, first + i);
         shard_files_name(&v->files, i, v->temp, name);
@@ -191,8 +199,7 @@ static void name_files(const struct server *s, const struct features *f, struct 
 static void use_remote(struct table_save *v)
 {
     struct buf local = BUF_INIT;
-    const char *tmp = getenv("TMPDIR");
-    buf_printf(&local, "%s/.tables" LEFTOVER_MARK "%016llx-%ld", tmp && *tmp ? tmp : "/tmp",
+    buf_printf(&local, "%s/.tables" LEFTOVER_MARK "%016llx-%ld", fs_tmpdir(),
                (unsigned long long)v->token, (long)getpid());
     v->remote = v->temp;
     v->temp = local.data;
@@ -528,7 +535,7 @@ enum skiff_status features_commit(struct server *s, struct unit *u, const struct
                                   struct ps_table_state *state, struct skiff_error *err)
 {
     struct table_save *v = u->features->save;
-    if (!v || v->token != x->token)
+    if (!features_is_saving(u, x->token))
         return error_set(err, SKIFF_STATE,
                          "table %s: there is no such save to be put in its place (%s); save again",
                          u->param, v ? "another one has begun since" : "it was ended");

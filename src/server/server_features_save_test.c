@@ -76,6 +76,10 @@ static void counters_change_at_the_commit(void **state)
     assert_int_equal(t.done, 2);
     assert_string_equal(fk_list(&k, "."), ".d.skiff-save-0000000000000005 ");
     x.call = PS_TABLE_ABORT;
+    x.token = 4; /* somebody else's */
+    assert_ok(session_table(s, &x, &t, &err), err);
+    assert_string_equal(fk_list(&k, "."), ".d.skiff-save-0000000000000005 ");
+    x.token = 5;
     assert_ok(session_table(s, &x, &t, &err), err);
     assert_string_equal(fk_list(&k, "."), "");
     x.call = PS_TABLE_COMMIT;
@@ -168,6 +172,42 @@ static void caches_have_the_most_shown(void **state)
     assert_file(&k, "000_cache/part-000", "5 7 0 0 60 0 0\n6 7 0 0 70 0 0\n7 7 0 0 80 0 0\n");
     session_close(s);
     fk_close(&k);
+}
+
+/* Two servers, one file: lines of both are in it; where a converter must have it for itself, each
+ * has its own. */
+static void caches_have_rows_of_all_servers(void **state)
+{
+    static const char *const settings[] = {FK_NAIVE CTR "sparse_table_cache_file_num 1\n",
+                                           FK_NAIVE CTR
+                                           "sparse_table_cache_file_num 1\n"
+                                           "accessor.table_accessor_save_param.param 2\n"
+                                           "accessor.table_accessor_save_param.converter cat\n"};
+    for (int i = 0; i < 2; i++) {
+        struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 2};
+        struct skiff_error err;
+        struct ps_table_state t;
+        snprintf(k.settings, sizeof k.settings, "%s", settings[i]);
+        fk_open(&k);
+        struct session *s = fk_session(&k, 0);
+        for (int64_t id = 0; id < 2; id++) {
+            float row[4] = {7, 10, 0, 0};
+            assert_ok(fk_try_push(&k, s, &id, 1, 4, row, 0, &err), err);
+        }
+        struct ps_table x = fk_call(&k, PS_TABLE_CACHE, 2, "000_cache");
+        assert_ok(session_table_save(s, &x, &t, &err), err);
+        assert_int_equal(t.done, 2);
+        assert_string_equal(fk_list(&k, "000_cache"), i ? "part-000 part-001 " : "part-000 ");
+        if (i) {
+            assert_file(&k, "000_cache/part-000", "0 7 0 1 10 0 0\n");
+            assert_file(&k, "000_cache/part-001", "1 7 0 1 10 0 0\n");
+        } else {
+            assert_int_equal(strlen(fk_text(&k, "000_cache/part-000")),
+                             strlen("0 7 0 1 10 0 0\n1 7 0 1 10 0 0\n"));
+        }
+        session_close(s);
+        fk_close(&k);
+    }
 }
 
 static void converters_are_gone_through(void **state)
@@ -484,6 +524,7 @@ int main(void)
         cmocka_unit_test(counters_change_at_the_commit),
         cmocka_unit_test(patches_have_what_was_pushed),
         cmocka_unit_test(caches_have_the_most_shown),
+        cmocka_unit_test(caches_have_rows_of_all_servers),
         cmocka_unit_test(converters_are_gone_through),
         cmocka_unit_test(cut_saves_leave_the_old_folder),
         cmocka_unit_test(saves_go_to_other_file_systems),

@@ -1,4 +1,6 @@
 /* Tables of features on servers: rows, rules, shards, steps, shrinks, saves. */
+#include <math.h>
+
 #include "server/features_kit_test.h"
 
 static enum skiff_status try_load(struct fk *k, struct session *s, const char *dir,
@@ -294,6 +296,26 @@ static void rare_ids_have_to_wait(void **state)
     fk_close(&k);
 }
 
+/* A worker may say anything: the answer does not take longer for that. */
+static void any_show_is_counted(void **state)
+{
+    struct fk k = {.servers = 1,
+                   .trainers = 1,
+                   .mode = SKIFF_SPLIT_ASYNC,
+                   .settings = FK_NAIVE "entry count_filter_entry:4000000000000\n",
+                   .shard_num = 1};
+    fk_open(&k);
+    struct session *s = fk_session(&k, 0);
+    fk_push_one(&k, s, 1, 1e30f, 0, 1);
+    fk_push_one(&k, s, 1, 1e30f, 0, 1);
+    fk_push_one(&k, s, 2, INFINITY, 0, 1);
+    fk_push_one(&k, s, 3, -NAN, 0, 1);
+    struct ps_table_state stat = fk_all(&k, s, PS_TABLE_STAT);
+    assert_true(stat.rows == 0 && stat.refused == 4);
+    session_close(s);
+    fk_close(&k);
+}
+
 /* ---- our own saves ---- */
 
 /* All records of a snapshot, through rows of a file, into another server. */
@@ -518,6 +540,7 @@ int main(void)
         cmocka_unit_test(shrinks_take_old_rows),
         cmocka_unit_test(steps_are_in_trainer_order),
         cmocka_unit_test(rare_ids_have_to_wait),
+        cmocka_unit_test(any_show_is_counted),
         cmocka_unit_test(saves_write_every_shard),
         cmocka_unit_test(snapshots_have_whole_records),
         cmocka_unit_test(servers_start_from_shard_files),

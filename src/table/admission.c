@@ -167,7 +167,8 @@ static bool lets_in(const struct waiting *w, const struct waiter *x)
     return words[0] * 0x1p-32 >= w->admission.probability;
 }
 
-enum skiff_status waiting_ask(struct waiting *w, int64_t id, bool *out, struct skiff_error *err)
+enum skiff_status waiting_ask(struct waiting *w, int64_t id, uint32_t times, bool *out,
+                              struct skiff_error *err)
 {
     uint32_t place = id_index_find(&w->index, id);
     *out = w->admission.kind == ADMIT_COUNT && w->admission.count <= 1;
@@ -176,7 +177,8 @@ enum skiff_status waiting_ask(struct waiting *w, int64_t id, bool *out, struct s
     if (place == PAGES_NONE)
         TRY(enter(w, id, &place, err));
     struct waiter *x = pages_at(&w->waiters, place);
-    x->asked += x->asked < UINT32_MAX;
+    times = w->admission.kind == ADMIT_COUNT ? times : 1;
+    x->asked += times < UINT32_MAX - x->asked ? times : UINT32_MAX - x->asked;
     x->unseen = 0;
     *out = lets_in(w, x);
     if (*out)

@@ -37,8 +37,10 @@ struct waiting; /* ids that are not admitted yet */
 enum skiff_status waiting_create(const struct admission *a, uint64_t seed, size_t most,
                                  struct waiting **out, struct skiff_error *err);
 void waiting_destroy(struct waiting *w); /* NULL is fine */
-/* The id is asked for once more; *out: it may come in, and waits no longer. */
-enum skiff_status waiting_ask(struct waiting *w, int64_t id, bool *out, struct skiff_error *err);
+/* The id is asked for so many times more (probability: it is drawn once);
+ * *out: it may come in, and waits no longer. */
+enum skiff_status waiting_ask(struct waiting *w, int64_t id, uint32_t times, bool *out,
+                              struct skiff_error *err);
 /* A shrink has passed; at most max ids are looked at from *at on; true: that was the last. */
 bool waiting_age(struct waiting *w, uint64_t *at, size_t max);
 void waiting_forget(struct waiting *w, int64_t id); /* it has a record now */

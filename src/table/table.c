@@ -144,7 +144,7 @@ enum skiff_status table_admit(struct table *t, int64_t id, unsigned how, bool *o
         waiting_forget(t->waiting, id);
         return SKIFF_OK;
     }
-    TRY(waiting_ask(t->waiting, id, out, err));
+    TRY(waiting_ask(t->waiting, id, 1, out, err));
     t->counts.refused += !*out;
     return SKIFF_OK;
 }

@@ -102,13 +102,16 @@ static const char *const policies[] = {"drop_lowest", "drop_oldest", "disk", NUL
 
 static const struct option rows[] = {
     {"table_class", OPTION_COPY, AT(table_class), .help = "MemorySparseTable, SSDSparseTable"},
-    WHOLE("shard_num", shard_num, 1),
+    /* files are numbered by five digits, and read in the order of their names */
+    {"shard_num", OPTION_INT, AT(shard_num.v), .given = AT(shard_num.given), .low = 1,
+     .high = 100000, .help = "files of a save, over all servers"},
     {"enable_sparse_table_cache", OPTION_BOOL, AT(cache), .standard = "true"},
-    {"sparse_table_cache_rate", OPTION_REAL, AT(cache_rate), .standard = "0.00055"},
+    {"sparse_table_cache_rate", OPTION_REAL, AT(cache_rate), .standard = "0.00055", .low = 0,
+     .high = 1},
     {"sparse_table_cache_file_num", OPTION_INT, AT(cache_files), .standard = "16", .low = 1,
      .high = 100000},
     {"enable_revert", OPTION_BOOL, AT(revert), .help = "pushes are kept for patches (save mode 5)"},
-    {"shard_merge_rate", OPTION_REAL, AT(merge_rate), .standard = "1"},
+    {"shard_merge_rate", OPTION_REAL, AT(merge_rate), .standard = "1", .low = 0, .high = 1},
     {"accessor.accessor_class", OPTION_COPY, AT(accessor_class),
      .help = "SparseAccessor, CtrCommonAccessor, CtrDoubleAccessor"},
     WHOLE("accessor.fea_dim", fea_dim, 0),

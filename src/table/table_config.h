@@ -73,7 +73,7 @@ static inline int table_shard_of(int64_t id, int shard_num)
 }
 static inline int table_server_shards(int shard_num, int servers)
 {
-    return (shard_num + servers - 1) / servers;
+    return (shard_num - 1) / servers + 1;
 }
 static inline int table_server_of(int64_t id, int shard_num, int servers)
 {

@@ -115,6 +115,17 @@ static void test_mistakes_are_named(void **state)
                    "SparseAccessor, CtrCommonAccessor, CtrDoubleAccessor");
     assert_refused("accessor.accessor_class CtrCommonAccessor\nhint.dim 2\n",
                    "table embedding: rows of 2 numbers; CtrCommonAccessor has at least 3");
+    assert_refused(
+        "shard_num 100001\nhint.dim 5\n",
+        "table embedding: setting shard_num is '100001'; expected a whole number from 1 to "
+        "100000");
+    assert_refused(
+        "sparse_table_cache_rate 1e30\nhint.dim 5\n",
+        "table embedding: setting sparse_table_cache_rate is '1e30'; expected a number from 0 "
+        "to 1");
+    assert_refused(
+        "shard_merge_rate -1\nhint.dim 5\n",
+        "table embedding: setting shard_merge_rate is '-1'; expected a number from 0 to 1");
     assert_refused("table_class Tensor\nhint.dim 2\n",
                    "table embedding: table_class is 'Tensor'; expected MemorySparseTable or "
                    "SSDSparseTable");
@@ -130,6 +141,7 @@ static void test_place_of_keys(void **state)
     assert_int_equal(table_server_of(8, 5, 2), 1);
     assert_int_equal(table_server_of(-1, 5, 2), 0); /* 2^64 - 1 is a multiple of 5 */
     assert_int_equal(table_server_of(4, 5, 4), 2);
+    assert_int_equal(table_server_of(INT32_MAX - 1, INT32_MAX, 2), 1);
 }
 
 int main(void)

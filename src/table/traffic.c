@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "table/traffic.h"
 
 #include <pthread.h>
@@ -6,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "table/id_index.h"
 #include "table/pages.h"
 
@@ -43,8 +43,7 @@ struct traffic {
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
     bool stop;
-    pthread_t carriers[CARRIERS];
-    int ncarriers;
+    struct thread carriers[CARRIERS];
     uint64_t written; /* rows, under the lock */
 };
 
@@ -76,7 +75,6 @@ static void *read_rows(void *arg)
 {
     struct traffic *t = arg;
     bool found[DISK_MANY];
-    pthread_setname_np(pthread_self(), "table-read");
     for (struct batch *b; (b = next_job(t, &t->in)); report(t, b, false)) {
         b->status = disk_read(t->disk, b->n, b->positions, b->rows, found, &b->fault);
         for (size_t i = 0; b->status == SKIFF_OK && i < b->n; i++)
@@ -89,7 +87,6 @@ static void *read_rows(void *arg)
 static void *write_rows(void *arg)
 {
     struct traffic *t = arg;
-    pthread_setname_np(pthread_self(), "table-write");
     for (struct batch *b; (b = next_job(t, &t->out)); report(t, b, b->status == SKIFF_OK))
         b->status = disk_write(t->disk, b->n, b->positions, b->rows, &b->fault);
     return NULL;
@@ -118,10 +115,9 @@ static void way_deinit(struct way *w)
 
 static enum skiff_status start(struct traffic *t, struct skiff_error *err)
 {
-    for (; t->ncarriers < CARRIERS; t->ncarriers++)
-        if (pthread_create(&t->carriers[t->ncarriers], NULL, t->ncarriers ? read_rows : write_rows,
-                           t))
-            return error_set(err, SKIFF_NOMEM, "no thread can be started for a table on disk");
+    TRY(thread_start(&t->carriers[READERS], "spill", -1, write_rows, t, err));
+    for (int i = 0; i < READERS; i++)
+        TRY(thread_start(&t->carriers[i], "fetch", i, read_rows, t, err));
     return SKIFF_OK;
 }
 
@@ -154,8 +150,8 @@ void traffic_destroy(struct traffic *t)
     t->stop = true;
     pthread_cond_broadcast(&t->work);
     pthread_mutex_unlock(&t->lock);
-    for (int i = 0; i < t->ncarriers; i++)
-        pthread_join(t->carriers[i], NULL);
+    for (int i = 0; i < CARRIERS; i++)
+        thread_join(&t->carriers[i]);
     way_deinit(&t->out);
     way_deinit(&t->in);
     pthread_cond_destroy(&t->work);
