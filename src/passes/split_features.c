@@ -238,9 +238,37 @@ static void note_strangers(struct skiff_split *s)
     }
 }
 
+static bool any_features(const struct skiff_split *s)
+{
+    for (int i = 0; i < s->ntables; i++)
+        if (split_wants_features(s, s->tables[i].name))
+            return true;
+    return false;
+}
+
+/* Tables are numbered in the order of their updates, as in Paddle, where that is the order of
+ * names: folders of a saved model are found by these numbers. */
+static void order_tables(struct skiff_split *s)
+{
+    const struct skiff_block *b = program_root(s->main);
+    int n = 0;
+    for (int i = 0; i < b->nops; i++)
+        for (int k = n; k < s->ntables; k++) {
+            if (s->tables[k].update != b->ops[i])
+                continue;
+            struct split_table next = s->tables[k];
+            memmove(&s->tables[n + 1], &s->tables[n], (size_t)(k - n) * sizeof next);
+            s->tables[n++] = next;
+        }
+    for (int i = 0; i < s->ntables; i++)
+        s->table_names[i] = s->tables[i].name;
+}
+
 enum skiff_status split_features(struct skiff_split *s, struct skiff_error *err)
 {
     note_strangers(s);
+    if (any_features(s))
+        order_tables(s);
     for (int i = 0; i < s->ntables; i++)
         if (split_wants_features(s, s->tables[i].name))
             TRY(settle_table(s, &s->tables[i], err));

@@ -57,6 +57,23 @@ class Alone(Case):
         fleet.init_worker()
         return ids, guess, loss
 
+    def test_numbers_of_tables(self):
+        """Folders of a model are in the order of the tables' names, as 2.6.2 has them, not of their look-ups."""
+        fleet.init()
+        ids = paddle.static.data("ids", [None, 1], "int64")
+        rows = [paddle.reshape(paddle.static.nn.sparse_embedding(ids, [10, n], param_attr=paddle.ParamAttr(name=name)), [-1, n])
+                for name, n in (("users", 2), ("words", 3), ("items", 4))]
+        loss = paddle.mean(paddle.static.nn.fc(paddle.concat(rows, axis=1), 1))
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.05), fleet.DistributedStrategy()).minimize(loss)
+        self.exe.run(self.startup)
+        fleet.init_worker()
+        self.exe.run(self.main, feed={"ids": IDS})
+        fleet.save_persistables(self.exe, self.folder)
+        fleet.stop_worker()
+        self.assertEqual(fleet.fleet._job._fleet.tables, ["items", "users", "words"])
+        with gzip.open(sorted(glob.glob(self.folder + "/001/*"))[FAR % 1000], "rt") as f:
+            self.assertEqual(f.read().split()[0], str(FAR))
+
     def test_features(self):
         ids, guess, loss = self.build()
         self.addCleanup(fleet.stop_worker)
