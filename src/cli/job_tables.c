@@ -166,5 +166,6 @@ enum skiff_status job_tables_begin(struct job *j, struct task *task, const char 
     if (skiff_fleet_is_first_worker(j->fleet))
         TRY(skiff_fleet_load_model(j->fleet, dir, 0, err));
     TRY(skiff_fleet_barrier_worker(j->fleet, err));
-    return job_startup(j, task, err);
+    /* what servers have now; one process alone has loaded its own, which startup would undo */
+    return skiff_fleet_server_num(j->fleet) ? job_startup(j, task, err) : SKIFF_OK;
 }

@@ -74,6 +74,14 @@ near auc "${judged% *}" "$(number judged.json auc)" 1e-5
 near copc "${judged#* }" "$(number judged.json copc)" 1e-4
 near "the ids decide" 0.7 "$(number judged.json auc)" 0.15
 
+name="online: started again, the pass is judged as in one piece"
+mv data/20190720/2 later
+refuses train -m online.yaml -o runner.model_save_path=again
+mv later data/20190720/2
+run train -m online.yaml -o runner.model_save_path=again
+says "going on from $PWD/again/20190720/1"
+near auc "${judged% *}" "$(sed -n 's/^Day:20190720, Pass: 2, Infer Global Metric:  global AUC=\([0-9.]*\).*/\1/p' said)" 1e-4
+
 name="predictions from a checkpoint, a delta, a base"
 for what in 20190720/1 20190720/delta-1 20190721/0 20190721/base; do
     run predict -m online.yaml --input test --model model/$what --output "${what//\//-}.txt"
