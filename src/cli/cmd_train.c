@@ -438,6 +438,16 @@ static enum skiff_status begin_valid(struct training *t, struct skiff_error *err
     return SKIFF_OK;
 }
 
+static enum skiff_status say_tables(struct task *task, struct skiff_error *err)
+{
+    bool any;
+    TRY(task_tables_any(task, &any, err));
+    if (any)
+        log_info("table_parameters have no effect here: neither geo nor ranks have tables of "
+                 "features");
+    return SKIFF_OK;
+}
+
 static enum skiff_status train(struct training *t, const struct task_args *args,
                                struct skiff_error *err)
 {
@@ -446,7 +456,7 @@ static enum skiff_status train(struct training *t, const struct task_args *args,
     TRY(valid_open(&t->valid, &t->task, err));
     read_options(t);
     TRY(dump_init(&t->dump, &t->task, &t->options, false, 0, err));
-    TRY(task_tables_check(&t->task, err));
+    TRY(say_tables(&t->task, err));
     TRY(task_check(&t->task, "train", err));
     TRY(start_values(t, args->resume, err));
     TRY(take_place(t, args, err));
@@ -517,6 +527,10 @@ static int run(const struct command_call *call)
     if (task_open(&t.task, args, true, &err) < 0)
         return command_fail("train", &err);
     enum skiff_status trained = ranks_open(&t.ranks, &t.task, args, true, &err);
+    if (trained == SKIFF_OK && ranks_alone(&t.ranks) && train_fleet_alone(&t.task)) {
+        training_close(&t);
+        return train_fleet(args);
+    }
     if (trained == SKIFF_OK)
         trained = train(&t, args, &err);
     end_record(&t, trained, &err);

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "cli/task_tables.h"
 #include "executor/executor.h"
 #include "fleet/fleet_log.h"
@@ -20,6 +22,7 @@ struct saved_tables {
     struct task_tables settings;
     struct skiff_fleet *fleet;
     uint64_t seed;
+    struct buf disk; /* the folder of rows that are not in memory; "": all are */
 };
 
 bool saved_tables_in(const char *path)
@@ -45,6 +48,9 @@ void saved_tables_close(struct saved_tables *s)
     if (s->reader->main)
         program_run_as(s->reader->main, NULL);
     skiff_fleet_destroy(s->fleet);
+    if (s->disk.len)
+        file_remove_tree(s->disk.data);
+    buf_deinit(&s->disk);
     task_tables_deinit(&s->settings);
     if (s->opened)
         task_close(&s->trained);
@@ -87,6 +93,24 @@ static void keep_plain(struct saved_tables *s)
     }
 }
 
+/* Rows on disk get a folder of this process, below the one that the config has for them: servers of
+ * a job that runs have theirs there. */
+static void move_disk(struct saved_tables *s)
+{
+    struct task_tables *t = &s->settings;
+    for (int i = 0; i < t->n; i++) {
+        struct skiff_table_settings *x = &t->at[i];
+        if (!strstr(x->settings, "memory_policy disk") && !strstr(x->settings, "SSDSparseTable"))
+            continue;
+        const char *key = arena_printf(&t->arena, "table_parameters.%s.path", x->table);
+        const char *path = config_text(s->trained.config, key, ".");
+        if (!s->disk.len)
+            buf_printf(&s->disk, "%s/.skiff-read-%d-%08x", path, (int)getpid(),
+                       (unsigned)rng_entropy());
+        x->settings = arena_printf(&t->arena, "%spath %s\n", x->settings, s->disk.data);
+    }
+}
+
 static enum skiff_status open_tables(struct saved_tables *s, const char *path,
                                      struct skiff_error *err)
 {
@@ -99,6 +123,7 @@ static enum skiff_status open_tables(struct saved_tables *s, const char *path,
                          "table_parameters as in the job that has saved it are needed",
                          path);
     keep_plain(s);
+    move_disk(s);
     strategy.tables = s->settings.at;
     strategy.ntables = s->settings.n;
     s->fleet = skiff_fleet_create();
@@ -129,7 +154,7 @@ static void say_dropped(const struct saved_tables *s, int table)
                  "memory_limit (or runner.memory_limit), or set memory_policy: disk",
                  skiff_fleet_table_name(s->fleet, table), (unsigned long long)state.evicted);
     log_info("table %s: %llu rows are loaded", skiff_fleet_table_name(s->fleet, table),
-             (unsigned long long)(state.rows + state.disk_rows));
+             (unsigned long long)state.rows);
 }
 
 /* ---- the network behind them ---- */

@@ -244,15 +244,12 @@ enum skiff_status task_tables_read(struct task_tables *t, struct task *task, con
     return SKIFF_OK;
 }
 
-enum skiff_status task_tables_check(struct task *task, struct skiff_error *err)
+enum skiff_status task_tables_any(struct task *task, bool *out, struct skiff_error *err)
 {
     struct task_tables t = {0};
     arena_init(&t.arena);
     enum skiff_status status = read_all(&t, task, false, err);
-    if (status == SKIFF_OK && t.n)
-        log_info(
-            "table_parameters have no effect here: they are for jobs with servers (skiff launch) "
-            "and for training by days (docs/online.md)");
+    *out = t.n > 0;
     task_tables_deinit(&t);
     return status;
 }

@@ -20,8 +20,8 @@ struct task_tables {
 /* mode: of the job; geo has no tables of features, and that is said. INVALID. */
 enum skiff_status task_tables_read(struct task_tables *t, struct task *task, const char *mode,
                                    struct skiff_error *err);
-/* The same for a process that trains alone, where they have no effect: values are checked. */
-enum skiff_status task_tables_check(struct task *task, struct skiff_error *err);
+/* Are there settings of tables that the model has? Of others nothing is said. INVALID. */
+enum skiff_status task_tables_any(struct task *task, bool *out, struct skiff_error *err);
 void task_tables_deinit(struct task_tables *t); /* {0} is fine */
 
 #endif

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <skiff/fleet.h>
@@ -80,6 +81,15 @@ struct fleet_training {
 bool train_fleet_wanted(void)
 {
     return role_env_is_set(NULL, NULL);
+}
+
+bool train_fleet_alone(struct task *task)
+{
+    struct config *c = task->config;
+    const char *mode = config_text(c, "hyper_parameters.optimizer.strategy", "async");
+    bool tables;
+    return task_tables_any(task, &tables, NULL) == SKIFF_OK && tables &&
+           strcasecmp(config_text(c, "runner.sync_mode", mode), "geo") != 0;
 }
 
 /* ---- what is told ---- */
@@ -257,7 +267,7 @@ static enum skiff_status choose_files(struct fleet_training *t, struct skiff_err
         task_tell_left_out(&all);
     int total = all.count;
     file_list_deinit(&all);
-    if (status == SKIFF_OK)
+    if (status == SKIFF_OK && skiff_fleet_server_num(t->job.fleet))
         tell_files(t, total, share);
     return status;
 }
@@ -418,7 +428,10 @@ static enum skiff_status ask_and_save(struct fleet_training *t, enum ps_saving_s
         valid_job_saved(&t->valid, &t->save);
         record_valid(t->record, &t->valid.valid, epoch);
     }
-    *out = failed ? PS_SAVE_OTHER : PS_SAVE_DONE;
+    bool others = skiff_fleet_server_num(t->job.fleet) > 0;
+    *out = !failed ? PS_SAVE_DONE : others ? PS_SAVE_OTHER : PS_SAVE_FAILED;
+    if (*out == PS_SAVE_FAILED)
+        snprintf(reason, 512, "%.511s", why.message);
     return SKIFF_OK;
 }
 
@@ -512,13 +525,29 @@ static enum skiff_status train_epoch(struct fleet_training *t, struct skiff_erro
     return end_epoch(t, err);
 }
 
+/* The server inside a process that is alone has nothing on a disk: nobody disagrees with it. */
+static enum skiff_status agree(struct fleet_training *t, struct ps_begun *out,
+                               struct skiff_error *err)
+{
+    struct ps_begin fresh = {.epoch = -1};
+    if (skiff_fleet_server_num(t->job.fleet))
+        return epochs_begin(t->job.fleet, &t->has, out, err);
+    snprintf(fresh.where, sizeof(fresh.where), "%s", t->has.where);
+    TRY(epochs_begin(t->job.fleet, &fresh, out, err));
+    if (t->has.epoch >= 0) {
+        out->epoch = t->has.epoch + t->has.complete;
+        snprintf(out->run, sizeof(out->run), "%s", t->has.run);
+    }
+    return SKIFF_OK;
+}
+
 /* Where all begin, or where the others are. */
 static enum skiff_status begin(struct fleet_training *t, struct skiff_error *err)
 {
     struct ps_begun job;
     t->has.index = (uint32_t)skiff_fleet_worker_index(t->job.fleet);
     t->has.idle = !t->data;
-    TRY(epochs_begin(t->job.fleet, &t->has, &job, err));
+    TRY(agree(t, &job, err));
     t->first = (int)job.epoch;
     t->everybody = !job.idle && !job.late;
     t->present = skiff_fleet_worker_num(t->job.fleet) - job.idle;

@@ -7,6 +7,9 @@
 #include "cli/task.h"
 
 bool train_fleet_wanted(void);
+/* One process with tables of features (table_parameters) is such a job, too: without servers it
+ * holds the tables itself. */
+bool train_fleet_alone(struct task *task);
 int train_fleet(const struct task_args *args); /* exit status */
 
 #endif

@@ -26,8 +26,8 @@ enum skiff_status valid_job_open(struct valid_job *v, struct task *t, const stru
     if (config_int(c, "runner.valid_interval", 0))
         return error_set(err, SKIFF_UNSUPPORTED,
                          "%s: runner.valid_interval: a job is judged after every epoch only; leave "
-                         "it out, or train in one process",
-                         config_name(c));
+                         "it out, or train in one process%s",
+                         config_name(c), tables ? " without table_parameters" : "");
     v->wanted = config_has(c, "runner.valid_data_dir") || config_has(c, "runner.early_stop") ||
                 config_has(c, "runner.keep_epochs");
     if (!v->wanted || !here)

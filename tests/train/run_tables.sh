@@ -148,6 +148,23 @@ says "* the best one by validation while training"
 run predict -m epochs.yaml --input test -o runner.infer_load_path=job
 says "the run's best"
 
+name="one process by epochs"
+run train -m epochs.yaml -o runner.epochs=1 runner.model_save_path=alone runner.valid_data_dir=test
+same_counts alone/0 data/20190720/*/part-0
+run train -m epochs.yaml -o runner.epochs=3 runner.model_save_path=alone runner.valid_data_dir=test --resume
+says "going on from $PWD/alone/0" "the job goes on with epoch 1"
+run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=alone runner.infer_epoch=2 --json judged.json
+near auc "$(grep "{epoch: 2," alone/best.yaml | sed 's/.* auc: \([0-9.]*\).*/\1/')" "$(number judged.json auc)" 1e-6
+awk -v auc="$(number judged.json auc)" 'BEGIN { exit !(auc > 0.7) }' || fault "an AUC of $(number judged.json auc) after three epochs"
+[ "$(cat alone/?/skiff_manifest.yaml | grep -c "$(grep ^run: alone/0/skiff_manifest.yaml)")" = 3 ] || fault "epochs are not of one run"
+touch alone/3
+refuses train -m epochs.yaml -o runner.epochs=4 runner.model_save_path=alone --resume
+says "the job's last epoch, 3, is not saved by anybody: server 0" "there is a file of that name"
+refuses train -m epochs.yaml -o runner.valid_interval=3
+says "a job is judged after every epoch only; leave it out, or train in one process without table_parameters"
+refuses train -m epochs.yaml -o runner.sync_mode=geo runner.model_save_path=geo # a table of 100 rows
+says "table_parameters have no effect here: neither geo nor ranks have tables of features"
+
 name="damage and wrong settings"
 refuses infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=job table_parameters.SparseFeatFactors.shard_num=4
 says "job/0/000 has 3 files part-*, table SparseFeatFactors has shard_num 4"
@@ -176,4 +193,18 @@ awk 'BEGIN { for (i = 0; i < 4000; i++) printf "1 %d 1 %d 1 %d\n", i % 3 == 0, 1
 run launch --server_num 1 --worker_num 1 -m epochs.yaml -o runner.train_data_dir=data runner.model_save_path=wide
 run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=wide runner.table_bytes=256K
 says "rows were dropped for memory and count as zeros; raise its memory_limit"
+
+name="rows on disk, of a job and of who reads beside it"
+disk="$(printf 'table_parameters.SparseFeatFactors.%s ' memory_policy=disk memory_limit=256K path=rows)"
+head -n 300 data/part-0 >test/part-0
+run launch --server_num 1 --worker_num 1 -m epochs.yaml -o runner.train_data_dir=data runner.model_save_path=wide \
+    runner.valid_data_dir=test $disk
+grep -q "table SparseFeatFactors: 8000 rows are loaded" log/workerlog.0 || fault "not 8000 rows"
+judged=$(grep "{epoch: 0," wide/best.yaml | sed 's/.* loss: \([0-9.]*\).*/\1/')
+for where in "" "$disk"; do
+    run infer -m epochs.yaml -o runner.test_data_dir=test runner.infer_load_path=wide $where --json judged.json
+    says "table SparseFeatFactors: 8000 rows are loaded"
+    near "loss ${where:+on disk}" "$judged" "$(number judged.json loss)" 1e-6
+done
+[ -z "$(ls -A rows)" ] || fault "rows holds $(ls -A rows)"
 exit $failed
