@@ -184,7 +184,7 @@ static void name_files(const struct server *s, const struct features *f, struct 
     const char *converter = converter_of(&f->config, v->mode);
     /* servers may append whole lines to the same file, but not convert or upload one together */
     bool alone = v->remote || (converter && *converter);
-    shard_files_open(&v->files, n, gz, converter);
+    shard_files_open(&v->files, n, gz, converter, call_stop(s));
     for (int i = 0; i < n; i++) {
         if (v->cache)
             snprintf(name, sizeof name, "part-%03d",

@@ -233,13 +233,15 @@ static void converters_are_gone_through(void **state)
     session_close(s);
     fk_close(&k);
     k = one_shard("accessor.table_accessor_save_param.param 0\n"
-                  "accessor.table_accessor_save_param.converter exit 3\n");
+                  "accessor.table_accessor_save_param.converter echo no >&2; exit 3\n");
     fk_open(&k);
     s = fk_session(&k, 0);
     x = fk_call(&k, PS_TABLE_SAVE, 0, "a");
     assert_int_equal(session_table_save(s, &x, &t, &err), SKIFF_IO);
-    assert_non_null(strstr(err.message, "the converter \"exit 3\" of "));
-    assert_non_null(strstr(err.message, "ended with status 3"));
+    assert_non_null(strstr(err.message, "converter: "));
+    assert_non_null(strstr(err.message,
+                           "part-000-00000.gz.text: pipe command `echo no >&2; exit 3` "
+                           "ended with exit status 3; its last words: no"));
     assert_string_equal(fk_list(&k, "."), "");
     session_close(s);
     fk_close(&k);
