@@ -378,6 +378,36 @@ static void saves_wait_for_snapshots(void **state)
     fk_close(&k);
 }
 
+static void *save_token_five(void *arg)
+{
+    struct saving *v = arg;
+    struct ps_table x = fk_call(v->k, PS_TABLE_SAVE, 0, "a");
+    struct ps_table_state t;
+    x.token = 5;
+    v->status = session_table(v->s, &x, &t, &v->err);
+    return NULL;
+}
+
+static void converters_end_with_the_server(void **state)
+{
+    struct fk k = one_shard("accessor.table_accessor_save_param.param 0\n"
+                            "accessor.table_accessor_save_param.converter sleep 1000\n");
+    struct saving v = {.k = &k};
+    fk_open(&k);
+    v.s = fk_session(&k, 0);
+    assert_int_equal(pthread_create(&v.thread, NULL, save_token_five, &v), 0);
+    while (!strstr(fk_list(&k, ".a.skiff-save-0000000000000005"), ".text"))
+        ; /* popen takes a millisecond */
+    server_stop(k.server[0]);
+    pthread_join(v.thread, NULL);
+    assert_true(v.status < 0);
+    pthread_join(k.thread[0], NULL);
+    k.thread[0] = 0;
+    assert_string_equal(fk_list(&k, "."), "");
+    session_close(v.s);
+    fk_close(&k);
+}
+
 struct training {
     struct fk *k;
     struct session *s;
@@ -531,6 +561,7 @@ int main(void)
         cmocka_unit_test(cut_saves_leave_the_old_folder),
         cmocka_unit_test(saves_go_to_other_file_systems),
         cmocka_unit_test(saves_wait_for_snapshots),
+        cmocka_unit_test(converters_end_with_the_server),
         cmocka_unit_test(saves_are_of_one_instant),
         cmocka_unit_test(killed_servers_leave_old_or_new),
     };
