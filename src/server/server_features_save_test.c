@@ -178,11 +178,11 @@ static void caches_have_the_most_shown(void **state)
  * has its own. */
 static void caches_have_rows_of_all_servers(void **state)
 {
-    static const char *const settings[] = {FK_NAIVE CTR "sparse_table_cache_file_num 1\n",
-                                           FK_NAIVE CTR
-                                           "sparse_table_cache_file_num 1\n"
-                                           "accessor.table_accessor_save_param.param 2\n"
-                                           "accessor.table_accessor_save_param.converter cat\n"};
+    static const char *const settings[] = {
+        FK_NAIVE CTR "sparse_table_cache_file_num 1\nenable_sparse_table_cache false\n",
+        FK_NAIVE CTR "sparse_table_cache_file_num 1\n"
+                     "accessor.table_accessor_save_param.param 2\n"
+                     "accessor.table_accessor_save_param.converter cat\n"};
     for (int i = 0; i < 2; i++) {
         struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 2};
         struct skiff_error err;
@@ -194,16 +194,17 @@ static void caches_have_rows_of_all_servers(void **state)
             float row[4] = {7, 10, 0, 0};
             assert_ok(fk_try_push(&k, s, &id, 1, 4, row, 0, &err), err);
         }
+        assert_true(fk_save(&k, s, 2, "b").threshold == (i ? 10 : 0)); /* not looked for */
         struct ps_table x = fk_call(&k, PS_TABLE_CACHE, 2, "000_cache");
         assert_ok(session_table_save(s, &x, &t, &err), err);
         assert_int_equal(t.done, 2);
         assert_string_equal(fk_list(&k, "000_cache"), i ? "part-000 part-001 " : "part-000 ");
         if (i) {
-            assert_file(&k, "000_cache/part-000", "0 7 0 1 10 0 0\n");
-            assert_file(&k, "000_cache/part-001", "1 7 0 1 10 0 0\n");
+            assert_file(&k, "000_cache/part-000", "0 7 0 0 10 0 0\n");
+            assert_file(&k, "000_cache/part-001", "1 7 0 0 10 0 0\n");
         } else {
             assert_int_equal(strlen(fk_text(&k, "000_cache/part-000")),
-                             strlen("0 7 0 1 10 0 0\n1 7 0 1 10 0 0\n"));
+                             strlen("0 7 0 0 10 0 0\n1 7 0 0 10 0 0\n"));
         }
         session_close(s);
         fk_close(&k);
