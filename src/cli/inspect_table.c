@@ -96,14 +96,14 @@ static enum skiff_status read_file(const char *path, bool dense, bool twice, str
     return status == SKIFF_END ? SKIFF_OK : status;
 }
 
-/* "part-000-00001.gz": a shard; "part-000.gz": dense parameters. */
+/* "part-000-00001.gz": a shard; "part-000.gz": dense parameters, or rows of 000_cache. */
 static bool is_part(const char *path, bool *dense)
 {
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
     if (strncmp(name, "part-", 5) != 0)
         return false;
-    *dense = strchr(name + 5, '-') == NULL;
+    *dense = !strchr(name + 5, '-') && !strstr(path, "_cache/part-");
     return true;
 }
 

@@ -106,7 +106,7 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
 /* ---- tables of features (session_table.c) ---- */
 
 /* The call goes to all servers at once; states[i] is server i's. An hour at most (saves and
- * loads of large tables); progress is said every 10 s. */
+ * loads of large tables; STAT: as other requests); progress is said every 10 s. */
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err);
 /* The same; sum: of the states, its threshold is the mean. */

@@ -29,7 +29,8 @@ static enum skiff_status start(struct session *s, struct round *r, int slot, int
                                const struct ps_table *call, struct skiff_error *err)
 {
     struct wire_writer w;
-    struct round_ask ask = {.server = server, .method = PS_TABLE, .wait_ms = TABLE_MS};
+    bool looks = call->call == PS_TABLE_STAT; /* answered at once */
+    struct round_ask ask = {.server = server, .method = PS_TABLE, .wait_ms = looks ? 0 : TABLE_MS};
     writer_init(&w);
     ps_write_table(&w, call);
     TRY(writer_finish(&w, &ask.body, err));

@@ -358,8 +358,8 @@ static inline int folder_remove(void **state)
 
 static inline const char *in_folder(const char *name)
 {
-    static char ring[8][128];
-    static int at;
+    static _Thread_local char ring[8][128];
+    static _Thread_local int at;
     char *out = ring[at++ % 8];
     snprintf(out, 128, "%s/%s", folder, name);
     return out;

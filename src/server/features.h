@@ -35,6 +35,7 @@ bool features_on_disk(const struct unit *u); /* rows beyond the memory limit are
 /* Lets those in who wait for the shard's lock, which is not held. STATE: the server ends. */
 enum skiff_status call_pause(struct server *s, struct skiff_error *err);
 enum skiff_status call_going_on(struct server *s, struct skiff_error *err); /* without a pause */
+const atomic_bool *call_stop(const struct server *s); /* the same; NULL: it does not run */
 void features_state(struct server *s, struct unit *u, struct ps_table_state *out);
 
 /* ---- features_save.c ---- */

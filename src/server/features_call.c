@@ -38,6 +38,11 @@ enum skiff_status call_going_on(struct server *s, struct skiff_error *err)
     return SKIFF_OK;
 }
 
+const atomic_bool *call_stop(const struct server *s)
+{
+    return s->clerk ? &s->clerk->stop : NULL;
+}
+
 enum skiff_status call_pause(struct server *s, struct skiff_error *err)
 {
     TRY(call_going_on(s, err));

@@ -193,7 +193,7 @@ static enum skiff_status read_file(struct reading *r, int mode, struct skiff_err
     const char *command = deconverter_of(&r->u->features->config, mode);
     struct stream *in;
     r->line = 0;
-    TRY(command ? pipe_open(command, r->path, NULL, &in, err)
+    TRY(command ? pipe_open(command, r->path, call_stop(r->s), &in, err)
                 : stream_open(r->path, NULL, &in, err));
     enum skiff_status status = read_stream(r, in, err);
     stream_close(in);

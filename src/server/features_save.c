@@ -39,6 +39,7 @@
 
 #define READ_ROWS 1024   /* of the snapshot, at once */
 #define WAIT_SECONDS 600 /* for another snapshot of the table, an epoch's */
+#define LOOK_AGAIN (5 * CLOCK_MS)
 
 struct counter_note { /* a row that was written, and what its delta_score was */
     int64_t id;
@@ -184,7 +185,7 @@ static void name_files(const struct server *s, const struct features *f, struct 
     const char *converter = converter_of(&f->config, v->mode);
     /* servers may append whole lines to the same file, but not convert or upload one together */
     bool alone = v->remote || (converter && *converter);
-    shard_files_open(&v->files, n, gz, converter);
+    shard_files_open(&v->files, n, gz, converter, call_stop(s));
     for (int i = 0; i < n; i++) {
         if (v->cache)
             snprintf(name, sizeof name, "part-%03d",
@@ -240,7 +241,8 @@ static enum skiff_status begin(struct server *s, struct unit *u, const struct ps
 /* As in Paddle: so many of each shard. */
 static void begin_most(const struct features *f, struct table_save *v, size_t rows)
 {
-    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || !f->nshards)
+    if ((v->mode != SAVE_DELTA && v->mode != SAVE_BASE) || v->cache || !f->nshards ||
+        !f->config.cache)
         return;
     v->keep = (size_t)((double)rows * f->config.cache_rate) / (size_t)f->nshards;
     v->keep = v->keep ? v->keep : 1;
@@ -304,7 +306,8 @@ static enum skiff_status snapshot_begin(struct server *s, struct unit *u, struct
             return error_set(err, SKIFF_TIMEOUT,
                              "table %s: another save has been reading it for %d s", u->param,
                              WAIT_SECONDS);
-        TRY(call_pause(s, err));
+        TRY(call_going_on(s, err));
+        clock_sleep(LOOK_AGAIN);
     }
 }
 

@@ -178,11 +178,11 @@ static void caches_have_the_most_shown(void **state)
  * has its own. */
 static void caches_have_rows_of_all_servers(void **state)
 {
-    static const char *const settings[] = {FK_NAIVE CTR "sparse_table_cache_file_num 1\n",
-                                           FK_NAIVE CTR
-                                           "sparse_table_cache_file_num 1\n"
-                                           "accessor.table_accessor_save_param.param 2\n"
-                                           "accessor.table_accessor_save_param.converter cat\n"};
+    static const char *const settings[] = {
+        FK_NAIVE CTR "sparse_table_cache_file_num 1\nenable_sparse_table_cache false\n",
+        FK_NAIVE CTR "sparse_table_cache_file_num 1\n"
+                     "accessor.table_accessor_save_param.param 2\n"
+                     "accessor.table_accessor_save_param.converter cat\n"};
     for (int i = 0; i < 2; i++) {
         struct fk k = {.servers = 2, .trainers = 1, .mode = SKIFF_SPLIT_ASYNC, .shard_num = 2};
         struct skiff_error err;
@@ -194,16 +194,17 @@ static void caches_have_rows_of_all_servers(void **state)
             float row[4] = {7, 10, 0, 0};
             assert_ok(fk_try_push(&k, s, &id, 1, 4, row, 0, &err), err);
         }
+        assert_true(fk_save(&k, s, 2, "b").threshold == (i ? 10 : 0)); /* not looked for */
         struct ps_table x = fk_call(&k, PS_TABLE_CACHE, 2, "000_cache");
         assert_ok(session_table_save(s, &x, &t, &err), err);
         assert_int_equal(t.done, 2);
         assert_string_equal(fk_list(&k, "000_cache"), i ? "part-000 part-001 " : "part-000 ");
         if (i) {
-            assert_file(&k, "000_cache/part-000", "0 7 0 1 10 0 0\n");
-            assert_file(&k, "000_cache/part-001", "1 7 0 1 10 0 0\n");
+            assert_file(&k, "000_cache/part-000", "0 7 0 0 10 0 0\n");
+            assert_file(&k, "000_cache/part-001", "1 7 0 0 10 0 0\n");
         } else {
             assert_int_equal(strlen(fk_text(&k, "000_cache/part-000")),
-                             strlen("0 7 0 1 10 0 0\n1 7 0 1 10 0 0\n"));
+                             strlen("0 7 0 0 10 0 0\n1 7 0 0 10 0 0\n"));
         }
         session_close(s);
         fk_close(&k);
@@ -233,13 +234,15 @@ static void converters_are_gone_through(void **state)
     session_close(s);
     fk_close(&k);
     k = one_shard("accessor.table_accessor_save_param.param 0\n"
-                  "accessor.table_accessor_save_param.converter exit 3\n");
+                  "accessor.table_accessor_save_param.converter echo no >&2; exit 3\n");
     fk_open(&k);
     s = fk_session(&k, 0);
     x = fk_call(&k, PS_TABLE_SAVE, 0, "a");
     assert_int_equal(session_table_save(s, &x, &t, &err), SKIFF_IO);
-    assert_non_null(strstr(err.message, "the converter \"exit 3\" of "));
-    assert_non_null(strstr(err.message, "ended with status 3"));
+    assert_non_null(strstr(err.message, "converter: "));
+    assert_non_null(strstr(err.message,
+                           "part-000-00000.gz.text: pipe command `echo no >&2; exit 3` "
+                           "ended with exit status 3; its last words: no"));
     assert_string_equal(fk_list(&k, "."), "");
     session_close(s);
     fk_close(&k);
@@ -373,6 +376,36 @@ static void saves_wait_for_snapshots(void **state)
     assert_ok(session_mark(s, "again", &err), err);
     assert_ok(session_unmark(s, "again", &err), err);
     session_close(s);
+    fk_close(&k);
+}
+
+static void *save_token_five(void *arg)
+{
+    struct saving *v = arg;
+    struct ps_table x = fk_call(v->k, PS_TABLE_SAVE, 0, "a");
+    struct ps_table_state t;
+    x.token = 5;
+    v->status = session_table(v->s, &x, &t, &v->err);
+    return NULL;
+}
+
+static void converters_end_with_the_server(void **state)
+{
+    struct fk k = one_shard("accessor.table_accessor_save_param.param 0\n"
+                            "accessor.table_accessor_save_param.converter sleep 1000\n");
+    struct saving v = {.k = &k};
+    fk_open(&k);
+    v.s = fk_session(&k, 0);
+    assert_int_equal(pthread_create(&v.thread, NULL, save_token_five, &v), 0);
+    while (!strstr(fk_list(&k, ".a.skiff-save-0000000000000005"), ".text"))
+        ; /* popen takes a millisecond */
+    server_stop(k.server[0]);
+    pthread_join(v.thread, NULL);
+    assert_true(v.status < 0);
+    pthread_join(k.thread[0], NULL);
+    k.thread[0] = 0;
+    assert_string_equal(fk_list(&k, "."), "");
+    session_close(v.s);
     fk_close(&k);
 }
 
@@ -529,6 +562,7 @@ int main(void)
         cmocka_unit_test(cut_saves_leave_the_old_folder),
         cmocka_unit_test(saves_go_to_other_file_systems),
         cmocka_unit_test(saves_wait_for_snapshots),
+        cmocka_unit_test(converters_end_with_the_server),
         cmocka_unit_test(saves_are_of_one_instant),
         cmocka_unit_test(killed_servers_leave_old_or_new),
     };

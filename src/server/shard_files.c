@@ -2,24 +2,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "data/stream.h"
-#include "store/file.h"
-
-extern char **environ;
+#include "data/pipe.h"
 
 #define TEXT_BLOCK ((size_t)64 << 10) /* of a file, gathered before it is written */
 
-void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter)
+void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter,
+                      const atomic_bool *stop)
 {
-    *f = (struct shard_files){.n = n, .gz = gz};
+    *f = (struct shard_files){.n = n, .gz = gz, .stop = stop};
     f->converter = converter && *converter ? converter : NULL;
     f->files = mem_must((size_t)(n + 1) * sizeof *f->files);
 }
@@ -63,9 +58,10 @@ static enum skiff_status append(struct shard_file *x, const char *bytes, size_t 
     return status;
 }
 
-static enum skiff_status flush(struct shard_files *f, struct shard_file *x, struct skiff_error *err)
+static enum skiff_status flush(struct shard_files *f, struct shard_file *x, bool gz,
+                               struct skiff_error *err)
 {
-    if (!f->gz || f->converter) { /* a converter gets the text, and is followed by gzip */
+    if (!gz) {
         TRY(append(x, x->text.data, x->text.len, err));
     } else {
         buf_reset(&f->packed);
@@ -76,12 +72,18 @@ static enum skiff_status flush(struct shard_files *f, struct shard_file *x, stru
     return SKIFF_OK;
 }
 
+/* A converter gets the text, and is followed by gzip. */
+static bool packs_lines(const struct shard_files *f)
+{
+    return f->gz && !f->converter;
+}
+
 enum skiff_status shard_files_add(struct shard_files *f, int i, const char *line, size_t n,
                                   struct skiff_error *err)
 {
     struct shard_file *x = &f->files[i];
     buf_add(&x->text, line, n);
-    return x->text.len < TEXT_BLOCK ? SKIFF_OK : flush(f, x, err);
+    return x->text.len < TEXT_BLOCK ? SKIFF_OK : flush(f, x, packs_lines(f), err);
 }
 
 static enum skiff_status sync_file(const char *path, struct skiff_error *err)
@@ -97,63 +99,37 @@ static enum skiff_status sync_file(const char *path, struct skiff_error *err)
 
 /* ---- converters ---- */
 
-static enum skiff_status run_converter(const char *command, const char *from, const char *to,
-                                       struct skiff_error *err)
+static enum skiff_status take_output(struct shard_files *f, struct shard_file *x, struct stream *in,
+                                     struct skiff_error *err)
 {
-    char *const argv[] = {"sh", "-c", (char *)command, NULL};
-    posix_spawn_file_actions_t files;
-    pid_t pid;
-    int status;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, from, O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, to, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    errno = posix_spawn(&pid, "/bin/sh", &files, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (errno)
-        return error_set_sys(err, "cannot start the converter \"%s\"", command);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return SKIFF_OK;
-    return error_set(err, SKIFF_IO, "the converter \"%s\" of %s ended with status %d", command,
-                     from, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-}
-
-static enum skiff_status pack_file(struct shard_files *f, const char *from, struct shard_file *x,
-                                   struct skiff_error *err)
-{
-    struct buf text = BUF_INIT;
-    enum skiff_status status = file_read(from, &text, err);
-    for (size_t at = 0; status == SKIFF_OK && (at < text.len || !at); at += TEXT_BLOCK) {
-        size_t n = text.len - at < TEXT_BLOCK ? text.len - at : TEXT_BLOCK;
-        buf_reset(&f->packed);
-        status = stream_gzip_pack(text.data + at, n, &f->packed, err);
-        if (status == SKIFF_OK)
-            status = append(x, f->packed.data, f->packed.len, err);
+    for (size_t got = 1; got;) {
+        buf_reserve(&x->text, TEXT_BLOCK);
+        TRY(stream_read(in, x->text.data + x->text.len, TEXT_BLOCK, &got, err));
+        x->text.len += got;
+        if (x->text.len >= TEXT_BLOCK || (!got && (x->text.len || !x->begun)))
+            TRY(flush(f, x, f->gz, err));
     }
-    buf_deinit(&text);
-    return status;
+    return SKIFF_OK;
 }
 
 /* The file holds the text; afterwards what the converter makes of it. */
 static enum skiff_status convert(struct shard_files *f, struct shard_file *x,
                                  struct skiff_error *err)
 {
-    struct buf raw = BUF_INIT, made = BUF_INIT;
+    struct buf raw = BUF_INIT;
+    struct stream *in;
     buf_printf(&raw, "%s.text", x->path);
-    buf_printf(&made, "%s.made", x->path);
+    x->begun = false;
     enum skiff_status status = rename(x->path, raw.data) == 0
-                                   ? run_converter(f->converter, raw.data, made.data, err)
+                                   ? pipe_open(f->converter, raw.data, f->stop, &in, err)
                                    : error_set_sys(err, "cannot write %s", raw.data);
-    if (status == SKIFF_OK && f->gz)
-        status = pack_file(f, made.data, x, err);
-    else if (status == SKIFF_OK && rename(made.data, x->path) < 0)
-        status = error_set_sys(err, "cannot write %s", x->path);
+    if (status == SKIFF_OK) {
+        status = take_output(f, x, in, err);
+        stream_close(in);
+    }
     unlink(raw.data);
-    unlink(made.data);
     buf_deinit(&raw);
-    buf_deinit(&made);
-    return status;
+    return status < 0 ? error_prefix(err, status, "converter") : SKIFF_OK;
 }
 
 enum skiff_status shard_files_finish(struct shard_files *f, struct skiff_error *err)
@@ -161,7 +137,7 @@ enum skiff_status shard_files_finish(struct shard_files *f, struct skiff_error *
     for (int i = 0; i < f->n; i++) {
         struct shard_file *x = &f->files[i];
         if (x->text.len || !x->begun)
-            TRY(flush(f, x, err));
+            TRY(flush(f, x, packs_lines(f), err));
         if (f->converter)
             TRY(convert(f, x, err));
         TRY(sync_file(x->path, err));

@@ -4,6 +4,7 @@
 #ifndef SERVER_SHARD_FILES_H
 #define SERVER_SHARD_FILES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -19,12 +20,14 @@ struct shard_files {
     struct shard_file *files;
     int n;
     bool gz;
-    const char *converter; /* a shell command that the text goes through; NULL: none. Borrowed */
-    struct buf packed;     /* scratch */
+    const char *converter;   /* a shell command that the text goes through; NULL: none. Borrowed */
+    const atomic_bool *stop; /* ends the converter */
+    struct buf packed;       /* scratch */
 };
 
-/* n files, without names yet. */
-void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter);
+/* n files, without names yet. stop may be NULL. */
+void shard_files_open(struct shard_files *f, int n, bool gz, const char *converter,
+                      const atomic_bool *stop);
 /* "<dir>/<name>", and ".gz" where it is. */
 void shard_files_name(struct shard_files *f, int i, const char *dir, const char *name);
 enum skiff_status shard_files_add(struct shard_files *f, int i, const char *line, size_t n,

@@ -77,6 +77,9 @@ features_files() {
     mkdir -p torn/000 && echo "1 2 x" >torn/000/part-000-00000
     "$skiff" inspect table torn >inspect.log 2>&1 && fault "inspect table takes anything"
     says inspect "part-000-00000:1: expected a key and at least 6 numbers, found \"1 2 x\""
+    mkdir -p cache/000_cache && echo "5 7 0 0 60 1 0.5" >cache/000_cache/part-000
+    "$skiff" inspect table cache >inspect.log 2>&1 || fault "inspect table does not take a cache"
+    says inspect "show         least 60, mean 60, most 60"
 }
 dies() { # CONFIG WHO: in the second pass, while all wait for data
     config=$1
