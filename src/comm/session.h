@@ -109,8 +109,15 @@ enum skiff_status session_save_table(struct session *s, const char *dir, const c
  * loads of large tables); progress is said every 10 s. */
 enum skiff_status session_table(struct session *s, const struct ps_table *call,
                                 struct ps_table_state *states, struct skiff_error *err);
-/* SAVE (or CACHE) to all, then COMMIT; ABORT if one could not. sum: of the states; its threshold is
- * the mean. */
+/* The halves of a save (SAVE or CACHE). All servers write beside the folder; the call gets a token.
+ * sum: of the states; its threshold is the mean. Then it is brought to its place, or given up; who
+ * fails has given it up. */
+enum skiff_status session_table_write(struct session *s, struct ps_table *call,
+                                      struct ps_table_state *sum, struct skiff_error *err);
+enum skiff_status session_table_place(struct session *s, struct ps_table *call,
+                                      struct skiff_error *err);
+void session_table_abort(struct session *s, struct ps_table *call);
+/* Both. */
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err);
 /* Records of a snapshot, as servers keep them, from a cursor on (0: the beginning; next: 0 at the

@@ -126,37 +126,55 @@ static void add_state(struct ps_table_state *sum, const struct ps_table_state *x
     sum->threshold += x->threshold;
 }
 
+enum skiff_status session_table_write(struct session *s, struct ps_table *call,
+                                      struct ps_table_state *sum, struct skiff_error *err)
+{
+    int n = s->options.servers;
+    struct ps_table_state *states = mem_must((size_t)n * sizeof *states);
+    call->token = rng_entropy();
+    enum skiff_status status = session_table(s, call, states, err);
+    memset(sum, 0, sizeof *sum);
+    for (int i = 0; i < n && status == SKIFF_OK; i++)
+        add_state(sum, &states[i]);
+    sum->threshold /= n;
+    free(states);
+    if (status < 0)
+        session_table_abort(s, call);
+    return status;
+}
+
 /* One server after the other: the first that sees the folder brings all of it to its place. */
-static enum skiff_status commit(struct session *s, struct ps_table *call, struct skiff_error *err)
+enum skiff_status session_table_place(struct session *s, struct ps_table *call,
+                                      struct skiff_error *err)
 {
     struct ps_table_state state;
+    enum skiff_status status = SKIFF_OK;
     call->call = PS_TABLE_COMMIT;
-    for (int i = 0; i < s->options.servers; i++)
-        TRY(ask(s, i, 1, call, &state, err));
-    return SKIFF_OK;
+    for (int i = 0; i < s->options.servers && status == SKIFF_OK; i++)
+        status = ask(s, i, 1, call, &state, err);
+    if (status < 0)
+        session_table_abort(s, call);
+    return status;
+}
+
+/* What cannot be said to a dead server ends with it. */
+void session_table_abort(struct session *s, struct ps_table *call)
+{
+    struct ps_table_state *states = mem_must((size_t)s->options.servers * sizeof *states);
+    call->call = PS_TABLE_ABORT;
+    session_table(s, call, states, NULL);
+    free(states);
 }
 
 enum skiff_status session_table_save(struct session *s, const struct ps_table *call,
                                      struct ps_table_state *sum, struct skiff_error *err)
 {
-    int n = s->options.servers;
-    struct ps_table_state *states = mem_must((size_t)n * sizeof *states);
     struct ps_table *x = mem_must(sizeof *x);
     *x = *call;
-    x->token = rng_entropy();
-    enum skiff_status status = session_table(s, x, states, err);
-    memset(sum, 0, sizeof *sum);
-    for (int i = 0; i < n && status == SKIFF_OK; i++)
-        add_state(sum, &states[i]);
-    sum->threshold /= n;
+    enum skiff_status status = session_table_write(s, x, sum, err);
     if (status == SKIFF_OK)
-        status = commit(s, x, err);
-    if (status < 0) { /* what cannot be said to a dead server ends with it */
-        x->call = PS_TABLE_ABORT;
-        session_table(s, x, states, NULL);
-    }
+        status = session_table_place(s, x, err);
     free(x);
-    free(states);
     return status;
 }
 

@@ -134,20 +134,55 @@ static void keep_threshold(struct skiff_fleet *f, int table, double threshold)
     f->thresholds[table] = threshold;
 }
 
-static enum skiff_status save_one(struct skiff_fleet *f, struct session *s, int table,
-                                  const char *dir, int mode, struct skiff_error *err)
+/* Of tables of features; the call remembers the threshold of a cache. */
+static enum skiff_status write_one(struct skiff_fleet *f, struct session *s, int table,
+                                   const char *dir, int mode, struct ps_table *call,
+                                   struct skiff_error *err)
 {
-    struct ps_table call;
     struct ps_table_state sum;
-    if (table == skiff_fleet_tables(f)) {
-        TRY(folder_of(dir, table, "", call.dir, sizeof(call.dir), err));
-        return fleet_dense_save(f, s, call.dir, err);
-    }
-    TRY(make_call(f, PS_TABLE_SAVE, table, dir, "", mode, &call, err));
-    TRY(session_table_save(s, &call, &sum, err));
-    if (mode == 1 || mode == 2)
-        keep_threshold(f, table, sum.threshold);
+    TRY(make_call(f, PS_TABLE_SAVE, table, dir, "", mode, call, err));
+    TRY(session_table_write(s, call, &sum, err));
+    call->threshold = sum.threshold;
     return SKIFF_OK;
+}
+
+static enum skiff_status place_one(struct skiff_fleet *f, struct session *s, int table,
+                                   struct ps_table *call, struct skiff_error *err)
+{
+    TRY(session_table_place(s, call, err));
+    if (call->mode == 1 || call->mode == 2)
+        keep_threshold(f, table, call->threshold);
+    return SKIFF_OK;
+}
+
+static enum skiff_status save_dense(struct skiff_fleet *f, struct session *s, const char *dir,
+                                    struct skiff_error *err)
+{
+    char folder[sizeof((struct ps_table *)0)->dir];
+    TRY(folder_of(dir, skiff_fleet_tables(f), "", folder, sizeof(folder), err));
+    return fleet_dense_save(f, s, folder, err);
+}
+
+/* All is written before anything comes to its place, so that a save that fails or is cut short
+ * leaves the model as it was, not one table of each. */
+static enum skiff_status save_tables(struct skiff_fleet *f, struct session *s, int first, int n,
+                                     const char *dir, int mode, bool dense, struct skiff_error *err)
+{
+    struct ps_table *calls = mem_must((size_t)(n + 1) * sizeof(*calls));
+    enum skiff_status status = SKIFF_OK;
+    int written = 0, placed = 0;
+    while (written < n && status == SKIFF_OK) {
+        status = write_one(f, s, first + written, dir, mode, &calls[written], err);
+        written += status == SKIFF_OK;
+    }
+    if (status == SKIFF_OK && dense)
+        status = save_dense(f, s, dir, err);
+    for (; placed < written && status == SKIFF_OK; placed++)
+        status = place_one(f, s, first + placed, &calls[placed], err);
+    for (; placed < written; placed++)
+        session_table_abort(s, &calls[placed]);
+    free(calls);
+    return status;
 }
 
 static enum skiff_status check_mode(const char *call, int mode, struct skiff_error *err)
@@ -166,10 +201,9 @@ enum skiff_status skiff_fleet_save_model(struct skiff_fleet *f, const char *dir,
     struct session *s;
     TRY(check_mode("save_model", mode, err));
     TRY(begin(f, "save_model", &s, err));
-    int n = skiff_fleet_tables(f) + fleet_dense_any(f);
-    for (int i = 0; i < n && fleet_writes(f, "save_model"); i++)
-        TRY(save_one(f, s, i, dir, mode, err));
-    return SKIFF_OK;
+    if (!fleet_writes(f, "save_model"))
+        return SKIFF_OK;
+    return save_tables(f, s, 0, skiff_fleet_tables(f), dir, mode, fleet_dense_any(f), err);
 }
 
 enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table, const char *dir,
@@ -179,7 +213,11 @@ enum skiff_status skiff_fleet_save_table(struct skiff_fleet *f, int table, const
     TRY(check_mode("save_table", mode, err));
     TRY(begin(f, "save_table", &s, err));
     TRY(check_table(f, "save_table", table, true, err));
-    return fleet_writes(f, "save_table") ? save_one(f, s, table, dir, mode, err) : SKIFF_OK;
+    if (!fleet_writes(f, "save_table"))
+        return SKIFF_OK;
+    if (table == skiff_fleet_tables(f))
+        return save_dense(f, s, dir, err);
+    return save_tables(f, s, table, 1, dir, mode, false, err);
 }
 
 enum skiff_status skiff_fleet_save_cache(struct skiff_fleet *f, int table, const char *dir,
