@@ -171,6 +171,13 @@ static enum skiff_status inspect_folder(const char *path, const struct inspect_o
     return status;
 }
 
+/* What a save that was cut short has left. */
+static bool is_hidden(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return (slash ? slash + 1 : path)[0] == '.';
+}
+
 /* The folder itself, or the tables in it: 000, 001, ... */
 enum skiff_status inspect_table(const char *path, const struct inspect_options *o,
                                 struct skiff_error *err)
@@ -187,7 +194,7 @@ enum skiff_status inspect_table(const char *path, const struct inspect_options *
     TRY(inspect_folder(path, o, &any, err));
     enum skiff_status status = any ? SKIFF_OK : fs_list(NULL, path, &l, err);
     for (int i = 0; status == SKIFF_OK && i < l.count; i++)
-        if (l.entries[i].stat.folder)
+        if (l.entries[i].stat.folder && !is_hidden(l.entries[i].path))
             status = inspect_folder(l.entries[i].path, o, &any, err);
     fs_list_deinit(&l);
     if (status == SKIFF_OK && !any)

@@ -180,7 +180,12 @@ static enum skiff_status open_database(struct disk *d, struct skiff_error *err)
         return error_set(err, SKIFF_IO, "the folder of the table's rows, %s, cannot be made: %s",
                          d->folder, strerror(errno));
     lib.destroy_db(d->options, d->folder, &fault); /* what a killed process has left */
-    TRY(say(d, fault, "removed, to begin anew", err));
+    bool used = fault && strstr(fault, "/LOCK");
+    TRY(say(d, fault,
+            used ? "removed, to begin anew: somebody uses the folder; give this table "
+                   "another path"
+                 : "removed, to begin anew",
+            err));
     d->db = lib.open_column_families(d->options, d->folder, 1, names, options, &d->rows, &fault);
     return say(d, fault, "opened", err);
 }

@@ -51,8 +51,12 @@ until_there() { # FILE...
     done
     fault "never came: $*"
 }
-free_port() {
-    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0")->sockport'
+free_port() { # one that has a free neighbour, below those that the system gives to connections of others
+    perl -MIO::Socket::INET -e 'while (1) {
+        my $port = 10000 + int rand 22000;
+        my @free = grep { $_ } map { IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0", LocalPort => $_) } $port, $port + 1;
+        if (@free == 2) { print $port; last }
+    }'
 }
 
 cat >rank.sh <<'END_OF_RANK'

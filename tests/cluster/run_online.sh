@@ -70,6 +70,9 @@ features_files() {
     rows=$(zcat model/20190722/0/000/*.gz | wc -l)
     says inspect "$rows rows in 4 files" "part-001-00003.gz" "dense parameters" "show         least" "score "
     says worker0 "table SparseFeatFactors: $rows rows, "
+    cp -r model/20190722/0/000 model/20190722/0/.000.skiff-save-0123456789abcdef
+    "$skiff" inspect table model/20190722/0 2>&1 | grep -q skiff-save && fault "inspect table shows what a cut save left"
+    rm -r model/20190722/0/.000.skiff-save-0123456789abcdef
     "$skiff" inspect table passes >inspect.log 2>&1 && fault "inspect table takes any folder"
     says inspect "holds no files of tables of features"
     "$skiff" inspect table plain.yaml >inspect.log 2>&1 && fault "inspect table takes a file"

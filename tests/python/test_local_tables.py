@@ -4,6 +4,7 @@ import glob
 import gzip
 import io
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,36 @@ class Alone(Case):
         self.assertEqual(fleet.fleet._job._fleet.tables, ["items", "users", "words"])
         with gzip.open(sorted(glob.glob(self.folder + "/001/*"))[FAR % 1000], "rt") as f:
             self.assertEqual(f.read().split()[0], str(FAR))
+
+    def test_a_save_that_fails(self):
+        """The last table cannot be written: the folders of the others stay as they were."""
+        fleet.init()
+        ids = paddle.static.data("ids", [None, 1], "int64")
+        rows = [paddle.reshape(paddle.static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.ParamAttr(name=name)), [-1, 2])
+                for name in ("items", "words")]
+        strategy, save = fleet.DistributedStrategy(), "table_parameters.words.accessor.table_accessor_save_param."
+        strategy.sparse_table_configs = {
+            "items": {"table_parameters.items.shard_num": 2},
+            "words": {"table_parameters.words.shard_num": 2, save + "num": 1, save + "param": [1],
+                      save + "converter": ["exit 3"], save + "deconverter": ["cat"]}}
+        loss = paddle.mean(paddle.static.nn.fc(paddle.concat(rows, axis=1), 1))
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.05), strategy).minimize(loss)
+        self.exe.run(self.startup)
+        fleet.init_worker()
+        self.addCleanup(fleet.stop_worker)
+        self.exe.run(self.main, feed={"ids": IDS})
+        fleet.save_persistables(self.exe, self.folder, mode=0)
+
+        def files():
+            return {str(path): path.read_bytes() for path in pathlib.Path(self.folder).glob("[0-9]*/*")}
+
+        before = files()
+        self.assertEqual(len(before), 5)
+        self.exe.run(self.main, feed={"ids": IDS + 1})
+        with self.assertRaisesRegex(OSError, "save of table words: .*exit 3"):
+            fleet.save_persistables(self.exe, self.folder, mode=1)
+        self.assertEqual(files(), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["000", "001", "002"])
 
     def test_features(self):
         ids, guess, loss = self.build()
