@@ -348,9 +348,11 @@ static enum skiff_status save_folder(struct dense *d, const char *dir, struct sk
     int lock = -1;
     TRY(fresh_folder(dir, &fresh, &lock, err));
     enum skiff_status status = write_parts(d, fresh, err);
-    if (status == SKIFF_OK)
+    bool written = status == SKIFF_OK;
+    if (written)
         status = swap_folders(fresh, dir, err);
-    file_remove_tree(fresh);
+    if (status == SKIFF_OK || !written || !fs_is_remote(dir)) /* else the old one may be gone */
+        file_remove_tree(fresh);
     if (lock >= 0)
         lock_release(lock);
     free(fresh);

@@ -291,7 +291,9 @@ static void use_hadoop(struct fk *k)
              "for w; do case $w in afs:/*) set -- \"$@\" \"$root${w#afs:}\" ;;"
              " *) set -- \"$@\" \"$w\" ;; esac; shift; done\n"
              "case $c in -test) test \"$@\" ;; -mkdir) mkdir \"$@\" ;; -rm) rm \"$@\" ;;"
-             " -cat) cat \"$@\" ;; -mv) mv \"$@\" ;; -put) cp \"$@\" ;;"
+             " -cat) cat \"$@\" ;;"
+             " -mv) case $2 in */000) [ ! -e $root/stuck ] || { rm $root/stuck; exit 1; } ;; esac;"
+             " mv \"$@\" ;; -put) cp \"$@\" ;;"
              " -ls) [ -d \"$1\" ] && set -- \"$1\"/*; ls -ld --time-style=long-iso \"$@\" ;;"
              " *) exit 3 ;; esac\n",
              k->root);
@@ -328,6 +330,12 @@ static void saves_go_to_other_file_systems(void **state)
     }
     assert_file(&k, "m/000/part-000-00000.gz", "2 7 0 0.2 2 0 -1 -0.5 -0.5\n");
     fk_push_one(&k, s, 2, 1, 0, 1);
+    snprintf(path, sizeof path, "%s/stuck",
+             k.root); /* the new folder cannot take its place, once */
+    assert_ok(file_write(path, "", 0, &err), err);
+    assert_true(session_table_save(s, &x, &t, &err) < 0);
+    assert_string_equal(fk_list(&k, "m"), "000 ");
+    assert_file(&k, "m/000/part-000-00000.gz", "2 7 0 0.2 2 0 -1 -0.5 -0.5\n");
     x.call = PS_TABLE_LOAD;
     assert_ok(session_table(s, &x, states, &err), err);
     fk_assert_row(&k, s, 2, -1, -0.5f, -0.5f);
