@@ -21,6 +21,7 @@
 #include "data/stream.h"
 #include "fs/fs.h"
 #include "store/file.h"
+#include "store/leftover.h"
 
 #define COLUMNS 8
 
@@ -324,16 +325,35 @@ static enum skiff_status swap_folders(const char *fresh, const char *dir, struct
     return error_set(err, SKIFF_IO, "%s cannot be put in its place: %m", dir);
 }
 
+/* Where the folder is written: what a killed worker leaves there, the next save removes. */
+static enum skiff_status make_fresh(const char *dir, char **out, int *lock, struct skiff_error *err)
+{
+    struct buf name = BUF_INIT;
+    *lock = -1;
+    if (fs_is_remote(dir)) {
+        buf_printf(&name, "%s.new-%ld", dir, (long)getpid());
+        *out = name.data;
+        return SKIFF_OK;
+    }
+    TRY(file_make_parents(dir, err));
+    char *parent = path_parent(dir);
+    leftover_remove(parent);
+    free(parent);
+    return leftover_make_dir(dir, false, out, lock, err);
+}
+
 static enum skiff_status save_folder(struct dense *d, const char *dir, struct skiff_error *err)
 {
-    struct buf fresh = BUF_INIT;
-    buf_printf(&fresh, "%s.new-%ld", dir, (long)getpid());
-    file_remove_tree(fresh.data);
-    enum skiff_status status = write_parts(d, fresh.data, err);
+    char *fresh;
+    int lock;
+    TRY(make_fresh(dir, &fresh, &lock, err));
+    enum skiff_status status = write_parts(d, fresh, err);
     if (status == SKIFF_OK)
-        status = swap_folders(fresh.data, dir, err);
-    file_remove_tree(fresh.data);
-    buf_deinit(&fresh);
+        status = swap_folders(fresh, dir, err);
+    file_remove_tree(fresh);
+    if (lock >= 0)
+        lock_release(lock);
+    free(fresh);
     return status;
 }
 
