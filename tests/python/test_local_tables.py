@@ -99,6 +99,7 @@ class Alone(Case):
 
         before = files()
         self.assertEqual(len(before), 5)
+        os.mkdir(self.folder + "/.002.skiff-save-1-0")  # of dense parameters, whose worker was killed
         self.exe.run(self.main, feed={"ids": IDS + 1})
         with self.assertRaisesRegex(OSError, "save of table words: .*exit 3"):
             fleet.save_persistables(self.exe, self.folder, mode=1)
