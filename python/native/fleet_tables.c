@@ -71,17 +71,23 @@ static PyObject *answer(bool asked, enum skiff_status status, const struct skiff
     return result;
 }
 
+/* dense: of a save of all, dense parameters, too. */
 PyObject *fleet_save_tables(struct fleet_object *o, PyObject *args, PyObject *keywords)
 {
     struct keep k = {0};
-    const char *dir;
-    int mode, table;
+    PyObject *path;
+    const char *dir = NULL;
+    int mode = 0, table = -1, dense = 1;
     struct skiff_error err;
     enum skiff_status status = SKIFF_OK;
-    bool ok = files_of(args, keywords, &k, &dir, &mode, &table);
+    bool ok = PyArg_ParseTupleAndKeywords(args, keywords, "O|iip",
+                                          KEYWORDS("dirname", "mode", "table", "dense"), &path,
+                                          &mode, &table, &dense) &&
+              (dir = path_of(&k, path, "dirname")) != NULL;
     if (ok)
-        status = UNLOCKED(table < 0 ? skiff_fleet_save_model(o->f, dir, mode, &err)
-                                    : skiff_fleet_save_table(o->f, table, dir, mode, &err));
+        status =
+            UNLOCKED(table == -1 && dense ? skiff_fleet_save_model(o->f, dir, mode, &err)
+                                          : skiff_fleet_save_table(o->f, table, dir, mode, &err));
     return answer(ok, status, &err, &k);
 }
 

@@ -682,8 +682,9 @@ class Fleet:
     tables: List[str]
     def flush(self) -> None:
         """All that this worker has queued has reached the servers."""
-    def save_tables(self, dirname: str, mode: int = 0, table: int = -1) -> None:
-        """Paddle's shard files. mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch; table -1: all."""
+    def save_tables(self, dirname: str, mode: int = 0, table: int = -1, dense: bool = True) -> None:
+        """Paddle's shard files. mode: 0 all, 1 delta, 2 base, 3 batch model, 5 patch; table -1: all, written before one
+        changes; dense: of all, the dense parameters too."""
     def load_tables(self, dirname: str, mode: int = 0, table: int = -1) -> None: ...
     def save_cache(self, dirname: str, mode: int = 0, table: int = 0) -> int:
         """The rows with the most shows, after a save of mode 1 or 2; how many."""

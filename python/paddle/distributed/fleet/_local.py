@@ -122,8 +122,7 @@ def save_own(program, prefix, write):
     """static.save: dense variables by write(), tables of features beside them, in PREFIX.tables."""
     job = program.__dict__.get("_job")
     if job is not None and job.table_names():
-        for table in range(len(job.table_names())):
-            job.tables("save").save_tables(prefix + ".tables", 0, table)
+        job.tables("save").save_tables(prefix + ".tables", 0, dense=False)
         program = without(program, job)
     write(program)
 

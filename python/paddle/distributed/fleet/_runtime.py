@@ -22,6 +22,10 @@ class Worker(object):
     def save_all_model(self, dirname, mode):
         self._job.tables("save_persistables").save_tables(dirname, int(mode))
 
+    def save_features(self, dirname, mode):
+        """All tables but the dense parameters: none has changed when one cannot be written."""
+        self._job.tables("save_inference_model").save_tables(dirname, int(mode), dense=False)
+
     def save_one_model(self, table_id, dirname, mode):
         self._job.tables("save_one_table").save_tables(dirname, int(mode), table_id)
 
@@ -126,8 +130,7 @@ class Runtime(object):
     def _save_inference_model(self, executor, dirname, feeds, targets, main_program=None, export_for_deployment=True, mode=0):
         def save():
             self._job.save_inference_model(self.scopes[0], feeds, targets, _plugin(dirname))
-            for table in range(len(self.table_names())):
-                self._worker.save_one_model(table, dirname, mode)
+            self._worker.save_features(dirname, mode)
         self._first(save)
 
     # ---- loading, dropping ----
