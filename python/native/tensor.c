@@ -342,9 +342,29 @@ void *tensor_view_end(Py_buffer *view)
     return holder;
 }
 
+/* A table that servers hold has a shape here, but no elements. */
+static bool is_elsewhere(const struct skiff_tensor *t)
+{
+    int64_t n = t && skiff_tensor_data(t) ? 0 : 1;
+    for (int i = 0; n && t && i < skiff_tensor_ndim(t); i++)
+        n *= skiff_tensor_dim(t, i);
+    return t && n && skiff_tensor_ndim(t);
+}
+
+static void say_elsewhere(void)
+{
+    PyErr_SetString(PyExc_RuntimeError, "the rows of this table are on the parameter servers; this "
+                                        "process holds none of them");
+}
+
 static int tensor_getbuffer(struct tensor_object *o, Py_buffer *view, int flags)
 {
     struct box *b = o->box;
+    if (is_elsewhere(tensor_value(o))) {
+        say_elsewhere();
+        view->obj = NULL;
+        return -1;
+    }
     if (b->scope)
         b = box_new(tensor_clone(tensor_value(o))); /* running moves values: a snapshot */
     else
@@ -639,7 +659,20 @@ static PyObject *tensor_item(struct tensor_object *o, PyObject *args, PyObject *
     return t ? tensor_wrap(t) : NULL;
 }
 
+/* numpy asks for it when there is no buffer, and tells what it says. */
+static PyObject *tensor_array(struct tensor_object *o, PyObject *args, PyObject *named)
+{
+    (void)args;
+    (void)named;
+    if (is_elsewhere(tensor_value(o)))
+        say_elsewhere();
+    else
+        PyErr_SetString(PyExc_TypeError, "this tensor has no form that numpy knows");
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
+    METHOD("__array__", tensor_array, "Says why there is no array."),
     METHOD("set", tensor_set, "Another content; the LoD is dropped."),
     METHOD0("lod", tensor_lod, "Offsets, one list per level."),
     METHOD("set_lod", tensor_set_lod, "Sets the offsets of all levels."),

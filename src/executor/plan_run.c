@@ -179,6 +179,11 @@ static enum skiff_status give_fetch(const struct plan_fetch *f, struct skiff_ten
         return error_set(err, SKIFF_NOT_FOUND,
                          "fetched variable %s has no value: no op of the program wrote it",
                          f->name);
+    if (value_is_elsewhere(f->value))
+        return error_set(err, SKIFF_STATE,
+                         "fetched variable %s: its rows are on the parameter servers; this process "
+                         "holds none of them",
+                         f->name);
     value_settle(f->value);
     return value_copy(out, f->value, err);
 }

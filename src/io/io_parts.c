@@ -64,6 +64,12 @@ enum skiff_status io_batch_collect(struct io_batch *b, const struct skiff_scope 
             return error_set(err, SKIFF_STATE,
                              "cannot save variable %s: it holds neither a tensor nor selected rows",
                              b->names[i]);
+        if (value_is_elsewhere(v))
+            return error_set(err, SKIFF_STATE,
+                             "cannot save variable %s: its rows are in a table of servers (or of "
+                             "this worker's own one); fleet.save_persistables and "
+                             "paddle.static.save write those",
+                             b->names[i]);
         b->saved[i] = v;
     }
     return SKIFF_OK;

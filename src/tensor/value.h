@@ -107,6 +107,11 @@ enum skiff_status value_as_array(struct skiff_tensor *v, size_t n, struct skiff_
 enum skiff_status value_copy(struct skiff_tensor *to, const struct skiff_tensor *from,
                              struct skiff_error *err);            /* SCOPES are shared */
 void value_keep(struct skiff_tensor *v, struct value_kept *kept); /* makes it SCOPES */
+/* A table that servers hold (fake_init): type and shape, no elements. */
+static inline bool value_is_elsewhere(const struct skiff_tensor *v)
+{
+    return v->kind == VALUE_TENSOR && !v->tensor.data && tensor_numel(&v->tensor) > 0;
+}
 
 void value_set_lag(struct skiff_tensor *v, struct lag *lag); /* takes a reference; NULL drops it */
 /* Threads that share a value may come upon a lag that another one has just attached: it is

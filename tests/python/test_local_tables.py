@@ -144,6 +144,21 @@ class WithoutFleet(Case):
         self.exe.run(self.startup)
         return loss
 
+    def test_rows_are_not_here(self):
+        """What reads the table as a tensor is told where its rows are: there is a shape, but no memory."""
+        loss = self.build(paddle.distributed.CountFilterEntry(1))
+        self.loss_of(loss, self.main)
+        tensor = paddle.static.global_scope().find_var("table").get_tensor()
+        here = "the rows of this table are on the parameter servers; this process holds none of them"
+        for read in (np.array, memoryview, lambda t: t.numpy(), lambda t: np.asarray(t, "float64")):
+            with self.assertRaisesRegex(RuntimeError, here):
+                read(tensor)
+        with self.assertRaisesRegex(RuntimeError, "fetched variable table: its rows are on the parameter servers"):
+            self.loss_of("table", self.main)
+        ids = self.main.global_block().var("1")
+        with self.assertRaisesRegex(RuntimeError, "cannot save variable table: its rows are in a table of servers .*static.save"):
+            paddle.static.save_inference_model(os.path.join(self.folder, "i"), [ids], [loss], self.exe, program=self.main)
+
     def test_entry(self):
         """An entry asks for rows that come by themselves: of any id, saved beside the dense parameters."""
         loss = self.build(paddle.distributed.CountFilterEntry(1))
