@@ -1,5 +1,6 @@
 #include "table/accessor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,9 +95,11 @@ enum skiff_status accessor_parse(const struct accessor *a, const char *line, siz
         end--;
     if (!next_word(&at, end, word))
         return error_set(err, SKIFF_FORMAT, "an empty line; a key and numbers are needed");
+    errno = 0;
     r->id = (int64_t)strtoull(word, &stop, 10);
-    if (*stop || stop == word)
-        return error_set(err, SKIFF_FORMAT, "key \"%s\": a whole number is needed", word);
+    if (*stop || stop == word || errno == ERANGE)
+        return error_set(err, SKIFF_FORMAT, "key \"%s\": a whole number of 64 bits is needed",
+                         word);
     while (next_word(&at, end, word)) {
         if (found == a->width)
             return error_set(err, SKIFF_FORMAT,

@@ -656,7 +656,9 @@ static void lines_that_are_none(void **state)
         const char *line, *message;
     } wrong[] = {
         {"\n", "an empty line; a key and numbers are needed"},
-        {"x 1 2 3", "key \"x\": a whole number is needed"},
+        {"x 1 2 3", "key \"x\": a whole number of 64 bits is needed"},
+        {"18446744073709551616 1 2 3",
+         "key \"18446744073709551616\": a whole number of 64 bits is needed"},
         {"7 1 b 3", "key 7, number 2: \"b\" is none"},
         {"7 1 2", "key 7: 2 numbers; 3 (weights) or 6 (with the optimizer's state) are needed"},
         {"7 1 2 3 4 5 6 7", "key 7: more than 6 numbers, which is all that accessor plain has with "
