@@ -4,7 +4,6 @@
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "base/secret.h"
 
@@ -37,28 +37,17 @@ static struct {
 
 static void load(void)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } calls[] = {
+    const struct library_call calls[] = {
         {"curl_global_init", &lib.global_init},   {"curl_easy_init", &lib.init},
         {"curl_easy_setopt", &lib.setopt},        {"curl_easy_perform", &lib.perform},
         {"curl_easy_getinfo", &lib.getinfo},      {"curl_easy_reset", &lib.reset},
         {"curl_easy_cleanup", &lib.cleanup},      {"curl_easy_strerror", &lib.strerror},
         {"curl_slist_append", &lib.slist_append}, {"curl_slist_free_all", &lib.slist_free},
     };
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(lib.fault, sizeof lib.fault, "%s", dlerror());
+    static const char *const names[] = {LIBRARY, NULL};
+    if (!library_load(names, calls, sizeof calls / sizeof *calls, lib.fault, sizeof lib.fault))
         return;
-    }
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *found = dlsym(library, calls[i].name);
-        if (!found)
-            snprintf(lib.fault, sizeof lib.fault, "it has no %s", calls[i].name);
-        memcpy(calls[i].to, &found, sizeof found);
-    }
-    if (!lib.fault[0] && lib.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    if (lib.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         snprintf(lib.fault, sizeof lib.fault, "it does not start");
 }
 

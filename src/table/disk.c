@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "table/disk.h"
 
-#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,11 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/library.h"
 #include "base/mem.h"
 
 /* Debian's and Ubuntu's have the version in their names; the calls below are in all of them. */
 static const char *const libraries[] = {"librocksdb.so.7.8", "librocksdb.so.8.9",
-                                        "librocksdb.so.9.10", "librocksdb.so"};
+                                        "librocksdb.so.9.10", "librocksdb.so", NULL};
 
 /* The calls of RocksDB: found at run time, so that whoever has no tiered table needs none of it. */
 #define CALLS(X)                                    \
@@ -82,27 +82,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-    static const struct {
-        const char *name;
-        void *to;
-    } calls[] = {
+    static const struct library_call calls[] = {
 #define X(name) {"rocksdb_" #name, &lib.name},
         CALLS(X)
 #undef X
     };
-    void *library = NULL;
-    for (size_t i = 0; !library && i < sizeof libraries / sizeof *libraries; i++)
-        library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(lib.fault, sizeof lib.fault, "%s", dlerror());
-        return;
-    }
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *found = dlsym(library, calls[i].name);
-        if (!found)
-            snprintf(lib.fault, sizeof lib.fault, "it has no %s", calls[i].name);
-        memcpy(calls[i].to, &found, sizeof found);
-    }
+    library_load(libraries, calls, sizeof calls / sizeof *calls, lib.fault, sizeof lib.fault);
 }
 
 struct disk {
